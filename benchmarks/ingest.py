@@ -27,16 +27,16 @@ from benchmarks.events import ITEMS, lines_of, made_lines
 from benchmarks.folding import declaration
 from benchmarks.harness import Options, Table
 from benchmarks.servers import redis_server
-from monitor.app.cluster_worker import ClusterWorker
+from monitor.app.workers.cluster import ClusterWorker
 from monitor.engine.chunk import Chunk
 from monitor.engine.partition import Partition
 from monitor.logs.faust_app import FaustApp, make_app
-from monitor.logs.kafka_settings import KafkaSettings
+from monitor.logs.kafka.settings import KafkaSettings
 from monitor.send.messages import write_messages
 from monitor.settings import Settings
 from monitor.store.redis_store import RedisStore
-from schemas.decode import decode_records
-from schemas.packed import Segment
+from schemas.records.decode import decode_records
+from schemas.records.packed import Segment
 from tests.kafka.broker import KafkaCluster
 
 PACK = 100

@@ -49,8 +49,8 @@ asyncio.run(main())
 """
 SERVICE = """
 import asyncio, sys
-from monitor.app.cluster_worker import ClusterWorker
-from monitor.logs.kafka_settings import KafkaSettings
+from monitor.app.workers.cluster import ClusterWorker
+from monitor.logs.kafka.settings import KafkaSettings
 from monitor.settings import Settings
 async def main():
     addresses, topic, port = sys.argv[1:]

@@ -1,9 +1,9 @@
 """Races: the share of all scores that a goal takes along a random committed order, and how often its answer is wrong.
 
-``--runs N`` races each goal along N orders by `stats.racing.run_race`, which tests prove equal to the engine. One more race of each goal
-runs through the engine (the controller names the next items, their scores are folded) and has to agree; it gives the time of a look.
-All models are declared, so their pairs share alpha equally. An item that a model never answered counts as wrong. ``--events FILE`` names
-the board, `RANKWATCH_DATA` a folder of boards; else one is made.
+``--runs N`` races each goal along N orders by `stats.planning.racing.run_race`, which tests prove equal to the engine. One more race of
+each goal runs through the engine (the controller names the next items, their scores are folded) and has to agree; it gives the time of a
+look. All models are declared, so their pairs share alpha equally. An item that a model never answered counts as wrong. ``--events FILE``
+names the board, `RANKWATCH_DATA` a folder of boards; else one is made.
 
 A goal is wrong if it is met with models that are not the best ones of the whole board; an elimination if one of the best models was
 stopped as out, or another one was taken for certain; a decision if the two models of a pair are equal on the whole board, or the other one
@@ -25,11 +25,11 @@ from benchmarks import DATA
 from benchmarks.events import made_lines
 from benchmarks.harness import Options, Table
 from monitor.engine.partition import Partition
-from monitor.report.pair_table import PairTable
-from monitor.report.race import Race
-from schemas.events import Declaration, EventFields
-from stats.racing import RaceResult, RaceRules, race_goal, run_race
-from stats.special import betaincinv
+from monitor.report.pairs.table import PairTable
+from monitor.report.ranking.race import Race
+from schemas.records.events import Declaration, EventFields
+from stats.numerics.special import betaincinv
+from stats.planning.racing import RaceResult, RaceRules, race_goal, run_race
 
 GOALS = (1, 3, 10)
 

@@ -24,7 +24,7 @@ from benchmarks.harness import Options, Table, run_command
 from benchmarks.servers import redis_server
 from monitor.engine.chunk import Chunk
 from monitor.engine.partition import Partition
-from monitor.logs.file_log import FileLog
+from monitor.logs.file.log import FileLog
 from monitor.store.redis_store import RedisStore
 
 TOPIC = "bench"
@@ -35,7 +35,7 @@ WORKER = """
 import asyncio, sys
 from monitor.engine.chunk import Chunk
 from monitor.engine.partition import Partition
-from monitor.logs.file_log import FileLog
+from monitor.logs.file.log import FileLog
 from monitor.store.redis_store import RedisStore
 async def main():
     async with await RedisStore.open("redis://127.0.0.1:" + sys.argv[1], "bench") as store:

@@ -14,9 +14,9 @@ from benchmarks.events import made_lines
 from benchmarks.folding import declaration, fold
 from benchmarks.harness import Options, Table
 from monitor.report.build import report_view, suite_view
-from monitor.report.pair_table import PairTable
-from monitor.report.suite import suite_benchmark
-from schemas.suites import Member, Suite
+from monitor.report.pairs.table import PairTable
+from monitor.report.ranking.suite import suite_benchmark
+from schemas.records.suites import Member, Suite
 
 CASES = [(3, 1_000, 30), (10, 1_000, 100), (57, 250, 30), (3, 12_000, 100)]
 """Members, items of each, models."""

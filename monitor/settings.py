@@ -17,11 +17,11 @@ from pydantic_settings import (
     TomlConfigSettingsSource,
 )
 
-from schemas.prices import FORM as PRICE_FORM
-from schemas.prices import parse_price, split_prices
-from schemas.suites import FORM as SUITE_FORM
-from schemas.suites import parse_suites, split_suites
-from schemas.text import shorten
+from schemas.records.prices import FORM as PRICE_FORM
+from schemas.records.prices import parse_price, split_prices
+from schemas.records.suites import FORM as SUITE_FORM
+from schemas.records.suites import parse_suites, split_suites
+from schemas.records.text import shorten
 
 LOW_COVERAGE = 0.9
 LOG_NAME = "log.jsonl"
@@ -66,7 +66,7 @@ _LINK_ADDRESS: Final = re.compile(r"(tcp|udp|sctp)://")
 
 
 Suites = dict[str, list[str]]
-"""The members of each suite, as `schemas.suites.parse_suites` takes them."""
+"""The members of each suite, as `schemas.records.suites.parse_suites` takes them."""
 
 
 def _split_suites(value: Any) -> Any:  # noqa: ANN401 - any input

@@ -7,13 +7,13 @@ from pathlib import Path
 from pydantic import BaseModel
 from pydantic.json_schema import JsonSchemaMode
 
-from schemas.battles import Battle
-from schemas.changes import VerdictChange
-from schemas.detail import DetailedReport
-from schemas.events import Declaration, Ended, Event
-from schemas.gate import GateReport
-from schemas.report import Report
-from schemas.runs import Run
+from schemas.records.battles import Battle
+from schemas.records.events import Declaration, Ended, Event
+from schemas.records.runs import Run
+from schemas.results.changes import VerdictChange
+from schemas.results.detail import DetailedReport
+from schemas.results.gate import GateReport
+from schemas.results.report import Report
 
 FOLDER = Path(__file__).parent / "json"
 MODELS: dict[str, type[BaseModel]] = {

@@ -15,8 +15,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from stats.checks import FloatArray, IntArray, aligned, finite, level, non_negative
-from stats.special import betainc, stdtr
+from stats.numerics.checks import FloatArray, IntArray, aligned, finite, level, non_negative
+from stats.numerics.special import betainc, stdtr
 
 _NUMBER = re.compile(r"([0-9]+)")
 FIRST_LOOK = 32

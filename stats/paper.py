@@ -6,11 +6,11 @@ Numbers of items are returned unrounded; round up to print them.
 import numpy as np
 import numpy.typing as npt
 
-from stats.bootstrap import bootstrap_power, paired_bootstrap_delta
-from stats.checks import FloatArray
-from stats.paired import difference_variance
-from stats.resolution import required_n, required_n_paired
-from stats.shortcut import cohens_h, shortcut_n
+from stats.fixed_n.bootstrap import bootstrap_power, paired_bootstrap_delta
+from stats.fixed_n.paired import difference_variance
+from stats.fixed_n.resolution import required_n, required_n_paired
+from stats.fixed_n.shortcut import cohens_h, shortcut_n
+from stats.numerics.checks import FloatArray
 
 __all__ = [
     "ANYTIME_INFLATION",

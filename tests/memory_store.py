@@ -4,7 +4,7 @@ import numpy as np
 
 from monitor.engine.state.codes import SCORE_UNIT
 from monitor.engine.state.delta import StoredBenchmark, StoredState
-from schemas.verdict_changes import VerdictChanges
+from schemas.results.verdict_changes import VerdictChanges
 
 
 class MemoryStore:

@@ -1,6 +1,6 @@
 """Reports made by hand, for the tests of the surfaces."""
 
-from schemas.report import (
+from schemas.results.report import (
     BenchmarkReport,
     Decided,
     FamilyReport,

@@ -16,7 +16,7 @@ from monitor.serve.access.rules import AccessRules
 from monitor.serve.application import make_application
 from monitor.serve.report_cache import ReportCache
 from monitor.serve.server import WebServer
-from schemas.events import Declaration, EventFields
+from schemas.records.events import Declaration, EventFields
 
 
 class FoldingLog:

@@ -10,8 +10,8 @@ import numpy as np
 from monitor.engine.state.conflicts import ConflictChanges
 from monitor.engine.state.delta import BenchmarkDelta, Contestant, Delta, RowKey, Source
 from monitor.engine.state.keys import benchmark_key
-from schemas.changes import Evidence, VerdictChange
-from schemas.verdict_changes import VerdictChanges
+from schemas.results.changes import Evidence, VerdictChange
+from schemas.results.verdict_changes import VerdictChanges
 from stats.order import OrderFinding
 
 NAMES = (

@@ -11,8 +11,8 @@ from fastapi import FastAPI
 from faust.types import TP
 
 from monitor.app.intake import FileIntake
-from monitor.app.partition_worker import PartitionWorker
 from monitor.app.process import MonitorProcess, end_tasks
+from monitor.app.workers.partition import PartitionWorker
 from monitor.engine.partition import Partition
 from monitor.engine.producers import in_packed_record
 from monitor.engine.state.delta import DeadLetter
@@ -22,7 +22,7 @@ from monitor.ingest.declare import Declare
 from monitor.ingest.files.paths import DATA_MARK
 from monitor.logs.errors import LogDamaged
 from monitor.logs.faust_app import FaustApp, make_app
-from monitor.logs.file_log import FileLog
+from monitor.logs.file.log import FileLog
 from monitor.publish.feed_file import FeedFile
 from monitor.retries import RetryPolicy
 from monitor.serve.application import Scrape
@@ -31,9 +31,9 @@ from monitor.settings import LOG_NAME, Settings
 from monitor.store.errors import StoreError
 from monitor.store.redis_store import RedisStore
 from monitor.store.server.embedded import EmbeddedValkey
-from schemas.changes import VerdictChange
-from schemas.operations import BoardChange
-from schemas.suites import parse_suites
+from schemas.records.operations import BoardChange
+from schemas.records.suites import parse_suites
+from schemas.results.changes import VerdictChange
 
 log = structlog.get_logger()
 

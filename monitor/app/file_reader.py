@@ -10,12 +10,12 @@ from monitor.ingest.files.read import read_files
 from monitor.ingest.files.zip_archive import Archive
 from monitor.ingest.importer import MAP_FILE, Importer
 from monitor.ingest.reject_limit import RejectedLine
-from monitor.serve.api.file_routes import FileError, FileResults
-from monitor.serve.api.intake import Submission
-from schemas.api import RecordError
-from schemas.battles import models_of
-from schemas.packed import Reject, Segment
-from schemas.text import shorten
+from monitor.serve.api.routes.files import FileError, FileResults
+from monitor.serve.api.writing.intake import Submission
+from schemas.records.battles import models_of
+from schemas.records.packed import Reject, Segment
+from schemas.records.text import shorten
+from schemas.results.api import RecordError
 
 MAX_RESULTS: Final = 200_000
 """Results of a file: a table of a few bytes a score has millions, and each takes some hundred bytes of memory."""

@@ -25,9 +25,9 @@ import numpy as np
 
 from monitor.durable import replace_file
 from monitor.file_lock import lock_file
-from monitor.report.margin import Question, compare_along_order, first_decision
-from monitor.report.pair_counts import Floats
-from schemas.gate import GateComparison
+from monitor.report.gates.margin import Question, compare_along_order, first_decision
+from monitor.report.pairs.counts import Floats
+from schemas.results.gate import GateComparison
 from stats.order import committed_order
 
 Scores = Mapping[str, float | None]

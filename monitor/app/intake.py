@@ -8,24 +8,24 @@ import msgspec
 import structlog
 from aiokafka.errors import KafkaError
 
-from monitor.app.record_logs import FileRecords, TopicRecords
-from monitor.app.undo import BackgroundUndoes, BoardError, BoardView, Undoing, view_of
+from monitor.app.operations.record_logs import FileRecords, TopicRecords
+from monitor.app.operations.undo import BackgroundUndoes, BoardError, BoardView, Undoing, view_of
 from monitor.engine.origins import OriginKey
 from monitor.engine.ownership import owner
 from monitor.engine.partition import Partition
 from monitor.engine.producers import PRODUCER_HEADER
 from monitor.ingest.declare import Declare, has_graded
 from monitor.logs.errors import LogError
-from monitor.logs.file_log import FileLog
-from monitor.logs.kafka_settings import KafkaSettings
+from monitor.logs.file.log import FileLog
+from monitor.logs.kafka.settings import KafkaSettings
 from monitor.publish.kafka_errors import BrokerError
 from monitor.publish.kafka_producer import KafkaProducer, Message
-from monitor.serve.api.intake import IntakeError, Submission, UndoRefused
+from monitor.serve.api.writing.intake import IntakeError, Submission, UndoRefused
 from monitor.serve.log_position import format_offsets
-from schemas.battles import by_kind
-from schemas.events import Ended, EventFields
-from schemas.operations import BoardChange, encode_board_change
-from schemas.packed import Reject, mark_imported
+from schemas.records.battles import by_kind
+from schemas.records.events import Ended, EventFields
+from schemas.records.operations import BoardChange, encode_board_change
+from schemas.records.packed import Reject, mark_imported
 
 _log = structlog.get_logger()
 

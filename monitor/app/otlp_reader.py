@@ -16,13 +16,13 @@ from monitor.ingest.formats.mapping import read_evaluation
 from monitor.ingest.formats.open_telemetry import NAME, Signal, decode_export, evaluations
 from monitor.ingest.formats.results import Result
 from monitor.notices import Notices as LogNotices
-from monitor.serve.api.intake import Submission
-from monitor.serve.api.otlp_routes import OtlpResults
-from schemas.decode import Fault, check_object
-from schemas.events import EventFields
-from schemas.names import name_fault
-from schemas.packed import Reject
-from schemas.text import shorten
+from monitor.serve.api.routes.otlp import OtlpResults
+from monitor.serve.api.writing.intake import Submission
+from schemas.records.decode import Fault, check_object
+from schemas.records.events import EventFields
+from schemas.records.names import name_fault
+from schemas.records.packed import Reject
+from schemas.records.text import shorten
 
 _NO_FILE: Final = Path("otlp")
 """In place of the path of a file: posted results have none."""

@@ -14,9 +14,9 @@ from typing import Any, Final, Self
 from fastapi import FastAPI
 
 from monitor.app import systemd
-from monitor.app.folded_partition import FoldedPartition
-from monitor.app.partition_worker import PartitionWorker
 from monitor.app.state_notices import StateNotices
+from monitor.app.workers.folded_partition import FoldedPartition
+from monitor.app.workers.partition import PartitionWorker
 from monitor.ingest.reject_limit import TooManyRejected
 from monitor.logs.errors import LogError
 from monitor.logs.faust_app import FaustApp
@@ -32,9 +32,9 @@ from monitor.report.news import BoardNews, PairNames
 from monitor.serve.access.audit import Audit
 from monitor.serve.access.limits import ClientLimits
 from monitor.serve.access.rules import AccessRules
-from monitor.serve.api.file_routes import FileResults, ReadFile
-from monitor.serve.api.intake import Intake
-from monitor.serve.api.otlp_routes import ReadOtlp
+from monitor.serve.api.routes.files import FileResults, ReadFile
+from monitor.serve.api.routes.otlp import ReadOtlp
+from monitor.serve.api.writing.intake import Intake
 from monitor.serve.application import Scrape, make_application
 from monitor.serve.log_position import FoldedLog, WholeLog
 from monitor.serve.metrics.catalogue import Mode
@@ -47,8 +47,8 @@ from monitor.state_lock import StateLock
 from monitor.store.errors import StoreError
 from monitor.store.redis_store import RedisStore
 from monitor.store.state_reader import StateReader
-from schemas.packed import is_imported
-from schemas.suites import Suite
+from schemas.records.packed import is_imported
+from schemas.records.suites import Suite
 
 _PROBE_SECONDS: Final = 2.0
 """How often the store and the brokers are probed."""

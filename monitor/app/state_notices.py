@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 from collections.abc import Callable, Sequence
 
-from monitor.app.folded_partition import FoldedPartition
+from monitor.app.workers.folded_partition import FoldedPartition
 from monitor.notify.notifier import Notifier
 from monitor.notify.states import Due, StateWatch
 from monitor.report.news import board_state

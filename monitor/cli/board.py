@@ -10,7 +10,7 @@ from monitor.cli.shared.options import Group, TableFormat, TableFormatOption, ad
 from monitor.cli.shared.places import Place, open_boards
 
 if TYPE_CHECKING:
-    from schemas.operations import BoardAction, BoardChange
+    from schemas.records.operations import BoardAction, BoardChange
 
 NameArgument = Annotated[str, typer.Argument(metavar="BENCHMARK", help="name of the benchmark", show_default=False)]
 
@@ -46,7 +46,7 @@ def show(benchmark: NameArgument, place: Place, form: TableFormatOption = TableF
     """
     import json
 
-    from schemas.text import printable
+    from schemas.records.text import printable
 
     with open_boards(place) as boards:
         row = boards.show(benchmark)
@@ -173,8 +173,8 @@ def undo(
     Example: rankwatch board undo mmlu-pro --producer nightly --since 2026-11-23T07:00Z --yes --server http://localhost:8642
     """
     from monitor.cli.shared.times import since_seconds
-    from schemas.operations import BoardChange
-    from schemas.text import shorten
+    from schemas.records.operations import BoardChange
+    from schemas.records.text import shorten
 
     if producer is None:
         stop(
@@ -203,8 +203,8 @@ def delete_model(
 
     Example: rankwatch board delete-model mmlu-pro broken-run --yes --server http://localhost:8642
     """
-    from schemas.operations import BoardChange
-    from schemas.text import shorten
+    from schemas.records.operations import BoardChange
+    from schemas.records.text import shorten
 
     if not yes:
         stop(
@@ -230,7 +230,7 @@ def rename_model(
 
 
 def _undo(place: Place, change: "BoardChange") -> None:
-    from schemas.text import shorten
+    from schemas.records.text import shorten
 
     with open_boards(place, writes=True) as boards:
         begun = boards.undo(change)
@@ -250,8 +250,8 @@ def _undo(place: Place, change: "BoardChange") -> None:
 def _change(
     place: Place, action: "BoardAction", benchmark: str, done: str, title: str | None = None, model: str | None = None
 ) -> None:
-    from schemas.operations import BoardChange
-    from schemas.text import shorten
+    from schemas.records.operations import BoardChange
+    from schemas.records.text import shorten
 
     with open_boards(place, writes=True) as boards:
         in_force = boards.change(BoardChange(action, benchmark, title, model=model))
@@ -265,7 +265,7 @@ def _print_table(rows: list[dict[str, Any]]) -> None:
     from rich.table import Table
 
     from monitor.render.terminal.layout import output_console
-    from schemas.text import printable
+    from schemas.records.text import printable
 
     table = Table(box=None, pad_edge=False)
     for heading in ("benchmark", "title", "state", "generation", "models", "events", "rejected"):
@@ -285,7 +285,7 @@ def _print_table(rows: list[dict[str, Any]]) -> None:
 
 def _short(spec: dict[str, Any]) -> dict[str, Any]:
     """Return what of a declaration is not the default, and of a list of items how many there are."""
-    from schemas.events import Spec
+    from schemas.records.events import Spec
 
     fields = Spec.model_validate(spec).model_dump(mode="json", exclude_defaults=True)
     if "item_ids" in fields:

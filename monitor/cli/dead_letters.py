@@ -12,8 +12,8 @@ from monitor.cli.shared.options import Group, TableFormat, TableFormatOption, To
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
 
-    from monitor.app.dead_letters import Choice, KeptLetter
-    from monitor.logs.kafka_settings import KafkaSettings
+    from monitor.app.operations.dead_letters import Choice, KeptLetter
+    from monitor.logs.kafka.settings import KafkaSettings
     from monitor.settings import Settings
 
 
@@ -50,8 +50,8 @@ def list_(which: Which, form: TableFormatOption = TableFormat.table) -> None:
     """
     import json
 
-    from monitor.app.dead_letters import kinds
-    from schemas.text import shorten
+    from monitor.app.operations.dead_letters import kinds
+    from schemas.records.text import shorten
 
     letters = _letters(which)
     found = kinds(letters)
@@ -80,7 +80,7 @@ def show(
     """
     import json
 
-    from schemas.text import printable
+    from schemas.records.text import printable
 
     for kept in _letters(which):
         if not records:
@@ -106,7 +106,7 @@ def replay(
     """
     import asyncio
 
-    from monitor.app.dead_letters import replay_of, send_again
+    from monitor.app.operations.dead_letters import replay_of, send_again
 
     if which.data_dir is not None:
         stop(
@@ -131,7 +131,7 @@ def replay(
 
 
 def _place(kept: "KeptLetter") -> str:
-    from schemas.text import shorten
+    from schemas.records.text import shorten
 
     letter = kept.letter
     where = "" if letter.line is None else f"{shorten(letter.source)}:{letter.line}, "
@@ -141,7 +141,7 @@ def _place(kept: "KeptLetter") -> str:
 
 def _letters(which: Which) -> "list[KeptLetter]":
     """Return the letters that are meant, in the order in which they were kept."""
-    from monitor.app.dead_letters import in_file, in_topic
+    from monitor.app.operations.dead_letters import in_file, in_topic
 
     choice = _choice(which)
     if which.data_dir is not None:
@@ -175,7 +175,7 @@ def _run(work: "Callable[[], Coroutine[Any, Any, T]]") -> T:
 
 
 def _choice(which: Which) -> "Choice":
-    from monitor.app.dead_letters import Choice
+    from monitor.app.operations.dead_letters import Choice
     from monitor.cli.shared.times import since_seconds
 
     since = None

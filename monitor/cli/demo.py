@@ -35,7 +35,7 @@ def demo(
     """
     import tempfile
 
-    from monitor.cli.shared.process import log_to_terminal, run_to_end
+    from monitor.cli.shared.running.process import log_to_terminal, run_to_end
 
     log_to_terminal()
     with tempfile.TemporaryDirectory(prefix="rankwatch-demo-") as folder:
@@ -48,7 +48,7 @@ async def _replay(folder: Path, *, null: bool, seconds: float, seed: int, keep: 
     from time import monotonic
 
     from monitor.app.embedded_monitor import EmbeddedMonitor
-    from monitor.cli.shared.live import EventRate, make_view
+    from monitor.cli.shared.running.live import EventRate, make_view
     from monitor.cli.shared.settings import read_settings
     from monitor.cli.shared.table import print_table
     from monitor.paper.demo.naive import NaivePeeking

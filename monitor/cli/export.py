@@ -49,7 +49,7 @@ def export(
     Example: rankwatch export site/ results/
     """
     from monitor.cli.shared.boards import boards_of, write_files
-    from monitor.cli.shared.epochs import parse_epoch
+    from monitor.cli.shared.declared.epochs import parse_epoch
     from monitor.cli.shared.errors import USAGE, note, stop
     from monitor.cli.shared.exports import check_folder
     from monitor.cli.shared.files import read_results

@@ -20,7 +20,7 @@ from monitor.cli.shared.places import StoredPlace
 
 if TYPE_CHECKING:
     from monitor.engine.partition import Partition
-    from schemas.gate import GateReport
+    from schemas.results.gate import GateReport
 
 
 GatePaths = Annotated[list[str] | None, *get_args(Paths)[1:]]
@@ -205,7 +205,7 @@ def gate(
     """
     from contextlib import ExitStack
 
-    from monitor.cli.shared.epochs import parse_epoch
+    from monitor.cli.shared.declared.epochs import parse_epoch
     from monitor.cli.shared.errors import USAGE, stop
     from monitor.cli.shared.files import benchmarks_in, find_files, make_importer, read_results
 
@@ -227,7 +227,7 @@ def gate(
     files = [*(paths or ())]
     with ExitStack() as stack:
         if from_service:
-            from monitor.cli.shared.baselines import stored_baseline
+            from monitor.cli.shared.gates.baselines import stored_baseline
 
             importer = make_importer(logs)
             names = benchmark or (sorted(benchmarks_in(find_files(importer, files), importer)) if files else [])
@@ -270,10 +270,10 @@ def _check_without_margin(
 
 
 def _better(partition: "Partition", pair: tuple[str, str], benchmark: str | None, form: GateFormat) -> None:
+    from monitor.cli.shared.declared.pairs import choose_pair
     from monitor.cli.shared.errors import stop
-    from monitor.cli.shared.pairs import choose_pair
-    from monitor.render import gate as render
     from monitor.render.flags import named_flags, pair_with_flags
+    from monitor.render.gates import gate as render
     from monitor.report.build import build_report
 
     report = build_report([partition], pairs="all", assert_complete=True)
@@ -300,15 +300,15 @@ def _not_worse(
     form: GateFormat,
     question: MarginOptions,
 ) -> None:
-    from monitor.cli.shared.margins import (
+    from monitor.cli.shared.declared.prices import parse_prices
+    from monitor.cli.shared.gates.margins import (
         check_prices,
         compare,
         hold_for_rerun,
         parse_margin,
         parse_outputs,
     )
-    from monitor.cli.shared.prices import parse_prices
-    from monitor.report.gate import gate_report
+    from monitor.report.gates.gate import gate_report
 
     margin = parse_margin(question.margin or "")
     outputs = parse_outputs(question.write or (), [each.value for each in GateFormat])
@@ -335,12 +335,12 @@ def _run(
     declared: DeclareOptions,
     max_rejected: float,
 ) -> None:
-    from monitor.cli.shared.declarations import parse_flags
+    from monitor.cli.shared.declared.declarations import parse_flags
     from monitor.cli.shared.errors import USAGE, stop
-    from monitor.cli.shared.gated import RunCall, evaluate_gate
-    from monitor.cli.shared.margins import parse_margin, parse_outputs
-    from monitor.report.gate import gate_report
-    from schemas.events import Spec
+    from monitor.cli.shared.gates.gated import RunCall, evaluate_gate
+    from monitor.cli.shared.gates.margins import parse_margin, parse_outputs
+    from monitor.report.gates.gate import gate_report
+    from schemas.records.events import Spec
 
     if pair is None:
         if not question.candidate:
@@ -364,9 +364,9 @@ def _run(
 
 def print_gate(report: "GateReport", form: GateFormat, outputs: list[tuple[str, Path]]) -> None:
     """Print the answer of a gate, and write it to files."""
-    from monitor.cli.shared.margins import write_outputs
+    from monitor.cli.shared.gates.margins import write_outputs
     from monitor.render.flags import with_flags
-    from monitor.render.margin_gate import RENDERERS
+    from monitor.render.gates.margin import RENDERERS
 
     flags = report.model_copy(
         update={

@@ -17,10 +17,10 @@ from monitor.cli.shared.options import (
 )
 
 if TYPE_CHECKING:
-    from monitor.cli.shared.declarations import Declarations
+    from monitor.cli.shared.declared.declarations import Declarations
     from monitor.engine.partition import Partition
     from monitor.engine.state.benchmark import Benchmark
-    from schemas.api import Next
+    from schemas.results.api import Next
 
 RUN, WAIT, STOP, MET, IMPOSSIBLE = 0, 3, 4, 5, 6
 """Exit codes."""
@@ -167,7 +167,7 @@ def next_(
 
 
 def _names(models: list[str]) -> list[str]:
-    from monitor.cli.shared.declarations import parse_flags
+    from monitor.cli.shared.declared.declarations import parse_flags
 
     family = parse_flags(DeclareOptions(models=models)).values["family"]
     if set(family) != {None}:
@@ -220,9 +220,9 @@ def _read_files(
     *,
     family: list[str] | None,
 ) -> "Next":
-    from monitor.report.pair_table import PairTable
-    from monitor.report.race import NoRaceError, Race
-    from schemas.goals import parse_goal
+    from monitor.report.pairs.table import PairTable
+    from monitor.report.ranking.race import NoRaceError, Race
+    from schemas.records.goals import parse_goal
 
     try:
         asked = None if goal is None else parse_goal(goal)
@@ -241,7 +241,7 @@ def _fold(
     """Fold the results; before the first one there is only what the flags declare."""
     from monitor.cli.shared.files import read_results
     from monitor.engine.partition import Partition
-    from schemas.events import Declaration
+    from schemas.records.events import Declaration
 
     declarations = _declarations(paths, files, benchmark, family)
     if files.seed is None or not all(map(_is_empty, paths)):
@@ -269,11 +269,11 @@ def _declarations(
     """Return what the flags declare, as `rankwatch order --format json` and a rankwatch.toml would."""
     from pydantic import ValidationError
 
-    from monitor.cli.shared.declarations import with_fields
+    from monitor.cli.shared.declared.declarations import with_fields
     from monitor.cli.shared.errors import file_error
     from monitor.ingest.item_list import ItemListError, read_items
-    from schemas.decode import describe_error
-    from schemas.events import OrderSpec
+    from schemas.records.decode import describe_error
+    from schemas.records.events import OrderSpec
 
     if (files.seed is None) != (files.items is None):
         stop("--seed and --items FILE belong together: they are the committed order", USAGE)
@@ -295,7 +295,7 @@ def _declarations(
 
 
 def _chosen(partition: "Partition", name: str | None) -> "Benchmark":
-    from monitor.cli.shared.declarations import similar_first
+    from monitor.cli.shared.declared.declarations import similar_first
 
     benchmarks = partition.benchmarks
     known = similar_first(name or "", benchmarks)

@@ -58,7 +58,7 @@ def _of_feed(feed: Path, wording: "Wording") -> "list[Notification]":
     from pydantic import ValidationError
 
     from monitor.cli.shared.errors import file_error, stop
-    from schemas.changes import VerdictChange
+    from schemas.results.changes import VerdictChange
 
     changes = []
     try:

@@ -49,8 +49,8 @@ def order(
     """
     from pydantic import ValidationError
 
-    from schemas.decode import describe_error
-    from schemas.events import OrderSpec
+    from schemas.records.decode import describe_error
+    from schemas.records.events import OrderSpec
 
     try:
         OrderSpec(policy="committed", seed=seed)
@@ -91,8 +91,8 @@ def _declaration(ids: list[str], seed: str, benchmark: str | None) -> str:
 
     from pydantic import ValidationError
 
-    from schemas.decode import describe_error
-    from schemas.events import MAX_LINE_BYTES, Declaration
+    from schemas.records.decode import describe_error
+    from schemas.records.events import MAX_LINE_BYTES, Declaration
 
     if benchmark is None:
         stop("--format json needs the name of the benchmark; give --benchmark NAME", USAGE)

@@ -11,8 +11,8 @@ from monitor.cli.shared.errors import USAGE, stop
 from monitor.cli.shared.options import TableFormat, TableFormatOption, option
 
 if TYPE_CHECKING:
-    from stats.comparison_plan import Clusters, Likeness
-    from stats.pilot import PilotEffect
+    from stats.planning.comparison_plan import Clusters, Likeness
+    from stats.planning.pilot import PilotEffect
 
 
 @dataclass(frozen=True)
@@ -132,7 +132,7 @@ def plan(
     Example: rankwatch plan --goal top:3 pilot/ --items 2000 --price 0.002
     """
     from monitor.render.terminal.plan import render_plan
-    from stats.comparison_plan import plan_items
+    from stats.planning.comparison_plan import plan_items
 
     for flag in ("gap", "accuracy", "rho", "discordance", "icc", "alpha", "power"):
         if isnan(getattr(options, flag) or 0):
@@ -173,7 +173,7 @@ def plan(
 
 
 def _plan_goal(options: PlanOptions, question: GoalPlanOptions, paths: list[str], form: TableFormat) -> None:
-    from monitor.cli.shared.goal_plans import plan_goal
+    from monitor.cli.shared.gates.goal_plans import plan_goal
     from monitor.render.terminal.goal_plan import render_goal_plan
 
     given = {
@@ -213,7 +213,7 @@ def _plan_goal(options: PlanOptions, question: GoalPlanOptions, paths: list[str]
 
 def _clusters(options: PlanOptions, found: "Clusters | None") -> "Clusters | None":
     """Return the clusters that are given, with what a pilot shows in place of what is not."""
-    from stats.comparison_plan import Clusters
+    from stats.planning.comparison_plan import Clusters
 
     number, icc = options.clusters, options.icc
     if found is not None:
@@ -231,7 +231,7 @@ def _clusters(options: PlanOptions, found: "Clusters | None") -> "Clusters | Non
 
 
 def _pair(options: PlanOptions) -> _Pair:
-    from stats.comparison_plan import Likeness
+    from stats.planning.comparison_plan import Likeness
 
     accuracy, rho, discordance, pilot = options.accuracy, options.rho, options.discordance, options.pilot
     if [accuracy is not None or rho is not None, discordance is not None, pilot is not None].count(True) != 1:
@@ -252,12 +252,12 @@ def _pair(options: PlanOptions) -> _Pair:
 
 
 def _pilot_pair(options: PlanOptions, path: Path) -> _Pair:
+    from monitor.cli.shared.declared.pairs import choose_pair
     from monitor.cli.shared.files import read_results
-    from monitor.cli.shared.pairs import choose_pair
     from monitor.ingest.files.paths import show
     from monitor.report.build import build_report
-    from stats.comparison_plan import Clusters, Likeness
-    from stats.pilot import PilotEffect
+    from stats.planning.comparison_plan import Clusters, Likeness
+    from stats.planning.pilot import PilotEffect
 
     if options.pair is None:
         stop("--pilot needs --pair A B, the two models to compare", USAGE)

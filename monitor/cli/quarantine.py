@@ -34,7 +34,7 @@ def list_(
     import json
 
     from monitor.cli.shared.settings import read_settings
-    from schemas.text import shorten
+    from schemas.records.text import shorten
 
     entries = _entries(read_settings(redis_url=redis_url, topic=topic))
     if form is TableFormat.json:
@@ -70,11 +70,11 @@ def release(
     """
     import asyncio
 
-    from monitor.app.quarantine import release as append
+    from monitor.app.operations.quarantine import release as append
     from monitor.cli.shared.kafka import broker_settings, silence_kafka
     from monitor.cli.shared.settings import read_settings
     from monitor.publish.kafka_errors import BrokerError
-    from schemas.text import shorten
+    from schemas.records.text import shorten
 
     settings = read_settings(redis_url=redis_url, topic=topic, broker_url=broker)
     kafka, settings = broker_settings(settings)

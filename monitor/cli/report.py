@@ -56,11 +56,11 @@ def report(
     Example: rankwatch report results/ -o report.html
     """
     from monitor.cli.shared.conflicts import check_conflicts_file, save_conflicts
-    from monitor.cli.shared.epochs import parse_epoch
+    from monitor.cli.shared.declared.epochs import parse_epoch
+    from monitor.cli.shared.declared.prices import parse_prices
+    from monitor.cli.shared.declared.suites import suites_of_files
     from monitor.cli.shared.files import read_results
     from monitor.cli.shared.output import choose_output, print_report
-    from monitor.cli.shared.prices import parse_prices
-    from monitor.cli.shared.suites import suites_of_files
 
     output = choose_output(
         form,

@@ -3,11 +3,11 @@
 from typing import TYPE_CHECKING, Annotated
 
 from monitor.cli.shared.options import HostOption, PortOption, PriceOption, PricesOption, TopicOption, option
-from monitor.cli.shared.service import BrokerOption, RedisOption, run_service
+from monitor.cli.shared.running.service import BrokerOption, RedisOption, run_service
 
 if TYPE_CHECKING:
-    from monitor.app.cluster_worker import ClusterWorker
-    from monitor.logs.kafka_settings import KafkaSettings
+    from monitor.app.workers.cluster import ClusterWorker
+    from monitor.logs.kafka.settings import KafkaSettings
     from monitor.settings import Settings
 
 
@@ -37,11 +37,11 @@ def run(
     """
 
     def make(settings: "Settings", kafka: "KafkaSettings") -> "ClusterWorker":
-        from monitor.app.cluster_worker import ClusterWorker
+        from monitor.app.workers.cluster import ClusterWorker
 
         return ClusterWorker(settings, kafka)
 
-    from monitor.cli.shared.prices import parse_prices
+    from monitor.cli.shared.declared.prices import parse_prices
 
     run_service(
         make,

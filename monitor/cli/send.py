@@ -20,7 +20,7 @@ from monitor.cli.shared.options import (
 )
 
 if TYPE_CHECKING:
-    from monitor.cli.shared.declarations import Declarations
+    from monitor.cli.shared.declared.declarations import Declarations
     from monitor.ingest.batches import BatchReader
     from monitor.ingest.epochs import Epochs, Newest
     from monitor.ingest.importer import Importer
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from monitor.send.send_record import SendRecord
     from monitor.send.sender import Deliver, Delivery, Sender
     from monitor.settings import Settings
-    from schemas.events import Ended
+    from schemas.records.events import Ended
 
 _BLOCKS = 16
 """Blocks of lines in a delivery."""
@@ -77,15 +77,15 @@ def send(
     import asyncio
     import shlex
 
-    from monitor.cli.shared.declarations import make_declarations
+    from monitor.cli.shared.declared.declarations import make_declarations
     from monitor.cli.shared.files import benchmarks_in, find_files, make_importer, unmatched_choices
-    from monitor.cli.shared.process import log_to_terminal
+    from monitor.cli.shared.running.process import log_to_terminal
     from monitor.cli.shared.settings import read_settings
     from monitor.ingest.epochs import EpochRecord, Epochs
     from monitor.ingest.importer import show_argument
     from monitor.ingest.reject_limit import TooManyRejected
     from monitor.send.send_record import SendRecord, default_folder
-    from schemas.text import mask_url
+    from schemas.records.text import mask_url
 
     settings = read_settings(data_dir=data_dir, max_rejected=max_rejected)
     command = shlex.join(["rankwatch", "send", *map(show_argument, paths), "--to", mask_url(to)])
@@ -146,7 +146,7 @@ class _Destination(NamedTuple):
 
 
 def _parse_epoch(text: str | None, destination: _Destination, *, inherit: bool) -> int | str | None:
-    from monitor.cli.shared.epochs import parse_epoch
+    from monitor.cli.shared.declared.epochs import parse_epoch
     from monitor.ingest.epochs import NEXT
 
     epoch = parse_epoch(text, inherit=inherit)
@@ -157,9 +157,9 @@ def _parse_epoch(text: str | None, destination: _Destination, *, inherit: bool) 
 
 def _destination(to: str, settings: "Settings", token_file: Path | None, *, packed: bool) -> _Destination:
     from monitor.cli.shared.bearer import bearer_token
-    from monitor.logs.kafka_settings import split_url
+    from monitor.logs.kafka.settings import split_url
     from monitor.send.http import checked_url, newest_epochs
-    from schemas.text import mask_url, shorten
+    from schemas.records.text import mask_url, shorten
 
     scheme = to.partition("://")[0].lower()
     try:
@@ -237,7 +237,7 @@ async def _send(
 ) -> None:
     from time import monotonic
 
-    from monitor.cli.shared.epochs import inherited, note_read_before
+    from monitor.cli.shared.declared.epochs import inherited, note_read_before
     from monitor.cli.shared.files import RejectedLines
     from monitor.cli.shared.progress import progress_bar
     from monitor.ingest.batches import BatchReader
@@ -325,7 +325,7 @@ def _note_changes(sender: "Sender", refused: dict[str, int] | None) -> None:
     from monitor.ingest.files.paths import is_copy
     from monitor.ingest.files.paths import show as show_path
     from monitor.report.sentences import counted
-    from schemas.text import shorten
+    from schemas.records.text import shorten
 
     for path in sender.changed:
         if is_copy(path):

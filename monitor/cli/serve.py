@@ -12,11 +12,11 @@ from monitor.cli.shared.options import (
     TopicOption,
     option,
 )
-from monitor.cli.shared.service import BrokerOption, RedisOption, run_service
+from monitor.cli.shared.running.service import BrokerOption, RedisOption, run_service
 
 if TYPE_CHECKING:
-    from monitor.app.reader import Reader
-    from monitor.logs.kafka_settings import KafkaSettings
+    from monitor.app.readers.cluster import Reader
+    from monitor.logs.kafka.settings import KafkaSettings
     from monitor.settings import Settings
 
 
@@ -43,12 +43,12 @@ def serve(
     """
 
     def make(settings: "Settings", kafka: "KafkaSettings") -> "Reader":
-        from monitor.app.reader import Reader
+        from monitor.app.readers.cluster import Reader
 
         return Reader(settings, kafka, benchmarks)
 
-    from monitor.cli.shared.prices import parse_prices
-    from monitor.cli.shared.suites import suites_flag
+    from monitor.cli.shared.declared.prices import parse_prices
+    from monitor.cli.shared.declared.suites import suites_flag
 
     run_service(
         make,

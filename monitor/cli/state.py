@@ -146,7 +146,7 @@ def _run(options: StateOptions, work: "Callable[[Transfer], Awaitable[T]]", *, m
     import asyncio
 
     settings = _settings(options)
-    from monitor.cli.shared.process import log_to_terminal
+    from monitor.cli.shared.running.process import log_to_terminal
     from monitor.store.errors import StoreError
 
     log_to_terminal()

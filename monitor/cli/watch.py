@@ -31,10 +31,10 @@ from monitor.cli.shared.options import (
 
 if TYPE_CHECKING:
     from monitor.app.embedded_monitor import EmbeddedMonitor
-    from monitor.cli.shared.declarations import Declarations
-    from monitor.cli.shared.live import EventRate, View
+    from monitor.cli.shared.declared.declarations import Declarations
     from monitor.cli.shared.output import Output
-    from monitor.cli.shared.stopping import Stopping
+    from monitor.cli.shared.running.live import EventRate, View
+    from monitor.cli.shared.running.stopping import Stopping
     from monitor.ingest.importer import Importer
     from monitor.ingest.tail import Tailer
     from monitor.render.terminal.plain import LiveStatus
@@ -95,14 +95,14 @@ def watch(
     import shlex
 
     from monitor.cli.shared.conflicts import check_conflicts_file
-    from monitor.cli.shared.declarations import make_declarations
-    from monitor.cli.shared.epochs import parse_epoch
+    from monitor.cli.shared.declared.declarations import make_declarations
+    from monitor.cli.shared.declared.epochs import parse_epoch
+    from monitor.cli.shared.declared.prices import parse_prices
+    from monitor.cli.shared.declared.suites import suites_flag
     from monitor.cli.shared.files import make_importer
     from monitor.cli.shared.output import choose_output
-    from monitor.cli.shared.prices import parse_prices
-    from monitor.cli.shared.process import log_to_terminal, run_to_end
+    from monitor.cli.shared.running.process import log_to_terminal, run_to_end
     from monitor.cli.shared.settings import read_settings
-    from monitor.cli.shared.suites import suites_flag
     from monitor.ingest.importer import show_argument
 
     given = parse_prices(price or (), prices, of_all=True)
@@ -150,7 +150,7 @@ def _refuse_remote(paths: Sequence[str]) -> None:
     """End the command if a path cannot be followed."""
     from monitor.ingest.files.paths import is_remote
     from monitor.ingest.importer import named_path
-    from schemas.text import mask_url
+    from schemas.records.text import mask_url
 
     for path in paths:
         if is_remote(place := named_path(path)[1]):
@@ -163,13 +163,13 @@ async def _read_once(
     """Read the files to their end and print the report."""
     from monitor.app.embedded_monitor import EmbeddedMonitor
     from monitor.cli.shared.conflicts import save_conflicts
+    from monitor.cli.shared.declared.suites import suites_of_files
     from monitor.cli.shared.files import benchmarks_in, find_files, stop_without_results, unmatched_choices
     from monitor.cli.shared.output import print_report
-    from monitor.cli.shared.suites import suites_of_files
     from monitor.ingest.incomplete import incomplete_benchmarks
     from monitor.ingest.reject_limit import TooManyRejected
     from monitor.render.flags import with_flags
-    from schemas.text import shorten
+    from schemas.records.text import shorten
 
     found = find_files(files.importer, files.paths)
     async with EmbeddedMonitor(settings, serve=False, declare=files.declare) as monitor:
@@ -216,8 +216,8 @@ async def _follow(files: _Files, settings: "Settings", conflicts: Path | None) -
     from monitor.app.embedded_monitor import EmbeddedMonitor
     from monitor.cli.shared.conflicts import save_conflicts
     from monitor.cli.shared.files import find_files
-    from monitor.cli.shared.live import make_view
-    from monitor.cli.shared.stopping import Stopping
+    from monitor.cli.shared.running.live import make_view
+    from monitor.cli.shared.running.stopping import Stopping
 
     find_files(files.importer, files.paths)
     view = make_view(settings.low_coverage)
@@ -240,10 +240,10 @@ async def _follow(files: _Files, settings: "Settings", conflicts: Path | None) -
 
 def _print_summary(monitor: "EmbeddedMonitor") -> None:
     """Print the report as of now: what was on the screen goes with it."""
-    from monitor.cli.shared.prices import prices_fault
+    from monitor.cli.shared.declared.prices import prices_fault
     from monitor.cli.shared.table import print_table
     from monitor.report.build import ReportView, report_views
-    from monitor.report.goal import priced_report
+    from monitor.report.ranking.goal import priced_report
 
     prices = monitor.settings.prices
     small = [
@@ -265,7 +265,7 @@ async def _resume(files: _Files, monitor: "EmbeddedMonitor") -> None:
 
     from monitor.cli.shared.files import benchmarks_in
     from monitor.engine.declarations import refusal
-    from schemas.events import Declaration
+    from schemas.records.events import Declaration
 
     paths, importer = files.paths, files.importer
     await monitor.caught_up()
@@ -288,11 +288,11 @@ async def _end_runs(files: _Files, monitor: "EmbeddedMonitor", tailer: "Tailer")
     """
     import asyncio
 
-    from monitor.cli.shared.epochs import inherited
+    from monitor.cli.shared.declared.epochs import inherited
     from monitor.cli.shared.files import not_ending
     from monitor.ingest.runs import ends_of_runs, epoch_before
     from monitor.report.sentences import counted
-    from schemas.events import Ended
+    from schemas.records.events import Ended
 
     await monitor.caught_up()
     benchmarks = monitor.reports.benchmarks()
@@ -326,7 +326,7 @@ async def _end_runs(files: _Files, monitor: "EmbeddedMonitor", tailer: "Tailer")
 
 
 def _make_tailer(files: _Files, monitor: "EmbeddedMonitor") -> "Tailer":
-    from monitor.cli.shared.epochs import after_state, note_read_before
+    from monitor.cli.shared.declared.epochs import after_state, note_read_before
     from monitor.ingest.epochs import EpochRecord
     from monitor.ingest.reject_limit import RejectLimit
     from monitor.ingest.tail import Tailer
@@ -355,8 +355,8 @@ async def _show(files: _Files, monitor: "EmbeddedMonitor", view: "View", stoppin
     from contextlib import suppress
     from dataclasses import replace
 
-    from monitor.cli.shared.live import EventRate, IfComplete
-    from schemas.report import Report
+    from monitor.cli.shared.running.live import EventRate, IfComplete
+    from schemas.results.report import Report
 
     async def end_runs() -> None:
         await _end_runs(files, monitor, tailer)

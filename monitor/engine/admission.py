@@ -6,10 +6,10 @@ from monitor.engine.limits import Limits, Usage, exceeds
 from monitor.engine.state.battles import event_fault
 from monitor.engine.state.benchmark import Benchmark
 from monitor.engine.state.codes import SCORE_UNIT
-from schemas.battles import BattleFields
-from schemas.decode import Fault
-from schemas.events import EventFields
-from stats.graded import MAX_ITEMS
+from schemas.records.battles import BattleFields
+from schemas.records.decode import Fault
+from schemas.records.events import EventFields
+from stats.evidence.graded import MAX_ITEMS
 
 
 class Admission:

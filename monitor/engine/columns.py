@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 from typing_extensions import override
 
-from schemas.battles import has_battles
-from schemas.events import EventFields
-from schemas.runs import RunFields, decode_names
+from schemas.records.battles import has_battles
+from schemas.records.events import EventFields
+from schemas.records.runs import RunFields, decode_names
 
 Index = NDArray[np.int64]
 Scores = NDArray[np.float64]

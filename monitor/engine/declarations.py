@@ -19,11 +19,11 @@ from monitor.engine.state.codes import SCORE_UNIT
 from monitor.engine.state.delta import BenchmarkDelta, Refusal, StoredBenchmark
 from monitor.engine.state.graded import unweighted_reason
 from monitor.engine.state.repeats import Undeclared
-from schemas.catalogue import published
-from schemas.decode import Fault
-from schemas.events import MAX_GRADED_ITEMS, Spec, alias_problem
-from schemas.text import shorten
-from schemas.verdict_changes import VerdictChanges
+from schemas.records.catalogue import published
+from schemas.records.decode import Fault
+from schemas.records.events import MAX_GRADED_ITEMS, Spec, alias_problem
+from schemas.records.text import shorten
+from schemas.results.verdict_changes import VerdictChanges
 
 FREE_TO_CHANGE: Final = ("power", "margin", "goal", "anchor", "aliases")
 """Declared fields that no latch depends on."""

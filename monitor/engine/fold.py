@@ -30,11 +30,11 @@ from monitor.engine.state.delta import BenchmarkDelta, Refusal
 from monitor.engine.state.graded import unweighted_reason
 from monitor.engine.state.pairs import Index, chosen, pair_index, pair_members, pairs_of
 from monitor.engine.state.repeats import Undeclared
-from schemas.changes import CLAIMS, PROCEDURES
-from schemas.decode import Fault
-from schemas.events import Ended, EventFields, Spec
-from schemas.text import shorten
-from stats.graded import MAX_ITEMS
+from schemas.records.decode import Fault
+from schemas.records.events import Ended, EventFields, Spec
+from schemas.records.text import shorten
+from schemas.results.changes import CLAIMS, PROCEDURES
+from stats.evidence.graded import MAX_ITEMS
 
 Cells = tuple[Index, Index, NDArray[np.uint32], NDArray[np.bool_]]
 """Row, contestant and code of new scores, and whether each replaces a skip."""

@@ -31,11 +31,11 @@ from monitor.engine.state.codes import ONE, SCORE_UNIT, ZERO
 from monitor.engine.state.counts import CHUNK_CELLS
 from monitor.engine.state.delta import BenchmarkDelta, Refusal
 from monitor.engine.state.pairs import Index, pair_index, pair_members
-from schemas.battles import BattleFields
-from schemas.decode import Fault
-from schemas.names import MAX_NAME_LENGTH
-from schemas.text import shorten
-from stats.graded import MAX_ITEMS
+from schemas.records.battles import BattleFields
+from schemas.records.decode import Fault
+from schemas.records.names import MAX_NAME_LENGTH
+from schemas.records.text import shorten
+from stats.evidence.graded import MAX_ITEMS
 
 _HALF: Final = SCORE_UNIT // 2
 _POINTS: Final = {"a": 1, "b": -1, "tie": 0, None: 0}

@@ -5,9 +5,9 @@ from typing import Final, NamedTuple
 
 from monitor.engine.state.delta import Refusal
 from monitor.engine.state.pairs import pair_count
-from schemas.decode import Fault
-from schemas.names import name_fault
-from schemas.text import shorten
+from schemas.records.decode import Fault
+from schemas.records.names import name_fault
+from schemas.records.text import shorten
 
 LARGE_PAIRS: Final = 500_000
 """Pairs of which one array takes some milliseconds to grow."""

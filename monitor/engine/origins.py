@@ -6,7 +6,7 @@ from typing import Final
 
 from monitor.engine.chunk import Origin
 from monitor.engine.producers import CLAIMED
-from schemas.names import PRODUCER
+from schemas.records.names import PRODUCER
 
 _TAG_BYTES: Final = 16
 _PRODUCER: Final = b"producer:"

@@ -47,11 +47,11 @@ from monitor.engine.steps import (
     Unreadable,
     dead_letter,
 )
-from schemas.decode import Fault, check_object
-from schemas.events import Declaration, Ended, EventFields
-from schemas.operations import BoardChange
-from schemas.sentences import DELETED, UNDONE
-from schemas.text import shorten
+from schemas.records.decode import Fault, check_object
+from schemas.records.events import Declaration, Ended, EventFields
+from schemas.records.operations import BoardChange
+from schemas.records.text import shorten
+from schemas.results.sentences import DELETED, UNDONE
 
 _AT_ONCE: Final = 2_000
 """Records that are decoded and folded at a time: their events are then still in the processor's cache."""

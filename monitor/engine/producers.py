@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Final
 
 from monitor.engine.chunk import Chunk
-from schemas.names import PRODUCER
+from schemas.records.names import PRODUCER
 
 PRODUCER_HEADER: Final = "rankwatch-producer"
 """Header of a record of a topic; its value is the name of the producer, signed: see `monitor.engine.origins`."""

@@ -9,7 +9,7 @@ import msgspec
 from monitor.engine.chunk import Chunk, EventBatch, Origin
 from monitor.engine.columns import EventList, ItemColumns, RunEvents
 from monitor.engine.state.delta import DeadLetter, Misrouted, Source
-from schemas.decode import (
+from schemas.records.decode import (
     BOM,
     Decoded,
     Fault,
@@ -19,11 +19,11 @@ from schemas.decode import (
     decode_records,
     read_object,
 )
-from schemas.events import Declaration, Ended, EventFields
-from schemas.names import name_fault
-from schemas.operations import BoardChange, Release, decode_operation
-from schemas.packed import decode_packed, decode_packed_loosely
-from schemas.runs import RunFields, decode_run, decode_run_loosely
+from schemas.records.events import Declaration, Ended, EventFields
+from schemas.records.names import name_fault
+from schemas.records.operations import BoardChange, Release, decode_operation
+from schemas.records.packed import decode_packed, decode_packed_loosely
+from schemas.records.runs import RunFields, decode_run, decode_run_loosely
 
 _RAW_LENGTH: Final = 2_000
 

@@ -15,8 +15,8 @@ from monitor.ingest.files.paths import origin
 from monitor.ingest.files.segments import decode
 from monitor.ingest.files.streams import OpenStream, open_stream
 from monitor.ingest.files.watched import WatchedFile
-from schemas.decode import Checker
-from schemas.packed import Reject, Segment
+from schemas.records.decode import Checker
+from schemas.records.packed import Reject, Segment
 
 _BLOCK_BYTES: Final = 1 << 17
 _BLOCK_LINES: Final = 1_000

@@ -4,8 +4,8 @@
     items = 12032
     alpha = 0.01
 
-A table holds the fields of a declaration (`schemas.events.Spec`). It may name a list of items by `item_file`: a file with one id a line, or
-results. The path is relative to the file of the table.
+A table holds the fields of a declaration (`schemas.records.events.Spec`). It may name a list of items by `item_file`: a file with one id a
+line, or results. The path is relative to the file of the table.
 """
 
 import re
@@ -18,9 +18,9 @@ from pydantic import ValidationError
 
 from monitor.ingest.files.paths import show
 from monitor.ingest.item_list import ItemListError, read_items
-from schemas.decode import describe_error
-from schemas.events import MAX_LINE_BYTES, Declaration, Spec
-from schemas.text import shorten
+from schemas.records.decode import describe_error
+from schemas.records.events import MAX_LINE_BYTES, Declaration, Spec
+from schemas.records.text import shorten
 
 FILE: Final = "rankwatch.toml"
 _TOML_PLACE: Final = re.compile(r"at line (\d+)")

@@ -4,8 +4,8 @@ from collections.abc import Callable, Iterable
 from operator import attrgetter
 from typing import Any, Final
 
-from schemas.events import Declaration, EventFields
-from schemas.packed import Segment
+from schemas.records.events import Declaration, EventFields
+from schemas.records.packed import Segment
 
 Declare = Callable[[str, Declaration | None, bool], dict[str, Any] | None]
 """Returns what to declare of a benchmark: its name, what its file declares, and whether one of its first scores is neither 0 nor 1."""

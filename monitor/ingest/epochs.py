@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from monitor.durable import replace_file
-from schemas.packed import Segment
+from schemas.records.packed import Segment
 
 NEXT: Final = "next"
 

@@ -15,8 +15,8 @@ from monitor.ingest.files.streams import OpenStream, open_stream
 from monitor.ingest.incomplete import incomplete_benchmarks
 from monitor.ingest.reject_limit import RejectedLine, RejectLimit
 from monitor.ingest.runs import newer_runs
-from schemas.events import Declaration
-from schemas.packed import Segment
+from schemas.records.events import Declaration
+from schemas.records.packed import Segment
 
 FileStarts = list[tuple[int, str]]
 """Index of the first event of each file in a segment, and the file."""

@@ -15,7 +15,7 @@ from monitor.ingest.formats.log_file import LogFile, Notices, RunRegistry
 from monitor.ingest.formats.open_format import open_format, open_mapped
 from monitor.ingest.formats.plugins import problems
 from monitor.ingest.formats.registry import COPIES, is_companion
-from schemas.text import mask_url
+from schemas.records.text import mask_url
 
 if TYPE_CHECKING:
     from monitor.ingest.formats.map_table import FileMap

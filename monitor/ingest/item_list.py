@@ -8,8 +8,8 @@ from typing import Final
 from monitor.ingest.files.paths import SUFFIXES, PathError, find_files, show
 from monitor.ingest.files.read import read_files
 from monitor.ingest.reject_limit import RejectedLine
-from schemas.names import name_fault
-from schemas.text import shorten
+from schemas.records.names import name_fault
+from schemas.records.text import shorten
 
 _LARGEST: Final = 50_000_000
 """Most bytes of a list of ids; a declaration holds far less."""

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple, Self
 
 from monitor.ingest.files.paths import show
-from schemas.packed import Reject
+from schemas.records.packed import Reject
 
 _NAMED: Final = 3
 _HALF: Final = 0.5

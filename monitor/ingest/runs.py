@@ -7,8 +7,8 @@ from monitor.engine.state.benchmark import Benchmark
 from monitor.ingest.epochs import Epochs
 from monitor.ingest.files.read import read_files
 from monitor.ingest.files.streams import OpenStream, open_stream
-from schemas.battles import models_of
-from schemas.events import Ended
+from schemas.records.battles import models_of
+from schemas.records.events import Ended
 
 
 def ends_of_runs(

@@ -21,7 +21,7 @@ from monitor.ingest.declare import Declare
 from monitor.ingest.epochs import Epochs
 from monitor.ingest.importer import Importer
 from monitor.ingest.reject_limit import RejectLimit
-from schemas.packed import SourceSpan, encode_span, mark_imported
+from schemas.records.packed import SourceSpan, encode_span, mark_imported
 
 
 class Tailer:

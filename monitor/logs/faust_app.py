@@ -10,9 +10,9 @@ from faust.types import TP, EventT, Message, StreamT
 
 from monitor.engine.chunk import Chunk
 from monitor.engine.origins import OriginKey
-from monitor.logs.file_log import FileLog
-from monitor.logs.kafka_settings import KafkaSettings
-from monitor.logs.topic_identity import TopicIdentity
+from monitor.logs.file.log import FileLog
+from monitor.logs.kafka.settings import KafkaSettings
+from monitor.logs.kafka.topic_identity import TopicIdentity
 
 KAFKA_CHUNK_BYTES = 1 << 20
 KAFKA_CHUNK_RECORDS = 6000

@@ -7,8 +7,8 @@ from urllib.parse import quote
 
 from monitor.report.news import BoardNews, BoardState, PairNames
 from monitor.report.sentences import counted
-from schemas.changes import Kind, VerdictChange
-from schemas.text import shorten
+from schemas.records.text import shorten
+from schemas.results.changes import Kind, VerdictChange
 
 Severity = Literal["info", "warning"]
 

@@ -13,7 +13,7 @@ from monitor.notify.targets import Target
 from monitor.outbound import NotAcceptedError
 from monitor.report.news import BoardNews, PairNames
 from monitor.retries import RetryPolicy
-from schemas.changes import VerdictChange
+from schemas.results.changes import VerdictChange
 
 log = structlog.get_logger()
 

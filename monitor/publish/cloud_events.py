@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Final
 from urllib.parse import quote
 
-from schemas.changes import VerdictChange
+from schemas.results.changes import VerdictChange
 
 TYPE_PREFIX: Final = "io.rankwatch.verdict."
 EVENT_TYPE: Final = "application/cloudevents+json"

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from schemas.changes import VerdictChange, change_order
+from schemas.results.changes import VerdictChange, change_order
 
 
 class FeedFile:

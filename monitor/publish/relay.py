@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from monitor.crash_points import crash_point
-from schemas.changes import VerdictChange
+from schemas.results.changes import VerdictChange
 
 _BATCH = 500
 

@@ -6,7 +6,7 @@ from typing import Final
 from monitor.engine.ownership import owner
 from monitor.publish.cloud_events import attributes
 from monitor.publish.kafka_producer import KafkaProducer, Message
-from schemas.changes import VerdictChange
+from schemas.results.changes import VerdictChange
 
 VERDICTS: Final = "rankwatch.verdicts"
 

@@ -14,7 +14,7 @@ from monitor.outbound import Allowed, NotAcceptedError, check_url, post
 from monitor.publish.cloud_events import BATCH_TYPE, EVENT_TYPE, batch_body, data_body, event_body
 from monitor.publish.cloud_events import headers as event_headers
 from monitor.retries import RetryPolicy
-from schemas.changes import VerdictChange
+from schemas.results.changes import VerdictChange
 
 log = structlog.get_logger()
 

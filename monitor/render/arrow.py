@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final, Literal, get_args
 import msgspec
 
 from monitor.render.csv import columns, rows
-from schemas.report import Report
+from schemas.results.report import Report
 
 if TYPE_CHECKING:
     from pyarrow import Schema

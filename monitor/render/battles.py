@@ -4,7 +4,7 @@ from typing import Final
 
 from monitor.render import numbers as form
 from monitor.report.sentences import counted
-from schemas.battle_report import BattlesReport, Disagreement, JudgeReport, PositionReport, RatingReport
+from schemas.results.battles import BattlesReport, Disagreement, JudgeReport, PositionReport, RatingReport
 
 _NAMED: Final = 3
 
@@ -24,7 +24,7 @@ def rating_range(model: RatingReport) -> str:
 
     Examples
     --------
-    >>> from schemas.battle_report import RatingReport
+    >>> from schemas.results.battles import RatingReport
     >>> columns = {"prompts": 9, "win_share": 0.5, "island": 1, "unrated": None}
     >>> rating_range(RatingReport(model="ash", rating=1012.4, rating_low=990.2, rating_high=1034.6, **columns))
     '990 to 1,035'

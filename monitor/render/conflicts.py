@@ -8,8 +8,8 @@ from typing import Final
 
 from monitor.engine.state.benchmark import Benchmark
 from monitor.render.csv import cell
-from monitor.report.conflict_rows import conflict_rows
-from schemas.report import Conflict
+from monitor.report.items.conflict_rows import conflict_rows
+from schemas.results.report import Conflict
 
 JSON_LINES: Final = (".jsonl", ".ndjson")
 SUFFIXES: Final = (".csv", *JSON_LINES)

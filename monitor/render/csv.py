@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from pydantic import BaseModel
 
-from schemas.report import ClusterReport, Decided, ModelReport, PairReport, Report, Resolved
+from schemas.results.report import ClusterReport, Decided, ModelReport, PairReport, Report, Resolved
 
 _NESTED: Final[dict[str, type[BaseModel]]] = {"decided": Decided, "resolved": Resolved, "cluster": ClusterReport}
 _RUN: Final = {"repeats_min": int, "repeats_mean": float, "repeats_max": int, "run_ended": bool}

@@ -10,11 +10,11 @@ from monitor.render import battles, header
 from monitor.render import numbers as form
 from monitor.render.numbers import needed, needed_range
 from monitor.render.signs import PROCEDURES, SUMMARY_ONLY
-from monitor.report.evidence_path import ChartData
+from monitor.report.pairs.evidence_path import ChartData
+from monitor.report.ranking.tie_bands import TieBands, bands_of, tied_models
 from monitor.report.sentences import counted
-from monitor.report.tie_bands import TieBands, bands_of, tied_models
-from schemas.detail import BenchmarkDetail
-from schemas.report import BenchmarkReport, ModelReport, PairReport
+from schemas.results.detail import BenchmarkDetail
+from schemas.results.report import BenchmarkReport, ModelReport, PairReport
 
 PATH_ORDER: Final = (
     "The path takes the items in the order in which they were first seen, or in the committed order if there is one. The order changes the "

@@ -3,7 +3,7 @@
 import re
 from typing import Final
 
-from schemas.report import BenchmarkReport, PairReport
+from schemas.results.report import BenchmarkReport, PairReport
 
 _FIELD: Final = re.compile(r"\((items|order|scores|repeats|missing): (\w+)\)")
 _END: Final = re.compile(r"an ended record makes")

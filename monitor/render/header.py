@@ -7,8 +7,16 @@ from typing import Final
 from monitor.render import battles
 from monitor.render import numbers as form
 from monitor.report.sentences import counted
-from schemas.report import ASSERTED, FILES_COMPLETE, BenchmarkReport, GoalReport, GoalRun, ResultLine, SuiteMember
-from schemas.sentences import ASSUMPTIONS, BATTLES
+from schemas.results.report import (
+    ASSERTED,
+    FILES_COMPLETE,
+    BenchmarkReport,
+    GoalReport,
+    GoalRun,
+    ResultLine,
+    SuiteMember,
+)
+from schemas.results.sentences import ASSUMPTIONS, BATTLES
 
 NO_RESULTS: Final = "No results: no score was read."
 NO_PAIR: Final = "There is no pair to compare."

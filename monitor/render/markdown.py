@@ -28,8 +28,8 @@ from monitor.render.signs import (
     status_glyph,
 )
 from monitor.report.sentences import counted
-from schemas.battle_report import BattlesReport
-from schemas.report import ModelReport, PairReport
+from schemas.results.battles import BattlesReport
+from schemas.results.report import ModelReport, PairReport
 
 _MARKUP: Final = re.compile(r"([\\`*_{}\[\]<>|~#&!])")
 _MENTION: Final = re.compile(r"(?<!\w)@(?=\w)")

@@ -5,7 +5,7 @@ from math import ceil, floor, isfinite, log10
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:  # `plan` shows no report
-    from schemas.report import ModelReport, PairReport, RepeatsReport
+    from schemas.results.report import ModelReport, PairReport, RepeatsReport
 
 MISSING: Final = "-"
 Q_IS_NO_EVIDENCE: Final = "q is computed from the observed gap, so it adds no evidence"
@@ -157,7 +157,7 @@ def repeats(counts: "RepeatsReport | None") -> str:
 
     Examples
     --------
-    >>> from schemas.report import RepeatsReport
+    >>> from schemas.results.report import RepeatsReport
     >>> repeats(RepeatsReport(min=4, mean=4.0, max=4)), repeats(RepeatsReport(min=1, mean=3.24, max=96))
     ('4', '3.2 (1 to 96)')
     """

@@ -3,8 +3,8 @@
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 if TYPE_CHECKING:
-    from schemas.changes import Side
-    from schemas.report import PairReport
+    from schemas.results.changes import Side
+    from schemas.results.report import PairReport
 
 PROCEDURES: Final = {
     "anytime_family": ("FAM", "anytime family (headline)"),

@@ -7,13 +7,13 @@ from numpy.typing import NDArray
 
 from monitor.engine.state.battles import JUDGE, ORDER, OUTCOME, PAIR, PROMPT
 from monitor.engine.state.pairs import Index, pair_members
-from monitor.report.pair_counts import json_numbers
-from monitor.report.pair_table import PairTable
-from monitor.report.ratings import SMALLEST_ERROR, Ratings, ratings_of
-from schemas.battle_report import BattlesReport, Disagreement, JudgeReport, PositionReport, RatingReport
-from stats.agreement import agreement
-from stats.bradley_terry import ELO, bradley_terry, groups_of
-from stats.resolution import z_sum
+from monitor.report.pairs.counts import json_numbers
+from monitor.report.pairs.ratings import SMALLEST_ERROR, Ratings, ratings_of
+from monitor.report.pairs.table import PairTable
+from schemas.results.battles import BattlesReport, Disagreement, JudgeReport, PositionReport, RatingReport
+from stats.battles.agreement import agreement
+from stats.battles.bradley_terry import ELO, bradley_terry, groups_of
+from stats.fixed_n.resolution import z_sum
 
 JUDGES: Final = 20
 """Judges that are reported, those with the most votes."""

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from monitor.engine.partition import Partition
 from monitor.engine.state.delta import BoardEntry
-from schemas.api import BoardDetail, BoardSummary
+from schemas.results.api import BoardDetail, BoardSummary
 
 
 def board_summaries(partition: Partition) -> Iterator[BoardSummary]:

@@ -10,20 +10,20 @@ from monitor.engine.partition import Partition
 from monitor.engine.state.benchmark import Benchmark
 from monitor.engine.state.codes import ZERO
 from monitor.report.battles import battles_report
-from monitor.report.clusters import cluster_columns, clusters_report
-from monitor.report.conflict_rows import counts_by_model
-from monitor.report.family import family_assumption, family_report, pairs_outside
-from monitor.report.goal import goal_report
-from monitor.report.item_means import described
-from monitor.report.pair_rows import pair_rows, superseded_rows
-from monitor.report.pair_table import PairTable
+from monitor.report.items.conflict_rows import counts_by_model
+from monitor.report.pairs.clusters import cluster_columns, clusters_report
+from monitor.report.pairs.family import family_assumption, family_report, pairs_outside
+from monitor.report.pairs.item_means import described
+from monitor.report.pairs.rows import pair_rows, superseded_rows
+from monitor.report.pairs.table import PairTable
+from monitor.report.pairs.weights import weights_report
+from monitor.report.ranking.goal import goal_report
+from monitor.report.ranking.standings import count_undecided, count_unresolved, model_reports, shared_means
+from monitor.report.ranking.suite import suite_benchmark, suite_report
 from monitor.report.result import result_report
 from monitor.report.sentences import order_reason, partial
-from monitor.report.standings import count_undecided, count_unresolved, model_reports, shared_means
-from monitor.report.suite import suite_benchmark, suite_report
-from monitor.report.weights import weights_report
-from schemas.report import BenchmarkReport, BoardReport, OrderReport, Report, Summary
-from schemas.suites import Suite
+from schemas.records.suites import Suite
+from schemas.results.report import BenchmarkReport, BoardReport, OrderReport, Report, Summary
 
 Which = Literal["adjacent", "all"]
 

@@ -9,13 +9,13 @@ from numpy.typing import NDArray
 
 from monitor.engine.state.benchmark import Benchmark
 from monitor.engine.state.pairs import Index
-from monitor.report.clusters import cluster_columns
-from monitor.report.items import ItemColumns, item_columns
-from monitor.report.moments import VerdictTimes
-from monitor.report.pair_counts import Flags, Floats
-from monitor.report.pair_rows import STATUSES, pair_rows, status_codes, superseded_rows
-from monitor.report.pair_table import PairTable, Sides
-from schemas.report import PairReport, Status
+from monitor.report.items.hardness import ItemColumns, item_columns
+from monitor.report.pairs.clusters import cluster_columns
+from monitor.report.pairs.counts import Flags, Floats
+from monitor.report.pairs.rows import STATUSES, pair_rows, status_codes, superseded_rows
+from monitor.report.pairs.table import PairTable, Sides
+from monitor.report.ranking.moments import VerdictTimes
+from schemas.results.report import PairReport, Status
 
 Sort = Literal["rank", "gap", "log_e", "resolution_ratio"]
 Procedure = Literal[

@@ -8,7 +8,7 @@ import numpy as np
 
 from monitor.engine.state.benchmark import Benchmark
 from monitor.engine.state.pairs import Index
-from monitor.report.clusters import (
+from monitor.report.pairs.clusters import (
     NEIGHBOURS,
     ClusterColumns,
     cluster_columns,
@@ -17,14 +17,14 @@ from monitor.report.clusters import (
     decisions,
     required_n_by_procedure,
 )
-from monitor.report.goal import goal_report
-from monitor.report.intervals import evidence_columns
-from monitor.report.pair_counts import Floats
-from monitor.report.pair_rows import STATUSES, status_codes
-from monitor.report.pair_table import PairTable, Sides, resolution_ratio
-from monitor.report.standings import count_undecided, count_unresolved, model_reports
-from schemas.changes import CLAIMS, PROCEDURES, Claim, Kind
-from schemas.report import DECISION_PROCEDURES, ClustersReport, GoalReport, ModelReport, Status
+from monitor.report.pairs.counts import Floats
+from monitor.report.pairs.intervals import evidence_columns
+from monitor.report.pairs.rows import STATUSES, status_codes
+from monitor.report.pairs.table import PairTable, Sides, resolution_ratio
+from monitor.report.ranking.goal import goal_report
+from monitor.report.ranking.standings import count_undecided, count_unresolved, model_reports
+from schemas.results.changes import CLAIMS, PROCEDURES, Claim, Kind
+from schemas.results.report import DECISION_PROCEDURES, ClustersReport, GoalReport, ModelReport, Status
 
 PAIR_CAP: Final = 300
 """Pairs of a benchmark that have series of their own, at most."""
@@ -103,7 +103,7 @@ class MetricsView(BoardCounts):
         Shared items.
     statuses : list of str
     columns : dict of str to array, shape (displayed,)
-        ``gap`` and the columns of `monitor.report.intervals.evidence_columns`.
+        ``gap`` and the columns of `monitor.report.pairs.intervals.evidence_columns`.
     sides : dict of str to array of int8, shape (displayed,)
         Decisions by procedure; all 0 where they are not computed.
     latched : dict of str to array of int8, shape (displayed,)

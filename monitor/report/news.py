@@ -7,13 +7,13 @@ import numpy as np
 
 from monitor.engine.state.benchmark import Benchmark
 from monitor.engine.state.pairs import Index
-from monitor.report.goal import GoalView, unscored_models
-from monitor.report.pair_table import PairTable
+from monitor.report.pairs.table import PairTable
+from monitor.report.ranking.goal import GoalView, unscored_models
+from monitor.report.ranking.standings import decisions_by_rank
 from monitor.report.sentences import hold_reason
-from monitor.report.standings import decisions_by_rank
-from schemas.goals import parse_goal
-from schemas.report import GoalReport
-from stats.ranks import rank_intervals
+from schemas.records.goals import parse_goal
+from schemas.results.report import GoalReport
+from stats.families.ranks import rank_intervals
 
 PairNames = tuple[str, str]
 """The models of a pair in name order."""

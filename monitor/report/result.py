@@ -3,11 +3,11 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from monitor.report.pair_table import PairTable
-from monitor.report.ratings import ratings_of
+from monitor.report.pairs.ratings import ratings_of
+from monitor.report.pairs.table import PairTable
 from monitor.report.sentences import counted, more_items
-from schemas.report import ResultLine, ResultReport
-from stats.settled import TIE
+from schemas.results.report import ResultLine, ResultReport
+from stats.evidence.settled import TIE
 
 Index = NDArray[np.int64]
 

@@ -10,8 +10,8 @@ from monitor.engine.state.battles import JUDGE, ORDER, OUTCOME, PAIR, PROMPT, RE
 from monitor.engine.state.benchmark import Benchmark
 from monitor.engine.state.codes import ABSENT, SCORE_UNIT, SKIPPED
 from monitor.engine.state.pairs import pair_members
-from schemas.battles import BattleFields, Winner
-from schemas.events import Ended, EventFields
+from schemas.records.battles import BattleFields, Winner
+from schemas.records.events import Ended, EventFields
 
 ROWS_AT_ONCE: Final = 1_000
 

@@ -4,10 +4,10 @@ from dataclasses import dataclass
 from math import floor, log10
 
 from monitor.engine.state.benchmark import Benchmark
-from monitor.report.item_means import described, repeats_of
-from schemas.changes import Side
-from schemas.report import ASSERTED, FILES_COMPLETE, Status
-from schemas.sentences import ASSUMPTIONS, BATTLES, SCOPES, assumption, battle_counts, too_many_items
+from monitor.report.pairs.item_means import described, repeats_of
+from schemas.results.changes import Side
+from schemas.results.report import ASSERTED, FILES_COMPLETE, Status
+from schemas.results.sentences import ASSUMPTIONS, BATTLES, SCOPES, assumption, battle_counts, too_many_items
 
 NO_ORDER = (
     "no order policy is declared, so no anytime verdict is given; declare the item count (items: N), or that neither the arrival order "

@@ -8,8 +8,8 @@ from urllib.parse import quote
 import msgspec
 
 from monitor.send.http import call, checked_url
-from schemas.operations import BoardChange, Undone
-from schemas.text import utc_text
+from schemas.records.operations import BoardChange, Undone
+from schemas.records.text import utc_text
 
 _NEXT: Final = "Rankwatch-Next-Cursor"
 

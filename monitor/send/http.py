@@ -15,8 +15,8 @@ from urllib.request import Request, urlopen
 
 from monitor.retries import RetryPolicy
 from monitor.send.messages import Outgoing
-from schemas.packed import IMPORTED_HEADER
-from schemas.text import mask_url, shorten
+from schemas.records.packed import IMPORTED_HEADER
+from schemas.records.text import mask_url, shorten
 
 PATH: Final = "/api/v1/events"
 BATCH_BYTES: Final = 2_000_000

@@ -6,9 +6,9 @@ from typing import Final, Literal, NamedTuple
 
 import msgspec
 
-from schemas.events import EventFields
-from schemas.packed import Segment, encode_events, mark_imported
-from schemas.runs import encode_run
+from schemas.records.events import EventFields
+from schemas.records.packed import Segment, encode_events, mark_imported
+from schemas.records.runs import encode_run
 
 PACK_EVENTS: Final = 1_000
 LEAST_RUN: Final = 20

@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 from pydantic import ValidationError
 
 from monitor.send.http import DeliveryError, call
-from schemas.api import Next
+from schemas.results.api import Next
 
 _HELD_SECONDS: Final = 25.0
 """How long one request lets the server wait."""

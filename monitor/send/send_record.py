@@ -8,7 +8,7 @@ from typing import Any, Final, Self
 
 from monitor.durable import replace_file
 from monitor.engine.state.delta import Source
-from schemas.events import Declaration, Spec
+from schemas.records.events import Declaration, Spec
 
 _VERSION: Final = 1
 

@@ -15,8 +15,8 @@ import msgspec
 from monitor.engine.state.delta import Source
 from monitor.send.messages import Outgoing, write_messages
 from monitor.send.send_record import SendRecord
-from schemas.events import Ended
-from schemas.packed import Segment
+from schemas.records.events import Ended
+from schemas.records.packed import Segment
 
 Deliver = Callable[[Sequence[Outgoing]], Awaitable[None]]
 """Delivers messages, those of one benchmark in the order given, and returns once they are durable."""

@@ -14,22 +14,22 @@ from monitor.serve.access.control import AccessControl
 from monitor.serve.access.limits import ClientLimits
 from monitor.serve.access.routes import caller_routes
 from monitor.serve.access.rules import AccessRules, require_all
-from monitor.serve.api.board_routes import board_routes
-from monitor.serve.api.body_reader import BodyReader
-from monitor.serve.api.change_routes import change_routes
-from monitor.serve.api.file_routes import ReadFile, file_routes
-from monitor.serve.api.intake import Intake, ReadOnlyIntake
-from monitor.serve.api.kept_answers import KeptAnswers
-from monitor.serve.api.next_routes import next_routes
 from monitor.serve.api.openapi import add_openapi
-from monitor.serve.api.otlp_routes import ReadOtlp, otlp_routes
 from monitor.serve.api.problems import add_problems
-from monitor.serve.api.read_routes import read_routes
-from monitor.serve.api.run_routes import run_routes
-from monitor.serve.api.state_watcher import StateWatcher
-from monitor.serve.api.view_routes import view_routes
-from monitor.serve.api.write_routes import write_routes
-from monitor.serve.api.writing import WriteRules
+from monitor.serve.api.reading.kept_answers import KeptAnswers
+from monitor.serve.api.reading.state_watcher import StateWatcher
+from monitor.serve.api.routes.boards import board_routes
+from monitor.serve.api.routes.changes import change_routes
+from monitor.serve.api.routes.events import write_routes
+from monitor.serve.api.routes.files import ReadFile, file_routes
+from monitor.serve.api.routes.next import next_routes
+from monitor.serve.api.routes.otlp import ReadOtlp, otlp_routes
+from monitor.serve.api.routes.reports import read_routes
+from monitor.serve.api.routes.runs import run_routes
+from monitor.serve.api.routes.views import view_routes
+from monitor.serve.api.writing.body_reader import BodyReader
+from monitor.serve.api.writing.intake import Intake, ReadOnlyIntake
+from monitor.serve.api.writing.request import WriteRules
 from monitor.serve.http_caching import HttpCaching
 from monitor.serve.log_position import FoldedLog, LogPosition, WholeLog
 from monitor.serve.metrics.collector import Collect, program_version

@@ -17,20 +17,20 @@ from monitor.engine.partition import Partition
 from monitor.engine.state.benchmark import Benchmark
 from monitor.engine.state.pairs import pair_count, pair_members
 from monitor.report.build import ReportView, Which, board_report, order_report, suite_view, table_view
-from monitor.report.goal import goal_report, priced, priced_report
 from monitor.report.live_pairs import LivePairs
 from monitor.report.news import BoardNews, PairNames, board_news
-from monitor.report.pair_table import PairTable
+from monitor.report.pairs.table import PairTable
+from monitor.report.ranking.goal import goal_report, priced, priced_report
+from monitor.report.ranking.suite import suite_benchmark
+from monitor.report.ranking.tie_bands import TieBands, tie_bands
 from monitor.report.sentences import partial
-from monitor.report.suite import suite_benchmark
-from monitor.report.tie_bands import TieBands, tie_bands
 from monitor.serve.log_position import accepts, note_older, note_position
 from monitor.state_lock import StateLock
 from monitor.store.commit_times import CommitTimes
-from schemas.api import BenchmarkSummary
-from schemas.prices import Prices
-from schemas.report import BenchmarkReport, GoalReport, Report
-from schemas.suites import Suite
+from schemas.records.prices import Prices
+from schemas.records.suites import Suite
+from schemas.results.api import BenchmarkSummary
+from schemas.results.report import BenchmarkReport, GoalReport, Report
 
 _Result = TypeVar("_Result")
 

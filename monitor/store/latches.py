@@ -14,8 +14,8 @@ from monitor.engine.latch.records import RECORD, LatchRecords, Records, Terms
 from monitor.engine.state.delta import Contestant
 from monitor.store.commit_times import CommitTimes
 from monitor.store.layout import dump_json
-from schemas.changes import VerdictChange, change_order
-from schemas.verdict_changes import VerdictChanges
+from schemas.results.changes import VerdictChange, change_order
+from schemas.results.verdict_changes import VerdictChanges
 
 LATCH_BYTES: Final = RECORD.itemsize
 TIME_BYTES: Final = 8

@@ -27,7 +27,7 @@ from monitor.store.layout import (
 )
 from monitor.store.seal import FIELD, GROWING, TABLES, BenchmarkSeal, PartitionSeal
 from monitor.store.server.connection import Calls
-from schemas.verdict_changes import VerdictChanges
+from schemas.results.verdict_changes import VerdictChanges
 from stats.order import OrderFinding
 
 Fetch = Callable[[Calls], Awaitable[list[Any]]]

@@ -8,7 +8,7 @@ from typing import Final
 from monitor.store.layout import Keys, check_publisher, check_topic
 from monitor.store.server.clients import ANSWER_SECONDS
 from monitor.store.server.connection import Connection
-from schemas.changes import VerdictChange, change_order
+from schemas.results.changes import VerdictChange, change_order
 
 START: Final = "0-0"
 """The id before every verdict change."""

@@ -9,9 +9,9 @@ from functools import partial
 
 import numpy as np
 
-from schemas.sentences import ASSUMPTIONS, IGNORED, JOINED, ORDERED, REDECLARED, REPEATED, RESCORED
+from schemas.results.sentences import ASSUMPTIONS, IGNORED, JOINED, ORDERED, REDECLARED, REPEATED, RESCORED
 from stats import committed_order, exact_p
-from stats.eprocess import log_leader_bound
+from stats.evidence.eprocess import log_leader_bound
 from tests.calibration import races, streams
 from tests.calibration.claims import excluded_gaps, excluded_ranks, opponents
 from tests.calibration.streams import (

@@ -7,10 +7,10 @@ import numpy as np
 
 from monitor.engine.state.benchmark import Benchmark
 from monitor.engine.state.pairs import Index
-from monitor.report.intervals import evidence_columns
-from monitor.report.pair_counts import Flags
-from monitor.report.pair_table import PairTable
-from monitor.report.standings import model_reports
+from monitor.report.pairs.counts import Flags
+from monitor.report.pairs.intervals import evidence_columns
+from monitor.report.pairs.table import PairTable
+from monitor.report.ranking.standings import model_reports
 from tests.calibration.streams import Wrong
 
 SLACK: Final = 1e-12

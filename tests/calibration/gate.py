@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from monitor.app.gated_evaluation import Plan, default_block, evaluate
-from monitor.report.margin import Margin, Question, first_decision
+from monitor.report.gates.margin import Margin, Question, first_decision
 from stats.order import committed_order
 
 KEPT = Path(__file__).with_name("gate.json")

@@ -12,7 +12,7 @@ import numpy as np
 
 from monitor.engine.chunk import Chunk
 from monitor.engine.partition import Partition
-from schemas.events import EventFields
+from schemas.records.events import EventFields
 from stats import committed_order, exact_p
 
 ALPHA, ITEMS, MODELS, CLUSTERS = 0.05, 100, 4, 5

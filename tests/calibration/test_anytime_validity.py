@@ -12,19 +12,18 @@ import pytest
 
 from stats import (
     boundary_u,
-    confidence,
     empirical_bernstein,
     equal_models,
-    graded,
     hedged_betting,
     log_completion_bound,
     log_e_halves,
     log_e_value,
     parse_mixture,
     required_n,
-    sequences,
     spending_alpha,
 )
+from stats.evidence import graded
+from stats.intervals import confidence, sequences
 
 pytestmark = pytest.mark.slow
 

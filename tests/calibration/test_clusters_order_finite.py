@@ -7,12 +7,12 @@ import pytest
 from scipy.stats import norm
 from scipy.stats import t as student
 
-from stats.cluster_eprocess import cluster_e_process
-from stats.clusters import clustered_p, effective_clusters
-from stats.eprocess import log_e_value
+from stats.clusters.eprocess import cluster_e_process
+from stats.clusters.robust import clustered_p, effective_clusters
+from stats.evidence.eprocess import log_e_value
+from stats.evidence.settled import settled_log_e, settled_start, settled_steps
+from stats.families.stepwise import family_weights, step_down
 from stats.order import order_diagnostic
-from stats.settled import settled_log_e, settled_start, settled_steps
-from stats.stepwise import family_weights, step_down
 
 FULL = os.environ.get("RANKWATCH_SLOW") == "1"
 ALPHA = 0.05

@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from stats.clusters import clustered_p
-from stats.comparison_plan import Clusters, Likeness, plan_items, procedures
-from stats.curtailed import curtailed_side
-from stats.eprocess import log_e_value
-from stats.mcnemar import chi2_p, corrected_p, exact_p, mid_p
-from stats.pilot import ADDED_WINS, PilotEffect
+from stats.clusters.robust import clustered_p
+from stats.evidence.curtailed import curtailed_side
+from stats.evidence.eprocess import log_e_value
+from stats.fixed_n.mcnemar import chi2_p, corrected_p, exact_p, mid_p
+from stats.planning.comparison_plan import Clusters, Likeness, plan_items, procedures
+from stats.planning.pilot import ADDED_WINS, PilotEffect
 
 pytestmark = pytest.mark.slow
 

@@ -8,11 +8,11 @@ import json
 import numpy as np
 import pytest
 
-from monitor.app.undo import Kept, LogRecord, Withdrawing
+from monitor.app.operations.undo import Kept, LogRecord, Withdrawing
 from monitor.engine.chunk import Chunk
 from monitor.engine.partition import Partition
 from monitor.engine.state.delta import Undo
-from schemas.operations import BoardChange, encode_board_change
+from schemas.records.operations import BoardChange, encode_board_change
 from tests.calibration.test_engine_calibration import most
 
 PRODUCERS, ITEMS, UNDOES = 12, 30, 5

@@ -12,8 +12,8 @@ from aiokafka import AIOKafkaProducer
 
 from monitor.logs.errors import OffsetOutOfRange
 from monitor.logs.faust_app import make_app
-from monitor.logs.file_log import FileLog
-from monitor.logs.kafka_settings import KafkaSettings
+from monitor.logs.file.log import FileLog
+from monitor.logs.kafka.settings import KafkaSettings
 
 TOPIC = "events"
 

@@ -37,8 +37,8 @@ from monitor.store.server.connection import Connection
 from monitor.store.server.embedded import EmbeddedValkey
 from monitor.store.transfer import state_export
 from monitor.store.transfer.transfer import Transfer
-from schemas.changes import change_order
-from schemas.operations import BoardChange, encode_board_change, encode_release
+from schemas.records.operations import BoardChange, encode_board_change, encode_release
+from schemas.results.changes import change_order
 from tests.memory_store import MemoryStore
 from tests.store_model import NAMES, Evaluation, LossyProxy, one_row, short_directory, verdict
 from tests.stored_state import reports_and_changes, runs_and_repeats

@@ -6,7 +6,7 @@ import shutil
 
 import pytest
 
-from monitor.logs.lines import CheckedLines
+from monitor.logs.file.lines import CheckedLines
 from tests.commands import rankwatch, watch_once
 
 SEED = 18

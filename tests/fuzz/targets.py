@@ -17,12 +17,12 @@ from monitor.ingest.files.read import read_files
 from monitor.ingest.files.segments import RAW_LENGTH
 from monitor.ingest.formats.choices import Choices
 from monitor.ingest.importer import Importer
-from monitor.serve.api.body_parser import parse_body
 from monitor.serve.api.problems import ProblemError
+from monitor.serve.api.writing.body_parser import parse_body
 from monitor.store.transfer.archive import ArchiveDamaged, read_archive
-from schemas.decode import Fault, decode_message
-from schemas.events import Declaration, EventFields
-from schemas.names import name_fault
+from schemas.records.decode import Fault, decode_message
+from schemas.records.events import Declaration, EventFields
+from schemas.records.names import name_fault
 from tests.unit.ingest.tool_files import TOOLS
 
 CORPUS = Path(__file__).with_name("corpus")

@@ -9,7 +9,7 @@ from rich.console import Console
 
 from monitor.render.terminal.live import LiveView
 from monitor.render.terminal.plain import LiveStatus
-from schemas.report import Report
+from schemas.results.report import Report
 from tests.commands import Watch, changes, get, rankwatch, until
 from tests.golden_pair import BENCHMARK, ITEMS, NAMES, VERDICTS, verdicts_of, write_golden_pair
 

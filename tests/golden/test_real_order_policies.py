@@ -20,7 +20,7 @@ from monitor.engine.partition import Partition
 from monitor.engine.state.codes import SCORE_UNIT
 from monitor.engine.state.pairs import all_pairs
 from monitor.report.build import benchmark_report
-from monitor.report.conflict_rows import conflict_rows
+from monitor.report.items.conflict_rows import conflict_rows
 from tests.memory_store import MemoryStore
 
 pytestmark = pytest.mark.data

@@ -29,8 +29,8 @@ from monitor.engine.state.delta import Delta
 from monitor.store.layout import Keys
 from monitor.store.script_call import commit_call
 from monitor.store.seal import FIELD, PartitionSeal
-from schemas.changes import VerdictChange, change_order
-from schemas.verdict_changes import VerdictChanges
+from schemas.results.changes import VerdictChange, change_order
+from schemas.results.verdict_changes import VerdictChanges
 from tests.memory_store import MemoryStore
 
 RECORDED = Path(__file__).with_suffix(".json")

@@ -9,7 +9,7 @@ import schemathesis
 from hypothesis import HealthCheck, settings
 from schemathesis import checks
 
-from monitor.serve.api import write_routes
+from monitor.serve.api.routes import events as write_routes
 from tests.commands import Counted, events, pairs_of
 from tests.served import Served, folded
 

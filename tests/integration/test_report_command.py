@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from scipy.stats import binom, binomtest, chi2, norm
 
-from schemas.report import Report
+from schemas.results.report import Report
 from tests.commands import Counted, events, pairs_of, rankwatch, report, write
 from tests.oracle import log_e
 

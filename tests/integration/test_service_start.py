@@ -9,10 +9,10 @@ import pytest
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
 from aiokafka.errors import KafkaConnectionError
 
-from monitor.app.cluster_worker import ClusterWorker
-from monitor.app.source_topic import SourceGap, SourceTopic
+from monitor.app.workers.cluster import ClusterWorker
+from monitor.app.workers.source_topic import SourceGap, SourceTopic
 from monitor.engine.state.keys import record_digest
-from monitor.logs.kafka_settings import KafkaSettings
+from monitor.logs.kafka.settings import KafkaSettings
 from monitor.publish.kafka_errors import BrokerError
 from monitor.publish.topics import Topics
 from monitor.settings import Settings

@@ -8,7 +8,7 @@ from operator import attrgetter
 from monitor.engine.origins import OriginKey
 from monitor.engine.ownership import owner
 from monitor.engine.partition import Partition
-from monitor.logs.kafka_records import chunks
+from monitor.logs.kafka.records import chunks
 from monitor.store.layout import Keys, origin_secret_key
 from monitor.store.redis_store import RedisStore
 from tests.kafka.records import read_all

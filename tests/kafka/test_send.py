@@ -11,7 +11,7 @@ import time
 import pytest
 
 from monitor.engine.ownership import owner
-from schemas.packed import mark_imported
+from schemas.records.packed import mark_imported
 from tests import forked
 from tests.commands import RANKWATCH, environment, rankwatch
 from tests.kafka.jars import classpath

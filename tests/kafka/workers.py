@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 from aiokafka import AIOKafkaProducer
 
 from monitor.logs.faust_app import make_app
-from monitor.logs.kafka_settings import KafkaSettings
+from monitor.logs.kafka.settings import KafkaSettings
 
 
 class Store:

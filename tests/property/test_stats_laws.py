@@ -13,7 +13,6 @@ from stats import (
     empirical_bernstein,
     exact_p,
     gap_interval,
-    graded,
     holm,
     items_to_decision,
     log_completion_bound,
@@ -24,6 +23,7 @@ from stats import (
     required_n,
     resolution_ratio,
 )
+from stats.evidence import graded
 
 counts = st.integers(0, 20_000)
 symmetric = st.sampled_from(

@@ -12,9 +12,9 @@ from prometheus_client.parser import text_string_to_metric_families
 from monitor.engine.chunk import Chunk
 from monitor.engine.partition import Partition
 from monitor.report.build import benchmark_report
-from monitor.report.evidence_path import pair_path
 from monitor.report.live_pairs import LivePairs
 from monitor.report.metrics_view import metrics_view
+from monitor.report.pairs.evidence_path import pair_path
 from monitor.serve.metrics.collector import MetricsCollector, WorkerInfo
 from monitor.serve.metrics.process_metrics import ProcessMetrics
 from monitor.serve.report_cache import ReportCache

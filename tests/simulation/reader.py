@@ -3,11 +3,11 @@
 import asyncio
 from types import SimpleNamespace
 
-from monitor.app import reader
-from monitor.app.partition_reader import PartitionReader
+from monitor.app.readers import cluster as reader
+from monitor.app.readers.partition import PartitionReader
 from monitor.logs.errors import OffsetOutOfRange
-from monitor.logs.kafka_records import chunks
-from monitor.logs.topic_identity import TopicIdentity, check_identity
+from monitor.logs.kafka.records import chunks
+from monitor.logs.kafka.topic_identity import TopicIdentity, check_identity
 
 
 class Reader(reader.Reader):

@@ -8,14 +8,17 @@ from unittest.mock import MagicMock, patch
 import structlog
 from faust.types import TP
 
-from monitor.app import cluster_worker, process, reader, source_topic
-from monitor.app.cluster_worker import ClusterWorker
+from monitor.app import process
 from monitor.app.process import end_tasks
+from monitor.app.readers import cluster as reader
+from monitor.app.workers import cluster as cluster_worker
+from monitor.app.workers import source_topic
+from monitor.app.workers.cluster import ClusterWorker
 from monitor.engine import partition
 from monitor.engine.state import quarantine
 from monitor.logs.errors import OffsetOutOfRange
-from monitor.logs.kafka_records import chunks
-from monitor.logs.topic_identity import TopicIdentity, check_identity
+from monitor.logs.kafka.records import chunks
+from monitor.logs.kafka.topic_identity import TopicIdentity, check_identity
 from tests.simulation.judge import MOST
 from tests.simulation.log import Producer, Topics
 from tests.simulation.operations import CRASHING
@@ -107,8 +110,8 @@ def crashing(fold_batch):
 class Transport:
     """In place of Faust and its consumer: joins the group, reads ahead by a chunk, seeks, and feeds the agent.
 
-    The order of its steps is that of `monitor.logs.kafka.Consumer`; what was read before a seek or a rebalance is of an older generation,
-    and dropped.
+    The order of its steps is that of `monitor.logs.kafka.transport.Consumer`; what was read before a seek or a rebalance is of an older
+    generation, and dropped.
     """
 
     def __init__(self, world, topic):

@@ -9,7 +9,7 @@ import warnings
 from dataclasses import dataclass, field
 
 from monitor.logs.errors import LogError
-from monitor.logs.kafka_settings import KafkaSettings
+from monitor.logs.kafka.settings import KafkaSettings
 from monitor.settings import Settings
 from monitor.store.errors import StateRefused, StoreError
 from tests.simulation.clock import Deadlock, Process, VirtualLoop, virtual_time

@@ -16,10 +16,10 @@ from monitor.ingest.batches import BatchReader
 from monitor.ingest.files.read import read_files
 from monitor.ingest.importer import Importer
 from monitor.send.messages import write_messages
-from monitor.serve.api.body_parser import parse_body
 from monitor.serve.api.problems import ProblemError
-from schemas.decode import Checker, check_object, decode_converted, decode_message
-from schemas.events import Declaration, Ended
+from monitor.serve.api.writing.body_parser import parse_body
+from schemas.records.decode import Checker, check_object, decode_converted, decode_message
+from schemas.records.events import Declaration, Ended
 from tests.awkward import FIRST, GOOD, LAST, RECORDS
 from tests.unit.ingest.memory_log import Log, once
 

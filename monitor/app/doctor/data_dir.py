@@ -9,7 +9,7 @@ from typing import Final
 
 from monitor.app.doctor.finding import Finding, fault, ok, warning
 from monitor.logs.errors import LogError
-from monitor.logs.file_log import check_log
+from monitor.logs.file.log import check_log
 from monitor.settings import LOG_NAME
 
 _SUBJECT: Final = "data directory"

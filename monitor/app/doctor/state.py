@@ -5,8 +5,8 @@ from collections.abc import Iterator, Mapping
 from aiokafka.errors import KafkaError
 
 from monitor.app.doctor.finding import Finding, fault, ok, warning
-from monitor.logs.kafka_records import earliest_offsets
-from monitor.logs.kafka_settings import KafkaSettings
+from monitor.logs.kafka.records import earliest_offsets
+from monitor.logs.kafka.settings import KafkaSettings
 from monitor.retries import RetryPolicy
 from monitor.store.errors import StoreError
 from monitor.store.transfer.transfer import Position, Transfer

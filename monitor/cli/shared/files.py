@@ -5,8 +5,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Final, NoReturn
 
-from monitor.cli.shared.declarations import Declarations, make_declarations, similar_first
-from monitor.cli.shared.epochs import by_path
+from monitor.cli.shared.declared.declarations import Declarations, make_declarations, similar_first
+from monitor.cli.shared.declared.epochs import by_path
 from monitor.cli.shared.errors import USAGE, file_error, note, stop
 from monitor.cli.shared.options import DeclareOptions, LogOptions, ScoreOptions, given
 from monitor.cli.shared.progress import progress_bar
@@ -19,9 +19,9 @@ from monitor.ingest.formats.choices import ChoiceError, Choices
 from monitor.ingest.importer import Importer
 from monitor.ingest.incomplete import incomplete_benchmarks
 from monitor.ingest.reject_limit import RejectedLine, RejectLimit, TooManyRejected
-from schemas.battles import models_of
-from schemas.events import Ended
-from schemas.text import shorten
+from schemas.records.battles import models_of
+from schemas.records.events import Ended
+from schemas.records.text import shorten
 
 _PRINTED_LINES: Final = 20
 

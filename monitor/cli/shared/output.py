@@ -16,10 +16,10 @@ from monitor.engine.partition import Partition
 from monitor.ingest.files.paths import show
 from monitor.render.flags import named_flags, with_flags
 from monitor.report.build import ReportView, report_views
-from monitor.report.committed_race import with_committed_race
-from schemas.report import FILES_COMPLETE, Report
-from schemas.suites import Suite
-from schemas.text import shorten
+from monitor.report.ranking.committed_race import with_committed_race
+from schemas.records.suites import Suite
+from schemas.records.text import shorten
+from schemas.results.report import FILES_COMPLETE, Report
 
 _SUFFIXES: Final = {
     ".json": "json",
@@ -145,8 +145,8 @@ def print_report(partitions: Iterable[Partition], output: Output, suites: Sequen
 
 def _priced(views: list[ReportView], prices: Mapping[str, float]) -> Iterator[ReportView]:
     """Price the goals of reports; prices that do not fit the models end the command."""
-    from monitor.cli.shared.prices import prices_fault
-    from monitor.report.goal import priced_report
+    from monitor.cli.shared.declared.prices import prices_fault
+    from monitor.report.ranking.goal import priced_report
 
     fault = prices_fault([view.report for view in views], prices)
     if fault is not None:
@@ -163,8 +163,8 @@ def _print(views: Iterable[ReportView], output: Output) -> None:
     if form in {ReportFormat.markdown, ReportFormat.html}:
         print(_document(views, form, second_opinions=second_opinions), end="")
     elif second_opinions:
-        from monitor.report.second_opinions import with_detail
-        from schemas.detail import DetailedReport
+        from monitor.report.pairs.second_opinions import with_detail
+        from schemas.results.detail import DetailedReport
 
         print(DetailedReport(benchmarks=[with_detail(each.report, each.table) for each in views]).model_dump_json())
     elif form is ReportFormat.table:
@@ -199,10 +199,10 @@ def _print_pairs(report: Report, form: ReportFormat) -> None:
 
 def _document(views: Iterable[ReportView], form: ReportFormat, *, second_opinions: bool) -> str:
     from monitor.render.document import ReportDocument
-    from monitor.render.html import render_html
+    from monitor.render.html.page import render_html
     from monitor.render.markdown import render_markdown
-    from monitor.report.evidence_path import chart_data
-    from monitor.report.second_opinions import benchmark_detail
+    from monitor.report.pairs.evidence_path import chart_data
+    from monitor.report.pairs.second_opinions import benchmark_detail
 
     low_coverage = read_settings().low_coverage
     documents = [

@@ -10,7 +10,7 @@ from monitor.cli.shared.errors import USAGE, file_error, stop
 from monitor.cli.shared.options import TopicOption, option
 
 if TYPE_CHECKING:
-    from monitor.app.boards import TopicBoards
+    from monitor.app.operations.boards import TopicBoards
     from monitor.send.boards import ServedBoards
     from monitor.settings import Settings
 
@@ -47,7 +47,7 @@ class Place(StoredPlace):
 @contextmanager
 def open_boards(place: StoredPlace, *, writes: bool = False) -> "Iterator[ServedBoards | TopicBoards]":
     """Open the boards; what goes wrong with them ends the command."""
-    from monitor.app.undo import BoardError
+    from monitor.app.operations.undo import BoardError
     from monitor.cli.shared.settings import read_settings
     from monitor.publish.kafka_errors import BrokerError
     from monitor.store.errors import StoreError
@@ -65,7 +65,7 @@ def open_boards(place: StoredPlace, *, writes: bool = False) -> "Iterator[Served
 
 
 def _opened(place: StoredPlace, settings: "Settings", *, writes: bool) -> "ServedBoards | TopicBoards":
-    from monitor.app.boards import TopicBoards
+    from monitor.app.operations.boards import TopicBoards
     from monitor.cli.shared.bearer import bearer_token
     from monitor.cli.shared.kafka import broker_settings, silence_kafka
     from monitor.send.boards import ServedBoards

@@ -8,7 +8,7 @@ from pydantic import SecretStr, ValidationError
 
 from monitor.cli.shared.errors import USAGE, stop
 from monitor.settings import PREFIX, ConfigFileError, Settings, allowed_values, nearest_setting, unknown_variables
-from schemas.text import mask_url, shorten
+from schemas.records.text import mask_url, shorten
 
 _FLAGS: Final = {"broker_url": "--broker"}
 """The flag of a setting whose flag has another name."""

@@ -8,8 +8,8 @@ from monitor.render.flags import named_flags
 from monitor.render.terminal.layout import output_console
 from monitor.render.terminal.report import ROW_LIMIT, render_report
 from monitor.report.build import ReportView
-from monitor.report.tie_bands import tie_bands
-from schemas.report import Report
+from monitor.report.ranking.tie_bands import tie_bands
+from schemas.results.report import Report
 
 
 def print_table(

@@ -8,7 +8,7 @@ from typing import Any, Final
 import typer
 
 from monitor.cli.shared.errors import USAGE, note
-from schemas.text import shorten
+from schemas.records.text import shorten
 
 # typer brings its own copy of click from 0.26 on; both derive their errors in the same way.
 WrongCall: Final[Any] = next(kind for kind in typer.BadParameter.__mro__ if kind.__name__ == "UsageError")

@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 
 from monitor.engine.latch.base import Sums, log_e_from
 from monitor.engine.state.codes import Counts
-from stats.eprocess import log_e_value
-from stats.mixtures import parse_mixture
+from stats.evidence.eprocess import log_e_value
+from stats.evidence.mixtures import parse_mixture
 
 _LN2: Final = log(2.0)
 

@@ -8,9 +8,9 @@ from monitor.engine.latch.base import Peaks, Trajectory
 from monitor.engine.state.graded import GradedPairs
 from monitor.engine.state.pair_state import PairState
 from monitor.engine.state.pairs import Index
-from stats.curtailed import curtailed_leader_log_p
-from stats.eprocess import log_e_value
-from stats.graded import graded_log_e
+from stats.evidence.curtailed import curtailed_leader_log_p
+from stats.evidence.eprocess import log_e_value
+from stats.evidence.graded import graded_log_e
 
 
 class AtOnce:

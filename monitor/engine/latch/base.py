@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from monitor.engine.state.codes import ONE, ZERO, Codes, Counts
 from monitor.engine.state.pairs import Index
-from schemas.changes import CLAIMS, KINDS, Claim, Kind
-from stats.eprocess import log_e_value
+from schemas.results.changes import CLAIMS, KINDS, Claim, Kind
+from stats.evidence.eprocess import log_e_value
 
 STATISTICS_VERSION: Final = 5
 """Version of everything a latch depends on; a state of another version is refused."""

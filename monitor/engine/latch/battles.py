@@ -11,8 +11,8 @@ from monitor.engine.state.codes import SCORE_UNIT
 from monitor.engine.state.graded import BETS, GradedPairs
 from monitor.engine.state.pair_state import PairState
 from monitor.engine.state.pairs import Index
-from stats.eprocess import log_e_value
-from stats.graded import graded_log_e, log_increments
+from stats.evidence.eprocess import log_e_value
+from stats.evidence.graded import graded_log_e, log_increments
 
 _SLAB_CELLS: Final = 4_000_000
 

@@ -15,7 +15,7 @@ from monitor.engine.latch.base import BEFORE, NEVER, SLACK, Evidence, NewScores,
 from monitor.engine.state.counts import Gains
 from monitor.engine.state.pair_state import PairState
 from monitor.engine.state.pairs import Index, chosen, pair_members
-from schemas.changes import PROCEDURES
+from schemas.results.changes import PROCEDURES
 
 _SLAB_CELLS: Final = 500_000
 _SLAB_PAIRS: Final = 32_768

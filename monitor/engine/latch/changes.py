@@ -12,9 +12,9 @@ from monitor.engine.latch.records import RECORD, Ending, LatchRecords, Records, 
 from monitor.engine.state.delta import BenchmarkDelta
 from monitor.engine.state.graded import GRADED_MIXTURE
 from monitor.engine.state.pair_state import Decision, PairState
-from schemas import sentences
-from schemas.changes import CLAIMS, KINDS, Claim, Kind
-from schemas.verdict_changes import Columns
+from schemas.results import sentences
+from schemas.results.changes import CLAIMS, KINDS, Claim, Kind
+from schemas.results.verdict_changes import Columns
 
 EXACT_TEST: Final = "exact test at N"
 """What verdicts on 0/1 scores under policy completion rest on, in place of a mixture."""

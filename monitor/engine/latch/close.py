@@ -1,8 +1,8 @@
 """Close latches at the first event that reaches a threshold.
 
 A pair on its own (`anytime`) is decided at ln 1/alpha. In its family (`anytime_family`) the largest evidence so far counts, against a
-threshold that falls with every decision of the family (`stats.stepwise`): one event may decide many pairs. Only evidence from ln 1/alpha
-on matters there, so only pairs that reach it have a peak. Pairs are settled by the same rule (`monitor/engine/latch/settled.py`).
+threshold that falls with every decision of the family (`stats.families.stepwise`): one event may decide many pairs. Only evidence from ln
+1/alpha on matters there, so only pairs that reach it have a peak. Pairs are settled by the same rule (`monitor/engine/latch/settled.py`).
 
 What closes in a chunk follows from the largest evidence of each pair in it. Only the trajectories of those pairs are then followed event by
 event, to find when.
@@ -15,9 +15,9 @@ from monitor.engine.latch.base import BEFORE, Closed, Peaks, Trajectory, Walk
 from monitor.engine.state.pair_state import PairState
 from monitor.engine.state.pairs import Index
 from monitor.engine.state.step_down import StepDown
-from schemas.changes import PROCEDURES, Claim, Procedure
-from stats.curtailed import TOLERANCE
-from stats.stepwise import step_down, step_down_events
+from schemas.results.changes import PROCEDURES, Claim, Procedure
+from stats.evidence.curtailed import TOLERANCE
+from stats.families.stepwise import step_down, step_down_events
 
 
 def close_latches(pairs: PairState, walk: Walk) -> Closed | None:

@@ -17,8 +17,8 @@ from monitor.engine.state.committed import SUMS, Advance, Committed
 from monitor.engine.state.pair_state import PairState
 from monitor.engine.state.pairs import Index, pair_index, pair_members
 from monitor.engine.state.settling import Halves, Settling, Stretch
-from stats.eprocess import log_completion_bound, log_e_value
-from stats.mixtures import parse_mixture
+from stats.evidence.eprocess import log_completion_bound, log_e_value
+from stats.evidence.mixtures import parse_mixture
 
 _SLAB_CELLS: Final = 2_000_000
 _LN2: Final = log(2.0)

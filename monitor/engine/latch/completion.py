@@ -5,7 +5,7 @@ from numpy.typing import NDArray
 
 from monitor.engine.latch.base import Sums
 from monitor.engine.state.codes import Counts
-from stats.curtailed import curtailed_leader_log_p, curtailed_may_decide
+from stats.evidence.curtailed import curtailed_leader_log_p, curtailed_may_decide
 
 
 class CompletionEvidence:

@@ -20,7 +20,7 @@ from monitor.engine.state.graded import (
 )
 from monitor.engine.state.pair_state import PairState
 from monitor.engine.state.pairs import Index, chosen, pair_members
-from stats.graded import graded_bound, graded_completion_bound, graded_log_e, log_increments
+from stats.evidence.graded import graded_bound, graded_completion_bound, graded_log_e, log_increments
 
 _SLAB_CELLS: Final = 2_000_000
 

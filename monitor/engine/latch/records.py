@@ -14,11 +14,11 @@ from pydantic_core import to_json
 from monitor.engine.state.codes import SCORE_UNIT
 from monitor.engine.state.delta import Contestant
 from monitor.engine.state.pairs import Index, pair_members
-from schemas import sentences
-from schemas.changes import CLAIMS, KINDS, Claim, Kind, Outcome, VerdictChange
-from schemas.verdict_changes import Order, change_field
-from stats.resolution import required_n, resolution_ratio
-from stats.settled import TIE
+from schemas.results import sentences
+from schemas.results.changes import CLAIMS, KINDS, Claim, Kind, Outcome, VerdictChange
+from schemas.results.verdict_changes import Order, change_field
+from stats.evidence.settled import TIE
+from stats.fixed_n.resolution import required_n, resolution_ratio
 
 CERTAIN: Final = "certain"
 """What settles pairs where only the missing items count."""
@@ -37,7 +37,7 @@ RECORD: Final = np.dtype(
         ("evidence", "<f8"),
         ("threshold", "<f8"),
         ("terms", "<u4"),  # which of the terms
-        ("side", "i1"),  # 1 or -1 for the earlier or the later contestant, `stats.settled.TIE` for a tie
+        ("side", "i1"),  # 1 or -1 for the earlier or the later contestant, `stats.evidence.settled.TIE` for a tie
     ]
 )
 """A latch: what its verdict change does not share with others."""
@@ -67,7 +67,7 @@ class Terms(NamedTuple):
     graded, battles : bool
         Whether pairs bet on differences of any size, and whether they meet in battles.
     listed, weighted, repeated, redeclared, begun_again, ignored, joined
-        See `schemas.sentences.assumption`.
+        See `schemas.results.sentences.assumption`.
     lead_scale : float
         See `PairState.lead_scale`.
     ending : tuple, optional
@@ -95,7 +95,7 @@ class Terms(NamedTuple):
 
     @property
     def rule(self) -> str:
-        """The key of the assumption in `schemas.sentences.ASSUMPTIONS`."""
+        """The key of the assumption in `schemas.results.sentences.ASSUMPTIONS`."""
         return sentences.BATTLES if self.battles else self.policy
 
     def evidence_of(self, claim: Claim) -> str:

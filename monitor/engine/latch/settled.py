@@ -1,7 +1,7 @@
 """Steps from which on it is known who leads on all items of the benchmark.
 
 It is certain once the items missing cannot bring the lead back to 0. Along a committed order it is known earlier: there bets on items drawn
-without replacement count (`stats.settled`).
+without replacement count (`stats.evidence.settled`).
 """
 
 import numpy as np
@@ -12,7 +12,7 @@ from monitor.engine.state.codes import Counts
 from monitor.engine.state.graded import GradedPairs
 from monitor.engine.state.pair_state import PairState
 from monitor.engine.state.pairs import Index
-from stats.settled import TIE
+from stats.evidence.settled import TIE
 
 
 def newly_certain(pairs: PairState, graded: GradedPairs | None, pair: Index) -> Index:

@@ -15,10 +15,10 @@ from monitor.engine.state.delta import Refusal
 from monitor.engine.state.key_index import KeyIndex
 from monitor.engine.state.pairs import Index, pair_members
 from monitor.engine.state.step_down import grown
-from schemas.battles import BattleFields
-from schemas.decode import Fault
-from schemas.events import Spec
-from schemas.text import shorten
+from schemas.records.battles import BattleFields
+from schemas.records.decode import Fault
+from schemas.records.events import Spec
+from schemas.records.text import shorten
 
 COLUMNS: Final = 6
 """Columns of a vote: prompt, pair, judge (-1 without one), outcome and order for the first model of the pair (1, 0, -1), repeat."""

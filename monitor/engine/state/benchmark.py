@@ -20,10 +20,10 @@ from monitor.engine.state.pairs import pair_members
 from monitor.engine.state.repeats import Repeats, Undeclared
 from monitor.engine.state.settling import Settling
 from monitor.engine.state.step_down import grown
-from schemas.events import Spec
-from schemas.sentences import too_many_items, too_many_of_cluster
-from schemas.suites import Suite
-from schemas.text import shorten
+from schemas.records.events import Spec
+from schemas.records.suites import Suite
+from schemas.records.text import shorten
+from schemas.results.sentences import too_many_items, too_many_of_cluster
 from stats.order import item_places
 
 _COUNTERS = ("events", "duplicates", "conflicts", "rejected")

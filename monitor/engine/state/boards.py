@@ -7,8 +7,8 @@ import shlex
 from collections.abc import Collection, Iterable, Iterator
 
 from monitor.engine.state.delta import BoardEntry, Refusal, Undo
-from schemas.operations import BoardChange
-from schemas.text import shorten
+from schemas.records.operations import BoardChange
+from schemas.records.text import shorten
 
 
 class Boards:

@@ -7,9 +7,9 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from schemas.decode import Fault
-from schemas.text import shorten, utc_text
-from schemas.verdict_changes import VerdictChanges
+from schemas.records.decode import Fault
+from schemas.records.text import shorten, utc_text
+from schemas.results.verdict_changes import VerdictChanges
 from stats.order import OrderFinding
 
 _LARGE = 500_000

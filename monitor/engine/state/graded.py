@@ -1,7 +1,7 @@
 """Pairs of graded scores, and of clusters with weights: the log capital of every bet, in fixed point.
 
 Each bet has one whole number, so that no chunking, order or restart changes it. An item of a cluster with a weight enters the bets with its
-difference times u_k = v_k / max v (`stats.weighted`), in units of `SCORE_UNIT`: whole numbers too.
+difference times u_k = v_k / max v (`stats.clusters.weighted`), in units of `SCORE_UNIT`: whole numbers too.
 """
 
 from collections.abc import Callable, Sequence
@@ -14,9 +14,10 @@ from monitor.engine.state.codes import ONE, SCORE_UNIT, ZERO, Codes, Counts
 from monitor.engine.state.delta import RowKey
 from monitor.engine.state.pairs import Index, pair_count
 from monitor.engine.state.step_down import grown
-from schemas.events import Spec, Weights
-from schemas.text import shorten
-from stats.graded import (
+from schemas.records.events import Spec, Weights
+from schemas.records.text import shorten
+from stats.clusters.weighted import bet_scales
+from stats.evidence.graded import (
     LAMBDAS,
     graded_bound,
     graded_completion_bound,
@@ -24,7 +25,6 @@ from stats.graded import (
     initial_capital,
     log_increments,
 )
-from stats.weighted import bet_scales
 
 BETS: Final = 2 * len(LAMBDAS)
 GRADED_MIXTURE: Final = "graded grid"
@@ -42,7 +42,7 @@ class GradedPairs:
     """Capital and lead of each pair, in the order of pair indices."""
 
     def __init__(self) -> None:
-        self.capital = initial_capital((0,))  # shape (pairs, 2, L), see `stats.graded`: 832 bytes a pair
+        self.capital = initial_capital((0,))  # shape (pairs, 2, L), see `stats.evidence.graded`: 832 bytes a pair
         self.lead = np.zeros(0, np.int64)  # sum of D in units of `SCORE_UNIT`
 
     def grow(self, contestants: int) -> None:

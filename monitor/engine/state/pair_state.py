@@ -12,10 +12,10 @@ from monitor.engine.state.codes import Counts
 from monitor.engine.state.delta import Contestant
 from monitor.engine.state.pairs import Index, Places, pair_count, pair_index, pair_members
 from monitor.engine.state.step_down import StepDown, grown
-from schemas.changes import CLAIMS, PROCEDURES, Claim, Kind, Procedure, VerdictChange
-from schemas.events import Spec
-from schemas.verdict_changes import Columns, VerdictChanges, change_field
-from stats.stepwise import WHOLE, place_weights, step_thresholds
+from schemas.records.events import Spec
+from schemas.results.changes import CLAIMS, PROCEDURES, Claim, Kind, Procedure, VerdictChange
+from schemas.results.verdict_changes import Columns, VerdictChanges, change_field
+from stats.families.stepwise import WHOLE, place_weights, step_thresholds
 
 Thresholds = dict[Procedure, NDArray[np.float64]]
 """By procedure, ln of the e-value at which a pair is decided, shape (pairs,)."""
@@ -64,7 +64,7 @@ class PairState:
         """Pairs registered so far in each family; see `families`."""
         self._joined = 0  # contestants whose pairs `grow_pairs` has seen
         self.claims = {claim: StepDown() for claim in CLAIMS}
-        """What is latched. Decisions: 2 and -2 once the lead has reversed since; settled: `stats.settled.TIE` for a tie."""
+        """What is latched. Decisions: 2 and -2 once the lead has reversed since; settled: `stats.evidence.settled.TIE` for a tie."""
         self.changes = VerdictChanges()
         """By `change_field`; those of earlier versions of the declaration stay."""
         self.holds_battles = False
@@ -232,7 +232,7 @@ class PairState:
         return -log(self.spec.alpha)
 
     def family_weights(self, pair: Index) -> NDArray[np.int64]:
-        """Return the weight of each pair in its family, out of `stats.stepwise.WHOLE`; 0 for a pair without a place."""
+        """Return the weight of each pair in its family, out of `stats.families.stepwise.WHOLE`; 0 for a pair without a place."""
         place = self.family_index[pair]
         return np.where(place > 0, place_weights(place, self.spec.family.capacity), 0)
 

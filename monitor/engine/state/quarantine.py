@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from monitor.engine.state.delta import Suspect
-from schemas.text import shorten
+from schemas.records.text import shorten
 
 WEIGHT: Final = 9
 """What an unreadable record adds; a readable event takes 1 off. So a share of 10 % is where the sum neither grows nor falls, as with the

@@ -12,9 +12,9 @@ from monitor.engine.state.counts import matrix_counts
 from monitor.engine.state.delta import StoredBenchmark
 from monitor.engine.state.pairs import all_pairs, pair_members
 from monitor.engine.state.settling import Stretch
-from schemas.changes import Claim, VerdictChange
-from schemas.events import Spec
-from stats.settled import TIE
+from schemas.records.events import Spec
+from schemas.results.changes import Claim, VerdictChange
+from stats.evidence.settled import TIE
 
 
 def restore_benchmark(stored: StoredBenchmark) -> Benchmark:

@@ -1,4 +1,4 @@
-"""The bets of pairs on who leads on all items of a benchmark, along its committed order; see `stats.settled`.
+"""The bets of pairs on who leads on all items of a benchmark, along its committed order; see `stats.evidence.settled`.
 
 Bets are a function of the items in their order: a restart computes them again from the scores.
 """
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from monitor.engine.state.codes import ONE, SKIPPED, Codes
 from monitor.engine.state.pairs import Index
-from stats.settled import SettledState, settled_path, settled_start, settled_steps
+from stats.evidence.settled import SettledState, settled_path, settled_start, settled_steps
 
 SLACK: Final = 1e-9
 _SLAB_CELLS: Final = 1_000_000

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from stats.stepwise import WHOLE
+from stats.families.stepwise import WHOLE
 
 Index = NDArray[np.int64]
 
@@ -24,7 +24,7 @@ def grown(array: NDArray[Any], *shape: int) -> NDArray[Any]:
 
 
 class StepDown:
-    """The state of a claim, in the order of pair indices; see `stats.stepwise`."""
+    """The state of a claim, in the order of pair indices; see `stats.families.stepwise`."""
 
     def __init__(self) -> None:
         self.side = np.zeros(0, np.int8)

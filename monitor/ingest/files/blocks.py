@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple, Self
 
 from monitor.ingest.files.streams import OpenStream, is_whole, open_stream
-from schemas.decode import Fault, too_long
-from schemas.events import MAX_LINE_BYTES
+from schemas.records.decode import Fault, too_long
+from schemas.records.events import MAX_LINE_BYTES
 
 if TYPE_CHECKING:
     from hashlib import blake2b

@@ -9,7 +9,7 @@ from tempfile import mkdtemp
 from typing import TYPE_CHECKING, BinaryIO, Final
 
 from monitor.ingest.files.paths import STDIN, name_copy
-from schemas.text import mask_url
+from schemas.records.text import mask_url
 
 if TYPE_CHECKING:
     from http.client import HTTPResponse

@@ -7,9 +7,9 @@ from typing import Any, Final, Protocol
 import msgspec
 
 from monitor.ingest.files.streams import is_record
-from schemas.decode import BOM, Checker, Fault, check_object, plain_text
-from schemas.events import EventFields
-from schemas.names import MAX_NAME_LENGTH
+from schemas.records.decode import BOM, Checker, Fault, check_object, plain_text
+from schemas.records.events import EventFields
+from schemas.records.names import MAX_NAME_LENGTH
 
 REJECT_START: Final = b'{"rejected":'
 """How an event line begins that names a record which cannot be read."""

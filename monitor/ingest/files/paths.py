@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Final
 
-from schemas.text import printable
+from schemas.records.text import printable
 
 SUFFIXES: Final = (".jsonl", ".ndjson", ".jsonl.gz", ".ndjson.gz")
 """How the names of results in a folder end; a file given as a PATH may have any name."""

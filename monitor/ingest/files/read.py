@@ -10,8 +10,8 @@ from monitor.ingest.files.blocks import Block, BlockReader
 from monitor.ingest.files.paths import origin
 from monitor.ingest.files.segments import decode
 from monitor.ingest.files.streams import OpenStream, open_stream
-from schemas.decode import Checker
-from schemas.packed import Segment
+from schemas.records.decode import Checker
+from schemas.records.packed import Segment
 
 # Blocks that fit the cache together with their decoded events are decoded faster than larger ones.
 _BLOCK_BYTES: Final = 1 << 16

@@ -7,10 +7,10 @@ from typing import Final, NamedTuple
 from monitor.ingest.files.blocks import Block
 from monitor.ingest.files.event_lines import REJECT_START, read_reject
 from monitor.ingest.files.paths import origin
-from schemas.decode import BOM, Checker, Fault, decode_block, decode_converted, decode_record, plain_text
-from schemas.events import Declaration, Ended, EventFields
-from schemas.packed import Reject, Segment
-from schemas.text import shorten
+from schemas.records.decode import BOM, Checker, Fault, decode_block, decode_converted, decode_record, plain_text
+from schemas.records.events import Declaration, Ended, EventFields
+from schemas.records.packed import Reject, Segment
+from schemas.records.text import shorten
 
 RAW_LENGTH: Final = 2_000
 """How much of a rejected line is kept, in characters."""
@@ -22,7 +22,7 @@ _GROUP: Final = 32
 class DecodedBlock(NamedTuple):
     """The segments of a block, without a gap between them, and the benchmark of the last line that names one.
 
-    `converted` has a clause for each kind of value that was converted (`schemas.lenient`).
+    `converted` has a clause for each kind of value that was converted (`schemas.records.lenient`).
     """
 
     segments: list[Segment]

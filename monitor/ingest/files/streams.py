@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
-from schemas.decode import BOM
+from schemas.records.decode import BOM
 
 _RAW_BYTES: Final = 1 << 16
 _GZIP_MAGIC: Final = b"\x1f\x8b"

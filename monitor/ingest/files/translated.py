@@ -11,7 +11,7 @@ from typing import Final
 
 from monitor.ingest.files.event_lines import RAW_BYTES, Broken, EventLineWriter, Refusal, Translator
 from monitor.ingest.files.streams import Stream
-from schemas.decode import Fault
+from schemas.records.decode import Fault
 
 MAX_SAMPLE_BYTES: Final = 1 << 26
 """Longest line of a log: with its transcript a sample is much longer than its score."""

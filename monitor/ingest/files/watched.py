@@ -7,8 +7,8 @@ from typing import Final, NamedTuple
 from monitor.engine.state.delta import Source
 from monitor.ingest.files.blocks import BlockReader
 from monitor.ingest.files.streams import OpenStream, open_stream
-from schemas.decode import Fault, decode_record
-from schemas.events import Declaration, Ended
+from schemas.records.decode import Fault, decode_record
+from schemas.records.events import Declaration, Ended
 
 _MARK_BYTES: Final = 1 << 10
 

@@ -8,7 +8,7 @@ from typing import BinaryIO, Final, Self
 from zipfile import ZIP_DEFLATED, ZIP_STORED, BadZipFile, ZipFile, ZipInfo
 
 from monitor.ingest.files.event_lines import Broken
-from schemas.text import shorten
+from schemas.records.text import shorten
 
 MAX_ENTRY_BYTES: Final = 1 << 30
 """Largest entry that is unpacked; a small file could otherwise fill the memory."""

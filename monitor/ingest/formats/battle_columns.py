@@ -11,12 +11,12 @@ import msgspec
 
 from monitor.ingest.formats.choices import NONE, Choices
 from monitor.ingest.formats.columns import USUAL, ColumnError, Columns, find_battle
-from schemas.battles import BattleFields
-from schemas.decode import Fault, check_object
-from schemas.events import EventFields
-from schemas.lenient import read_index, read_name
-from schemas.names import MAX_NAME_LENGTH
-from schemas.text import shorten
+from schemas.records.battles import BattleFields
+from schemas.records.decode import Fault, check_object
+from schemas.records.events import EventFields
+from schemas.records.lenient import read_index, read_name
+from schemas.records.names import MAX_NAME_LENGTH
+from schemas.records.text import shorten
 
 _SIDES: Final = (("model_a", "model_b"), ("model_1", "model_2"), ("left", "right"), ("model_x", "model_y"))
 """Columns of the two models; of several the first are read."""

@@ -10,7 +10,7 @@ from monitor.ingest.formats.battle_columns import BattleColumns
 from monitor.ingest.formats.columns import ColumnError, flatten
 from monitor.ingest.formats.documents import read_document
 from monitor.ingest.formats.log_file import LogFile
-from schemas.decode import Fault
+from schemas.records.decode import Fault
 
 _BLOCK: Final = 2_000
 """Rows that are read at once."""

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final, Self
 
-from schemas.text import shorten
+from schemas.records.text import shorten
 
 FIELDS: Final = ("benchmark", "item_id", "model", "score", "cluster", "repeat", "epoch")
 """The fields of an event that a column can hold."""

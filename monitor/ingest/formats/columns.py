@@ -9,10 +9,10 @@ from typing import Any, Final
 import msgspec
 
 from monitor.ingest.formats.choices import EVERY_OTHER, FIELDS, MODELS_SEPARATOR, NONE, Choices
-from schemas.decode import SCORES, Fault, check_object
-from schemas.events import Declaration, Ended, EventFields
-from schemas.lenient import read_index, read_name, read_score
-from schemas.text import shorten
+from schemas.records.decode import SCORES, Fault, check_object
+from schemas.records.events import Declaration, Ended, EventFields
+from schemas.records.lenient import read_index, read_name, read_score
+from schemas.records.text import shorten
 
 USUAL: Final[Mapping[str, tuple[str, ...]]] = {
     "benchmark": ("benchmark", "task", "dataset"),

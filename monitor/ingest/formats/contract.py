@@ -7,8 +7,8 @@ from typing import Final
 
 from monitor.ingest.files.read import read_files
 from monitor.ingest.importer import Importer
-from schemas.events import EventFields
-from schemas.packed import Reject
+from schemas.records.events import EventFields
+from schemas.records.packed import Reject
 
 _CUTS: Final = 8
 

@@ -18,7 +18,7 @@ from monitor.ingest.formats.columns import ColumnError, flatten
 from monitor.ingest.formats.outline import has_path, outline
 from monitor.ingest.formats.plugins import match
 from monitor.ingest.formats.registry import Format
-from schemas.decode import BOM
+from schemas.records.decode import BOM
 
 TABLE_SUFFIXES: Final = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
 _HEAD_BYTES: Final = 4_096

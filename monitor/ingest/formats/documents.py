@@ -11,8 +11,8 @@ import msgspec
 
 from monitor.ingest.files.event_lines import Broken, Refusal
 from monitor.ingest.files.streams import open_stream
-from schemas.decode import BOM
-from schemas.text import shorten
+from schemas.records.decode import BOM
+from schemas.records.text import shorten
 
 MAX_BYTES: Final = 1 << 30
 """Largest document that is read: a small gzip file could otherwise fill the memory."""

@@ -8,7 +8,7 @@ from monitor.ingest.files.streams import Stream
 from monitor.ingest.files.translated import DocumentStream
 from monitor.ingest.formats.detect import foreign, read_head
 from monitor.ingest.formats.log_file import LogFile
-from schemas.text import shorten
+from schemas.records.text import shorten
 
 
 def open_log(log: LogFile) -> Stream:

@@ -9,8 +9,8 @@ import msgspec
 from monitor.ingest.files.event_lines import Broken, Refusal
 from monitor.ingest.files.zip_archive import Archive
 from monitor.ingest.formats.documents import decode_as
-from schemas.events import MAX_INDEX
-from schemas.text import shorten
+from schemas.records.events import MAX_INDEX
+from schemas.records.text import shorten
 
 _MOST_REPEATS: Final = 1_000
 """Most repeats that can be declared."""

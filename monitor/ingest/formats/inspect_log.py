@@ -16,9 +16,9 @@ from monitor.ingest.formats.choices import cluster_of
 from monitor.ingest.formats.inspect_archive import Log, Sample, read_log
 from monitor.ingest.formats.inspect_scores import choose_scorer
 from monitor.ingest.formats.log_file import LogFile
-from schemas.decode import Fault
-from schemas.events import EventFields
-from schemas.text import shorten
+from schemas.records.decode import Fault
+from schemas.records.events import EventFields
+from schemas.records.text import shorten
 
 _UNFINISHED: Final = ("started", "cancelled", "error")
 _FINGERPRINT: Final = 200

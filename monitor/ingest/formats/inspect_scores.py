@@ -7,9 +7,9 @@ from typing import Any, Final
 
 from monitor.ingest.files.event_lines import Refusal
 from monitor.ingest.formats.choices import Choices
-from schemas.decode import OUT_OF_RANGE, Fault
-from schemas.lenient import read_score
-from schemas.text import shorten
+from schemas.records.decode import OUT_OF_RANGE, Fault
+from schemas.records.lenient import read_score
+from schemas.records.text import shorten
 
 LETTERS: Final[Mapping[str, float]] = {"C": 1.0, "I": 0.0, "P": 0.5, "N": 0.0}
 """Correct, incorrect, partly correct, no answer, with the values that Inspect gives them."""

@@ -12,10 +12,10 @@ from monitor.ingest.formats.columns import ColumnError, Columns, WideTableError,
 from monitor.ingest.formats.log_file import LogFile
 from monitor.ingest.formats.plugins import match
 from monitor.ingest.formats.registry import Format
-from schemas.decode import BOM, Decoded, Fault, decode_message, decode_record, read_object
-from schemas.events import Declaration, Ended, EventFields
-from schemas.lenient import read_name, read_score
-from schemas.text import shorten
+from schemas.records.decode import BOM, Decoded, Fault, decode_message, decode_record, read_object
+from schemas.records.events import Declaration, Ended, EventFields
+from schemas.records.lenient import read_name, read_score
+from schemas.records.text import shorten
 
 _EVENTS: Final = ("benchmark", "item_id", "model", "score"), ("benchmark", "item_id", "model_a", "model_b", "winner")
 """The fields of a score, and of a battle."""

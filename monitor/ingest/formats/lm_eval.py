@@ -18,10 +18,10 @@ from monitor.ingest.files.paths import show
 from monitor.ingest.formats.choices import cluster_of
 from monitor.ingest.formats.lm_eval_results import Results, read_results
 from monitor.ingest.formats.log_file import LogFile
-from schemas.decode import OUT_OF_RANGE, Fault
-from schemas.events import EventFields
-from schemas.names import name_fault
-from schemas.text import shorten
+from schemas.records.decode import OUT_OF_RANGE, Fault
+from schemas.records.events import EventFields
+from schemas.records.names import name_fault
+from schemas.records.text import shorten
 
 NAME: Final = re.compile(r"samples_(?P<task>.+)_(?P<time>\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d(?:\.\d+)?)\.jsonl(?:\.gz)?")
 LOWER: Final = ":lower"

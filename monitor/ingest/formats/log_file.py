@@ -8,7 +8,7 @@ from typing import Final
 from monitor.ingest.files.event_lines import Refusal
 from monitor.ingest.files.paths import show
 from monitor.ingest.formats.choices import Choices
-from schemas.text import shorten
+from schemas.records.text import shorten
 
 _LISTED_FILES: Final = 20
 

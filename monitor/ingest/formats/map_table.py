@@ -11,7 +11,7 @@ from typing import Any, Final, Self
 from monitor.ingest.files.paths import show
 from monitor.ingest.formats.choices import FIELDS, ChoiceError
 from monitor.ingest.formats.open_telemetry import NAME, SOURCES
-from schemas.text import shorten
+from schemas.records.text import shorten
 
 FILE: Final = "rankwatch.toml"
 _KEYS: Final = (

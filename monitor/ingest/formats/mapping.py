@@ -30,9 +30,9 @@ from monitor.ingest.formats.map_table import CAPTURE, EVERY, FileMap, Node, step
 from monitor.ingest.formats.open_telemetry import ERROR, NAME, Spans, as_export, evaluations, no_span, spans_of
 from monitor.ingest.formats.parquet import open_table
 from monitor.ingest.formats.results import Entry, Result, Tool
-from schemas.decode import Fault
-from schemas.lenient import read_index, read_name, read_score
-from schemas.text import shorten
+from schemas.records.decode import Fault
+from schemas.records.lenient import read_index, read_name, read_score
+from schemas.records.text import shorten
 
 _MOST_ITEMS: Final = 1_000_000
 

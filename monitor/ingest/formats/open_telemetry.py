@@ -12,8 +12,8 @@ from typing import Any, Final, Literal, NamedTuple
 import msgspec
 
 from monitor.ingest.formats.documents import read_bytes
-from schemas.decode import Fault
-from schemas.text import shorten
+from schemas.records.decode import Fault
+from schemas.records.text import shorten
 
 EVENT: Final = "gen_ai.evaluation.result"
 NAME: Final = "gen_ai.evaluation.name"

@@ -13,7 +13,7 @@ from monitor.ingest.formats.columns import ColumnError, Columns, WideTableError
 from monitor.ingest.formats.log_file import LogFile
 from monitor.ingest.formats.results import write_results
 from monitor.ingest.formats.tools import lighteval
-from schemas.decode import Fault
+from schemas.records.decode import Fault
 
 if TYPE_CHECKING:
     from pyarrow.parquet import ParquetFile

@@ -8,8 +8,8 @@ from typing import Any, Final, NamedTuple
 from monitor.ingest.files.event_lines import Refusal
 from monitor.ingest.formats.columns import USUAL, flatten
 from monitor.ingest.formats.mapping import read_rows
-from schemas.lenient import read_score
-from schemas.text import shorten
+from schemas.records.lenient import read_score
+from schemas.records.text import shorten
 
 _DEPTH: Final = 4
 _EVERY: Final = "*"

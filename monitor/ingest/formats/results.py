@@ -14,10 +14,10 @@ from monitor.ingest.files.translated import DocumentStream, TranslatedStream
 from monitor.ingest.formats.choices import FAILED_SKIP, FAILED_ZERO, NONE, cluster_of
 from monitor.ingest.formats.documents import decode_document
 from monitor.ingest.formats.log_file import LogFile
-from schemas.decode import OUT_OF_RANGE, Fault
-from schemas.events import EventFields
-from schemas.lenient import read_score
-from schemas.text import shorten
+from schemas.records.decode import OUT_OF_RANGE, Fault
+from schemas.records.events import EventFields
+from schemas.records.lenient import read_score
+from schemas.records.text import shorten
 
 LOWER: Final = ":lower"
 """The end of a metric of which less is better: it counts as one minus its value."""

@@ -11,9 +11,9 @@ from monitor.ingest.files.translated import TranslatedStream
 from monitor.ingest.formats.battle_columns import BattleColumns, columns_of
 from monitor.ingest.formats.columns import ColumnError, Columns, WideTableError
 from monitor.ingest.formats.log_file import LogFile
-from schemas.decode import BOM, Fault, not_utf8
-from schemas.events import EventFields
-from schemas.text import shorten
+from schemas.records.decode import BOM, Fault, not_utf8
+from schemas.records.events import EventFields
+from schemas.records.text import shorten
 
 _SEPARATORS: Final = ",;\t"
 _PROMPTFOO: Final = frozenset({"Status", "Score", "Named Scores", "Grader Reason"})

@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from monitor.paper.demo.simulate import DemoStream
-from stats.mcnemar import exact_p
+from stats.fixed_n.mcnemar import exact_p
 
 LOOK_EVERY: Final = 100
 """Items between two looks; a live dashboard takes far more."""

@@ -15,9 +15,9 @@ from monitor.render.signs import HELD, UNDECIDED, Glyphs, decision_glyph, in_nam
 from monitor.render.terminal.layout import Column, ellipsis_of, first_that_fits, glyphs_for, shorten, table, width_of
 from monitor.render.terminal.report import result
 from monitor.render.terminal.tables import Extra
-from schemas.report import BenchmarkReport, PairReport, Report
-from stats.eprocess import anytime_required_n
-from stats.resolution import required_n
+from schemas.results.report import BenchmarkReport, PairReport, Report
+from stats.evidence.eprocess import anytime_required_n
+from stats.fixed_n.resolution import required_n
 
 AVERAGE_FALSE_ALARMS: Final = 2.9
 """Mean number of nine equal pairs that peeking calls, over 300 seeds (standard error .1)."""

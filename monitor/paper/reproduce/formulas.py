@@ -9,12 +9,12 @@ from monitor.paper.published import Paper, TestVariant
 from monitor.paper.reproduce.lattice import bootstrap_power
 from monitor.paper.reproduce.rows import Row, Section, items, number, proportion, simulated, word
 from monitor.paper.reproduce.tables import required, rho
-from stats.eprocess import anytime_inflation, boundary_u
-from stats.paired import difference_variance, hoeffding_bounds
-from stats.power import exact_power
-from stats.resolution import inflation, required_n_paired, z_sum
-from stats.shortcut import admissible_delta, calculator_table, shortcut_constant, shortcut_n
-from stats.simulate import latent_joint
+from stats.evidence.eprocess import anytime_inflation, boundary_u
+from stats.fixed_n.paired import difference_variance, hoeffding_bounds
+from stats.fixed_n.power import exact_power
+from stats.fixed_n.resolution import inflation, required_n_paired, z_sum
+from stats.fixed_n.shortcut import admissible_delta, calculator_table, shortcut_constant, shortcut_n
+from stats.planning.simulate import latent_joint
 
 K = float(z_sum() ** 2)
 TRIALS = 1500

@@ -9,11 +9,11 @@ from scipy.special import ndtri
 from monitor.paper.published import Paper, StreamPair
 from monitor.paper.reproduce.formulas import CELL_ITEMS, TRIALS, cells, variant_rows
 from monitor.paper.reproduce.rows import UNEXPLAINED, Row, Section, differs, items, number, proportion
-from stats.checks import FloatArray
-from stats.eprocess import boundary_u
-from stats.mcnemar import chi2_p, corrected_p, exact_p, mid_p
-from stats.resolution import required_n, required_n_paired
-from stats.simulate import graded_beta, latent_joint
+from stats.evidence.eprocess import boundary_u
+from stats.fixed_n.mcnemar import chi2_p, corrected_p, exact_p, mid_p
+from stats.fixed_n.resolution import required_n, required_n_paired
+from stats.numerics.checks import FloatArray
+from stats.planning.simulate import graded_beta, latent_joint
 
 SEED = 20260101
 STREAMS = 4000

@@ -5,12 +5,12 @@ import numpy as np
 from monitor.paper.published import NOT_RECOMPUTABLE, Paper, PublishedPair
 from monitor.paper.reproduce.lattice import bootstrap_tails
 from monitor.paper.reproduce.rows import Row, Section, figures, items, number, parse, word
-from stats.checks import FloatArray
-from stats.clusters import design_effect
-from stats.eprocess import anytime_inflation, log_e_value
-from stats.mcnemar import chi2_p, exact_p, mid_p
-from stats.paired import correlation
-from stats.resolution import inflation, required_n, rho_sensitivity
+from stats.clusters.robust import design_effect
+from stats.evidence.eprocess import anytime_inflation, log_e_value
+from stats.fixed_n.mcnemar import chi2_p, exact_p, mid_p
+from stats.fixed_n.paired import correlation
+from stats.fixed_n.resolution import inflation, required_n, rho_sensitivity
+from stats.numerics.checks import FloatArray
 
 ALPHA = 0.05
 

@@ -9,7 +9,7 @@ from rich.cells import cell_len
 from monitor.render.board.standings import Standing
 from monitor.render.numbers import safe
 from monitor.render.terminal.layout import shorten
-from schemas.report import BenchmarkReport, PairReport
+from schemas.results.report import BenchmarkReport, PairReport
 
 State = Literal["yes", "no", "held", "withdrawn"]
 Question = Literal["settled", "decided", "resolved"]

@@ -7,7 +7,7 @@ from monitor.render.board.exporters import Context
 from monitor.render.board.standings import Board, Standing
 from monitor.render.numbers import safe
 from monitor.report.sentences import counted
-from schemas.report import BenchmarkReport
+from schemas.results.report import BenchmarkReport
 
 
 class Scored(NamedTuple):

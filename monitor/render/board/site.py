@@ -10,9 +10,9 @@ from monitor.render import header
 from monitor.render.board import badges, tables
 from monitor.render.board.exporters import MANIFEST, Context, Exporter, File
 from monitor.render.board.standings import Board, Standing
-from monitor.render.html import render_html
+from monitor.render.html.page import render_html
 from monitor.render.numbers import safe
-from schemas.report import BenchmarkReport, PairReport
+from schemas.results.report import BenchmarkReport, PairReport
 
 _TABLES: Final = {
     "ties.csv": tables.as_csv,

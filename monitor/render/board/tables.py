@@ -12,7 +12,7 @@ from monitor.render.board.standings import Standing
 from monitor.render.csv import cell
 from monitor.render.markdown import escape as markdown
 from monitor.render.numbers import percent, ranks, safe
-from schemas.report import BenchmarkReport
+from schemas.results.report import BenchmarkReport
 
 _TITLES: Final = ("rank", "ranks", "model", "score %", "ties")
 _LATEX: Final = {

@@ -12,8 +12,8 @@ from rich.text import Text
 
 from monitor.render.numbers import money, safe
 from monitor.render.terminal.layout import Column, table
-from stats.checks import FloatArray
-from stats.goal_plan import QUANTILES, Ends, GoalPlan
+from stats.numerics.checks import FloatArray
+from stats.planning.goal_plan import QUANTILES, Ends, GoalPlan
 
 
 @dataclass(frozen=True)

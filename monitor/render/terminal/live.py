@@ -20,9 +20,9 @@ from monitor.render.terminal.plain import LiveStatus, Progress, status_sentence
 from monitor.render.terminal.ranking import Ranking
 from monitor.render.terminal.report import result, title
 from monitor.render.terminal.tables import Extra, pairs_table
-from monitor.report.tie_bands import TieBands
-from schemas.changes import VerdictChange
-from schemas.report import BenchmarkReport, Report
+from monitor.report.ranking.tie_bands import TieBands
+from schemas.results.changes import VerdictChange
+from schemas.results.report import BenchmarkReport, Report
 
 REFRESH_PER_SECOND: Final = 4
 _FEED: Final = 50

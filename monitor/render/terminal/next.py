@@ -5,7 +5,7 @@ from rich.text import Text
 from monitor.render.header import cost_sentence
 from monitor.render.numbers import safe
 from monitor.render.terminal.layout import Column, output_console, shorten, table
-from schemas.api import Next, NextRun
+from schemas.results.api import Next, NextRun
 
 _ITEM_ROOM = 60  # cells for the first items of a block
 _NAME_ROOM = 40

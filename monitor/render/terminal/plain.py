@@ -7,8 +7,8 @@ from time import monotonic
 from typing import Final, Self
 
 from monitor.render.numbers import safe
-from schemas.changes import VerdictChange
-from schemas.report import Report
+from schemas.results.changes import VerdictChange
+from schemas.results.report import Report
 
 STATUS_INTERVAL: Final = 5.0
 """Seconds between two status lines."""

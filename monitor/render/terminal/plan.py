@@ -9,7 +9,7 @@ from rich.text import Text
 
 from monitor.render.numbers import decimal, percent, planned_items, points
 from monitor.render.terminal.layout import Column, table
-from stats.comparison_plan import Likeness, Planned, Procedure, Row
+from stats.planning.comparison_plan import Likeness, Planned, Procedure, Row
 
 _NAMES: Final = {"fixed_n": "fixed n", "bonferroni": "Bonferroni", "clustered": "clustered"}
 _HOLDS_FOR: Final = {

@@ -12,9 +12,9 @@ from monitor.render.signs import DECIDED, HELD, UNDECIDED, Glyphs, relation, sta
 from monitor.render.terminal.layout import glyphs_for
 from monitor.render.terminal.overview import overview
 from monitor.render.terminal.tables import Extra, goal_table, legend, models_table, pairs_table, summary_table
+from monitor.report.ranking.tie_bands import TieBands
 from monitor.report.sentences import counted
-from monitor.report.tie_bands import TieBands
-from schemas.report import BenchmarkReport, PairReport, Report
+from schemas.results.report import BenchmarkReport, PairReport, Report
 
 _SHORT: Final = 10
 """Models above which the result is printed once more at the end, as the first lines have left the screen."""

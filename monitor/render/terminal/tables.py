@@ -36,7 +36,7 @@ from monitor.render.terminal.layout import (
     width_of,
 )
 from monitor.report.sentences import counted
-from schemas.report import BenchmarkReport, GoalReport, ModelReport, PairReport
+from schemas.results.report import BenchmarkReport, GoalReport, ModelReport, PairReport
 
 _NAME_ROOM: Final = 35  # cells that a pair's two names may shrink to before a column is omitted for them
 _REASON_ROOM: Final = 50

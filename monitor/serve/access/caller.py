@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Final
 
 from monitor.serve.access.scopes import EVERYTHING, Grants
-from schemas.names import PRODUCER
+from schemas.records.names import PRODUCER
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from fastapi import APIRouter
 
 from monitor.serve.access.caller import current_caller
 from monitor.serve.access.rules import AccessRules
-from schemas.api import CallerReport
+from schemas.results.api import CallerReport
 
 
 def caller_routes(rules: AccessRules) -> APIRouter:

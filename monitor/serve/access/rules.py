@@ -13,7 +13,7 @@ from monitor.serve.access.caller import ANONYMOUS_NAME, LOCAL, OPERATOR, Caller,
 from monitor.serve.access.proxy import TrustedProxy
 from monitor.serve.access.scopes import NOTHING, Grants
 from monitor.serve.api.problems import ProblemError
-from schemas.text import shorten
+from schemas.records.text import shorten
 
 _log = structlog.get_logger()
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
-from schemas.names import MAX_NAME_LENGTH, name_fault
+from schemas.records.names import MAX_NAME_LENGTH, name_fault
 
 ADMIN: Final = "admin"
 VERBS: Final = ("read", "write", "declare", "manage")

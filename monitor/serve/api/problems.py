@@ -8,8 +8,8 @@ from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 
-from schemas.api import Problem, RecordError
-from schemas.decode import Fault, describe_error, show_input
+from schemas.records.decode import Fault, describe_error, show_input
+from schemas.results.api import Problem, RecordError
 
 MEDIA_TYPE: Final = "application/problem+json"
 _HINTS: Final = {

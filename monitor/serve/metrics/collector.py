@@ -15,8 +15,8 @@ from monitor.engine.latch.base import STATISTICS_VERSION
 from monitor.engine.partition import Partition
 from monitor.engine.state.benchmark import Benchmark
 from monitor.engine.state.delta import STATE_VERSION
-from monitor.report.goal import priced
 from monitor.report.metrics_view import PAIR_CAP, BoardCounts, MetricsView
+from monitor.report.ranking.goal import priced
 from monitor.serve.metrics import catalogue
 from monitor.serve.metrics.budget import ALWAYS, MODEL_CAP, Allotment, allot, size_of
 from monitor.serve.metrics.exposition import Exposition, label
@@ -24,9 +24,9 @@ from monitor.serve.metrics.pair_series import add_pairs
 from monitor.serve.metrics.statistics import BoardStatistics
 from monitor.serve.report_cache import ReportCache
 from monitor.store.commit_times import CommitTimes
-from schemas.changes import PROCEDURES
-from schemas.prices import Prices
-from schemas.report import BenchmarkReport, GoalReport, ModelReport, SuiteMemberState
+from schemas.records.prices import Prices
+from schemas.results.changes import PROCEDURES
+from schemas.results.report import BenchmarkReport, GoalReport, ModelReport, SuiteMemberState
 
 Collect = Literal["all", "process"]
 """Whether a scrape gets the boards too, or what the process exports of itself and its partitions."""

@@ -7,7 +7,7 @@ from monitor.report.metrics_view import MetricsView
 from monitor.serve.metrics import catalogue
 from monitor.serve.metrics.exposition import Exposition, label
 from monitor.store.commit_times import CommitTimes
-from schemas.changes import PROCEDURES
+from schemas.results.changes import PROCEDURES
 
 
 def add_pairs(benchmark: Benchmark, view: MetricsView, commits: CommitTimes, exposition: Exposition) -> None:

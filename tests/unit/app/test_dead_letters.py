@@ -5,13 +5,13 @@ import json
 
 import pytest
 
-from monitor.app.dead_letters import Choice, KeptLetter, in_file, kinds, replay_of
+from monitor.app.operations.dead_letters import Choice, KeptLetter, in_file, kinds, replay_of
 from monitor.engine.chunk import Chunk
 from monitor.engine.partition import Partition
 from monitor.engine.state.delta import DeadLetter
 from monitor.ingest.dead_letter_file import DeadLetterFile
 from monitor.publish.dead_letter_topic import DeadLetterTopic, read_letter
-from schemas.operations import BoardChange, encode_board_change
+from schemas.records.operations import BoardChange, encode_board_change
 from tests.hostile_names import ACCEPTED
 
 

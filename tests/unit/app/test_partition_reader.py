@@ -7,9 +7,9 @@ import random
 
 import pytest
 
-from monitor.app import partition_reader
-from monitor.app.freshness import Freshness
-from monitor.app.partition_reader import PartitionReader
+from monitor.app.readers import partition as partition_reader
+from monitor.app.readers.freshness import Freshness
+from monitor.app.readers.partition import PartitionReader
 from monitor.engine.chunk import Chunk
 from monitor.engine.partition import Partition
 from monitor.engine.state.keys import record_digest

@@ -8,13 +8,14 @@ import random
 import pytest
 from structlog.testing import capture_logs
 
-from monitor.app import partition_worker, turns
-from monitor.app.partition_worker import PartitionWorker
+from monitor.app import turns
+from monitor.app.workers import partition as partition_worker
+from monitor.app.workers.partition import PartitionWorker
 from monitor.engine import partition, steps
 from monitor.engine.chunk import Chunk
 from monitor.notices import Notices
 from monitor.store.errors import StaleState, StoreUnavailable
-from schemas.operations import encode_release
+from schemas.records.operations import encode_release
 from tests.memory_store import MemoryStore
 
 

@@ -5,17 +5,17 @@ import json
 import pytest
 
 from monitor.app.intake import FileIntake, KafkaIntake
-from monitor.app.partition_worker import PartitionWorker
+from monitor.app.workers.partition import PartitionWorker
 from monitor.engine.chunk import Chunk, Origin
 from monitor.engine.origins import OriginKey
 from monitor.engine.partition import Partition
 from monitor.engine.producers import PRODUCER_HEADER, at_offset, in_header, in_packed_record
 from monitor.ingest.dead_letter_file import DeadLetterFile
-from monitor.logs.kafka_records import chunks
+from monitor.logs.kafka.records import chunks
 from monitor.publish.dead_letter_topic import DeadLetterTopic
-from monitor.serve.api.intake import Submission
+from monitor.serve.api.writing.intake import Submission
 from monitor.serve.metrics.process_metrics import ProcessMetrics
-from schemas.events import Ended, EventFields
+from schemas.records.events import Ended, EventFields
 from tests.unit.app.test_partition_worker import Nobody, SlowStore
 
 KEY = OriginKey(b"secret", "log")

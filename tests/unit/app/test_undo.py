@@ -7,17 +7,17 @@ import random
 import pytest
 
 from monitor.app.intake import FileIntake
-from monitor.app.record_logs import FileRecords
-from monitor.app.undo import BoardError, Undoing, marks_of, view_of
+from monitor.app.operations.record_logs import FileRecords
+from monitor.app.operations.undo import BoardError, Undoing, marks_of, view_of
 from monitor.engine.chunk import Chunk
 from monitor.engine.partition import Partition
-from monitor.logs.file_log import FileLog
+from monitor.logs.file.log import FileLog
 from monitor.report.build import benchmark_report
-from monitor.serve.api.intake import Submission
-from schemas.battles import BattleFields
-from schemas.events import Declaration, Ended, EventFields
-from schemas.operations import BoardChange
-from schemas.sentences import BEGUN_AGAIN
+from monitor.serve.api.writing.intake import Submission
+from schemas.records.battles import BattleFields
+from schemas.records.events import Declaration, Ended, EventFields
+from schemas.records.operations import BoardChange
+from schemas.results.sentences import BEGUN_AGAIN
 
 PRODUCERS = ("ci", "bad", None)
 
@@ -167,8 +167,8 @@ async def test_the_battles_of_a_deleted_model_go_with_it(boards):
 
 
 async def test_an_interrupted_undo_is_partial_until_the_same_command_goes_on(boards, monkeypatch):
-    monkeypatch.setattr("monitor.app.undo.COPY_EVENTS", 5)
-    monkeypatch.setattr("monitor.app.undo._AT_ONCE", 1)
+    monkeypatch.setattr("monitor.app.operations.undo.COPY_EVENTS", 5)
+    monkeypatch.setattr("monitor.app.operations.undo._AT_ONCE", 1)
     requests = [*posts(random.Random(1)), ("ci", [score("dune", k, 1) for k in range(45)], ())]
     undone, without = boards(), boards()
     await posted(undone, requests)

@@ -8,8 +8,8 @@ import pytest
 from monitor.engine.chunk import Chunk
 from monitor.engine.partition import Partition
 from monitor.report.build import benchmark_report
-from schemas.operations import BOARD_ACTIONS, BoardChange, encode_board_change
-from schemas.sentences import BEGUN_AGAIN
+from schemas.records.operations import BOARD_ACTIONS, BoardChange, encode_board_change
+from schemas.results.sentences import BEGUN_AGAIN
 from tests.memory_store import MemoryStore
 
 DECLARED = b'{"declare": "m", "items": 40}'

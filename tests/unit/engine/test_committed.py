@@ -7,9 +7,9 @@ import pytest
 from pydantic import ValidationError
 
 from monitor.report.build import benchmark_report
-from monitor.report.evidence_path import COMMITTED, POINTS, chart_data, pair_path
-from monitor.report.pair_table import PairTable
-from schemas.events import Declaration
+from monitor.report.pairs.evidence_path import COMMITTED, POINTS, chart_data, pair_path
+from monitor.report.pairs.table import PairTable
+from schemas.records.events import Declaration
 from stats import committed_order, log_e_halves, log_e_value
 from tests.fold_log import FoldLog, event
 

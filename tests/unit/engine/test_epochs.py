@@ -8,7 +8,7 @@ import pytest
 
 from monitor.report.build import benchmark_report
 from monitor.report.metrics_view import metrics_view
-from stats.families import spending_alpha
+from stats.families.error_control import spending_alpha
 from tests.fold_log import FoldLog, event, packed, paired
 
 MODELS = ["a", "b", "c", "d"]

@@ -5,8 +5,8 @@ import pytest
 
 from monitor.engine.state.codes import SCORE_UNIT
 from monitor.engine.state.graded import capital_gained
-from schemas.events import Spec
-from stats.graded import graded_log_e_halves
+from schemas.records.events import Spec
+from stats.evidence.graded import graded_log_e_halves
 from tests.fold_log import FoldLog, event
 
 

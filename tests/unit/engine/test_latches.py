@@ -8,7 +8,7 @@ import pytest
 from scipy.special import logsumexp
 
 from monitor.report.build import benchmark_report
-from schemas.verdict_changes import VerdictChanges
+from schemas.results.verdict_changes import VerdictChanges
 from stats import spending_alpha
 from tests.fold_log import STRIDE, FoldLog, counts_of, event, packed, paired
 from tests.oracle import log_e, log_exact

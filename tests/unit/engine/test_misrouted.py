@@ -6,7 +6,7 @@ from types import SimpleNamespace
 from monitor.engine.chunk import ORIGIN_HEADER, Chunk, Origin
 from monitor.engine.origins import OriginKey
 from monitor.engine.partition import Partition
-from monitor.logs.kafka_records import chunks
+from monitor.logs.kafka.records import chunks
 from tests.memory_store import MemoryStore
 
 

@@ -376,7 +376,7 @@ def test_events_straight_from_files_are_folded_like_records():
     log.send(*records)
     decoded = FoldLog()
     decoded.send({"events": records})
-    from schemas.decode import decode_records
+    from schemas.records.decode import decode_records
 
     events = decode_records([json.dumps(record).encode() for record in records])
     delta = direct.fold_events([], events, ["bench", None, "unknown"], 10)

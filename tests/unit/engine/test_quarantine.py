@@ -10,7 +10,7 @@ from monitor.engine.chunk import Chunk
 from monitor.engine.partition import Partition
 from monitor.engine.state.delta import DeadLetter
 from monitor.report.sentences import partial
-from schemas.operations import encode_release
+from schemas.records.operations import encode_release
 from tests.memory_store import MemoryStore
 
 BAD = b'{"benchmark": "bad", "item_id": "1", "model": "m", "score": NaN}'

@@ -5,7 +5,7 @@ import pytest
 
 from monitor.engine.state.codes import SCORE_UNIT
 from monitor.report.build import benchmark_report
-from schemas.sentences import REPEATED
+from schemas.results.sentences import REPEATED
 from tests.fold_log import FoldLog, event
 
 

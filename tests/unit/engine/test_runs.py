@@ -10,9 +10,9 @@ from monitor.engine.chunk import Chunk
 from monitor.engine.columns import EventList, ItemColumns, JoinedEvents, RunEvents
 from monitor.engine.partition import Partition
 from monitor.send.messages import LEAST_RUN, write_messages
-from schemas.events import EventFields
-from schemas.packed import Segment
-from schemas.runs import Run, decode_run, encode_run
+from schemas.records.events import EventFields
+from schemas.records.packed import Segment
+from schemas.records.runs import Run, decode_run, encode_run
 from tests.fold_log import FoldLog, counts_of, event
 
 RUN = {"benchmark": "bench", "model": "m", "item_ids": ["1", "2", "3"], "scores": [1, 0, None]}

@@ -10,7 +10,7 @@ from monitor.engine.chunk import Chunk
 from monitor.engine.partition import Partition
 from monitor.engine.slices import Pace
 from monitor.report.build import benchmark_report
-from schemas.changes import change_order
+from schemas.results.changes import change_order
 
 ITEMS = [f"i{k}" for k in range(40)]
 SPECS = {

@@ -9,8 +9,8 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from monitor.report.build import benchmark_report
-from schemas.changes import CLAIMS, PROCEDURES, change_order
-from schemas.sentences import REDECLARED
+from schemas.results.changes import CLAIMS, PROCEDURES, change_order
+from schemas.results.sentences import REDECLARED
 from tests.fold_log import FoldLog, event, packed, paired
 from tests.property.test_fold_laws import CHUNKINGS, SIZES, essence, every_way, fold, log_of, streams
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from monitor.engine.state.codes import SCORE_UNIT, ZERO
-from stats.graded import graded_bound, graded_log_e, log_increments
+from stats.evidence.graded import graded_bound, graded_log_e, log_increments
 from tests.fold_log import FoldLog, event
 
 SIZES = {"big": 60, "mid": 25, "small": 15}

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 from monitor.ingest.files.blocks import BLOCK_BYTES, Block, BlockReader
-from schemas.events import EventFields
+from schemas.records.events import EventFields
 
 
 def event(item=0, model="m", score=1, benchmark="bench", **more):

@@ -14,7 +14,7 @@ from monitor.ingest.files.read import read_files
 from monitor.ingest.formats.battle_columns import BattleColumns
 from monitor.ingest.formats.choices import Choices
 from monitor.ingest.importer import Importer
-from schemas.battles import BattleFields
+from schemas.records.battles import BattleFields
 
 
 def read(path, benchmark="arena", **choices):

@@ -4,8 +4,8 @@ import pytest
 
 from monitor.ingest.epochs import EpochRecord, Epochs
 from monitor.ingest.runs import ends_of_runs, newer_runs
-from schemas.events import Ended, EventFields
-from schemas.packed import Segment
+from schemas.records.events import Ended, EventFields
+from schemas.records.packed import Segment
 from tests.commands import write
 from tests.fold_log import FoldLog, event
 

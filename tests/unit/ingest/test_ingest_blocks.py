@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from monitor.ingest.files.blocks import BlockReader, new_hash
 from monitor.ingest.files.read import prefetch
 from monitor.ingest.files.streams import open_stream
-from schemas.events import MAX_LINE_BYTES
+from schemas.records.events import MAX_LINE_BYTES
 from tests.unit.ingest.result_lines import blocks, event, lines, read_blocks
 
 MANY = lines(*(event(i) for i in range(2_000)))

@@ -10,8 +10,8 @@ from monitor.ingest.files.blocks import Block
 from monitor.ingest.files.paths import find_files
 from monitor.ingest.files.read import read_files
 from monitor.ingest.files.segments import RAW_LENGTH, decode
-from schemas.decode import BOM, Checker
-from schemas.packed import SourceSpan, encode_span
+from schemas.records.decode import BOM, Checker
+from schemas.records.packed import SourceSpan, encode_span
 from tests.unit.ingest.result_lines import blocks, event, keys, lines
 
 

@@ -16,7 +16,7 @@ from monitor.ingest.files.blocks import new_hash
 from monitor.ingest.files.paths import PathError
 from monitor.ingest.files.read import read_files
 from monitor.ingest.reject_limit import RejectLimit, TooManyRejected
-from schemas.decode import BOM
+from schemas.records.decode import BOM
 from tests.unit.ingest.memory_log import MANY, Log, look, once
 from tests.unit.ingest.result_lines import event, keys, lines
 

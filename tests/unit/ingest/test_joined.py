@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from monitor.engine.state.counts import CHUNK_CELLS
 from monitor.ingest.fold_files import join_segments
-from schemas.packed import Segment
+from schemas.records.packed import Segment
 
 
 def segments(sizes):

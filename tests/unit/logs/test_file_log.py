@@ -13,10 +13,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from monitor.logs import durable_file
 from monitor.logs.errors import LogClosed, LogDamaged, LogLocked, OffsetOutOfRange
-from monitor.logs.file_log import FileLog, check_log
-from monitor.logs.lines import CheckedLines
+from monitor.logs.file import durable_file
+from monitor.logs.file.lines import CheckedLines
+from monitor.logs.file.log import FileLog, check_log
 
 AROUND = len(CheckedLines("").encode([b""], 0))
 """Bytes of a line that are not the record's."""

@@ -2,7 +2,7 @@
 
 from types import SimpleNamespace
 
-from monitor.logs.kafka_follower import KafkaFollower
+from monitor.logs.kafka.follower import KafkaFollower
 
 
 class Consumer:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from monitor.logs.kafka_settings import KafkaSettings, TokenFile, split_url
+from monitor.logs.kafka.settings import KafkaSettings, TokenFile, split_url
 
 
 @pytest.mark.parametrize(

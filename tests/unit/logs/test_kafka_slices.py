@@ -10,7 +10,7 @@ from aiokafka.errors import CorruptRecordException
 from aiokafka.record.default_records import DefaultRecordBatch, DefaultRecordBatchBuilder
 from aiokafka.record.memory_records import MemoryRecords
 
-from monitor.logs.kafka_slices import RecordSlices
+from monitor.logs.kafka.slices import RecordSlices
 
 PARTITION = TopicPartition("events", 0)
 NONE, GZIP, SNAPPY, LZ4, ZSTD = range(5)

@@ -2,8 +2,8 @@
 
 import socket
 
-from monitor.logs.kafka_settings import KafkaSettings
-from monitor.logs.topic_identity import topic_identity
+from monitor.logs.kafka.settings import KafkaSettings
+from monitor.logs.kafka.topic_identity import topic_identity
 
 
 async def test_brokers_that_cannot_be_reached_name_no_topic():

@@ -6,7 +6,7 @@ from monitor.notify.notification import ALERTS, Wording
 from monitor.notify.targets import make_target
 from monitor.outbound import Allowed
 from monitor.report.news import BoardNews
-from schemas.report import GoalReport
+from schemas.results.report import GoalReport
 from tests.store_model import verdict
 
 WORDING = Wording(lambda: "https://rank.example.org/", "https://docs.example.org/runbooks.md")

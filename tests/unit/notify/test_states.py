@@ -9,7 +9,7 @@ from monitor.engine.partition import Partition
 from monitor.notify.notification import Wording
 from monitor.notify.states import DAY_SECONDS, HELD_WITHIN_SECONDS, StateWatch
 from monitor.report.news import BoardState, board_state
-from schemas.events import Declaration, Ended, EventFields
+from schemas.records.events import Declaration, Ended, EventFields
 from tests.deploy.monitoring import DEPLOY
 
 START = 1_000_000_000.0

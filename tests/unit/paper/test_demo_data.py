@@ -20,10 +20,10 @@ from monitor.paper.demo.story import (
     render_story,
 )
 from monitor.report.build import build_report
-from schemas.decode import decode_block, decode_record
-from schemas.events import Declaration
+from schemas.records.decode import decode_block, decode_record
+from schemas.records.events import Declaration
 from stats import committed_order
-from stats.eprocess import log_e_value
+from stats.evidence.eprocess import log_e_value
 
 
 @pytest.fixture(scope="module")

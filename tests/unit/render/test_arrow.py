@@ -9,7 +9,7 @@ from monitor.render import arrow
 from monitor.render.arrow import ArrowError, write_pairs, write_scores
 from monitor.render.csv import columns, rows
 from monitor.report.build import benchmark_report
-from schemas.report import Report
+from schemas.results.report import Report
 from tests.unit.render.hostile import hostile_benchmark
 
 pytest.importorskip("pyarrow")

@@ -2,7 +2,7 @@
 
 from markdown_it import MarkdownIt
 
-from monitor.render.html import render_html
+from monitor.render.html.page import render_html
 from monitor.render.markdown import escape, render_markdown
 from tests.fold_log import FoldLog, event
 from tests.html_tree import read_html

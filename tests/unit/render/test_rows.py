@@ -5,7 +5,7 @@ import io
 
 from monitor.render.csv import columns, render_csv
 from monitor.report.build import benchmark_report
-from schemas.report import Report
+from schemas.results.report import Report
 from tests.report_factory import benchmark, model, pair
 from tests.unit.render.hostile import NAMES, hostile_benchmark
 

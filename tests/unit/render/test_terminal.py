@@ -13,7 +13,7 @@ from monitor.render import signs
 from monitor.render.terminal.layout import output_console, shorten
 from monitor.render.terminal.report import render_report
 from monitor.render.terminal.tables import Extra
-from schemas.report import RESOLUTION_PROCEDURES, FamilyReport, OrderReport, Report, Status, Summary
+from schemas.results.report import RESOLUTION_PROCEDURES, FamilyReport, OrderReport, Report, Status, Summary
 from tests.report_factory import benchmark, model, pair, report
 
 WIDTHS = (100, 120, 160, 240)
@@ -205,7 +205,7 @@ def test_a_name_that_the_encoding_lacks_is_escaped_not_fatal(tmp_path):
     path = tmp_path / "report.json"
     path.write_text(report(benchmark([pair("日本", "b")])).model_dump_json())
     code = (
-        "import sys; from schemas.report import Report;"
+        "import sys; from schemas.results.report import Report;"
         "from monitor.render.terminal.layout import output_console; from monitor.render.terminal.report import render_report;"
         "render_report(Report.model_validate_json(open(sys.argv[1]).read()), output_console(), with_pairs=True)"
     )

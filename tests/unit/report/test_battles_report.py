@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from monitor.report.build import build_report
-from monitor.report.pair_table import PairTable
-from schemas.report import BenchmarkReport
-from stats.bradley_terry import ELO
+from monitor.report.pairs.table import PairTable
+from schemas.results.report import BenchmarkReport
+from stats.battles.bradley_terry import ELO
 from tests.fold_log import FoldLog
 from tests.unit.engine.test_battles import battle, declare, stream
 from tests.unit.stats.test_bradley_terry import oracle

@@ -9,12 +9,12 @@ from scipy.stats import t as student
 
 from monitor.render.header import coverage
 from monitor.report.build import benchmark_report, build_report
-from monitor.report.pair_table import PairTable
-from schemas.report import Status
-from schemas.sentences import ASSUMPTIONS, JOINED
-from stats import clusters as cluster_stats
+from monitor.report.pairs.table import PairTable
+from schemas.results.report import Status
+from schemas.results.sentences import ASSUMPTIONS, JOINED
 from stats import moments_from_sums, required_n_paired
-from stats.completion_gap import completion_interval
+from stats.clusters import robust as cluster_stats
+from stats.intervals.completion_gap import completion_interval
 from tests.fold_log import FoldLog, event, packed, paired
 from tests.oracle import log_e
 

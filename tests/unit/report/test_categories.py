@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from monitor.report.build import benchmark_report
-from monitor.report.categories import category_gaps, category_scores
+from monitor.report.items.categories import category_gaps, category_scores
 from monitor.report.live_pairs import LivePairs
-from monitor.report.pair_table import PairTable
-from monitor.serve.api.category_page import category_page
+from monitor.report.pairs.table import PairTable
+from monitor.serve.api.routes.category_page import category_page
 from stats import exact_p, log_e_value
 from tests.fold_log import FoldLog
 

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from monitor.report.committed_race import _sentence, committed_race
-from monitor.report.pair_table import PairTable
-from stats.racing import RaceRules, race_goal, run_race
+from monitor.report.pairs.table import PairTable
+from monitor.report.ranking.committed_race import _sentence, committed_race
+from stats.planning.racing import RaceRules, race_goal, run_race
 from tests.fold_log import FoldLog, packed
 
 TRUTH = (0.9, 0.6, 0.3)

@@ -7,8 +7,8 @@ import pytest
 
 from monitor.render.header import family, registration
 from monitor.report.build import benchmark_report
-from monitor.report.family import unlisted, unscored
-from schemas.sentences import JOINED
+from monitor.report.pairs.family import unlisted, unscored
+from schemas.results.sentences import JOINED
 from stats.order import committed_order
 from tests.fold_log import FoldLog, packed
 

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from monitor.report import intervals
 from monitor.report.build import benchmark_report
-from monitor.report.pair_table import PairTable
-from stats.sequences import empirical_bernstein
+from monitor.report.pairs import intervals
+from monitor.report.pairs.table import PairTable
+from stats.intervals.sequences import empirical_bernstein
 from tests.fold_log import FoldLog, packed
 
 

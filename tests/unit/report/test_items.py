@@ -6,9 +6,9 @@ from statistics import correlation
 import numpy as np
 import pytest
 
-from monitor.report.items import FEW_MODELS, in_order, item_columns, selected, two_models
+from monitor.report.items.hardness import FEW_MODELS, in_order, item_columns, selected, two_models
 from monitor.report.live_pairs import LivePairs
-from monitor.serve.api.item_page import ItemChoice, item_page
+from monitor.serve.api.routes.item_page import ItemChoice, item_page
 from tests.fold_log import FoldLog
 
 MODELS = [f"m{k:02}" for k in range(12)]

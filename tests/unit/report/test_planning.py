@@ -8,11 +8,11 @@ import pytest
 from rich.console import Console
 
 from monitor.render.terminal.plan import render_plan
-from stats.comparison_plan import Clusters, Likeness, plan_items, spending_levels
-from stats.families import spending_alpha
-from stats.pilot import PilotEffect
-from stats.power import exact_power
-from stats.stopping import AnytimeLaw
+from stats.families.error_control import spending_alpha
+from stats.fixed_n.power import exact_power
+from stats.planning.comparison_plan import Clusters, Likeness, plan_items, spending_levels
+from stats.planning.pilot import PilotEffect
+from stats.planning.stopping import AnytimeLaw
 
 
 def text_of(planned):

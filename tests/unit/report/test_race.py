@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from monitor.report.pair_table import PairTable
-from monitor.report.race import NoRaceError, Race
+from monitor.report.pairs.table import PairTable
+from monitor.report.ranking.race import NoRaceError, Race
 from tests.fold_log import FoldLog, event
 
 COMMITTED = {"policy": "committed", "seed": "2026"}

@@ -8,10 +8,10 @@ import pytest
 from statsmodels.stats.contingency_tables import mcnemar
 from statsmodels.stats.multitest import multipletests
 
-from monitor.report import clusters
 from monitor.report.build import benchmark_report, report_view
-from monitor.report.evidence_path import chart_data
-from monitor.report.second_opinions import with_detail
+from monitor.report.pairs import clusters
+from monitor.report.pairs.evidence_path import chart_data
+from monitor.report.pairs.second_opinions import with_detail
 from tests.fold_log import FoldLog, event
 from tests.oracle import log_e
 

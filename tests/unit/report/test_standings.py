@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from monitor.report import standings
 from monitor.report.build import benchmark_report
-from stats.transitivity import transitive_closure
+from monitor.report.ranking import standings
+from stats.families.transitivity import transitive_closure
 from tests.fold_log import FoldLog, packed
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from monitor.report.build import build_report
-from schemas.suites import Member, Suite
+from schemas.records.suites import Member, Suite
 from tests.fold_log import FoldLog, event
 
 SIZES = {"easy": 40, "hard": 25}

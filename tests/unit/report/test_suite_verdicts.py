@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from monitor.report.build import suite_view
-from monitor.report.pair_table import PairTable
-from monitor.report.suite import suite_benchmark
-from schemas.suites import Member, Suite
-from stats.graded import graded_bound, graded_log_e_halves, initial_capital, log_increments, update_capital
+from monitor.report.pairs.table import PairTable
+from monitor.report.ranking.suite import suite_benchmark
+from schemas.records.suites import Member, Suite
+from stats.evidence.graded import graded_bound, graded_log_e_halves, initial_capital, log_increments, update_capital
 from tests.fold_log import FoldLog, event, packed
 
 SIZES = {"easy": 60, "hard": 20}

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from monitor.report.pair_table import PairTable
-from monitor.report.tie_bands import MAX_BANDS, MAX_LANES, bands_of, tie_bands
-from stats.transitivity import transitive_closure
+from monitor.report.pairs.table import PairTable
+from monitor.report.ranking.tie_bands import MAX_BANDS, MAX_LANES, bands_of, tie_bands
+from stats.families.transitivity import transitive_closure
 from tests.fold_log import FoldLog, packed
 
 

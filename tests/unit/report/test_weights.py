@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from monitor.report.build import benchmark_report
-from monitor.report.evidence_path import pair_path
+from monitor.report.pairs.evidence_path import pair_path
 from tests.fold_log import FoldLog, event
 
 SIZES = {"large": 80, "small": 10}

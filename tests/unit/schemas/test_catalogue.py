@@ -2,7 +2,7 @@
 
 import pytest
 
-from schemas.catalogue import CATALOGUE, published
+from schemas.records.catalogue import CATALOGUE, published
 
 
 @pytest.mark.parametrize(

@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 from msgspec.structs import asdict
 from pydantic import ValidationError
 
-from schemas.decode import Checker, Fault, decode_block, decode_message, decode_record, decode_records
-from schemas.events import MAX_LINE_BYTES, Event, EventFields
-from schemas.names import name_fault
+from schemas.records.decode import Checker, Fault, decode_block, decode_message, decode_record, decode_records
+from schemas.records.events import MAX_LINE_BYTES, Event, EventFields
+from schemas.records.names import name_fault
 
 GOOD = {"benchmark": "bench", "item_id": "item 1", "model": "m", "score": 1}
 

@@ -1,7 +1,7 @@
 import json
 
-from schemas.events import Declaration, Event
 from schemas.generate import FOLDER, main, render, stale
+from schemas.records.events import Declaration, Event
 
 
 def test_the_generated_files_are_what_the_models_say():

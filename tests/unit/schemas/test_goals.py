@@ -2,8 +2,8 @@
 
 import pytest
 
-from schemas.events import Spec
-from schemas.goals import Goal, named_goal, parse_goal
+from schemas.records.events import Spec
+from schemas.records.goals import Goal, named_goal, parse_goal
 
 
 @pytest.mark.parametrize(

@@ -2,9 +2,9 @@
 
 import pytest
 
-from schemas.changes import Evidence
-from schemas.sentences import assumption, decided
-from schemas.text import mask_url
+from schemas.records.text import mask_url
+from schemas.results.changes import Evidence
+from schemas.results.sentences import assumption, decided
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 import pytest
 
 from monitor.cli.shared.settings import SettingsError, parse_settings
-from schemas.suites import Member, parse_suites, split_suites
+from schemas.records.suites import Member, parse_suites, split_suites
 
 
 def test_members_have_a_weight_and_a_baseline():

@@ -15,7 +15,7 @@ from monitor.ingest.reject_limit import RejectLimit, TooManyRejected
 from monitor.send.messages import PACK_BYTES, PACK_EVENTS
 from monitor.send.send_record import SendRecord
 from monitor.send.sender import Delivery, Sender
-from schemas.events import Ended
+from schemas.records.events import Ended
 from tests.unit.ingest.result_lines import event, lines
 
 URL = "kafka://localhost:9092/events"

@@ -6,7 +6,7 @@ import pytest
 from typer.testing import CliRunner
 
 from monitor.cli.app import app
-from monitor.serve.api import write_routes
+from monitor.serve.api.routes import events as write_routes
 from tests.served import Served
 
 SCORES = [

@@ -6,8 +6,9 @@ from urllib.parse import quote
 
 import pytest
 
-from monitor.serve.api import board_routes, write_routes
-from monitor.serve.api.board_routes import NEXT_CURSOR
+from monitor.serve.api.routes import boards as board_routes
+from monitor.serve.api.routes import events as write_routes
+from monitor.serve.api.routes.boards import NEXT_CURSOR
 from tests.commands import events
 from tests.served import Served
 

@@ -7,8 +7,8 @@ from itertools import pairwise
 
 import pytest
 
-from monitor.serve.api import change_routes
-from schemas.verdict_changes import VerdictChanges
+from monitor.serve.api.routes import changes as change_routes
+from schemas.results.verdict_changes import VerdictChanges
 from tests.commands import events
 from tests.served import Served, Stream, folded
 

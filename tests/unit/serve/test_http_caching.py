@@ -7,8 +7,8 @@ import threading
 import pytest
 
 from monitor.engine.partition import Partition
-from monitor.serve.api import kept_answers
-from schemas.events import Declaration, EventFields
+from monitor.serve.api.reading import kept_answers
+from schemas.records.events import Declaration, EventFields
 from tests.commands import until
 from tests.served import Served, folded
 

@@ -23,8 +23,8 @@ from monitor.serve.metrics.collector import MetricsCollector, WorkerInfo
 from monitor.serve.metrics.process_metrics import ProcessMetrics
 from monitor.serve.report_cache import ReportCache
 from monitor.store.commit_times import record_commit
-from schemas.verdict_changes import VerdictChanges
-from stats.eprocess import anytime_required_n
+from schemas.results.verdict_changes import VerdictChanges
+from stats.evidence.eprocess import anytime_required_n
 
 
 def partition(events, **declared):

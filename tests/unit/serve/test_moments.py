@@ -6,11 +6,11 @@ from urllib.parse import urlencode
 import numpy as np
 import pytest
 
-from monitor.report import moments as moments_module
 from monitor.report.live_pairs import LivePairs
-from monitor.report.moments import VerdictTimes, sides_at
-from monitor.report.standings import closed_by_rank, decisions_by_rank
-from stats.ranks import rank_intervals
+from monitor.report.ranking import moments as moments_module
+from monitor.report.ranking.moments import VerdictTimes, sides_at
+from monitor.report.ranking.standings import closed_by_rank, decisions_by_rank
+from stats.families.ranks import rank_intervals
 from tests.commands import events
 from tests.fold_log import STRIDE, FoldLog
 from tests.unit.serve.test_read_routes import SITUATIONS

@@ -16,7 +16,7 @@ from monitor.app.otlp_reader import OtlpReader
 from monitor.ingest.formats.choices import ChoiceError
 from monitor.serve.access.access_file import AccessFile, new_token
 from monitor.serve.access.limits import ClientLimits
-from monitor.serve.api.intake import ReadOnlyIntake
+from monitor.serve.api.writing.intake import ReadOnlyIntake
 from tests.served import Served
 from tests.unit.ingest.test_ingest_open_telemetry import case, logs, result, traces
 

@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 
 from monitor.report.build import benchmark_report
-from monitor.report.evidence_path import AS_STORED
 from monitor.report.live_pairs import LivePairs
-from monitor.report.pair_rows import STATUSES
-from monitor.report.tie_bands import tie_bands
+from monitor.report.pairs.evidence_path import AS_STORED
+from monitor.report.pairs.rows import STATUSES
+from monitor.report.ranking.tie_bands import tie_bands
 from monitor.send.http import newest_epochs
-from schemas.report import DECISION_PROCEDURES
-from stats.confidence import gap_interval
-from stats.graded import LAMBDAS
+from schemas.results.report import DECISION_PROCEDURES
+from stats.evidence.graded import LAMBDAS
+from stats.intervals.confidence import gap_interval
 from stats.order import committed_order
 from tests.commands import events
 from tests.oracle import log_e

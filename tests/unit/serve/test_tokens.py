@@ -11,7 +11,7 @@ import pytest
 from monitor.serve.access.access_file import AccessFile, AccessFileError, new_token
 from monitor.serve.access.rules import AccessRules
 from monitor.serve.access.scopes import Glob, Grants
-from monitor.serve.api import change_routes
+from monitor.serve.api.routes import changes as change_routes
 from tests.commands import events
 from tests.served import Served, folded, raw_status
 

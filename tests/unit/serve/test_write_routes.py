@@ -12,7 +12,8 @@ import pytest
 
 from monitor.engine.limits import Limits
 from monitor.engine.partition import Partition
-from monitor.serve.api import body_reader, write_routes
+from monitor.serve.api.routes import events as write_routes
+from monitor.serve.api.writing import body_reader
 from tests.commands import Counted, events, pairs_of
 from tests.served import Served, folded
 
@@ -376,7 +377,7 @@ def test_a_declaration_that_lost_the_race_is_reported(served, monkeypatch):
 
 
 def folded_events():
-    from schemas.events import EventFields
+    from schemas.records.events import EventFields
 
     return (EventFields(**record) for record in RECORDS)
 

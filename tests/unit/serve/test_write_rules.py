@@ -11,7 +11,7 @@ from monitor.serve.access import limits as limits_module
 from monitor.serve.access.audit import Audit
 from monitor.serve.access.limits import ClientLimits
 from monitor.serve.access.scopes import Grants
-from monitor.serve.api import answers as answers_module
+from monitor.serve.api.writing import answers as answers_module
 from tests.served import Served
 from tests.unit.serve.test_tokens import file_of
 

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from stats.agreement import agreement
-from stats.bradley_terry import bradley_terry, groups_of
+from stats.battles.agreement import agreement
+from stats.battles.bradley_terry import bradley_terry, groups_of
 
 
 def oracle(battles, models, steps=20_000):

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from scipy.stats import beta, nct, t
 
-from stats.cluster_design import MANY, cluster_power, cluster_size_for_power, clusters_for_power
-from stats.pilot import ADDED_WINS, PilotEffect
-from stats.power import leader_power
+from stats.clusters.design import MANY, cluster_power, cluster_size_for_power, clusters_for_power
+from stats.fixed_n.power import leader_power
+from stats.planning.pilot import ADDED_WINS, PilotEffect
 
 
 @pytest.mark.parametrize(

@@ -7,15 +7,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.integrate import quad
 from scipy.stats import t as student
 
-from stats.cluster_eprocess import cluster_e_max, cluster_e_process, clusters_needed
-from stats.cluster_sensitivity import (
-    category_bootstrap,
-    difficulty_clusters,
-    leave_one_out,
-    random_clusters,
-    split_halves,
-)
-from stats.clusters import (
+from stats.clusters.eprocess import cluster_e_max, cluster_e_process, clusters_needed
+from stats.clusters.robust import (
     FEW_CLUSTERS,
     cluster_icc,
     cluster_required_n,
@@ -26,7 +19,14 @@ from stats.clusters import (
     effective_clusters,
     robust_design_effect,
 )
-from stats.resolution import required_n
+from stats.clusters.sensitivity import (
+    category_bootstrap,
+    difficulty_clusters,
+    leave_one_out,
+    random_clusters,
+    split_halves,
+)
+from stats.fixed_n.resolution import required_n
 
 
 @pytest.fixture(scope="module")

@@ -16,7 +16,7 @@ from stats import (
     score_interval,
     score_z,
 )
-from stats.graded import LAMBDAS, graded_completion_bound, histogram_capital
+from stats.evidence.graded import LAMBDAS, graded_completion_bound, histogram_capital
 
 LEVELS = (0.5, 0.2, 0.05, 0.05 / 9, 0.05 / 406, 1e-6, 1e-9)
 

@@ -1,7 +1,8 @@
 import numpy as np
 import pytest
 
-from stats import confidence, gap_interval, log_e_value, mean_interval, parse_mixture
+from stats import gap_interval, log_e_value, mean_interval, parse_mixture
+from stats.intervals import confidence
 
 
 def test_reference_intervals():

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from stats.eprocess import log_e_value
-from stats.forecast import anytime_decision_probability, completion_decision_probability
-from stats.mcnemar import exact_p
+from stats.evidence.eprocess import log_e_value
+from stats.fixed_n.mcnemar import exact_p
+from stats.planning.forecast import anytime_decision_probability, completion_decision_probability
 
 THRESHOLD = np.log(20)
 BINS = (0, 0.1, 0.2, 0.4, 0.6, 0.8, 0.9, 1.001)

@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 from stats import exact_p
-from stats.goal_plan import GoalSimulation, MadeBoards, PilotBoards, fixed_n_met
-from stats.pilot import PilotEffect
-from stats.power import items_for_power
-from stats.racing import RaceRules, race_goal
-from stats.simulate import bernoulli_joint
-from stats.stopping import AnytimeLaw
+from stats.fixed_n.power import items_for_power
+from stats.planning.goal_plan import GoalSimulation, MadeBoards, PilotBoards, fixed_n_met
+from stats.planning.pilot import PilotEffect
+from stats.planning.racing import RaceRules, race_goal
+from stats.planning.simulate import bernoulli_joint
+from stats.planning.stopping import AnytimeLaw
 
 PAIR = RaceRules(race_goal("pair", 1, [0, 1]))
 

@@ -5,7 +5,7 @@ from itertools import permutations
 import numpy as np
 import pytest
 
-from stats.goals import pair_goal, rank_goal, ranking_goal, top_goal
+from stats.planning.goals import pair_goal, rank_goal, ranking_goal, top_goal
 
 
 def boards(models, count=60):

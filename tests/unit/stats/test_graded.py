@@ -3,7 +3,8 @@ from itertools import product
 import numpy as np
 import pytest
 
-from stats import graded, log_e_value
+from stats import log_e_value
+from stats.evidence import graded
 
 D = [0.5, -0.25, 1, 0, 0.3, -1, 0.75, 0.2, 0.2, -0.1]
 GRID98_BETS = [k / 50 for k in range(1, 50)]

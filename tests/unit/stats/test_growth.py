@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from stats import items_to_decision, log_e_value
-from stats.rootfind import bracketed_root
+from stats.numerics.rootfind import bracketed_root
 
 
 @pytest.mark.parametrize(("mixture", "tolerance"), [("beta(1,1)", 0.01), ("grid98", 0.04), ("two_point(.4,.6)", 1e-5)])

@@ -5,12 +5,12 @@ from stats import (
     correlation,
     difference_variance,
     hoeffding_bounds,
-    mcnemar,
     moments,
     moments_from_sums,
     paired_t,
     phi_correlation,
 )
+from stats.fixed_n import mcnemar
 
 rng = np.random.default_rng(7)
 

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from monitor.report.pair_table import PairTable
-from monitor.report.race import Race
-from schemas.goals import Goal, parse_goal
-from stats.racing import RaceRules, next_target, race_goal, run_race
+from monitor.report.pairs.table import PairTable
+from monitor.report.ranking.race import Race
+from schemas.records.goals import Goal, parse_goal
+from stats.planning.racing import RaceRules, next_target, race_goal, run_race
 from tests.fold_log import FoldLog, event
 
 NAMES = [f"m{k}" for k in range(6)]

@@ -15,7 +15,7 @@ from stats import (
     settled_start,
     settled_steps,
 )
-from stats.settled import LAMBDAS, TIE
+from stats.evidence.settled import LAMBDAS, TIE
 
 D = [1, 0, 1, -1, 0, 1, 1, 0, 0, 1, 1, 0, -1, 1, 0, 1, 1, 0, 1, 1]
 GRADED = [0.5, -0.25, 1, 0, 0.3, -1, 0.75, 0.2, 0.2, -0.1]

@@ -17,7 +17,7 @@ from stats import (
     step_thresholds,
     transitive_step_down,
 )
-from stats.stepwise import WHOLE
+from stats.families.stepwise import WHOLE
 from tests.published_pairs import B, C
 
 

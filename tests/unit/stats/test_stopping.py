@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from stats import stopping
-from stats.curtailed import curtailed_side
-from stats.eprocess import log_e_value
-from stats.power import exact_power, items_for_power, leader_power
-from stats.stopping import AnytimeLaw, CompletionLaw
+from stats.evidence.curtailed import curtailed_side
+from stats.evidence.eprocess import log_e_value
+from stats.fixed_n.power import exact_power, items_for_power, leader_power
+from stats.planning import stopping
+from stats.planning.stopping import AnytimeLaw, CompletionLaw
 
 
 def decided_by_counting(items, rate_b, rate_c, side):

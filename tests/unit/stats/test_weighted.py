@@ -5,7 +5,7 @@ import pytest
 from scipy.stats import t as student
 from statsmodels.stats.weightstats import ttest_ind
 
-from stats.weighted import bet_scales, normalised, stratified_moments, stratified_p, weighted_mean_interval
+from stats.clusters.weighted import bet_scales, normalised, stratified_moments, stratified_p, weighted_mean_interval
 
 
 def sums(*strata):

@@ -10,7 +10,7 @@ import msgspec
 from monitor.ingest.formats.documents import read_document
 from monitor.ingest.formats.log_file import LogFile
 from monitor.ingest.formats.results import Entry, Result, Run, Tool
-from schemas.text import shorten
+from schemas.records.text import shorten
 
 _LEAST, _MOST = 1, 2
 """A preference is from 1 (the baseline is better) to 2 (the model is)."""

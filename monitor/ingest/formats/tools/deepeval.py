@@ -9,7 +9,7 @@ import msgspec
 from monitor.ingest.formats.documents import read_document
 from monitor.ingest.formats.log_file import LogFile
 from monitor.ingest.formats.results import Entry, Result, Tool
-from schemas.text import shorten
+from schemas.records.text import shorten
 
 
 class Metric(msgspec.Struct):

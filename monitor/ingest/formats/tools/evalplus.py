@@ -9,8 +9,8 @@ from monitor.ingest.files.event_lines import Refusal
 from monitor.ingest.formats.documents import read_unique
 from monitor.ingest.formats.log_file import LogFile
 from monitor.ingest.formats.results import Entry, Result, Run, Tool
-from schemas.decode import Fault
-from schemas.text import shorten
+from schemas.records.decode import Fault
+from schemas.records.text import shorten
 
 _FILE: Final = re.compile(r"(?:(.+?)[._])?eval_results(?:_pretty)?\.json(?:\.gz)?")
 _PASSED: Final = "pass"

@@ -9,8 +9,8 @@ from monitor.ingest.files.event_lines import Refusal
 from monitor.ingest.formats.documents import read_beside, text_of
 from monitor.ingest.formats.log_file import LogFile
 from monitor.ingest.formats.results import LOWER, Entry, Result, Tool
-from schemas.decode import Fault
-from schemas.text import shorten
+from schemas.records.decode import Fault
+from schemas.records.text import shorten
 
 
 class Evaluation(msgspec.Struct):

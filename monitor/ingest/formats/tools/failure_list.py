@@ -9,7 +9,7 @@ from monitor.ingest.files.event_lines import Broken, Refusal
 from monitor.ingest.formats.documents import read_bytes, text_of
 from monitor.ingest.formats.log_file import LogFile
 from monitor.ingest.formats.results import Entry, Result, Tool
-from schemas.text import shorten
+from schemas.records.text import shorten
 
 _FILE: Final = re.compile(r"(.+?)(?:_score)?\.jsonl?(?:\.gz)?")
 _NAMED: Final = re.compile(r"(.+)_(\d+)")

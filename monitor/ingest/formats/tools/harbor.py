@@ -9,8 +9,8 @@ import msgspec
 from monitor.ingest.formats.documents import read_document
 from monitor.ingest.formats.log_file import LogFile
 from monitor.ingest.formats.results import Entry, Result, Run, Tool
-from schemas.events import MAX_INDEX
-from schemas.text import shorten
+from schemas.records.events import MAX_INDEX
+from schemas.records.text import shorten
 
 
 class Model(msgspec.Struct):

@@ -11,8 +11,8 @@ import msgspec
 from monitor.ingest.formats.documents import read_beside, scalars
 from monitor.ingest.formats.log_file import LogFile
 from monitor.ingest.formats.results import Entry, Result, Run, Tool
-from schemas.decode import Fault
-from schemas.text import shorten
+from schemas.records.decode import Fault
+from schemas.records.text import shorten
 
 COLUMNS: Final = frozenset({"doc", "metric"})
 _FILE: Final = re.compile(r"details_(.+)_(\d{4}-\d\d-\d\dT.+)\.parquet")

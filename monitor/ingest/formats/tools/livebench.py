@@ -8,7 +8,7 @@ import msgspec
 from monitor.ingest.formats.documents import text_of
 from monitor.ingest.formats.log_file import LogFile
 from monitor.ingest.formats.results import Entry, Result, Tool
-from schemas.decode import Fault
+from schemas.records.decode import Fault
 
 
 class Judgment(msgspec.Struct):

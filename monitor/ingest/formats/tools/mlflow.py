@@ -11,7 +11,7 @@ import msgspec
 from monitor.ingest.formats.documents import read_bytes, read_document
 from monitor.ingest.formats.log_file import LogFile
 from monitor.ingest.formats.results import Entry, Result, Tool
-from schemas.text import shorten
+from schemas.records.text import shorten
 
 _RUN: Final = "mlflow.sourceRun"
 _LONGEST_ITEM: Final = 120

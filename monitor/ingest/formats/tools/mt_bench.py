@@ -8,8 +8,8 @@ import msgspec
 from monitor.ingest.formats.documents import read_bytes, text_of
 from monitor.ingest.formats.log_file import LogFile
 from monitor.ingest.formats.results import Entry, Result, Tool
-from schemas.decode import Fault
-from schemas.text import shorten
+from schemas.records.decode import Fault
+from schemas.records.text import shorten
 
 _FAILED: Final = -1
 

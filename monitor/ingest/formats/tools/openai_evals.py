@@ -7,7 +7,7 @@ import msgspec
 
 from monitor.ingest.formats.log_file import LogFile
 from monitor.ingest.formats.results import Entry, Result, Tool
-from schemas.decode import Fault
+from schemas.records.decode import Fault
 
 _SCORED: Final = ("match", "metrics")
 _NO_METRICS: Final = frozenset({"expected", "picked", "sampled", "options"})

@@ -10,8 +10,8 @@ from monitor.ingest.files.event_lines import Refusal
 from monitor.ingest.formats.documents import read_document
 from monitor.ingest.formats.log_file import LogFile
 from monitor.ingest.formats.results import Entry, Result, Tool
-from schemas.decode import Fault
-from schemas.text import shorten
+from schemas.records.decode import Fault
+from schemas.records.text import shorten
 
 _VERDICTS: Final = ("is_correct", "correct")
 _SPLIT: Final = re.compile(r"(.+)_(\d+)")

@@ -11,8 +11,8 @@ from monitor.ingest.formats.choices import FAILED_SKIP
 from monitor.ingest.formats.documents import read_document, read_unique
 from monitor.ingest.formats.log_file import LogFile
 from monitor.ingest.formats.results import Entry, Result, Run, Tool
-from schemas.decode import Fault
-from schemas.text import shorten
+from schemas.records.decode import Fault
+from schemas.records.text import shorten
 
 _REPOSITORY: Final = re.compile(r"(?:instance_)?(.+?__.+?)-[0-9a-f]+.*")
 _PRO: Final = "instance_"

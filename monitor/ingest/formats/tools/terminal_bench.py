@@ -11,8 +11,8 @@ from monitor.ingest.formats.choices import FAILED_ZERO
 from monitor.ingest.formats.documents import read_beside, read_document
 from monitor.ingest.formats.log_file import LogFile
 from monitor.ingest.formats.results import Entry, Result, Run, Tool
-from schemas.events import MAX_INDEX
-from schemas.text import shorten
+from schemas.records.events import MAX_INDEX
+from schemas.records.text import shorten
 
 _ATTEMPT: Final = re.compile(r".*\.(\d+)-of-(\d+)\..*", re.DOTALL)
 

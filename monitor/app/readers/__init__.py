@@ -1,0 +1,1 @@
+"""The read side over Kafka: partitions that are followed, and never written."""

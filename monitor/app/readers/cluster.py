@@ -1,0 +1,307 @@
+"""Serve the boards of all partitions of a Kafka topic: the read side of the service. It writes neither to Redis nor to the group."""
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from fnmatch import fnmatchcase
+from time import monotonic
+from typing import Final
+
+import structlog
+from aiokafka.errors import KafkaError
+from fastapi import FastAPI
+
+from monitor.app.intake import KafkaIntake
+from monitor.app.process import ServedProcess, end_tasks, freeze_heap
+from monitor.app.readers.freshness import Freshness
+from monitor.app.readers.partition import PartitionReader
+from monitor.app.workers.folded_partition import FoldCrashed
+from monitor.app.workers.kafka_failure import linger
+from monitor.app.workers.source_topic import SourceGap, SourceTopic
+from monitor.engine.origins import OriginKey
+from monitor.engine.ownership import owner
+from monitor.logs.errors import OffsetOutOfRange
+from monitor.logs.kafka.follower import KafkaFollower
+from monitor.logs.kafka.settings import KafkaSettings
+from monitor.publish.kafka_producer import KafkaProducer
+from monitor.retries import RetryPolicy
+from monitor.serve.application import Scrape
+from monitor.serve.metrics.catalogue import Mode
+from monitor.settings import Settings
+from monitor.store.errors import StoreUnavailable
+from monitor.store.state_reader import StateReader, StoredPosition
+from schemas.records.suites import parse_suites
+
+log = structlog.get_logger()
+
+_COMPARE_STORE_SECONDS: Final = 0.25
+_SEE_ENDS_SECONDS: Final = 0.25
+_CHECK_TOPIC_SECONDS: Final = 1.0
+_COMPARE_SECONDS: Final = 5.0
+_WAIT_SECONDS: Final = 1.0
+"""How long to wait before something is tried again that a worker, a store or a broker has to do first."""
+
+
+class Reader(ServedProcess):
+    """Folds every partition from the stored state on, and serves the result.
+
+    Parameters
+    ----------
+    settings : Settings
+        Must have a `redis_url`.
+    kafka : KafkaSettings
+        How to reach the brokers.
+    benchmarks : str, optional
+        Show only the benchmarks whose names match this pattern of `fnmatch`.
+    """
+
+    mode: Mode = "serve"
+
+    def __init__(self, settings: Settings, kafka: KafkaSettings, benchmarks: str | None = None) -> None:
+        shown: Callable[[str], bool] | None = None
+        if benchmarks is not None:
+            shown = lambda name: fnmatchcase(name, benchmarks)  # noqa: E731
+        super().__init__(settings, shown=shown, suites=parse_suites(settings.suites, missing=settings.suite_missing))
+        self._reloads = self.process_metrics.add_reader(self._age)
+        self._kafka = kafka
+        self._broker_up = self.process_metrics.add_broker()
+        self._source = SourceTopic(settings, kafka)
+        self._readers: dict[int, PartitionReader] = {}
+        """The partitions, once all are loaded."""
+        self._follower: KafkaFollower | None = None
+        self._freshness = Freshness([])
+        self._loading: str | None = "starting"
+        """Why the state cannot be shown, or None."""
+        self._stored: list[StoredPosition] = []
+        """How far the store was when it was asked last; empty once that is compared."""
+
+    def _folded(self) -> Sequence[PartitionReader]:
+        return list(self._readers.values())
+
+    async def _start(self) -> None:
+        settings = self.settings
+        async with asyncio.timeout(settings.start_seconds):
+            await self._source.require()
+        self._freshness = Freshness(list(range(self._source.partitions)))
+        assert settings.redis_url is not None, "the command asks for it"
+        retries = RetryPolicy(timeout=settings.start_seconds)
+        self.store = await StateReader.open(settings.redis_url.get_secret_value(), settings.topic, retries=retries)
+        self._cleanup.push_async_callback(self.store.close)
+        compression = None if settings.kafka_compression == "none" else settings.kafka_compression
+        self._producer = KafkaProducer(
+            self._kafka.client_options(), compression=compression, timeout=settings.start_seconds
+        )
+        await self._cleanup.enter_async_context(self._producer)
+        self._cleanup.push_async_callback(self._stop_following)
+        await self._start_web()
+        self._tasks.append(asyncio.create_task(self._follow()))
+
+    async def _stop_following(self) -> None:
+        await end_tasks(self._tasks)
+
+    async def _follow(self) -> None:
+        """Load every partition, and fold its log until cancelled."""
+        key = self._writes.key = OriginKey(await self._origin_secret(), self._source.identity)
+        source = self._source
+        async with KafkaFollower(
+            self._kafka, self.settings.topic, source.partitions, source.topic, key, self._compare_with_log
+        ) as follower:
+            readers = {}
+            for number in range(source.partitions):
+                readers[number] = await self._load(follower, self._new_reader(number))
+            follower.begin({number: reader.partition.off for number, reader in readers.items()})
+            self._readers, self._follower, self._loading = readers, follower, None
+            freeze_heap()
+            log.info("all partitions loaded", partitions=len(readers))
+            others = [self._ask_store(), self._see_ends(follower), self._check_topic(follower)]
+            async with asyncio.TaskGroup() as tasks:
+                for each in others:
+                    tasks.create_task(each)
+                while True:
+                    await self._compare_with_store(follower)
+                    await self._fold_next(follower)
+
+    def _new_reader(self, number: int) -> PartitionReader:
+        return PartitionReader(
+            number,
+            self.store,
+            owner=lambda benchmark: owner(benchmark, self._source.partitions),
+            process_metrics=self.process_metrics,
+            state=self._state,
+        )
+
+    async def _origin_secret(self) -> bytes:
+        """Wait for the key that the first worker draws: without it, copies of misrouted events cannot be recognized."""
+        while True:
+            secret = await self.store.find_origin_secret()
+            if secret is not None:
+                return secret
+            self._loading = "waiting for the first worker: no `rankwatch run` has used this Redis for this topic"
+            await asyncio.sleep(_WAIT_SECONDS)
+
+    async def _load(self, follower: KafkaFollower, reader: PartitionReader) -> PartitionReader:
+        """Load a partition from the store; wait while the log begins after the end of the stored state.
+
+        Raises
+        ------
+        SourceGap, StateRefused
+            If the stored state is not one of this log.
+        """
+        number, source = reader.number, self._source
+        self._loading = f"loading partition {number}"
+        while True:
+            try:
+                await self.store.check_log(number, source.identity, source.identity_without_id)
+                await reader.load()
+                first = (await follower.first_offsets())[number]
+                await source.check_last_record(number, reader.last, first)
+            except (KafkaError, TimeoutError, StoreUnavailable) as error:
+                self._loading = f"loading partition {number}: Redis or the brokers do not answer"
+                log.warning("a partition cannot be loaded yet", partition=number, reason=type(error).__name__)
+            else:
+                if reader.partition.off >= first:
+                    return reader
+                self._loading = (
+                    f"partition {number} begins at offset {first:,}, and the state in Redis has only got to "
+                    f"{reader.partition.off:,}: the worker reports what to do"
+                )
+            await asyncio.sleep(_WAIT_SECONDS)
+
+    async def _reload(self, follower: KafkaFollower, number: int, reason: str) -> None:
+        """Load a partition again, and continue from there; until then nothing is shown."""
+        log.warning("loading a partition again", partition=number, reason=reason)
+        self._reloads.inc()
+        await self._load(follower, self._readers[number])
+        self._stored = []  # it may be older than what was loaded
+        self.reports.clear()
+        follower.seek(number, self._readers[number].partition.off)
+        self._loading = None
+
+    async def _fold_next(self, follower: KafkaFollower) -> None:
+        """Read a few chunks, and fold them."""
+        try:
+            chunks = await follower.read(self._readers)
+        except OffsetOutOfRange as error:
+            if error.partition is None:
+                raise
+            await self._reload(follower, error.partition, str(error))
+            return
+        for chunk in chunks:
+            reader = self._readers[chunk.partition]
+            if chunk.start != reader.partition.off:
+                continue  # read before a seek
+            try:
+                reason = None if await reader.fold(chunk) else "the state has another record than this reader has read"
+            except FoldCrashed:
+                reason = "a record crashes the fold; a worker sets its benchmark aside"
+                self._loading = f"partition {chunk.partition}: {reason}"
+                await asyncio.sleep(_WAIT_SECONDS)
+            if reason is not None:
+                await self._reload(follower, chunk.partition, reason)
+        self._freshness.fold({number: reader.partition.off for number, reader in self._readers.items()})
+
+    async def _compare_with_log(self, number: int) -> bool:
+        """Compare the last folded record with the log; return False if the brokers do not answer, load again if they differ."""
+        follower, reader = self._follower, self._readers[number]
+        assert follower is not None
+        try:
+            async with asyncio.timeout(_COMPARE_SECONDS):
+                first = (await follower.first_offsets())[number]
+                await self._source.check_last_record(number, reader.last, first)
+        except (KafkaError, TimeoutError):
+            return False
+        except SourceGap as gap:
+            await self._reload(follower, number, str(gap))
+        return True
+
+    async def _ask_store(self) -> None:
+        """Ask repeatedly how far the store is, and for the commit times of new verdicts."""
+        while True:
+            await asyncio.sleep(_COMPARE_STORE_SECONDS)
+            try:
+                self._stored = await self.store.positions(list(self._readers))
+                for reader, position in zip(self._folded(), self._stored, strict=False):
+                    await reader.load_times(position.off)
+            except StoreUnavailable:
+                continue  # the log is the truth; what is folded meanwhile is reported as unconfirmed
+
+    async def _compare_with_store(self, follower: KafkaFollower) -> None:
+        stored, self._stored = self._stored, []
+        for reader, position in zip(self._folded(), stored, strict=False):
+            reason = reader.compare(position)
+            if reason is not None:
+                await self._reload(follower, reader.number, reason)
+
+    async def _see_ends(self, follower: KafkaFollower) -> None:
+        while True:
+            for number in self._readers:
+                end = follower.end(number)
+                if end is not None:
+                    self._freshness.see(number, end[0], monotonic() - end[1])
+            self._freshness.fold({number: reader.partition.off for number, reader in self._readers.items()})
+            await asyncio.sleep(_SEE_ENDS_SECONDS)
+
+    async def _check_topic(self, follower: KafkaFollower) -> None:
+        while True:
+            await asyncio.sleep(_CHECK_TOPIC_SECONDS)
+            await follower.check_topic()
+
+    def _age(self) -> float:
+        return self._freshness.age(monotonic())
+
+    def _waiting_for(self) -> str | None:
+        if self._loading is not None:
+            return self._loading
+        age, bound = self._age(), self.settings.max_stale_seconds
+        if age <= bound:
+            return None
+        ends = self._log_ends()
+        lag = sum(max(0, end - self._readers[number].partition.off) for number, end in ends.items())
+        if age == float("inf"):
+            return f"catching up: {lag:,} records are not folded yet"
+        return f"the state is {age:.0f} s old, the limit is {bound:g} s, and {lag:,} records are not folded yet"
+
+    def offsets(self) -> Mapping[int, int]:
+        """Return the offset up to which each partition is folded."""
+        return {number: reader.partition.off for number, reader in self._readers.items()}
+
+    def refusal(self) -> str | None:
+        """Return why no data may be shown, or None."""
+        waiting = self._waiting_for()
+        return None if waiting is None else f"This reader is not ready: {waiting}"
+
+    def _folded_log(self) -> "Reader":
+        return self
+
+    def _log_ends(self) -> dict[int, int]:
+        follower = self._follower
+        if follower is None:
+            return {}
+        ends = {number: follower.end(number) for number in self._readers}
+        return {number: end[0] for number, end in ends.items() if end is not None}
+
+    def _log_partitions(self) -> int:
+        return self._source.partitions
+
+    def _application(self, scrape: Scrape) -> FastAPI:
+        topic, partitions = self.settings.topic, self._source.partitions
+        self._writes = KafkaIntake(self._producer, topic, partitions, self._is_folded, self._kafka)
+        self._cleanup.push_async_callback(self._writes.undoes.stop)
+        return self._read_side(scrape, self._writes)
+
+    def _is_folded(self, partition: int) -> bool:
+        end = self._log_ends().get(partition)
+        return end is not None and self._readers[partition].partition.off >= end
+
+    async def failed(self) -> None:
+        """Wait until a needed part fails, and raise its error; a log that cannot be read stays in the metrics for a while first."""
+        await linger(self._failed(), self.process_metrics, self.settings.linger_seconds, self._kafka.addresses)
+
+    async def _failed(self) -> None:
+        try:
+            await super().failed()
+        except ExceptionGroup as group:  # of the tasks next to the fold
+            raise group.exceptions[0] from group
+
+    async def _probe(self) -> None:
+        await super()._probe()
+        self._broker_up.set(await self._producer.answers())

@@ -1,0 +1,1 @@
+"""The write side over Kafka: partitions that are folded, committed and relayed."""

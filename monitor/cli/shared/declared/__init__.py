@@ -1,0 +1,1 @@
+"""What flags and files declare of benchmarks, epochs, suites and prices."""

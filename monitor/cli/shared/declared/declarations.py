@@ -1,0 +1,590 @@
+"""What is declared of benchmarks that begin: by flags, by each rankwatch.toml, and by the files themselves."""
+
+import csv
+import re
+import shlex
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict
+from typing import Any, Final, NamedTuple
+
+from pydantic import ValidationError
+
+from monitor.cli.shared.errors import USAGE, note, stop
+from monitor.cli.shared.options import DeclareOptions
+from monitor.engine.declarations import changed_fields, may_be_chosen, version_fault
+from monitor.engine.partition import Partition
+from monitor.engine.state.benchmark import Benchmark
+from monitor.ingest.declaration_file import FILE, DeclaredError, read_declared
+from monitor.ingest.files.paths import is_remote
+from monitor.ingest.importer import named_path
+from schemas.records.catalogue import published
+from schemas.records.decode import describe_error
+from schemas.records.events import Declaration, Spec, alias_problem
+from schemas.records.goals import GOAL_FORMS, named_goal, parse_goal
+from schemas.records.text import shorten
+from schemas.results.sentences import REDECLARED
+
+_LISTED_NAMES: Final = 10
+
+Fields = dict[str, Any]
+"""Fields of a declaration, as in an event, without the name."""
+
+
+def make_declarations(options: DeclareOptions, paths: Sequence[str], *, live: str | None = None) -> "Declarations":
+    """Return what the flags and each rankwatch.toml next to `paths` declare; a fault ends the command.
+
+    Parameters
+    ----------
+    options : DeclareOptions
+    paths : sequence of str
+    live : str, optional
+        The command whose results may go on arriving: there a benchmark needs an item count. None: the files are complete.
+    """
+    return Declarations(_tables(paths), parse_flags(options), live)
+
+
+def with_fields(fields: Fields, paths: Sequence[str], benchmark: str | None) -> "Declarations":
+    """Return what each rankwatch.toml next to `paths` declares, and fields of one benchmark, or of each; a fault ends the command."""
+    return Declarations(_tables(paths), Flags({field: {benchmark: value} for field, value in fields.items()}, {}))
+
+
+def _tables(paths: Sequence[str]) -> dict[str, Fields]:
+    try:
+        return read_declared([place for path in paths if not is_remote(place := named_path(path)[1])])
+    except DeclaredError as error:
+        stop(str(error), USAGE)
+
+
+class Flags(NamedTuple):
+    """The values of the flags that declare: by field, and by benchmark or None for every benchmark; and the aliases of models."""
+
+    values: dict[str, dict[str | None, Any]]
+    aliases: dict[str, str]
+
+    def of(self, benchmark: str) -> Fields:
+        """Return the fields that flags declare of a benchmark."""
+        fields = {
+            field: named.get(benchmark, named.get(None))
+            for field, named in self.values.items()
+            if benchmark in named or None in named
+        }
+        return {**fields, "aliases": self.aliases} if self.aliases else fields
+
+    def named(self) -> set[str]:
+        """Return the benchmarks that a flag names."""
+        return {name for named in self.values.values() for name in named if name is not None}
+
+    def for_all(self) -> list[str]:
+        """Return the fields that a flag declares of every benchmark."""
+        return [field for field, named in self.values.items() if None in named]
+
+
+def parse_flags(options: DeclareOptions) -> Flags:
+    """Parse flags of the form VALUE or NAME=VALUE; a wrong one ends the command."""
+    values: dict[str, dict[str | None, Any]] = {}
+    given = asdict(options)
+    aliases: dict[str, str] = {}
+    for entry in given.pop("alias") or ():
+        name, model = _alias(entry)
+        if aliases.setdefault(name, model) != model:
+            stop(f"--alias {entry}: {name} is an alias of {aliases[name]} too; give each alias one model", USAGE)
+    if problem := alias_problem(aliases):
+        stop(f"--alias: {problem}", USAGE)
+    for field, entries in given.items():
+        for entry in entries or ():
+            name, equals, text = _named(field, entry)
+            if equals and not name:
+                stop(f"--{field} {entry}: the name of the benchmark is missing; use VALUE or NAME=VALUE", USAGE)
+            value = _parse(field, entry, text)
+            declares = _DECLARES.get(field, field)
+            first = values.setdefault(declares, {}).setdefault(name if equals else None, value)
+            if first != value:
+                of = f" of {shorten(name)}" if equals else ""
+                what, show = (f"--{field}", _show) if declares != "family" else ("the family", _flag)
+                stop(
+                    f"{what}{of} is given twice, as {show(declares, first)} and {show(declares, value)}; give it once",
+                    USAGE,
+                )
+    return Flags(values, aliases)
+
+
+def _named(field: str, entry: str) -> tuple[str, str, str]:
+    """Split VALUE or NAME=VALUE into the name, the equals sign and the value; models in quotes may hold one."""
+    if field == "goal":
+        return named_goal(entry)
+    if field != "models":
+        return entry.rpartition("=")
+    head = re.match(r'[^",]*', entry)
+    name, equals, first = ("", "", "") if head is None else head[0].rpartition("=")
+    return name, equals, first + entry[len(name + equals + first) :]
+
+
+def _alias(entry: str) -> tuple[str, str]:
+    name, _, model = entry.rpartition("=")
+    if not name or not model or name == model:
+        stop(f"--alias {entry}: name two different models, as NEW=OLD", USAGE)
+    return name, model
+
+
+def _whole(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise ValueError(text)
+    return int(text)
+
+
+def _repeats(text: str) -> int | str:
+    return text if text == "all" else _whole(text)
+
+
+def _family(text: str) -> Fields:
+    policy, colon, size = text.partition(":")
+    if (policy, colon) == ("spending", ""):
+        return {"policy": "spending"}
+    if policy != "capacity":
+        raise ValueError(text)
+    return {"policy": "capacity", "size": _whole(size)}
+
+
+def _models(text: str) -> Fields:
+    """Parse names between commas; a name in double quotes may hold commas itself."""
+    try:
+        names = next(csv.reader([text], skipinitialspace=True, strict=True), [])
+    except csv.Error:
+        raise ValueError(text) from None
+    return {"policy": "capacity", "models": [name.strip() for name in names]}
+
+
+def _weights(text: str) -> str | dict[str, float]:
+    return text if text == "equal-clusters" else {name: float(value) for name, value in _by_cluster(text)}
+
+
+def _clusters(text: str) -> dict[str, int]:
+    return {name: _whole(value) for name, value in _by_cluster(text)}
+
+
+def _by_cluster(text: str) -> list[tuple[str, str]]:
+    """Parse CLUSTER:VALUE between commas; a name in double quotes may hold commas itself."""
+    try:
+        entries = next(csv.reader([text], skipinitialspace=True, strict=True), [])
+    except csv.Error:
+        raise ValueError(text) from None
+    pairs = [(name.strip(), value) for name, _, value in (entry.rpartition(":") for entry in entries)]
+    if len({name for name, _ in pairs}) < len(pairs):
+        raise ValueError(text)
+    return pairs
+
+
+def _goal(text: str) -> str:
+    return parse_goal(text).text
+
+
+_PARSERS: Final[dict[str, tuple[Callable[[str], Any], str]]] = {
+    "items": (_whole, "give an item count from 1, as N or NAME=N"),
+    "alpha": (float, "give an error rate above 0 and below 0.5, as ALPHA or NAME=ALPHA"),
+    "repeats": (_repeats, "give a number of repeats from 1, or all, as R or NAME=R"),
+    "weights": (
+        _weights,
+        'use equal-clusters, or each cluster once with a positive weight, as CLUSTER:WEIGHT,... ("A,B:1" for a name with a comma)',
+    ),
+    "clusters": (_clusters, "give each cluster once with its number of items from 1, as CLUSTER:N,..."),
+    "goal": (_goal, f"use {GOAL_FORMS}"),
+    "anchor": (str, "name a model, as MODEL or NAME=MODEL"),
+    "family": (_family, "use spending, or capacity:M for M pairs that share alpha"),
+    "models": (
+        _models,
+        'give names between commas, as A,B,C or NAME=A,B,C; write a name that holds a comma or = as "A,B"',
+    ),
+}
+"""By flag: what parses its value, and what to do about one that cannot be right."""
+
+_DECLARES: Final = {"models": "family"}
+"""By flag: the field that it declares, where that has another name."""
+
+_CHOICES: Final = {
+    "order": "completion, committed or trusted",
+    "scores": "binary or graded",
+    "missing": "worst or ignorable",
+}
+"""By flag: the words it takes."""
+
+
+def _parse(field: str, entry: str, text: str) -> object:
+    if field in _CHOICES:
+        if text not in _CHOICES[field].replace(",", "").split() or text == "or":
+            stop(f"--{field} {entry}: use {_CHOICES[field]}", USAGE)
+        return text
+    parse, advice = _PARSERS[field]
+    try:
+        value = parse(text)
+        alone = {"weights": "equal-clusters"} if field == "clusters" else {}
+        Spec.model_validate(alone | {_DECLARES.get(field, field): value})
+    except ValueError as error:  # a ValidationError is one
+        if field == "models" and isinstance(error, ValidationError):
+            fault = error.errors(include_url=False)[0]
+            advice = describe_error(fault) if fault["type"] == "value_error" else advice
+        stop(f"--{field} {shorten(entry)}: {advice}", USAGE)
+    return value
+
+
+class Declarations:
+    """Declares benchmarks that begin. A flag overrides a rankwatch.toml, which overrides what the files declare.
+
+    Parameters
+    ----------
+    tables : mapping of str to dict
+        What each rankwatch.toml declares.
+    flags : Flags
+    live : str, optional
+        As for `make_declarations`.
+    """
+
+    def __init__(self, tables: Mapping[str, Fields], flags: Flags, live: str | None = None) -> None:
+        self._tables, self._flags, self._live = tables, flags, live
+        self._undeclared_noted = False
+        self._begun: dict[str, Fields] = {}
+        for name in sorted({*tables, *flags.named()}) or ["benchmark"]:
+            self._check(name)
+
+    def _check(self, name: str) -> None:
+        """End the command if the flags and the table of a benchmark contradict each other."""
+        fields = self.given(name)
+        try:
+            Declaration.model_validate({"declare": name, **fields})
+        except ValidationError as error:
+            own = "completion" in str(fields.get("order")) and "items" not in fields
+            if own and name not in self._tables:
+                stop("--order completion: needs the item count; add --items N", USAGE)
+            described = describe_error(error.errors(include_url=False)[0])
+            stop(f"--order committed: {described}" if fields.get("order") == "committed" else described, USAGE)
+
+    @property
+    def given_any(self) -> bool:
+        """Whether a flag or a rankwatch.toml declares anything."""
+        return bool(self._tables or self._flags.values or self._flags.aliases)
+
+    @property
+    def aliases(self) -> Mapping[str, str]:
+        """Other names of models, and the model of each."""
+        return self._flags.aliases
+
+    def given(self, benchmark: str) -> Fields:
+        """Return the fields that the flags and a rankwatch.toml declare of a benchmark."""
+        return _override(self._tables.get(benchmark, {}), self._flags.of(benchmark))
+
+    def __call__(self, benchmark: str, own: Declaration | None, graded: bool) -> Fields | None:
+        """Return what to declare of a benchmark that begins, or in place of what its file declares."""
+        given = self.given(benchmark)
+        fields = {} if own is None else own.model_dump(mode="json", exclude_unset=True, exclude={"declare"})
+        if benchmark in self._begun:
+            # A later run declares its item count again: what was declared at the first event stays.
+            begun = self._begun[benchmark]
+            fields = begun | {
+                field: value
+                for field, value in fields.items()
+                if field not in given or begun.get(field) != given[field]
+            }
+        else:
+            fields = self._begin(benchmark, fields, given, graded=graded)
+        return {"declare": benchmark, **fields} if fields else None
+
+    def _begin(self, benchmark: str, own: Fields, given: Fields, *, graded: bool) -> Fields:
+        fields = _override(own, given)
+        try:
+            Spec.model_validate(fields)
+        except ValidationError as error:
+            fault = describe_error(error.errors(include_url=False)[0])
+            note(f"{shorten(benchmark)}: its file declares it, and the flags are not used: {fault}")
+            fields = own
+        else:
+            self._note_overrides(benchmark, own)
+        if graded and "scores" not in fields:
+            fields = {**fields, "scores": "graded"}
+            note(
+                f"{shorten(benchmark)}: some scores are neither 0 nor 1; they count as graded, as with --scores graded"
+            )
+        if self._live is not None and not fields.keys() & {"items", "item_ids", "clusters", "order"}:
+            fields = self._count_published(benchmark, fields)
+        self._begun[benchmark] = fields
+        return fields
+
+    def _count_published(self, benchmark: str, fields: Fields) -> Fields:
+        """Add the published item count of a benchmark for which nothing else gives one; print what was added, or how to declare it."""
+        name, known = shorten(benchmark), published(benchmark)
+        if known is not None and "weights" in fields:
+            if known.clusters is None:
+                note(
+                    f"{name}: no pair is decided before the items of each cluster are declared; add --clusters CLUSTER:N,..."
+                )
+                return fields
+            sizes = f"{known.items:,} items in {len(known.clusters):,} clusters"
+            note(f"{name}: {sizes}, the published sizes ({known.source}); --clusters overrides them")
+            return {**fields, "clusters": dict(known.clusters)}
+        if known is not None:
+            note(f"{name}: {known.items:,} items, the published size ({known.source}); --items {name}=N overrides it")
+            return {**fields, "items": known.items}
+        command = f"{self._live} --items {shlex.quote(f'{name}=')}N"
+        if self._undeclared_noted:
+            note(f"{name}: the item count is neither declared nor published: {command}")
+            return fields
+        self._undeclared_noted = True
+        note(
+            f"{name}: the item count is neither declared nor published, so no pair is decided while results arrive; to declare it: "
+            f"{command}; until then, `rankwatch report` takes the items it reads for the whole "
+            "benchmark"
+        )
+        return fields
+
+    def note_published(self, partition: Partition) -> None:
+        """Print where complete files hold another number of items than was published."""
+        for name, benchmark in sorted(partition.benchmarks.items()):
+            known = published(name)
+            if known is None or benchmark.spec.items is not None or benchmark.items == known.items:
+                continue
+            note(
+                f"{shorten(name)}: {benchmark.items:,} items were read, and {known.items:,} are published ({known.source}); the items read "
+                f"count as the whole benchmark; --items {shorten(name)}={known.items} counts the others as missing"
+            )
+
+    def note_models(self, benchmarks: Mapping[str, Benchmark]) -> None:
+        """Print which models are outside the declared family, and which of the declared ones have no scores."""
+        from monitor.report.pairs.family import unlisted, unscored
+
+        for name, benchmark in sorted(benchmarks.items()):
+            outside, absent = unlisted(benchmark), unscored(benchmark)
+            if outside:
+                named = [
+                    f"{shorten(model)}{f' (declared: {shorten(near)}?)' if near else ''}"
+                    for model, near in outside.items()
+                ]
+                verb = "is" if len(named) == 1 else "are"
+                note(f"{shorten(name)}: {_first(named)} {verb} not in the declared family: no family-wise verdict")
+            if absent:
+                verb, whose = ("has", "its") if len(absent) == 1 else ("have", "their")
+                note(
+                    f"{shorten(name)}: {_first(absent)} of the declared family {verb} no scores; {whose} pairs keep a share of alpha"
+                )
+            anchor = benchmark.spec.anchor
+            if anchor is not None and anchor not in benchmark.contestant_of:
+                note(
+                    f"{shorten(name)}: the anchor {shorten(anchor)} has no battles, so the mean of the models is 1,000"
+                )
+
+    def resume(
+        self,
+        specs: Mapping[str, Spec],
+        in_files: Callable[[], set[str]],
+        refusal: Callable[[Fields], str | None] = lambda _: None,
+    ) -> list[Fields]:
+        """Take up benchmarks that have begun: a flag or a table that changes one declares its next version, and this is printed.
+
+        Parameters
+        ----------
+        specs : mapping of str to Spec
+        in_files : callable
+            Returns the benchmarks that the files of this command hold.
+        refusal : callable, optional
+            Returns why the state refuses a declaration; that ends the command.
+
+        Returns
+        -------
+        list of dict
+            Declarations to append: next versions, and more aliases.
+        """
+        aliases = self._flags.aliases
+        for_all = {field: self._flags.values[field][None] for field in self._flags.for_all()}
+        named = {*self._tables, *self._flags.named()}
+        changed = {
+            name: new for name in named & specs.keys() if (new := _next_version(name, specs[name], self.given(name)))
+        }
+        begun = {name: spec for name, spec in specs.items() if name not in named}
+        differing = {name: new for name, spec in begun.items() if (new := _next_version(name, spec, for_all))}
+        held = in_files() if differing else set()
+        for name in sorted(differing.keys() & held):
+            if held == {name}:
+                changed[name] = differing[name]
+                continue
+            # A number in a command has no separators.
+            flags = " ".join(_flag(field, for_all[field], f"{name}=") for field in for_all)
+            note(
+                f"{shorten(name)} stays as it was declared; flags without a name are for benchmarks that begin ({flags} names it)"
+            )
+        for name, spec in specs.items():
+            self._begun[name] = _fields(changed.get(name, spec))
+            if not aliases.items() <= spec.aliases.items():
+                self._begun[name] = _override(self._begun[name], {"aliases": aliases})
+                if problem := alias_problem(self._begun[name]["aliases"]):
+                    stop(f"--alias: {shorten(name)}: {problem} (declared so far: {_show_aliases(spec.aliases)})", USAGE)
+        goals = self._new_goals(specs, in_files)
+        for name, goal in goals.items():
+            self._begun[name] = _override(self._begun[name], {"goal": goal})
+            note(f"{shorten(name)}: goal = {goal} (was {specs[name].goal or 'none'}); no verdict depends on it")
+        declarations = [
+            {"declare": name, **self._begun[name]}
+            for name, spec in specs.items()
+            if name in changed or name in goals or self._begun[name].get("aliases", {}) != spec.aliases
+        ]
+        _print_versions(specs, changed, [refusal(fields) for fields in declarations])
+        return declarations
+
+    def _new_goals(self, specs: Mapping[str, Spec], in_files: Callable[[], set[str]]) -> dict[str, str]:
+        """Return the goals that flags and tables give benchmarks that have begun, where they are new."""
+        named = {name: self.given(name).get("goal") for name in {*self._tables, *self._flags.named()} & specs.keys()}
+        for_all = self._flags.values.get("goal", {}).get(None)
+        if for_all is not None and specs.keys() - named.keys():
+            named |= dict.fromkeys(in_files() & (specs.keys() - named.keys()), for_all)
+        return {name: goal for name, goal in sorted(named.items()) if goal is not None and goal != specs[name].goal}
+
+    def _note_overrides(self, benchmark: str, own: Fields) -> None:
+        """Print which declared values a flag or a rankwatch.toml replaces."""
+        table, flags = self._tables.get(benchmark, {}), self._flags.of(benchmark)
+        flags.pop("aliases", None)
+        for field, value in flags.items():
+            where, old = (FILE, table) if field in table else ("the file", own)
+            if field in old and not _same(field, value, old[field]):
+                note(
+                    f"{shorten(benchmark)}: {_flag(field, value)} replaces {field} = {_show(field, old[field])} of {where}"
+                )
+        for field, value in table.items():
+            if field in own and field not in flags and not _same(field, value, own[field]):
+                note(
+                    f"{shorten(benchmark)}: {field} = {_show(field, value)} of {FILE} replaces {_show(field, own[field])} of the file"
+                )
+
+    def note_unused(self, benchmarks: Iterable[str]) -> None:
+        """Print the benchmarks that a flag names and the files do not hold."""
+        for text in self._unused(set(benchmarks)):
+            note(text)
+
+    def stop_unused(self, known: Iterable[str], in_files: Callable[[], set[str]] = set) -> None:
+        """End the command if a flag names a benchmark that is neither known nor in the files: what it declares would be ignored."""
+        begun = set(known)
+        if self._flags.named() <= begun:
+            return
+        unused = self._unused(begun | in_files())
+        for text in unused[:-1]:
+            note(text)
+        if unused:
+            stop(unused[-1], USAGE)
+
+    def _unused(self, begun: set[str]) -> list[str]:
+        """Return a sentence for each benchmark that a flag names and the files do not hold, with the names that they hold."""
+        texts = []
+        for name in sorted(self._flags.named() - begun):
+            flags = " and ".join(f"--{field}" for field, named in self._flags.values.items() if name in named)
+            texts.append(
+                f"{flags} {shorten(name)}=...: the files hold no benchmark of that name; they hold {similar_first(name, begun)}"
+            )
+        return texts
+
+
+def similar_first(name: str, names: Iterable[str]) -> str:
+    """List names, the most similar to one first."""
+    from difflib import SequenceMatcher
+
+    def distance(other: str) -> tuple[float, str]:
+        return -SequenceMatcher(None, name.lower(), other.lower()).ratio(), other
+
+    return _first(sorted(names, key=distance)) or "none"
+
+
+def _first(names: Sequence[str]) -> str:
+    """List the first of some names, and count the others."""
+    rest = len(names) - _LISTED_NAMES
+    return ", ".join(map(shorten, names[:_LISTED_NAMES])) + (f" and {rest:,} more" if rest > 0 else "")
+
+
+def _override(old: Fields, new: Fields) -> Fields:
+    """Return fields with others in their place; an item count replaces a list of items, and a list a count."""
+    new = {field: value for field, value in new.items() if not _same(field, value, old.get(field))}
+    fields = old | new
+    if "aliases" in fields:
+        fields["aliases"] = {**old.get("aliases", {}), **new.get("aliases", {})}
+    sizes = ("items", "item_ids", "clusters")
+    if not new.keys().isdisjoint(sizes):
+        fields = {field: value for field, value in fields.items() if field in new or field not in sizes}
+    return fields
+
+
+def _same(field: str, value: object, old: object) -> bool:
+    """Return whether a declared value is the same; an order policy without its seed is the same as with it."""
+    if old is None:
+        return False
+    if field == "order":
+        return _policy(value) == _policy(old)
+    return value == old
+
+
+def _policy(order: object) -> object:
+    return order.get("policy") if isinstance(order, dict) else order
+
+
+def _show_aliases(aliases: Mapping[str, str]) -> str:
+    return ", ".join(f"{shorten(alias)}={shorten(model)}" for alias, model in aliases.items())
+
+
+def _flag(field: str, value: object, name: str = "") -> str:
+    """Return the flag that declares a value, of the benchmark `name` ends with `=` names."""
+    if field == "family" and isinstance(value, dict) and "models" in value:
+        quoted = (f'"{model}"' if {",", "="} & set(model) else model for model in value["models"])
+        return f"--models {shlex.quote(name + ','.join(quoted))}"
+    if field in {"weights", "clusters"}:
+        return f"--{field} {shlex.quote(name + _show(field, value))}"
+    return f"--{field} {name}{_show(field, value).replace(',', '')}"  # a number in a command has no separators
+
+
+def _show(field: str, value: object) -> str:
+    if isinstance(value, int):
+        return f"{value:,}"
+    if field == "family" and isinstance(value, dict) and value.get("models"):
+        return f"{len(value['models']):,} models ({_first(value['models'])})"
+    if field in {"weights", "clusters"} and isinstance(value, dict):
+        return ",".join(
+            f"{name}:{number:g}" if field == "weights" else f"{name}:{number}" for name, number in value.items()
+        )
+    if isinstance(value, dict):
+        return ":".join(f"{part:,}" if isinstance(part, int) else str(part) for part in value.values())
+    return f"{len(value):,} items" if field == "item_ids" and isinstance(value, list) else shorten(value)
+
+
+def _fields(spec: Spec) -> Fields:
+    return spec.model_dump(mode="json", exclude_defaults=True)
+
+
+def _next_version(name: str, old: Spec, given: Fields) -> Spec | None:
+    """Return a declaration as its next version with other fields; None if verdicts rest on the same."""
+    if not given:
+        return None
+    fields = _override(_fields(old), {field: value for field, value in given.items() if field != "aliases"})
+    try:
+        new = Spec.model_validate(fields | {"version": old.version + 1})
+    except ValidationError as error:
+        if fault := version_fault(name, old, old):
+            stop(fault.reason, USAGE)
+        stop(f"{shorten(name)}: {describe_error(error.errors(include_url=False)[0])}", USAGE)
+    return new if changed_fields(old, new) else None
+
+
+def _print_versions(specs: Mapping[str, Spec], changed: Mapping[str, Spec], refusals: Iterable[str | None]) -> None:
+    """Print what each next version declares; end the command if one is refused."""
+    faults = (version_fault(name, specs[name], new) for name, new in sorted(changed.items()))
+    for reason in (*(fault and fault.reason for fault in faults), *refusals):
+        if reason:
+            stop(reason, USAGE)
+    for name, new in sorted(changed.items()):
+        note(_describe_version(name, specs[name], new))
+
+
+def _describe_version(name: str, old: Spec, new: Spec) -> str:
+    """Return what a next version declares, and what verdicts then assume."""
+    fields = changed_fields(old, new)
+    values = ", ".join(f"{field} = {_value(new, field)} (was {_value(old, field)})" for field in fields)
+    assumed = "the item count is the published size, so verdicts assume nothing more"
+    if may_be_chosen(name, old, new):
+        assumed = f"verdicts now assume that {REDECLARED}"
+    ended = "" if old.order.policy == "none" else "decisions so far are superseded, and "
+    return f"{shorten(name)}: declared again, as version {new.version}: {values}; {ended}{assumed}"
+
+
+def _value(spec: Spec, field: str) -> str:
+    value = spec.model_dump(mode="json", exclude_none=True).get(field)
+    return "none" if value is None else _show(field, value)

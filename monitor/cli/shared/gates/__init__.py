@@ -1,0 +1,1 @@
+"""What `gate` and `plan` read from their command lines."""

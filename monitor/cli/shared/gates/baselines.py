@@ -1,0 +1,74 @@
+"""The baseline of a gate that is on a server, or in the stored state of a service."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import BinaryIO, Final
+
+import msgspec
+
+from monitor.cli.shared.errors import USAGE, note, stop
+from monitor.cli.shared.places import StoredPlace, open_boards
+from monitor.ingest.files.paths import name_copy, show
+from schemas.records.text import mask_url, shorten
+
+_LISTED: Final = 10
+
+
+class _Line(msgspec.Struct):
+    """What decides whether a line of a board is about the baseline."""
+
+    declare: str | None = None
+    model: str | None = None
+    score: float | None = None
+
+
+@contextmanager
+def stored_baseline(place: StoredPlace, baseline: str, benchmarks: Sequence[str]) -> Iterator[Path]:
+    """Copy the scores of a model, and the declarations of its boards, to a file.
+
+    Parameters
+    ----------
+    place : StoredPlace
+    baseline : str
+    benchmarks : sequence of str
+        The boards to read; if empty, the only one that there is.
+    """
+    where = mask_url(place.server) if place.server is not None else "the stored state"
+    with open_boards(place) as boards, TemporaryDirectory(prefix="rankwatch-") as folder:
+        known = sorted(row["benchmark"] for row in boards.rows())
+        chosen = [name for name in dict.fromkeys(benchmarks) if name in known] if benchmarks else known
+        if not chosen or (not benchmarks and len(chosen) > 1):
+            problem = f"no board of {_join(benchmarks)}" if benchmarks else f"{len(known):,} boards"
+            stop(f"{where} has {problem}; choose one with --benchmark: {_join(known)}", USAGE)
+        file = Path(folder, "baseline.jsonl")
+        counts = {}
+        with file.open("wb") as lines:
+            for name in chosen:
+                counts[name] = _copy(boards.scores(name), baseline, lines)
+        if not any(counts.values()):
+            stop(f"the baseline {show(baseline)} has no scores on {where}, in {_join(chosen)}", USAGE)
+        for name, count in counts.items():
+            if count:
+                note(f"{shorten(name)}: {count:,} scores of the baseline {show(baseline)} are read from {where}")
+        name_copy(file, f"the baseline on {where}")
+        yield file
+
+
+def _copy(parts: Iterable[bytes], baseline: str, file: BinaryIO) -> int:
+    """Write the lines about a model; return how many scores they have."""
+    decode = msgspec.json.Decoder(_Line).decode
+    scores = 0
+    for part in parts:
+        for line in part.splitlines(keepends=True):
+            record = decode(line)
+            if record.declare is not None or record.model == baseline:
+                file.write(line)
+                scores += record.score is not None
+    return scores
+
+
+def _join(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _LISTED:,} more" if len(names) > _LISTED else ""
+    return ", ".join(shorten(name) for name in names[:_LISTED]) + more

@@ -1,0 +1,179 @@
+"""The question of a gate with a margin: its candidates, their baseline, the margin and prices, from the command line."""
+
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from difflib import get_close_matches
+from math import isfinite
+from pathlib import Path
+from typing import Final
+
+from monitor.cli.shared.errors import USAGE, file_error, note, stop
+from monitor.engine.partition import Partition
+from monitor.ingest.files.paths import show
+from monitor.report.build import ReportView, report_views
+from monitor.report.gates.margin import Margin, compare_with_margin
+from monitor.report.items.noise import rerun_difference
+from schemas.records.text import shorten
+from schemas.results.gate import GateComparison
+
+_LISTED: Final = 10
+
+
+def parse_margin(text: str) -> Margin:
+    """Parse `0.02`, in score units, or `2%`, of the baseline's score; anything else ends the command."""
+    number, relative = (text[:-1], True) if text.endswith("%") else (text, False)
+    try:
+        size = float(number) / (100 if relative else 1)
+    except ValueError:
+        size = 0.0
+    if not (isfinite(size) and 0 < size < 1):
+        stop(
+            f"--margin {shorten(text)}: give a difference of scores above 0 and below 1 (0.02 is 2 points), or a share of the baseline's "
+            "score (2%)",
+            USAGE,
+        )
+    return Margin(size, relative)
+
+
+def compare(
+    partition: Partition, candidates: Sequence[str], baseline: str, benchmarks: Sequence[str], margin: Margin
+) -> list[GateComparison]:
+    """Compare candidates with a baseline on each benchmark that both have; names that fit nothing end the command.
+
+    Parameters
+    ----------
+    partition : Partition
+    candidates : sequence of str
+        All other models, if empty.
+    baseline : str
+    benchmarks : sequence of str
+        All, if empty.
+    margin : Margin
+    """
+    views = list(report_views([partition], pairs="all", assert_complete=True))
+    known = [view.report.benchmark for view in views]
+    if unknown := [name for name in benchmarks if name not in known]:
+        stop(f"--benchmark {show(unknown[0])} is not in the files; choose one of {_join(known)}", USAGE)
+    views = [view for view in views if not benchmarks or view.report.benchmark in benchmarks]
+    models = {model.model: None for view in views for model in view.report.models}
+    for flag, name in [("the baseline", baseline), *(("the candidate", name) for name in candidates)]:
+        if name not in models:
+            similar = get_close_matches(name, models, 3)
+            hint = f"did you mean {_join(similar)}?" if similar else f"the files have {_join(models)}"
+            stop(f"{flag} {show(name)} has no results; {hint}", USAGE)
+    if baseline in candidates:
+        stop(
+            f"{show(baseline)} is the baseline and a candidate; name two different models, or the runs as NAME=PATH",
+            USAGE,
+        )
+    chosen = list(dict.fromkeys(candidates)) or sorted(models.keys() - {baseline})
+    if not chosen:
+        stop(f"the files have no model but the baseline {show(baseline)}; add the candidate's results", USAGE)
+    comparisons = [each for view in views for each in _compare(view, chosen, baseline, margin)]
+    if not comparisons:
+        stop("no benchmark has results of the baseline and a candidate; give the files of both runs")
+    if absent := [name for name in chosen if name not in {each.candidate for each in comparisons}]:
+        stop(f"{_join(absent)} and the baseline have no benchmark in common; give the files of both runs", USAGE)
+    return comparisons
+
+
+def _compare(view: ReportView, candidates: Sequence[str], baseline: str, margin: Margin) -> list[GateComparison]:
+    report = view.report
+    here = {model.model for model in report.models}
+    name = shorten(report.benchmark)
+    if baseline not in here:
+        if here & set(candidates):
+            note(f"{name}: the baseline has no results there, so nothing is compared")
+        return []
+    if report.incomplete:
+        stop(f"{report.incomplete}; complete the file, and run the command again")
+    if report.weights is not None:
+        stop(
+            f"{name}: a margin is not available with weights; omit --weights, or compare two models without a margin (--pair A B)",
+            USAGE,
+        )
+    if absent := [model for model in candidates if model not in here]:
+        note(f"{name}: no results of {_join(absent)}: not compared there")
+    pairs = {frozenset((pair.model_a, pair.model_b)): pair for pair in report.pairs if pair.status != "superseded"}
+    return [
+        compare_with_margin(view.table, pairs[frozenset((model, baseline))], model, baseline, margin)
+        for model in candidates
+        if model in here
+    ]
+
+
+def hold_for_rerun(comparisons: Sequence[GateComparison], partition: Partition, rerun: str) -> list[GateComparison]:
+    """Hold the comparisons on benchmarks where a second run of the baseline differs from the first by more than the noise of repeats."""
+    checked = []
+    models = {
+        contestant.model for each in comparisons for contestant in partition.benchmarks[each.benchmark].contestants
+    }
+    if rerun not in models or rerun == comparisons[0].baseline:
+        stop(f"--rerun {show(rerun)}: name another run of the baseline; the files have {_join(sorted(models))}", USAGE)
+    for each in comparisons:
+        benchmark = partition.benchmarks[each.benchmark]
+        if not any(contestant.model == rerun for contestant in benchmark.contestants):
+            note(
+                f"{shorten(each.benchmark)}: no results of the second run {show(rerun)}: its noise is not checked there"
+            )
+            checked.append(each)
+            continue
+        p = rerun_difference(benchmark, each.baseline, rerun)
+        runs = f"two runs of the baseline ({shorten(each.baseline)} and {shorten(rerun)})"
+        if p > each.alpha:
+            checked.append(
+                each.model_copy(
+                    update={"reason": f"{each.reason} Noise: {runs} differ by no more than theirs (p = {p:.3g})."}
+                )
+            )
+            continue
+        reason = f"Held: {runs} differ by more than the noise of repeats (p = {p:.3g}); find out why, then compare."
+        checked.append(each.model_copy(update={"verdict": "held", "reason": reason}))
+    return checked
+
+
+def check_prices(prices: Mapping[str, float] | None, comparisons: Sequence[GateComparison]) -> None:
+    """End the command if a price is of no candidate, or a candidate has none."""
+    if prices is None:
+        return
+    candidates = {each.candidate for each in comparisons}
+    baseline = comparisons[0].baseline
+    if unknown := [name for name in prices if name not in candidates | {baseline}]:
+        stop(
+            f"--price {show(unknown[0])}: no candidate has this name; the candidates are {_join(sorted(candidates))}",
+            USAGE,
+        )
+    if absent := sorted(candidates - prices.keys()):
+        stop(
+            f"{_join(absent)} {'has' if len(absent) == 1 else 'have'} no price; give one with --price MODEL=PRICE",
+            USAGE,
+        )
+
+
+def parse_outputs(entries: Iterable[str], formats: Sequence[str]) -> list[tuple[str, Path]]:
+    """Parse `FORMAT=FILE`; a wrong one ends the command."""
+    outputs = []
+    for entry in entries:
+        form, equals, file = entry.partition("=")
+        if not equals or not file or form not in formats:
+            stop(f"--write {shorten(entry)}: use FORMAT=FILE, where FORMAT is one of {', '.join(formats)}", USAGE)
+        outputs.append((form, Path(file)))
+    return outputs
+
+
+def write_outputs(outputs: Iterable[tuple[Path, str]]) -> None:
+    """Write texts to files, or to standard output for `-`."""
+    for file, text in outputs:
+        try:
+            if str(file) == "-":
+                sys.stdout.write(text)
+            else:
+                file.write_text(text if text.endswith("\n") else f"{text}\n", encoding="utf-8")
+        except OSError as error:
+            stop(file_error(error, file))
+
+
+def _join(names: Iterable[str]) -> str:
+    shown = [show(name) for name in names]
+    rest = len(shown) - _LISTED
+    return ", ".join(shown[:_LISTED]) + (f" and {rest:,} more" if rest > 0 else "")

@@ -1,0 +1,1 @@
+"""How commands that serve start, show what they do, and end."""

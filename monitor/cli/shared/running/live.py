@@ -1,0 +1,93 @@
+"""What `watch` and `demo` show while they run."""
+
+from collections.abc import Mapping
+from time import monotonic
+from typing import Final, Protocol, Self
+
+from monitor.engine.state.benchmark import Benchmark
+from monitor.render import header as facts
+from monitor.render.numbers import safe
+from monitor.render.terminal.layout import output_console
+from monitor.render.terminal.live import LiveView
+from monitor.render.terminal.plain import LiveStatus, PlainView
+from monitor.render.terminal.tables import Extra
+from monitor.report.build import benchmark_report
+from monitor.report.ranking.tie_bands import TieBands
+from monitor.report.sentences import counted
+from schemas.results.changes import VerdictChange
+from schemas.results.report import Report
+
+_RATE_SECONDS: Final = 5.0
+_MAX_MODELS: Final = 300
+
+
+class View(Protocol):
+    """A live screen, or plain lines where there is no terminal."""
+
+    shows_reports: bool
+    """Whether `update` uses the report."""
+
+    def __enter__(self) -> Self: ...
+    def __exit__(self, *_: object) -> None: ...
+    def update(
+        self,
+        report: Report | None,
+        status: LiveStatus,
+        extra: Extra | None = None,
+        ties: Mapping[str, TieBands] | None = None,
+    ) -> None:
+        """Show a report and a status; `ties` are by benchmark."""
+
+    def change(self, change: VerdictChange) -> None:
+        """Show a verdict change."""
+
+
+def make_view(low_coverage: float = 0.0) -> View:
+    """Return the view that suits standard output."""
+    console = output_console()
+    if console.is_terminal and not console.is_dumb_terminal:
+        return LiveView(console, low_coverage=low_coverage)
+    return PlainView()
+
+
+class IfComplete:
+    """What `report` would print of benchmarks whose item count nobody has declared: there is no live verdict on them."""
+
+    def __init__(self) -> None:
+        self._last: tuple[dict[str, int], str | None] = {}, None
+
+    def sentence(self, benchmarks: Mapping[str, Benchmark]) -> str | None:
+        """Return the result if the items read so far were all; None if every benchmark is declared."""
+        open_ended = {
+            name: benchmark
+            for name, benchmark in sorted(benchmarks.items())
+            if benchmark.spec.order.policy == "none" and len(benchmark.contestants) <= _MAX_MODELS
+        }
+        events = {name: benchmark.counters["events"] for name, benchmark in open_ended.items()}
+        if events != self._last[0]:
+            parts = (_if_complete(name, benchmark) for name, benchmark in open_ended.items())
+            self._last = events, "; ".join(filter(None, parts)) or None
+        return self._last[1]
+
+
+def _if_complete(name: str, benchmark: Benchmark) -> str | None:
+    decided = facts.decided(benchmark_report(benchmark, assert_complete=True))
+    items = counted(benchmark.items, "item")
+    return (
+        decided
+        and f'{safe(name)}: no item count is declared; `report` would print "decided {decided}" if these {items} were all'
+    )
+
+
+class EventRate:
+    """Events per second over the last five seconds."""
+
+    def __init__(self) -> None:
+        self._counts: list[tuple[float, int]] = []
+
+    def update(self, events: int) -> float:
+        """Take the present count of events and return the rate."""
+        now = monotonic()
+        self._counts = [(t, n) for t, n in self._counts if now - t <= _RATE_SECONDS] + [(now, events)]
+        (start, first), (end, last) = self._counts[0], self._counts[-1]
+        return (last - first) / (end - start) if end > start else 0.0

@@ -1,0 +1,1 @@
+"""Events in one file that one process writes and reads."""

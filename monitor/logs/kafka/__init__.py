@@ -1,0 +1,1 @@
+"""Events in the partitions of a Kafka topic."""

@@ -1,0 +1,1 @@
+"""The answer of a gate as text, Markdown, JSON, JUnit and annotations."""

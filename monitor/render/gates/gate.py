@@ -1,0 +1,130 @@
+"""The verdict on one pair for the end of an evaluation job: as text, JSON, a JUnit file or a GitHub annotation."""
+
+import json
+from dataclasses import dataclass
+from math import exp
+from typing import Final
+from xml.sax.saxutils import quoteattr
+
+from monitor.render.numbers import Q_IS_NO_EVIDENCE, safe
+from schemas.results.report import BenchmarkReport, PairReport
+from schemas.results.sentences import SCOPES
+
+FOR_A, OPEN, FOR_B = 0, 3, 4
+"""Exit codes: decided for A, undecided or held, decided for B; 1 and 2 are faults and wrong usage, as in every command."""
+
+_LARGEST_LOG: Final = 700
+"""exp() of more overflows."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The verdict on models A and B, in the order of the question; `pair` is their row of the report, which orders them by rank."""
+
+    benchmark: str
+    model_a: str
+    model_b: str
+    code: int
+    headline: str
+    evidence: tuple[str, ...]
+    pair: PairReport
+
+
+def answer(report: BenchmarkReport, pair: PairReport, models: tuple[str, str]) -> Answer:
+    """Answer for two models, A first, by the procedure `anytime`: alpha is for this pair only, under the order policy in force."""
+    side = pair.decided.anytime
+    better = None if side is None else pair.model_a if side == "a" else pair.model_b
+    a, b = (safe(model) for model in models)
+    if better is None:
+        code, word = OPEN, "held" if pair.status in {"held", "invalidated"} else "undecided"
+        headline = f"{word}: no anytime verdict for {a} against {b} on {safe(report.benchmark)}"
+    else:
+        code, (first, second) = (FOR_A, (a, b)) if better == models[0] else (FOR_B, (b, a))
+        scope = SCOPES["anytime"]
+        headline = (
+            f"decided {scope}: {first} is better than {second} on {safe(report.benchmark)} (alpha = {report.alpha:g})"
+        )
+    return Answer(report.benchmark, *models, code, headline, tuple(_evidence(report, pair, models)), pair)
+
+
+def _evidence(report: BenchmarkReport, pair: PairReport, models: tuple[str, str]) -> list[str]:
+    sign, only_a, only_b = (1, pair.b, pair.c) if pair.model_a == models[0] else (-1, pair.c, pair.b)
+    counts = "" if only_a is None else f", only A right on {only_a:,}, only B right on {only_b:,}"
+    lines = [f"shared items {pair.n:,}{counts}"]
+    if pair.gap is not None:
+        ends = [sign * end for end in (pair.gap_low, pair.gap_high) if end is not None]
+        interval = f", anytime-valid interval {100 * min(ends):+.2f} to {100 * max(ends):+.2f}" if ends else ""
+        lines.append(f"gap A - B {100 * sign * pair.gap:+.2f} points{interval}")
+    if report.order.policy == "completion" and pair.b is not None and pair.p_anytime is not None:
+        lines.append(
+            f"p = {pair.p_anytime:.4g} of the exact test, missing items at their worst; decided at <= {report.alpha:g}"
+        )
+    elif pair.log_e is not None:
+        size = f"{exp(pair.log_e):.4g}" if pair.log_e < _LARGEST_LOG else "beyond 1e304"
+        lines.append(f"e = {size} (ln e {pair.log_e:.3f}), threshold 1/alpha = {1 / report.alpha:g}")
+    if pair.resolution_ratio is not None:
+        fixed = f"{_resolved(pair.resolved.fixed_n)} at a planned n (power {report.power:g})"
+        anytime = pair.resolved.anytime
+        watched = "" if anytime is None else f", {_resolved(anytime)} if watched throughout"
+        lines.append(f"q = N/N* = {pair.resolution_ratio:.2f}: {fixed}{watched}; {Q_IS_NO_EVIDENCE}")
+    policy = report.order
+    lines.append(f"order: {policy.policy}{f' ({safe(policy.reason)})' if policy.reason else ''}")
+    lines.append(safe(pair.reason))
+    return lines
+
+
+def _resolved(resolved: bool | None) -> str:  # noqa: FBT001 - a field of the report
+    return "resolved" if resolved else "not resolved"
+
+
+def as_text(answer: Answer) -> str:
+    """Write headline and evidence, one line each."""
+    return "\n".join((answer.headline, *(f"  {line}" for line in answer.evidence)))
+
+
+def as_json(answer: Answer) -> str:
+    """Write the verdict with the pair's row of the report."""
+    return json.dumps(
+        {
+            "benchmark": answer.benchmark,
+            "model_a": answer.model_a,
+            "model_b": answer.model_b,
+            "decided": {FOR_A: "a", FOR_B: "b", OPEN: None}[answer.code],
+            "exit_code": answer.code,
+            "headline": answer.headline,
+            "pair": answer.pair.model_dump(mode="json"),
+        }
+    )
+
+
+def as_junit(answer: Answer) -> str:
+    """Write a JUnit file with one test, which fails unless the verdict is for A."""
+    passed = answer.code == FOR_A
+    suite = attribute(f"rankwatch gate {answer.benchmark}")
+    case = f"classname={attribute(answer.benchmark)} name={attribute(f'{answer.model_a} better than {answer.model_b}')}"
+    kind = "worse" if answer.code == FOR_B else "open"
+    failure = (
+        f'<failure message={attribute(answer.headline)} type="{kind}">{attribute(as_text(answer))[1:-1]}</failure>'
+    )
+    return (
+        f'<?xml version="1.0" encoding="UTF-8"?>\n<testsuites><testsuite name={suite} tests="1" failures="{int(not passed)}">'
+        f"<testcase {case}>{'' if passed else failure}</testcase></testsuite></testsuites>"
+    )
+
+
+def attribute(text: str) -> str:
+    """Quote a text as an XML attribute; characters that XML 1.0 cannot hold are replaced."""
+    return quoteattr("".join(c if c in "\t\n" or (c >= " " and c not in "\ufffe\uffff") else "\ufffd" for c in text))
+
+
+def as_github(answer: Answer) -> str:
+    """Write a workflow command; `%`, line ends and, in its properties, `:` and `,` are escaped."""
+    level = {FOR_A: "notice", OPEN: "warning", FOR_B: "error"}[answer.code]
+    return annotation(level, f"rankwatch gate {safe(answer.benchmark)}", as_text(answer))
+
+
+def annotation(level: str, title: str, text: str) -> str:
+    """Write a workflow command of GitHub, escaped."""
+    title = title.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A").replace(":", "%3A").replace(",", "%2C")
+    text = text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+    return f"::{level} title={title}::{text}"

@@ -1,0 +1,225 @@
+"""The answer of a gate with a margin: as text, Markdown, JSON, a JUnit file, GitHub annotations or a figure."""
+
+from collections.abc import Callable, Mapping
+from html import escape as escape_xml
+from typing import Final
+
+from monitor.render.gates.gate import annotation, attribute
+from monitor.render.markdown import escape
+from monitor.render.numbers import p_value, percent, points, safe
+from schemas.results.gate import GateComparison, GateReport
+
+_WIDTH: Final = 41
+_SIGNS: Final = {"pass": "✓", "fail": "✗", "undecided": "?", "held": "?"}
+_LEGEND: Final = "( the gap is above this, o gap, M margin, | no gap"
+_COLORS: Final = {"pass": "#1a7f37", "fail": "#cf222e", "undecided": "#9a6700", "held": "#9a6700"}
+
+
+def as_text(report: GateReport) -> str:
+    """Write the verdict, then each comparison."""
+    lines = [safe(report.headline)]
+    several = len(report.candidates) > 1
+    for candidate in report.candidates if several else []:
+        price = "" if candidate.price is None else f", price {candidate.price:g}"
+        lines.append(f"  {candidate.verdict}: {safe(candidate.model)}{price}")
+    for each in report.comparisons:
+        name = f"{safe(each.candidate)} on {safe(each.benchmark)}" if several else safe(each.benchmark)
+        lines.append(f"  {name}: {safe(each.reason)}")
+        lines += [f"    {line}" for line in _evidence(each)]
+    reach = _reach(report)
+    if reach:
+        lines.append(f"  {_LEGEND}; {_WIDTH} characters are {200 * reach:.3g} points")
+        lines += [
+            f"    {_line(each, reach)}  {safe(each.candidate)} on {safe(each.benchmark)}" for each in report.comparisons
+        ]
+    lines.append(f"  family: {report.family}")
+    lines += [f"  assumes that {safe(text)}" for text in _assumptions(report)]
+    if report.evaluation:
+        lines.append(f"  {safe(report.evaluation)}")
+    return "\n".join(lines)
+
+
+def _evidence(c: GateComparison) -> list[str]:
+    counts = ""
+    if c.only_candidate is not None:
+        counts = f"; only the candidate right on {c.only_candidate:,}, only the baseline on {c.only_baseline:,}"
+    lines = [
+        f"{c.n:,} shared items{counts}"
+        + (f"; {c.missing:,} {'missing' if c.policy == 'completion' else 'left'}" if c.missing else "")
+    ]
+    if c.gap is not None:
+        low = "" if c.gap_low is None else f", above {points(c.gap_low)} (one-sided, alpha = {c.alpha:g})"
+        means = f"{percent(c.mean_candidate)} % against {percent(c.mean_baseline)} %"
+        lines.append(f"{means}, gap {points(c.gap)} points{low}")
+    if c.rule != "none":
+        what = "score test, missing items at their worst" if c.rule == "score test" else "bets: 1 / the e-value"
+        lines.append(f"p = {p_value(c.p_not_worse)} of the {what}; order: {c.policy}")
+    if c.noise:
+        lines.append(f"noise: {c.noise}")
+    return lines
+
+
+def _assumptions(report: GateReport) -> list[str]:
+    return list(dict.fromkeys(each.assumption for each in report.comparisons if each.assumption))
+
+
+# --- figure ---------------------------------------------------------------------------------------------------------------------------
+
+
+def _allowed(c: GateComparison) -> float:
+    """Return the gap at the margin; of a relative one, at the baseline's mean on these items."""
+    return -c.margin * ((c.mean_baseline or 0.0) if c.relative else 1)
+
+
+def _reach(report: GateReport) -> float:
+    """Return half the width of the scale; 0 if there is nothing to draw."""
+    drawn = [c for c in report.comparisons if c.gap is not None]
+    ends = [abs(x) for c in drawn for x in (c.gap, _allowed(c)) if x is not None]
+    lows = [abs(c.gap_low) for c in drawn if c.gap_low is not None]
+    # A bound far away would press everything else into one place.
+    return 1.15 * max([*ends, *(min(low, 3 * max(ends)) for low in lows)]) if drawn else 0.0
+
+
+def _line(c: GateComparison, reach: float) -> str:
+    def place(value: float) -> int:
+        return round((_WIDTH - 1) / 2 * (1 + max(-1.0, min(1.0, value / reach))))
+
+    cells = [" "] * _WIDTH
+    cells[place(0.0)] = "|"
+    if c.gap is not None:
+        if c.gap_low is not None:
+            for k in range(place(c.gap_low), _WIDTH):
+                cells[k] = "-" if cells[k] == " " else cells[k]
+            cells[place(c.gap_low)] = "("
+        cells[place(_allowed(c))] = "M"
+        cells[place(c.gap)] = "o"
+    return "".join(cells)
+
+
+def as_svg(report: GateReport) -> str:
+    """Draw each gap with its lower bound, the margin and 0."""
+    reach, height, left, width = _reach(report) or 1.0, 26, 330, 420
+    rows = []
+
+    def x(value: float) -> float:
+        return round(left + width / 2 * (1 + max(-1.0, min(1.0, value / reach))), 1)
+
+    for k, c in enumerate(report.comparisons):
+        y = 34 + height * k
+        name = f"{c.candidate} on {c.benchmark}"
+        name = name if len(name) <= 46 else f"{name[:45]}…"
+        rows.append(f'<text x="{left - 10}" y="{y + 4}" text-anchor="end">{_xml(name)}</text>')
+        rows.append(
+            f'<line x1="{x(_allowed(c))}" x2="{x(_allowed(c))}" y1="{y - 11}" y2="{y + 11}" stroke="#57606a" stroke-dasharray="3 2"/>'
+        )
+        if c.gap is None:
+            continue
+        color = _COLORS[c.verdict]
+        if c.gap_low is not None:
+            rows.append(
+                f'<line x1="{x(c.gap_low)}" x2="{left + width}" y1="{y}" y2="{y}" stroke="{color}" stroke-width="4" opacity=".4"/>'
+            )
+            rows.append(
+                f'<line x1="{x(c.gap_low)}" x2="{x(c.gap_low)}" y1="{y - 6}" y2="{y + 6}" stroke="{color}" stroke-width="2"/>'
+            )
+        rows.append(
+            f'<circle cx="{x(c.gap)}" cy="{y}" r="5" fill="{color}"><title>{points(c.gap)} points: {c.verdict}</title></circle>'
+        )
+    bottom = 34 + height * len(report.comparisons)
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {left + width + 20} {bottom + 12}" font-family="sans-serif" font-size="12" '
+        f'role="img"><title>{_xml(report.headline)}</title><rect width="100%" height="100%" fill="#ffffff"/>'
+        f'<line x1="{x(0)}" x2="{x(0)}" y1="18" y2="{bottom - 10}" stroke="#24292f"/>'
+        f'<text x="{x(0)}" y="12" text-anchor="middle">no gap</text>'
+        f'<text x="{x(_allowed(report.comparisons[0]))}" y="12" text-anchor="middle">margin</text>'
+        f'{"".join(rows)}<text x="{left}" y="{bottom + 4}">{points(-reach)}</text>'
+        f'<text x="{left + width}" y="{bottom + 4}" text-anchor="end">{points(reach)} points</text></svg>\n'
+    )
+
+
+def _xml(text: str) -> str:
+    return escape_xml(safe(text))
+
+
+# --- documents ------------------------------------------------------------------------------------------------------------------------
+
+
+def as_markdown(report: GateReport) -> str:
+    """Write the verdict, a table and the figure as text: for a job summary or a comment."""
+    sign = _SIGNS[report.verdict]
+    parts = [f"### {sign} {escape(report.headline)}"]
+    rows = [
+        "| candidate | benchmark | verdict | candidate % | baseline % | gap, points | above | items | p |",
+        "|---|---|---|---:|---:|---:|---:|---:|---:|",
+    ]
+    for c in report.comparisons:
+        names = f"{escape(c.candidate)} | {escape(c.benchmark)} | {_SIGNS[c.verdict]} {c.verdict}"
+        means = f"{percent(c.mean_candidate)} | {percent(c.mean_baseline)}"
+        rows.append(
+            f"| {names} | {means} | {points(c.gap)} | {points(c.gap_low)} | {c.n:,} | {escape(p_value(c.p_not_worse))} |"
+        )
+    parts.append("\n".join(rows))
+    if any(each.price is not None for each in report.candidates):
+        priced = [
+            f"- {escape(each.model)}: {each.verdict}, price {'-' if each.price is None else f'{each.price:g}'}"
+            for each in sorted(report.candidates, key=lambda each: (each.price is None, each.price, each.model))
+        ]
+        parts.append("\n".join(priced))
+    reach = _reach(report)
+    if reach:
+        # Names stay out of the block, which cannot be escaped; the rows are those of the table.
+        drawn = [f"{k + 1:3d} {_line(c, reach)}" for k, c in enumerate(report.comparisons)]
+        parts.append("\n".join(["```text", *drawn, f"    {_LEGEND}", "```"]))
+    noise = [f"- Noise on {escape(c.benchmark)}: {escape(c.noise)}." for c in report.comparisons if c.noise]
+    reasons = [f"- {escape(c.candidate)} on {escape(c.benchmark)}: {escape(c.reason)}" for c in report.comparisons]
+    notes = [
+        f"- Family: {escape(report.family)}.",
+        *(f"- Assumes that {escape(text)}." for text in _assumptions(report)),
+    ]
+    if report.evaluation:
+        notes.append(f"- {escape(report.evaluation)}.")
+    parts.append("\n".join([*reasons, *noise, *notes]))
+    return "\n\n".join(parts) + "\n"
+
+
+def as_json(report: GateReport) -> str:
+    """Write every field; `rankwatch schema gate` describes them."""
+    return report.model_dump_json()
+
+
+def as_junit(report: GateReport) -> str:
+    """Write a JUnit file with one test a candidate; an undecided one fails unless `on_undecided` is pass."""
+    cases, failures = [], 0
+    for each in report.candidates:
+        mine = [c for c in report.comparisons if c.candidate == each.model]
+        margin = f"{100 * report.margin:g} {'%' if report.relative else 'points'}"
+        name = attribute(f"{each.model} not worse than {report.baseline} by more than {margin}")
+        failed = each.verdict == "fail" or (each.verdict in {"undecided", "held"} and report.on_undecided != "pass")
+        text = "\n".join([each.verdict, *(f"{c.benchmark}: {c.reason}" for c in mine)])
+        inside = ""
+        if failed:
+            failures += 1
+            message = attribute(f"{each.verdict}: {mine[0].reason}")
+            inside = f"<failure message={message} type={attribute(each.verdict)}>{attribute(text)[1:-1]}</failure>"
+        cases.append(f'<testcase classname="rankwatch.gate" name={name}>{inside}</testcase>')
+    return (
+        f'<?xml version="1.0" encoding="UTF-8"?>\n<testsuites><testsuite name="rankwatch gate" tests="{len(cases)}" failures="{failures}">'
+        f"{''.join(cases)}</testsuite></testsuites>"
+    )
+
+
+def as_github(report: GateReport) -> str:
+    """Write one workflow command: a notice, a warning or an error."""
+    level = {"pass": "notice", "undecided": "warning", "fail": "error"}[report.verdict]
+    return annotation(level, "rankwatch gate", as_text(report))
+
+
+RENDERERS: Final[Mapping[str, Callable[[GateReport], str]]] = {
+    "text": as_text,
+    "markdown": as_markdown,
+    "json": as_json,
+    "junit": as_junit,
+    "github": as_github,
+    "svg": as_svg,
+}
+"""By format."""

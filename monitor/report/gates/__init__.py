@@ -1,0 +1,1 @@
+"""The answers of a gate: better, or not worse by more than a margin."""

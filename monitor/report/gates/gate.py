@@ -1,0 +1,186 @@
+"""The answer of a gate over all its candidates and benchmarks, with the errors of the whole family under control."""
+
+from collections.abc import Mapping, Sequence
+from typing import Final, Literal
+
+import numpy as np
+
+from monitor.report.gates.margin import Margin
+from monitor.report.pairs.counts import Floats
+from schemas.results.gate import GateCandidate, GateComparison, GateReport, GateVerdict
+from stats.families.error_control import holm
+
+PASS, WAIT, FAIL = 0, 3, 4
+"""Exit codes: not worse; undecided or held; worse. 1 and 2 are faults and wrong usage, as in every command."""
+
+OnUndecided = Literal["pass", "fail", "wait"]
+
+_CODES: Final = {"pass": PASS, "undecided": WAIT, "fail": FAIL}
+_UNDECIDED: Final = {"pass": PASS, "fail": FAIL, "wait": WAIT}
+
+
+def gate_report(
+    comparisons: Sequence[GateComparison],
+    margin: Margin,
+    on_undecided: OnUndecided = "wait",
+    prices: Mapping[str, float] | None = None,
+    evaluation: str | None = None,
+) -> GateReport:
+    """Judge candidates by their comparisons with one baseline.
+
+    A candidate passes if it is not worse on every benchmark: for that claim the largest p of its benchmarks counts, without correction,
+    and the candidates share alpha (Holm). It fails if it is worse on any: there all comparisons share alpha (Holm).
+
+    Parameters
+    ----------
+    comparisons : sequence of GateComparison
+        At least one; all with the same baseline.
+    margin : Margin
+    on_undecided : {"pass", "fail", "wait"}
+        Which exit code an undecided gate has.
+    prices : mapping of str to float, optional
+        By model. The gate then passes if one candidate does, and names the cheapest that did.
+    evaluation : str, optional
+        What the gate evaluated itself.
+    """
+    models = list(dict.fromkeys(each.candidate for each in comparisons))
+    of = np.array([models.index(each.candidate) for each in comparisons])
+    not_worse = np.array([each.p_not_worse / each.alpha for each in comparisons])
+    passed = _holm(np.array([not_worse[of == k].max() for k in range(len(models))]))
+    worse = _holm(np.array([each.p_worse / each.alpha for each in comparisons]))
+    candidates = [
+        _candidate(
+            model,
+            [each for each in comparisons if each.candidate == model],
+            float(passed[k]),
+            float(worse[of == k].min()),
+            prices,
+        )
+        for k, model in enumerate(models)
+    ]
+    cheapest = _cheapest(candidates) if prices else None
+    verdict = _verdict(candidates, chooses=bool(prices), cheapest=cheapest)
+    return GateReport(
+        verdict=verdict,
+        exit_code=_UNDECIDED[on_undecided] if verdict == "undecided" else _CODES[verdict],
+        headline=_headline(candidates, comparisons, margin, verdict, cheapest, on_undecided, prices),
+        family=_family(candidates, comparisons),
+        baseline=comparisons[0].baseline,
+        margin=margin.size,
+        relative=margin.relative,
+        on_undecided=on_undecided,
+        cheapest=cheapest,
+        candidates=candidates,
+        comparisons=[_in_family(each, candidates, len(comparisons)) for each in comparisons],
+        evaluation=evaluation,
+    )
+
+
+def _holm(ratios: Floats) -> Floats:
+    """Adjust p-values in units of their alpha, which benchmarks may declare differently; 1 is the threshold."""
+    unit = 1 / (ratios.size * max(1.0, float(ratios.max())))
+    return holm(unit * ratios) / unit
+
+
+def _candidate(
+    model: str, mine: Sequence[GateComparison], passed: float, worse: float, prices: Mapping[str, float] | None
+) -> GateCandidate:
+    alpha = min(each.alpha for each in mine)
+    verdict: GateVerdict = "undecided"
+    if any(each.verdict == "held" for each in mine):
+        verdict = "held"
+    elif passed <= 1:
+        verdict = "pass"
+    elif worse <= 1:
+        verdict = "fail"
+    return GateCandidate(
+        model=model,
+        verdict=verdict,
+        price=None if prices is None else prices.get(model),
+        p_not_worse=min(1.0, passed * alpha),
+        p_worse=min(1.0, worse * alpha),
+    )
+
+
+def _cheapest(candidates: Sequence[GateCandidate]) -> str | None:
+    priced = [(each.price, each.model) for each in candidates if each.verdict == "pass" and each.price is not None]
+    return min(priced)[1] if priced else None
+
+
+def _verdict(
+    candidates: Sequence[GateCandidate], *, chooses: bool, cheapest: str | None
+) -> Literal["pass", "fail", "undecided"]:
+    verdicts = {each.verdict for each in candidates}
+    if chooses:
+        if cheapest is not None:
+            return "pass"
+        return "fail" if verdicts == {"fail"} else "undecided"
+    if "fail" in verdicts:
+        return "fail"
+    return "pass" if verdicts == {"pass"} else "undecided"
+
+
+# --- sentences ------------------------------------------------------------------------------------------------------------------------
+
+
+def _headline(
+    candidates: Sequence[GateCandidate],
+    comparisons: Sequence[GateComparison],
+    margin: Margin,
+    verdict: str,
+    cheapest: str | None,
+    on_undecided: str,
+    prices: Mapping[str, float] | None,
+) -> str:
+    baseline = comparisons[0].baseline
+    names = list(dict.fromkeys(each.benchmark for each in comparisons))
+    where = names[0] if len(names) == 1 else f"{len(names)} benchmarks"
+    claim = f"not worse than {baseline} by more than {margin.text} on {where}"
+    counts = f" (on_undecided: {on_undecided})" if verdict == "undecided" and on_undecided != "wait" else ""
+    if prices:
+        if cheapest is None:
+            return f"{verdict}{counts}: no candidate is shown to be {claim}"
+        price = prices[cheapest]
+        open_below = [
+            each.model for each in candidates if each.verdict in {"undecided", "held"} and (each.price or 0) < price
+        ]
+        also = f"; undecided and cheaper: {', '.join(open_below)}" if open_below else ""
+        return f"pass: {cheapest} is the cheapest ({price:g}) that is {claim}{also}"
+    if len(candidates) == 1:
+        model = candidates[0].model
+        if verdict == "pass":
+            return f"pass: {model} is {claim}"
+        if verdict == "fail":
+            worse = [each.benchmark for each in comparisons if each.p_worse <= each.alpha]
+            return f"fail: {model} is worse than {baseline} on {worse[0] if len(names) == 1 else ', '.join(worse)}"
+        word = "held" if candidates[0].verdict == "held" else verdict
+        return f"{word}{counts}: {model} is neither shown to be {claim}, nor to be worse"
+    passed = sum(each.verdict == "pass" for each in candidates)
+    are = "is" if passed == 1 else "are"
+    return f"{verdict}{counts}: {passed} of {len(candidates)} candidates {are} {claim}"
+
+
+def _in_family(comparison: GateComparison, candidates: Sequence[GateCandidate], size: int) -> GateComparison:
+    """Add to the reason of a comparison that the family leaves the candidate undecided, where it does."""
+    whole = next(each.verdict for each in candidates if each.model == comparison.candidate)
+    if whole != "undecided" or comparison.verdict == "undecided":
+        return comparison
+    reason = f"{comparison.reason} On its own: in the family of {size} comparisons the candidate is undecided."
+    return comparison.model_copy(update={"reason": reason})
+
+
+def _family(candidates: Sequence[GateCandidate], comparisons: Sequence[GateComparison]) -> str:
+    levels = sorted({each.alpha for each in comparisons})
+    alpha = " and ".join(f"{level:g}" for level in levels)
+    if len(comparisons) == 1:
+        return f"one comparison, alpha = {alpha}, one-sided"
+    parts = []
+    benchmarks = len({each.benchmark for each in comparisons})
+    if benchmarks > 1:
+        parts.append(
+            "a candidate passes if it is not worse on each benchmark, so this claim needs no correction over benchmarks"
+        )
+    if len(candidates) > 1:
+        parts.append(f"the {len(candidates)} candidates share alpha (Holm)")
+    parts.append(f"it fails if it is worse on any: the {len(comparisons)} comparisons share alpha (Holm)")
+    return f"alpha = {alpha}: {'; '.join(parts)}"

@@ -1,0 +1,1 @@
+"""The items of a report: how hard they are, their categories, repeats and conflicts."""

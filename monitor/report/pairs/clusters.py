@@ -1,0 +1,216 @@
+"""The pairs of a leaderboard when items come in clusters, and every procedure by name, the cluster-aware one included."""
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from monitor.engine.state.benchmark import Benchmark
+from monitor.engine.state.pairs import Index
+from monitor.report.pairs.counts import Floats, on_shared_squares
+from monitor.report.pairs.table import PairTable, Sides, resolution_ratio
+from monitor.report.sentences import ClusterFacts, cluster_warning
+from schemas.results.report import DECISION_PROCEDURES, ClustersReport
+
+CELL_BUDGET: Final = 20_000_000
+"""Pairs times clusters up to which cluster sums are computed for every pair; above it only for the displayed pairs."""
+
+NEIGHBOURS: Final = "bonferroni_adjacent"
+"""The procedure that is computed for adjacent pairs only: Bonferroni over the neighbours in rank."""
+
+
+@dataclass(frozen=True)
+class ClusterColumns:
+    """Cluster statistics, shape (pairs,) each; nan where a pair has too few clusters, or is not displayed.
+
+    Only `p` and `decided` are of every pair, since all pairs are in the family.
+    """
+
+    clusters: Index
+    effective: Floats
+    unlabelled: Index
+    icc: Floats
+    design_effect: Floats
+    required_n: Floats
+    p: Floats
+    decided: Sides
+
+
+@dataclass(frozen=True)
+class ClusterSums:
+    """Sums of some pairs by cluster, shape (pairs, clusters) each; `s2` may be of fewer pairs."""
+
+    names: list[str]
+    label: Index
+    """Cluster of each row that bets; -1 for one without a cluster."""
+    n: Floats
+    s1: Floats
+    s2: Floats
+
+
+def labels(benchmark: Benchmark) -> tuple[list[str], Index]:
+    """Return the clusters by name, and the place of each item's cluster among them: -1 for an item without one."""
+    of_item = benchmark.item_clusters()
+    names = sorted({name for name in of_item if name is not None})
+    place: dict[str | None, int] = {name: g for g, name in enumerate(names)} | {None: -1}
+    return names, np.array([place[name] for name in of_item], np.int64)
+
+
+def clusters_report(table: PairTable, displayed: Index) -> ClustersReport | None:
+    """Report the clusters of a benchmark, and why to read clustered results with care; None where no item carries a cluster."""
+    names, label = labels(table.benchmark)
+    if not names:
+        return None
+    # Most reports have no clusters: this module is not loaded for them.
+    from stats.clusters.robust import FEW_CLUSTERS, effective_clusters  # noqa: PLC0415
+
+    sizes = np.bincount(label[label >= 0])
+    largest = int(sizes.argmax())
+    facts = ClusterFacts(
+        clusters=len(names),
+        effective=float(effective_clusters(sizes)),
+        few=FEW_CLUSTERS,
+        largest=names[largest],
+        share=float(sizes[largest] / sizes.sum()),
+        items=label.size,
+        unlabelled=int(np.count_nonzero(label < 0)),
+        fits=len(names) * displayed.size <= CELL_BUDGET,
+    )
+    return ClustersReport(
+        clusters=facts.clusters,
+        effective_clusters=facts.effective,
+        largest_share=facts.share,
+        unlabelled=facts.unlabelled,
+        warning=cluster_warning(facts),
+    )
+
+
+def cluster_sums(table: PairTable, at: Index, squared: Index | slice = slice(None)) -> ClusterSums | None:
+    """Return the sums of the pairs `at` over each cluster, those of squares only for the places `squared` in `at`.
+
+    Items without a cluster are omitted. None unless there are at least two clusters, and the sums fit the budget.
+    """
+    benchmark = table.benchmark
+    names, label = labels(benchmark)
+    groups = len(names)
+    if groups < 2 or groups * at.size > CELL_BUDGET:
+        return None
+    x, scored = table.scores
+    order = np.argsort(label, kind="stable")
+    bounds = np.searchsorted(label[order], np.arange(groups + 1))
+    a, b = table.a[at], table.b[at]
+    c, d = a[squared], b[squared]
+    n, s1, s2 = (np.zeros((pairs, groups)) for pairs in (a.size, a.size, c.size))
+    for g in range(groups):
+        rows = order[bounds[g] : bounds[g + 1]]
+        values, present = x[rows], scored[rows]
+        n[:, g] = (present.T @ present)[a, b]
+        on_shared = values.T @ present
+        squares = on_shared if benchmark.binary else on_shared_squares(values, present)
+        s1[:, g] = on_shared[a, b] - on_shared[b, a]
+        s2[:, g] = squares[c, d] + squares[d, c] - 2 * (values.T @ values)[c, d]
+    if not benchmark.binary:
+        # Where D is the same on every item, the sums follow from it; as differences of sums of scores they carry rounding noise.
+        gap, sd = (moment[at] for moment in table.moments)
+        same = sd == 0
+        s1[same] = gap[same, None] * n[same]
+        constant = np.flatnonzero(same[squared])
+        s2[constant] = (gap[squared] ** 2)[constant, None] * n[squared][constant]
+    return ClusterSums(names, label, n, s1, np.maximum(s2, 0))
+
+
+def cluster_columns(table: PairTable, displayed: Index) -> ClusterColumns | None:
+    """Return the cluster statistics: of every pair, or only of the displayed ones if all of them exceed the budget."""
+    # Most reports have no clusters: these modules are not loaded for them.
+    from stats.clusters.robust import (  # noqa: PLC0415
+        cluster_icc,
+        cluster_required_n,
+        clustered_p,
+        design_effect,
+        effective_clusters,
+    )
+    from stats.families.error_control import holm  # noqa: PLC0415
+
+    at, squared = np.arange(table.size), displayed
+    sums = cluster_sums(table, at, squared)
+    if sums is None:
+        at, squared = displayed, np.arange(displayed.size)
+        sums = cluster_sums(table, at)
+    if sums is None:
+        return None
+    spec = table.benchmark.spec
+    n_star, p, icc, effect, effective = np.full((5, table.size), np.nan)
+    if table.weighted is not None:
+        return _weighted_columns(table, at, sums)
+    p[at] = np.where((sums.n > 0).sum(axis=1) > 1, clustered_p(sums.n, sums.s1), np.nan)
+    n, s1, s2 = sums.n[squared], sums.s1[squared], sums.s2
+    clusters, unlabelled = np.zeros((2, table.size), np.int64)
+    clusters[displayed] = (n > 0).sum(axis=1)
+    labelled = n.sum(axis=1)
+    unlabelled[displayed] = table.n[displayed] - labelled
+    effective[displayed] = effective_clusters(n)
+    # Of the items to come the same share carries a cluster, so q compares like with like.
+    n_star[displayed] = (
+        cluster_required_n(n, s1, s2, spec.alpha, spec.power) * table.n[displayed] / labelled.clip(min=1)
+    )
+    icc[displayed] = cluster_icc(n, s1, s2)
+    mean_size = labelled / np.maximum(clusters[displayed], 1)
+    effect[displayed] = design_effect(icc[displayed], np.maximum(mean_size, 1.0))
+    # A pair without a p-value stays in the family as p = 1: Holm's adjustment of the others can only grow by it.
+    adjusted = np.ones(table.size)
+    if table.in_family.any():
+        adjusted[table.in_family] = holm(np.where(np.isfinite(p), p, 1.0)[table.in_family])
+    return ClusterColumns(
+        clusters, effective, unlabelled, icc, effect, n_star, p, table.towards_lead(adjusted <= spec.alpha)
+    )
+
+
+def _weighted_columns(table: PairTable, at: Index, sums: ClusterSums) -> ClusterColumns:
+    """Return the test of the weighted gap over its clusters: each enters with its weight. N* and the correlation are not computed.
+
+    A pair that lacks a cluster has no weighted gap.
+    """
+    from stats.clusters.robust import clustered_p  # noqa: PLC0415 - only reports with clusters load it
+    from stats.families.error_control import holm  # noqa: PLC0415
+
+    assert table.weighted is not None
+    weights, known = table.weighted.weighting.weight, (sums.n > 0).all(axis=1)
+    blank, none = np.full(table.size, np.nan), np.zeros(table.size, np.int64)
+    p = blank.copy()
+    if known.any() and weights.size == sums.n.shape[1] > 1:
+        n = np.broadcast_to(weights, sums.n[known].shape)
+        p[at[known]] = clustered_p(n, n * sums.s1[known] / sums.n[known])
+    adjusted = np.ones(table.size)
+    if table.in_family.any():
+        adjusted[table.in_family] = holm(np.where(np.isfinite(p), p, 1.0)[table.in_family])
+    decided = table.towards_lead(adjusted <= table.benchmark.spec.alpha)
+    return ClusterColumns(none, blank, none, blank, blank, blank, p, decided)
+
+
+def cluster_resolution_ratio(n: Index, icc: Floats, n_star: Floats) -> Floats:
+    """Return q of clustered items; nan where clusters give neither a correlation nor a finite N*."""
+    return np.where(np.isfinite(icc) & np.isfinite(n_star), resolution_ratio(n, n_star), np.nan)
+
+
+# --- procedures by name -----------------------------------------------------------------------------------------------------------------
+
+
+def decisions(table: PairTable, clusters: ClusterColumns | None) -> dict[str, Sides | None]:
+    """Return the side that each procedure decides for each pair; None where it is not computed, or its decisions do not count."""
+    clustered = None if clusters is None else clusters.decided
+    return {
+        name: clustered if name == "clustered" else table.decided(name) for name in (*DECISION_PROCEDURES, NEIGHBOURS)
+    }
+
+
+def required_n_by_procedure(table: PairTable, clusters: ClusterColumns | None, at: Index) -> dict[str, Floats]:
+    """Return N* of some pairs under each procedure that has one here; nan where D has no spread to estimate it from."""
+    alpha = table.benchmark.spec.alpha
+    needed = {"fixed_n": table.required_n(alpha, at), "bonferroni": table.required_n(alpha / table.family_size, at)}
+    if table.benchmark.binary:
+        needed["anytime"] = table.anytime_required_n(at)
+    if clusters is not None:
+        needed["clustered"] = clusters.required_n[at]
+    needed[NEIGHBOURS] = table.required_n(alpha / table.neighbours, at)
+    unknown = needed["fixed_n"] == 0
+    return {name: np.where(unknown, np.nan, n_star) for name, n_star in needed.items()}

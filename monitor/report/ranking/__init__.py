@@ -1,0 +1,1 @@
+"""The ranking of a report: standings, ties, goals and races, suites, and earlier moments."""

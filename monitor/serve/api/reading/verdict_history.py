@@ -1,0 +1,103 @@
+"""Verdict changes in log order, sorted by id as the state grows, so that pages and streams resume at an id."""
+
+from bisect import bisect_right
+from collections.abc import Callable, Iterable
+from itertools import islice
+from typing import Final
+
+from monitor.engine.state.benchmark import Benchmark
+from monitor.serve.report_cache import ReportCache
+from schemas.results.changes import VerdictChange
+from schemas.results.verdict_changes import VerdictChanges
+
+Position = tuple[int, int]
+"""A change's id as numbers: the offset of its record in the log, and its sequence number in the record."""
+
+Entry = tuple[str, VerdictChanges, str]
+"""A benchmark, its changes, and the field of one of them: it is made when it is read."""
+
+START: Final = (-1, -1)
+"""Ahead of the first change."""
+
+
+def parse_change_id(id_: str) -> Position:
+    """Parse the id of a change.
+
+    Raises
+    ------
+    ValueError
+        If the id is malformed.
+    """
+    offset, dash, sequence = id_.partition("-")
+    if not (dash and offset.isdecimal() and sequence.isdecimal() and id_.isascii() and len(id_) <= 60):
+        raise ValueError(f"{id_!r} is not the id of a change; use the `id` of a change that the API returned.")
+    return int(offset), int(sequence)
+
+
+class VerdictHistory:
+    """The changes of one benchmark, or of all benchmarks of one partition.
+
+    Parameters
+    ----------
+    reports : ReportCache
+    benchmark : str or None
+        None: all benchmarks. Their ids have one order only within one partition.
+    """
+
+    def __init__(self, reports: ReportCache, benchmark: str | None) -> None:
+        self._reports, self._benchmark = reports, benchmark
+        self._counts: dict[str, tuple[Benchmark, int]] = {}
+        self._positions: list[Position] = []
+        self._entries: list[Entry] = []
+
+    def after(self, position: Position, limit: int, may_read: Callable[[str], bool]) -> list[VerdictChange]:
+        """Return the first changes after a position, of benchmarks that may be read."""
+        self._catch_up()
+        start = bisect_right(self._positions, position)
+        return _made((self._entries[k] for k in range(start, len(self._entries))), limit, may_read)
+
+    def latest(self, limit: int, may_read: Callable[[str], bool]) -> list[VerdictChange]:
+        """Return the latest changes, newest first, of benchmarks that may be read."""
+        self._catch_up()
+        return _made(reversed(self._entries), limit, may_read)
+
+    def end(self) -> Position:
+        """Return the position of the latest change."""
+        self._catch_up()
+        return self._positions[-1] if self._positions else START
+
+    def _catch_up(self) -> None:
+        """Add the changes since the last call; start again if a benchmark was reloaded or removed."""
+        benchmarks = self._reports.own_benchmarks()
+        if self._benchmark is not None:
+            benchmarks = {name: b for name, b in benchmarks.items() if name == self._benchmark}
+        if any(benchmarks.get(name) is not benchmark for name, (benchmark, _) in self._counts.items()):
+            self._counts, self._positions, self._entries = {}, [], []
+        fresh: list[tuple[Position, Entry]] = []
+        for name, benchmark in benchmarks.items():
+            _, count = self._counts.get(name, (benchmark, 0))
+            self._counts[name] = (benchmark, len(benchmark.changes))
+            changes = benchmark.changes
+            fresh += ((changes.order(field), (name, changes, field)) for field in islice(changes, count, None))
+        if fresh:
+            self._add(sorted(fresh, key=lambda entry: entry[0]))
+
+    def _add(self, fresh: list[tuple[Position, Entry]]) -> None:
+        if self._positions and fresh[0][0] < self._positions[-1]:
+            fresh = sorted([*zip(self._positions, self._entries, strict=True), *fresh], key=lambda entry: entry[0])
+            self._positions, self._entries = [], []
+        self._positions += (position for position, _ in fresh)
+        self._entries += (entry for _, entry in fresh)
+
+
+def _made(entries: Iterable[Entry], limit: int, may_read: Callable[[str], bool]) -> list[VerdictChange]:
+    allowed: dict[str, bool] = {}
+    made: list[VerdictChange] = []
+    for name, changes, field in entries:
+        if name not in allowed:
+            allowed[name] = may_read(name)
+        if allowed[name]:
+            made.append(changes[field])
+            if len(made) == limit:
+                break
+    return made

@@ -1,0 +1,83 @@
+"""The board as of an earlier moment, as the page shows it."""
+
+from datetime import UTC, datetime
+from typing import Final
+
+import numpy as np
+
+from monitor.engine.state.pairs import Index
+from monitor.report.live_pairs import LivePairs
+from monitor.report.ranking.moments import sides_at
+from monitor.report.ranking.standings import closed_by_rank
+from monitor.report.ranking.tie_bands import bands_of, lacking_models
+from monitor.serve.api.reading.ties import tie_report
+from monitor.store.commit_times import CommitTimes
+from schemas.results.api import EarlierBoard, Moment
+from stats.families.ranks import rank_intervals
+
+_MOST_CHANGES: Final = 20
+
+
+def earlier_board(live: LivePairs, at: int | None, low_coverage: float, commits: CommitTimes) -> EarlierBoard:
+    """Return the verdicts that were in force after the record at an offset.
+
+    Parameters
+    ----------
+    live : LivePairs
+    at : int or None
+        None: the last moment.
+    low_coverage : float
+        Share of the items below which a model is in no band.
+    commits : CommitTimes
+    """
+    table, times = live.table, live.verdict_times
+    moments = times.moments()
+    offset = at if at is not None else int(moments[-1]) if moments.size else 0
+    decided, settled = sides_at(table, times, offset)
+    better = closed_by_rank(table, decided)
+    low, high = rank_intervals(better)
+    fields = times.changes_at(offset)
+    return EarlierBoard(
+        benchmark=live.benchmark.name,
+        models=live.models,
+        at=offset,
+        time=_time(commits, fields),
+        pairs=table.size,
+        decided=int((decided != 0).sum()),
+        settled=int((settled != 0).sum()),
+        rank_low=low.tolist(),
+        rank_high=high.tolist(),
+        ties=tie_report(bands_of(better, lacking_models(table, low_coverage))),
+        steps_decided=decided[table.adjacent].tolist(),
+        steps_settled=settled[table.adjacent].tolist(),
+        moments=_moments(live, moments),
+        moments_total=int(np.unique(times.offsets).size),
+        changes=[live.benchmark.changes[field] for field in fields[:_MOST_CHANGES]],
+        changes_total=len(fields),
+        omitted=times.omitted,
+        kept=live.benchmark.suite is None,
+    )
+
+
+def _moments(live: LivePairs, offsets: Index) -> list[Moment]:
+    """Return each moment with what had fallen by then, and what fell or ended since the moment listed before."""
+    times, adjacent = live.verdict_times, live.table.adjacent
+
+    def by(column: Index) -> list[int]:
+        counts: list[int] = np.searchsorted(np.sort(column), offsets, side="right").tolist()
+        return counts
+
+    ended = np.concatenate((times.undecided, times.unsettled, times.turned))
+    columns = zip(
+        offsets.tolist(), by(times.decided), by(times.decided[adjacent]), by(times.settled), by(ended), strict=True
+    )
+    return [
+        Moment(offset=offset, decided=decided, steps=steps, settled=settled, ended=ends)
+        for offset, decided, steps, settled, ends in columns
+    ]
+
+
+def _time(commits: CommitTimes, fields: list[str]) -> datetime | None:
+    """Return when the changes of a record were committed, if that is recorded."""
+    known = [commits.changes[field] for field in fields if field in commits.changes]
+    return datetime.fromtimestamp(min(known), UTC) if known else None

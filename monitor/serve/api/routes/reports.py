@@ -1,0 +1,290 @@
+"""Routes that read the state: reports, summaries, pairs, paths and matrices."""
+
+from collections.abc import Iterable
+from math import isfinite
+from typing import Annotated, Any, Final
+
+import numpy as np
+from fastapi import APIRouter, Query, Request, Response
+from numpy.typing import NDArray
+from pydantic import TypeAdapter
+
+from monitor.engine.state.benchmark import Benchmark
+from monitor.engine.state.pairs import pair_count
+from monitor.report.build import Which
+from monitor.report.items.conflict_rows import conflict_rows, counts_by_model, listed_conflicts
+from monitor.report.live_pairs import LivePairs, Procedure, Sort
+from monitor.report.pairs.evidence_path import pair_path
+from monitor.report.pairs.rows import STATUSES
+from monitor.serve.api.problems import ProblemError, unknown_benchmark
+from monitor.serve.api.reading.kept_answers import KeptAnswers
+from monitor.serve.report_cache import ReportCache
+from schemas.records.names import MAX_NAME_LENGTH
+from schemas.records.text import shorten
+from schemas.results.api import BenchmarkSummary, ConflictPage, Matrix, PairPage, PathReport
+from schemas.results.report import PairReport, Report, Status
+
+Name = Annotated[str, Query(min_length=1, max_length=MAX_NAME_LENGTH)]
+_SUMMARIES: Final = TypeAdapter(list[BenchmarkSummary])
+Cursor = Annotated[str | None, Query(pattern=r"^[0-9]{1,9}$", description="`next_cursor` of the previous page")]
+
+NEXT_CURSOR: Final = "Rankwatch-Next-Cursor"
+"""Header of a page of a list that is not the last one: `cursor` of the next."""
+
+MAX_REPORT_PAIRS: Final = 100_000
+"""Pairs in the largest report: each takes some kilobytes."""
+
+MAX_MATRIX_MODELS: Final = 1_000
+"""Models in the largest matrix: a million cells."""
+
+
+TOO_MANY_PAIRS: Final[dict[int | str, dict[str, Any]]] = {
+    409: {"description": "The answer would have more pairs than an answer may have. Page through them."}
+}
+
+
+def check_pairs(benchmarks: Iterable[Benchmark], pairs: Which) -> None:
+    """Raise the 409 for a report of too many pairs."""
+    displayed = sum(
+        pair_count(count) if pairs == "all" else count - 1 for b in benchmarks if (count := len(b.latest_epoch))
+    )
+    if displayed > MAX_REPORT_PAIRS:
+        raise ProblemError(
+            409,
+            f"The report would have {displayed:,} pairs; it holds at most {MAX_REPORT_PAIRS:,}. Page through GET /api/v1/pairs instead, or "
+            "ask for fewer benchmarks at once (limit), or for the neighbours only.",
+        )
+
+
+def found_benchmark(reports: ReportCache, name: str) -> Benchmark:
+    """Return a benchmark, or the union of the members of a suite, or raise the 404."""
+    benchmark = reports.find(name)
+    if benchmark is None:
+        raise unknown_benchmark(name)
+    return benchmark
+
+
+def own_benchmark(reports: ReportCache, name: str) -> Benchmark:
+    """Return a benchmark that has events of its own, or raise the 404."""
+    suite = reports.suite(name)
+    if suite is not None:
+        members = ", ".join(map(shorten, suite.members))
+        raise ProblemError(
+            404, f"{name!r} is a suite, which has no events of its own. Name one of its members: {members}."
+        )
+    benchmark = reports.benchmarks().get(name)
+    if benchmark is None:
+        raise unknown_benchmark(name)
+    return benchmark
+
+
+def live_pairs(reports: ReportCache, name: str) -> LivePairs:
+    """Return the pairs of a benchmark, or raise the 404."""
+    live = reports.live_pairs(name)
+    if live is None:
+        raise unknown_benchmark(name)
+    return live
+
+
+def rank_of(live: LivePairs, model: str) -> int:
+    """Return the 0-based rank of a model, or raise the 404."""
+    rank = live.place(model)
+    if rank is None:
+        raise ProblemError(
+            404, f"Benchmark {live.benchmark.name!r} has no model {model!r}. GET /api/v1/matrix lists its models."
+        )
+    return rank
+
+
+def read_routes(reports: ReportCache, answers: KeptAnswers) -> APIRouter:
+    """Make the routes that read the state."""
+    routes = APIRouter(prefix="/api/v1")
+    _add_lists(routes, reports)
+    _add_reports(routes, reports, answers)
+    _add_pairs(routes, reports, answers)
+    _add_path_and_matrix(routes, reports, answers)
+    return routes
+
+
+def _add_lists(routes: APIRouter, reports: ReportCache) -> None:
+    def chosen(limit: int, cursor: str | None) -> tuple[list[str], dict[str, str]]:
+        """Return the names of a page, and the header that names the next one."""
+        names, start = reports.names(), int(cursor or 0)
+        end = start + limit
+        return names[start:end], {NEXT_CURSOR: str(end)} if end < len(names) else {}
+
+    @routes.get("/benchmarks", response_model=Report, responses=TOO_MANY_PAIRS)
+    async def benchmarks(
+        pairs: Which = "adjacent", limit: Annotated[int, Query(ge=1, le=1_000)] = 100, cursor: Cursor = None
+    ) -> Response:
+        """Report suites, then benchmarks, by name, page by page, in the structure of `rankwatch report --format json`.
+
+        `Rankwatch-Next-Cursor` names the next page; the last one has no such header.
+        """
+        names, headers = chosen(limit, cursor)
+
+        def report() -> str:
+            check_pairs(filter(None, map(reports.find, names)), pairs)
+            return reports.report(pairs, names).model_dump_json()
+
+        return Response(await reports.read(report, names), headers=headers, media_type="application/json")
+
+    @routes.get("/summaries", response_model=list[BenchmarkSummary])
+    async def summaries(limit: Annotated[int, Query(ge=1, le=10_000)] = 1_000, cursor: Cursor = None) -> Response:
+        """List suites, then benchmarks, by name, page by page, with a summary of each.
+
+        `Rankwatch-Next-Cursor` names the next page; the last one has no such header.
+        """
+        names, headers = chosen(limit, cursor)
+        text = await reports.read(lambda: _SUMMARIES.dump_json(reports.summaries(names)), names)
+        return Response(text, headers=headers, media_type="application/json")
+
+
+def _add_reports(routes: APIRouter, reports: ReportCache, answers: KeptAnswers) -> None:
+
+    @routes.get("/benchmarks/{name:path}/conflicts")
+    async def conflicts(
+        name: str,
+        model: Annotated[Name | None, Query(description="only conflicts of this model")] = None,
+        limit: Annotated[int, Query(ge=1, le=10_000)] = 1_000,
+        cursor: Cursor = None,
+    ) -> ConflictPage:
+        """List the scores that contradict an earlier one, page by page: item, model, the score that counts and the refused one."""
+
+        def page() -> ConflictPage:
+            benchmark = own_benchmark(reports, name)
+            start, listed = int(cursor or 0), listed_conflicts(benchmark, model)
+            end = start + limit
+            _, by_model = counts_by_model(benchmark)
+            return ConflictPage(
+                benchmark=name,
+                conflicts=list(conflict_rows(benchmark, model, start, end)),
+                total=benchmark.counters["conflicts"] if model is None else by_model.get(model, 0),
+                listed=listed,
+                next_cursor=str(end) if end < listed else None,
+            )
+
+        return await reports.read(page, [name])
+
+    @routes.get("/benchmarks/{name:path}", response_model=Report, responses=TOO_MANY_PAIRS)
+    async def benchmark(request: Request, name: str, pairs: Which = "adjacent") -> Response:
+        """Report one benchmark, in the structure of `rankwatch report --format json`."""
+
+        def report() -> str:
+            check_pairs([found_benchmark(reports, name)], pairs)
+            found = reports.benchmark_report(name, pairs)
+            return Report(benchmarks=[] if found is None else [found]).model_dump_json()
+
+        return await answers.json(request, name, report)
+
+
+def _add_pairs(routes: APIRouter, reports: ReportCache, answers: KeptAnswers) -> None:
+    @routes.get("/pairs", response_model=PairPage)
+    async def pairs(
+        request: Request,
+        benchmark: Name,
+        status: Status | None = None,
+        model: Annotated[Name | None, Query(description="one of the two models")] = None,
+        other: Annotated[Name | None, Query(description="the other model")] = None,
+        decided: Annotated[Procedure | None, Query(description="only pairs that this procedure decides")] = None,
+        sort: Sort = "rank",
+        descending: Annotated[bool, Query()] = False,  # noqa: FBT002 - a query parameter
+        adjacent: Annotated[bool | None, Query(description="true: only neighbours by rank; false: only others")] = None,
+        limit: Annotated[int, Query(ge=1, le=1_000)] = 50,
+        cursor: Cursor = None,
+    ) -> Response:
+        """List pairs of a benchmark, filtered and sorted, page by page. Each page shows the state at the time of its request.
+
+        The pairs are those of the latest epochs. `status=superseded` lists decided pairs of older epochs instead, by rank.
+        """
+        start = int(cursor or 0)
+        end = start + limit
+
+        def page() -> PairPage:
+            live = live_pairs(reports, benchmark)
+            if status == "superseded":
+                rows = [row for row in live.superseded() if _matches(row, model, decided, adjacent)]
+                return _page(rows[start:end], len(rows), end)
+            keep = _with_models(live, model, other)
+            if status is not None:
+                keep &= live.with_status(status)
+            if decided is not None:
+                keep &= live.sides(decided) != 0
+            if adjacent is not None:
+                keep &= live.table.adjacent == adjacent
+            indices = live.sort(np.flatnonzero(keep), sort, descending=descending)
+            return _page(live.rows(indices[start:end]), indices.size, end)
+
+        return await answers.json(request, benchmark, lambda: page().model_dump_json())
+
+
+def _add_path_and_matrix(routes: APIRouter, reports: ReportCache, answers: KeptAnswers) -> None:
+    @routes.get("/path", response_model=PathReport)
+    async def path(
+        request: Request,
+        benchmark: Name,
+        model_a: Name,
+        model_b: Name,
+        points: Annotated[int, Query(ge=2, le=2_000)] = 400,
+    ) -> Response:
+        """Return the e-process of a pair along its shared items, and the anytime-valid interval of the gap."""
+
+        def follow() -> PathReport:
+            live = live_pairs(reports, benchmark)
+            first, second = (int(live.table.ranking[rank_of(live, model)]) for model in (model_a, model_b))
+            if first == second:
+                raise ProblemError(422, f"model_a and model_b are both {model_a!r}. Name two different models.")
+            columns: dict[str, Any] = pair_path(live.benchmark, first, second, points)._asdict()
+            columns = {name: c.tolist() if isinstance(c, np.ndarray) else c for name, c in columns.items()}
+            if not isfinite(columns["log_family_threshold"]):
+                columns["log_family_threshold"] = None
+            return PathReport(benchmark=benchmark, model_a=model_a, model_b=model_b, **columns)
+
+        return await answers.json(request, benchmark, lambda: follow().model_dump_json())
+
+    @routes.get("/matrix", response_model=Matrix)
+    async def matrix(request: Request, benchmark: Name) -> Response:
+        """Return the family-wise decision and the status of every pair of a benchmark."""
+
+        def cells() -> str:
+            live = live_pairs(reports, benchmark)
+            if len(live.models) > MAX_MATRIX_MODELS:
+                raise ProblemError(
+                    409,
+                    f"Benchmark {benchmark!r} has {len(live.models):,} models; a matrix holds at most {MAX_MATRIX_MODELS:,}. "
+                    "Page through GET /api/v1/pairs instead.",
+                )
+            met = live.table.win_matrices()
+            return Matrix(
+                benchmark=benchmark,
+                models=live.models,
+                decided=live.decided_matrix().tolist(),
+                statuses=list(STATUSES),
+                status=live.status_matrix().tolist(),
+                prompts=met and met[0].tolist(),
+                wins=met and met[1].tolist(),
+            ).model_dump_json()
+
+        return await answers.json(request, benchmark, cells)
+
+
+def _with_models(live: LivePairs, *models: str | None) -> NDArray[np.bool_]:
+    """Return which pairs contain each of the models; None is any model."""
+    keep = np.ones(live.table.pair.size, bool)
+    for model in models:
+        if model is not None:
+            rank_of(live, model)
+            keep &= live.of_model(model)
+    return keep
+
+
+def _matches(row: PairReport, model: str | None, decided: Procedure | None, adjacent: bool | None) -> bool:  # noqa: FBT001
+    return (
+        (model is None or model in {row.model_a, row.model_b})
+        and (decided is None or getattr(row.decided, decided) is not None)
+        and (adjacent is None or row.adjacent == adjacent)
+    )
+
+
+def _page(pairs: list[PairReport], total: int, end: int) -> PairPage:
+    return PairPage(pairs=pairs, total=total, next_cursor=str(end) if end < total else None)

@@ -1,0 +1,1 @@
+"""One request that writes: its body, its refusals, its answer."""

@@ -1,0 +1,114 @@
+"""What the write routes need of the log: one call that appends a request."""
+
+from collections.abc import Callable
+from typing import NamedTuple, Protocol, Self
+
+from monitor.engine.partition import Partition
+from schemas.records.events import Declaration, Ended, EventFields
+from schemas.records.operations import BoardChange
+from schemas.records.packed import Reject
+
+
+class Submission(NamedTuple):
+    """The events, declarations and ends of runs of one request.
+
+    Attributes
+    ----------
+    events, declarations, ended : list
+    event_lines, ended_lines : list of int
+        The line of each event and of each end in the body.
+    converted : set of str
+        A clause for each kind of value that was converted.
+    producer : str or None
+        Name of the token that sent it.
+    board : BoardChange or None
+        What to do with a board; a request holds either this or records.
+    imported : bool
+        Whether the results existed already, so that nobody is notified of what they decide.
+    rejects : tuple of Reject
+        Records that cannot be read, to keep as dead letters.
+    """
+
+    events: list[EventFields]
+    declarations: list[Declaration]
+    ended: list[Ended]
+    event_lines: list[int]
+    ended_lines: list[int]
+    converted: set[str]
+    producer: str | None = None
+    board: BoardChange | None = None
+    imported: bool = False
+    rejects: tuple[Reject, ...] = ()
+
+    @classmethod
+    def empty(cls) -> Self:
+        """Return a submission to fill."""
+        return cls([], [], [], [], [], set())
+
+    def __bool__(self) -> bool:
+        """Return whether there is anything to append."""
+        return bool(self.events or self.declarations or self.ended or self.board or self.rejects)
+
+
+class IntakeError(Exception):
+    """The log cannot be written now; the message gives the reason and what to do."""
+
+
+class UndoRefused(Exception):  # noqa: N818 - what happened
+    """The board or its log does not allow an undo; the message gives the reason and what to do."""
+
+
+class Intake(Protocol):
+    """Appends requests to the log."""
+
+    async def undo(
+        self, change: BoardChange, partition: Callable[[], Partition | None]
+    ) -> tuple[int | None, int | None]:
+        """Begin a board again without the events that a change withdraws, and copy those that stay in the background.
+
+        `partition` returns the current state. Return how many events are withdrawn, and stay; None for an undo that goes on after an
+        interruption.
+
+        Raises
+        ------
+        UndoRefused
+            If that is not possible, or nothing would be withdrawn.
+        IntakeError
+            If the log cannot be read or written now.
+        """
+
+    async def append(self, submission: Submission) -> str:
+        """Append the declarations, then the events and the ends of runs; return the offsets after them once all of it is durable.
+
+        The offsets are as `monitor.serve.log_position.format_offsets` writes them.
+
+        Raises
+        ------
+        IntakeError
+            If the log cannot be written now.
+        """
+
+    def is_folded(self, benchmark: str) -> bool:
+        """Return whether the state holds all that the log has of a benchmark."""
+
+
+class ReadOnlyIntake:
+    """The intake of a server that does not write."""
+
+    async def undo(
+        self,
+        change: BoardChange,  # noqa: ARG002 - the protocol's
+        partition: Callable[[], Partition | None],  # noqa: ARG002 - the protocol's
+    ) -> tuple[int | None, int | None]:
+        """Refuse."""
+        raise IntakeError("This server is read-only. Send the undo to a server that runs `rankwatch watch` or `serve`.")
+
+    async def append(self, submission: Submission) -> str:  # noqa: ARG002 - the protocol's
+        """Refuse."""
+        raise IntakeError(
+            "This server is read-only. Send events to a server that runs `rankwatch watch` or `rankwatch serve`."
+        )
+
+    def is_folded(self, benchmark: str) -> bool:  # noqa: ARG002 - the protocol's
+        """Return that nothing is known of the log."""
+        return False

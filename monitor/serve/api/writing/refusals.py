@@ -1,0 +1,160 @@
+"""Find the records of a request that can be read, and that the state refuses: the answer lists them, and they are not stored.
+
+Where the state cannot judge a record, because the log is not folded to its end, the record is appended; if the fold refuses it, it is
+kept as a dead letter.
+"""
+
+import asyncio
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterator
+from typing import Final
+
+from monitor.engine.admission import Admission
+from monitor.engine.fold import no_runs, runs_of
+from monitor.engine.limits import benchmark_fault
+from monitor.engine.state.benchmark import Benchmark
+from monitor.serve.api.problems import ProblemError
+from monitor.serve.api.writing.intake import Intake, Submission
+from monitor.serve.report_cache import ReportCache
+from schemas.records.battles import BattleFields, models_of
+from schemas.records.decode import Fault
+from schemas.records.events import Ended
+from schemas.results.api import RecordError
+
+_AT_ONCE: Final = 5_000
+"""Events that are checked before other requests get a turn."""
+
+_NAMES_AT_ONCE: Final = 100
+
+_OTHER_NAME: Final = "Nothing was stored: send them under another benchmark name."
+
+Until = Callable[[Callable[[], bool]], Awaitable[bool]]
+"""Waits until a condition comes true, for a bounded time."""
+
+
+async def refuse(
+    reports: ReportCache, intake: Intake, submission: Submission, until: Until
+) -> tuple[Submission, list[RecordError]]:
+    """Return what of a request is to be appended, and the records that are refused, by line.
+
+    Raises
+    ------
+    ProblemError
+        The 409, if a benchmark would hold both battles and scores.
+    """
+    _require_one_kind(reports, submission)
+    refused = await refused_events(reports, intake, submission)
+    if refused:
+        kept = [k for k, line in enumerate(submission.event_lines) if line not in refused]
+        submission = submission._replace(
+            events=[submission.events[k] for k in kept], event_lines=[submission.event_lines[k] for k in kept]
+        )
+    if submission.ended:
+        faults = await _unknown_runs(reports, intake, submission, until)
+        refused |= faults
+        kept = [k for k, line in enumerate(submission.ended_lines) if line not in faults]
+        submission = submission._replace(
+            ended=[submission.ended[k] for k in kept], ended_lines=[submission.ended_lines[k] for k in kept]
+        )
+    return submission, [
+        RecordError(line=line, field=fault.field, found=fault.found, reason=fault.reason)
+        for line, fault in sorted(refused.items())
+    ]
+
+
+def _require_one_kind(reports: ReportCache, submission: Submission) -> None:
+    """Raise the 409 if a benchmark holds battles, or gets any, and would get scores, or the reverse."""
+    kinds = dict.fromkeys((event.benchmark, isinstance(event, BattleFields)) for event in submission.events)
+    benchmarks = reports.benchmarks()
+    for name, battles in kinds:
+        benchmark = benchmarks.get(name)
+        begun = benchmark is not None and bool(benchmark.counters["events"])
+        if (name, not battles) in kinds:
+            raise ProblemError(
+                409,
+                f"The request has both scores and battles for {name!r}, and a benchmark holds one of them. {_OTHER_NAME}",
+            )
+        if begun and benchmark is not None and battles != (benchmark.battles is not None):
+            held, sent = ("scores of items", "battles") if battles else ("battles", "scores of items")
+            raise ProblemError(409, f"{name!r} holds {held}, so it takes no {sent}. {_OTHER_NAME}")
+
+
+async def refused_events(reports: ReportCache, intake: Intake, submission: Submission) -> dict[int, Fault]:
+    """Return the fault of each event that the fold would refuse, as far as it can be known here, by line."""
+    admissions = await _admissions(reports, intake, submission)
+    refused: dict[int, Fault] = {}
+    if not admissions:
+        return refused
+    for start in range(0, len(submission.events), _AT_ONCE):
+        piece = slice(start, start + _AT_ONCE)
+        for line, event in zip(submission.event_lines[piece], submission.events[piece], strict=True):
+            admission = admissions.get(event.benchmark)
+            fault = admission.fault(event) if isinstance(admission, Admission) else admission
+            if fault is not None:
+                refused[line] = fault
+        await asyncio.sleep(0)
+    return refused
+
+
+async def _admissions(reports: ReportCache, intake: Intake, submission: Submission) -> dict[str, Admission | Fault]:
+    """Return what judges the events of each benchmark of which some may be refused, or why it cannot begin."""
+    declared = {declaration.declare for declaration in submission.declarations}
+    with_battles = {event.benchmark for event in submission.events if isinstance(event, BattleFields)}
+    runs: dict[str, set[tuple[str, int]]] = {}
+    for event in submission.events:
+        runs.setdefault(event.benchmark, set()).update((model, event.epoch) for model in models_of(event))
+    admissions: dict[str, Admission | Fault] = {}
+    begun: Counter[int] = Counter()
+    for place, name in enumerate(dict.fromkeys([*declared, *runs])):
+        if place % _NAMES_AT_ONCE == 0:
+            await asyncio.sleep(0)
+        partition = reports.partition_of(name)
+        if partition is None:
+            continue
+        benchmark, folded = partition.benchmarks.get(name), intake.is_folded(name)
+        closed = partition.boards.refusal(name) if folded else None
+        if closed is not None:
+            admissions[name] = closed
+            continue
+        if benchmark is None:
+            count = len(partition.benchmarks) + begun[partition.number]
+            fault = benchmark_fault(name, count, partition.limits) if folded else None
+            if fault is not None:
+                admissions[name] = fault
+                continue
+            begun[partition.number] += 1
+            benchmark = Benchmark(name)
+        admission = Admission(benchmark, partition.limits_beside(benchmark), folded=folded and name not in declared)
+        if admission.needed(len(submission.events), len(runs.get(name, ())), battles=name in with_battles):
+            admissions[name] = admission
+    return admissions
+
+
+async def _unknown_runs(reports: ReportCache, intake: Intake, submission: Submission, until: Until) -> dict[int, Fault]:
+    """Return the fault of each end of a run without scores, by line; wait for scores that were posted just before."""
+    runs = {(event.benchmark, model, event.epoch) for event in submission.events for model in models_of(event)}
+    begun = {*runs, *((name, None, epoch) for name, _, epoch in runs), *((name, None, None) for name, _, _ in runs)}
+    ends = [
+        (line, end)
+        for line, end in zip(submission.ended_lines, submission.ended, strict=True)
+        if reports.owns(end.ended) and _run(end) not in begun
+    ]
+
+    def faults() -> Iterator[tuple[int, Fault]]:
+        benchmarks = reports.benchmarks()
+        for line, end in ends:
+            benchmark = benchmarks.get(end.ended)
+            runs = no_runs(end.ended) if benchmark is None else runs_of(benchmark, end)
+            if isinstance(runs, Fault):
+                yield line, runs
+
+    if await until(lambda: not any(faults())):
+        return {}
+    folded = {name: intake.is_folded(name) for name in {end.ended for _, end in ends}}
+    known = {line for line, end in ends if folded[end.ended]}
+    return {line: fault for line, fault in faults() if line in known}
+
+
+def _run(end: Ended) -> tuple[str, str | None, int | None]:
+    """Return benchmark, model and epoch of an end, as far as it names them."""
+    return end.ended, end.model, end.epoch if end.model is None else end.epoch or 0

@@ -1,0 +1,125 @@
+"""One request that writes: its client's limits, its body, the repeat of its answer, and its lines in the audit log."""
+
+import asyncio
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+
+from fastapi import Request, Response
+
+from monitor.serve.access.audit import Audit
+from monitor.serve.access.caller import current_caller
+from monitor.serve.access.limits import ClientLimits
+from monitor.serve.api.problems import ProblemError
+from monitor.serve.api.writing.answers import REPEATED, Answers
+from monitor.serve.api.writing.body_reader import BodyReader
+from monitor.serve.api.writing.intake import Submission
+from monitor.serve.api.writing.quotas import QuotaExceeded
+from monitor.serve.connections import client_of
+
+
+class Writing:
+    """A request under way.
+
+    Attributes
+    ----------
+    client : str
+        The name of the caller's token, or the address it sends from.
+    """
+
+    def __init__(self, rules: "WriteRules", request: Request) -> None:
+        caller = current_caller()
+        self.address = request.client.host if request.client else ""
+        self.client = caller.name if caller.signed_in else client_of(self.address)
+        self.counts: dict[str, Counter[str]] = {}
+        """Records by action and benchmark, for the audit log."""
+        self.rejected = 0
+        self.outcome = "accepted"
+        self._rules, self._request, self._producer = rules, request, caller.name
+        self.quota = caller.grants.quotas.get("events")
+        """Events a second, in place of the limit of every client."""
+
+    def count(self, action: str, benchmark: str, records: int = 1) -> None:
+        """Count records for the audit log."""
+        self.counts.setdefault(action, Counter())[benchmark] += records
+
+    def count_all(self, submission: Submission) -> None:
+        """Count what a request holds; its events and rejects come off the account of its client."""
+        events = len(submission.events) + len(submission.rejects)
+        self._rules.limits.spend(self.client, events=events, quota=self.quota)
+        for event in submission.events:
+            self.count("write", event.benchmark)
+        for declaration in submission.declarations:
+            self.count("declare", declaration.declare)
+        for ended in submission.ended:
+            self.count("end", ended.ended)
+
+    async def body(self) -> bytes:
+        """Read the body; it comes off the account of its client."""
+        body = await self._rules.bodies.read(self._request)
+        self._rules.limits.spend(self.client, bytes=len(body), quota=self.quota)
+        return body
+
+    async def once(self, body: bytes, work: Callable[[], Awaitable[Response]]) -> Response:
+        """Do the work, or repeat the answer to the same request with the same idempotency key."""
+        response = await self._rules.answers.once(self._request, self.client, body, work)
+        if REPEATED in response.headers:
+            self.outcome = "repeated"
+        return response
+
+    def audit(self, outcome: str, status: int) -> None:
+        """Add the lines of the request."""
+        for action, counts in (self.counts or {"write": Counter[str]()}).items():
+            more = {"rejected": self.rejected} if self.rejected and action == "write" else {}
+            self._rules.audit.add(action, self._producer, self.address, counts, outcome, status=status, **more)
+
+
+class WriteRules:
+    """What holds for every request that writes."""
+
+    def __init__(
+        self, bodies: BodyReader, limits: ClientLimits, audit: Audit, count_quota: Callable[[str], None]
+    ) -> None:
+        self.bodies, self.limits, self.audit = bodies, limits, audit
+        self._count_quota = count_quota
+        self.answers = Answers()
+
+    @contextmanager
+    def writing(self, request: Request) -> Iterator[Writing]:
+        """Do a request; raise the 429 if its client has sent too much."""
+        writing = Writing(self, request)
+        try:
+            self._check_limits(writing)
+            yield writing
+        except ProblemError as problem:
+            status = problem.problem.status
+            if isinstance(problem, QuotaExceeded):
+                self._count_quota(problem.quota)
+            writing.audit("failed" if status >= 500 else "refused", status)
+            raise
+        except asyncio.CancelledError:
+            writing.audit("unknown", 499)  # the client went away; what it sent may be in the log
+            raise
+        except Exception:
+            writing.audit("failed", 500)
+            raise
+        else:
+            writing.audit(writing.outcome, 200)
+
+    def _check_limits(self, writing: Writing) -> None:
+        client, quota = writing.client, writing.quota
+        seconds = self.limits.wait(client, quota)
+        if seconds and quota is not None:
+            raise QuotaExceeded(
+                429,
+                "events",
+                f"{client} has sent more than its quota of {quota:,} events a second (quota:events={quota}), or than the limit of bytes. "
+                f"Retry in {seconds:,} s, and send less at a time or less often.",
+                headers={"Retry-After": str(seconds)},
+            )
+        if seconds:
+            raise ProblemError(
+                429,
+                f"{client} has sent more than its limit. Retry in {seconds:,} s, and send less at a time or less often.",
+                headers={"Retry-After": str(seconds)},
+            )

@@ -1,0 +1,437 @@
+"""Decode bytes to checked events: a whole block in one call, and record by record if something is wrong with it."""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from operator import attrgetter
+from types import GenericAlias
+from typing import Any, Final, NamedTuple, TypeVar, get_type_hints
+
+import msgspec
+from pydantic import BaseModel, ValidationError
+
+from schemas.records.battles import BATTLE_MARK, Battle, BattleFields, names_of
+from schemas.records.events import MAX_LINE_BYTES, Declaration, Ended, Event, EventFields
+from schemas.records.lenient import Kinds, convert, convert_column
+from schemas.records.names import name_fault
+from schemas.records.text import printable, shorten
+
+BOM: Final = b"\xef\xbb\xbf"
+"""The UTF-8 byte order mark, with which some programs begin a file or a message."""
+
+_EVENT: Final = msgspec.json.Decoder(EventFields)
+_BATTLE: Final = msgspec.json.Decoder(BattleFields)
+_COLUMNS: Final[dict[str, Any]] = {
+    field: GenericAlias(list, (kind,)) for field, kind in get_type_hints(EventFields, include_extras=True).items()
+}
+_WHOLE_RULE: Final = json.JSONDecoder(parse_constant=float)
+
+
+class _LooseFields(msgspec.Struct, gc=False):
+    """An event whose values may have another type with a certain meaning; `declare` makes it another record."""
+
+    benchmark: str | int | float
+    item_id: str | int | float
+    model: str | int | float
+    score: str | int | float | bool | None
+    cluster: str | int | float | None = None
+    repeat: str | int | float | None = 0
+    epoch: str | int | float | None = 0
+    declare: object = msgspec.UNSET
+
+
+_LOOSE: Final = msgspec.json.Decoder(_LooseFields)
+_BROKEN: Final = (msgspec.MsgspecError, UnicodeError, RecursionError)
+_NAME_FIELDS: Final = ("benchmark", "item_id", "model", "cluster")
+_NAME_COLUMNS: Final = [place for place, field in enumerate(_COLUMNS) if field in _NAME_FIELDS]
+
+OUT_OF_RANGE: Final = "is out of range"
+_SCALED: Final = 2
+"""A score above it, and up to the last of the scales, is most likely on another scale."""
+
+_SCALES: Final = (10, 100)
+_NAME: Final = "a string of 1 to 200 printable characters"
+_OBJECT: Final = "a JSON object with benchmark, item_id, model and score"
+_PACKED: Final = (
+    "the record packs several events, as only a message of a topic may; write each event on a line of its own"
+)
+_INDEX: Final = "a whole number from 0 to 2147483647, or omit it"
+SCORES: Final = "a number from 0 to 1, true, false or null"
+_EXPECTED: Final = {
+    "benchmark": _NAME,
+    "item_id": _NAME,
+    "model": _NAME,
+    "model_a": _NAME,
+    "model_b": _NAME,
+    "winner": "a, b or tie",
+    "position": "a or b for the model that was shown first, or omit it",
+    "declare": _NAME,
+    "cluster": f"{_NAME}, or omit it",
+    "score": SCORES,
+    "repeat": _INDEX,
+    "epoch": _INDEX,
+    "alpha": "a number above 0 and below 0.5",
+    "power": "a number above 0.5 and below 1",
+    "margin": "a number above 0 and below 1",
+    "mixture": "beta(a,b), grid98 or two_point(a,b)",
+    "family": "spending, or an object with models, with pairs, or with policy and size",
+    "order": "completion, committed, trusted, none, or an object with policy and seed",
+    "items": "a whole number from 1 to 1000000000",
+    "item_ids": f"a list, each item id {_NAME}",
+    "scores": "binary or graded",
+    "repeats": "a whole number from 1 to 1000, or all",
+    "anchor": _NAME,
+    "missing": "worst or ignorable",
+    "weights": "equal-clusters, or an object with a positive weight for each cluster",
+    "clusters": "an object with the number of items of each cluster",
+    "ended": _NAME,
+    "base": _INDEX,
+}
+"""What each field may be, as an error names it."""
+
+_JSON_WORDS: Final = {None: "null", True: "true", False: "false"}
+_NUMBER: Final = "is not a number", "use a number"
+_WHOLE: Final = "is not a whole number", "use a whole number"
+_KINDS: Final = {
+    "string_type": ("is not a string", "use a string"),
+    "string_too_short": ("is too short", "use at least {min_length} character"),
+    "string_too_long": ("is too long", "use at most {max_length} characters"),
+    "string_pattern_mismatch": ("is not valid", "use a value that an earlier response returned"),
+    "too_short": ("is empty", "add an entry"),
+    "int_type": _WHOLE,
+    "int_from_float": _WHOLE,
+    "int_parsing": _WHOLE,
+    "int_parsing_size": _WHOLE,
+    "float_type": _NUMBER,
+    "float_parsing": _NUMBER,
+    "finite_number": (OUT_OF_RANGE, "use a number"),
+    "bool_type": _NUMBER,  # a score: the other branch of the union
+    "bool_parsing": ("is not a boolean", "use true or false"),
+    "greater_than": (OUT_OF_RANGE, "use a number above {gt}"),
+    "greater_than_equal": (OUT_OF_RANGE, "use {ge} or more"),
+    "less_than": (OUT_OF_RANGE, "use a number below {lt}"),
+    "less_than_equal": (OUT_OF_RANGE, "use {le} or less"),
+    "literal_error": ("is unknown", "use {expected}"),
+    "tuple_type": ("is not a list", "use a list"),
+    "model_type": ("is not an object", "use an object"),
+    "json_invalid": ("is not valid JSON", "send valid JSON"),
+}
+"""By pydantic's kind of error: what is wrong with the value, and what to do about a field that `_EXPECTED` does not list."""
+
+
+Model = TypeVar("Model", bound=BaseModel)
+
+Decoded = EventFields | Declaration | Ended
+"""What a record may be."""
+
+
+class Fault(NamedTuple):
+    """Why a record is rejected: the field, its value, and a sentence with the problem and what to do."""
+
+    field: str
+    found: str
+    reason: str
+    benchmark: str | None = None
+
+
+def decode_block(block: bytes) -> list[EventFields] | None:
+    r"""Decode complete JSON lines in one call.
+
+    Parameters
+    ----------
+    block : bytes
+        Lines, each ended by a newline.
+
+    Returns
+    -------
+    list of EventFields, or None
+        One per line, types checked; None if any line needs a closer look.
+
+    Examples
+    --------
+    >>> decode_block(b'{"benchmark":"x","item_id":"1","model":"m","score":1}\n')
+    [EventFields(benchmark='x', item_id='1', model='m', score=1.0, cluster=None, repeat=0, epoch=0)]
+    >>> decode_block(b'{"benchmark":"x"}\n') is None
+    True
+    """
+    if not block.isascii():
+        try:
+            block.decode()  # the decoder skips unknown fields without checking them
+        except UnicodeDecodeError:
+            return None
+    *lines, rest = block.split(b"\n")
+    return None if rest else decode_records(lines)
+
+
+def decode_records(records: Sequence[bytes]) -> list[EventFields] | None:
+    """Decode messages of one event each, or of one battle each; None if any needs a closer look.
+
+    Each is parsed on its own, so that no message can reach into the next one. Joining them is no faster.
+    """
+    if max(map(len, records), default=0) > MAX_LINE_BYTES:
+        return None
+    battles = bool(records) and BATTLE_MARK in records[0]
+    try:
+        return list(map((_BATTLE if battles else _EVENT).decode, records))
+    except _BROKEN:
+        # A field of this name is no part of an event, and does not make it a battle.
+        return _decode_marked(records) if battles else None
+
+
+def _decode_marked(records: Sequence[bytes]) -> list[EventFields] | None:
+    try:
+        return list(map(_EVENT.decode, records))
+    except _BROKEN:
+        return None
+
+
+def decode_converted(records: Sequence[bytes], converted: set[str] | None = None) -> list[EventFields] | None:
+    """Decode messages of one event each, some of whose values are converted; None if any needs a closer look.
+
+    They come to the same as one by one in `decode_message`, at a fraction of the cost.
+    """
+    if max(map(len, records), default=0) > MAX_LINE_BYTES:
+        return None
+    clauses: set[str] = set()
+    try:
+        b"\n".join(records).decode()  # the decoder skips unknown fields without checking them
+        loose = list(map(_LOOSE.decode, records))
+        if any(each.declare is not msgspec.UNSET for each in loose):
+            return None
+        columns = [
+            msgspec.convert(convert_column(field, list(map(attrgetter(field), loose)), clauses), column)
+            for field, column in _COLUMNS.items()
+        ]
+    except _BROKEN:
+        return None
+    if any(name and name_fault(name) for name in set().union(*(columns[k] for k in _NAME_COLUMNS))):
+        return None
+    if converted is not None:
+        converted |= clauses
+    return list(map(EventFields, *columns))
+
+
+def is_blank(record: bytes) -> bool:
+    """Return whether a record holds nothing but white space: every reader of lines skips it."""
+    return not record.removeprefix(BOM).strip()
+
+
+def decode_message(record: bytes, converted: set[str] | None = None) -> Decoded | Fault:
+    """Decode one message, first as `decode_records` does: its meaning must not depend on the messages around it."""
+    events = decode_records([record])
+    return decode_record(record, converted) if events is None else events[0]
+
+
+def decode_record(record: bytes, converted: set[str] | None = None) -> Decoded | Fault:
+    """Decode one record by the whole rule: an event, a declaration, or a fault.
+
+    A value of another type whose meaning is certain is converted (`schemas.records.lenient`), with a clause added to `converted`.
+    """
+    if len(record) > MAX_LINE_BYTES:
+        return too_long(len(record))
+    record = record.removeprefix(BOM)
+    try:
+        data = _WHOLE_RULE.decode(record.decode("utf-8"))
+    except UnicodeDecodeError as error:
+        return not_utf8(error)
+    except (ValueError, RecursionError) as error:
+        place = f" at column {error.colno}" if isinstance(error, json.JSONDecodeError) else ""
+        problem = "is nested too deeply" if isinstance(error, RecursionError) else f"is not valid JSON{place}"
+        return Fault(
+            "record", shorten(record.decode("utf-8", "replace")), f"the record {problem}; write one JSON object a line"
+        )
+    return check_object(data, converted)
+
+
+def too_long(length: int) -> Fault:
+    """Return the fault of a record of so many bytes."""
+    found = f"{length:,} bytes"
+    return Fault("record", found, f"the record has {found}, more than {MAX_LINE_BYTES:,}; remove what is not a score")
+
+
+def not_utf8(error: UnicodeDecodeError) -> Fault:
+    """Return the fault of a record that is not UTF-8."""
+    found = f"byte 0x{error.object[error.start]:02x} at position {error.start}"
+    return Fault("record", found, f"{found} is not valid UTF-8; write the file as UTF-8")
+
+
+def read_object(data: object, converted: set[str] | None = None) -> Decoded | Fault:
+    """Check one decoded JSON value as `decode_message` checks a message."""
+    try:
+        return msgspec.convert(data, EventFields)
+    except _BROKEN:
+        pass
+    try:
+        return msgspec.convert(data, BattleFields)
+    except _BROKEN:
+        return check_object(data, converted)
+
+
+def check_object(data: object, converted: set[str] | None = None) -> Decoded | Fault:
+    """Check one decoded JSON value by the whole rule, as `decode_record` does."""
+    if not isinstance(data, dict):
+        array = isinstance(data, list)
+        found = shorten(data if array else json.dumps(data, default=repr))
+        split = "; write each object of the array on its own (jq -c '.[]' splits it)" if array and data else ""
+        reason = f"{found} is not an object; use {_OBJECT}{split}"
+        return Fault("record", found, reason)
+    kind = _kind(data)
+    record: Decoded
+    try:
+        fields, clauses = convert(data, kind)
+        if kind == "declaration":
+            record = Declaration.model_validate(fields)
+        elif kind == "end":
+            record = Ended.model_validate(fields)
+        elif kind == "battle":
+            record = _whole_battle(fields)
+        else:
+            record = (_quick_event(fields) if clauses else None) or _whole_event(fields)
+    except ValidationError as error:
+        fault = _fault(error, data)
+        packs = kind == "event" and "item_id" not in data and data.keys() & {"events", "item_ids"}
+        return fault._replace(reason=_PACKED) if packs else fault
+    except RecursionError:
+        return Fault("record", "deep nesting", "the record is nested too deeply; remove what is not a score")
+    if converted is not None:
+        converted.update(clauses)
+    return record
+
+
+def _kind(data: dict[str, Any]) -> Kinds:
+    """Return what a record is, by its fields."""
+    if "declare" in data:
+        return "declaration"
+    if "ended" in data and "item_id" not in data:
+        return "end"
+    names_two = data.keys() & {"model_a", "model_b"} and not data.keys() & {"model", "score"}
+    return "battle" if names_two else "event"
+
+
+def validate_body(model: type[Model], body: bytes, kind: Kinds) -> Model:
+    """Validate a JSON object that has the fields of a record without its name; values are converted as in a record.
+
+    Raises
+    ------
+    ValidationError
+    """
+    body = body.removeprefix(BOM)
+    try:
+        data = _WHOLE_RULE.decode(body.decode("utf-8"))
+    except (ValueError, RecursionError):
+        return model.model_validate_json(body)
+    return model.model_validate(convert(data, kind)[0] if isinstance(data, dict) else data)
+
+
+def _quick_event(fields: dict[str, Any]) -> EventFields | None:
+    """Return a converted record as an event, or None if the published model has to look at it."""
+    try:
+        event = msgspec.convert(fields, EventFields)
+    except _BROKEN:
+        return None
+    return event if not any(name and name_fault(name) for name in names_of([event])) else None
+
+
+def _whole_event(fields: dict[str, Any]) -> EventFields:
+    event = Event.model_validate(fields)
+    return EventFields(
+        event.benchmark, event.item_id, event.model, event.score, event.cluster, event.repeat, event.epoch
+    )
+
+
+def _whole_battle(fields: dict[str, Any]) -> BattleFields:
+    battle = Battle.model_validate(fields)
+    return BattleFields(**battle.model_dump(exclude={"timestamp", "attributes"}))
+
+
+def _fault(error: ValidationError, data: dict[str, Any]) -> Fault:
+    named = data.get("benchmark", data.get("declare", data.get("ended")))
+    benchmark = named if isinstance(named, str) and name_fault(named) is None else None
+    first = error.errors(include_url=False)[0]
+    field = str(first["loc"][0]) if first["loc"] else "record"
+    # An unknown field has any name.
+    known = Ended.model_fields if "ended" in data else Declaration.model_fields
+    return Fault(shorten(field), show_input(first), describe_error(first, known=known), benchmark)
+
+
+def show_input(error: Mapping[str, Any]) -> str:
+    """Show the value that a validation error is about."""
+    if error["type"] == "missing":
+        return "nothing"
+    value = error["input"]
+    if isinstance(value, str):
+        return f'"{shorten(value)}"'
+    return shorten(_JSON_WORDS.get(value, value) if value is None or isinstance(value, bool) else value)
+
+
+def describe_error(
+    error: Mapping[str, Any], field: str | None = None, known: Iterable[str] = Declaration.model_fields
+) -> str:
+    """Return a sentence for one entry of `ValidationError.errors()`: what is wrong, and what to do.
+
+    Parameters
+    ----------
+    error : mapping
+    field : str, optional
+        The field of an event or a declaration; the first of `loc` by default. Any other name is described by the kind of error alone.
+    known : iterable of str
+        The fields that the record may have, for one that it may not have.
+
+    Examples
+    --------
+    >>> describe_error({"type": "less_than_equal", "loc": ("score",), "input": 1.2})
+    '1.2 is out of range; use a number from 0 to 1, true, false or null'
+    >>> describe_error({"type": "missing", "loc": ("model",), "input": {}})
+    'the field is missing; add a string of 1 to 200 printable characters'
+    """
+    kind, context = error["type"], error.get("ctx", {})
+    field = str(error["loc"][0]) if field is None and error["loc"] else field or ""
+    expected = _EXPECTED.get(field)
+    if kind == "missing":
+        flag = " (for files: --benchmark NAME)" if field == "benchmark" else ""
+        return f"the field is missing; add {expected or 'it'}{flag}"
+    if kind == "extra_forbidden":
+        return f"the field is unknown; remove it, or use one of {', '.join(known)}"
+    if kind == "value_error":
+        problem, remedy = printable(str(context["error"])), ""
+        if "; " in problem:
+            return problem
+    else:
+        clause, remedy = _KINDS.get(kind, ("is not valid", ""))
+        problem, remedy = f"{show_input(error)} {clause}", remedy.format_map(context) if expected is None else ""
+    if field == "score" and kind == "less_than_equal" and _SCALED < error["input"] <= _SCALES[-1]:
+        largest = next(scale for scale in _SCALES if error["input"] <= scale)
+        expected = f"{expected}; if scores go up to {largest}, divide them by {largest} (for files: --scale {largest})"
+    return "; ".join(filter(None, (problem, f"use {expected}" if expected else remedy)))
+
+
+def plain_text(data: bytes) -> bool:
+    """Return whether no name in this JSON can hold a forbidden character: all of it is ASCII, and nothing is escaped.
+
+    JSON allows no raw control character in a string except DEL.
+
+    Examples
+    --------
+    >>> plain_text(b'{"model": "m"}'), plain_text("ü".encode())
+    (True, False)
+    """
+    return data.isascii() and b"\\" not in data and b"\x7f" not in data
+
+
+class Checker:
+    """Finds decoded events with a bad name; remembers the names it has passed."""
+
+    _REMEMBERED: Final = 2_000_000
+
+    def __init__(self) -> None:
+        self._good: set[str | None] = set()
+
+    def bad(self, events: Sequence[EventFields]) -> bool:
+        """Return whether any event of a block has a bad name."""
+        fresh = names_of(events) - self._good
+        fresh.discard(None)
+        if any(name is not None and name_fault(name) for name in fresh):
+            return True
+        if len(self._good) > self._REMEMBERED:
+            self._good.clear()
+        self._good |= fresh
+        return False

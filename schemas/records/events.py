@@ -1,0 +1,422 @@
+"""The evaluation event and the declaration of a benchmark: the records that a producer sends."""
+
+import re
+from collections import Counter
+from collections.abc import Mapping
+from typing import Annotated, Any, Final, Literal, Self
+
+import msgspec
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    SerializerFunctionWrapHandler,
+    StrictInt,
+    WithJsonSchema,
+    model_serializer,
+    model_validator,
+)
+
+from schemas.records.goals import checked_goal
+from schemas.records.names import MAX_NAME_LENGTH, Name
+from schemas.records.text import shorten
+
+MAX_INDEX: Final = 2**31 - 1
+"""Largest repeat or epoch."""
+
+MAX_GOAL_LENGTH: Final = 3 * MAX_NAME_LENGTH
+"""Longest goal: it may name two models."""
+
+MAX_LINE_BYTES: Final = 1_000_000
+"""Longest record that is read; a longer one is a dead letter."""
+
+
+_NULL: Final = {"type": "null"}
+_TIME: Final = {"anyOf": [{"format": "date-time", "type": "string"}, _NULL], "default": None}
+_OBJECT: Final = {"anyOf": [{"additionalProperties": True, "type": "object"}, _NULL], "default": None}
+
+
+class Event(BaseModel):
+    """One score of one model on one item.
+
+    The key is (benchmark, epoch, item_id, repeat, model); the first score of a key wins. Unknown fields are ignored.
+    """
+
+    model_config = ConfigDict(extra="ignore", title="Evaluation event")
+
+    benchmark: Name
+    item_id: Name
+    model: Name
+    score: (
+        Annotated[float, Field(strict=True, ge=0, le=1, allow_inf_nan=False)]
+        | Annotated[bool, Field(strict=True)]
+        | None
+    ) = Field(description="a number in [0, 1], a boolean, or null for a skipped item")
+    cluster: Name | None = None
+    repeat: Annotated[StrictInt, Field(ge=0, le=MAX_INDEX)] = 0
+    epoch: Annotated[StrictInt, Field(ge=0, le=MAX_INDEX)] = 0
+    timestamp: Annotated[
+        Any, WithJsonSchema(_TIME), Field(description="RFC 3339; never enters a statistic, and is not checked")
+    ] = None
+    attributes: Annotated[Any, WithJsonSchema(_OBJECT), Field(description="not checked")] = None
+
+
+NameField = Annotated[str, msgspec.Meta(min_length=1, max_length=MAX_NAME_LENGTH)]
+IndexField = Annotated[int, msgspec.Meta(ge=0, le=MAX_INDEX)]
+ScoreField = Annotated[float, msgspec.Meta(ge=0, le=1)] | bool | None
+
+
+MAX_GRADED_ITEMS = 2**21 - 1
+"""Most items of a benchmark with graded scores: their bets are summed in 63-bit integers."""
+
+
+class EventFields(msgspec.Struct, gc=False, omit_defaults=True):
+    """An event of the bulk decoder: four times as fast as `Event`, which explains why a record fails.
+
+    Both accept the same records: `timestamp` and `attributes` are never used, so no value of theirs costs a score.
+    `schemas.records.decode.Checker` checks the characters of names, and the fold checks them when a name is new.
+    """
+
+    benchmark: NameField
+    item_id: NameField
+    model: NameField
+    score: ScoreField
+    cluster: NameField | None = None
+    repeat: IndexField = 0
+    epoch: IndexField = 0
+
+
+_MIXTURE = re.compile(r"grid98|(?:beta|two_point)\(\s*[0-9.]+\s*,\s*[0-9.]+\s*\)")
+
+
+def _mixture(value: object) -> object:
+    if isinstance(value, str) and not _MIXTURE.fullmatch(value):
+        raise ValueError(f"the mixture {value!r} is unknown; use beta(a,b), grid98 or two_point(a,b)")
+    return value
+
+
+class FamilySpec(BaseModel):
+    """The family of hypotheses over which `anytime_family` controls the error rate."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    policy: Literal["spending", "capacity"] = "spending"
+    size: Annotated[StrictInt, Field(ge=1, le=10**9)] | None = Field(
+        None, description="capacity: how many pairs share alpha"
+    )
+    pairs: tuple[tuple[Name, Name], ...] | None = Field(
+        None, description="the pairs declared in advance (null: every pair of models)"
+    )
+    models: tuple[Name, ...] | None = Field(
+        None,
+        description="the models declared in advance: each pair of them has the same share of alpha; implies capacity",
+    )
+
+    @model_serializer(mode="wrap")
+    def _without_models(self, serialize: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Omit `models` where none are declared, so that a family without them is stored as before."""
+        fields: dict[str, Any] = serialize(self)
+        return (
+            fields if self.models is not None else {name: value for name, value in fields.items() if name != "models"}
+        )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _implied(cls, data: Any) -> Any:  # noqa: ANN401 - any input
+        """Fill in the policy `capacity` of declared models."""
+        if isinstance(data, dict) and data.get("models") is not None and data.get("policy") is None:
+            return {**data, "policy": "capacity"}
+        return data
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        if self.models is not None:
+            self._check_models(self.models)
+        elif self.policy == "capacity" and self.size is None and self.pairs is None:
+            raise ValueError("family policy 'capacity' has no size; add models, size (the number of pairs) or pairs")
+        if self.policy == "spending" and self.size is not None:
+            raise ValueError("family policy 'spending' has a size; use capacity, or omit size")
+        if self.pairs is not None:
+            keys = {frozenset(pair) for pair in self.pairs}
+            if any(len(key) == 1 for key in keys) or len(keys) != len(self.pairs):
+                raise ValueError("family pairs repeat a pair or a model; use distinct pairs of two models")
+            if self.size is not None and self.size < len(self.pairs):
+                raise ValueError(
+                    f"family size {self.size} is smaller than the {len(self.pairs)} pairs declared; use at least their number"
+                )
+        return self
+
+    def _check_models(self, models: tuple[str, ...]) -> None:
+        """Raise ValueError if the declared models are no family, or something else declares it too."""
+        if self.policy != "capacity" or self.size is not None or self.pairs is not None:
+            raise ValueError("family models declare the whole family; omit policy, size and pairs")
+        if len(models) < 2:
+            raise ValueError("a family of 1 model has no pair; list at least 2 models")
+        twice = next((name for name, count in Counter(models).items() if count > 1), None)
+        if twice is not None:
+            raise ValueError(f"family models repeats {shorten(twice)}; list each model once")
+
+    @property
+    def capacity(self) -> int | None:
+        """How many pairs share alpha equally; None under `spending`."""
+        if self.models is not None:
+            return len(self.models) * (len(self.models) - 1) // 2
+        return None if self.policy == "spending" else self.size or len(self.pairs or ())
+
+    @property
+    def named(self) -> frozenset[str]:
+        """The models of the declared list, or of the declared pairs."""
+        return frozenset(self.models or ()) | {model for pair in self.pairs or () for model in pair}
+
+
+def _seed(value: str) -> str:
+    if "\0" in value or any("\ud800" <= c <= "\udfff" for c in value):
+        raise ValueError("the seed holds U+0000 or a lone surrogate; use other characters")
+    return value
+
+
+class OrderSpec(BaseModel):
+    """The order policy of a benchmark: when an anytime verdict may be given."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    policy: Literal["completion", "committed", "trusted", "none"] = "none"
+    seed: Annotated[str, Field(min_length=1, max_length=200), AfterValidator(_seed)] | None = Field(
+        None, description="committed: the seed of the permutation"
+    )
+
+
+def _bare_policy(value: object) -> object:
+    return {"policy": value} if isinstance(value, str) else value
+
+
+MAX_CLUSTERS: Final = 1_000
+"""Most clusters of a benchmark with weights: the state has a count of each for every pair."""
+
+Weights = (
+    Literal["equal-clusters"]
+    | Annotated[dict[Name, Annotated[float, Field(gt=0, le=1e9, allow_inf_nan=False)]], Field(min_length=1)]
+)
+"""What each cluster counts."""
+
+
+class Spec(BaseModel):
+    """The declaration of a benchmark: everything that a latched verdict rests on. After the first score only a new version replaces it."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    alpha: Annotated[float, Field(gt=0, lt=0.5)] = 0.05
+    power: Annotated[float, Field(gt=0.5, lt=1)] = 0.8
+    mixture: Annotated[str, BeforeValidator(_mixture), Field(max_length=60)] = "beta(1,1)"
+    family: Annotated[FamilySpec, BeforeValidator(_bare_policy)] = FamilySpec()
+    order: Annotated[OrderSpec, BeforeValidator(_bare_policy)] = OrderSpec()
+    items: Annotated[StrictInt, Field(ge=1, le=10**9)] | None = Field(
+        None, description="how many items the complete benchmark has"
+    )
+    item_ids: tuple[Name, ...] | None = Field(
+        None, min_length=1, description="the items of the complete benchmark, in their published order; implies items"
+    )
+    scores: Literal["binary", "graded"] = Field(
+        "binary", description="binary: scores are 0 or 1; graded: any number between; pairs bet accordingly"
+    )
+    repeats: Annotated[StrictInt, Field(ge=1, le=1000)] | Literal["all"] = Field(
+        1,
+        description="scored repeats of an item with which it bets, of any labels; all: every one that comes until the run ends",
+    )
+    missing: Literal["worst", "ignorable"] = Field(
+        "worst",
+        description="items that a pair of ended runs lacks: counted against the leader, or ignored",
+    )
+    weights: Weights | None = Field(
+        None,
+        description="what each cluster counts in the score of a model: equal-clusters, or a positive weight for each cluster (divided by "
+        "their sum); null: every item counts the same",
+    )
+    clusters: Annotated[dict[Name, Annotated[StrictInt, Field(ge=1, le=10**9)]], Field(min_length=1)] | None = Field(
+        None, description="weights: how many items of each cluster the complete benchmark has; implies items"
+    )
+    margin: Annotated[float, Field(gt=0, lt=1)] | None = Field(
+        None, description="equivalence margin, in score units: a gap whose interval is inside it is a tie"
+    )
+    goal: Annotated[str, BeforeValidator(checked_goal), Field(max_length=MAX_GOAL_LENGTH)] | None = Field(
+        None,
+        description="the question that the results are to answer: ranking, best, top:K, pair:A,B or model:M, each with an optional "
+        ",margin=X; no verdict depends on it, so it may change at any time",
+    )
+    anchor: Name | None = Field(
+        None,
+        description="battles: the model whose rating is 1000; by default the mean of the models is. No verdict depends on it, so it may "
+        "change at any time",
+    )
+    aliases: dict[Name, Name] = Field(
+        {}, description="other names of models: events of the first name count as the second's; more may be added later"
+    )
+    version: Annotated[StrictInt, Field(ge=1, le=MAX_INDEX)] = Field(
+        1,
+        description="number of the declaration: after the first score, one more than the last declares the benchmark again",
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _implied(cls, data: Any) -> Any:  # noqa: ANN401 - any input
+        """Fill in the item count from the item list, and the policy `completion` if the count is known and no policy is given."""
+        if not isinstance(data, dict):
+            return data
+        item_ids, clusters = data.get("item_ids"), data.get("clusters")
+        if data.get("items") is None and isinstance(item_ids, list | tuple) and item_ids:
+            data = {**data, "items": len(item_ids)}
+        elif data.get("items") is None and isinstance(clusters, dict) and set(map(type, clusters.values())) == {int}:
+            data = {**data, "items": sum(clusters.values())}
+        if data.get("items") is not None and data.get("order") is None:
+            data = {**data, "order": {"policy": "completion"}}
+        return data
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        if self.order.policy == "completion" and self.items is None:
+            raise ValueError("order policy 'completion' needs the item count; declare items")
+        if self.order.policy == "committed" and self.order.seed is None:
+            raise ValueError(
+                "order policy 'committed' needs a seed and the items; use `rankwatch order --format json`, which writes both"
+            )
+        if self.order.policy == "committed" and self.item_ids is None:
+            raise ValueError(
+                "order policy 'committed' needs the items, to permute them; declare item_ids, which `rankwatch order --format json` writes"
+            )
+        if self.scores == "graded" or self.repeats != 1:
+            if self.order.policy == "committed":
+                raise ValueError(
+                    "order policy 'committed' needs 0/1 scores and one repeat; declare 'completion' for graded scores and repeats"
+                )
+            if self.items is not None and self.items > MAX_GRADED_ITEMS:
+                raise ValueError(
+                    f"items {self.items:,} is too many for graded scores or repeats; use at most {MAX_GRADED_ITEMS:,}"
+                )
+        if self.item_ids is not None:
+            distinct = len(set(self.item_ids))
+            if distinct != len(self.item_ids):
+                raise ValueError(f"item_ids repeats {len(self.item_ids) - distinct:,} ids; list each item once")
+            if self.items != distinct:
+                raise ValueError(f"items {self.items:,} is not the number of item_ids, {distinct:,}; omit items")
+        return self
+
+    @model_validator(mode="after")
+    def _weighted(self) -> Self:
+        """Raise ValueError unless the weights, the sizes of the clusters and the order policy go together."""
+        if self.weights is None:
+            if self.clusters is not None:
+                raise ValueError("clusters are the sizes that weights need; declare weights too, or omit clusters")
+            return self
+        if self.missing == "ignorable":
+            raise ValueError(
+                "weights count what is missing at its worst, so missing 'ignorable' is not available with them; omit missing"
+            )
+        if self.order.policy == "committed":
+            raise ValueError(
+                "order policy 'committed' is not available with weights; declare 'completion', or 'trusted' for a random order"
+            )
+        if self.order.policy != "none" and self.clusters is None:
+            raise ValueError(
+                "weights need the number of items of each cluster; declare clusters ({name: items, ...}) in place of items"
+            )
+        self._check_clusters()
+        return self
+
+    def _check_clusters(self) -> None:
+        """Raise ValueError unless the sizes of the clusters fit the weights and the item count."""
+        weights, sizes = self.weights, self.clusters
+        count = max(len(weights) if isinstance(weights, dict) else 0, len(sizes or ()))
+        if count > MAX_CLUSTERS:
+            raise ValueError(f"weights of {count:,} clusters are too many; use at most {MAX_CLUSTERS:,}")
+        if sizes is None:
+            return
+        if isinstance(weights, dict) and (differing := sorted(weights.keys() ^ sizes.keys())):
+            lacks = "clusters" if differing[0] in weights else "weights"
+            raise ValueError(f"{lacks} lacks {shorten(differing[0])}; give each cluster a weight and a number of items")
+        if self.items != sum(sizes.values()):
+            raise ValueError(f"items {self.items:,} is not the sum of clusters, {sum(sizes.values()):,}; omit items")
+
+    @model_serializer(mode="wrap")
+    def _without_weights(self, serialize: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Omit `weights` and `clusters` where none are declared, so that a declaration without them is stored as before."""
+        fields: dict[str, Any] = serialize(self)
+        return {
+            name: value for name, value in fields.items() if value is not None or name not in {"weights", "clusters"}
+        }
+
+    @model_validator(mode="after")
+    def _direct_aliases(self) -> Self:
+        if problem := alias_problem(self.aliases):
+            raise ValueError(f"aliases: {problem}")
+        if alias := min(self.family.named & self.aliases.keys(), default=None):
+            model = shorten(self.aliases[alias])
+            raise ValueError(f"the family lists {shorten(alias)}, which is an alias of {model}; list {model}")
+        return self
+
+
+def alias_problem(aliases: Mapping[str, str]) -> str | None:
+    """Return what is wrong with aliases of models, and what to do; None if each is an alias of a model that is no alias.
+
+    Examples
+    --------
+    >>> alias_problem({"a": "b", "b": "a"})
+    'a and b are aliases of each other; omit one of the two'
+    >>> alias_problem({"a": "b", "b": "c"})
+    'a is an alias of b, and b is an alias of c; make a an alias of c'
+    """
+    for name, model in aliases.items():
+        if model in aliases:
+            last = aliases[model]
+            a, b, c = map(shorten, (name, model, last))
+            if last == name:
+                return f"{a} and {b} are aliases of each other; omit one of the two"
+            return f"{a} is an alias of {b}, and {b} is an alias of {c}; make {a} an alias of {c}"
+    return None
+
+
+class Declaration(Spec):
+    """A declaration in the log: the benchmark's name and its specification."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, title="Benchmark declaration")
+
+    declare: Name
+
+    def spec(self) -> Spec:
+        """Return the specification without the name."""
+        return Spec.model_validate(self.model_dump(exclude={"declare"}))
+
+
+class End(BaseModel):
+    """The end of a run of a benchmark that is named elsewhere."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    model: Name | None = None
+    epoch: Annotated[StrictInt, Field(ge=0, le=MAX_INDEX)] | None = Field(
+        None, description="epoch of the model, 0 by default"
+    )
+    base: Annotated[StrictInt, Field(ge=0, le=MAX_INDEX)] | None = Field(
+        None, description="the older epoch whose scores the run inherits where it has none"
+    )
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        if self.base is not None and self.base >= (self.epoch or 0):
+            raise ValueError(
+                f"base {self.base} is not older than epoch {self.epoch or 0}; give the epoch of the run too"
+            )
+        return self
+
+
+class Ended(End):
+    """The end of a run in the log: nothing more of it will come.
+
+    Without a model it is the end of every run that has scores, or of every one of that epoch. With `base`, cells that the epoch lacks are
+    copied from that older epoch of the model first.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True, title="End of a run")
+
+    ended: Name = Field(description="the benchmark")

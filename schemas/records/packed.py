@@ -1,0 +1,197 @@
+"""The packed record: several events in one record of the log. Writer and reader."""
+
+import re
+from collections.abc import Sequence
+from typing import Any, Final, NamedTuple, NotRequired
+
+import msgspec
+from pydantic_core import from_json, to_json
+from typing_extensions import TypedDict
+
+from schemas.records.battles import BattleFields, by_kind
+from schemas.records.events import Declaration, Ended, EventFields
+
+_BROKEN: Final = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
+_MOST_NESTED: Final = 150
+_BEGIN: Final = re.compile(rb'\s*\{(?:"producer":"[^"\\]*",)?(?=")')
+
+
+class Reject(TypedDict):
+    """A record that an importer cannot read: where it is, what is wrong, and what to do."""
+
+    source: str
+    line: int
+    field: str
+    found: str
+    reason: str
+    benchmark: NotRequired[str | None]
+    raw: NotRequired[str]
+
+
+class SourceSpan(msgspec.Struct, gc=False):
+    """The watched file of a packed record, and its state at the end of the span.
+
+    `path` is the path of the file, with the epoch that the command line gave it, if any: each epoch of a file has a place of its own.
+    `generation` grows by one each time bytes already read have changed; the file is then read again from 0. `prefix` is the BLAKE2b-128,
+    in hexadecimal, of all (decompressed) bytes up to the end of the span; `line` counts the lines up to there.
+    """
+
+    path: str
+    generation: int
+    prefix: str
+    line: int
+
+
+class Packed(msgspec.Struct, gc=False):
+    """Several events in one record; from a watched file, with the span of (decompressed) bytes that holds them.
+
+    The declarations of `declare` hold before the events. `declared_at` are their lines in the file, 0 for one from the command line.
+    `rejected` are the records of the span that cannot be read.
+    """
+
+    events: list[EventFields]
+    source: SourceSpan | None = None
+    start: int | None = msgspec.field(default=None, name="from")
+    end: int | None = msgspec.field(default=None, name="to")
+    declare: list[dict[str, Any]] = []
+    declared_at: list[int] = []
+    rejected: list[Reject] = []
+    battles: list[BattleFields] = []
+    """Battles; they come after the events."""
+    ended: list[dict[str, Any]] = []
+    """Ends of runs; they hold after the events and battles."""
+    item_id: Any = msgspec.UNSET
+    """Set: the record is one event, and its field `events` has no meaning."""
+
+
+class Segment(NamedTuple):
+    """Consecutive lines of a file: declarations, the events for which they hold, ends of runs, and the lines that cannot be read.
+
+    Attributes
+    ----------
+    declarations, events, rejects : list
+    end : int
+        Position after the segment, in (decompressed) bytes.
+    line : int
+        Number of its last line.
+    path : str
+        The file.
+    declared_at : tuple of int
+        The lines of the declarations.
+    raw : bytes or None
+        The lines as they are in the file, if all of them are events.
+    begun : dict
+        The benchmarks that begin here, with the declaration of each from the command line, if there is one.
+    ended : sequence of Ended
+        Ends of runs, after the events.
+    incomplete : str or None
+        What is missing of the file; set in one more segment at the end of a file that breaks off.
+    """
+
+    declarations: list[Declaration]
+    events: list[EventFields]
+    rejects: list[Reject]
+    end: int
+    line: int
+    path: str = ""
+    declared_at: tuple[int, ...] = ()
+    raw: bytes | None = None
+    begun: dict[str, dict[str, Any] | None] = {}  # noqa: RUF012 - never changed in place
+    ended: Sequence[Ended] = ()
+    incomplete: str | None = None
+
+    @property
+    def line_count(self) -> int:
+        """How many lines the segment has, without blank ones."""
+        return len(self.declarations) + len(self.events) + len(self.rejects) + len(self.ended)
+
+
+_DECODER: Final = msgspec.json.Decoder(Packed)
+
+
+def decode_packed(record: bytes) -> Packed | None:
+    """Decode a packed record; None if any event in it is bad, or it is no packed record."""
+    try:
+        return _DECODER.decode(record)
+    except _BROKEN:
+        return None
+
+
+def decode_packed_loosely(record: bytes) -> dict[str, Any] | None:
+    """Decode a packed record without checking its events; None if it has a source or is no packed record."""
+    try:
+        data: Any = from_json(record, allow_inf_nan=True)
+    except ValueError:
+        return None
+    is_packed = isinstance(data, dict) and isinstance(data.get("events"), list)
+    return data if is_packed and not data.keys() & {"source", "item_id"} else None
+
+
+def encode_events(events: Sequence[EventFields]) -> bytes:
+    """Write a packed record of events alone, as a producer sends it.
+
+    Examples
+    --------
+    >>> encode_events([EventFields("quiz", "1", "m", True)])
+    b'{"events":[{"benchmark":"quiz","item_id":"1","model":"m","score":true}]}'
+    """
+    return msgspec.json.encode(by_kind(events))
+
+
+IMPORTED: Final = b'"imported":true,'
+"""Of a record of results that existed already: its verdict changes are stored and published, and nobody is notified of them."""
+
+
+IMPORTED_HEADER: Final = "Rankwatch-Imported"
+"""Header of a request whose results existed already; its value is ``true``."""
+
+
+def mark_imported(record: bytes) -> bytes:
+    """Mark a record, whose first field may be its producer, as imported.
+
+    Examples
+    --------
+    >>> mark_imported(b'{"producer":"ci","events":[]}'), is_imported(mark_imported(b'{"events":[]}'))
+    (b'{"producer":"ci","imported":true,"events":[]}', True)
+    """
+    begin = _BEGIN.match(record)
+    return record if begin is None else record[: begin.end()] + IMPORTED + record[begin.end() :]
+
+
+def is_imported(record: bytes) -> bool:
+    """Return whether a record is marked as imported."""
+    begin = _BEGIN.match(record)
+    return begin is not None and record.startswith(IMPORTED, begin.end())
+
+
+def encode_span(segment: Segment, source: SourceSpan, start: int) -> bytes:
+    """Write a packed record of a segment of a watched file, which begins at byte `start` of its (decompressed) contents."""
+    given = [declaration for declaration in segment.begun.values() if declaration is not None]
+    ended = [each.model_dump(mode="json", exclude_none=True) for each in segment.ended]
+    rest = to_json(
+        {
+            "source": msgspec.structs.asdict(source),
+            "from": start,
+            "to": segment.end,
+            "declare": [*given, *(declaration.model_dump(mode="json") for declaration in segment.declarations)],
+            "declared_at": [0] * len(given) + list(segment.declared_at),
+            "rejected": segment.rejects,
+            **({"ended": ended} if ended else {}),
+        }
+    )
+    raw, kinds = segment.raw, by_kind(segment.events)
+    if "battles" in kinds:
+        return msgspec.json.encode(kinds)[:-1] + b"," + rest[1:]
+    if raw is not None and _can_join(raw, len(segment.events)):
+        events = raw[:-1].replace(b"}\n{", b"},{")
+    else:
+        events = msgspec.json.encode(segment.events)[1:-1]
+    return b'{"events":[' + events + b"]," + rest[1:]
+
+
+def _can_join(lines: bytes, count: int) -> bool:
+    """Return whether `count` lines of one event each become a list of events when their newlines become commas."""
+    # A line may end with a carriage return or a space. And an event is one level deeper in the list than in its file, while parsers
+    # bound the depth: where the nesting may reach that bound, only the fields that count are written.
+    nested = lines.count(b"[") + lines.count(b"{")
+    return lines.count(b"}\n{") == count - 1 and nested <= count + _MOST_NESTED

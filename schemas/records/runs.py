@@ -1,0 +1,172 @@
+"""The run message: the columns of one run of one model, in one record of the log. Writer and reader."""
+
+import json
+from collections.abc import Sequence
+from typing import Annotated, Any, Final, NamedTuple
+
+import msgspec
+from pydantic import BaseModel, ConfigDict, Field, StrictInt
+
+from schemas.records.decode import Decoded, Fault, check_object
+from schemas.records.events import MAX_INDEX, EventFields, IndexField, NameField, ScoreField
+from schemas.records.names import Name, name_fault
+from schemas.records.text import shorten
+
+_BROKEN: Final = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
+_OTHER_RECORDS: Final = frozenset({"item_id", "events", "declare", "ended"})
+"""Fields of which a run has none: a record with one is read as what has that field."""
+
+_EVENT_FIELDS: Final = {
+    "score": "use scores, one for each item",
+    "cluster": "use clusters, one for each item",
+    "repeat": "send scores with repeats as events",
+    "repeats": "send scores with repeats as events",
+}
+"""Fields whose meaning would be lost in a run, and what to do."""
+
+_WHOLE_RULE: Final = json.JSONDecoder(parse_constant=float)
+
+
+class Run(BaseModel):
+    """Scores of one model on many items: the same as one event for each item, in the order of the list.
+
+    Unknown fields are ignored.
+    """
+
+    model_config = ConfigDict(extra="ignore", title="Run message")
+
+    benchmark: Name
+    model: Name
+    item_ids: Annotated[list[Name], Field(min_length=1)]
+    scores: list[
+        Annotated[float, Field(strict=True, ge=0, le=1, allow_inf_nan=False)]
+        | Annotated[bool, Field(strict=True)]
+        | None
+    ] = Field(description="one for each item: a number in [0, 1], a boolean, or null for a skipped item")
+    clusters: list[Name | None] | None = Field(None, description="one for each item, or null")
+    epoch: Annotated[StrictInt, Field(ge=0, le=MAX_INDEX)] = 0
+
+
+class RunFields(msgspec.Struct, gc=False, omit_defaults=True):
+    """A run of the bulk decoder: `item_ids` is the JSON of the list, which many runs of a benchmark share."""
+
+    benchmark: NameField
+    model: NameField
+    item_ids: msgspec.Raw
+    scores: list[ScoreField]
+    clusters: list[NameField | None] | None = None
+    epoch: IndexField = 0
+    item_id: Any = msgspec.UNSET
+    events: Any = msgspec.UNSET
+    declare: Any = msgspec.UNSET
+    ended: Any = msgspec.UNSET
+    score: Any = msgspec.UNSET
+    cluster: Any = msgspec.UNSET
+    repeat: Any = msgspec.UNSET
+    repeats: Any = msgspec.UNSET
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether the record has no field of another kind of record."""
+        return all(getattr(self, field) is msgspec.UNSET for field in (*_OTHER_RECORDS, *_EVENT_FIELDS))
+
+
+class LooseRun(NamedTuple):
+    """A run of which some part is not as it should be: its events, each decoded on its own."""
+
+    events: list[tuple[dict[str, Any], Decoded | Fault]]
+
+
+_RUN: Final = msgspec.json.Decoder(RunFields)
+_NAMES: Final = msgspec.json.Decoder(list[NameField])
+
+
+def decode_run(record: bytes) -> RunFields | None:
+    """Decode a run message but for the names of its items; None if it needs a closer look, or is no run."""
+    try:
+        run = _RUN.decode(record)
+    except _BROKEN:
+        return None
+    return run if run.is_plain else None
+
+
+def decode_names(column: bytes) -> list[str] | None:
+    """Decode the JSON of a list of item ids; None if it needs a closer look."""
+    try:
+        return _NAMES.decode(column)
+    except _BROKEN:
+        return None
+
+
+def decode_run_loosely(record: bytes) -> LooseRun | Fault | None:
+    """Decode a run message event by event; a fault if its columns do not fit together, None if it is no run.
+
+    Examples
+    --------
+    >>> decode_run_loosely(b'{"benchmark":"b","model":"m","item_ids":["1","2"],"scores":[1]}').reason
+    'scores has 1 entry and item_ids 2; give one score for each item'
+    """
+    try:
+        data: Any = _WHOLE_RULE.decode(record.decode("utf-8"))
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(data, dict) or data.keys() & _OTHER_RECORDS or "item_ids" not in data:
+        return None
+    columns = _columns(data)
+    if isinstance(columns, Fault):
+        named = data.get("benchmark")
+        known = isinstance(named, str) and name_fault(named) is None
+        return columns._replace(benchmark=named) if known else columns
+    shared = {field: data[field] for field in ("benchmark", "model", "epoch") if field in data}
+    events = [shared | dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
+    return LooseRun([(event, check_object(event)) for event in events])
+
+
+def _columns(data: dict[str, Any]) -> dict[str, list[Any]] | Fault:
+    """Return the columns of a run by the field of an event, or why they do not fit together."""
+    for field, remedy in _EVENT_FIELDS.items():
+        if field in data:
+            return Fault(field, shorten(data[field]), f"{field} is not a field of a run message; {remedy}")
+    items = data["item_ids"]
+    if not isinstance(items, list):
+        return Fault("item_ids", shorten(items), "item_ids is not a list; give the ids of the items")
+    if not items:
+        return Fault("item_ids", "[]", "item_ids is empty; give at least one item")
+    columns = {"item_id": items}
+    for field, column, noun in (("score", "scores", "score"), ("cluster", "clusters", "cluster, or null,")):
+        values = data.get(column)
+        if values is None and column == "clusters":
+            continue
+        if not isinstance(values, list):
+            found = "nothing" if column not in data else shorten(values)
+            return Fault(column, found, f"{column} is not a list; give one {noun} for each item")
+        if len(values) != len(items):
+            entries = "1 entry" if len(values) == 1 else f"{len(values):,} entries"
+            return Fault(
+                column, entries, f"{column} has {entries} and item_ids {len(items):,}; give one {noun} for each item"
+            )
+        columns[field] = values
+    return columns
+
+
+def encode_run(events: Sequence[EventFields]) -> bytes:
+    """Write events of one run, without repeats, as a run message.
+
+    Examples
+    --------
+    >>> encode_run([EventFields("quiz", "1", "m", True), EventFields("quiz", "2", "m", 0.5)])
+    b'{"benchmark":"quiz","model":"m","item_ids":["1","2"],"scores":[true,0.5]}'
+    """
+    first = events[0]
+    clusters = [event.cluster for event in events]
+    run: dict[str, Any] = {
+        "benchmark": first.benchmark,
+        "model": first.model,
+        "item_ids": [event.item_id for event in events],
+        "scores": [event.score for event in events],
+    }
+    if any(cluster is not None for cluster in clusters):
+        run["clusters"] = clusters
+    if first.epoch:
+        run["epoch"] = first.epoch
+    return msgspec.json.encode(run)

@@ -1,0 +1,77 @@
+"""The answer of `rankwatch gate --margin`: is a candidate not worse than the baseline by more than a margin."""
+
+from typing import Literal
+
+from pydantic import ConfigDict, Field
+
+from schemas.results.report import StrictModel
+
+GateVerdict = Literal["pass", "fail", "undecided", "held"]
+
+
+class GateComparison(StrictModel):
+    """One candidate against the baseline on one benchmark; gaps are candidate minus baseline, in score units."""
+
+    benchmark: str
+    candidate: str
+    baseline: str
+    verdict: GateVerdict = Field(description="on this benchmark only, before the family is counted")
+    n: int = Field(description="shared items; along a committed order, items of its prefix")
+    only_candidate: int | None = Field(description="items that only the candidate has right; null for graded scores")
+    only_baseline: int | None
+    missing: int | None = Field(description="items of the benchmark that are missing; null where N is not known")
+    mean_candidate: float | None
+    mean_baseline: float | None
+    gap: float | None
+    gap_low: float | None = Field(
+        description="the gap is above it, one-sided at alpha; null for a relative margin or without items"
+    )
+    margin: float
+    relative: bool = Field(description="whether the margin is a share of the baseline's score")
+    alpha: float
+    policy: Literal["completion", "committed", "trusted", "none"]
+    rule: Literal["score test", "bets", "none"] = Field(
+        description="score test: p of one look at all items, missing ones at their worst; bets: p is 1 / largest e-value"
+    )
+    p_not_worse: float = Field(description="of the claim that the candidate is not worse by more than the margin")
+    p_worse: float = Field(description="of the claim that the candidate is worse: the pair's own anytime verdict")
+    decided_at_n: int | None = Field(description="committed order: the item at which the claim first held")
+    items_needed: float | None = Field(
+        description="items in all that an undecided comparison takes if the scores go on like this; null: no number of items, or decided"
+    )
+    assumption: str | None
+    noise: str | None = Field(
+        None, description="of repeats: what share of the variance comes from them, and what would help"
+    )
+    reason: str
+
+
+class GateCandidate(StrictModel):
+    """A candidate over all its benchmarks."""
+
+    model: str
+    verdict: GateVerdict
+    price: float | None
+    p_not_worse: float = Field(description="the largest of its benchmarks, adjusted over the candidates (Holm)")
+    p_worse: float = Field(description="the smallest of its benchmarks, adjusted over all comparisons (Holm)")
+
+
+class GateReport(StrictModel):
+    """The answer of a gate."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, ser_json_inf_nan="null", title="Gate")
+
+    verdict: Literal["pass", "fail", "undecided"]
+    exit_code: int
+    headline: str
+    family: str
+    baseline: str
+    margin: float
+    relative: bool
+    on_undecided: Literal["pass", "fail", "wait"]
+    cheapest: str | None = Field(description="the cheapest candidate that passed, where prices are given")
+    candidates: list[GateCandidate]
+    comparisons: list[GateComparison]
+    evaluation: str | None = Field(
+        None, description="how many items were evaluated and saved, where the gate ran the evaluation itself"
+    )

@@ -1,0 +1,428 @@
+"""The report that `rankwatch report --format json` prints and the API serves."""
+
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from schemas.results.battles import BattlesReport
+from schemas.results.changes import Outcome, Side
+
+Status = Literal["superseded", "invalidated", "decided", "equivalent", "held", "exhausted", "collecting"]
+
+DECISION_PROCEDURES = (
+    "fixed_n",
+    "bonferroni",
+    "holm",
+    "benjamini_hochberg",
+    "clustered",
+    "anytime",
+    "anytime_family",
+    "e_bh",
+)
+RESOLUTION_PROCEDURES = ("fixed_n", "bonferroni", "anytime", "clustered")
+
+ASSERTED = "asserted: "
+"""The start of an order reason when the report asserts completeness and no policy was declared."""
+
+FILES_COMPLETE = "assumes that the files are complete"
+"""The start of an order reason when verdicts rest on the end of the files, and this is no end in the log."""
+
+
+class StrictModel(BaseModel):
+    """A model with exactly the declared fields, and frozen."""
+
+    # JSON has no infinite numbers (N* of a pair without a gap): they are written as null.
+    model_config = ConfigDict(extra="forbid", frozen=True, ser_json_inf_nan="null")
+
+
+class OrderReport(StrictModel):
+    """The order policy in force, and the result of the arrival-order diagnostic."""
+
+    policy: Literal["completion", "committed", "trusted", "none"]
+    suspect: bool
+    reason: str | None
+
+
+class FamilyReport(StrictModel):
+    """The family over which `anytime_family` controls the error rate."""
+
+    policy: Literal["spending", "capacity"]
+    size: int | None = Field(
+        description="pairs that share alpha (capacity), or the current pairs registered so far (spending)"
+    )
+
+
+class RepeatsReport(StrictModel):
+    """Scored repeats an item of a model, over its scored items."""
+
+    min: int
+    mean: float
+    max: int
+
+
+class ModelReport(StrictModel):
+    """One model of the ranking; its mean is over its own items."""
+
+    model: str
+    title: str | None = Field(
+        None, description="the name to show, if an operator has given one; pairs, verdicts and URLs have `model`"
+    )
+    aliases: list[str] = Field(description="other names whose events count as this model's, as declared")
+    epoch: int = Field(description="newest epoch, whose scores are ranked")
+    items: int
+    coverage: float
+    mean: float | None
+    mean_low: float | None
+    mean_high: float | None
+    shared_mean: float | None = Field(
+        description="mean score over the items that all ranked models share (`shared_items`); null where they have the same items"
+    )
+    shared_rank: int | None = Field(description="rank by `shared_mean`, ties by name")
+    unweighted_mean: float | None = Field(
+        description="mean over all items, each counting the same; null unless clusters are weighted, when `mean` is the weighted mean",
+    )
+    unweighted_rank: int | None = Field(
+        description="rank by `unweighted_mean`, ties by name; null unless clusters are weighted"
+    )
+    rank: int
+    rank_low: int
+    rank_high: int
+    tie_group: int
+    repeats: RepeatsReport | None = Field(description="scored repeats an item; null without a score")
+    run_ended: bool = Field(description="nothing more of this run will come")
+
+    @property
+    def shown(self) -> str:
+        """The name to show."""
+        return self.title or self.model
+
+
+class Conflict(StrictModel):
+    """A score that contradicts the first one of its key; the first one counts."""
+
+    item_id: str
+    repeat: int
+    model: str
+    epoch: int
+    old_score: float | None = Field(description="the score that counts; null for a skipped item")
+    new_score: float | None = Field(description="the score that was refused; null for a skipped item")
+
+
+class Decided(StrictModel):
+    """The better model by the evidence of each procedure, or null."""
+
+    fixed_n: Side | None
+    bonferroni: Side | None
+    holm: Side | None
+    benjamini_hochberg: Side | None
+    clustered: Side | None
+    anytime: Side | None
+    anytime_family: Side | None
+    e_bh: Side | None
+
+
+class Resolved(StrictModel):
+    """Whether q is at least 1 by each procedure; null where it is not computed. q is computed from the observed gap: no evidence."""
+
+    fixed_n: bool | None
+    bonferroni: bool | None
+    anytime: bool | None
+    clustered: bool | None
+
+
+class ClusterReport(StrictModel):
+    """The pair under one-way clustering of its items; items without a cluster are omitted."""
+
+    clusters: int
+    icc: float
+    design_effect: float
+    required_n: float | None = Field(description="items needed, of which the same share carries a cluster")
+    resolution_ratio: float | None
+    effective_clusters: float = Field(
+        description="(sum n)^2 / sum n^2 of the clusters of the shared items; below 10 `p_clustered` uses the CR3 standard error"
+    )
+    unlabelled: int = Field(description="shared items without a cluster")
+
+
+class ClustersReport(StrictModel):
+    """The clusters of a benchmark's items, and what to know before using a clustered result."""
+
+    clusters: int
+    effective_clusters: float = Field(description="(sum n)^2 / sum n^2 of the items of each cluster")
+    largest_share: float = Field(description="share of the labelled items that the largest cluster holds")
+    unlabelled: int = Field(description="items without a cluster, omitted from clustered results")
+    warning: str | None = Field(description="why to read clustered results with care, or why there are none")
+
+
+class WeightedCluster(StrictModel):
+    """What one cluster counts."""
+
+    cluster: str
+    weight: float = Field(description="share of the score; the weights add up to 1")
+    items: int = Field(description="items of the complete benchmark: declared, or those read")
+
+
+class WeightsReport(StrictModel):
+    """The weights of the clusters; with them `mean`, `gap` and every verdict are about the weighted mean."""
+
+    equal: bool = Field(description="every cluster counts the same")
+    clusters: list[WeightedCluster]
+    largest_item_weight: float = Field(
+        description="how much more than the average item the heaviest one counts: the larger, the less power anytime verdicts have"
+    )
+    unranked: int = Field(
+        description="models without a score in some cluster: they have no weighted mean, and come last"
+    )
+    places_differ: int = Field(description="ranks that another model has in the unweighted ranking")
+
+
+SuiteMemberState = Literal["counts", "archived", "absent", "battles"]
+
+
+class SuiteMember(StrictModel):
+    """One benchmark of a suite."""
+
+    benchmark: str
+    weight: float = Field(description="share of the score; the weights add up to 1")
+    baseline: float = Field(
+        description="score x of the member that counts as 0: x counts as (x - baseline) / (1 - baseline); 0 if x counts unchanged"
+    )
+    state: SuiteMemberState = Field(
+        description="counts; archived: counts, and gets no new scores; absent: no such benchmark, or it is deleted; battles: it has no "
+        "scores. Without scores in it, no model is ranked"
+    )
+    weighted: bool = Field(
+        description="whether it declares weights of its own clusters: the suite takes the plain mean over its items"
+    )
+    items: int = Field(description="item count of the member: declared, or the items it has")
+    models: int = Field(description="models with a score in it")
+    means: dict[str, float] = Field(description="mean score in it by model")
+
+
+class SuiteGap(StrictModel):
+    """What each member of a suite adds to the gap of two neighbours in rank; the parts add up to the gap."""
+
+    model_a: str
+    model_b: str
+    parts: dict[str, float] = Field(description="by member, its weight times the gap in it")
+    driver: str | None = Field(description="the member with the largest part, of either sign; null if all are 0")
+
+
+class SuiteReport(StrictModel):
+    """The members of a suite."""
+
+    members: list[SuiteMember]
+    lacking: dict[str, list[str]] = Field(
+        description="by model without a score in some member, these members: it is not ranked, or they count 0 (see missing)"
+    )
+    missing: Literal["unranked", "worst"] = Field(
+        description="unranked: a model without a score in some member is not ranked; worst: it is ranked, and the member counts 0"
+    )
+    gaps: list[SuiteGap] = Field(description="neighbours in rank that share items of every member")
+    hides: bool = Field(description="whether a benchmark of the same name has events; the suite is shown in its place")
+
+
+class PairReport(StrictModel):
+    """One pair; model_a is the better-ranked of the two (ties by name)."""
+
+    model_a: str
+    model_b: str
+    epoch_a: int = Field(description="epoch of model_a whose scores are compared")
+    epoch_b: int
+    adjacent: bool
+    n: int
+    b: int | None
+    c: int | None
+    gap: float | None
+    p_a: float | None
+    p_b: float | None
+    rho: float | None = Field(description="phi coefficient of the two 0/1 scores over the shared items")
+    sd: float | None
+    p_chi2: float | None
+    p_exact: float | None
+    p_mid: float | None
+    p_clustered: float | None
+    required_n: float | None
+    resolution_ratio: float | None = Field(
+        description="q = n / required_n, which comes from the observed gap: a transform of the p-value, and no evidence of its own"
+    )
+    mde: float | None
+    log_e: float | None = Field(
+        description="ln of the e-value of the shared items; verdicts on 0/1 scores under policy completion rest on `p_anytime`"
+    )
+    log_e_a: float | None
+    log_e_b: float | None
+    p_anytime: float | None = Field(
+        description="what the anytime verdicts rest on: the exact p with missing items at their worst (policy completion), or 1 / e, of "
+        "the largest e so far where that is at least 1 / alpha and of the present one elsewhere"
+    )
+    family_threshold: float | None = Field(
+        description="alpha_j, with which `p_anytime` is compared in the family; it rises as pairs are decided. Null outside the family"
+    )
+    settled: Outcome | None = Field(
+        description="who leads on the items of the benchmark once all of them are scored; `tie`: all are scored and the sums are equal"
+    )
+    settled_log_e: float | None = Field(
+        description="ln of the e-value of sampling without replacement, under policy committed; null once it is settled, and elsewhere"
+    )
+    gap_low: float | None
+    gap_high: float | None
+    gap_family_low: float | None
+    gap_family_high: float | None
+    status: Status
+    reason: str
+    decided_at_n: int | None
+    items_to_decision: float | None
+    decision_probability: float | None = Field(
+        description="probability of a family-wise decision by the last item, at the present `family_threshold`; null unless the pair is "
+        "collecting, has 0/1 scores, and the item count is known"
+    )
+    decided: Decided
+    resolved: Resolved
+    cluster: ClusterReport | None
+
+
+class Summary(StrictModel):
+    """How many pairs of the report each procedure leaves undecided, and unresolved."""
+
+    pairs: int
+    undecided: dict[str, int]
+    unresolved: dict[str, int]
+
+
+class ResultLine(StrictModel):
+    """The answer to one question."""
+
+    yes: bool = Field(description="whether it is known, or holds for some pair of neighbours in rank")
+    text: str
+
+
+class ResultReport(StrictModel):
+    """The three questions, over all models and pairs of the benchmark."""
+
+    settled: ResultLine = Field(description="who leads on these items, once all of them are scored?")
+    decided: ResultLine = Field(description="is there evidence beyond these items?")
+    resolved: ResultLine = Field(description="has the benchmark enough items for gaps of this size?")
+
+
+GoalState = Literal["met", "open", "impossible"]
+
+
+class GoalRun(StrictModel):
+    """What one model ran for a goal."""
+
+    model: str
+    items_run: int = Field(description="scores and skips of the model")
+    items_full: int | None = Field(description="items of a full run; null unless the item count is known")
+    saved_ratio: float | None = Field(description="share of `items_full` that was not run, from 0 to 1")
+    left: bool = Field(description="whether no further result of the model can change the answer")
+    cost_run: float | None = Field(description="price of `items_run`; null without a price of the model")
+    cost_saved: float | None = Field(description="price of the items not run; null without a price or item count")
+
+
+class CommittedRace(StrictModel):
+    """What races over the same scores take, each along a random order of the items. A comparison, and no verdict."""
+
+    shuffles: int = Field(description="orders; their number depends on the size of the board")
+    met: int = Field(description="races that met the goal; in the others no item was left that could decide it")
+    items: float = Field(description="median over the orders of the items of the model that ran most")
+    scores: float = Field(description="median over the orders of the scores of all models")
+    items_shared: int = Field(description="items that all models have: the races are over these")
+    text: str
+
+
+class GoalReport(StrictModel):
+    """The goal of a benchmark, and what is open of it."""
+
+    goal: str = Field(description="as in a declaration: ranking, best, top:K, pair:A,B or model:M, with options")
+    state: GoalState = Field(
+        description="met: the decisions answer the question; impossible: no result that may still come can"
+    )
+    reason: str
+    models: list[str] = Field(
+        description="the answer so far, best first: all models, the best K, the leader of a pair, or the model"
+    )
+    open_pairs: int = Field(description="pairs that the goal rests on and that are undecided")
+    needed: list[str] = Field(description="models whose further results can change the answer")
+    items_run: int = Field(description="scores and skips of all models")
+    items_full: int | None = Field(description="scores of all models on all items; null unless the item count is known")
+    saved_ratio: float | None = Field(description="share of `items_full` that was not run, from 0 to 1")
+    # An earlier server answers `rankwatch next` without the fields below.
+    by_model: list[GoalRun] = Field(
+        default_factory=list, description="what each model ran, by rank; models without a score last"
+    )
+    cost_run: float | None = Field(default=None, description="price of `items_run`; null without a price of each model")
+    cost_saved: float | None = Field(
+        default=None, description="price of the items not run; null without a price of each model, or item count"
+    )
+    committed: CommittedRace | None = Field(
+        default=None,
+        description="what a committed order would have taken; in reports on files, where the scores follow none",
+    )
+
+
+class BoardReport(StrictModel):
+    """What an operator has done with the board of a benchmark."""
+
+    state: Literal["open", "archived"]
+    since: int = Field(description="offset of the record since which it is in this state")
+    generation: int = Field(description="how often the name was begun: 2 or more after a deletion")
+    title: str | None = Field(description="the name to show; null for that of the benchmark")
+    note: str | None = Field(description="what a reader has to know; null where it has only another title")
+
+
+class BenchmarkReport(StrictModel):
+    """One benchmark."""
+
+    benchmark: str
+    items: int
+    declared_items: int | None = Field(description="item count of the complete benchmark; null where none is declared")
+    events: int
+    duplicates: int
+    conflicts: int
+    rejected: int
+    conflicts_by_model: dict[str, int] = Field(description="scores that contradict an earlier one, most first")
+    duplicates_by_model: dict[str, int] = Field(description="scores that came again, most first")
+    epochs: list[int] = Field(description="epochs that were read; a model is ranked by its newest")
+    unranked: int = Field(description="scores on items that only an earlier epoch of a model has")
+    incomplete: str | None = Field(
+        description="which file breaks off and how: its end is not taken for the end of any run; null for complete files"
+    )
+    partial: str | None = Field(
+        description="which records of the log were deleted before they were folded, so that scores or declarations may be missing; "
+        "permanent, and null where there are none"
+    )
+    board: BoardReport | None = Field(
+        description="what an operator has done with the board, by `rankwatch board`; null while it is as it began"
+    )
+    order: OrderReport
+    alpha: float
+    power: float
+    mixture: str = Field(
+        description="the mixture of the e-values: the declared one, or `graded grid` for graded scores"
+    )
+    family: FamilyReport
+    family_outside: int = Field(
+        description="pairs with shared items that get no family-wise verdict: not declared, or beyond the capacity"
+    )
+    family_assumption: str | None = Field(
+        description="what family-wise verdicts assume of the models that join; null where they assume nothing of it"
+    )
+    models: list[ModelReport]
+    shared_items: int | None = Field(
+        description="items that every model with a score has, where the models have different items; else null"
+    )
+    clusters: ClustersReport | None = Field(description="null where no item carries a cluster")
+    weights: WeightsReport | None = Field(description="null where every item counts the same")
+    suite: SuiteReport | None = Field(description="the members of a suite, which `weights` has as clusters; else null")
+    result: ResultReport | None = Field(description="the result in three lines; null where no models share an item")
+    goal: GoalReport | None = Field(description="null where no goal is declared")
+    battles: BattlesReport | None = Field(description="ratings, judges and positions; null for scores of items")
+    summary: Summary
+    pairs: list[PairReport]
+
+
+class Report(StrictModel):
+    """Every benchmark that was read."""
+
+    benchmarks: list[BenchmarkReport]

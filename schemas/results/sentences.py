@@ -1,0 +1,335 @@
+"""The sentences of verdicts that every surface shares: assumptions, scopes and verdict changes."""
+
+from functools import lru_cache
+from typing import Final, NamedTuple
+
+from schemas.records.catalogue import published
+from schemas.records.events import FamilySpec
+from schemas.results.changes import Evidence
+
+ASSUMPTIONS: Final[dict[str, str]] = {
+    "completion": "the declared number of items is the whole benchmark, with no items omitted because of their scores",
+    "committed": "the items are a sample, and their order comes from the committed seed",
+    "trusted": "neither the arrival order nor what is skipped depends on outcomes or clusters",
+}
+"""What a verdict assumes under each order policy; a sentence starts with "Assumes that"."""
+
+BATTLES: Final = "battles"
+"""In place of the order policy `trusted` where pairs meet in battles."""
+
+ASSUMPTIONS[BATTLES] = (
+    "which models meet does not depend on the prompt or its category, which answer is shown first is drawn at random, and how many votes "
+    "a prompt gets is fixed before the first of them"
+)
+
+LISTED: Final = "the declared list of items is the whole benchmark"
+"""What it assumes in place of the number of items where these are declared one by one."""
+
+RESCORED: Final = "scores were replaced for reasons that do not depend on who was ahead"
+"""What a verdict on replaced scores assumes besides."""
+
+REPEATED: Final = "which repeats of an item are scored, and how many, does not depend on their scores"
+"""What a verdict on means of repeats also assumes."""
+
+IGNORED: Final = "what is missing does not depend on the scores, and that the run was not ended because of its scores"
+"""What a verdict on shared items alone also assumes, where items are missing."""
+
+JOINED: Final = "which models join, and when, does not depend on their scores"
+"""What a family-wise verdict also assumes where the order of arrival gives the pairs their shares of alpha, or leaves no room for some."""
+
+REDECLARED: Final = "the new declaration was not chosen because of the scores"
+"""What a verdict under a later version of the declaration also assumes, unless all it declares is the published size."""
+
+BEGUN_AGAIN: Final = "earlier scores of this board were not removed because of who was ahead"
+"""What a verdict of a board also assumes that was begun again, after a deletion or an undo."""
+
+COMPOSED: Final = "the suite, its weights and its baselines were not chosen because of the scores"
+"""What a verdict of a suite also assumes: it is defined by those who report it, at any time."""
+
+DELETED: Final = "the board was deleted"
+
+UNDONE: Final = "some of the scores were withdrawn, and the board is judged again without them"
+
+ORDERED: Final = "their order comes from the committed seed"
+"""What it assumes that a pair is settled before that is certain."""
+
+
+class Numbers(NamedTuple):
+    """The fields of `Evidence`, for sentences about many pairs."""
+
+    n: int
+    b: int | None
+    c: int | None
+    gap: float
+    missing: int
+    log_e: float | None
+    log_threshold: float | None
+    resolution_ratio: float | None
+
+
+SCOPES: Final = {"anytime": "for this pair only", "anytime_family": "family-wise"}
+"""The comparisons over which each anytime procedure controls the error rate."""
+
+
+def joining(family: FamilySpec) -> str | None:
+    """Return what a family-wise verdict assumes of the models that join while results arrive; None where the family is declared.
+
+    Examples
+    --------
+    >>> joining(FamilySpec()) == JOINED
+    True
+    >>> joining(FamilySpec(policy="capacity", size=45))
+    'no more than 45 pairs join, or which models join, and when, does not depend on their scores'
+    >>> joining(FamilySpec(models=("ash", "birch")))
+    """
+    if family.policy == "spending":
+        return JOINED
+    if family.models is not None or family.pairs is not None:
+        return None
+    return f"no more than {family.size:,} {'pair joins' if family.size == 1 else 'pairs join'}, or {JOINED}"
+
+
+@lru_cache(maxsize=256)
+def assumption(
+    policy: str,
+    items: int | None = None,
+    *,
+    listed: bool = False,
+    joined: str | None = None,
+    redeclared: bool = False,
+    begun_again: bool = False,
+    repeated: bool = False,
+    rescored: bool = False,
+    ignored: bool = False,
+    composed: bool = False,
+) -> str | None:
+    """Return what verdicts assume under an order policy; None under policy `none`.
+
+    Parameters
+    ----------
+    policy : str
+    items : int, optional
+        The number of items read, if these are taken for the whole benchmark and no policy was declared.
+    listed : bool
+        Whether the items are declared one by one, and not only their number.
+    joined : str, optional
+        What is assumed of the models that join, from `joining`.
+    redeclared : bool
+        Whether the declaration may have been chosen because of the scores.
+    begun_again : bool
+        Whether an earlier generation of the board ended, by a deletion or an undo.
+    repeated : bool
+        Whether a score is the mean of several repeats.
+    rescored : bool
+        Whether the scores replace those of an older epoch.
+    ignored : bool
+        Whether missing items are ignored.
+    composed : bool
+        Whether the benchmark is a suite.
+
+    Examples
+    --------
+    >>> assumption("completion", 12_032)
+    'the 12,032 items read are the whole benchmark'
+    >>> assumption("completion", listed=True)
+    'the declared list of items is the whole benchmark'
+    """
+    of_items = LISTED if listed and policy == "completion" else ASSUMPTIONS.get(policy)
+    if items is not None:
+        of_items = _items_read(items)
+    if of_items is None:
+        return None
+    others = (
+        (joined, True),
+        (REDECLARED, redeclared),
+        (BEGUN_AGAIN, begun_again),
+        (REPEATED, repeated),
+        (RESCORED, rescored),
+        (IGNORED, ignored),
+        (COMPOSED, composed),
+    )
+    return ", and that ".join([of_items, *(text for text, holds in others if holds and text)])
+
+
+def _items_read(items: int) -> str:
+    return (
+        "the 1 item read is the whole benchmark" if items == 1 else f"the {items:,} items read are the whole benchmark"
+    )
+
+
+def too_many_items(benchmark: str, items: int, arrived: int | None = None) -> str:
+    """Return that more items have arrived than the item count of a benchmark, and whether that count is the published size.
+
+    Parameters
+    ----------
+    benchmark : str
+    items : int
+        The item count.
+    arrived : int, optional
+        How many items have arrived; None in a sentence that later items must not change.
+
+    Examples
+    --------
+    >>> too_many_items("my-bench", 50)
+    'more items have arrived than the 50 declared, so the declared item count was wrong'
+    >>> too_many_items("gsm8k", 1_319)
+    'more items have arrived than the published size of 1,319, so that size does not fit these results'
+    """
+    known = published(benchmark)
+    if known is None or known.items != items:
+        fault = "so the declared item count was wrong"
+        if arrived is None:
+            return f"more items have arrived than the {items:,} declared, {fault}"
+        return f"{arrived:,} items arrived and {items:,} were declared, {fault}; declare the right one (items: N)"
+    fault = "so that size does not fit these results"
+    if arrived is None:
+        return f"more items have arrived than the published size of {items:,}, {fault}"
+    return f"{arrived:,} items arrived and the published size is {items:,}, {fault}; declare the item count (items: N)"
+
+
+def too_many_of_cluster(cluster: str, items: int) -> str:
+    """Return that more items of a cluster have arrived than declared.
+
+    Examples
+    --------
+    >>> too_many_of_cluster("math", 1351)
+    'more items of cluster math have arrived than the 1,351 declared, so the declared sizes were wrong'
+    """
+    return f"more items of cluster {cluster} have arrived than the {items:,} declared, so the declared sizes were wrong"
+
+
+def decided(
+    better: str,
+    worse: str,
+    benchmark: str,
+    procedure: str,
+    policy: str,
+    evidence: Evidence | Numbers,
+    assumed: str | None,
+    *,
+    weighted: bool = False,
+) -> str:
+    """Return the sentence of a decision; `assumed` is its `assumption`, `weighted` whether clusters have weights."""
+    kind = "prompts" if policy == BATTLES else "items"
+    if evidence.b is None or evidence.c is None:
+        outcome = f"on {evidence.n:,} shared {kind} its {_mean(weighted)} is higher by {abs(evidence.gap):.4g}"
+    elif policy == BATTLES:
+        outcome = battle_counts(better, worse, evidence.n, max(evidence.b, evidence.c), min(evidence.b, evidence.c))
+    else:
+        wins, losses = max(evidence.b, evidence.c), min(evidence.b, evidence.c)
+        outcome = f"of {evidence.n:,} shared items, only {better} is right on {wins:,} and only {worse} on {losses:,}"
+    if evidence.missing:
+        lacking = "skipped" if policy == "committed" else "missing"
+        rest = f"the 1 {lacking} item" if evidence.missing == 1 else f"all {evidence.missing:,} {lacking} items"
+        outcome += f", even if {rest} went the other way"
+    scope = SCOPES[procedure]
+    return f"{better} is better than {worse} on {kind} like those of {benchmark}, decided {scope}: {outcome}. Assumes that {assumed}."
+
+
+def battle_counts(better: str, worse: str, n: int, wins: int, losses: int) -> str:
+    """Return how often each model won.
+
+    Examples
+    --------
+    >>> battle_counts("ash", "birch", 30, 18, 7)
+    'of 30 prompts, ash won 18 and birch won 7, the others are ties'
+    >>> battle_counts("ash", "birch", 25, 18, 7)
+    'of 25 prompts, ash won 18 and birch won 7'
+    """
+    ties = ", the others are ties" if n > wins + losses else ""
+    return f"of {n:,} prompts, {better} won {wins:,} and {worse} won {losses:,}{ties}"
+
+
+def settled(
+    better: str,
+    worse: str,
+    benchmark: str,
+    items: int,
+    evidence: Evidence | Numbers,
+    *,
+    listed: bool = False,
+    joined: str | None = None,
+    tie: bool = False,
+    weighted: bool = False,
+) -> str:
+    """Return the sentence of a settled pair: who leads on the items of the benchmark, and nothing beyond them.
+
+    Parameters
+    ----------
+    better, worse, benchmark : str
+    items : int
+        The items of the benchmark.
+    evidence : Evidence
+        Without `log_e` it is certain.
+    listed : bool
+        Whether the items are declared one by one, and not only their number.
+    joined : str, optional
+        What is assumed of the models that join, from `joining`.
+    tie : bool
+        Whether both models have the same score on all items.
+    weighted : bool
+        Whether clusters have weights.
+    """
+    assumed = "" if listed else f" Assumes that {ASSUMPTIONS['completion']}."
+    if tie:
+        return f"{better} and {worse} have the same score on the {items:,} items of {benchmark}, settled: all of them are scored.{assumed}"
+    if evidence.b is None or evidence.c is None:
+        lead = f"its {_mean(weighted)} is higher by {abs(evidence.gap):.4g} on {evidence.n:,} shared items"
+    else:
+        wins, losses = max(evidence.b, evidence.c), min(evidence.b, evidence.c)
+        lead = f"of {evidence.n:,} shared items, only {better} is right on {wins:,} and only {worse} on {losses:,}"
+    if evidence.log_e is not None:
+        also = "" if joined is None else f", and that {joined}"
+        rest, assumed = f"{evidence.missing:,} items are left.", f" Assumes that {ORDERED}{also}."
+    elif evidence.missing:
+        rest = (
+            f"the {evidence.missing:,} missing {'item' if evidence.missing == 1 else 'items'} cannot change who leads."
+        )
+    else:
+        rest = "all items are scored."
+    return f"{better} leads {worse} on the {items:,} items of {benchmark}, settled: {lead}; {rest}{assumed}"
+
+
+def reversed_after(
+    leader: str, trailer: str, benchmark: str, procedure: str, evidence: Evidence | Numbers, policy: str = "trusted"
+) -> str:
+    """Return the sentence of a gap that reversed after the decision."""
+    if evidence.b is None or evidence.c is None:
+        lead = f"by {abs(evidence.gap):.4g}"
+    else:
+        lead = f"{max(evidence.b, evidence.c):,} to {min(evidence.b, evidence.c):,}"
+    return (
+        f"The gap on {benchmark} has reversed after the decision ({SCOPES[procedure]}): {leader} now leads {trailer}, {lead} on "
+        f"{evidence.n:,} shared {'prompts' if policy == BATTLES else 'items'}. The decision is kept; look at what changed."
+    )
+
+
+def _mean(weighted: bool) -> str:  # noqa: FBT001 - of this module
+    return "weighted mean score" if weighted else "mean score"
+
+
+def invalidated(first: str, second: str, benchmark: str, procedure: str, reason: str) -> str:
+    """Return the sentence of a decision that no longer counts."""
+    return f"{_verdict(first, second, benchmark, procedure)} no longer counts: {reason}."
+
+
+def _verdict(first: str, second: str, benchmark: str, claim: str) -> str:
+    if claim == "settled":
+        return f"The settled lead between {first} and {second} on {benchmark}"
+    return f"The decision between {first} and {second} on {benchmark} ({SCOPES[claim]})"
+
+
+def superseded(first: str, second: str, benchmark: str, procedure: str, model: str, epoch: int) -> str:
+    """Return the sentence of a decision on scores that a newer epoch replaces."""
+    return (
+        f"{_verdict(first, second, benchmark, procedure)} is superseded: {model} was scored again, as epoch {epoch}. The new scores are "
+        "compared separately."
+    )
+
+
+def redeclared(first: str, second: str, benchmark: str, procedure: str, version: int) -> str:
+    """Return the sentence of a decision under a declaration that a new version replaces."""
+    return (
+        f"{_verdict(first, second, benchmark, procedure)} is superseded: the benchmark was declared again, as version {version}. The "
+        "scores are judged again under it."
+    )

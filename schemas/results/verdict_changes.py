@@ -1,0 +1,135 @@
+"""Verdict changes by their field in the table of latches; they are kept as records, and made when somebody reads one."""
+
+from bisect import bisect_right
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Protocol
+
+from schemas.results.changes import VerdictChange, change_order
+
+Order = tuple[int, int]
+"""The id of a change as numbers; changes of one partition are ordered by it."""
+
+
+class Columns(Protocol):
+    """Latches as records, of which verdict changes are made."""
+
+    @property
+    def records(self) -> Any:  # noqa: ANN401 - a structured array of the engine
+        """The records, shape (latches,)."""
+
+    @property
+    def terms(self) -> Sequence[tuple[Any, ...]]:
+        """What they share, by their field `terms`."""
+
+    def fields(self) -> list[str]:
+        """Return the field of each in the table of latches."""
+
+    def change(self, place: int) -> VerdictChange:
+        """Make the change of one of them."""
+
+    def order(self, place: int) -> Order:
+        """Return the id of one of them."""
+
+    def entries(self) -> Iterator[tuple[Order, bytes]]:
+        """Yield the id and the JSON of each, which is what `change` makes."""
+
+    def ended(self, some: Any, offset: int, sequence: Any, ending: tuple[str | int, ...]) -> "Columns":  # noqa: ANN401 - arrays
+        """Return how decisions end: their places, and the ids of the changes that end them."""
+
+
+class VerdictChanges(Mapping[str, VerdictChange]):
+    """Verdict changes by field, in the order in which they were recorded.
+
+    Attributes
+    ----------
+    columns : list of Columns
+        Those that are kept as records.
+    """
+
+    def __init__(self, made: Mapping[str, VerdictChange | int] | None = None) -> None:
+        self._changes: dict[str, VerdictChange | int] = dict(made or {})
+        """A change that an earlier version has stored whole, or its number among all records."""
+        self.columns: list[Columns] = []
+        self._starts: list[int] = []
+        self._numbered = 0
+
+    def __getitem__(self, field: str) -> VerdictChange:
+        """Make the change of a field."""
+        change = self._changes[field]
+        if isinstance(change, int):
+            columns, place = self._place(change)
+            return columns.change(place)
+        return change
+
+    def __contains__(self, field: object) -> bool:
+        """Return whether a field has a change."""
+        return field in self._changes
+
+    def __iter__(self) -> Iterator[str]:
+        """Iterate over the fields."""
+        return iter(self._changes)
+
+    def __len__(self) -> int:
+        """Return the number of changes."""
+        return len(self._changes)
+
+    def copy(self) -> "VerdictChanges":
+        """Return a copy, to which changes are added without adding them here."""
+        other = VerdictChanges(self._changes)
+        other.columns, other._starts, other._numbered = [*self.columns], [*self._starts], self._numbered
+        return other
+
+    def add(self, field: str, change: VerdictChange) -> None:
+        """Add one change that is kept whole."""
+        self._changes[field] = change
+
+    def extend(self, fields: Sequence[str], columns: Columns) -> None:
+        """Add changes that are kept as records."""
+        start = self._numbered
+        self._numbered += len(fields)
+        self.columns.append(columns)
+        self._starts.append(start)
+        self._changes.update(zip(fields, range(start, self._numbered), strict=True))
+
+    def order(self, field: str) -> Order:
+        """Return the id of a change without making it."""
+        change = self._changes[field]
+        if isinstance(change, int):
+            columns, place = self._place(change)
+            return columns.order(place)
+        return change_order(change.id)
+
+    def entries(self) -> Iterator[tuple[Order, bytes]]:
+        """Yield the id and the JSON of each change."""
+        for columns in self.columns:
+            yield from columns.entries()
+        for change in self.whole().values():
+            yield change_order(change.id), change.model_dump_json().encode()
+
+    def whole(self) -> dict[str, VerdictChange]:
+        """Return those that are kept whole, by field."""
+        return {field: change for field, change in self._changes.items() if not isinstance(change, int)}
+
+    def shared_items(self, field: str) -> int | None:
+        """Return the shared items of a pair at a change without making it; None if there is no such change."""
+        if field not in self._changes:
+            return None
+        located = self.locate(field)
+        if located is None:
+            return self[field].evidence.n
+        columns, place = located
+        return int(columns.records["n"][place])
+
+    def locate(self, field: str) -> tuple[Columns, int] | None:
+        """Return the columns of a change and its place in them; None for one that is kept whole."""
+        change = self._changes[field]
+        return self._place(change) if isinstance(change, int) else None
+
+    def _place(self, number: int) -> tuple[Columns, int]:
+        block = bisect_right(self._starts, number) - 1
+        return self.columns[block], number - self._starts[block]
+
+
+def change_field(pair: int, procedure: str, kind: str, version: int) -> str:
+    """Return the field of a change in the table of latches; each version of the declaration has fields of its own."""
+    return f"{pair}:{procedure}:{kind}" if version == 1 else f"{pair}:{procedure}:{kind}:{version}"

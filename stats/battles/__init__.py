@@ -1,0 +1,1 @@
+"""Battles: strengths of models, and the agreement of judges."""

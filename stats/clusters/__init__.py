@@ -1,0 +1,1 @@
+"""Items in clusters, by weight, and with repeats."""

@@ -1,0 +1,275 @@
+"""Many pairs at once: error control over a family of hypotheses.
+
+P-value procedures are valid at a planned n only. E-value procedures come in two kinds. Fixed thresholds 1/alpha_j
+(Bonferroni, `spending_alpha`, `capacity_alpha`) hold under any dependence and for running suprema, so verdicts may
+latch. E-BH, closed averaging and e-LOND compare e-values with each other; on running suprema they lose control
+(arXiv 2501.19360), so they describe current e-values and may be revoked.
+"""
+
+import numpy as np
+import numpy.typing as npt
+
+from stats.numerics.checks import BoolArray, FloatArray, aligned, between, level, vector
+from stats.numerics.slabs import slabbed
+
+
+def bonferroni(p: npt.ArrayLike, m: int | None = None) -> FloatArray:
+    """Return Bonferroni-adjusted p-values, min(1, m p); ``m`` defaults to the number of p-values.
+
+    Raises
+    ------
+    ValueError
+        If more p-values are given than the ``m`` hypotheses declared.
+
+    Examples
+    --------
+    >>> bonferroni([0.01, 0.04, 0.03]).tolist()
+    [0.03, 0.12, 0.09]
+
+    """
+    values = _p_values(p)
+    return np.minimum(values * _declared(values, m), 1)
+
+
+def sidak(p: npt.ArrayLike, m: int | None = None) -> FloatArray:
+    """Return Sidak-adjusted p-values, 1 - (1 - p)^m; family-wise valid for independent (or positively dependent) tests.
+
+    Examples
+    --------
+    >>> sidak([0.01, 0.04, 0.03]).round(4).tolist()
+    [0.0297, 0.1153, 0.0873]
+
+    """
+    values = _p_values(p)
+    with np.errstate(divide="ignore"):
+        return np.asarray(-np.expm1(_declared(values, m) * np.log1p(-values)))
+
+
+def holm(p: npt.ArrayLike) -> FloatArray:
+    """Return Holm's step-down adjusted p-values: family-wise error under any dependence.
+
+    Examples
+    --------
+    >>> holm([0.01, 0.04, 0.03]).tolist()
+    [0.03, 0.06, 0.06]
+
+    """
+    values = _p_values(p)
+    order = np.argsort(values)
+    steps = np.maximum.accumulate(values[order] * np.arange(values.size, 0, -1))
+    return _in_place(order, np.minimum(steps, 1))
+
+
+def benjamini_hochberg(p: npt.ArrayLike) -> FloatArray:
+    """Return Benjamini-Hochberg adjusted p-values: false discovery rate for independent or PRDS tests.
+
+    Examples
+    --------
+    >>> benjamini_hochberg([0.01, 0.04, 0.03]).tolist()
+    [0.03, 0.04, 0.04]
+
+    """
+    return _step_up(_p_values(p), 1.0)
+
+
+def benjamini_yekutieli(p: npt.ArrayLike) -> FloatArray:
+    """Return Benjamini-Yekutieli adjusted p-values: false discovery rate under any dependence.
+
+    Examples
+    --------
+    >>> benjamini_yekutieli([0.01, 0.04, 0.03]).round(4).tolist()
+    [0.055, 0.0733, 0.0733]
+
+    """
+    values = _p_values(p)
+    return _step_up(values, float(np.sum(1 / np.arange(1, values.size + 1))))
+
+
+def e_bonferroni(log_e: npt.ArrayLike, alpha: float = 0.05, m: int | None = None) -> BoolArray:
+    """Reject where e >= m / alpha: family-wise at every time, also on running suprema, under any dependence.
+
+    Examples
+    --------
+    >>> e_bonferroni(np.log([100.0, 45.0, 1.0]), 0.05).tolist()
+    [True, False, False]
+
+    """
+    values = vector(log_e=log_e)
+    return np.asarray(values >= np.log(_declared(values, m)) - _log_level(alpha))
+
+
+def e_holm(log_e: npt.ArrayLike, alpha: float = 0.05) -> BoolArray:
+    """Reject by Holm's procedure on the p-values min(1, 1/e); with running suprema as e, family-wise at every time (Ville).
+
+    Examples
+    --------
+    >>> e_holm(np.log([100.0, 45.0, 1.0]), 0.05).tolist()
+    [True, True, False]
+
+    """
+    return holm(np.exp(-np.maximum(vector(log_e=log_e), 0))) <= level(alpha=alpha)[0]
+
+
+def e_bh(log_e: npt.ArrayLike, alpha: float = 0.05) -> BoolArray:
+    """Reject by e-BH: the k largest e-values, for the largest k with e_(k) >= K / (alpha k).
+
+    False discovery rate at most alpha under any dependence (Wang and Ramdas, 2022), for current e-values.
+
+    Examples
+    --------
+    >>> e_bh(np.log([500.0, 45.0, 1.0]), 0.05).tolist()
+    [True, True, False]
+
+    """
+    values = vector(log_e=log_e)
+    size = values.size
+    ordered = np.sort(values)[::-1]
+    rank = np.arange(1, size + 1)
+    passing = np.flatnonzero(ordered >= np.log(max(size, 1)) - np.log(rank) - _log_level(alpha))
+    return values >= ordered[passing[-1]] if passing.size else np.zeros(size, dtype=np.bool_)
+
+
+def closed_averaging(log_e: npt.ArrayLike, alpha: float = 0.05) -> BoolArray:
+    """Reject by closed testing with averaged e-values: family-wise, under any dependence, for current e-values.
+
+    A hypothesis is rejected when every set that contains it has an average e-value of at least 1/alpha. The worst set
+    adds exactly the e-values below 1/alpha, so the condition is alpha e >= 1 + sum of (1 - alpha e_j)+ : linear time.
+
+    Examples
+    --------
+    >>> closed_averaging(np.log([100.0, 25.0, 1.0]), 0.05).tolist()
+    [True, False, False]
+
+    """
+    scaled = vector(log_e=log_e) + _log_level(alpha)
+    return np.asarray(scaled >= np.log1p(-np.expm1(np.minimum(scaled, 0)).sum()))
+
+
+def e_lond(log_e: npt.ArrayLike, alpha: float = 0.05) -> BoolArray:
+    """Reject by e-LOND along the given order: false discovery rate online, under any dependence (Xu and Ramdas, 2024).
+
+    Hypothesis t is rejected at e >= 1/alpha_t, alpha_t = alpha gamma_t (R + 1) with gamma_t = 1/(t (t + 1)) and R the
+    number rejected before it.
+
+    Examples
+    --------
+    >>> e_lond(np.log([50.0, 70.0, 1.0]), 0.05).tolist()
+    [True, True, False]
+
+    """
+    values = vector(log_e=log_e)
+    rejected = np.zeros(values.size, dtype=np.bool_)
+    found = 0
+    for t, value in enumerate(values, start=1):
+        hit = value >= np.log(t * (t + 1)) - np.log(found + 1) - _log_level(alpha)
+        rejected[t - 1] = hit
+        found += int(hit)
+    return rejected
+
+
+_SHIFT = 20.0
+
+
+@slabbed
+def spending_alpha(j: npt.ArrayLike, alpha: float = 0.05) -> FloatArray:
+    """Return the level of the j-th hypothesis of a family without a declared size; all levels sum to at most alpha.
+
+    With a = 20,
+
+        alpha_j = alpha ln(a + 1/2) / ((j + a) ln^2(j + a)),    j = 1, 2, ...
+
+    Proof of the sum. f(x) = 1 / (x ln^2 x) is convex and decreasing for x > 1, so by the midpoint (Hermite-Hadamard)
+    inequality f(j + a) is at most its integral over [j + a - 1/2, j + a + 1/2]. These intervals tile
+    [a + 1/2, infinity), over which the integral of f is 1 / ln(a + 1/2), since f is the derivative of -1 / ln x.
+    Hence the sum over all j of alpha_j is at most alpha.
+
+    j is the order of registration, which must not depend on scores or ranks. Not declaring the size in advance costs,
+    against alpha / m for each of the m = K (K - 1) / 2 pairs of K models, this much evidence (nats of ln e):
+
+    ====  =====  ==================  ==================  ============
+    K     m      ln(m/alpha)         ln(1/alpha_m)       difference
+    ====  =====  ==================  ==================  ============
+    10    45     6.80                8.92                2.12
+    30    435    9.07                11.63               2.56
+    100   4950   11.50               14.68               3.18
+    ====  =====  ==================  ==================  ============
+
+    The first hypotheses pay least (ln(1/alpha_1) = 7.16).
+
+    Parameters
+    ----------
+    j : array_like of int
+        Registration index, from 1.
+    alpha : float
+        Level of the whole family.
+
+    Examples
+    --------
+    >>> round(float(np.log(1 / spending_alpha(45))), 2)
+    8.92
+
+    """
+    aligned(j=j, alpha=alpha)
+    (total,) = level(alpha=alpha)
+    return spent(registration(j), total)
+
+
+def spent(j: FloatArray, total: FloatArray | float) -> FloatArray:
+    """Return `spending_alpha` of checked numbers."""
+    index = j + _SHIFT
+    return np.asarray(total * np.log(_SHIFT + 0.5) / (index * np.log(index) ** 2))
+
+
+def capacity_alpha(j: npt.ArrayLike, alpha: float = 0.05, m: int = 1) -> FloatArray:
+    """Return the level of the j-th hypothesis of a family declared to hold m: alpha / m, and 0 (no family verdict) beyond.
+
+    Examples
+    --------
+    >>> capacity_alpha([1, 9, 10], 0.09, 9).tolist()
+    [0.01, 0.01, 0.0]
+
+    """
+    aligned(j=j, alpha=alpha)
+    if m < 1:
+        raise ValueError(f"m must be at least 1, got {m}: it is the number of hypotheses declared")
+    (total,) = level(alpha=alpha)
+    return np.where(registration(j) <= m, total / m, 0.0)
+
+
+def registration(j: npt.ArrayLike) -> FloatArray:
+    """Return places in the order of registration, checked."""
+    (index,) = between(1, np.inf, j=j)
+    if (index != np.floor(index)).any():
+        raise ValueError("j must be whole: it is the 1-based order of registration")
+    return index
+
+
+def _p_values(p: npt.ArrayLike) -> FloatArray:
+    values = vector(p=p)
+    between(0, 1, p=values)
+    return values
+
+
+def _declared(values: FloatArray, m: int | None) -> int:
+    if m is None:
+        return max(values.size, 1)
+    if values.size > m:
+        raise ValueError(f"m declares {m} hypotheses but {values.size} are given: declare at least as many as tested")
+    return m
+
+
+def _log_level(alpha: float) -> float:
+    return float(np.log(level(alpha=alpha)[0]))
+
+
+def _in_place(order: npt.NDArray[np.intp], sorted_values: FloatArray) -> FloatArray:
+    out = np.empty_like(sorted_values)
+    out[order] = sorted_values
+    return out
+
+
+def _step_up(values: FloatArray, factor: float) -> FloatArray:
+    order = np.argsort(values)[::-1]
+    size = values.size
+    steps = np.minimum.accumulate(values[order] * (factor * size / np.arange(size, 0, -1)))
+    return _in_place(order, np.minimum(steps, 1))

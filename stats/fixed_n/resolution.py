@@ -1,0 +1,186 @@
+"""Resolution of a benchmark: how many items a gap of this size needs, and whether there are enough.
+
+Write K = (z_{1-alpha/2} + z_power)^2. The required number of paired items is N* = K sd^2 / gap^2 (paper, eq. nstar),
+the minimum detectable effect MDE = sqrt(K) sd / sqrt(n) (eq. mde), the resolution ratio q = n / N*: a gap is
+*resolved* when q >= 1. That is a statement about size, not evidence about which model is better.
+"""
+
+import numpy as np
+import numpy.typing as npt
+
+from stats.fixed_n.paired import admissible_rho, difference_variance, hoeffding_bounds
+from stats.numerics.checks import FloatArray, aligned, between, finite, level, non_negative, paired_counts
+from stats.numerics.slabs import slabbed
+from stats.numerics.special import ndtri
+
+
+def z_sum(alpha: npt.ArrayLike = 0.05, power: npt.ArrayLike = 0.8) -> FloatArray:
+    """Return z_{1-alpha/2} + z_power, the distance in standard errors at which a two-sided test has that power.
+
+    Examples
+    --------
+    >>> round(float(z_sum() ** 2), 6)
+    7.84888
+
+    """
+    (a,), (target,) = level(alpha=alpha), level(power=power)
+    return np.asarray(ndtri(target) - ndtri(a / 2))
+
+
+@slabbed
+def required_n(
+    n: npt.ArrayLike,
+    b: npt.ArrayLike,
+    c: npt.ArrayLike,
+    alpha: npt.ArrayLike = 0.05,
+    power: npt.ArrayLike = 0.8,
+) -> FloatArray:
+    """Return the items needed to detect the observed gap at (alpha, power): N* = K [n (b + c) / (b - c)^2 - 1].
+
+    Parameters
+    ----------
+    n, b, c : array_like
+        Shared items and discordant counts, ``b + c <= n``.
+    alpha, power : array_like
+        Two-sided level and power, in (0, 1).
+
+    Returns
+    -------
+    ndarray
+        N*, unrounded; infinite where ``b = c``.
+
+    Notes
+    -----
+    Paper, eq. reqn_exact, with sd^2 = (b + c)/n - gap^2: the -1 is the -gap^2 term.
+
+    Examples
+    --------
+    >>> round(float(required_n(12032, 787, 684)), 2)
+    13086.49
+
+    """
+    aligned(n=n, b=b, c=c, alpha=alpha, power=power)
+    items, wins, losses = paired_counts(n, b, c)
+    difference = wins - losses
+    ratio = items * (wins + losses) / np.where(difference == 0, np.nan, difference) ** 2
+    ratio = np.where(difference == 0, np.inf, ratio)
+    return np.asarray(z_sum(alpha, power) ** 2 * np.maximum(ratio - 1, 0))
+
+
+@slabbed
+def resolution_ratio(n: npt.ArrayLike, n_star: npt.ArrayLike) -> FloatArray:
+    """Return q = n / N*: at least 1 where a planned test of n items has the power; 0 where N* is infinite or n = 0.
+
+    Examples
+    --------
+    >>> round(float(resolution_ratio(12032, required_n(12032, 1680, 1454))), 3)
+    2.079
+
+    """
+    aligned(n=n, n_star=n_star)
+    (items,) = non_negative(n=n)
+    try:
+        needed = np.asarray(n_star, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"n_star must be numeric, got {n_star!r}") from error
+    if not (needed >= 0).all():
+        raise ValueError("n_star must be non-negative and not NaN (infinite is allowed)")
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(items > 0, items / needed, 0.0)
+
+
+@slabbed
+def mde(n: npt.ArrayLike, sd: npt.ArrayLike, alpha: npt.ArrayLike = 0.05, power: npt.ArrayLike = 0.8) -> FloatArray:
+    """Return the smallest gap that n items detect at (alpha, power), in score units; infinite where n = 0 (paper, eq. mde).
+
+    Examples
+    --------
+    >>> round(float(mde(12032, 0.5)), 5)
+    0.01277
+
+    """
+    aligned(n=n, sd=sd, alpha=alpha, power=power)
+    items, spread = non_negative(n=n, sd=sd)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(items > 0, z_sum(alpha, power) * spread / np.sqrt(items), np.inf)
+
+
+def required_n_paired(
+    gap: npt.ArrayLike, sd: npt.ArrayLike, alpha: npt.ArrayLike = 0.05, power: npt.ArrayLike = 0.8
+) -> FloatArray:
+    """Return N* = K sd^2 / gap^2 for any scores, from gap and standard deviation of D; infinite where the gap is 0.
+
+    Paper, eq. nstar. For graded scores take the moments from `moments_from_sums`.
+
+    Examples
+    --------
+    >>> round(float(required_n_paired(0.05, 0.5)), 2)
+    784.89
+
+    """
+    aligned(gap=gap, sd=sd, alpha=alpha, power=power)
+    (difference,), (spread,) = finite(gap=gap), non_negative(sd=sd)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio = np.where(difference == 0, np.inf, spread**2 / difference**2)
+    return np.asarray(z_sum(alpha, power) ** 2 * ratio)
+
+
+def inflation(
+    m: npt.ArrayLike, alpha: npt.ArrayLike = 0.05, power: npt.ArrayLike = 0.8, method: str = "bonferroni"
+) -> FloatArray:
+    """Return the factor by which testing m hypotheses multiplies N*: (z_{1-alpha_m/2} + z_power)^2 / K.
+
+    Parameters
+    ----------
+    m : array_like
+        Number of hypotheses, at least 1.
+    alpha, power : array_like
+        Family-wise level and power per hypothesis.
+    method : {"bonferroni", "sidak"}
+        alpha_m = alpha / m, or 1 - (1 - alpha)^(1/m).
+
+    Examples
+    --------
+    >>> [round(float(inflation(m)), 4) for m in (9, 40, 45)]
+    [1.6646, 2.1093, 2.1442]
+    >>> round(float(inflation(40, method="sidak")), 4)
+    2.1019
+
+    """
+    aligned(m=m, alpha=alpha, power=power)
+    (count,), (a,) = between(1, np.inf, m=m), level(alpha=alpha)
+    if method not in {"bonferroni", "sidak"}:
+        raise ValueError(f"method must be 'bonferroni' or 'sidak', got {method!r}")
+    each = a / count if method == "bonferroni" else -np.expm1(np.log1p(-a) / count)
+    return np.asarray((z_sum(each, power) / z_sum(a, power)) ** 2)
+
+
+def rho_sensitivity(
+    p_a: npt.ArrayLike,
+    p_b: npt.ArrayLike,
+    rho: npt.ArrayLike,
+    *,
+    width: float = 0.1,
+    alpha: npt.ArrayLike = 0.05,
+    power: npt.ArrayLike = 0.8,
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return N* of 0/1 scores at rho - width, rho and rho + width, each clamped to the Hoeffding bounds.
+
+    N* falls as the correlation grows, so the first value is the largest.
+
+    Examples
+    --------
+    >>> [round(float(n)) for n in rho_sensitivity(0.65, 0.60, 0.30)]
+    [1174, 1028, 881]
+
+    """
+    aligned(p_a=p_a, p_b=p_b, rho=rho, alpha=alpha, power=power)
+    (r,) = admissible_rho(p_a, p_b, rho)
+    (margin,) = non_negative(width=width)
+    low, high = hoeffding_bounds(p_a, p_b)
+    gap = np.subtract(p_a, p_b)
+
+    def needed(at: FloatArray) -> FloatArray:
+        return required_n_paired(gap, np.sqrt(difference_variance(p_a, p_b, np.clip(at, low, high))), alpha, power)
+
+    return needed(r - margin), needed(r), needed(r + margin)

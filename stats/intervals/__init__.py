@@ -1,0 +1,1 @@
+"""Intervals for the gap of a pair that hold at every look."""

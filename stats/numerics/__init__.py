@@ -1,0 +1,1 @@
+"""Numerics that the statistics share: special functions, root search, checks of arguments."""

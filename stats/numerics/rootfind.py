@@ -1,0 +1,53 @@
+"""A vectorised bracketed root search."""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from stats.numerics.checks import FloatArray
+
+
+def bracketed_root(
+    function: Callable[[FloatArray], FloatArray], low: FloatArray, high: FloatArray, tolerance: float = 1e-13
+) -> FloatArray:
+    """Return roots of ``function`` elementwise between ``low`` and ``high``, where its signs differ (Chandrupatla, 1997).
+
+    Inverse quadratic interpolation where the last three points allow it, bisection otherwise: never slower than
+    bisection by more than a constant, usually below ten evaluations.
+
+    Parameters
+    ----------
+    function : callable
+        Maps an array of points to an array of values, elementwise.
+    low, high : ndarray
+        Ends of the brackets, of one shape. Where the signs agree the result is meaningless: the caller masks it.
+    tolerance : float
+        Bracket width, relative to the larger of 1e-3 and |root|, at which the search ends.
+
+    """
+    a, b = np.array(high, dtype=np.float64), np.array(low, dtype=np.float64)
+    fa, fb = function(a), function(b)
+    c, fc = a.copy(), fa.copy()
+    t = np.full(a.shape, 0.5)
+    for _ in range(100):
+        x = a + t * (b - a)
+        fx = function(x)
+        same = np.sign(fx) == np.sign(fa)
+        c, fc = np.where(same, a, b), np.where(same, fa, fb)
+        b, fb = np.where(same, b, a), np.where(same, fb, fa)
+        a, fa = x, fx
+        best = np.where(np.abs(fa) < np.abs(fb), a, b)
+        width = np.abs(b - a)
+        limit = tolerance * np.maximum(np.abs(best), 1e-3)
+        done = (width <= 2 * limit) | (fa == 0) | ((fa > 0) == (fb > 0))
+        if done.all():
+            break
+        with np.errstate(divide="ignore", invalid="ignore"):
+            xi = (a - b) / (c - b)
+            phi = (fa - fb) / (fc - fb)
+            interpolate = (phi**2 < xi) & ((1 - phi) ** 2 < 1 - xi)
+            step = fa / (fb - fa) * fc / (fb - fc) + (c - a) / (b - a) * fa / (fc - fa) * fb / (fc - fb)
+            edge = np.where(width > 0, limit / width, 0.5)
+        t = np.where(interpolate & np.isfinite(step), step, 0.5)
+        t = np.where(done, 0.0, np.clip(t, np.minimum(edge, 0.5), np.maximum(1 - edge, 0.5)))
+    return np.where(np.abs(fa) < np.abs(fb), a, b)

@@ -1,0 +1,1 @@
+"""How many items a question takes: plans, forecasts, goals, races, simulated scores."""

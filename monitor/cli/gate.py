@@ -335,7 +335,7 @@ def _run(
     declared: DeclareOptions,
     max_rejected: float,
 ) -> None:
-    from monitor.cli.shared.declared.declarations import parse_flags
+    from monitor.cli.shared.declared.flags import parse_flags
     from monitor.cli.shared.errors import USAGE, stop
     from monitor.cli.shared.gates.gated import RunCall, evaluate_gate
     from monitor.cli.shared.gates.margins import parse_margin, parse_outputs

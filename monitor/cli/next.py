@@ -167,7 +167,7 @@ def next_(
 
 
 def _names(models: list[str]) -> list[str]:
-    from monitor.cli.shared.declared.declarations import parse_flags
+    from monitor.cli.shared.declared.flags import parse_flags
 
     family = parse_flags(DeclareOptions(models=models)).values["family"]
     if set(family) != {None}:
@@ -295,7 +295,7 @@ def _declarations(
 
 
 def _chosen(partition: "Partition", name: str | None) -> "Benchmark":
-    from monitor.cli.shared.declared.declarations import similar_first
+    from monitor.cli.shared.declared.values import similar_first
 
     benchmarks = partition.benchmarks
     known = similar_first(name or "", benchmarks)

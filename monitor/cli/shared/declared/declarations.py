@@ -1,14 +1,12 @@
 """What is declared of benchmarks that begin: by flags, by each rankwatch.toml, and by the files themselves."""
 
-import csv
-import re
 import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict
-from typing import Any, Final, NamedTuple
 
 from pydantic import ValidationError
 
+from monitor.cli.shared.declared.flags import Fields, Flags, parse_flags
+from monitor.cli.shared.declared.values import first_names, flag_text, show_aliases, show_value, similar_first
 from monitor.cli.shared.errors import USAGE, note, stop
 from monitor.cli.shared.options import DeclareOptions
 from monitor.engine.declarations import changed_fields, may_be_chosen, version_fault
@@ -20,14 +18,8 @@ from monitor.ingest.importer import named_path
 from schemas.records.catalogue import published
 from schemas.records.decode import describe_error
 from schemas.records.events import Declaration, Spec, alias_problem
-from schemas.records.goals import GOAL_FORMS, named_goal, parse_goal
 from schemas.records.text import shorten
 from schemas.results.sentences import REDECLARED
-
-_LISTED_NAMES: Final = 10
-
-Fields = dict[str, Any]
-"""Fields of a declaration, as in an event, without the name."""
 
 
 def make_declarations(options: DeclareOptions, paths: Sequence[str], *, live: str | None = None) -> "Declarations":
@@ -53,177 +45,6 @@ def _tables(paths: Sequence[str]) -> dict[str, Fields]:
         return read_declared([place for path in paths if not is_remote(place := named_path(path)[1])])
     except DeclaredError as error:
         stop(str(error), USAGE)
-
-
-class Flags(NamedTuple):
-    """The values of the flags that declare: by field, and by benchmark or None for every benchmark; and the aliases of models."""
-
-    values: dict[str, dict[str | None, Any]]
-    aliases: dict[str, str]
-
-    def of(self, benchmark: str) -> Fields:
-        """Return the fields that flags declare of a benchmark."""
-        fields = {
-            field: named.get(benchmark, named.get(None))
-            for field, named in self.values.items()
-            if benchmark in named or None in named
-        }
-        return {**fields, "aliases": self.aliases} if self.aliases else fields
-
-    def named(self) -> set[str]:
-        """Return the benchmarks that a flag names."""
-        return {name for named in self.values.values() for name in named if name is not None}
-
-    def for_all(self) -> list[str]:
-        """Return the fields that a flag declares of every benchmark."""
-        return [field for field, named in self.values.items() if None in named]
-
-
-def parse_flags(options: DeclareOptions) -> Flags:
-    """Parse flags of the form VALUE or NAME=VALUE; a wrong one ends the command."""
-    values: dict[str, dict[str | None, Any]] = {}
-    given = asdict(options)
-    aliases: dict[str, str] = {}
-    for entry in given.pop("alias") or ():
-        name, model = _alias(entry)
-        if aliases.setdefault(name, model) != model:
-            stop(f"--alias {entry}: {name} is an alias of {aliases[name]} too; give each alias one model", USAGE)
-    if problem := alias_problem(aliases):
-        stop(f"--alias: {problem}", USAGE)
-    for field, entries in given.items():
-        for entry in entries or ():
-            name, equals, text = _named(field, entry)
-            if equals and not name:
-                stop(f"--{field} {entry}: the name of the benchmark is missing; use VALUE or NAME=VALUE", USAGE)
-            value = _parse(field, entry, text)
-            declares = _DECLARES.get(field, field)
-            first = values.setdefault(declares, {}).setdefault(name if equals else None, value)
-            if first != value:
-                of = f" of {shorten(name)}" if equals else ""
-                what, show = (f"--{field}", _show) if declares != "family" else ("the family", _flag)
-                stop(
-                    f"{what}{of} is given twice, as {show(declares, first)} and {show(declares, value)}; give it once",
-                    USAGE,
-                )
-    return Flags(values, aliases)
-
-
-def _named(field: str, entry: str) -> tuple[str, str, str]:
-    """Split VALUE or NAME=VALUE into the name, the equals sign and the value; models in quotes may hold one."""
-    if field == "goal":
-        return named_goal(entry)
-    if field != "models":
-        return entry.rpartition("=")
-    head = re.match(r'[^",]*', entry)
-    name, equals, first = ("", "", "") if head is None else head[0].rpartition("=")
-    return name, equals, first + entry[len(name + equals + first) :]
-
-
-def _alias(entry: str) -> tuple[str, str]:
-    name, _, model = entry.rpartition("=")
-    if not name or not model or name == model:
-        stop(f"--alias {entry}: name two different models, as NEW=OLD", USAGE)
-    return name, model
-
-
-def _whole(text: str) -> int:
-    if not text.isdecimal() or int(text) < 1:
-        raise ValueError(text)
-    return int(text)
-
-
-def _repeats(text: str) -> int | str:
-    return text if text == "all" else _whole(text)
-
-
-def _family(text: str) -> Fields:
-    policy, colon, size = text.partition(":")
-    if (policy, colon) == ("spending", ""):
-        return {"policy": "spending"}
-    if policy != "capacity":
-        raise ValueError(text)
-    return {"policy": "capacity", "size": _whole(size)}
-
-
-def _models(text: str) -> Fields:
-    """Parse names between commas; a name in double quotes may hold commas itself."""
-    try:
-        names = next(csv.reader([text], skipinitialspace=True, strict=True), [])
-    except csv.Error:
-        raise ValueError(text) from None
-    return {"policy": "capacity", "models": [name.strip() for name in names]}
-
-
-def _weights(text: str) -> str | dict[str, float]:
-    return text if text == "equal-clusters" else {name: float(value) for name, value in _by_cluster(text)}
-
-
-def _clusters(text: str) -> dict[str, int]:
-    return {name: _whole(value) for name, value in _by_cluster(text)}
-
-
-def _by_cluster(text: str) -> list[tuple[str, str]]:
-    """Parse CLUSTER:VALUE between commas; a name in double quotes may hold commas itself."""
-    try:
-        entries = next(csv.reader([text], skipinitialspace=True, strict=True), [])
-    except csv.Error:
-        raise ValueError(text) from None
-    pairs = [(name.strip(), value) for name, _, value in (entry.rpartition(":") for entry in entries)]
-    if len({name for name, _ in pairs}) < len(pairs):
-        raise ValueError(text)
-    return pairs
-
-
-def _goal(text: str) -> str:
-    return parse_goal(text).text
-
-
-_PARSERS: Final[dict[str, tuple[Callable[[str], Any], str]]] = {
-    "items": (_whole, "give an item count from 1, as N or NAME=N"),
-    "alpha": (float, "give an error rate above 0 and below 0.5, as ALPHA or NAME=ALPHA"),
-    "repeats": (_repeats, "give a number of repeats from 1, or all, as R or NAME=R"),
-    "weights": (
-        _weights,
-        'use equal-clusters, or each cluster once with a positive weight, as CLUSTER:WEIGHT,... ("A,B:1" for a name with a comma)',
-    ),
-    "clusters": (_clusters, "give each cluster once with its number of items from 1, as CLUSTER:N,..."),
-    "goal": (_goal, f"use {GOAL_FORMS}"),
-    "anchor": (str, "name a model, as MODEL or NAME=MODEL"),
-    "family": (_family, "use spending, or capacity:M for M pairs that share alpha"),
-    "models": (
-        _models,
-        'give names between commas, as A,B,C or NAME=A,B,C; write a name that holds a comma or = as "A,B"',
-    ),
-}
-"""By flag: what parses its value, and what to do about one that cannot be right."""
-
-_DECLARES: Final = {"models": "family"}
-"""By flag: the field that it declares, where that has another name."""
-
-_CHOICES: Final = {
-    "order": "completion, committed or trusted",
-    "scores": "binary or graded",
-    "missing": "worst or ignorable",
-}
-"""By flag: the words it takes."""
-
-
-def _parse(field: str, entry: str, text: str) -> object:
-    if field in _CHOICES:
-        if text not in _CHOICES[field].replace(",", "").split() or text == "or":
-            stop(f"--{field} {entry}: use {_CHOICES[field]}", USAGE)
-        return text
-    parse, advice = _PARSERS[field]
-    try:
-        value = parse(text)
-        alone = {"weights": "equal-clusters"} if field == "clusters" else {}
-        Spec.model_validate(alone | {_DECLARES.get(field, field): value})
-    except ValueError as error:  # a ValidationError is one
-        if field == "models" and isinstance(error, ValidationError):
-            fault = error.errors(include_url=False)[0]
-            advice = describe_error(fault) if fault["type"] == "value_error" else advice
-        stop(f"--{field} {shorten(entry)}: {advice}", USAGE)
-    return value
 
 
 class Declarations:
@@ -357,11 +178,11 @@ class Declarations:
                     for model, near in outside.items()
                 ]
                 verb = "is" if len(named) == 1 else "are"
-                note(f"{shorten(name)}: {_first(named)} {verb} not in the declared family: no family-wise verdict")
+                note(f"{shorten(name)}: {first_names(named)} {verb} not in the declared family: no family-wise verdict")
             if absent:
                 verb, whose = ("has", "its") if len(absent) == 1 else ("have", "their")
                 note(
-                    f"{shorten(name)}: {_first(absent)} of the declared family {verb} no scores; {whose} pairs keep a share of alpha"
+                    f"{shorten(name)}: {first_names(absent)} of the declared family {verb} no scores; {whose} pairs keep a share of alpha"
                 )
             anchor = benchmark.spec.anchor
             if anchor is not None and anchor not in benchmark.contestant_of:
@@ -404,7 +225,7 @@ class Declarations:
                 changed[name] = differing[name]
                 continue
             # A number in a command has no separators.
-            flags = " ".join(_flag(field, for_all[field], f"{name}=") for field in for_all)
+            flags = " ".join(flag_text(field, for_all[field], f"{name}=") for field in for_all)
             note(
                 f"{shorten(name)} stays as it was declared; flags without a name are for benchmarks that begin ({flags} names it)"
             )
@@ -413,7 +234,7 @@ class Declarations:
             if not aliases.items() <= spec.aliases.items():
                 self._begun[name] = _override(self._begun[name], {"aliases": aliases})
                 if problem := alias_problem(self._begun[name]["aliases"]):
-                    stop(f"--alias: {shorten(name)}: {problem} (declared so far: {_show_aliases(spec.aliases)})", USAGE)
+                    stop(f"--alias: {shorten(name)}: {problem} (declared so far: {show_aliases(spec.aliases)})", USAGE)
         goals = self._new_goals(specs, in_files)
         for name, goal in goals.items():
             self._begun[name] = _override(self._begun[name], {"goal": goal})
@@ -442,13 +263,12 @@ class Declarations:
             where, old = (FILE, table) if field in table else ("the file", own)
             if field in old and not _same(field, value, old[field]):
                 note(
-                    f"{shorten(benchmark)}: {_flag(field, value)} replaces {field} = {_show(field, old[field])} of {where}"
+                    f"{shorten(benchmark)}: {flag_text(field, value)} replaces {field} = {show_value(field, old[field])} of {where}"
                 )
         for field, value in table.items():
             if field in own and field not in flags and not _same(field, value, own[field]):
-                note(
-                    f"{shorten(benchmark)}: {field} = {_show(field, value)} of {FILE} replaces {_show(field, own[field])} of the file"
-                )
+                new, old_value = show_value(field, value), show_value(field, own[field])
+                note(f"{shorten(benchmark)}: {field} = {new} of {FILE} replaces {old_value} of the file")
 
     def note_unused(self, benchmarks: Iterable[str]) -> None:
         """Print the benchmarks that a flag names and the files do not hold."""
@@ -477,22 +297,6 @@ class Declarations:
         return texts
 
 
-def similar_first(name: str, names: Iterable[str]) -> str:
-    """List names, the most similar to one first."""
-    from difflib import SequenceMatcher
-
-    def distance(other: str) -> tuple[float, str]:
-        return -SequenceMatcher(None, name.lower(), other.lower()).ratio(), other
-
-    return _first(sorted(names, key=distance)) or "none"
-
-
-def _first(names: Sequence[str]) -> str:
-    """List the first of some names, and count the others."""
-    rest = len(names) - _LISTED_NAMES
-    return ", ".join(map(shorten, names[:_LISTED_NAMES])) + (f" and {rest:,} more" if rest > 0 else "")
-
-
 def _override(old: Fields, new: Fields) -> Fields:
     """Return fields with others in their place; an item count replaces a list of items, and a list a count."""
     new = {field: value for field, value in new.items() if not _same(field, value, old.get(field))}
@@ -516,34 +320,6 @@ def _same(field: str, value: object, old: object) -> bool:
 
 def _policy(order: object) -> object:
     return order.get("policy") if isinstance(order, dict) else order
-
-
-def _show_aliases(aliases: Mapping[str, str]) -> str:
-    return ", ".join(f"{shorten(alias)}={shorten(model)}" for alias, model in aliases.items())
-
-
-def _flag(field: str, value: object, name: str = "") -> str:
-    """Return the flag that declares a value, of the benchmark `name` ends with `=` names."""
-    if field == "family" and isinstance(value, dict) and "models" in value:
-        quoted = (f'"{model}"' if {",", "="} & set(model) else model for model in value["models"])
-        return f"--models {shlex.quote(name + ','.join(quoted))}"
-    if field in {"weights", "clusters"}:
-        return f"--{field} {shlex.quote(name + _show(field, value))}"
-    return f"--{field} {name}{_show(field, value).replace(',', '')}"  # a number in a command has no separators
-
-
-def _show(field: str, value: object) -> str:
-    if isinstance(value, int):
-        return f"{value:,}"
-    if field == "family" and isinstance(value, dict) and value.get("models"):
-        return f"{len(value['models']):,} models ({_first(value['models'])})"
-    if field in {"weights", "clusters"} and isinstance(value, dict):
-        return ",".join(
-            f"{name}:{number:g}" if field == "weights" else f"{name}:{number}" for name, number in value.items()
-        )
-    if isinstance(value, dict):
-        return ":".join(f"{part:,}" if isinstance(part, int) else str(part) for part in value.values())
-    return f"{len(value):,} items" if field == "item_ids" and isinstance(value, list) else shorten(value)
 
 
 def _fields(spec: Spec) -> Fields:
@@ -587,4 +363,4 @@ def _describe_version(name: str, old: Spec, new: Spec) -> str:
 
 def _value(spec: Spec, field: str) -> str:
     value = spec.model_dump(mode="json", exclude_none=True).get(field)
-    return "none" if value is None else _show(field, value)
+    return "none" if value is None else show_value(field, value)

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from monitor.cli.shared.declared.declarations import similar_first
+from monitor.cli.shared.declared.values import similar_first
 from monitor.cli.shared.errors import USAGE, stop
 from monitor.engine.state.benchmark import Benchmark
 from schemas.records.events import MAX_GRADED_ITEMS

@@ -43,7 +43,7 @@ def close_pair() -> str:
     lines = ["| | orders | reached | items: median | quartiles |", "|---|---|---|---|---|"]
     for claim, found in _read("close_pair.json").items():
         quartiles = f"{found['q1']:,.0f} to {found['q3']:,.0f}"
-        lines.append(f"| {claim} | {found['orders']} | {found['reached']} | {found['median']:,.0f} | {quartiles} |")
+        lines.append(f"| {claim} | {found['orders']:,} | {found['reached']:,} | {found['median']:,.0f} | {quartiles} |")
     return "\n".join(lines)
 
 

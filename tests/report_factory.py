@@ -67,6 +67,7 @@ def pair(a="alpha", b="beta", *, wins=1680, losses=1454, n=12032, decided=None, 
 def model(name="alpha", rank=1, **fields):
     values = {
         "model": name,
+        "title": None,
         "aliases": [],
         "epoch": 0,
         "items": 12032,

@@ -65,7 +65,7 @@ class ModelReport(StrictModel):
 
     model: str
     title: str | None = Field(
-        None, description="the name to show, if an operator has given one; pairs, verdicts and URLs have `model`"
+        description="the name to show, if an operator has given one; pairs, verdicts and URLs have `model`"
     )
     aliases: list[str] = Field(description="other names whose events count as this model's, as declared")
     epoch: int = Field(description="newest epoch, whose scores are ranked")

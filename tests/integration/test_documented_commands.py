@@ -115,7 +115,8 @@ def folders(tmp_path_factory):
     (one / "runs/gpt-4/scores.json").write_text(json.dumps({"rows": [{"id": "1", "ok": True}]}))
     write(one / "arena.json", stream(1, 300, prompts=200))
     (one / "ids.txt").write_text("".join(f"item {k}\n" for k in range(1, 121)))
-    (one / "prices.csv").write_text("model,price\na,0.01\nb,0.03\nc,0.05\ngpt,0.1\n")
+    priced = {"a": 0.01, "b": 0.03, "c": 0.05, "gpt": 0.1} | dict.fromkeys([*SKILLS, "gemma-7b"], 0.02)
+    (one / "prices.csv").write_text("model,price\n" + "".join(f"{model},{price}\n" for model, price in priced.items()))
     several = one.with_name("several")
     shutil.copytree(one, several)
     for name in SEVERAL:

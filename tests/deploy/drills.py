@@ -91,8 +91,8 @@ class Drills:
         files = [path.stat().st_size for path in valkey.mounted("/data").rglob("*.aof")]
         resource.prlimit(valkey.process.pid, resource.RLIMIT_FSIZE, (max(files) + 1, resource.RLIM_INFINITY))
         self.evaluate(requests=3)
+        until(lambda: valkey.process.poll() is not None, "the end of Valkey")
         runbook = self.alerted("RankwatchStoreUnreachable")
-        assert valkey.process.poll() is not None
         assert "no space left" in runbook
         valkey.start()  # there is room again
         self.evaluate()

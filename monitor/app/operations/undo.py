@@ -222,6 +222,11 @@ class Withdrawing:
                         continue
                 kept.note(record)
 
+    def has_records(self, record: LogRecord) -> bool:
+        """Return whether a record holds anything of the board."""
+        chunk = Chunk(0, record.offset, record.offset + 1, [record.offset], [record.value])
+        return any(isinstance(step, Declared | EventBatch | RunEnded) for step in self._decoder.steps(chunk))
+
     def _follow(self, step: Step) -> None:
         """Take over what decides whether later records count: as the fold does."""
         match step:
@@ -379,10 +384,13 @@ class Undoing:
         """Return the offset of the last record that was copied; 0 if none was."""
         last = 0
         _, end = await self._log.bounds()
+        reading = Withdrawing(entry.benchmark, self.undo)
         async for records in self._log.read(entry.begun, end):
             for record in records:
                 copied = marks_of(record.value)[1]
-                last = max(last, copied[0] if copied is not None else 0)
+                # Copies of another board in the same log say nothing about this one.
+                if copied is not None and reading.has_records(record):
+                    last = max(last, copied[0])
         return last
 
     async def ended(self) -> bool:

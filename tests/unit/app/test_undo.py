@@ -191,6 +191,9 @@ async def test_an_interrupted_undo_is_partial_until_the_same_command_goes_on(boa
     with pytest.raises(BoardError, match="still being copied without the events of producer bad"):
         await undone.undo(producer="ci")
     await undone.post("ci", [score("dune", 44, 1)])
+    other = {"benchmark": "another", "item_id": "x", "model": "ash", "score": 1}
+    copy_of_another = {"copied": [undone.log.durable_end, None], "events": [other]}
+    await undone.log.append([json.dumps(copy_of_another, separators=(",", ":")).encode()])
     size = undone.log.durable_end
     assert (await undone.undo(producer="bad"))[:2] == (None, None)
     names = {"events", "duplicates", "duplicates_by_model"}  # a copy that came twice is a duplicate

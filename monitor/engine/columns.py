@@ -4,7 +4,7 @@ from abc import abstractmethod
 from bisect import bisect_right
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
-from itertools import accumulate, chain, repeat
+from itertools import accumulate, chain, pairwise, repeat
 from typing import Final, Protocol, overload
 
 import numpy as np
@@ -60,6 +60,10 @@ class EventColumns(Sequence[EventFields]):
         """Return the score of each event."""
 
     @abstractmethod
+    def items(self, places: Index) -> tuple[list[str], list[str | None]]:
+        """Return the item and the cluster of some of the events, by ascending place."""
+
+    @abstractmethod
     def plain(self) -> NDArray[np.bool_] | None:
         """Return of which events `rows` and `contestants` are right; None of all. The others have a repeat or an epoch."""
 
@@ -102,6 +106,11 @@ class EventList(EventColumns):
     @override
     def scores(self) -> Scores:
         return np.array([event.score for event in self._events], np.float64)  # None becomes NaN
+
+    @override
+    def items(self, places: Index) -> tuple[list[str], list[str | None]]:
+        events = [self._events[place] for place in places.tolist()]
+        return [event.item_id for event in events], [event.cluster for event in events]
 
     @override
     def plain(self) -> NDArray[np.bool_] | None:
@@ -209,6 +218,12 @@ class RunEvents(EventColumns):
         return self._scores[self._part]
 
     @override
+    def items(self, places: Index) -> tuple[list[str], list[str | None]]:
+        at = (places + self._part.start).tolist()
+        names, clusters = self._items.names, self._run.clusters
+        return [names[k] for k in at], [None] * len(at) if clusters is None else [clusters[k] for k in at]
+
+    @override
     def plain(self) -> None:
         return None
 
@@ -250,6 +265,17 @@ class JoinedEvents(EventColumns):
     @override
     def scores(self) -> Scores:
         return np.concatenate([part.scores() for part in self._parts])
+
+    @override
+    def items(self, places: Index) -> tuple[list[str], list[str | None]]:
+        ends = np.searchsorted(places, self._starts).tolist()
+        items: list[str] = []
+        clusters: list[str | None] = []
+        for part, start, (low, high) in zip(self._parts, self._starts, pairwise(ends), strict=False):
+            some = part.items(places[low:high] - start)
+            items += some[0]
+            clusters += some[1]
+        return items, clusters
 
     @override
     def plain(self) -> NDArray[np.bool_] | None:

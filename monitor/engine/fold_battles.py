@@ -292,8 +292,7 @@ def _with_names(places: Places, benchmark: Benchmark, delta: BenchmarkDelta) -> 
     new = np.flatnonzero(places.prompt == _NEW)
     named = [events[k].item_id for k in new.tolist()]
     begin, prompts = len(benchmark.rows), list(dict.fromkeys(named))
-    benchmark.add_prompts(prompts)
-    delta.rows.extend(benchmark.rows[begin:])
+    delta.rows += benchmark.add_items(dict.fromkeys(prompts))
     one_each = len(prompts) == len(named)
     places.prompt[new] = range(begin, len(benchmark.rows)) if one_each else [benchmark.row_of[name] for name in named]
     for k in np.flatnonzero((places.one == _NEW) | (places.other == _NEW)).tolist():

@@ -327,10 +327,13 @@ def test_the_fold_of_many_models_agrees_with_the_oracle(order, policy):
 
 
 def every_way(log, cuts, restart, at_once):
-    """Fold a log as a whole and cut into chunks; return both partitions, and what the store of the second restores."""
+    """Fold a log as a whole, and in chunks with new items one by one; return both partitions, and what is stored of the second."""
     records, _, end = log
     whole, _ = fold(records, end, [], restart=False)
-    with patch("monitor.engine.partition._AT_ONCE", at_once):
+    with (
+        patch("monitor.engine.partition._AT_ONCE", at_once),
+        patch("monitor.engine.locate._add_items", return_value=None),
+    ):
         cut, store = fold(records, end, cuts, restart=restart)
     return whole, cut, Partition.restore(store.state)
 

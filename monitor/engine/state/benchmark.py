@@ -1,7 +1,7 @@
 """The state of one benchmark: its score matrix, and what the pairs, the arrival order and the order policy add to it."""
 
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -264,11 +264,18 @@ class Benchmark(PairState):
             self.weighting.enter(self.item_keys)
         return index
 
-    def add_prompts(self, prompts: Sequence[str]) -> None:
-        """Add the rows of several prompts of battles, which are distinct and new."""
-        self.row_of.update(zip(prompts, range(len(self.rows), len(self.rows) + len(prompts)), strict=True))
-        self.rows += [RowKey(prompt, 0, None) for prompt in prompts]
-        self.items += len(prompts)
+    def takes_items(self, items: Mapping[str, str | None]) -> bool:
+        """Return whether `add_items` may add new items: none of them has a row yet, of any repeat, or is one more than declared."""
+        beyond = self.spec.items is not None and self.items + len(items) > self.spec.items
+        return not beyond and self._other_labels.isdisjoint(items)
+
+    def add_items(self, items: Mapping[str, str | None]) -> list[RowKey]:
+        """Add the rows of new items, or prompts of battles, with their clusters, and return them; each item has one row then."""
+        keys = [RowKey(item, 0, cluster) for item, cluster in items.items()]
+        self.row_of.update(zip(items, range(len(self.rows), len(self.rows) + len(keys)), strict=True))
+        self.rows += keys
+        self.items += len(keys)
+        return keys
 
     def has_item(self, item: str) -> bool:
         """Return whether an item has a row."""

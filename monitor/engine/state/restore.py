@@ -56,7 +56,7 @@ def _restore_records(benchmark: Benchmark, stored: StoredBenchmark) -> None:
     """Add the rows and contestants, and the scores or votes."""
     if len(stored.votes):
         benchmark.begin_battles(stored.votes, stored.judges)
-        benchmark.add_prompts([row.item for row in stored.rows])
+        benchmark.add_items({row.item: None for row in stored.rows})
     else:
         for row in stored.rows:
             benchmark.add_row(*row)

@@ -8,6 +8,7 @@ import pytest
 
 from monitor.engine.chunk import Chunk
 from monitor.engine.columns import EventList, ItemColumns, JoinedEvents, RunEvents
+from monitor.engine.limits import Limits
 from monitor.engine.partition import Partition
 from monitor.send.messages import LEAST_RUN, write_messages
 from schemas.records.events import EventFields
@@ -177,6 +178,38 @@ def test_events_of_columns_are_those_of_the_message():
     for start in range(7):
         for stop in range(start, 9):
             assert list(joined[start:stop]) == (events[:2] + events)[start:stop]
+
+
+AWKWARD = [
+    ("a\u202eb", {}),
+    ("a", {"cluster": "b\u2028c"}),
+    ("", {}),
+    ("x" * 201, {}),
+    ("\u00ad", {}),  # no printable character, but allowed
+    ("3", {"cluster": "another"}),
+    ("15", {"repeat": 2}),
+    ("15", {"epoch": 1}),
+    ("15", {"model": "new"}),
+    ("15", {"score": 0.25}),
+]
+
+
+@pytest.mark.parametrize("spec", [{}, {"items": 14}, {"item_ids": [str(k) for k in range(18)]}, {"repeats": 2}])
+@pytest.mark.parametrize("limits", [None, Limits(rows=12)])
+def test_items_that_come_together_are_added_as_one_by_one(spec, limits, monkeypatch):
+    """Whatever is unusual about one of many new items."""
+    logs = []
+    for _ in range(2):
+        log = FoldLog({"declare": "bench", **spec}, limits=limits)
+        for k, (item, fields) in enumerate(AWKWARD):
+            events = [event(j, f"m{k}", j % 2, cluster=f"c{j % 3}") for j in range(k, k + 10)]
+            log.send({"events": [*events[:5], {**event(item, f"m{k}", 1), **fields}, *events[5:], *events[:2]]})
+            if not fields:
+                log.send({**RUN, "item_ids": [f"{k} 1", item, f"{k} 2"], "clusters": [None, "law", "law"]})
+        logs.append(log)
+        monkeypatch.setattr("monitor.engine.locate._add_items", lambda *_: None)
+    assert state(logs[0]) == state(logs[1])
+    assert logs[0].letters
 
 
 def test_a_run_of_another_partition_is_passed_on_whole():

@@ -388,7 +388,7 @@ class Undoing:
         async for records in self._log.read(entry.begun, end):
             for record in records:
                 copied = marks_of(record.value)[1]
-                # Copies of another board in the same log say nothing about this one.
+                # Copies of another board may be in the same log.
                 if copied is not None and reading.has_records(record):
                     last = max(last, copied[0])
         return last

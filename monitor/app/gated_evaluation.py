@@ -36,7 +36,7 @@ Scores = Mapping[str, float | None]
 _VERSION: Final = 1
 _LEAST_BLOCK: Final = 10
 _BLOCKS: Final = 50
-_PLACEHOLDER: Final = re.compile(r"\{(items|ids|output)\}")
+_PLACEHOLDER: Final = re.compile(r"\{(items|ids|output|candidate)\}")
 
 
 class EvaluationError(ValueError):
@@ -132,13 +132,13 @@ def _scores_of(items: Sequence[str], scores: Scores) -> Floats:
 # --- the command ----------------------------------------------------------------------------------------------------------------------
 
 
-def parse_command(text: str) -> list[str]:
+def parse_command(text: str, *, several: bool = False) -> list[str]:
     """Split a command into its arguments; no shell ever sees it, so an id cannot inject anything.
 
     Raises
     ------
     EvaluationError
-        If it does not take items, or cannot be split.
+        If it does not take items, or of several candidates not which one to evaluate, or cannot be split.
 
     Examples
     --------
@@ -154,12 +154,16 @@ def parse_command(text: str) -> list[str]:
         raise EvaluationError(
             "--run: the command does not take the items; add {items}, the path of a file with one id a line"
         )
+    if several and "candidate" not in used:
+        raise EvaluationError(
+            "--run: the command does not take the candidate, and there are several; add {candidate}, the name of the one to evaluate"
+        )
     if any("{ids}" in argument and argument != "{ids}" for argument in arguments):
         raise EvaluationError("--run: {ids} has to be an argument of its own; it becomes one argument an id")
     return arguments
 
 
-def fill_command(arguments: Sequence[str], ids: Sequence[str], items: Path, output: Path) -> list[str]:
+def fill_command(arguments: Sequence[str], candidate: str, ids: Sequence[str], items: Path, output: Path) -> list[str]:
     """Return the command of a block.
 
     Raises
@@ -168,7 +172,7 @@ def fill_command(arguments: Sequence[str], ids: Sequence[str], items: Path, outp
         If an id would be taken for an option.
     """
     filled: list[str] = []
-    places = {"items": str(items), "output": str(output)}
+    places = {"items": str(items), "output": str(output), "candidate": candidate}
     for argument in arguments:
         if argument == "{ids}":
             if wrong := next((item for item in ids if item.startswith("-")), None):
@@ -247,8 +251,8 @@ class EvaluationFolder:
             blocks.append(json.loads(file.read_text(encoding="utf-8")))
         return blocks
 
-    def run(self, command: Sequence[str], number: int, ids: Sequence[str]) -> Scores:
-        """Evaluate a block, and keep its scores.
+    def run(self, command: Sequence[str], candidate: str, number: int, ids: Sequence[str]) -> Scores:
+        """Evaluate a block of a candidate, and keep its scores.
 
         Raises
         ------
@@ -261,7 +265,7 @@ class EvaluationFolder:
         output.mkdir(parents=True)
         items = part / "items.txt"
         items.write_text("".join(f"{item}\n" for item in ids), encoding="utf-8")
-        arguments = fill_command(command, ids, items.resolve(), output.resolve() / "results")
+        arguments = fill_command(command, candidate, ids, items.resolve(), output.resolve() / "results")
         captured = not any("{output}" in argument for argument in command)
         self._execute(arguments, output / "results.jsonl" if captured else None, number)
         scores = self._of_block(self._read(_results(output, number)), ids, number)

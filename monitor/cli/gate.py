@@ -132,8 +132,8 @@ class RunOptions:
         str | None,
         option(
             "--run",
-            "evaluate the candidate in blocks of a committed order until the gate is decided; {items} is the path of a file with one item "
-            "id a line, {output} where the results go (without it, standard output is read)",
+            "evaluate the candidates in blocks of a committed order until the gate is decided; {items} is the path of a file with one item "
+            "id a line, {output} where the results go (without it, standard output is read), {candidate} the name of the candidate",
             metavar="COMMAND",
             rich_help_panel=_RUN_PANEL,
         ),
@@ -145,7 +145,10 @@ class RunOptions:
         ),
     ] = Path("rankwatch-gate")
     budget: Annotated[
-        int | None, option("--budget", "most items to evaluate", min=1, metavar="ITEMS", rich_help_panel=_RUN_PANEL)
+        int | None,
+        option(
+            "--budget", "most items to evaluate, of all candidates", min=1, metavar="ITEMS", rich_help_panel=_RUN_PANEL
+        ),
     ] = None
     block: Annotated[
         int | None,
@@ -213,14 +216,8 @@ def gate(
         _check_without_margin(question, pair, benchmark, form)
     elif (pair is None) == (question.baseline is None) or (pair and question.candidate):
         stop("--margin: name the models with --pair A B, or with --baseline B and, if you like, --candidate A", USAGE)
-    if evaluation.run is not None and (
-        question.margin is None
-        or question.rerun
-        or question.price
-        or question.prices
-        or len(question.candidate or ()) > 1
-    ):
-        stop("--run: evaluates one candidate; give --margin and --pair A B, without prices or --rerun", USAGE)
+    if evaluation.run is not None and (question.margin is None or question.rerun):
+        stop("--run: evaluates candidates; give --margin and --pair A B or --candidate A, without --rerun", USAGE)
     from_service = stored.server is not None or stored.redis_url is not None
     if not paths and not (from_service and evaluation.run is not None):
         stop("missing PATH: give the results of the candidate, and of the baseline unless it is on --server", USAGE)
@@ -300,7 +297,7 @@ def _not_worse(
     form: GateFormat,
     question: MarginOptions,
 ) -> None:
-    from monitor.cli.shared.declared.prices import parse_prices
+    from monitor.cli.shared.declared.prices import named_prices, parse_prices
     from monitor.cli.shared.gates.margins import (
         check_prices,
         compare,
@@ -318,7 +315,7 @@ def _not_worse(
     if question.rerun is not None:
         comparisons = [each for each in comparisons if each.candidate != question.rerun] or comparisons
         comparisons = hold_for_rerun(comparisons, partition, question.rerun)
-    check_prices(prices, comparisons)
+    check_prices(prices, named_prices(question.price), [each.candidate for each in comparisons], baseline)
     report = gate_report(comparisons, margin, question.on_undecided.value, prices)
     print_gate(report, form, outputs)
     raise SystemExit(report.exit_code)
@@ -336,16 +333,24 @@ def _run(
     max_rejected: float,
 ) -> None:
     from monitor.cli.shared.declared.flags import parse_flags
+    from monitor.cli.shared.declared.prices import named_prices, parse_prices
     from monitor.cli.shared.errors import USAGE, stop
     from monitor.cli.shared.gates.gated import RunCall, evaluate_gate
-    from monitor.cli.shared.gates.margins import parse_margin, parse_outputs
+    from monitor.cli.shared.gates.margins import check_prices, parse_margin, parse_outputs
+    from monitor.ingest.files.paths import show
     from monitor.report.gates.gate import gate_report
     from schemas.records.events import Spec
 
-    if pair is None:
-        if not question.candidate:
-            stop("--run: name the candidate that it evaluates, with --pair A B or --candidate A", USAGE)
-        pair = question.candidate[0], question.baseline or ""
+    candidates, baseline = ([pair[0]], pair[1]) if pair else (question.candidate or [], question.baseline or "")
+    candidates = list(dict.fromkeys(candidates))
+    if not candidates:
+        stop("--run: name the candidate that it evaluates, with --pair A B or --candidate A", USAGE)
+    if baseline in candidates:
+        stop(f"{show(baseline)} is the baseline and a candidate; name two different models", USAGE)
+    prices = parse_prices(question.price or (), question.prices)
+    check_prices(prices, named_prices(question.price), candidates, baseline)
+    if prices is not None:
+        candidates.sort(key=prices.__getitem__)
     if len(benchmarks) > 1:
         stop("--run: evaluates one benchmark; give --benchmark once", USAGE)
     margin = parse_margin(question.margin or "")
@@ -356,8 +361,10 @@ def _run(
     alpha = flags.of(benchmarks[0] if benchmarks else "").get("alpha", Spec().alpha)
     call = RunCall(evaluation.run or "", evaluation.folder, evaluation.budget, evaluation.block, evaluation.seed)
     name = benchmarks[0] if benchmarks else None
-    comparison, saved = evaluate_gate(partition, pair, name, margin, call, logs, alpha, max_rejected)
-    report = gate_report([comparison], margin, question.on_undecided.value, evaluation=saved)
+    comparisons, saved = evaluate_gate(
+        partition, candidates, baseline, name, margin, call, logs, alpha, max_rejected, until_pass=prices is not None
+    )
+    report = gate_report(comparisons, margin, question.on_undecided.value, prices, saved, alpha)
     print_gate(report, form, outputs)
     raise SystemExit(report.exit_code)
 

@@ -43,6 +43,9 @@ class GateComparison(StrictModel):
     noise: str | None = Field(
         None, description="of repeats: what share of the variance comes from them, and what would help"
     )
+    conflicts: str | None = Field(
+        None, description="which of the two models have scores that contradict earlier ones; the earlier score counts"
+    )
     reason: str
 
 

@@ -1,6 +1,8 @@
 """The pytest plugin, in processes of its own: scores, a baseline, and one more test at the end."""
 
+import gzip
 import json
+import os
 import random
 import subprocess
 import sys
@@ -11,8 +13,9 @@ import pytest
 from rankwatch_client import margin
 
 import stats
-from tests.commands import environment, rankwatch
+from tests.commands import environment, rankwatch, write
 
+DATA = os.environ.get("RANKWATCH_DATA")
 CLIENT = Path(__file__).parents[2] / "clients/python/src"
 SUITE = """
 import pytest
@@ -80,7 +83,7 @@ WORSE = [0 if k % 4 == 0 else s for k, s in enumerate(GOOD)]
 @pytest.mark.full
 @pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["alone", "xdist"])
 def test_a_baseline_is_accepted_and_a_worse_suite_fails(suite, tmp_path, workers):
-    assert "no baseline in" in suite(GOOD, "-rs", *workers)
+    assert "test_suite.py::test_answers: no baseline in" in suite(GOOD, *workers)
     assert "200 scores of this run are the baseline" in suite(GOOD, "--rankwatch-update", *workers)
     kept = [json.loads(line) for line in (tmp_path / "rankwatch-baseline.jsonl").read_text().splitlines()]
     assert sum(each["score"] for each in kept) == sum(GOOD)
@@ -89,7 +92,9 @@ def test_a_baseline_is_accepted_and_a_worse_suite_fails(suite, tmp_path, workers
     assert "202 passed" in printed
     cases = ET.parse(tmp_path / "r.xml").getroot()[0]
     assert any("not worse than baseline" in case.get("name") for case in cases)
-    assert "worse than the baseline; gap" in suite(WORSE, *workers, code=1)
+    worse = suite(WORSE, *workers, code=1)
+    p = margin.compare(WORSE, GOOD, 0.05).p_worse
+    assert f"worse than the baseline; gap -20.00 points on 200 items, p = {p:.3g}" in worse
     gate = rankwatch(
         "gate",
         tmp_path / "rankwatch-baseline.jsonl",
@@ -133,6 +138,31 @@ def test_wrong_use_is_refused_with_the_remedy(suite, tmp_path):
     (tmp_path / "rankwatch-baseline.jsonl").write_text("{}\n")
     assert "no score can be read; restore the file" in suite(GOOD[:3], code=1)
     assert "out of range" in suite([2, 0, 1], code=1)
+
+
+@pytest.mark.full
+@pytest.mark.skipif(DATA is None, reason="RANKWATCH_DATA names no folder of real evaluations")
+@pytest.mark.parametrize(("model", "code"), [("gpt-4o-2024-08-06", 0), ("claude-3-haiku-20240307", 1)])
+def test_a_real_suite_gets_the_verdict_of_the_gate(suite, tmp_path, model, code):
+    baseline = "gpt-4o-2024-05-13"
+    lines = gzip.decompress((Path(DATA) / "zeroeval/events.jsonl.gz").read_bytes()).splitlines()
+    rows = [
+        event
+        for event in map(json.loads, lines)
+        if event["benchmark"] == "gsm8k" and event["model"] in {model, baseline}
+    ]
+    write(tmp_path / "rows.jsonl", rows)
+    scores = {
+        name: {row["item_id"]: row["score"] for row in rows if row["model"] == name} for name in (model, baseline)
+    }
+    items = sorted(scores[baseline])
+    suite([scores[baseline][item] for item in items], "--rankwatch-update")
+    printed = suite([scores[model].get(item) for item in items], code=code)
+    gate = ("gate", tmp_path / "rows.jsonl", "--pair", model, baseline, "--margin", "0.05", "--format", "json")
+    (row,) = json.loads(rankwatch(*gate, code=4 if code else 0).stdout)["comparisons"]
+    before, after = printed.split(f"gap {100 * row['gap']:+.2f} points on 1319 items, p = ")[:2]
+    assert ("worse than the baseline; " if code else "not worse than the baseline by more than 5 points; ") in before
+    assert float(after.split()[0]) == pytest.approx(row["p_worse" if code else "p_not_worse"], rel=0.01, abs=1e-12)
 
 
 def test_its_tests_are_those_of_the_library():

@@ -1,5 +1,6 @@
 """`rankwatch gate --margin`: not worse, worse, or what it would take."""
 
+import asyncio
 import csv
 import json
 import random
@@ -11,7 +12,9 @@ import pytest
 
 import stats
 from tests.commands import events, rankwatch, write
+from tests.redis_server import RedisServer
 from tests.served import Served, folded
+from tests.stored_state import fold
 
 
 def paired(n, b, c, *, both=0.7, benchmark="bench", models=("new", "old")):
@@ -263,7 +266,7 @@ def test_the_noise_of_repeats_is_split_and_a_flaky_baseline_holds_the_gate(tmp_p
     assert "name another run of the baseline; the files have" in rankwatch("gate", *call, "other", code=2).stderr
 
 
-def test_the_baseline_may_be_on_a_server(tmp_path):
+def test_the_baseline_may_be_on_a_server_or_in_the_stored_state(tmp_path):
     rows = paired(400, 8, 8)
     new = write(tmp_path / "new.jsonl", [row for row in rows if row["model"] == "new"])
     old = write(tmp_path / "old.jsonl", [row for row in rows if row["model"] == "old"])
@@ -282,6 +285,13 @@ def test_the_baseline_may_be_on_a_server(tmp_path):
         run = ("--run", f"{sys.executable} {harness} {{items}}", "--folder", tmp_path / "folder")
         (row,) = answer("--pair", "new", "old", "--margin", "0.05", *run, *place, code=0)["comparisons"]
         assert row["n"] < 400
+        with RedisServer(tmp_path) as redis:
+            board = [{"declare": "bench", "items": 400}, *(row for row in [*rows, *other] if row["model"] != "new")]
+            asyncio.run(fold(redis.url, "evals", 2, board))
+            stored = ("--redis-url", redis.url, "--topic", "evals")
+            assert judged == answer(new, *question, *stored, code=0)
+            wrong = rankwatch("gate", new, "--baseline", "gone", "--margin", "0.05", *stored, code=2).stderr
+            assert "the baseline gone has no scores on the stored state, in bench" in wrong
         for call, words in [
             ((new, "--baseline", "gone", "--margin", "0.05", *place), "the baseline gone has no scores on"),
             ((new, *question, "--benchmark", "x", *place), "no board of x; choose one with --benchmark: bench"),
@@ -290,3 +300,15 @@ def test_the_baseline_may_be_on_a_server(tmp_path):
         ]:
             assert words in rankwatch("gate", *call, code=1 if "ftp" in call[-1] else 2).stderr
     assert "missing PATH" in rankwatch("gate", *question, code=2).stderr
+
+
+def test_scores_that_contradict_earlier_ones_are_reported(tmp_path):
+    rows = paired(60, 3, 1)
+    again = [{**row, "score": 1 - row["score"]} for row in rows if row["model"] == "old"][:7]
+    path = write(tmp_path / "r.jsonl", [*rows, *again, *[{**each, "model": "third"} for each in again]])
+    words = "7 scores contradict an earlier score of the same model and item: old (7). The earlier score counts."
+    call = (path, "--pair", "new", "old")
+    assert words in rankwatch("gate", *call, code=3).stdout
+    shown = rankwatch("gate", *call, "--margin", "0.2", "--write", f"markdown={tmp_path / 'm'}", code=0).stdout
+    assert words in shown
+    assert words in (tmp_path / "m").read_text().replace("\\", "")

@@ -171,3 +171,57 @@ def test_graded_scores_and_repeats_are_units_of_their_items(place):
     (row,) = json.loads(rankwatch(*gate(place, command, "--format", "json"), code=0).stdout)["comparisons"]
     assert row["only_candidate"] is None
     assert row["gap"] == 0
+
+
+SKILLS = """
+import json, pathlib, sys
+model, ids = sys.argv[1], pathlib.Path(sys.argv[2]).read_text("utf-8").splitlines()
+score = {"good": 1, "bad": 0, "other": 1}[model]
+with open(sys.argv[3], "a", encoding="utf-8") as calls:
+    calls.write(f"{model} {len(ids)}" + chr(10))
+for item in ids:
+    print(json.dumps({"benchmark": "bench", "item_id": item, "model": model, "score": score}))
+"""
+
+
+def test_several_candidates_are_evaluated_one_after_the_other(place):
+    script = place / "skills.py"
+    script.write_text(SKILLS)
+    command = f"{shlex.quote(sys.executable)} {shlex.quote(str(script))} {{candidate}} {{items}} {shlex.quote(str(place / 'calls'))}"
+    question = ("gate", place / "base.jsonl", "--baseline", "old", "--margin", "0.03", "--seed", "s", "--block", 20)
+    call = (*question, "--candidate", "good", "--candidate", "bad", "--candidate", "other", "--run", command)
+
+    def judged(*more, code):
+        (place / "calls").write_text("")
+        report = json.loads(rankwatch(*call, *more, "--format", "json", code=code).stdout)
+        evaluated = [line.split() for line in (place / "calls").read_text().splitlines()]
+        return report, {model: sum(int(n) for name, n in evaluated if name == model) for model, _ in evaluated}
+
+    report, items = judged("--folder", place / "all", code=4)
+    assert [(each["model"], each["verdict"]) for each in report["candidates"]] == [
+        ("good", "pass"),
+        ("bad", "fail"),
+        ("other", "pass"),
+    ]
+    rows = report["comparisons"]
+    assert items == {row["candidate"]: row["n"] for row in rows}
+    for row in rows:  # each at its share of alpha
+        assert row["alpha"] == pytest.approx(0.05 / 3)
+        assert min(row["p_not_worse"], row["p_worse"]) <= 0.05 / 3
+    total = sum(items.values())
+    assert f"evaluated {total} of 1,800 items of 3 candidates" in report["evaluation"]
+    assert judged("--folder", place / "all", code=4) == (report, {})
+
+    # The cheapest first, and none after the first that passes; a table may have prices of other models.
+    (place / "prices.csv").write_text("model,price\nother,9\nbad,1\ngood,2\nunknown,3\n")
+    priced = ("--prices", place / "prices.csv", "--folder", place / "priced")
+    report, items = judged(*priced, code=0)
+    assert report["cheapest"] == "good"
+    assert items.keys() == {"bad", "good"}
+    assert report["comparisons"][2]["reason"] == "Not evaluated: good passes and costs no more."
+    # A budget is of all candidates.
+    report, items = judged("--folder", place / "budget", "--budget", items["bad"], code=3)
+    assert sum(items.values()) == report["comparisons"][0]["n"]
+    assert report["comparisons"][2]["reason"] == "Not evaluated: the budget is spent."
+    without = rankwatch(*call[:-1], "true {items}", "--folder", place / "x", code=1).stderr
+    assert "there are several; add {candidate}" in without

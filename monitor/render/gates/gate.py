@@ -7,6 +7,7 @@ from typing import Final
 from xml.sax.saxutils import quoteattr
 
 from monitor.render.numbers import Q_IS_NO_EVIDENCE, safe
+from monitor.report.gates.margin import conflict_sentence
 from schemas.results.report import BenchmarkReport, PairReport
 from schemas.results.sentences import SCOPES
 
@@ -70,6 +71,8 @@ def _evidence(report: BenchmarkReport, pair: PairReport, models: tuple[str, str]
     policy = report.order
     lines.append(f"order: {policy.policy}{f' ({safe(policy.reason)})' if policy.reason else ''}")
     lines.append(safe(pair.reason))
+    if conflicts := conflict_sentence(report.conflicts_by_model, models):
+        lines.append(f"! {safe(conflicts)}")
     return lines
 
 

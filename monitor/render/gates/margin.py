@@ -30,7 +30,9 @@ def as_text(report: GateReport) -> str:
     if reach:
         lines.append(f"  {_LEGEND}; {_WIDTH} characters are {200 * reach:.3g} points")
         lines += [
-            f"    {_line(each, reach)}  {safe(each.candidate)} on {safe(each.benchmark)}" for each in report.comparisons
+            f"    {_line(each, reach)}  {safe(each.candidate)} on {safe(each.benchmark)}"
+            for each in report.comparisons
+            if each.n
         ]
     lines.append(f"  family: {report.family}")
     lines += [f"  assumes that {safe(text)}" for text in _assumptions(report)]
@@ -40,6 +42,8 @@ def as_text(report: GateReport) -> str:
 
 
 def _evidence(c: GateComparison) -> list[str]:
+    if not c.n:
+        return []
     counts = ""
     if c.only_candidate is not None:
         counts = f"; only the candidate right on {c.only_candidate:,}, only the baseline on {c.only_baseline:,}"
@@ -48,14 +52,18 @@ def _evidence(c: GateComparison) -> list[str]:
         + (f"; {c.missing:,} {'missing' if c.policy == 'completion' else 'left'}" if c.missing else "")
     ]
     if c.gap is not None:
-        low = "" if c.gap_low is None else f", above {points(c.gap_low)} (one-sided, alpha = {c.alpha:g})"
+        low = "" if c.gap_low is None else f", above {points(c.gap_low)} (one-sided, alpha = {c.alpha:.3g})"
         means = f"{percent(c.mean_candidate)} % against {percent(c.mean_baseline)} %"
         lines.append(f"{means}, gap {points(c.gap)} points{low}")
-    if c.rule != "none":
+    if c.verdict == "fail":
+        lines.append(f"p = {p_value(c.p_worse)} of worse, the pair's own anytime verdict; order: {c.policy}")
+    elif c.rule != "none":
         what = "score test, missing items at their worst" if c.rule == "score test" else "bets: 1 / the e-value"
         lines.append(f"p = {p_value(c.p_not_worse)} of the {what}; order: {c.policy}")
     if c.noise:
         lines.append(f"noise: {c.noise}")
+    if c.conflicts:
+        lines.append(f"! {safe(c.conflicts)}")
     return lines
 
 
@@ -155,9 +163,8 @@ def as_markdown(report: GateReport) -> str:
     for c in report.comparisons:
         names = f"{escape(c.candidate)} | {escape(c.benchmark)} | {_SIGNS[c.verdict]} {c.verdict}"
         means = f"{percent(c.mean_candidate)} | {percent(c.mean_baseline)}"
-        rows.append(
-            f"| {names} | {means} | {points(c.gap)} | {points(c.gap_low)} | {c.n:,} | {escape(p_value(c.p_not_worse))} |"
-        )
+        p = c.p_worse if c.verdict == "fail" else c.p_not_worse
+        rows.append(f"| {names} | {means} | {points(c.gap)} | {points(c.gap_low)} | {c.n:,} | {escape(p_value(p))} |")
     parts.append("\n".join(rows))
     if any(each.price is not None for each in report.candidates):
         priced = [
@@ -171,13 +178,16 @@ def as_markdown(report: GateReport) -> str:
         drawn = [f"{k + 1:3d} {_line(c, reach)}" for k, c in enumerate(report.comparisons)]
         parts.append("\n".join(["```text", *drawn, f"    {_LEGEND}", "```"]))
     noise = [f"- Noise on {escape(c.benchmark)}: {escape(c.noise)}." for c in report.comparisons if c.noise]
+    noise += [f"- On {escape(c.benchmark)}: {escape(c.conflicts)}" for c in report.comparisons if c.conflicts]
     reasons = [f"- {escape(c.candidate)} on {escape(c.benchmark)}: {escape(c.reason)}" for c in report.comparisons]
     notes = [
         f"- Family: {escape(report.family)}.",
         *(f"- Assumes that {escape(text)}." for text in _assumptions(report)),
     ]
+    if any(c.verdict == "fail" for c in report.comparisons):
+        notes.append("- p is of not worse; where the verdict is fail, of worse.")
     if report.evaluation:
-        notes.append(f"- {escape(report.evaluation)}.")
+        notes.append(f"- {escape(report.evaluation[:1].upper() + report.evaluation[1:])}.")
     parts.append("\n".join([*reasons, *noise, *notes]))
     return "\n\n".join(parts) + "\n"
 
@@ -192,7 +202,8 @@ def as_junit(report: GateReport) -> str:
     cases, failures = [], 0
     for each in report.candidates:
         mine = [c for c in report.comparisons if c.candidate == each.model]
-        margin = f"{100 * report.margin:g} {'%' if report.relative else 'points'}"
+        size = f"{100 * report.margin:g}"
+        margin = f"{size} {'%' if report.relative else 'point' if size == '1' else 'points'}"
         name = attribute(f"{each.model} not worse than {report.baseline} by more than {margin}")
         failed = each.verdict == "fail" or (each.verdict in {"undecided", "held"} and report.on_undecided != "pass")
         text = "\n".join([each.verdict, *(f"{c.benchmark}: {c.reason}" for c in mine)])

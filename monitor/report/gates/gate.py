@@ -16,6 +16,7 @@ PASS, WAIT, FAIL = 0, 3, 4
 OnUndecided = Literal["pass", "fail", "wait"]
 
 _CODES: Final = {"pass": PASS, "undecided": WAIT, "fail": FAIL}
+_DECIDED_BY_FAMILY: Final = {"pass": "Not worse by more than the margin", "fail": "Worse than the baseline"}
 _UNDECIDED: Final = {"pass": PASS, "fail": FAIL, "wait": WAIT}
 
 
@@ -25,6 +26,7 @@ def gate_report(
     on_undecided: OnUndecided = "wait",
     prices: Mapping[str, float] | None = None,
     evaluation: str | None = None,
+    alpha: float | None = None,
 ) -> GateReport:
     """Judge candidates by their comparisons with one baseline.
 
@@ -42,18 +44,22 @@ def gate_report(
         By model. The gate then passes if one candidate does, and names the cheapest that did.
     evaluation : str, optional
         What the gate evaluated itself.
+    alpha : float, optional
+        Of the family, where each comparison was decided at its share of it. By default each one has the alpha of its benchmark.
     """
     models = list(dict.fromkeys(each.candidate for each in comparisons))
     of = np.array([models.index(each.candidate) for each in comparisons])
-    not_worse = np.array([each.p_not_worse / each.alpha for each in comparisons])
+    levels = np.array([each.alpha if alpha is None else alpha for each in comparisons])
+    not_worse = np.array([each.p_not_worse for each in comparisons]) / levels
     passed = _holm(np.array([not_worse[of == k].max() for k in range(len(models))]))
-    worse = _holm(np.array([each.p_worse / each.alpha for each in comparisons]))
+    worse = _holm(np.array([each.p_worse for each in comparisons]) / levels)
     candidates = [
         _candidate(
             model,
             [each for each in comparisons if each.candidate == model],
             float(passed[k]),
             float(worse[of == k].min()),
+            float(levels[of == k].min()),
             prices,
         )
         for k, model in enumerate(models)
@@ -64,7 +70,7 @@ def gate_report(
         verdict=verdict,
         exit_code=_UNDECIDED[on_undecided] if verdict == "undecided" else _CODES[verdict],
         headline=_headline(candidates, comparisons, margin, verdict, cheapest, on_undecided, prices),
-        family=_family(candidates, comparisons),
+        family=_family(candidates, comparisons, sorted(set(levels.tolist()))),
         baseline=comparisons[0].baseline,
         margin=margin.size,
         relative=margin.relative,
@@ -83,9 +89,13 @@ def _holm(ratios: Floats) -> Floats:
 
 
 def _candidate(
-    model: str, mine: Sequence[GateComparison], passed: float, worse: float, prices: Mapping[str, float] | None
+    model: str,
+    mine: Sequence[GateComparison],
+    passed: float,
+    worse: float,
+    alpha: float,
+    prices: Mapping[str, float] | None,
 ) -> GateCandidate:
-    alpha = min(each.alpha for each in mine)
     verdict: GateVerdict = "undecided"
     if any(each.verdict == "held" for each in mine):
         verdict = "held"
@@ -153,24 +163,31 @@ def _headline(
         if verdict == "fail":
             worse = [each.benchmark for each in comparisons if each.p_worse <= each.alpha]
             return f"fail: {model} is worse than {baseline} on {worse[0] if len(names) == 1 else ', '.join(worse)}"
-        word = "held" if candidates[0].verdict == "held" else verdict
-        return f"{word}{counts}: {model} is neither shown to be {claim}, nor to be worse"
+        held = f"held{counts}: no verdict on whether {model} is {claim}"
+        return (
+            held
+            if candidates[0].verdict == "held"
+            else f"{verdict}{counts}: {model} is neither shown to be {claim}, nor to be worse"
+        )
     passed = sum(each.verdict == "pass" for each in candidates)
     are = "is" if passed == 1 else "are"
     return f"{verdict}{counts}: {passed} of {len(candidates)} candidates {are} {claim}"
 
 
 def _in_family(comparison: GateComparison, candidates: Sequence[GateCandidate], size: int) -> GateComparison:
-    """Add to the reason of a comparison that the family leaves the candidate undecided, where it does."""
+    """Add to the reason of a comparison that the family leaves the candidate undecided, or decides it, where it does."""
     whole = next(each.verdict for each in candidates if each.model == comparison.candidate)
+    decided_by_family = whole == "pass" if comparison.verdict == "fail" else comparison.verdict == "undecided"
+    if decided_by_family and size == len(candidates) and whole in _DECIDED_BY_FAMILY:
+        reason = f"{_DECIDED_BY_FAMILY[whole]}, with the alpha that the decided candidates leave (Holm)."
+        return comparison.model_copy(update={"verdict": whole, "reason": reason, "items_needed": None})
     if whole != "undecided" or comparison.verdict == "undecided":
         return comparison
     reason = f"{comparison.reason} On its own: in the family of {size} comparisons the candidate is undecided."
     return comparison.model_copy(update={"reason": reason})
 
 
-def _family(candidates: Sequence[GateCandidate], comparisons: Sequence[GateComparison]) -> str:
-    levels = sorted({each.alpha for each in comparisons})
+def _family(candidates: Sequence[GateCandidate], comparisons: Sequence[GateComparison], levels: Sequence[float]) -> str:
     alpha = " and ".join(f"{level:g}" for level in levels)
     if len(comparisons) == 1:
         return f"one comparison, alpha = {alpha}, one-sided"

@@ -1,5 +1,6 @@
 """Whether a model is not worse than another by more than a margin: evidence of one pair under the order policy in force."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import exp, inf, isfinite
 from typing import Final, Literal
@@ -7,9 +8,11 @@ from typing import Final, Literal
 import numpy as np
 
 from monitor.engine.state.codes import SCORE_UNIT, SKIPPED, ZERO, Codes
+from monitor.report.items.conflict_rows import counts_by_model
 from monitor.report.items.noise import noise_of_pair, noise_sentence
 from monitor.report.pairs.counts import Flags, Floats
 from monitor.report.pairs.table import PairTable
+from schemas.records.text import shorten
 from schemas.results.gate import GateComparison, GateVerdict
 from schemas.results.report import PairReport
 from schemas.results.sentences import assumption
@@ -51,7 +54,8 @@ class Margin:
     @property
     def text(self) -> str:
         """The margin in words."""
-        return f"{100 * self.size:g} % of its score" if self.relative else f"{100 * self.size:g} points"
+        size = f"{100 * self.size:g}"
+        return f"{size} % of its score" if self.relative else f"{size} {'point' if size == '1' else 'points'}"
 
     @property
     def bound(self) -> float:
@@ -150,6 +154,7 @@ def compare_with_margin(
             ignored=bool(table.ignored[at] > 0),
         ),
         noise=None if split is None else noise_sentence(split),
+        conflicts=conflict_sentence(counts_by_model(benchmark)[1], (candidate, baseline)),
         reason="",
     )
     return comparison.model_copy(update={"reason": _reason(comparison, margin, held)})
@@ -408,6 +413,27 @@ def _log(p: float) -> float:
 
 
 # --- sentences ------------------------------------------------------------------------------------------------------------------------
+
+
+def conflict_sentence(counts: Mapping[str, int], models: Sequence[str]) -> str | None:
+    """Return which of two models have scores that contradict earlier ones, and what to do; None without any.
+
+    Parameters
+    ----------
+    counts : mapping of str to int
+        Contradicting scores by model.
+    models : sequence of str
+    """
+    mine = {model: counts[model] for model in models if model in counts}
+    if not mine:
+        return None
+    total = sum(mine.values())
+    scores = "1 score contradicts" if total == 1 else f"{total:,} scores contradict"
+    names = ", ".join(f"{shorten(model)} ({count:,})" for model, count in mine.items())
+    return (
+        f"{scores} an earlier score of the same model and item: {names}. The earlier score counts. If these are two runs, name each one "
+        "(NAME=PATH): --margin with --rerun checks their noise."
+    )
 
 
 def _reason(c: GateComparison, margin: Margin, held: str | None) -> str:

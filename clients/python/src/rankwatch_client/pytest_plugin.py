@@ -215,7 +215,9 @@ class Suite:
         file: Path,
     ) -> None:
         if baseline is None:
-            self._log(session, benchmark, "skipped", f"no baseline in {file}; run once with --rankwatch-update")
+            text = f"no baseline in {file}; run once with --rankwatch-update"
+            self.lines.append(f"{benchmark}: {text}")
+            self._log(session, benchmark, "skipped", text)
             return
         asked = self.questions[benchmark]
         known = [(item, score) for item, score in scores.items() if baseline.get(item) is not None]
@@ -257,7 +259,8 @@ class Suite:
 
 
 def _sentence(benchmark: str, found: Verdict, margin: float, new: int, gone: int) -> str:
-    counted = f"gap {100 * found.gap:+.2f} points on {found.shared} items, p = {found.p_not_worse:.3g}"
+    p = found.p_worse if found.verdict == "fail" else found.p_not_worse
+    counted = f"gap {100 * found.gap:+.2f} points on {found.shared} items, p = {p:.3g}"
     parts = [
         {
             "pass": f"not worse than the baseline by more than {100 * margin:g} points",

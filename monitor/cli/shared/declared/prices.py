@@ -33,6 +33,11 @@ def parse_prices(entries: Sequence[str], file: Path | None, *, of_all: bool = Fa
     return prices or None
 
 
+def named_prices(entries: Sequence[str] | None) -> list[str]:
+    """Return the models that have a price on the command line."""
+    return [name for name, _ in split_prices(entries or ())]
+
+
 def prices_of(models: Sequence[str], prices: Prices) -> list[float]:
     """Return the price of each model; one without a price, and a price without a model, end the command."""
     fault = _fault(models, prices)

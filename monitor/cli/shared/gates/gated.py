@@ -2,8 +2,10 @@
 
 import secrets
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+
+import numpy as np
 
 from monitor.app.gated_evaluation import EvaluationError, EvaluationFolder, Plan, Scores, evaluate, parse_command
 from monitor.cli.shared.errors import USAGE, file_error, note, stop
@@ -12,7 +14,8 @@ from monitor.cli.shared.options import DeclareOptions, ScoreOptions
 from monitor.engine.partition import Partition
 from monitor.engine.state.benchmark import Benchmark
 from monitor.ingest.files.paths import show
-from monitor.report.gates.margin import Margin, Question
+from monitor.render.board.site import file_name
+from monitor.report.gates.margin import Margin, Question, compare_along_order
 from monitor.report.pairs.item_means import scores_by_item
 from schemas.records.text import shorten
 from schemas.results.gate import GateComparison
@@ -31,70 +34,115 @@ class RunCall:
 
 def evaluate_gate(
     partition: Partition,
-    models: tuple[str, str],
+    candidates: Sequence[str],
+    baseline: str,
     benchmark: str | None,
     margin: Margin,
     call: RunCall,
     logs: ScoreOptions,
     alpha: float,
     max_rejected: float,
-) -> tuple[GateComparison, str]:
-    """Evaluate the candidate until its gate is decided; return the comparison, and what was evaluated and saved.
+    *,
+    until_pass: bool = False,
+) -> tuple[list[GateComparison], str]:
+    """Evaluate candidates one after the other, each until it is decided; return the comparisons, and what was evaluated and saved.
 
     Parameters
     ----------
     partition : Partition
         Results of the baseline.
-    models : (str, str)
-        Candidate and baseline.
+    candidates : sequence of str
+        In the order in which they are evaluated. Each is decided at its share of alpha.
+    baseline : str
     benchmark : str or None
     margin : Margin
     call : RunCall
     logs : ScoreOptions
         How to read what the command writes.
     alpha, max_rejected : float
+    until_pass : bool
+        Whether the candidates after the first one that passes are not evaluated.
     """
-    candidate, baseline = models
     chosen = _benchmark(partition, baseline, benchmark)
     known = {item: score for item, score in scores_by_item(chosen, baseline).items() if score is not None}
-    question = Question(chosen.name, candidate, baseline, margin, alpha)
-
-    def read(path: Path) -> Scores:
-        output = read_results([str(path)], max_rejected, logs, DeclareOptions(), part=True)
-        return _candidate_scores(output, chosen.name, candidate)
-
+    several = len(candidates) > 1
+    comparisons: list[GateComparison] = []
     try:
-        command = parse_command(call.command)
-        folder = EvaluationFolder(call.folder, read, note)
+        command = parse_command(call.command, several=several)
         seed = call.seed or secrets.token_hex(8)
-        plan = Plan.of(question, sorted(known), seed, call.block)
-        plan = folder.open(plan, command, known, seeded=call.seed is not None)
-        done = folder.done()
-        if done:
-            note(f"{show(call.folder)}: {len(done)} blocks are done; the evaluation goes on")
-
-        def progress(items: int, now: GateComparison) -> None:
-            note(
-                f"{items:,} of {len(plan.items):,} items: p = {now.p_not_worse:.3g} of not worse, {now.p_worse:.3g} of worse; "
-                f"decided at <= {alpha:g}"
-            )
-
-        comparison = evaluate(
-            plan, known, done, lambda number, ids: folder.run(command, number, ids), call.budget, progress
-        )
+        for candidate in candidates:
+            question = Question(chosen.name, candidate, baseline, margin, alpha / len(candidates))
+            passed = next((each.candidate for each in comparisons if each.verdict == "pass"), None)
+            spent = sum(each.n for each in comparisons)
+            left = None if call.budget is None else call.budget - spent
+            why = _why_not(passed if until_pass else None, left)
+            if why is not None:
+                nothing = compare_along_order(np.zeros(0), np.zeros(0), len(known), question)
+                comparisons.append(nothing.model_copy(update={"reason": why}))
+                continue
+            folder = call.folder / file_name(candidate) if several else call.folder
+            one = replace(call, folder=folder, budget=left)
+            comparisons.append(_evaluate(question, known, command, seed, one, logs, max_rejected, several=several))
     except EvaluationError as error:
         stop(str(error))
     except OSError as error:
         stop(file_error(error, call.folder))
-    return comparison, saved(comparison, len(plan.items), call.budget)
+    return comparisons, saved(comparisons, len(known), call.budget)
 
 
-def saved(comparison: GateComparison, items: int, budget: int | None) -> str:
+def _why_not(cheaper: str | None, left: int | None) -> str | None:
+    """Return why a candidate is not evaluated; None if it is."""
+    if cheaper is not None:
+        return f"Not evaluated: {shorten(cheaper)} passes and costs no more."
+    return "Not evaluated: the budget is spent." if left is not None and left <= 0 else None
+
+
+def _evaluate(
+    question: Question,
+    known: Scores,
+    command: Sequence[str],
+    seed: str,
+    call: RunCall,
+    logs: ScoreOptions,
+    max_rejected: float,
+    *,
+    several: bool,
+) -> GateComparison:
+    """Evaluate one candidate until it is decided."""
+    who = f"{shorten(question.candidate)}: " if several else ""
+
+    def read(path: Path) -> Scores:
+        output = read_results([str(path)], max_rejected, logs, DeclareOptions(), part=True)
+        return _candidate_scores(output, question.benchmark, question.candidate)
+
+    folder = EvaluationFolder(call.folder, read, note)
+    plan = Plan.of(question, sorted(known), seed, call.block)
+    plan = folder.open(plan, command, known, seeded=call.seed is not None)
+    done = folder.done()
+    if done:
+        note(f"{show(call.folder)}: {len(done)} blocks are done; the evaluation goes on")
+
+    def run(number: int, ids: Sequence[str]) -> Scores:
+        return folder.run(command, question.candidate, number, ids)
+
+    def progress(items: int, now: GateComparison) -> None:
+        note(
+            f"{who}{items:,} of {len(plan.items):,} items: p = {now.p_not_worse:.3g} of not worse, {now.p_worse:.3g} of worse; "
+            f"decided at <= {question.alpha:.3g}"
+        )
+
+    return evaluate(plan, known, done, run, call.budget, progress)
+
+
+def saved(comparisons: Sequence[GateComparison], items: int, budget: int | None) -> str:
     """Return how many items were evaluated, and how many were saved."""
-    left = items - comparison.n
-    share = f"{left:,} items ({100 * left / items:.0f} %) were not evaluated" if left else "none were left"
-    spent = ", the budget" if budget is not None and comparison.n >= budget and comparison.decided_at_n is None else ""
-    return f"evaluated {comparison.n:,} of {items:,} items{spent}; {share}"
+    done, of = sum(each.n for each in comparisons), items * len(comparisons)
+    left = of - done
+    share = f"{left:,} items ({100 * left / of:.0f} %) were not evaluated" if left else "none were left"
+    undecided = any(each.decided_at_n is None for each in comparisons)
+    spent = ", the budget" if budget is not None and done >= budget and undecided else ""
+    candidates = f" of {len(comparisons)} candidates" if len(comparisons) > 1 else ""
+    return f"evaluated {done:,} of {of:,} items{candidates}{spent}; {share}"
 
 
 def _benchmark(partition: Partition, baseline: str, name: str | None) -> Benchmark:
@@ -128,7 +176,7 @@ def _candidate_scores(output: Partition, benchmark: str, candidate: str) -> Scor
         return scores_by_item(chosen, candidate)
     if len(models) > 1:
         raise EvaluationError(
-            f"the output has no results of {candidate}, but of {_join(models)}; name one of them in --pair"
+            f"the output has no results of {candidate}, but of {_join(models)}; name one of them in --pair or --candidate"
         )
     return scores_by_item(chosen, models[0])
 

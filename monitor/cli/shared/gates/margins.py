@@ -132,18 +132,19 @@ def hold_for_rerun(comparisons: Sequence[GateComparison], partition: Partition, 
     return checked
 
 
-def check_prices(prices: Mapping[str, float] | None, comparisons: Sequence[GateComparison]) -> None:
-    """End the command if a price is of no candidate, or a candidate has none."""
+def check_prices(
+    prices: Mapping[str, float] | None, named: Sequence[str], candidates: Sequence[str], baseline: str
+) -> None:
+    """End the command if a price named on the command line is of no candidate, or a candidate has none; a table may have more models."""
     if prices is None:
         return
-    candidates = {each.candidate for each in comparisons}
-    baseline = comparisons[0].baseline
-    if unknown := [name for name in prices if name not in candidates | {baseline}]:
+    candidates = list(dict.fromkeys(candidates))
+    if unknown := [name for name in named if name not in {*candidates, baseline}]:
         stop(
             f"--price {show(unknown[0])}: no candidate has this name; the candidates are {_join(sorted(candidates))}",
             USAGE,
         )
-    if absent := sorted(candidates - prices.keys()):
+    if absent := sorted(set(candidates) - prices.keys()):
         stop(
             f"{_join(absent)} {'has' if len(absent) == 1 else 'have'} no price; give one with --price MODEL=PRICE",
             USAGE,

@@ -8,14 +8,7 @@ from pathlib import Path
 from types import NoneType
 from typing import Annotated, Any, Final, Literal, get_args, get_origin
 
-from pydantic import BeforeValidator, Field, SecretStr, model_validator
-from pydantic_settings import (
-    BaseSettings,
-    NoDecode,
-    PydanticBaseSettingsSource,
-    SettingsConfigDict,
-    TomlConfigSettingsSource,
-)
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, model_validator
 
 from schemas.records.prices import FORM as PRICE_FORM
 from schemas.records.prices import parse_price, split_prices
@@ -108,10 +101,25 @@ class ConfigFileError(Exception):
     """The file of settings is missing or is not TOML."""
 
 
-class Settings(BaseSettings):
-    """Configures how the monitor runs. Declarations of benchmarks are in the log."""
+class Settings(BaseModel):
+    """Configures how the monitor runs. Declarations of benchmarks are in the log.
 
-    model_config = SettingsConfigDict(env_prefix=PREFIX, env_ignore_empty=True, extra="forbid", frozen=True)
+    Parameters
+    ----------
+    **flags
+        Values that come before those of the environment, which come before those of the file.
+
+    Raises
+    ------
+    ConfigFileError
+        If the file that `RANKWATCH_CONFIG` names cannot be read.
+    pydantic.ValidationError
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    def __init__(self, **flags: Any) -> None:  # noqa: ANN401 - checked by the fields
+        super().__init__(**_read_file() | _read_environment(os.environ) | flags)
 
     data_dir: Path = Field(
         Path("rankwatch-data"), description="directory of the log, state, dead letters and feed of `watch`"
@@ -265,11 +273,11 @@ class Settings(BaseSettings):
         "https://github.com/rankwatch/rankwatch/blob/main/docs/how-to/runbooks.md",
         description="address of the runbooks, for links in notifications",
     )
-    suites: Annotated[Suites, NoDecode, BeforeValidator(_split_suites)] = Field(
+    suites: Annotated[Suites, BeforeValidator(_split_suites)] = Field(
         {},
         description='benchmarks that `watch` and `serve` report together as one; in the file a table: overall = ["gsm8k", "arc:2~0.25"]',
     )
-    prices: Annotated[dict[str, float], NoDecode, BeforeValidator(_read_prices)] = Field(
+    prices: Annotated[dict[str, float], BeforeValidator(_read_prices)] = Field(
         {},
         description="price of an item by model: a goal has what was run and saved in money; in the file a table: gpt = 0.004; "
         'the price of all others is that of ""',
@@ -317,19 +325,6 @@ class Settings(BaseSettings):
                 "(RANKWATCH_ACCESS_FILE), or serve on 127.0.0.1"
             )
         return self
-
-    @classmethod
-    def settings_customise_sources(
-        cls,
-        settings_cls: type[BaseSettings],
-        init_settings: PydanticBaseSettingsSource,
-        env_settings: PydanticBaseSettingsSource,
-        dotenv_settings: PydanticBaseSettingsSource,  # noqa: ARG003 - the signature is pydantic's
-        file_secret_settings: PydanticBaseSettingsSource,  # noqa: ARG003
-    ) -> tuple[PydanticBaseSettingsSource, ...]:
-        """Order the sources: flags, environment, file."""
-        path = os.environ.get("RANKWATCH_CONFIG")
-        return (init_settings, env_settings, *((_file(settings_cls, path),) if path else ()))
 
 
 def allowed_values(name: str) -> str:
@@ -381,11 +376,26 @@ def _is_link(name: str, value: str) -> bool:
     return bool(_LINK.search(name)) or bool(_LINK_ADDRESS.match(value))
 
 
-def _file(settings: type[BaseSettings], path: str) -> TomlConfigSettingsSource:
+def _read_environment(environ: Mapping[str, str]) -> dict[str, str]:
+    """Return the values of variables, whose names may be in either case; an empty one counts as unset."""
+    names = ((variable.upper().removeprefix(PREFIX).lower(), variable) for variable in environ)
+    return {
+        name: environ[variable]
+        for name, variable in names
+        if name in Settings.model_fields and variable.upper().startswith(PREFIX) and environ[variable]
+    }
+
+
+def _read_file() -> dict[str, Any]:
+    path = os.environ.get("RANKWATCH_CONFIG")
+    if not path:
+        return {}
+    import tomllib  # noqa: PLC0415 - loading it takes 10 ms, and few commands have such a file
+
     if not Path(path).is_file():
         raise ConfigFileError(f"RANKWATCH_CONFIG names {path!r}, which is not a file; correct the path, or unset it")
     try:
-        return TomlConfigSettingsSource(settings, toml_file=path)
+        return tomllib.loads(Path(path).read_bytes().decode("utf-8"))
     except (OSError, ValueError) as error:
         raise ConfigFileError(
             f"RANKWATCH_CONFIG names {path!r}, which cannot be read as TOML; correct the file"

@@ -14,7 +14,7 @@ os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
 def main() -> None:
     """Run the command line."""
     # Imports create hundreds of thousands of objects that live to the end: searching them for cycles costs time and finds nothing.
-    gc.set_threshold(100_000)
+    gc.set_threshold(1_000_000)
     code = _run()
     gc.freeze()
     try:

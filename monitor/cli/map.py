@@ -8,7 +8,7 @@ import typer
 _SHOWN = 10
 
 
-def map_file(
+def map_(
     path: Annotated[
         Path, typer.Argument(metavar="FILE", help="a JSON document, JSON lines, or a table", show_default=False)
     ],

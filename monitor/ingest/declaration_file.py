@@ -9,7 +9,6 @@ line, or results. The path is relative to the file of the table.
 """
 
 import re
-import tomllib
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Final
@@ -65,11 +64,19 @@ def read_declared(paths: Iterable[str | Path]) -> dict[str, dict[str, Any]]:
 
 def _read(file: Path) -> dict[str, dict[str, Any]]:
     try:
-        content = tomllib.loads(file.read_bytes().decode("utf-8"))
+        data = file.read_bytes()
     except (FileNotFoundError, IsADirectoryError):
         return {}
     except OSError as error:
         raise DeclaredError(f"{show(file)}: {error.strerror or error}; make it readable for this user") from None
+    return _parse(file, data)
+
+
+def _parse(file: Path, data: bytes) -> dict[str, dict[str, Any]]:
+    import tomllib  # noqa: PLC0415 - loading it takes 10 ms, and most results have no such file
+
+    try:
+        content = tomllib.loads(data.decode("utf-8"))
     except UnicodeDecodeError:
         raise DeclaredError(f"{show(file)}: the file is not valid UTF-8; write it as UTF-8") from None
     except tomllib.TOMLDecodeError as error:

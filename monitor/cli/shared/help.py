@@ -43,10 +43,8 @@ def _paragraph(text: str, width: int) -> str:
 def _panels(command: Any, ctx: Any) -> dict[str, list[tuple[str, str]]]:  # noqa: ANN401
     """Return the rows of each panel: commands as they are listed, then arguments and options, then the named groups of options."""
     panels: dict[str, list[tuple[str, str]]] = {}
-    for name in command.list_commands(ctx) if hasattr(command, "list_commands") else ():
-        child = command.get_command(ctx, name)
-        if child is not None and not child.hidden:
-            panels.setdefault(getattr(child, "rich_help_panel", None) or "Commands", []).append((name, _summary(child)))
+    for panel, name, text in command.summaries(ctx) if hasattr(command, "summaries") else ():
+        panels.setdefault(panel, []).append((name, _first_paragraph(text)))
     own: dict[str, list[tuple[str, str]]] = {title: [] for title in _PANELS_FIRST}
     for each in command.get_params(ctx):
         record = each.get_help_record(ctx)
@@ -59,8 +57,8 @@ def _panels(command: Any, ctx: Any) -> dict[str, list[tuple[str, str]]]:  # noqa
     return panels | {title: rows for title, rows in own.items() if rows}
 
 
-def _summary(command: Any) -> str:  # noqa: ANN401
-    return " ".join((command.help or "").split("\n\n")[0].split())
+def _first_paragraph(text: str) -> str:
+    return " ".join(text.partition("\n\n")[0].split())
 
 
 def _row(name: str, text: str, column: int, width: int) -> Iterable[str]:

@@ -19,7 +19,22 @@ _SHORT: Final = 4
 
 _LONGEST_FILE: Final = 100_000
 _NAMED: Final = r"(?:password|passwd|pwd|secret|token|signature|api[_-]?key)"
+_GAP: Final = r"""(?:\\{1,4}[rn]|\r?\n\$\d{1,9}\r?\n|\$\d{1,9}|\bb(?=["'\\])|[ \t"',=:()\[\]\\]){1,30}"""
+"""What is between the words of a command of Redis: as it is typed, as a list of strings or bytes, and as the protocol has it."""
+
+_WORD: Final = r"""(?:(?<=")[^"\\\r\n]{1,500}|(?<=')[^'\\\r\n]{1,500}|[^\s"',<\\]{1,500})"""
 _FORMS: Final = (
+    (
+        re.compile(
+            rf"((?:(?<![A-Z])AUTH|(?i:(?:^|[>'\"]\s?|hello\s\d\s)auth))(?!:){_GAP}){_WORD}(?:{_GAP}{_WORD})?",
+            re.MULTILINE,
+        ),
+        rf"\1{HIDDEN}",
+    ),
+    (re.compile(rf"(?i)(\b(?:requirepass|(?:primary|master)auth){_GAP}){_WORD}"), rf"\1{HIDDEN}"),
+    (re.compile(rf"(?i)(\bauth-pass{_GAP}[^\s\"']{{1,200}}{_GAP}){_WORD}"), rf"\1{HIDDEN}"),
+    (re.compile(r"(?i)(\bredis-cli\b[^\r\n]{0,300}?\s(?:-a|--pass)[\s=]{1,5})[^\s\"']{1,500}"), rf"\1{HIDDEN}"),
+    (re.compile(r"(?i)(\bsetuser\b[^\r\n]{0,300}?[\s\"'][>#])[^\s\"',\\]{1,500}"), rf"\1{HIDDEN}"),
     (
         re.compile(r"-----BEGIN [A-Z ]{0,30}PRIVATE KEY-----[^-]{0,20000}(?:-----END [A-Z ]{0,30}PRIVATE KEY-----)?"),
         HIDDEN,

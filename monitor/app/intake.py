@@ -13,7 +13,6 @@ from monitor.app.operations.undo import BackgroundUndoes, BoardError, BoardView,
 from monitor.engine.origins import OriginKey
 from monitor.engine.ownership import owner
 from monitor.engine.partition import Partition
-from monitor.engine.producers import PRODUCER_HEADER
 from monitor.ingest.declare import Declare, has_graded
 from monitor.logs.errors import LogError
 from monitor.logs.file.log import FileLog
@@ -170,9 +169,8 @@ class KafkaIntake:
 
     def _message(self, benchmark: str | None, value: bytes, producer: str | None) -> Message:
         partition, key = (0, None) if benchmark is None else (owner(benchmark, self._partitions), benchmark.encode())
-        if producer is None or self.key is None:
-            return Message(partition, key, value)
-        return Message(partition, key, value, [(PRODUCER_HEADER, self.key.sign_producer(producer, partition, value))])
+        headers = [] if self.key is None else self.key.producer_headers(producer, partition, value)
+        return Message(partition, key, value, headers)
 
 
 def _view(change: BoardChange, partition: Look) -> Callable[[], Awaitable[BoardView]]:

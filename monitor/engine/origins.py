@@ -5,7 +5,7 @@ from hmac import compare_digest
 from typing import Final
 
 from monitor.engine.chunk import Origin
-from monitor.engine.producers import CLAIMED
+from monitor.engine.producers import CLAIMED, PRODUCER_HEADER
 from schemas.records.names import PRODUCER
 
 _TAG_BYTES: Final = 16
@@ -50,10 +50,14 @@ class OriginKey:
             return None
         return Origin.parse(text)
 
-    def sign_producer(self, name: str, target: int, record: bytes) -> bytes:
-        """Return the value of `PRODUCER_HEADER` for a record that is published to the partition `target`."""
+    def producer_headers(self, name: str | None, target: int, record: bytes) -> list[tuple[str, bytes]]:
+        """Return the headers that name the producer of a record that is published to the partition `target`; claimed names stay claimed."""
+        if name is None:
+            return []
+        if name.startswith(CLAIMED):
+            return [(PRODUCER_HEADER, name.removeprefix(CLAIMED).encode())]
         text = _PRODUCER + name.encode()
-        return name.encode() + b":" + self._tag(text, target, record)
+        return [(PRODUCER_HEADER, name.encode() + b":" + self._tag(text, target, record))]
 
     def verify_producer(self, value: bytes, target: int, record: bytes) -> str | None:
         """Return the producer in a header of a record of the partition `target`; one that no server signed is marked as claimed.

@@ -27,5 +27,8 @@ class Republisher:
     def _copy(self, partition: int, record: Misrouted) -> Message:
         target = owner(record.benchmark, self._partitions)
         origin = Origin(partition, record.offset, record.place)
-        header = (ORIGIN_HEADER, self._key.sign(origin, target, record.payload))
-        return Message(target, record.benchmark.encode(), record.payload, (header,))
+        headers = [
+            (ORIGIN_HEADER, self._key.sign(origin, target, record.payload)),
+            *self._key.producer_headers(record.producer, target, record.payload),
+        ]
+        return Message(target, record.benchmark.encode(), record.payload, headers)

@@ -8,7 +8,7 @@ from aiokafka import ConsumerRecord
 from monitor.app.operations.undo import LogRecord, marks_of
 from monitor.engine.chunk import Chunk
 from monitor.engine.origins import OriginKey
-from monitor.engine.producers import CLAIMED, PRODUCER_HEADER, in_packed_record
+from monitor.engine.producers import in_packed_record
 from monitor.logs.file.log import FileLog
 from monitor.logs.kafka.records import origin_of, partition_bounds, producer_of, reader, records_with_headers
 from monitor.logs.kafka.settings import KafkaSettings
@@ -104,12 +104,8 @@ class TopicRecords:
     async def append(self, values: Sequence[tuple[bytes, str | None]]) -> None:
         """Append records."""
         key = self._benchmark.encode()
-        messages = [Message(self._partition, key, value, self._headers(value, who)) for value, who in values]
+        messages = [
+            Message(self._partition, key, value, self._key.producer_headers(who, self._partition, value))
+            for value, who in values
+        ]
         await self._producer.deliver(self._topic, messages)
-
-    def _headers(self, value: bytes, producer: str | None) -> list[tuple[str, bytes]]:
-        if producer is None:
-            return []
-        if producer.startswith(CLAIMED):
-            return [(PRODUCER_HEADER, producer.removeprefix(CLAIMED).encode())]
-        return [(PRODUCER_HEADER, self._key.sign_producer(producer, self._partition, value))]

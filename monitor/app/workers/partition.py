@@ -7,7 +7,7 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 from math import inf
-from typing import Final
+from typing import Final, TypeVar
 
 import structlog
 
@@ -53,6 +53,7 @@ _TURNS_TO_SEND = 3
 KeepDeadLetters = Callable[[int, Sequence[DeadLetter]], Awaitable[int]]
 """Stores rejected records of a partition durably; returns how many are new."""
 
+OfRecord = TypeVar("OfRecord", DeadLetter, Misrouted)
 Republish = Callable[[int, Sequence[Misrouted]], Awaitable[None]]
 """Publishes records of a partition to their owners, in order; returns once all are durable."""
 
@@ -296,17 +297,17 @@ class PartitionWorker(FoldedPartition):
         """Store misrouted and rejected records durably, before the offset moves; count conflicts by who sent them."""
         if delta.misrouted:
             assert self._republish is not None
-            await self._republish(self.number, delta.misrouted)
+            await self._republish(self.number, self._with_producers(delta.misrouted, chunk))
         if delta.dead_letters:
-            letters = [
-                letter._replace(producer=at_offset(chunk, letter.offset, self._producer_of))
-                for letter in delta.dead_letters
-            ]
+            letters = self._with_producers(delta.dead_letters, chunk)
             self.dead_letters_kept += await self._keep_dead_letters(self.number, letters)
             self._report_rejected(letters)
         for offset, count in Counter(o for each in delta.benchmarks for o in each.conflict_offsets).items():
             producer = at_offset(chunk, offset, self._producer_of)
             self._process_metrics.count_conflicts(producer, count)
+
+    def _with_producers(self, records: Sequence[OfRecord], chunk: Chunk) -> list[OfRecord]:
+        return [each._replace(producer=at_offset(chunk, each.offset, self._producer_of)) for each in records]
 
     def _report_rejected(self, letters: Sequence[DeadLetter]) -> None:
         """Log that records are rejected, with the wrong field of one of them; the rest may be a question of an evaluation."""

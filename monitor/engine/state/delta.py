@@ -266,6 +266,8 @@ class Misrouted(NamedTuple):
     place: int
     benchmark: str
     payload: bytes
+    producer: str | None = None
+    """Who sent it; the fold leaves that to the worker."""
 
 
 Listed = NDArray[np.uint32]

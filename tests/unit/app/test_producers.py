@@ -13,6 +13,7 @@ from monitor.engine.producers import PRODUCER_HEADER, at_offset, in_header, in_p
 from monitor.ingest.dead_letter_file import DeadLetterFile
 from monitor.logs.kafka.records import chunks
 from monitor.publish.dead_letter_topic import DeadLetterTopic
+from monitor.publish.republisher import Republisher
 from monitor.serve.api.writing.intake import Submission
 from monitor.serve.metrics.process_metrics import ProcessMetrics
 from schemas.records.events import Ended, EventFields
@@ -144,6 +145,27 @@ def test_producers_beyond_a_number_share_a_series():
     samples = {s.labels["producer"]: s.value for s in family.samples if s.name.endswith("_total") and s.value}
     assert len(samples) == 201
     assert samples["other"] == 805
+
+
+async def test_copies_for_the_owner_of_a_benchmark_keep_their_producer():
+    producer, published = Taking(), ["b", "c"]
+    worker = PartitionWorker(
+        3,
+        SlowStore(),
+        [Nobody()],
+        Nobody().keep,
+        owner=lambda _: 1,
+        republish=Republisher(producer, "topic", 4, KEY),
+    )
+    await worker.load()
+    records = [b'{"benchmark":"%s","item_id":"1","model":"m","score":1}' % name.encode() for name in published * 2]
+    sent = ["ci", "claimed:operator", None, "ci"]
+    await worker.fold(Chunk(3, 0, 4, range(4), records, producers=sent))
+    copies = [Record(each.value, *each.headers) for each in producer.taken]
+    read_back = [read(copy, partition=each.partition) for copy, each in zip(copies, producer.taken, strict=True)]
+    assert read_back == [[who] for who in sent]
+    assert read(copies[0], partition=producer.taken[0].partition + 1) == ["claimed:ci"], "signed for its partition"
+    assert all(KEY.verify(each.headers[0][1], each.partition, each.value) for each in producer.taken)
 
 
 async def test_dead_letters_and_conflicts_name_who_sent_them(tmp_path):

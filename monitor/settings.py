@@ -263,6 +263,11 @@ class Settings(BaseModel):
         1_800.0,
         description="how long an incomplete benchmark gets no result, before a notification; 0: no notification",
     )
+    outbox_changes: Annotated[int, Field(ge=1_000, le=100_000_000)] = Field(
+        250_000,
+        description="verdict changes of a partition that may wait in Redis for a publisher that does not accept them, 0.7 to 0.9 kB each; "
+        "beyond it that partition is not folded, because none may be dropped",
+    )
     private_addresses: str | None = Field(
         None,
         description="private addresses that webhooks and notifications may reach: host names, addresses or networks, separated by commas; "

@@ -108,8 +108,9 @@ class EmbeddedMonitor(MonitorProcess):
             process_metrics=self.process_metrics,
             state=self._state,
             producer_of=in_packed_record,
+            outbox_changes=self.settings.outbox_changes,
         )
-        self.process_metrics.add_partition(PARTITION)
+        self.process_metrics.add_partition(PARTITION, self.settings.outbox_changes)
         await worker.load()
         self.log.check_offset(worker.partition.off)
         self._check_last_record(worker.last)
@@ -166,6 +167,7 @@ class EmbeddedMonitor(MonitorProcess):
             async for chunk in stream:
                 if not await worker.fold(chunk):
                     await app.consumer.seek_wait(dict.fromkeys(app.consumer.assignment(), worker.partition.off))
+                await worker.wait_for_room()
 
         app.stored_offsets = stored_offsets
         app.agent(app.chunks, name="fold")(fold)

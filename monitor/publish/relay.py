@@ -50,6 +50,7 @@ class Relay:
     ) -> None:
         self._outbox, self._partition, self._publisher = outbox, partition, publisher
         self._listener, self._count_relayed = listener, count_relayed
+        self.name = publisher.name
         self._wake = asyncio.Event()
         self._one_at_a_time = asyncio.Lock()
 

@@ -134,6 +134,8 @@ class ClusterWorker(MonitorProcess):
                 tp = TP(settings.topic, chunk.partition)
                 if worker is not None and not await worker.fold(chunk, partial(app.consumer.has_read_on, tp)):
                     await app.consumer.seek_wait({tp: worker.partition.off})
+                if worker is not None and worker.is_full:
+                    app.consumer.pause_partitions({tp})
 
         app.on_assigned, app.on_revoked, app.stored_offsets = self._take, self._pause, self._offsets
         app.agent(app.chunks, name="fold")(fold)
@@ -210,11 +212,12 @@ class ClusterWorker(MonitorProcess):
                 process_metrics=self.process_metrics,
                 state=self._state,
                 notices=self._notices,
+                outbox_changes=self.settings.outbox_changes,
             )
             await worker.load()
             await self._source.check_last_record(number, worker.last, first[tp])
             self.partitions[number] = worker
-            self.process_metrics.add_partition(number)
+            self.process_metrics.add_partition(number, self.settings.outbox_changes)
             self._relays[number] = asyncio.create_task(worker.run_relays())
         freeze_heap()
 
@@ -332,7 +335,10 @@ class ClusterWorker(MonitorProcess):
             self._report_lag(ends)
             for number, worker in list(self.partitions.items()):
                 moved, since = seen.get(number, (-1, now))
-                if worker.committed != moved or ends.get(number, 0) <= worker.committed:
+                full = worker.is_full
+                if full and await worker.has_room():
+                    self._faust.consumer.resume_partitions({TP(self.settings.topic, number)})
+                if full or worker.committed != moved or ends.get(number, 0) <= worker.committed:
                     seen[number] = (worker.committed, now)
                 elif now - since > self.settings.stall_seconds:
                     raise Stalled(

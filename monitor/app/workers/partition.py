@@ -26,12 +26,12 @@ from monitor.store.errors import StaleState
 from monitor.store.redis_store import RedisStore
 from schemas.records.packed import is_imported
 from schemas.records.text import shorten
-from schemas.results.changes import VerdictChange
+from schemas.results.changes import VerdictChange, change_order
 
 log = structlog.get_logger()
 
-OUTBOX_LIMIT = 50_000
-"""Verdict changes that may wait for the publisher; beyond it the fold waits too, because none may be dropped."""
+OUTBOX_CHANGES: Final = 250_000
+"""Verdict changes that may wait for the publishers by default; beyond it the fold waits too, because none may be dropped."""
 
 _SAVE_SECONDS: Final = 3.0
 """How long saving may take when a partition is released: what is not saved is computed again."""
@@ -89,6 +89,8 @@ class PartitionWorker(FoldedPartition):
         Returns who sent a record, for its dead letters and conflicts.
     notices : Notices, optional
         Log rejects and slow chunks; without it they are not logged, because a screen shows them.
+    outbox_changes : int
+        Verdict changes that may wait for publishers; see `is_full`.
     """
 
     def __init__(
@@ -111,6 +113,7 @@ class PartitionWorker(FoldedPartition):
         state: StateLock | None = None,
         producer_of: ProducerOf = in_header,
         notices: Notices | None = None,
+        outbox_changes: int = OUTBOX_CHANGES,
     ) -> None:
         super().__init__(number, owner=owner, limits=limits, process_metrics=process_metrics, state=state)
         self.committed = first_offset
@@ -135,7 +138,8 @@ class PartitionWorker(FoldedPartition):
         self._moved = asyncio.Event()
         self._commit: asyncio.Task[None] | None = None
         """The commit of the last folded chunk, while it runs; there is never more than one, so the store gets them in order."""
-        self._outbox_bound = OUTBOX_LIMIT
+        self._outbox_limit = outbox_changes
+        self._outbox_bound = outbox_changes
         """Upper bound of the outbox length; asking the store after each chunk would cost a round trip."""
         self._notices, self._incidents = notices, notices or Notices(0)
         self._saved: dict[str, int] = {}
@@ -159,7 +163,7 @@ class PartitionWorker(FoldedPartition):
             await self._skip_gap()
         self.commit_times = await self._store.commit_times(self.number)
         self.committed = self.partition.off
-        self._outbox_bound = OUTBOX_LIMIT
+        self._outbox_bound = self._outbox_limit
         self._saved = {name: benchmark.off for name, benchmark in self.partition.benchmarks.items()}
 
     async def pause(self) -> None:
@@ -229,7 +233,7 @@ class PartitionWorker(FoldedPartition):
                 return False
         self._report_slow(chunk, time.monotonic() - started)
         if changes:
-            await self._wait_for_outbox(changes)
+            await self._check_outbox(changes)
         return True
 
     def _report_slow(self, chunk: Chunk, seconds: float) -> None:
@@ -392,16 +396,46 @@ class PartitionWorker(FoldedPartition):
 
     async def outbox_length(self) -> int:
         """Return how many verdict changes wait for a publisher, and update its metric."""
-        length = await self._store.outbox_length(self.number)
+        length = self._outbox_bound = await self._store.outbox_length(self.number)
         self._process_metrics.outbox.labels(str(self.number)).set(length)
         return length
 
-    async def _wait_for_outbox(self, more: int) -> None:
+    @property
+    def is_full(self) -> bool:
+        """Whether so many verdict changes wait for publishers that nothing more is to be folded."""
+        return self._outbox_bound > self._outbox_limit
+
+    async def _check_outbox(self, more: int) -> None:
+        """Count new verdict changes that wait for publishers, and report it if they near the limit."""
         self._outbox_bound += more
-        while self._outbox_bound > OUTBOX_LIMIT:
-            self._outbox_bound = await self.outbox_length()
-            if self._outbox_bound > OUTBOX_LIMIT:
-                self._wake()
+        if self._outbox_bound <= self._outbox_limit // 2:
+            return
+        if await self.outbox_length() > self._outbox_limit // 2 and self._notices is not None:
+            self._notices.log(
+                "warning",
+                "the fold waits for publishers" if self.is_full else "the outbox fills",
+                partition=self.number,
+                changes=self._outbox_bound,
+                limit=self._outbox_limit,
+                publishers=await self._slowest(),
+            )
+
+    async def _slowest(self) -> list[str]:
+        """Return the publishers that have accepted the fewest changes."""
+        names = [relay.name for relay in self._relays]
+        relayed = [change_order(await self._store.relayed(self.number, name)) for name in names]
+        return [name for name, place in zip(names, relayed, strict=True) if place == min(relayed)]
+
+    async def has_room(self) -> bool:
+        """Return whether more may be folded, and relay what waits if not."""
+        if self.is_full and await self.outbox_length() > self._outbox_limit:
+            self._wake()
+        return not self.is_full
+
+    async def wait_for_room(self) -> None:
+        """Wait until more may be folded."""
+        while self.is_full:
+            if not await self.has_room():
                 await asyncio.sleep(_OUTBOX_POLL_SECONDS)
 
     async def moved_beyond(self, offset: int) -> None:

@@ -352,6 +352,12 @@ RELOADS = _counter(
     only=("serve",),
 )
 OUTBOX = _gauge("rankwatch_outbox_entries", PARTITION, "Verdict changes that wait for a publisher.", of_process=True)
+OUTBOX_LIMIT = _gauge(
+    "rankwatch_outbox_limit_entries",
+    PARTITION,
+    "Verdict changes that may wait for a publisher; beyond it the partition is not folded.",
+    of_process=True,
+)
 RELAYED = _counter(
     "rankwatch_relayed", ("publisher",), "Verdict changes that a publisher accepted.", per_label=2, of_process=True
 )

@@ -24,6 +24,7 @@ class ProcessMetrics:
         self.stale_commits = self._make(Counter, catalogue.STALE_COMMITS)
         self.store_up = self._make(Gauge, catalogue.STORE_UP)
         self.outbox = self._make(Gauge, catalogue.OUTBOX)
+        self.outbox_limit = self._make(Gauge, catalogue.OUTBOX_LIMIT)
         self.relayed = self._make(Counter, catalogue.RELAYED)
         self.relay_failures = self._make(Counter, catalogue.RELAY_FAILURES)
         self.notifications_omitted = self._make(Counter, catalogue.NOTIFICATIONS_OMITTED)
@@ -56,14 +57,16 @@ class ProcessMetrics:
         reloads: Counter = self._make(Counter, catalogue.RELOADS)
         return reloads
 
-    def add_partition(self, partition: int) -> None:
-        """Start the series of a partition."""
+    def add_partition(self, partition: int, outbox_changes: int) -> None:
+        """Start the series of a partition, of whose verdict changes so many may wait for publishers."""
         self.outbox.labels(str(partition)).set(0)
+        self.outbox_limit.labels(str(partition)).set(outbox_changes)
         self.quarantined.labels(str(partition))
 
     def remove_partition(self, partition: int) -> None:
         """End the series of a partition that moved to another worker."""
         self.outbox.remove(str(partition))
+        self.outbox_limit.remove(str(partition))
         self.quarantined.remove(str(partition))
 
     def _make(self, kind: Any, metric: Metric) -> Any:  # noqa: ANN401 - Counter and Gauge share no precise base class

@@ -24,12 +24,16 @@ from monitor.cli.shared.options import (
 
 if TYPE_CHECKING:
     from monitor.settings import Settings
+    from monitor.store.transfer.comparison import BoardComparison
     from monitor.store.transfer.summary import PartitionSummary
     from monitor.store.transfer.transfer import Transfer
 
 T = TypeVar("T")
 
 _STDIO: Final = "-"
+_DIFFERS: Final = 3
+"""Exit code of a comparison that finds a difference."""
+
 _COLUMNS: Final = "partition off benchmarks rows models events duplicates conflicts rejected latches waiting"
 
 FileArgument = Annotated[
@@ -124,6 +128,68 @@ def import_(
             f"instead, delete {folder} and import again with --new-log",
             file=sys.stderr,
         )
+
+
+OtherArgument = Annotated[
+    str, typer.Argument(metavar="URL", help="server of the other state, as --redis-url takes it", show_default=False)
+]
+
+
+def prepare(other: OtherArgument, options: StateOptions) -> None:
+    """Prepare an empty place for a second state of a topic, ahead of its first worker: it takes the signing key of the other state.
+
+    The workers of both then recognize the copies and the producers that the others have signed.
+
+    Example: rankwatch state prepare redis://localhost:6379/0 --redis-url redis://localhost:6379/1
+    """
+
+    async def take(transfer: "Transfer") -> None:
+        async with _open_other(other, options) as another:
+            await transfer.take_signing_key(another)
+
+    _run(options, take)
+    print("Start its workers with a RANKWATCH_GROUP and a RANKWATCH_VERDICT_TOPIC of their own.", file=sys.stderr)
+
+
+def compare(
+    other: OtherArgument,
+    options: StateOptions,
+    keep_times: Annotated[
+        bool,
+        typer.Option("--keep-times", help="give verdicts with the same id the times that they have in the other state"),
+    ] = False,
+    form: TableFormatOption = TableFormat.table,
+) -> None:
+    """Compare the verdicts of a state with those of another state of the same topic; exit 3 if any differs.
+
+    Workers may run meanwhile: verdicts of records that only one state has folded are counted as later, and not compared.
+
+    Example: rankwatch state compare redis://localhost:6379/0 --redis-url redis://localhost:6379/1
+    """
+    import json
+
+    from monitor.render.terminal.state_comparison import as_json, as_text
+
+    async def work(transfer: "Transfer") -> "list[BoardComparison]":
+        async with _open_other(other, options) as another:
+            return await transfer.compare(another, keep_times=keep_times)
+
+    compared = _run(options, work)
+    if form is TableFormat.json:
+        print(json.dumps(as_json(compared), indent=2))
+    else:
+        print(as_text(compared))
+    if any(each.differs for each in compared):
+        raise SystemExit(_DIFFERS)
+
+
+@asynccontextmanager
+async def _open_other(url: str, options: StateOptions) -> "AsyncIterator[Transfer]":
+    from pydantic import SecretStr
+
+    settings = _settings(options).model_copy(update={"redis_url": SecretStr(url)})
+    async with _open_state(settings, must_exist=False) as transfer:
+        yield transfer
 
 
 def _offset(text: str) -> tuple[int, int]:
@@ -237,3 +303,5 @@ state = typer.Typer(
 add_command(state, show, "show")
 add_command(state, export, "export")
 add_command(state, import_, "import")
+add_command(state, prepare, "prepare")
+add_command(state, compare, "compare")

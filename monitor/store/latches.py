@@ -117,12 +117,18 @@ def unpack(name: str, contestants: Sequence[Contestant], records: bytes, terms: 
 
 def unpack_times(last: float, records: bytes, terms: bytes, times: bytes) -> CommitTimes:
     """Decode the commit times of a benchmark; a time that was not stored is missing."""
-    latches, shared, whole = _decode(records, terms)
-    at = np.zeros(latches.size)
+    fields = stored_fields(records, terms)
+    at = np.zeros(len(fields))
     stored = np.frombuffer(times[: len(times) // TIME_BYTES * TIME_BYTES], "<f8")[: at.size]
     at[: stored.size] = stored
-    rows = zip(latches["terms"].tolist(), LatchRecords("", (), shared, latches).fields(), at.tolist(), strict=True)
-    return CommitTimes(last, {whole[k]["field"] if k in whole else field: when for k, field, when in rows if when})
+    return CommitTimes(last, {name: when for name, when in zip(fields, at.tolist(), strict=True) if when})
+
+
+def stored_fields(records: bytes, terms: bytes) -> list[str]:
+    """Return the field of each stored latch in the table of latches, in the order of their ids."""
+    latches, shared, whole = _decode(records, terms)
+    rows = zip(latches["terms"].tolist(), LatchRecords("", (), shared, latches).fields(), strict=True)
+    return [whole[k]["field"] if k in whole else name for k, name in rows]
 
 
 def _decode(records: bytes, terms: bytes) -> tuple[Records, list[Terms], dict[int, dict[str, Any]]]:

@@ -7,6 +7,8 @@ from importlib.resources import files
 from itertools import count
 from typing import Any, Final, Self
 
+import numpy as np
+
 from monitor.background import in_background
 from monitor.crash_points import crash_point
 from monitor.engine.state.delta import Delta, PairSnapshot, StoredState
@@ -14,7 +16,7 @@ from monitor.retries import RetryPolicy
 from monitor.store.errors import StaleState
 from monitor.store.layout import origin_secret_key, pack_snapshot
 from monitor.store.outbox import StoredOutbox
-from monitor.store.script_call import ScriptCall, commit_call
+from monitor.store.script_call import ScriptCall, add_times, commit_call
 from monitor.store.seal import PartitionSeal
 from monitor.store.server.connection import Connection
 from monitor.store.state_reader import StateReader
@@ -156,6 +158,20 @@ class RedisStore(StateReader, StoredOutbox):
         call.add("SET", keys.of("pairs", key), pack_snapshot(snapshot))
         crash_point("snapshot")
         return await self._run(call, snapshot.off, snapshot.off, 0, must_exist=True) is None
+
+    async def save_times(self, partition: int, key: str, off: int, times: Mapping[int, float]) -> bool:
+        """Store the commit times of some verdict changes of a benchmark, by their places among its latches.
+
+        Returns
+        -------
+        bool
+            False if the stored benchmark is no longer at the offset `off`; nothing was written.
+        """
+        keys = self._keys(partition)
+        call = ScriptCall(keys.of("spec", key))
+        places = sorted(times)
+        add_times(call, keys, key, np.array(places), np.array([times[place] for place in places]))
+        return await self._run(call, off, off, 0, must_exist=True) is None
 
     async def _run(
         self, call: ScriptCall, expected: int, off: int, sequence: int, *, must_exist: bool

@@ -163,8 +163,7 @@ def _add_growing(call: ScriptCall, keys: Keys, delta: BenchmarkDelta, seal: Benc
     }
     if at and latches.records:
         first, count = seal.ends["latches"] // LATCH_BYTES, len(latches.records) // LATCH_BYTES
-        times = np.full((count, 1), at, "<f8").view("<i8")
-        _add_numbers(call, keys.of("latched_at", delta.key), np.arange(first, first + count), times)
+        add_times(call, keys, delta.key, np.arange(first, first + count), np.full(count, at))
     for kind, data in growing.items():
         key = keys.of(kind, delta.key)
         if kind == "family" and delta.redeclared is not None:
@@ -172,6 +171,11 @@ def _add_growing(call: ScriptCall, keys: Keys, delta: BenchmarkDelta, seal: Benc
             call.add("SET", key, data)
         elif data:
             call.add("CELLS", key, np.array([call.key(key), seal.grow(kind, data), len(data)], "<u4").tobytes(), data)
+
+
+def add_times(call: ScriptCall, keys: Keys, key: str, place: NDArray[Any], at: NDArray[Any]) -> None:
+    """Write the commit times of latches of a benchmark, by their places, ascending."""
+    _add_numbers(call, keys.of("latched_at", key), place, at.astype("<f8").view("<i8")[:, None])
 
 
 def _add_numbers(call: ScriptCall, key: str, place: NDArray[Any], state: NDArray[Any]) -> None:

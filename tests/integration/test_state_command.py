@@ -6,11 +6,13 @@ import os
 import random
 import shutil
 import signal
+import struct
 import subprocess
 
 import pytest
 
 from monitor.store.errors import StateRefused
+from monitor.store.latches import LATCH_BYTES
 from monitor.store.redis_store import RedisStore
 from tests import forked
 from tests.commands import RANKWATCH, environment, events, rankwatch, until, watch_once, write
@@ -244,3 +246,48 @@ def test_an_export_into_a_closed_pipe_ends_quietly(tmp_path):
         process.stdout.close()
         assert process.stderr.read() == b""
     assert process.returncode == 1
+
+
+@pytest.mark.full
+def test_two_states_of_a_topic_are_compared_and_times_are_kept(servers):
+    here, there = servers
+    place = "--redis-url", here.url, "--topic", "both"
+    assert "there is no state of topic both" in rankwatch("state", "prepare", there.url, *place, code=1).stderr
+    there.client().set("{both:origins}:key", "ab" * 32)
+    rankwatch("state", "prepare", there.url, *place)
+    assert here.client().get("{both:origins}:key") == b"ab" * 32
+    assert "there is no state of topic both" in rankwatch("state", "compare", there.url, *place, code=1).stderr
+
+    made = records(random.Random(9), 0, 60)
+    asyncio.run(fold(there.url, "both", 2, made))
+    asyncio.run(fold(here.url, "both", 2, made[: len(made) * 9 // 10], limit=75))
+    latches = {key: there.client().strlen(key) // LATCH_BYTES for key in there.client().scan_iter("{both:*}:latches:*")}
+    for key, count in latches.items():
+        there.client().set(key.replace(b":latches:", b":latched_at:"), struct.pack("<d", 1_000.0) * count)
+
+    def compare(*more, code=0):
+        answer = rankwatch("state", "compare", there.url, *place, "--format", "json", *more, code=code)
+        boards = json.loads(answer.stdout)["boards"]
+        return {name: sum(board[name] for board in boards) for name in ("same", "same_times", "later")}, boards
+
+    before, _ = compare()
+    assert before["same"] > 10
+    assert before["later"] > 0
+    assert (before["same"] + before["later"], before["same_times"]) == (sum(latches.values()), 0)
+    kept, _ = compare("--keep-times")
+    assert kept == compare()[0] == before | {"same_times": before["same"]}
+
+    # The first verdict of the other state gets another leader, and the second one is missing.
+    key = max(latches, key=latches.get)
+    first, rest = (stored := there.client().get(key))[:LATCH_BYTES], stored[2 * LATCH_BYTES :]
+    there.client().set(key, first[:-1] + bytes([256 - first[-1]]) + rest)
+    _, boards = compare(code=3)
+    (board,) = (each for each in boards if any(each["differ"].values()))
+    assert board["differ"] == {"other outcome": 1, "other record": 0, "only here": 1, "only there": 0}
+    assert {each["what"] for each in board["differences"]} == {"other outcome", "only here"}
+    text = rankwatch("state", "compare", there.url, *place, code=3).stdout
+    assert f"{before['same'] - 2} verdicts with the same leader and id" in text
+    assert "1 other leader, 1 only in this state" in text
+
+    here.client().set("{both:origins}:key", "cd" * 32)
+    assert "has another signing key" in rankwatch("state", "prepare", there.url, *place, code=1).stderr

@@ -4,15 +4,17 @@ import json
 import re
 from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import asynccontextmanager
+from operator import attrgetter
 from typing import IO, Any, NamedTuple, Self
 
 from monitor.engine.state.delta import BoardEntry, Gap, Suspect
 from monitor.retries import RetryPolicy
 from monitor.store.errors import StateRefused
-from monitor.store.layout import Keys, check_topic, unpack_contestants
+from monitor.store.layout import Keys, check_topic, origin_secret_key, unpack_contestants
 from monitor.store.load import read_boards, read_suspects
 from monitor.store.server.connection import Calls, Connection, slices
 from monitor.store.transfer.archive import ArchiveHeader, ArchiveWriter, read_archive
+from monitor.store.transfer.comparison import BoardComparison, StoredPartition, compare_boards
 from monitor.store.transfer.state_export import export_partition
 from monitor.store.transfer.state_import import StateImport
 from monitor.store.transfer.summary import PartitionSummary, summarize
@@ -122,6 +124,63 @@ class Transfer:
             found += [StoredBoard(number, entry, frozenset(), {}, None) for entry in entries.values()]
         return found
 
+    async def take_signing_key(self, other: "Transfer") -> None:
+        """Take the key with which the workers of another state sign what they add to records, ahead of the first worker here.
+
+        Raises
+        ------
+        StateRefused
+            If the other state has none, or this one has another one: its workers would not recognize what those of the other have signed.
+        """
+        secret = await other.find_signing_key()
+        if secret is None:
+            raise other.nothing_there()
+        key = origin_secret_key(self.topic)
+        await self._connection.fetch([("SET", key, secret, "NX")])
+        if await self.find_signing_key() != secret:
+            raise StateRefused(
+                f"the state of topic {self.topic} at {self._connection.address} has another signing key, because a worker has begun it; "
+                f"use an empty database, or delete this state (redis-cli --scan --pattern '{{{self.topic}:*' | xargs redis-cli DEL)"
+            )
+
+    async def find_signing_key(self) -> bytes | None:
+        """Return the key with which the workers of this topic sign, or None before the first worker has drawn it."""
+        (secret,) = await self._connection.fetch([("GET", origin_secret_key(self.topic))])
+        return None if secret is None else bytes(secret)
+
+    def nothing_there(self) -> StateRefused:
+        """Return the error that there is no state."""
+        return StateRefused(
+            f"there is no state of topic {self.topic} at {self._connection.address}; give its topic and its server"
+        )
+
+    async def stored_partition(self, number: int) -> StoredPartition:
+        """Read a partition to compare it."""
+        return await StoredPartition.read(self._connection, self.topic, number)
+
+    async def compare(self, other: "Transfer", *, keep_times: bool = False) -> list[BoardComparison]:
+        """Compare the verdicts of every board with those of another state of the same topic; workers may run meanwhile.
+
+        Parameters
+        ----------
+        keep_times : bool
+            Give the verdicts here the times that they have in the other state, where they have the same id.
+
+        Raises
+        ------
+        StateRefused
+            If one of the states does not exist, or cannot be read.
+        """
+        ours, theirs = await self.partitions(), await other.partitions()
+        for each, found in ((self, ours), (other, theirs)):
+            if not found:
+                raise each.nothing_there()
+        compared: list[BoardComparison] = []
+        for number in sorted({*ours, *theirs}):
+            here, there = await self.stored_partition(number), await other.stored_partition(number)
+            compared += await compare_boards(here, there, keep_times=keep_times)
+        return sorted(compared, key=attrgetter("benchmark"))
+
     async def write(self, file: IO[bytes]) -> int:
         """Write the state of all partitions as an archive; return the number of benchmarks.
 
@@ -134,9 +193,7 @@ class Transfer:
         """
         numbers = await self.partitions()
         if not numbers:
-            raise StateRefused(
-                f"there is no state of topic {self.topic} at {self._connection.address}; give its topic and its server"
-            )
+            raise self.nothing_there()
         writer = ArchiveWriter(file, ArchiveHeader(self.topic, **VERSIONS))
         count = 0
         for number in numbers:

@@ -2,10 +2,9 @@
 
 from abc import abstractmethod
 from bisect import bisect_right
-from collections import OrderedDict
 from collections.abc import Iterator, Sequence
-from itertools import accumulate, chain, pairwise, repeat
-from typing import Final, Protocol, overload
+from itertools import accumulate, chain, pairwise
+from typing import Protocol, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +12,6 @@ from typing_extensions import override
 
 from schemas.records.battles import has_battles
 from schemas.records.events import EventFields
-from schemas.records.runs import RunFields, decode_names
 
 Index = NDArray[np.int64]
 Scores = NDArray[np.float64]
@@ -126,106 +124,6 @@ class EventList(EventColumns):
     def joined(cls, parts: Sequence["EventList"]) -> "EventList":
         """Return several lists as one."""
         return parts[0] if len(parts) == 1 else cls(list(chain.from_iterable(parts)))
-
-
-class ItemColumn:
-    """The item ids of a run message. All runs of a benchmark whose message has the same list share one."""
-
-    def __init__(self, names: list[str]) -> None:
-        self.names = names
-        self._known: tuple[dict[str, int], Index] | None = None
-
-    def rows(self, row_of: dict[str, int], part: slice) -> Index:
-        """Return the rows of some items, -1 for a new one. Once a benchmark has all of them they are looked up no more."""
-        if self._known is not None and self._known[0] is row_of:
-            return self._known[1][part]
-        rows = np.fromiter(map(row_of.get, self.names, repeat(-1)), np.int64, len(self.names))
-        if (rows >= 0).all():
-            self._known = row_of, rows
-        return rows[part]
-
-
-class ItemColumns:
-    """The lists of item ids that were read last, by their JSON: a list that comes again is neither decoded nor looked up."""
-
-    _MOST_NAMES: Final = 200_000
-    """About 30 MB."""
-
-    def __init__(self) -> None:
-        self._columns: OrderedDict[bytes, ItemColumn] = OrderedDict()
-        self._names = 0
-
-    def column(self, json: bytes) -> ItemColumn | None:
-        """Return a list of item ids; None if it needs a closer look."""
-        known = self._columns.get(json)
-        if known is not None:
-            self._columns.move_to_end(json)
-            return known
-        names = decode_names(json)
-        if not names:
-            return None
-        column = self._columns[json] = ItemColumn(names)
-        self._names += len(names)
-        while self._names > self._MOST_NAMES:
-            _, oldest = self._columns.popitem(last=False)
-            self._names -= len(oldest.names)
-        return column
-
-
-class RunEvents(EventColumns):
-    """Events of a run message."""
-
-    def __init__(self, run: RunFields, items: ItemColumn, scores: Scores, part: slice) -> None:
-        self._run, self._items, self._scores, self._part = run, items, scores, part
-
-    @classmethod
-    def of(cls, run: RunFields, columns: ItemColumns) -> "RunEvents | None":
-        """Return the events of a run; None if it needs a closer look."""
-        items = columns.column(bytes(run.item_ids))
-        size = len(run.scores)
-        clusters = size if run.clusters is None else len(run.clusters)
-        if items is None or not len(items.names) == size == clusters:
-            return None
-        return cls(run, items, np.array(run.scores, np.float64), slice(0, size))
-
-    def __len__(self) -> int:
-        return int(self._part.stop - self._part.start)
-
-    @overload
-    def __getitem__(self, place: int) -> EventFields: ...
-    @overload
-    def __getitem__(self, place: slice) -> "RunEvents": ...
-    def __getitem__(self, place: int | slice) -> "EventFields | RunEvents":
-        if isinstance(place, slice):
-            start, stop, _ = place.indices(len(self))
-            first = self._part.start
-            return RunEvents(self._run, self._items, self._scores, slice(first + start, first + max(start, stop)))
-        run, k = self._run, range(self._part.start, self._part.stop)[place]
-        cluster = None if run.clusters is None else run.clusters[k]
-        return EventFields(run.benchmark, self._items.names[k], run.model, run.scores[k], cluster, 0, run.epoch)
-
-    @override
-    def rows(self, names: Names) -> Index:
-        return self._items.rows(names.row_of, self._part)
-
-    @override
-    def contestants(self, names: Names) -> Index:
-        run = self._run
-        return np.full(len(self), names.epoch_contestant_of.get((run.model, run.epoch), -1))
-
-    @override
-    def scores(self) -> Scores:
-        return self._scores[self._part]
-
-    @override
-    def items(self, places: Index) -> tuple[list[str], list[str | None]]:
-        at = (places + self._part.start).tolist()
-        names, clusters = self._items.names, self._run.clusters
-        return [names[k] for k in at], [None] * len(at) if clusters is None else [clusters[k] for k in at]
-
-    @override
-    def plain(self) -> None:
-        return None
 
 
 class JoinedEvents(EventColumns):

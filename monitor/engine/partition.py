@@ -10,12 +10,13 @@ from typing import Any, Final
 import msgspec
 
 from monitor.engine.chunk import Chunk, EventBatch
-from monitor.engine.columns import EventList, ItemColumns
+from monitor.engine.columns import EventList
 from monitor.engine.declarations import redeclare, refusal, under_version
 from monitor.engine.fold import Cells, end_runs, fold_batch, judge_ended, no_runs, record_cells
 from monitor.engine.fold_battles import end_battles, fold_battles
 from monitor.engine.latch.changes import withdraw
 from monitor.engine.limits import NOTHING, Limits, Usage, benchmark_fault, exceeds
+from monitor.engine.run_columns import ItemColumns
 from monitor.engine.slices import Pace, Slices, Whole, run_slices
 from monitor.engine.state.benchmark import Benchmark
 from monitor.engine.state.boards import Boards

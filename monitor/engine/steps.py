@@ -7,7 +7,8 @@ from typing import Any, Final, NamedTuple, TypeVar
 import msgspec
 
 from monitor.engine.chunk import Chunk, EventBatch, Origin
-from monitor.engine.columns import EventList, ItemColumns, RunEvents
+from monitor.engine.columns import EventList
+from monitor.engine.run_columns import ItemColumns, RunEvents
 from monitor.engine.state.delta import DeadLetter, Misrouted, Source
 from schemas.records.decode import (
     BOM,

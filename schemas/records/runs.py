@@ -48,13 +48,13 @@ class Run(BaseModel):
 
 
 class RunFields(msgspec.Struct, gc=False, omit_defaults=True):
-    """A run of the bulk decoder: `item_ids` is the JSON of the list, which many runs of a benchmark share."""
+    """A run of the bulk decoder. Its columns are JSON yet: many runs of a benchmark share those of items and clusters."""
 
     benchmark: NameField
     model: NameField
     item_ids: msgspec.Raw
-    scores: list[ScoreField]
-    clusters: list[NameField | None] | None = None
+    scores: msgspec.Raw
+    clusters: msgspec.Raw = msgspec.Raw(b"null")
     epoch: IndexField = 0
     item_id: Any = msgspec.UNSET
     events: Any = msgspec.UNSET
@@ -79,10 +79,13 @@ class LooseRun(NamedTuple):
 
 _RUN: Final = msgspec.json.Decoder(RunFields)
 _NAMES: Final = msgspec.json.Decoder(list[NameField])
+_CLUSTERS: Final = msgspec.json.Decoder(list[NameField | None] | None)
+_SCORES: Final = msgspec.json.Decoder(list[ScoreField])
+_DIGITS: Final[dict[float | bool | None, int]] = {0: 0, 1: 1}
 
 
 def decode_run(record: bytes) -> RunFields | None:
-    """Decode a run message but for the names of its items; None if it needs a closer look, or is no run."""
+    """Decode a run message but for its columns; None if it needs a closer look, or is no run."""
     try:
         run = _RUN.decode(record)
     except _BROKEN:
@@ -94,6 +97,26 @@ def decode_names(column: bytes) -> list[str] | None:
     """Decode the JSON of a list of item ids; None if it needs a closer look."""
     try:
         return _NAMES.decode(column)
+    except _BROKEN:
+        return None
+
+
+def decode_clusters(column: bytes) -> list[str | None] | None:
+    """Decode the JSON of a list of clusters, equal ones to one string; an empty list if it is null, None if it needs a closer look."""
+    try:
+        clusters = _CLUSTERS.decode(column)
+    except _BROKEN:
+        return None
+    if clusters is None:
+        return []
+    same: dict[str | None, str | None] = {}
+    return [same.setdefault(cluster, cluster) for cluster in clusters] or None
+
+
+def decode_scores(column: bytes) -> list[float | bool | None] | None:
+    """Decode the JSON of a list of scores; None if it needs a closer look."""
+    try:
+        return _SCORES.decode(column)
     except _BROKEN:
         return None
 
@@ -155,7 +178,7 @@ def encode_run(events: Sequence[EventFields]) -> bytes:
     Examples
     --------
     >>> encode_run([EventFields("quiz", "1", "m", True), EventFields("quiz", "2", "m", 0.5)])
-    b'{"benchmark":"quiz","model":"m","item_ids":["1","2"],"scores":[true,0.5]}'
+    b'{"benchmark":"quiz","model":"m","item_ids":["1","2"],"scores":[1,0.5]}'
     """
     first = events[0]
     clusters = [event.cluster for event in events]
@@ -163,7 +186,7 @@ def encode_run(events: Sequence[EventFields]) -> bytes:
         "benchmark": first.benchmark,
         "model": first.model,
         "item_ids": [event.item_id for event in events],
-        "scores": [event.score for event in events],
+        "scores": [_DIGITS.get(event.score, event.score) for event in events],
     }
     if any(cluster is not None for cluster in clusters):
         run["clusters"] = clusters

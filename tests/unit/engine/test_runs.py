@@ -7,9 +7,10 @@ from itertools import groupby
 import pytest
 
 from monitor.engine.chunk import Chunk
-from monitor.engine.columns import EventList, ItemColumns, JoinedEvents, RunEvents
+from monitor.engine.columns import EventList, JoinedEvents
 from monitor.engine.limits import Limits
 from monitor.engine.partition import Partition
+from monitor.engine.run_columns import ItemColumns, RunEvents
 from monitor.send.messages import LEAST_RUN, write_messages
 from schemas.records.events import EventFields
 from schemas.records.packed import Segment
@@ -89,6 +90,8 @@ def test_clusters_and_an_epoch_are_those_of_each_event():
             "clusters has 0 entries and item_ids 3; give one cluster, or null, for each item",
         ),
         ({"scores": 1}, "scores", "scores is not a list; give one score for each item"),
+        ({"item_ids": ["1"], "scores": "1"}, "scores", "scores is not a list; give one score for each item"),
+        ({"clusters": {"1": "law"}}, "clusters", "clusters is not a list; give one cluster, or null, for each item"),
         ({"item_ids": [], "scores": []}, "item_ids", "item_ids is empty; give at least one item"),
         ({"item_ids": None}, "item_ids", "item_ids is not a list; give the ids of the items"),
         ({"item_ids": "abc"}, "item_ids", "item_ids is not a list; give the ids of the items"),

@@ -195,19 +195,27 @@ def decode_converted(records: Sequence[bytes], converted: set[str] | None = None
     try:
         b"\n".join(records).decode()  # the decoder skips unknown fields without checking them
         loose = list(map(_LOOSE.decode, records))
-        if any(each.declare is not msgspec.UNSET for each in loose):
-            return None
-        columns = [
-            msgspec.convert(convert_column(field, list(map(attrgetter(field), loose)), clauses), column)
-            for field, column in _COLUMNS.items()
-        ]
     except _BROKEN:
         return None
-    if any(name and name_fault(name) for name in set().union(*(columns[k] for k in _NAME_COLUMNS))):
+    if any(each.declare is not msgspec.UNSET for each in loose):
         return None
-    if converted is not None:
+    events = events_of_columns(
+        {field: convert_column(field, list(map(attrgetter(field), loose)), clauses) for field in _COLUMNS}
+    )
+    if events is not None and converted is not None:
         converted |= clauses
-    return list(map(EventFields, *columns))
+    return events
+
+
+def events_of_columns(columns: Mapping[str, Sequence[Any]]) -> list[EventFields] | None:
+    """Return events, given the values of every field, all of one length; None if any needs a closer look."""
+    try:
+        checked = [msgspec.convert(columns[field], column) for field, column in _COLUMNS.items()]
+    except (*_BROKEN, OverflowError):
+        return None
+    if any(name and name_fault(name) for name in set().union(*(checked[k] for k in _NAME_COLUMNS))):
+        return None
+    return list(map(EventFields, *checked))
 
 
 def is_blank(record: bytes) -> bool:

@@ -39,13 +39,17 @@ class EventLineWriter:
 
     def plain(self, events: Sequence[EventFields] | None) -> bytes | None:
         """Write events whose names have a usual length; None without events, and where one needs a closer look."""
+        lines = self.checked(events)
+        return lines if lines is not None and plain_text(lines) else None
+
+    def checked(self, events: Sequence[EventFields] | None) -> bytes | None:
+        """Write events whose names were checked; None without events, and where one cannot be written."""
         if events is None:
             return None
         try:
-            lines = _encode_lines(events)
+            return _encode_lines(events)
         except UnicodeEncodeError:
             return None
-        return lines if plain_text(lines) else None
 
     def event(self, event: EventFields, number: int, raw: bytes = b"") -> bytes:
         """Write the event of line (or sample, row) `number` of the log."""

@@ -3,13 +3,14 @@
 import math
 import re
 import shlex
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Any, Final
 
 import msgspec
 
 from monitor.ingest.formats.choices import EVERY_OTHER, FIELDS, MODELS_SEPARATOR, NONE, Choices
-from schemas.records.decode import SCORES, Fault, check_object
+from schemas.records.decode import SCORES, Fault, check_object, events_of_columns
 from schemas.records.events import Declaration, Ended, EventFields
 from schemas.records.lenient import read_index, read_name, read_score
 from schemas.records.text import shorten
@@ -137,6 +138,47 @@ class Columns:
                     yield self._text_fault(column, score, common["benchmark"])
                 else:
                     yield _event({**common, "model": self._model_name(column), "score": score})
+
+    def usual(self, cells: Mapping[str, Sequence[Any]]) -> list[EventFields] | None:
+        """Return the events of rows as `events` does, given the cells of each column; None if a row needs a closer look."""
+        rows = len(next(iter(cells.values()), ()))
+        try:
+            benchmarks = self._cells(cells, "benchmark", rows, read_name, self._benchmark)
+            common: dict[str, Sequence[Any]] = {
+                "benchmark": benchmarks,
+                "item_id": self._cells(cells, "item_id", rows, read_name),
+                "cluster": self._cells(cells, "cluster", rows, lambda cell: read_name(cell) or None),
+                "repeat": self._cells(cells, "repeat", rows, lambda cell: read_index(_cell(cell)), 0),
+                "epoch": self._cells(cells, "epoch", rows, lambda cell: read_index(_cell(cell)), 0),
+            }
+            if self._models is None:
+                models = self._cells(cells, "model", rows, read_name, self._model)
+                scores: Sequence[Any] = self._scores(cells[self._columns["score"]], benchmarks)
+            else:
+                picked = cells if self._every_other else self._models
+                names = [name for name in picked if name in cells and name not in self._used]
+                common = {field: [x for x in values for _ in names] for field, values in common.items()}
+                models = [self._model_name(name) for name in names] * rows
+                every = (self._scores(cells[name], benchmarks) for name in names)
+                scores = list(chain.from_iterable(zip(*every, strict=True)))
+        except (TypeError, KeyError):  # a cell that is a list or an object, or no such column
+            return None
+        return events_of_columns({**common, "model": models, "score": scores})
+
+    def _cells(
+        self,
+        cells: Mapping[str, Sequence[Any]],
+        field: str,
+        rows: int,
+        read: Callable[[object], object],
+        default: object = None,
+    ) -> Sequence[Any]:
+        return _read_cells(cells[self._columns[field]], read) if field in self._columns else [default] * rows
+
+    def _scores(self, cells: Sequence[Any], benchmarks: Sequence[Any]) -> Sequence[Any]:
+        if not self._choices.scale:
+            return _read_cells(cells, lambda cell: read_score(_cell(cell)))
+        return [self._score(*each) for each in zip(cells, benchmarks, strict=True)]
 
     def _listed(self, chosen: str, names: Sequence[str]) -> list[str]:
         """Return the columns that are named as models."""
@@ -278,6 +320,17 @@ def flatten(record: dict[str, Any]) -> dict[str, Any]:
         else:
             fields[name] = value
     return fields
+
+
+def _read_cells(cells: Sequence[Any], read: Callable[[object], object]) -> Sequence[Any]:
+    """Read the cells of a column: equal ones of one type once."""
+    kinds = set(map(type, cells)) - {type(None)}
+    if read is read_name and kinds <= {str}:
+        return cells
+    if len(kinds) > 1:  # 1 and true are equal
+        return [read(cell) for cell in cells]
+    known = {cell: read(cell) for cell in set(cells)}
+    return [known[cell] for cell in cells]
 
 
 def _cell(value: object) -> object:

@@ -80,13 +80,13 @@ def _read(log: LogFile) -> Iterator[bytes]:
         log.note_unused("a table", *columns.choices_used)
         writer, number = EventLineWriter(), 0
         for batch in file.iter_batches(_BATCH_ROWS, columns=columns.names):
-            rows = batch.to_pylist()
-            battles = columns.usual(rows) if isinstance(columns, BattleColumns) else None
-            if (lines := writer.plain(battles)) is not None:
-                number += len(rows)
+            usual = columns.usual(batch.to_pydict()) if isinstance(columns, Columns) else None
+            battles = columns.usual(batch.to_pylist()) if isinstance(columns, BattleColumns) else None
+            if lines := writer.plain(battles) or writer.checked(usual):
+                number += batch.num_rows
                 yield lines
                 continue
-            for row in rows:
+            for row in batch.to_pylist():
                 number += 1
                 for event in columns.events(row):
                     yield writer.reject(event, number) if isinstance(event, Fault) else writer.event(event, number)

@@ -16,6 +16,9 @@ from schemas.records.events import EventFields
 from schemas.records.text import shorten
 
 _SEPARATORS: Final = ",;\t"
+_TOGETHER: Final = 1_000
+"""Rows that are translated together."""
+
 _PROMPTFOO: Final = frozenset({"Status", "Score", "Named Scores", "Grader Reason"})
 _PROMPTFOO_REMEDY: Final = (
     "a table of promptfoo has columns of the same names for each provider; "
@@ -55,7 +58,34 @@ class _TableTranslator:
 
     def lines(self, lines: Sequence[bytes], number: int) -> bytes:
         """Translate lines; a row has several if a cell holds a newline."""
-        return b"".join([self._line(line, place) for place, line in enumerate(lines, number)])
+        parts, done = [], 0
+        while done < len(lines):
+            together = lines[done : done + _TOGETHER]
+            usual = self._usual(together)
+            if usual is None:
+                usual = b"".join([self._line(line, place) for place, line in enumerate(together, number + done)])
+            parts.append(usual)
+            done += len(together)
+        return b"".join(parts)
+
+    def _usual(self, lines: Sequence[bytes]) -> bytes | None:
+        """Translate lines that are a row each column by column; None if any of them needs a closer look."""
+        if not isinstance(self._columns, Columns) or self._refused or self._open_row:
+            return None
+        quoted = b'"' in b"".join(lines)
+        if quoted and any(line.count(b'"') % 2 for line in lines):
+            return None
+        try:
+            texts = (b"\n".join(lines) + b"\n").decode().splitlines(keepends=True)
+            rows = list(csv.reader(texts, delimiter=self._separator))
+        except (UnicodeDecodeError, csv.Error):
+            return None
+        whole = (
+            len(texts) == len(rows) == len(lines) and {*map(len, rows)} == {len(self._names)} and all(map(any, rows))
+        )
+        if not whole:
+            return None
+        return self._writer.checked(self._columns.usual(dict(zip(self._names, zip(*rows, strict=True), strict=True))))
 
     def _line(self, line: bytes, number: int) -> bytes:
         if self._refused:

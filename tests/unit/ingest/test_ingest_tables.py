@@ -6,6 +6,7 @@ import io
 import json
 import random
 import sys
+from decimal import Decimal
 
 import pytest
 
@@ -301,3 +302,88 @@ def test_numbers_that_are_json_but_no_score(tmp_path):
     read = Read(path)
     assert [e.score for e in read.events] == [None]
     assert [(line, field) for line, field, *_ in read.faults] == [(1, "score")]
+
+
+CELLS = ["", "1", "0", "0.5", "true", "No", " 1 ", "null", "N/A", "2", "1e400", "?", "a\u202eb", "x" * 201, "ü", "\x7f"]
+CELLS += [
+    "a\x0bb",
+    'a "b"',
+    "c,d",
+    "e\nf",
+    "g\rh",
+    "a\\b",
+    "17.0",
+    "\U0001f600",
+]
+LINES = [
+    b"",
+    b"\r",
+    b",,,",
+    b"1,quiz",
+    b'5" pipe,quiz\n6" pipe,m,1,a',
+    b"\xff,quiz,m,1,a",
+    b"\x00,quiz,m,1,a",
+    b"a,b,c,1,e,f",
+]
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize(
+    ("names", "choices"),
+    [
+        (["item_id", "benchmark", "model", "score", "cluster"], {}),
+        (["item_id", "benchmark", "model", "score", "epoch"], {"scale": ["2", "other=4"]}),
+        (["item_id", "one", "two", "cluster", "repeat"], {"benchmark": "quiz", "columns": ["models=*"]}),
+    ],
+)
+def test_rows_come_to_the_same_together_and_one_by_one(tmp_path, monkeypatch, seed, names, choices):
+    """Whatever is unusual about some of them."""
+    rng, written = random.Random(seed), io.StringIO()
+    usual = {"benchmark": ["quiz", "other"], "model": ["m", "n"], "cluster": ["a", "", "b"], "epoch": ["0", "1", "3.0"]}
+    writer = csv.DictWriter(written, names, lineterminator="\r\n" if seed % 2 else "\n")
+    writer.writeheader()
+    for item in range(400):
+        row = {name: rng.choice(usual.get(name, ["0", "1", ""])) for name in names} | {"item_id": f"item {item}"}
+        if rng.random() < 0.04:
+            row[rng.choice(names)] = rng.choice(CELLS)
+        writer.writerow(row)
+    lines = written.getvalue().encode().split(b"\n")
+    for place in rng.sample(range(2, 400), 8):
+        lines.insert(place, rng.choice(LINES))
+    (tmp_path / "a.csv").write_bytes(b"\n".join(lines))
+    monkeypatch.setattr("monitor.ingest.formats.tables._TOGETHER", 10)
+    together = Read(tmp_path / "a.csv", **choices)
+    monkeypatch.setattr("monitor.ingest.formats.columns.Columns.usual", lambda *_: None)
+    alone = Read(tmp_path / "a.csv", **choices)
+    assert together.events == alone.events
+    assert together.faults == alone.faults
+    assert together.notes == alone.notes
+    assert len(together.events) > 300
+    assert together.faults
+
+
+@pytest.mark.parametrize(
+    ("field", "values"),
+    [
+        ("correct", [True, None, False]),
+        ("correct", [1.0, float("nan"), 0.5]),
+        ("correct", [1, 0, 2]),
+        ("correct", ["1", "yes", "?"]),
+        ("correct", [[1], [0], []]),
+        ("correct", [{"x": 1}, {"x": 0}, None]),
+        ("correct", [Decimal("0.5"), Decimal(1), None]),
+        ("question_id", [1.0, 2.5, None]),
+        ("question_id", [True, False, None]),
+        ("model", ["m", "", None]),
+        ("model", ["m", "a\u202eb", "\u00fc"]),
+        ("category", [1, None, 3]),
+    ],
+)
+def test_parquet_rows_come_to_the_same_together_and_one_by_one(tmp_path, monkeypatch, field, values):
+    rows = [row | {field: value} for row, value in zip(ROWS * 2, values * 2 * len(ROWS), strict=False)]
+    path = parquet(tmp_path / "a.parquet", rows)
+    together = Read(path)
+    monkeypatch.setattr("monitor.ingest.formats.columns.Columns.usual", lambda *_: None)
+    alone = Read(path)
+    assert (together.events, together.faults, together.notes) == (alone.events, alone.faults, alone.notes)
+    assert len(together.events) + len(together.faults) == len(rows)

@@ -31,6 +31,7 @@ NAMES = (
     "sizes",
     "scale",
     "race",
+    "controller",
     "suites",
 )
 """The benchmarks: each is a module with a function `measure`, whose docstring describes it."""

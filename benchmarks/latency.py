@@ -22,6 +22,7 @@ import urllib.request
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from itertools import islice
 
 from benchmarks.events import MODELS, made_lines
@@ -89,8 +90,8 @@ def measure(options: Options) -> Iterator[Table]:
 
 
 @contextmanager
-def worker(program: str, *words: str) -> Iterator[str]:
-    """Run a worker; gives the address of its page."""
+def worker(program: str, *words: str) -> Iterator[tuple[str, int]]:
+    """Run a worker; gives the address of its page and the number of its process."""
     process = subprocess.Popen(
         [sys.executable, "-c", program, *words], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
     )
@@ -98,7 +99,7 @@ def worker(program: str, *words: str) -> Iterator[str]:
         assert process.stdout is not None
         while not (url := process.stdout.readline().strip()).startswith("http"):
             assert process.poll() is None, "the worker has ended"
-        yield url
+        yield url, process.pid
     finally:
         process.terminate()
         process.wait()
@@ -107,15 +108,16 @@ def worker(program: str, *words: str) -> Iterator[str]:
 @contextmanager
 def embedded() -> Iterator[tuple[str, Send]]:
     """Run an embedded monitor that accepts posts."""
-    with tempfile.TemporaryDirectory(prefix="rankwatch-bench-") as folder, worker(EMBEDDED, folder) as url:
+    with tempfile.TemporaryDirectory(prefix="rankwatch-bench-") as folder, worker(EMBEDDED, folder) as (url, _):
+        yield url, partial(post, url)
 
-        def post(lines: list[bytes]) -> None:
-            headers = {"Content-Type": "application/x-ndjson"}
-            request = urllib.request.Request(f"{url}/api/v1/events", b"\n".join(lines), headers)
-            with urllib.request.urlopen(request) as answer:
-                assert answer.status < 300, answer.read()
 
-        yield url, post
+def post(url: str, lines: list[bytes]) -> None:
+    """Post events; return when they are accepted."""
+    headers = {"Content-Type": "application/x-ndjson"}
+    request = urllib.request.Request(f"{url}/api/v1/events", b"\n".join(lines), headers)
+    with urllib.request.urlopen(request) as answer:
+        assert answer.status < 300, answer.read()
 
 
 @contextmanager
@@ -130,7 +132,7 @@ def service() -> Iterator[tuple[str, Send]]:
             runner.run(producer.deliver(topic, [Message(0, b"made", line) for line in lines]))
 
         try:
-            with worker(SERVICE, cluster.addresses, topic, str(port)) as url:
+            with worker(SERVICE, cluster.addresses, topic, str(port)) as (url, _):
                 yield url, produce
         finally:
             runner.run(producer.close())

@@ -41,6 +41,8 @@ let stopFollowing = () => {};
 let leaving = new AbortController(); // aborted when the view is left
 let refreshing = false; // whether a load is running or has just ended
 let stale = false; // whether the state has changed since
+let opening = null; // the first load of the view
+let shown = null; // the view, the options and the answers on display
 const status = { reachable: true, by: "polling", lags: false };
 
 /** Return the view and the names in an address; null for an unknown address. */
@@ -70,6 +72,7 @@ function tabs() {
 }
 
 function show(...nodes) {
+  shown = null;
   morph(main, ...[tabs(), ...nodes].flat(Infinity).filter(Boolean));
   main.removeAttribute("aria-busy");
 }
@@ -89,7 +92,7 @@ async function load() {
     const data = await current.view.load(current, leaving.signal);
     if (current !== route || options !== route.options) return;
     remember(current.path, data);
-    show(current.view.render(data, current));
+    if (!isShown(data) || current.view.pending?.()) display(data);
     if (current.view === home) offerBenchmarks(data);
     connection({ reachable: true, lags: freshness.lags });
     if (freshness.lags) setTimeout(refresh, PAUSE_MS); // nothing else announces the newer answer
@@ -98,11 +101,25 @@ async function load() {
   }
 }
 
+/** Show the answers of a view. */
+function display(data) {
+  show(route.view.render(data, route));
+  shown = { view: route, options: route.options, data };
+}
+
+/** Return whether the page shows the very answers of this load: one that has not changed is the same object. */
+function isShown(data) {
+  if (shown?.view !== route || shown.options !== route.options) return false;
+  const [before, now] = [Object.entries(shown.data), Object.entries(data)];
+  return before.length === now.length && now.every(([key, value]) => shown.data[key] === value);
+}
+
 /** Reload the view now, or after the pause that follows each load. */
 async function refresh() {
   stale = true;
   if (refreshing || document.hidden) return;
   refreshing = true;
+  await opening;
   while (stale && !document.hidden) {
     stale = false;
     await load();
@@ -136,12 +153,15 @@ async function navigate(first) {
   }
   document.title = `${route.view.title(route)} · rankwatch`;
   const before = lastData.get(route.path);
-  if (before) show(route.view.render(before, route));
-  else show(h("p", { class: "loading", "data-key": "loading" }, "Loading…"));
-  main.setAttribute("aria-busy", String(!before));
+  if (before) display(before);
+  else {
+    show(h("p", { class: "loading", "data-key": "loading" }, "Loading…"));
+    main.setAttribute("aria-busy", "true");
+  }
   stopFollowing = route.benchmark ? follow(route.benchmark, { onMove: refresh, onChange, onStream }) : poll(refresh);
   const current = route;
-  await load();
+  opening = load();
+  await opening;
   if (current !== route) return;
   if (!first) {
     scrollTo(0, 0);
@@ -164,7 +184,7 @@ function optionsChanged() {
 /** Show the current view again, from what it was last shown from. */
 function redraw() {
   const data = route && lastData.get(route.path);
-  if (data) show(route.view.render(data, route));
+  if (data) display(data);
 }
 
 /** Draw the rows that scrolling has brought into view. */

@@ -6,24 +6,37 @@ import { ranks } from "./format.js";
 export const MAX_LANES = 8;
 const MAX_THREADS = 3;
 
-const known = new WeakMap(); // by ties: each answer of a thousand models takes a tenth of a second
+const known = new WeakMap(); // by ties
 
-/** Return the ranks that each model is tied with, by rank; null where the bands are too many to list. */
+/** Return what gives the ranks that the model of a rank is tied with, by `get`; null where the bands are too many to list. */
 export function tiedRanks(ties) {
   if (ties.bands === null) return null;
-  if (!known.has(ties)) known.set(ties, ranksOf(ties));
+  if (!known.has(ties)) known.set(ties, new TiedRanks(ties));
   return known.get(ties);
 }
 
-function ranksOf({ bands, lacking }) {
-  const tied = new Map();
-  const add = (rank, other) => {
-    if (!tied.has(rank)) tied.set(rank, new Set());
-    if (rank !== other) tied.get(rank).add(other);
-  };
-  for (const { members } of bands) for (const rank of members) for (const other of members) add(rank, other);
-  for (const { rank, tied: others } of lacking) for (const other of others) [add(rank, other), add(other, rank)];
-  return tied;
+/** Computes the answer for a rank when it is asked for: the rows in view are few, and the bands of a thousand models long. */
+class TiedRanks {
+  constructor({ bands, lacking }) {
+    this.groups = new Map(); // by rank: the bands and threads that tie it
+    this.found = new Map();
+    const put = (rank, others) => (this.groups.has(rank) ? this.groups.get(rank).push(others) : this.groups.set(rank, [others]));
+    for (const { members } of bands) for (const rank of members) put(rank, members);
+    for (const { rank, tied } of lacking) {
+      put(rank, tied);
+      for (const other of tied) put(other, [rank]);
+    }
+  }
+
+  get(rank) {
+    if (!this.groups.has(rank)) return undefined;
+    if (!this.found.has(rank)) {
+      const others = new Set(this.groups.get(rank).flat());
+      others.delete(rank);
+      this.found.set(rank, others);
+    }
+    return this.found.get(rank);
+  }
 }
 
 /** Place lines in the first lane that is free from their first to their last row. */

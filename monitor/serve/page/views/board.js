@@ -107,7 +107,10 @@ function displayed({ report: b, ties, open }, options) {
 const undecided = ({ tie, pairs }) => new Set(pairs.filter((p) => p.decided.anytime_family === null).map((p) => (p.model_a === tie ? p.model_b : p.model_a)));
 
 /** Keep the rows in place while the reader points at one or has the focus in one. */
-const kept = { place: null, order: [] };
+const kept = { place: null, order: [], moved: 0 };
+
+/** Return whether rows wait for the reader to look away, and are drawn at the next load. */
+export const pending = () => kept.moved > 0;
 
 function inPlace(models, place) {
   const table = document.querySelector(".board");
@@ -115,11 +118,12 @@ function inPlace(models, place) {
   const order = models.map((m) => m.model);
   const same = kept.place === place && kept.order.length === order.length && kept.order.every((model) => order.includes(model));
   if (!busy || !same) {
-    Object.assign(kept, { place, order });
+    Object.assign(kept, { place, order, moved: 0 });
     return [models, 0];
   }
   const byName = new Map(models.map((m) => [m.model, m]));
-  return [kept.order.map((model) => byName.get(model)), order.filter((model, k) => model !== kept.order[k]).length];
+  kept.moved = order.filter((model, k) => model !== kept.order[k]).length;
+  return [kept.order.map((model) => byName.get(model)), kept.moved];
 }
 
 // --- search, filters, order --------------------------------------------------------------------------------------------------------

@@ -38,12 +38,16 @@ def _settled(table: PairTable) -> ResultLine:
     if ahead.size:
         by = _models(names, ahead)
         return ResultLine(
-            yes=False, text=f"{best} has the best mean score, but {by} leads on the items that both have."
+            yes=False,
+            text=f"{best} has the best mean score, but {by} {'leads' if ahead.size == 1 else 'lead'} on the items that both have.",
         )
     if not rivals.size:
         if not level.size:
             return ResultLine(yes=True, text=f"{best} leads on the {items}.")
-        return ResultLine(yes=True, text=f"{best} and {_models(names, level)} have the same score on the {items}.")
+        if level.size > _NAMED:
+            return ResultLine(yes=True, text=f"{best} and {_models(names, level)} have the same score on the {items}.")
+        equal = _models(names, np.append(leader, level))
+        return ResultLine(yes=True, text=f"{equal} have the same score on the {items}.")
     return ResultLine(yes=False, text=f"{best} {_unsettled(table, names, rivals, others.size, items)}.")
 
 
@@ -79,9 +83,11 @@ def _rated(table: PairTable) -> ResultLine:
 
 
 def _models(names: list[str], models: Index) -> str:
-    if models.size > _NAMED:
+    """Name models, or count them where they are many."""
+    if models.size > _NAMED + 1:
         return counted(models.size, "model")
-    return " and ".join(names[k] for k in models.tolist())
+    *first, last = [names[k] for k in models.tolist()]
+    return f"{', '.join(first)} and {last}" if first else last
 
 
 def _decided(table: PairTable) -> ResultLine:

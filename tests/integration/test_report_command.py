@@ -123,6 +123,14 @@ def test_a_goal_has_its_price(tmp_path):
     )
     table = ["report", tmp_path / "r.jsonl", *call[2:6], "--prices", tmp_path / "prices.csv", "--format", "json"]
     assert json.loads(rankwatch(*table).stdout)["benchmarks"][0]["goal"] == goal
+    # Without a flag the setting counts; it may have models that are not here.
+    setting = {"RANKWATCH_PRICES": "bad=0.5;other=3;0.1"}
+    unpriced = [*call[:6], "--format", "json"]
+    assert json.loads(rankwatch(*unpriced, **setting).stdout)["benchmarks"][0]["goal"] == goal
+    once = ("watch", tmp_path / "r.jsonl", *call[2:6], "--once", "--data-dir", tmp_path / "data", "--format", "json")
+    assert json.loads(rankwatch(*once, **setting).stdout)["benchmarks"][0]["goal"]["cost_run"] == pytest.approx(36)
+    noted = rankwatch(*unpriced, RANKWATCH_PRICES="bad=0.5").stderr
+    assert "prices of the settings: fair has no price" in noted
 
 
 def test_a_report_has_what_a_committed_order_would_have_taken(tmp_path):

@@ -134,8 +134,9 @@ def _check_binary(form: ReportFormat, path: Path | None) -> None:
 def print_report(partitions: Iterable[Partition], output: Output, suites: Sequence[Suite] = ()) -> None:
     """Print a report that takes undeclared benchmarks as complete; suites come first."""
     listed = output.form.pairs(output.pairs)
+    partitions = list(partitions)
     views: Iterable[ReportView] = report_views(partitions, pairs=listed.value, assert_complete=True, suites=suites)
-    if output.prices is not None:
+    if output.prices is not None or any(each.spec.goal for part in partitions for each in part.benchmarks.values()):
         views = _priced(list(views), output.prices)
     if output.verbose or output.form in _DOCUMENTS:
         views = (ReportView(with_committed_race(view.report, view.table), view.table) for view in views)
@@ -143,14 +144,24 @@ def print_report(partitions: Iterable[Partition], output: Output, suites: Sequen
         _print(views, output)
 
 
-def _priced(views: list[ReportView], prices: Mapping[str, float]) -> Iterator[ReportView]:
-    """Price the goals of reports; prices that do not fit the models end the command."""
+def _priced(views: list[ReportView], given: Mapping[str, float] | None) -> Iterator[ReportView]:
+    """Price the goals of reports; prices of flags that do not fit the models end the command, those of the settings may have others."""
     from monitor.cli.shared.declared.prices import prices_fault
     from monitor.report.ranking.goal import priced_report
 
-    fault = prices_fault([view.report for view in views], prices)
-    if fault is not None:
-        stop(fault, USAGE)
+    reports = [view.report for view in views]
+    if given is not None:
+        prices = given
+        fault = prices_fault(reports, prices)
+        if fault is not None:
+            stop(fault, USAGE)
+    else:
+        runs = [run for report in reports if report.goal is not None for run in report.goal.by_model]
+        prices = {
+            name: price for name, price in read_settings().prices.items() if name in {"", *(r.model for r in runs)}
+        }
+        if prices and (fault := prices_fault(reports, prices)) is not None:
+            note(fault.replace("--price: ", "prices of the settings: ", 1))
     return (ReportView(priced_report(view.report, prices), view.table) for view in views)
 
 

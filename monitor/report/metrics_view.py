@@ -186,7 +186,7 @@ def metrics_view(benchmark: Benchmark, cap: int = PAIR_CAP, table: PairTable | N
         latched={name: benchmark.latched[name][table.pair[displayed]] for name in PROCEDURES},
         log_threshold={
             "anytime": np.full(displayed.size, -log(benchmark.spec.alpha)),
-            "anytime_family": table.log_family_threshold[displayed],
+            "anytime_family": table.log_family_threshold(displayed),
         },
         resolution=_resolution(table, clusters, displayed),
     )

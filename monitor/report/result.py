@@ -114,7 +114,7 @@ def _decided(table: PairTable) -> ResultLine:
 def _resolved(table: PairTable) -> ResultLine:
     """Report for how many neighbours in rank the benchmark has enough items."""
     at = np.flatnonzero(table.adjacent)
-    n, needed = table.n[at], table.n_star[at]
+    n, needed = table.n[at], table.n_star(at)
     enough, total = n >= needed, counted(at.size, "gap")
     what = "items" if table.benchmark.battles is None else "prompts"
     text = f"Enough {what} for {np.count_nonzero(enough):,} of {total} between neighbours in a planned test"

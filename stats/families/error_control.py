@@ -45,31 +45,50 @@ def sidak(p: npt.ArrayLike, m: int | None = None) -> FloatArray:
         return np.asarray(-np.expm1(_declared(values, m) * np.log1p(-values)))
 
 
-def holm(p: npt.ArrayLike) -> FloatArray:
+def holm(p: npt.ArrayLike, m: int | None = None) -> FloatArray:
     """Return Holm's step-down adjusted p-values: family-wise error under any dependence.
+
+    Parameters
+    ----------
+    p : array_like
+        The p-values, or the smallest ones of `m` hypotheses.
+    m : int, optional
+        Hypotheses; default: as many as p-values.
 
     Examples
     --------
     >>> holm([0.01, 0.04, 0.03]).tolist()
     [0.03, 0.06, 0.06]
+    >>> holm([0.01], m=3).tolist()
+    [0.03]
 
     """
     values = _p_values(p)
-    order = np.argsort(values)
-    steps = np.maximum.accumulate(values[order] * np.arange(values.size, 0, -1))
+    order, size = np.argsort(values), _declared(values, m)
+    steps = np.maximum.accumulate(values[order] * np.arange(size, size - values.size, -1))
     return _in_place(order, np.minimum(steps, 1))
 
 
-def benjamini_hochberg(p: npt.ArrayLike) -> FloatArray:
+def benjamini_hochberg(p: npt.ArrayLike, m: int | None = None) -> FloatArray:
     """Return Benjamini-Hochberg adjusted p-values: false discovery rate for independent or PRDS tests.
+
+    Parameters
+    ----------
+    p : array_like
+        The p-values, or the smallest ones of `m` hypotheses: those up to a level are rejected as if all were given.
+    m : int, optional
+        Hypotheses; default: as many as p-values.
 
     Examples
     --------
     >>> benjamini_hochberg([0.01, 0.04, 0.03]).tolist()
     [0.03, 0.04, 0.04]
+    >>> benjamini_hochberg([0.01], m=3).tolist()
+    [0.03]
 
     """
-    return _step_up(_p_values(p), 1.0)
+    values = _p_values(p)
+    return _step_up(values, 1.0, _declared(values, m))
 
 
 def benjamini_yekutieli(p: npt.ArrayLike) -> FloatArray:
@@ -82,7 +101,7 @@ def benjamini_yekutieli(p: npt.ArrayLike) -> FloatArray:
 
     """
     values = _p_values(p)
-    return _step_up(values, float(np.sum(1 / np.arange(1, values.size + 1))))
+    return _step_up(values, float(np.sum(1 / np.arange(1, values.size + 1))), values.size)
 
 
 def e_bonferroni(log_e: npt.ArrayLike, alpha: float = 0.05, m: int | None = None) -> BoolArray:
@@ -268,8 +287,7 @@ def _in_place(order: npt.NDArray[np.intp], sorted_values: FloatArray) -> FloatAr
     return out
 
 
-def _step_up(values: FloatArray, factor: float) -> FloatArray:
+def _step_up(values: FloatArray, factor: float, size: int) -> FloatArray:
     order = np.argsort(values)[::-1]
-    size = values.size
-    steps = np.minimum.accumulate(values[order] * (factor * size / np.arange(size, 0, -1)))
+    steps = np.minimum.accumulate(values[order] * (factor * size / np.arange(values.size, 0, -1)))
     return _in_place(order, np.minimum(steps, 1))

@@ -5,8 +5,9 @@ from functools import wraps
 from typing import Any, ParamSpec, TypeVar, cast
 
 import numpy as np
+import numpy.typing as npt
 
-from stats.numerics.checks import FloatArray
+from stats.numerics.checks import FloatArray, IntArray
 
 _SLAB = 12_288
 P = ParamSpec("P")
@@ -56,6 +57,30 @@ def by_slab(
         slab = slice(start, start + size)
         out[slab] = function(flat_x[slab], flat_y[slab])
     return out.reshape(x.shape)
+
+
+def distinct_counts(x: IntArray, y: IntArray) -> tuple[IntArray, IntArray, npt.NDArray[np.int32]]:
+    """Return the distinct pairs of two columns of counts, and the place of each row among them.
+
+    A function of both columns then takes as long as there are distinct pairs: of millions of rows of small counts, few. Columns whose
+    counts are so large that looking for equal ones would not pay are returned unchanged.
+
+    Examples
+    --------
+    >>> x, y, place = distinct_counts(np.array([2, 0, 2, 2]), np.array([1, 0, 1, 0]))
+    >>> x.tolist(), y.tolist(), place.tolist()
+    ([0, 2, 2], [0, 0, 1], [2, 0, 2, 1])
+    """
+    width = int(y.max()) + 1 if y.size else 1
+    cells = (int(x.max()) + 1) * width if x.size else 0
+    if cells > x.size:
+        return x, y, np.arange(x.size, dtype=np.int32)
+    cell = x * width + y
+    seen = np.zeros(cells, np.int32)
+    seen[cell] = 1
+    distinct = np.flatnonzero(seen)
+    seen[distinct] = np.arange(distinct.size)
+    return distinct // width, distinct % width, seen[cell]
 
 
 def by_distinct(function: Callable[[FloatArray], FloatArray], values: FloatArray) -> FloatArray:

@@ -11,7 +11,7 @@ from tests.commands import PATIENCE, Watch, get, until
 
 SLOW = bool(os.environ.get("RANKWATCH_SLOW"))
 MODELS = 5_000 if SLOW else 2_000
-MEGABYTES = 3_500 if SLOW else 700
+MEGABYTES = 2_000 if SLOW else 500
 
 
 def post(watch, name, models):

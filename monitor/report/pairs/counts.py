@@ -23,6 +23,11 @@ Flags = NDArray[np.bool_]
 
 _SLAB_ROWS: Final = 8_192
 
+_SLAB_CELLS: Final = 4_000_000
+
+_FEW: Final = 0.01
+"""Share of the pairs up to which their means are computed one by one."""
+
 _SMALL_SPREAD: Final = 1e-4
 """Below it the standard deviation of D is computed from the rows: as a difference of sums of squares it has an error of about 1e-8."""
 
@@ -151,6 +156,25 @@ class PairCounts:
         if self.stratified is not None:
             _, mean_a, mean_b = self.stratified
         return mean_a, mean_b, on_shared[a, b] - on_shared[b, a], squares[a, b] + squares[b, a] - 2 * products[a, b]
+
+    def means(self, at: Index) -> tuple[Floats, Floats]:
+        """Return the mean score of a and of b on the items that they share, of some pairs; see `sums`."""
+        benchmark = self.benchmark
+        one_by_one = benchmark.binary and benchmark.battles is None and self.weighted is None
+        if not one_by_one or at.size > _FEW * self.size:
+            return self.sums[0][at], self.sums[1][at]
+        # Sums over all pairs are products of matrices of all models.
+        codes, n = benchmark.item_codes(), self.n[at]
+        found = np.zeros((2, at.size))
+        step = max(1, _SLAB_CELLS // max(1, codes.shape[0]))
+        for start in range(0, at.size, step):
+            some = slice(start, start + step)
+            a, b = codes[:, self.a[at[some]]], codes[:, self.b[at[some]]]
+            shared = (a >= ZERO) & (b >= ZERO)
+            found[:, some] = [np.count_nonzero(shared & (each == ONE), axis=0) for each in (a, b)]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            mean_a, mean_b = found / n
+        return mean_a, mean_b
 
     @cached_property
     def units(self) -> Units:

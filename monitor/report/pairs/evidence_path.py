@@ -213,7 +213,7 @@ def _pair_charts(table: PairTable, at: Index) -> list[PairChart]:
 
     spec = table.benchmark.spec
     low, high = required_n_interval(table.n[at], table.wins[at], table.losses[at], alpha=spec.alpha, power=spec.power)
-    columns = (table.log_family_threshold[at], table.anytime_required_n(at), low, high)
+    columns = (table.log_family_threshold(at), table.anytime_required_n(at), low, high)
     curves = (_curve(table, q) for q in at.tolist())
     return [PairChart(curve, *map(float, numbers)) for curve, *numbers in zip(curves, *columns, strict=True)]
 

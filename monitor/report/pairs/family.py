@@ -28,7 +28,7 @@ def pairs_outside(table: PairTable) -> int:
     """Return how many pairs with shared items get no family-wise verdict, where verdicts are given."""
     if not gives_verdicts(table):
         return 0
-    return int(np.count_nonzero((table.n > 0) & ~np.isfinite(table.log_family_threshold)))
+    return int(np.count_nonzero((table.n > 0) & ~table.has_place()))
 
 
 def gives_verdicts(table: PairTable) -> bool:
@@ -89,9 +89,7 @@ def _letters(name: str) -> str:
 
 
 def outside_reason(table: PairTable, q: int, outside: dict[str, str | None]) -> str | None:
-    """Return why a pair has no family-wise verdict, or None if it may get one; `outside` is `unlisted` of the benchmark."""
-    if not table.n[q] or np.isfinite(table.log_family_threshold[q]):
-        return None
+    """Return why a pair has no place in the family, or None where a reason is given elsewhere; `outside` is `unlisted` of the benchmark."""
     family, united = table.benchmark.spec.family, table.benchmark.united
     if united is not None and not table.asserted and (united.no_family or united.hold_reason):
         return united.no_family or None

@@ -33,10 +33,11 @@ def evidence_columns(table: PairTable, at: Index) -> dict[str, Floats]:
     `family_alpha`) and ``items_to_decision``.
     """
     blank = np.full(at.size, np.nan)
+    halves = table.log_e_halves(at) if table.bets else (blank, blank)
     columns = {
         "log_e": table.log_e[at] if table.bets else blank,
-        "log_e_a": table.log_e_halves[0][at] if table.bets else blank,
-        "log_e_b": table.log_e_halves[1][at] if table.bets else blank,
+        "log_e_a": halves[0],
+        "log_e_b": halves[1],
         "items_to_decision": _items_to_decision(table, at) if table.benchmark.binary else blank,
     }
     alpha = np.full(at.size, table.benchmark.spec.alpha)
@@ -56,7 +57,7 @@ def family_alpha(table: PairTable, at: Index) -> Floats:
 
     The threshold of a decision rises as others are made, to alpha at last; at that level the intervals of a board would not hold together.
     """
-    return np.asarray(table.benchmark.spec.alpha * table.family_weights[at] / WHOLE)
+    return np.asarray(table.benchmark.spec.alpha * table.family_weights(at) / WHOLE)
 
 
 def gap_bounds(table: PairTable, at: Index, *levels: Floats) -> list[Bounds]:
@@ -172,9 +173,9 @@ def _binary_bounds(table: PairTable, at: Index, *levels: Floats) -> list[Bounds]
 def _items_to_decision(table: PairTable, at: Index) -> Floats:
     """Return the items until the family-wise decision at the present estimate; more than are missing is an extrapolation."""
     items = np.full(at.size, np.nan)
-    placed = np.isfinite(table.log_family_threshold[at])
+    placed = table.has_place(at)
     some = at[placed]
-    mixture, threshold = table.benchmark.spec.mixture, table.log_family_threshold[some]
+    mixture, threshold = table.benchmark.spec.mixture, table.log_family_threshold(some)
     n, wins, losses, _, _ = (column[some] for column in table.evidence)
     items[placed] = expected_items_to_decision(n, wins, losses, threshold, mixture)
     if table.missing is not None and table.benchmark.spec.order.policy not in {"committed", "trusted"}:
@@ -193,7 +194,7 @@ def decision_probability(table: PairTable, at: Index) -> Floats:
     chance = np.full(at.size, np.nan)
     if not table.benchmark.binary or table.left is None or table.counted_missing is None or at.size > MOST_PAIRS:
         return chance
-    coming = np.isfinite(table.log_family_threshold[at]) & (table.left[at] > 0) & (table.n[at] > 0)
+    coming = table.has_place(at) & (table.left[at] > 0) & (table.n[at] > 0)
     some = at[coming]
     if some.size == 0:
         return chance
@@ -203,7 +204,7 @@ def decision_probability(table: PairTable, at: Index) -> Floats:
         completion_decision_probability,
     )
 
-    threshold, left = table.log_family_threshold[some], table.left[some]
+    threshold, left = table.log_family_threshold(some), table.left[some]
     n, wins, losses, _, _ = (column[some] for column in table.evidence)
     if table.completes:
         lost = np.maximum(table.counted_missing[some] - left, 0)
@@ -221,11 +222,7 @@ def equivalent(table: PairTable, at: Index) -> Flags:
     if margin is None or table.hold_reason is not None or not table.bets:
         return near
     lasting = not table.asserted and spec.order.policy in {"committed", "trusted"}
-    near = (
-        np.isfinite(table.log_family_threshold[at])
-        & (table.n[at] > 0)
-        & (lasting | table.complete[at] | (table.ignored[at] > 0))
-    )
+    near = table.has_place(at) & (table.n[at] > 0) & (lasting | table.complete[at] | (table.ignored[at] > 0))
     if table.benchmark.binary:
         n, b, c, _, _ = (column[at] for column in table.evidence)
         near &= np.abs(b - c) < margin * n  # the interval contains the gap

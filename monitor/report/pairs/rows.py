@@ -63,8 +63,10 @@ def status_codes(table: PairTable, at: Index) -> NDArray[np.int8]:
         "exhausted": table.complete[at] | table.ended[at],
         "collecting": True,
     }
-    flags = [np.broadcast_to(applies[status], at.shape) for status in STATUSES]
-    return np.asarray(np.stack(flags).argmax(axis=0), np.int8)
+    codes = np.empty(at.shape, np.int8)
+    for code in reversed(range(len(STATUSES))):
+        codes[np.broadcast_to(applies[STATUSES[code]], at.shape)] = code
+    return codes
 
 
 def pair_rows(table: PairTable, clusters: ClusterColumns | None, at: Index) -> list[PairReport]:
@@ -74,9 +76,9 @@ def pair_rows(table: PairTable, clusters: ClusterColumns | None, at: Index) -> l
     numbers |= {
         "required_n": needed["fixed_n"],
         "resolution_ratio": resolution_ratio(table.n[at], needed["fixed_n"]),
-        "mde": table.mde[at],
+        "mde": table.mde(at),
         "p_clustered": clusters.p[at] if clusters is not None else np.full(at.size, np.nan),
-        "family_threshold": _level(table.log_family_threshold[at], table.n[at]),
+        "family_threshold": _level(table.log_family_threshold(at), table.n[at]),
         "p_anytime": np.where(table.n[at] > 0, table.p_anytime[at] if table.bets else np.nan, np.nan),
         "settled_log_e": table.settled_log_e[at],
     }
@@ -153,7 +155,7 @@ def _models_of(model: type[_Model], columns: dict[str, list[Any]]) -> list[_Mode
 def _scores(table: PairTable, at: Index) -> dict[str, Floats]:
     """Return means, moments and fixed-n tests of some pairs; nan where nothing is shared, or tests need 0/1 scores."""
     n, wins, losses = table.n[at], table.wins[at], table.losses[at]
-    mean_a, mean_b = (means[at] for means in table.sums[:2])
+    mean_a, mean_b = table.means(at)
     gap, sd = (moment[at] for moment in table.moments)
     columns = {"p_a": mean_a, "p_b": mean_b, "gap": gap, "sd": sd}
     shared = n > 0
@@ -205,6 +207,7 @@ def _reasons(table: PairTable, at: Index, columns: dict[str, list[Any]]) -> tupl
     if_ignored = side_names(table.decided_if_ignored, at)
     repeated = has_repeats(benchmark)
     joined, outside = family_assumption(table), unlisted(benchmark)
+    has_place = table.has_place(at) | (table.n[at] == 0)
     reasons, decided_at = [], []
     for r, (q, pair) in enumerate(zip(at.tolist(), table.pair[at].tolist(), strict=True)):
         side = sides["anytime_family"][r]
@@ -233,7 +236,7 @@ def _reasons(table: PairTable, at: Index, columns: dict[str, list[Any]]) -> tupl
             waits=benchmark.spec.repeats == "all" and not ended[r],
             side_if_ignored=if_ignored[r],
             turned_at=None if table.decides_at_end else _latched_at(benchmark, pair, "reversed"),
-            outside_family=outside_reason(table, q, outside),
+            outside_family=None if has_place[r] else outside_reason(table, q, outside),
             hold_reason=table.hold_reason,
             policy=BATTLES if battles else policy,
             assumption=assumption(

@@ -96,8 +96,9 @@ def _numbers(table: PairTable, at: Index) -> dict[str, Floats]:
     if at.size == 0 or table.weighted is not None:
         return {}  # these numbers are about the unweighted gap
     spec, n = table.benchmark.spec, table.n[at]
-    known = np.where(table.n_star[at] == 0, np.nan, 1.0)  # no spread, no N*
-    paper_n_star = ANYTIME_INFLATION * table.n_star[at] * known
+    n_star = table.n_star(at)
+    known = np.where(n_star == 0, np.nan, 1.0)  # no spread, no N*
+    paper_n_star = ANYTIME_INFLATION * n_star * known
     order = _order(table)
     low, high = np.array([_bootstrap(table, q, order) for q in at.tolist()], np.float64).T
     numbers = {
@@ -108,9 +109,8 @@ def _numbers(table: PairTable, at: Index) -> dict[str, Floats]:
     }
     if not table.benchmark.binary:
         return numbers
-    mean_a, mean_b, _, _ = table.sums
     wins, losses = table.wins[at], table.losses[at]
-    rho = hoeffding_bounds(mean_a[at], mean_b[at])
+    rho = hoeffding_bounds(*table.means(at))
     # Each pair on its own: what is drawn for it then does not depend on which model came first.
     counts = np.stack([n, wins, losses], axis=1).tolist()
     intervals = [

@@ -26,6 +26,7 @@ from stats.families.error_control import benjamini_hochberg, e_bh, holm
 from stats.families.stepwise import WHOLE, step_down, step_thresholds
 from stats.fixed_n.mcnemar import exact_p, mid_p
 from stats.fixed_n.resolution import mde, required_n, z_sum
+from stats.numerics.slabs import distinct_counts
 
 Sides = NDArray[np.int8]
 """+1: model_a is decided to be better; -1: model_b; 0: undecided."""
@@ -106,26 +107,24 @@ class PairTable(PairCounts):
         spec = self.benchmark.spec
         return anytime_required_n(self.n[at], self.wins[at], self.losses[at], spec.alpha, spec.power, spec.mixture)
 
-    @cached_property
-    def n_star(self) -> Floats:
-        """N* at the declared level."""
-        return self.required_n(self.benchmark.spec.alpha)
+    def n_star(self, at: Index | slice = ALL) -> Floats:
+        """Return N* of some pairs at the declared level."""
+        return self.required_n(self.benchmark.spec.alpha, at)
 
-    @property
+    @cached_property
     def resolution_ratio(self) -> Floats:
         """The resolution ratio q at the declared level."""
-        return resolution_ratio(self.n, self.n_star)
+        return resolution_ratio(self.n, self.n_star())
 
-    @cached_property
-    def mde(self) -> Floats:
-        """Minimum detectable effect at the shared items of each pair; where D has no spread, at the spread of that effect itself."""
-        spec = self.benchmark.spec
-        known = np.isfinite(self.moments[1])
-        found = np.where(known, mde(self.n, np.where(known, self.moments[1], 0), spec.alpha, spec.power), np.nan)
-        constant = self.moments[1] == 0
-        one_way = constant & (self.moments[0] != 0) & self.benchmark.binary
+    def mde(self, at: Index) -> Floats:
+        """Return the minimum detectable effect at the shared items of some pairs; without a spread of D, at that of the effect itself."""
+        spec, n = self.benchmark.spec, self.n[at]
+        gap, sd = (moment[at] for moment in self.moments)
+        known, constant = np.isfinite(sd), sd == 0
+        found = np.where(known, mde(n, np.where(known, sd, 0), spec.alpha, spec.power), np.nan)
+        one_way = constant & (gap != 0) & self.benchmark.binary
         k = z_sum(spec.alpha, spec.power) ** 2
-        return np.where(one_way, np.sqrt(k / (self.n + k)), np.where(constant & (self.n > 0), np.nan, found))
+        return np.where(one_way, np.sqrt(k / (n + k)), np.where(constant & (n > 0), np.nan, found))
 
     # --- evidence ---------------------------------------------------------------------------------------------------------------------
 
@@ -184,21 +183,31 @@ class PairTable(PairCounts):
         return np.where(self.flip[:, None, None], capital[:, ::-1], capital), np.where(self.flip, -lead, lead)
 
     @cached_property
-    def uniform(self) -> PairEvidence | None:
-        """Exact tests and e-values from one integral, on all shared items; None for graded scores and other mixtures."""
+    def uniform(self) -> tuple[PairEvidence, NDArray[np.int32]] | None:
+        """Exact tests and e-values from one integral, on all shared items; None for graded scores and other mixtures.
+
+        They are of the distinct counts, which come with the place of each pair among them: millions of pairs have few.
+        """
         mixture = parse_mixture(self.benchmark.spec.mixture)
         if not self.benchmark.binary or mixture.beta != (1.0, 1.0):
             return None
-        return pair_evidence(self.wins, self.losses, mixture)
+        wins, losses, place = distinct_counts(self.wins, self.losses)
+        return pair_evidence(wins, losses, mixture), place
 
     @cached_property
     def p_exact(self) -> Floats:
         """Exact McNemar p-values."""
-        return exact_p(self.wins, self.losses) if self.uniform is None else self.uniform.p_exact
+        if self.uniform is None:
+            return exact_p(self.wins, self.losses)
+        evidence, place = self.uniform
+        return evidence.p_exact[place]
 
     def p_mid(self, at: Index) -> Floats:
         """Return mid-p values of some pairs."""
-        return mid_p(self.wins[at], self.losses[at]) if self.uniform is None else self.uniform.p_mid[at]
+        if self.uniform is None:
+            return mid_p(self.wins[at], self.losses[at])
+        evidence, place = self.uniform
+        return evidence.p_mid[place[at]]
 
     @cached_property
     def p_fixed(self) -> Floats:
@@ -239,7 +248,8 @@ class PairTable(PairCounts):
         if not self.benchmark.binary:
             return graded_log_e(self.capital)
         if self.benchmark.committed is None and self.uniform is not None:
-            return self.uniform.log_e
+            evidence, place = self.uniform
+            return evidence.log_e[place]
         return prefix_log_e(*self.evidence[1:], self.benchmark.spec.mixture)
 
     @cached_property
@@ -257,17 +267,15 @@ class PairTable(PairCounts):
         """Whether verdicts are about all items of the benchmark, in any order: policy completion, or complete files."""
         return self.asserted or self.benchmark.spec.order.policy == "completion"
 
-    @cached_property
-    def log_e_halves(self) -> tuple[Floats, Floats]:
-        """Logarithms of the directional halves: a is better, b is better."""
+    def log_e_halves(self, at: Index) -> tuple[Floats, Floats]:
+        """Return the logarithms of the directional halves of some pairs: a is better, b is better."""
         if not self.benchmark.binary:
-            return graded_log_e_halves(self.capital)
+            return graded_log_e_halves(self.capital[at])
         if self.benchmark.committed is None and self.uniform is not None:
-            return self.uniform.log_e_a, self.uniform.log_e_b
-        _, b, c, c_worst, b_best = self.evidence
+            evidence, place = self.uniform
+            return evidence.log_e_a[place[at]], evidence.log_e_b[place[at]]
+        _, b, c, c_worst, b_best = (column[at] for column in self.evidence)
         mixture = self.benchmark.spec.mixture
-        if c_worst is c:
-            return log_e_halves(b, c, mixture)
         return log_e_halves(b, c_worst, mixture)[0], log_e_halves(b_best, c, mixture)[1]
 
     # --- families ---------------------------------------------------------------------------------------------------------------------
@@ -311,23 +319,27 @@ class PairTable(PairCounts):
         live_suite = self.benchmark.suite is not None and not self.asserted
         return self.decides_at_end and not live_suite and self.benchmark.spec.family.capacity is None
 
-    @cached_property
-    def family_weights(self) -> NDArray[np.int64]:
-        """Weight of each pair in the family, out of `WHOLE`, which no decision changes."""
+    def family_weights(self, at: Index | slice = ALL) -> NDArray[np.int64]:
+        """Return the weight of some pairs in the family, out of `WHOLE`, which no decision changes."""
         if self.shares_equally:
-            return np.where(self.in_family, WHOLE // self.anytime_family_size, 0)
-        return self.benchmark.family_weights(self.pair)
+            return np.where(self.in_family[at], WHOLE // self.anytime_family_size, 0)
+        return self.benchmark.family_weights(self.pair[at])
 
-    @cached_property
-    def log_family_threshold(self) -> Floats:
-        """Thresholds ln 1/alpha_j; infinite for a pair without a place in the family."""
-        return self._step_down[1] if self.decides_at_end else self.benchmark.log_thresholds(self.pair)["anytime_family"]
+    def has_place(self, at: Index | slice = ALL) -> Flags:
+        """Return which of some pairs have a place in the family: no other one gets a family-wise decision."""
+        return self.family_weights(at) > 0
+
+    def log_family_threshold(self, at: Index | slice = ALL) -> Floats:
+        """Return the thresholds ln 1/alpha_j of some pairs; infinite for a pair without a place in the family."""
+        if self.decides_at_end:
+            return self._step_down[1][at]
+        return self.benchmark.log_thresholds(self.pair[at])["anytime_family"]
 
     @cached_property
     def _step_down(self) -> tuple[Sides, Floats]:
         """Family-wise decisions at the end of complete files, and the threshold of each pair given the decisions of the others."""
         assert self.counted_missing is not None
-        alpha, weights = self.benchmark.spec.alpha, self.family_weights
+        alpha, weights = self.benchmark.spec.alpha, self.family_weights()
         evidence, side = self._bound(self.counted_missing)
         decisions = step_down(evidence, weights, WHOLE, alpha)
         decided = np.zeros(self.size, bool)
@@ -367,18 +379,24 @@ class PairTable(PairCounts):
     @cached_property
     def fixed_n_decisions(self) -> dict[str, Sides]:
         """Decisions of the fixed-n procedures (valid at a planned n only), from `p_fixed`."""
-        p = self.p_fixed
-        adjusted = {
-            "fixed_n": p,
-            "bonferroni": np.where(self.in_family, np.minimum(p * self.family_size, 1), 1.0),
-            "bonferroni_adjacent": np.where(self.adjacent, np.minimum(p * self.neighbours, 1), 1.0),
+        alpha, p = self.benchmark.spec.alpha, self.p_fixed
+        small = np.flatnonzero(
+            (p <= alpha) & (self.n > 0)
+        )  # of millions of pairs often few; no procedure rejects another one
+        p, member = p[small], self.in_family[small]
+        rejected = {
+            "fixed_n": np.ones(small.size, bool),
+            "bonferroni": member & (p * self.family_size <= alpha),
+            "bonferroni_adjacent": self.adjacent[small] & (p * self.neighbours <= alpha),
         }
         for name, adjust in (("holm", holm), ("benjamini_hochberg", benjamini_hochberg)):
-            adjusted[name] = np.ones(self.size)
-            if self.in_family.any():
-                adjusted[name][self.in_family] = adjust(p[self.in_family])
-        rejected = {name: (values <= self.benchmark.spec.alpha) & (self.n > 0) for name, values in adjusted.items()}
-        return {name: self.towards_lead(flags) for name, flags in rejected.items()}
+            rejected[name] = member.copy()
+            rejected[name][member] = adjust(p[member], self.family_size) <= alpha
+        lead = np.sign(self.moments[0][small]).astype(np.int8)
+        decided = {name: np.zeros(self.size, np.int8) for name in rejected}
+        for name, flags in rejected.items():
+            decided[name][small] = np.where(flags, lead, 0)
+        return decided
 
     @cached_property
     def anytime_decisions(self) -> dict[str, Sides]:
@@ -468,7 +486,7 @@ class PairTable(PairCounts):
         ):
             return np.zeros(self.size, np.int8)
         bound, side = self._bound(np.zeros(self.size, np.int64))
-        reached = bound >= self.log_family_threshold - TOLERANCE
+        reached = bound >= self.log_family_threshold() - TOLERANCE
         return np.where(self.ended & (counted > 0) & reached, side, 0).astype(np.int8)
 
     @property
@@ -484,5 +502,5 @@ class PairTable(PairCounts):
         if self.missing is None:
             return bool((among & undecided).any())
         bound, _ = self._bound(self.missing)
-        by_end = (self.ignored > 0) & (bound < self.log_family_threshold)
+        by_end = (self.ignored > 0) & (bound < self.log_family_threshold())
         return bool((among & (self.missing > 0) & (undecided | by_end)).any())

@@ -101,7 +101,7 @@ class GoalView:
         The intervals have the pairs' fixed shares of alpha, so all of them hold together with probability 1 - alpha.
         """
         table, (first, second) = self.table, self._places
-        at = np.flatnonzero(asked[first, second] & (table.n > 0) & np.isfinite(table.log_family_threshold))
+        at = np.flatnonzero(asked[first, second] & (table.n > 0) & table.has_place())
         ((low, high),) = gap_bounds(table, at, family_alpha(table, at))
         matrix = np.zeros((len(self.models), len(self.models)), bool)
         matrix[first[at], second[at]] = low > -margin

@@ -43,6 +43,18 @@ def test_adjusted_p_values_against_statsmodels(adjust, method):
         np.testing.assert_allclose(adjust(p), multipletests(p, method=method)[1], atol=1e-14)
 
 
+@pytest.mark.parametrize("adjust", [holm, benjamini_hochberg])
+def test_the_smallest_p_values_of_a_family_are_rejected_as_with_all_of_it(adjust):
+    rng = np.random.default_rng(6)
+    for size in (1, 2, 9, 40, 300):
+        p = rng.random(size) ** 8
+        p[rng.random(size) < 0.2] = 0.01  # ties
+        small = p <= 0.05
+        assert (adjust(p[small], size) <= 0.05).tolist() == (adjust(p) <= 0.05)[small].tolist()
+    with pytest.raises(ValueError, match="m declares 1 hypotheses but 2 are given"):
+        adjust([0.1, 0.2], 1)
+
+
 @pytest.mark.parametrize("mixture", ["grid98", "beta(1,1)"])
 def test_reference_decisions_on_the_nine_pairs(mixture):
     log_e = log_e_value(B, C, mixture)

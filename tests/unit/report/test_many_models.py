@@ -1,0 +1,68 @@
+"""Tables of many models compute each distinct count, and each displayed pair, once: with the values of a pair on its own."""
+
+import numpy as np
+import pytest
+
+from monitor.report.build import table_view
+from monitor.report.pairs import counts
+from monitor.report.pairs.table import PairTable
+from stats import benjamini_hochberg, exact_p, holm, log_e_halves, log_e_value, mid_p
+from tests.fold_log import FoldLog, packed
+
+MODELS = 120
+
+
+@pytest.fixture(scope="module", params=["none", "trusted", "completion"])
+def log(request):
+    """120 models of three abilities on 40 items, some not scored; some models are the same, so that counts repeat."""
+    rng = np.random.default_rng(3)
+    ability = np.array([0.2, 0.5, 0.95])[np.arange(MODELS) % 3]
+    scores = (rng.random((40, MODELS)) < ability).astype(float)
+    scores[rng.random(scores.shape) < 0.05] = np.nan
+    scores[:, :20] = scores[:, [0]]
+    log = FoldLog({"declare": "bench", "order": request.param, "items": 40})
+    log.send(packed(scores, [f"m{k:03}" for k in range(MODELS)]))
+    return log
+
+
+def test_the_tests_of_all_pairs_are_those_of_each_pair(log):
+    table = PairTable(log.bench)
+    evidence, place = table.uniform
+    assert evidence.log_e.size < table.size / 4, "nothing repeats: the test shows nothing"
+    assert np.unique(place).size == evidence.log_e.size
+    b, c, every = table.wins, table.losses, np.arange(table.size)
+    np.testing.assert_allclose(table.p_exact, exact_p(b, c), rtol=1e-10)
+    np.testing.assert_allclose(table.p_mid(every), mid_p(b, c), rtol=1e-9)
+    np.testing.assert_allclose(table.log_e, log_e_value(b, c), atol=1e-9)
+    np.testing.assert_allclose(table.log_e_halves(every), log_e_halves(b, c), atol=1e-8)
+
+
+def test_fixed_n_decisions_are_those_of_the_adjusted_p_values_of_all_pairs(log):
+    table = PairTable(log.bench)
+    p, lead = table.p_fixed, np.sign(table.wins - table.losses)
+    adjusted = {
+        "fixed_n": p,
+        "bonferroni": p * table.size,
+        "bonferroni_adjacent": np.where(table.adjacent, p * (MODELS - 1), 1),
+        "holm": holm(p),
+        "benjamini_hochberg": benjamini_hochberg(p),
+    }
+    assert {name for name, values in adjusted.items() if (values <= 0.05).any()} >= {"holm", "bonferroni"}
+    assert table.fixed_n_decisions.keys() == adjusted.keys()
+    for name, values in adjusted.items():
+        assert table.fixed_n_decisions[name].tolist() == np.where(values <= 0.05, lead, 0).tolist(), name
+
+
+def test_what_is_displayed_of_some_pairs_is_what_all_pairs_have(log, monkeypatch):
+    table = PairTable(log.bench)
+    some = np.flatnonzero(table.adjacent)
+    for column in (table.log_family_threshold, table.family_weights, table.has_place, table.n_star):
+        assert column(some).tolist() == column()[some].tolist()
+    assert table.has_place().tolist() == np.isfinite(table.log_family_threshold()).tolist()
+    all_means = table.means(np.arange(table.size))
+    monkeypatch.setattr(counts, "_FEW", 1.0)
+    monkeypatch.setattr(counts, "_SLAB_CELLS", 400)
+    np.testing.assert_array_equal(table.means(some), [means[some] for means in all_means])
+    whole = {(row.model_a, row.model_b): row for row in table_view(PairTable(log.bench), "all").report.pairs}
+    for row in table_view(table, "adjacent").report.pairs:
+        assert row == whole[row.model_a, row.model_b]

@@ -17,7 +17,7 @@ PYTEST := $(BIN)/pytest --dist worksteal -q
 # Without compiled modules, each of the thousand processes of a test run compiles its imports again.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help install dev demo stack test check quick full lint types docs format schemas lock pin faults model fuzz soak audit sbom bench kafka dist notes clean
+.PHONY: help install dev demo stack test check quick full lint types docs format schemas lock pin faults model simulate fuzz soak audit sbom bench kafka dist notes clean
 
 ##@ Start
 
@@ -54,8 +54,8 @@ test: dev  ## run lint, types, import contracts and the quick tests (3 min)
 quick: dev
 	$(PYTEST) -n $(QUICK_JOBS) -m "not full"
 
-check: test  ## run everything: make test, the docs build and the full tests (13 min)
-	@$(MAKE) --no-print-directory -j 2 docs full
+check: test  ## run everything: make test, the docs build, the full tests and a minute of simulation (13 min)
+	@$(MAKE) --no-print-directory -j 3 docs full simulate
 
 full: dev
 	$(PYTEST) -n $(FULL_JOBS) -m full
@@ -68,6 +68,10 @@ lint: dev  ## check style, import contracts and dependencies (10 s)
 
 types: dev  ## check types with mypy --strict (1 min, then seconds)
 	$(BIN)/mypy
+
+# Full tests often wait for other processes: the simulation has the time that they leave.
+simulate: dev  ## simulate faults for 60 s of processor time
+	nice -n 10 $(BIN)/python -m tests.simulation --seconds 60 --seed $(or $(RANKWATCH_SEED),1000000)
 
 docs: dev  ## build the documentation site into site/; fail on a broken link (20 s)
 	@if test -e mkdocs.yml; then $(BIN)/mkdocs build --strict --quiet; else echo "no mkdocs.yml: no site to build"; fi

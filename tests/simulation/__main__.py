@@ -20,21 +20,29 @@ def main():
         "--replay", metavar="SEED[:K,K,...]", help="run one seed, with some of its actions only, and print its trace"
     )
     parser.add_argument("--whole", action="store_true", help="print a failure without looking for the fewest actions")
+    parser.add_argument(
+        "--judged", action="store_true", help="look on after a crash of the program, which judges nothing"
+    )
     options = parser.parse_args()
-    return replay(options.replay) if options.replay else explore(options.seed, options.seconds, whole=options.whole)
+    return (
+        replay(options.replay)
+        if options.replay
+        else explore(options.seed, options.seconds, whole=options.whole, judged=options.judged)
+    )
 
 
-def explore(seed, seconds, *, whole=False):
-    """Run seed after seed; return the exit code."""
+def explore(seed, seconds, *, whole=False, judged=False):
+    """Run seed after seed until one fails, or, if `judged`, until one is judged wrong; return the exit code."""
     gc.collect()
     gc.freeze()
-    start, first, injected, checks, refused, virtual = time.process_time(), seed, Counter(), 0, 0, 0.0
+    start, first, injected, checks, refused, virtual, crashed = time.process_time(), seed, Counter(), 0, 0, 0.0, 0
     while time.process_time() - start < seconds:
         result = World(seed).run()
         injected.update(result.injected)
         checks, refused, virtual = checks + result.checks, refused + result.refused, virtual + result.seconds
-        if result.failure is not None:
+        if result.failure is not None and (result.judged or not judged):
             break
+        crashed += result.failure is not None
         seed += 1
     gc.unfreeze()
     took = time.process_time() - start
@@ -44,7 +52,7 @@ def explore(seed, seconds, *, whole=False):
     print(
         f"{total:,} faults in {took:.1f} s, {total / took:.1f} a second, {total / took * NIGHT:,.0f} in 8 hours: {kinds}"
     )
-    print(f"{refused:,} workers ended with an error and were started again")
+    print(f"{refused:,} workers ended with an error and were started again, {crashed:,} runs crashed")
     if result.failure is None:
         return 0
     print(f"\nseed {seed} {'fails' if result.judged else 'crashes'}: {result.failure}\n", flush=True)

@@ -1,4 +1,4 @@
-"""A slice of the simulation, runs that have failed, exact replay, and the patches of the planted bugs."""
+"""The simulator: runs that have failed, exact replay, and the patches of the planted bugs."""
 
 import os
 import shutil
@@ -13,10 +13,7 @@ from tests.simulation.mutants import PATCHES, ROOT
 from tests.simulation.mutants.__main__ import look_for
 from tests.simulation.shrink import shrink
 from tests.simulation.store import Damaged, Server
-from tests.simulation.world import World
-
-SECONDS = float(os.environ.get("RANKWATCH_SIMULATION", "30"))
-SEED = int(os.environ.get("RANKWATCH_SEED", "1000000"))
+from tests.simulation.world import Result, World
 
 
 @pytest.mark.smoke
@@ -52,13 +49,26 @@ def test_an_error_of_the_simulation_ends_the_run(monkeypatch):
     assert result.seconds < 2
 
 
-def test_a_slice_finds_nothing():
-    assert explore(SEED, SECONDS) == 0
+def test_exploring_ends_at_a_failure_and_passes_over_crashes_if_asked_to(monkeypatch, capsys):
+    def run(world):
+        return (
+            Result(world.seed, [], "wrong", judged=world.seed == 2, injected={"kill": 1})
+            if world.seed
+            else Result(0, [])
+        )
+
+    monkeypatch.setattr(World, "run", run)
+    assert explore(0, 20, whole=True) == 1
+    assert "seed 1 crashes: wrong" in capsys.readouterr().out
+    assert explore(0, 20, whole=True, judged=True) == 1
+    printed = capsys.readouterr().out
+    assert "seed 2 fails: wrong" in printed
+    assert "1 runs crashed" in printed
 
 
 def test_a_replay_is_exact():
     """In another process, whose sets are in another order."""
-    code = "from tests.simulation.world import World; print(World(2).run().digest)"
+    code = "from tests.simulation.world import Result, World; print(World(2).run().digest)"
     run = subprocess.run(
         [sys.executable, "-c", code], cwd=ROOT, env=os.environ | {"PYTHONHASHSEED": "1"},
         capture_output=True, text=True, check=True, timeout=120,

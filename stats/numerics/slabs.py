@@ -67,9 +67,9 @@ def distinct_counts(x: IntArray, y: IntArray) -> tuple[IntArray, IntArray, npt.N
 
     Examples
     --------
-    >>> x, y, place = distinct_counts(np.array([2, 0, 2, 2]), np.array([1, 0, 1, 0]))
+    >>> x, y, place = distinct_counts(np.array([1, 0, 1, 1]), np.array([1, 0, 1, 0]))
     >>> x.tolist(), y.tolist(), place.tolist()
-    ([0, 2, 2], [0, 0, 1], [2, 0, 2, 1])
+    ([0, 1, 1], [0, 0, 1], [2, 0, 2, 1])
     """
     width = int(y.max()) + 1 if y.size else 1
     cells = (int(x.max()) + 1) * width if x.size else 0

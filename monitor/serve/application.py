@@ -30,7 +30,7 @@ from monitor.serve.api.routes.views import view_routes
 from monitor.serve.api.writing.body_reader import BodyReader
 from monitor.serve.api.writing.intake import Intake, ReadOnlyIntake
 from monitor.serve.api.writing.request import WriteRules
-from monitor.serve.http_caching import HttpCaching
+from monitor.serve.http_caching import HttpCaching, accepts_gzip
 from monitor.serve.log_position import FoldedLog, LogPosition, WholeLog
 from monitor.serve.metrics.collector import Collect, program_version
 from monitor.serve.page_files import page_routes
@@ -212,7 +212,7 @@ def _add_metrics(
         names: list[str] | None = None if collect == "all" else []
         text, content_type = await reports.read(lambda: scrape(accept, collect), names)
         headers = {"content-type": content_type, "vary": "Accept, Accept-Encoding"}
-        if "gzip" in request.headers.get("accept-encoding", ""):
+        if accepts_gzip(request.headers.get("accept-encoding", "")):
             text = await in_background(lambda: compress(text, _GZIP_LEVEL))
             headers["content-encoding"] = "gzip"
         return Response(text, headers=headers)

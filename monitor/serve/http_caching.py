@@ -87,7 +87,7 @@ class HttpCaching:
             for name in ("content-length", "content-type"):
                 del headers[name]
             return b""
-        if len(body) >= MIN_GZIP_BYTES and _accepts_gzip(requested.get("accept-encoding", "")):
+        if len(body) >= MIN_GZIP_BYTES and accepts_gzip(requested.get("accept-encoding", "")):
             body = await self._pack(digest, body)
             headers["Content-Encoding"] = "gzip"
             headers["Content-Length"] = str(len(body))
@@ -122,12 +122,12 @@ def _has(if_none_match: str, tag: str) -> bool:
     return "*" in tags or tag in tags or tag.removeprefix("W/") in tags
 
 
-def _accepts_gzip(accept_encoding: str) -> bool:
+def accepts_gzip(accept_encoding: str) -> bool:
     """Return whether a client can read gzip.
 
     Examples
     --------
-    >>> [_accepts_gzip(each) for each in ("br, gzip", "gzip;q=0.5", "gzip;q=0", "gzip; q=0.000", "identity", "")]
+    >>> [accepts_gzip(each) for each in ("br, gzip", "gzip;q=0.5", "gzip;q=0", "gzip; q=0.000", "identity", "")]
     [True, True, False, False, False, False]
     """
     for part in accept_encoding.lower().split(","):

@@ -65,6 +65,8 @@ def test_large_answers_are_compressed_for_clients_that_accept_it(served):
         assert body.decode() == plain.text
         assert answer.headers["ETag"] == plain.headers["ETag"]
         assert answer.headers["Vary"] == "Accept-Encoding, Authorization"
+        metrics = served.request("GET", "/metrics", Accept_Encoding=accepted)
+        assert (metrics.headers["Content-Encoding"] == "gzip") is packed
     assert served.get("caller", Accept_Encoding="gzip").headers["Content-Encoding"] is None
 
 

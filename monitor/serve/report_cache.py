@@ -214,22 +214,23 @@ class ReportCache:
         suites = sorted(suite.name for suite in self.suites)
         return suites + sorted(self.own_benchmarks())
 
-    def own_benchmarks(self) -> dict[str, Benchmark]:
-        """Return the benchmarks that may be read and that no suite of the same name is shown in place of."""
-        return {name: benchmark for name, benchmark in self.benchmarks().items() if name not in self._suites}
+    def own_benchmarks(self, partition: int | None = None) -> dict[str, Benchmark]:
+        """Return the benchmarks, of one partition or of all, that may be read and that no suite of the same name is shown in place of."""
+        return {name: benchmark for name, benchmark in self.benchmarks(partition).items() if name not in self._suites}
 
-    def benchmarks(self) -> dict[str, Benchmark]:
-        """Return the benchmarks with a state of their own that may be read, by name."""
+    def benchmarks(self, partition: int | None = None) -> dict[str, Benchmark]:
+        """Return the benchmarks, of one partition or of all, with a state of their own that may be read, by name."""
         shown = self._shown
-        benchmarks = self._every_benchmark()
+        benchmarks = self._every_benchmark(partition)
         if shown is not None:
             benchmarks = {name: benchmark for name, benchmark in benchmarks.items() if shown(name)}
         if self.may_read is _everything:
             return benchmarks
         return {name: benchmark for name, benchmark in benchmarks.items() if self.may_read(name)}
 
-    def _every_benchmark(self) -> dict[str, Benchmark]:
-        return {name: benchmark for each in self._partitions() for name, benchmark in each.benchmarks.items()}
+    def _every_benchmark(self, partition: int | None = None) -> dict[str, Benchmark]:
+        partitions = [each for each in self._partitions() if partition is None or each.number == partition]
+        return {name: benchmark for each in partitions for name, benchmark in each.benchmarks.items()}
 
     def suite(self, name: str) -> Suite | None:
         """Return a suite that is shown and may be read, or None."""

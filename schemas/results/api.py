@@ -356,7 +356,8 @@ class ChangePage(_Answer):
 
     changes: list[VerdictChange]
     next: str | None = Field(
-        description="`after` of the next page: the id of the last change, or the given `after` if the page is empty"
+        description="`after` of the next page: the id of the last change, of several partitions one of each; or the given `after` if the "
+        "page is empty"
     )
 
 

@@ -7,7 +7,10 @@ from itertools import pairwise
 
 import pytest
 
+from monitor.engine.chunk import Chunk
+from monitor.engine.partition import Partition
 from monitor.serve.api.routes import changes as change_routes
+from monitor.store.commit_times import CommitTimes
 from schemas.results.verdict_changes import VerdictChanges
 from tests.commands import events
 from tests.served import Served, Stream, folded
@@ -134,6 +137,105 @@ def test_many_streams_get_the_same(served):
     assert all(low < high for low, high in pairwise(map(tuple, (map(int, i.split("-")) for i in expected))))
     for stream in streams:
         stream.__exit__()
+
+
+# --- several partitions -----------------------------------------------------------------------------------------------------------------
+
+
+def partition(number, name, seed, items=100):
+    """A partition of a topic, with one benchmark and some verdict changes."""
+    partition = Partition(number)
+    raw = [json.dumps(each).encode() for each in events(random.Random(seed), SKILLS, items, benchmark=name)]
+    declaration = json.dumps({"declare": name, "order": "trusted"}).encode()
+    partition.fold(Chunk(number, 0, len(raw) + 1, range(len(raw) + 1), [declaration, *raw]))
+    return partition
+
+
+def ids(changes):
+    return [(change["benchmark"], change["id"]) for change in changes]
+
+
+@pytest.fixture
+def several():
+    """Partitions 0 and 2 have a benchmark each, 1 has none."""
+    with Served(partition(0, "first", 5), Partition(1), partition(2, "second", 6)) as server:
+        yield server
+
+
+def each_in_order(server):
+    """The changes of each benchmark in the order of its partition."""
+    found = {
+        name: sorted((c.model_dump(mode="json") for c in each.benchmarks[name].changes.values()), key=place)
+        for each in server.partitions
+        for name in each.benchmarks
+    }
+    assert all(len(changes) > 5 for changes in found.values())
+    return found
+
+
+@pytest.mark.parametrize("limit", [1, 4, 1000])
+def test_pages_of_several_partitions_have_every_change_once_in_the_order_of_its_partition(several, limit):
+    expected, found = each_in_order(several), pages(several, limit)
+    assert len(found) == sum(map(len, expected.values()))
+    for name, changes in expected.items():
+        assert [change for change in found if change["benchmark"] == name] == changes
+        assert pages(several, limit, benchmark=name) == changes
+
+
+def test_a_cursor_of_several_partitions_goes_on_where_any_of_them_grows(several):
+    seen = several.get("changes?limit=1000").json
+    assert sorted(int(part.split(":")[0]) for part in seen["next"].split(",")) == [0, 2]
+    several.partitions[1].fold(
+        Chunk(1, 0, 602, range(602), [b'{"declare": "third", "order": "trusted"}']
+              + [json.dumps(each).encode() for each in events(random.Random(7), SKILLS, 100, benchmark="third")])
+    )  # fmt: skip
+    fresh = several.get(f"changes?limit=1000&after={seen['next']}").json
+    assert fresh["changes"] == each_in_order(several)["third"]
+    assert several.get(f"changes?after={fresh['next']}").json == {"changes": [], "next": fresh["next"]}
+
+
+def test_a_stream_of_several_partitions_resumes_at_any_of_its_ids(several):
+    with Stream(several, "changes/stream?after=0:0-0") as stream:
+        blocks = [stream.until("change") for _ in range(sum(map(len, each_in_order(several).values())))]
+    whole = [(block["id"], json.loads(block["data"])["id"]) for block in blocks]
+    for k in (0, len(whole) // 2, len(whole) - 2):
+        with Stream(several, Last_Event_ID=whole[k][0]) as stream:
+            rest = [stream.until("change") for _ in whole[k + 1 :]]
+        assert [(block["id"], json.loads(block["data"])["id"]) for block in rest] == whole[k + 1 :]
+
+
+def test_the_newest_of_several_partitions_are_the_last_that_were_stored():
+    times = {"first": CommitTimes(), "second": CommitTimes()}
+    parts = partition(0, "first", 5), partition(1, "second", 6)
+    order = []
+    for part, name, start in ((parts[0], "first", 100.0), (parts[1], "second", 100.5)):
+        changes = sorted(part.benchmarks[name].changes.items(), key=lambda each: place(each[1].model_dump()))
+        for k, (field, change) in enumerate(changes):
+            times[name].changes[field] = start + k
+            order.append((start + k, name, change.id))
+    expected = [(name, id_) for _, name, id_ in sorted(order, reverse=True)]
+    with Served(*parts, reports={"commit_times": lambda: times}) as server:
+        for limit in (1, 3, 1000):
+            answer = server.get(f"changes?newest=true&limit={limit}").json
+            assert ids(answer["changes"]) == expected[:limit]
+            assert server.get(f"changes?after={answer['next']}").json["changes"] == []
+
+
+@pytest.mark.parametrize(
+    ("query", "reason"),
+    [
+        ("after=3-0", "is of another feed, of one benchmark or partition"),
+        ("after=0:3-0,7:1-0", "the log has no partition 7"),
+        ("after=0:3", "is not valid"),
+        ("after=0:3-0,", "is not valid"),
+        ("benchmark=first&after=0:3-0", "is of another feed, over all partitions"),
+    ],
+)
+def test_a_cursor_that_is_not_of_the_feed(several, query, reason):
+    for path in ("changes", "changes/stream"):
+        answer = several.get(f"{path}?{query}")
+        assert answer.status == 422
+        assert reason in answer.text
 
 
 async def _pause(seconds):

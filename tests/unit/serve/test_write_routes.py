@@ -658,10 +658,3 @@ def test_a_server_that_only_shows_takes_nothing():
     with Served(folded(RECORDS), intake=None) as served:
         assert served.post(RECORDS).status == 503
         assert "read-only" in served.post(RECORDS).json["detail"]
-
-
-def test_more_than_one_partition_needs_a_benchmark_for_changes():
-    with Served(Partition(0), Partition(1)) as served:
-        for path in ("changes", "changes/stream"):
-            assert served.get(path).status == 422
-            assert "Name a benchmark" in served.get(path).json["detail"]

@@ -1,7 +1,7 @@
 """Verdict changes in log order, sorted by id as the state grows, so that pages and streams resume at an id."""
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from typing import Final
 
@@ -34,18 +34,25 @@ def parse_change_id(id_: str) -> Position:
     return int(offset), int(sequence)
 
 
+def format_change_id(position: Position) -> str:
+    """Return the id of a change at a position."""
+    return f"{position[0]}-{position[1]}"
+
+
 class VerdictHistory:
-    """The changes of one benchmark, or of all benchmarks of one partition.
+    """The changes of one benchmark, or of all benchmarks of one partition: ids have one order only there.
 
     Parameters
     ----------
     reports : ReportCache
     benchmark : str or None
-        None: all benchmarks. Their ids have one order only within one partition.
+        None: all benchmarks of the partition.
+    partition : int, optional
+        None: of the one that has the benchmark.
     """
 
-    def __init__(self, reports: ReportCache, benchmark: str | None) -> None:
-        self._reports, self._benchmark = reports, benchmark
+    def __init__(self, reports: ReportCache, benchmark: str | None, partition: int | None = None) -> None:
+        self._reports, self._benchmark, self._partition = reports, benchmark, partition
         self._counts: dict[str, tuple[Benchmark, int]] = {}
         self._positions: list[Position] = []
         self._entries: list[Entry] = []
@@ -54,21 +61,26 @@ class VerdictHistory:
         """Return the first changes after a position, of benchmarks that may be read."""
         self._catch_up()
         start = bisect_right(self._positions, position)
-        return _made((self._entries[k] for k in range(start, len(self._entries))), limit, may_read)
+        entries = (self._entries[k] for k in range(start, len(self._entries)))
+        return [changes[field] for _, changes, field in _readable(entries, limit, may_read)]
 
-    def latest(self, limit: int, may_read: Callable[[str], bool]) -> list[VerdictChange]:
-        """Return the latest changes, newest first, of benchmarks that may be read."""
+    def latest(self, limit: int, may_read: Callable[[str], bool]) -> list[tuple[float, VerdictChange]]:
+        """Return the latest changes, newest first, of benchmarks that may be read, each with the time when it was stored; 0: unknown."""
         self._catch_up()
-        return _made(reversed(self._entries), limit, may_read)
+        latest = list(_readable(reversed(self._entries), limit, may_read))
+        return [
+            (self._reports.commit_times(name).changes.get(field, 0.0), changes[field])
+            for name, changes, field in latest
+        ]
 
-    def end(self) -> Position:
-        """Return the position of the latest change."""
-        self._catch_up()
-        return self._positions[-1] if self._positions else START
+    def end(self, may_read: Callable[[str], bool]) -> Position:
+        """Return the position of the latest change of a benchmark that may be read."""
+        latest = self.latest(1, may_read)
+        return parse_change_id(latest[0][1].id) if latest else START
 
     def _catch_up(self) -> None:
         """Add the changes since the last call; start again if a benchmark was reloaded or removed."""
-        benchmarks = self._reports.own_benchmarks()
+        benchmarks = self._reports.own_benchmarks(self._partition)
         if self._benchmark is not None:
             benchmarks = {name: b for name, b in benchmarks.items() if name == self._benchmark}
         if any(benchmarks.get(name) is not benchmark for name, (benchmark, _) in self._counts.items()):
@@ -90,14 +102,14 @@ class VerdictHistory:
         self._entries += (entry for _, entry in fresh)
 
 
-def _made(entries: Iterable[Entry], limit: int, may_read: Callable[[str], bool]) -> list[VerdictChange]:
+def _readable(entries: Iterable[Entry], limit: int, may_read: Callable[[str], bool]) -> Iterator[Entry]:
+    """Return the first entries of benchmarks that may be read."""
     allowed: dict[str, bool] = {}
-    made: list[VerdictChange] = []
-    for name, changes, field in entries:
+
+    def is_allowed(entry: Entry) -> bool:
+        name = entry[0]
         if name not in allowed:
             allowed[name] = may_read(name)
-        if allowed[name]:
-            made.append(changes[field])
-            if len(made) == limit:
-                break
-    return made
+        return allowed[name]
+
+    return islice(filter(is_allowed, entries), limit)

@@ -6,40 +6,26 @@ from typing import Annotated, Final
 from fastapi import APIRouter, Header, Query
 from fastapi.responses import StreamingResponse
 
-from monitor.serve.api.problems import ProblemError, unknown_benchmark
+from monitor.serve.api.reading.change_feed import CURSOR_PATTERN, ChangeFeed, ChangeFeeds, Cursor
 from monitor.serve.api.reading.event_stream import HEARTBEAT, HEARTBEAT_SECONDS, STREAM, event_stream, frame
 from monitor.serve.api.reading.state_watcher import StateWatcher
-from monitor.serve.api.reading.verdict_history import START, Position, VerdictHistory, parse_change_id
 from monitor.serve.report_cache import ReportCache
 from schemas.records.names import MAX_NAME_LENGTH
 from schemas.results.api import ChangePage, Update
 
 _BATCH: Final = 500
-_MAX_HISTORIES: Final = 64
 Name = Annotated[str | None, Query(min_length=1, max_length=MAX_NAME_LENGTH)]
-_ID: Final = r"^[0-9]{1,30}-[0-9]{1,29}$"
-After = Annotated[str | None, Query(pattern=_ID, description="`id` of the last change you have")]
+_MAX_CURSOR: Final = 100_000
+After = Annotated[
+    str | None, Query(pattern=CURSOR_PATTERN, max_length=_MAX_CURSOR, description="`next` of the last page you have")
+]
 Newest = Annotated[bool, Query(description="return the latest changes, newest first, instead of a page")]
 
 
 def change_routes(reports: ReportCache, watcher: StateWatcher) -> APIRouter:
     """Make the routes for verdict changes."""
     routes = APIRouter(prefix="/api/v1/changes")
-    histories: dict[str | None, VerdictHistory] = {}
-
-    def history_of(benchmark: str | None) -> VerdictHistory:
-        """Return the history of a benchmark, shared by all requests; keep the last used ones."""
-        if benchmark is None and len(reports.partitions) > 1:
-            raise ProblemError(
-                422, "benchmark: found nothing; changes of several partitions have no common order. Name a benchmark."
-            )
-        if benchmark is not None and benchmark not in reports.names():
-            raise unknown_benchmark(benchmark)
-        history = histories.pop(benchmark) if benchmark in histories else VerdictHistory(reports.whole, benchmark)
-        histories[benchmark] = history
-        if len(histories) > _MAX_HISTORIES:
-            del histories[next(iter(histories))]
-        return history
+    feeds = ChangeFeeds(reports)
 
     @routes.get("")
     async def changes(
@@ -48,16 +34,16 @@ def change_routes(reports: ReportCache, watcher: StateWatcher) -> APIRouter:
         limit: Annotated[int, Query(ge=1, le=1_000)] = 100,
         newest: Newest = False,  # noqa: FBT002 - a query parameter
     ) -> ChangePage:
-        """List verdict changes in log order. Pages are stable: new changes only come after the last one."""
-        start = _position(after)
+        """List verdict changes in log order, of each partition. Pages are stable: new changes only come after the last one."""
 
         def page() -> ChangePage:
-            history = history_of(benchmark)
+            feed = feeds.of(benchmark)
+            start = feed.parse(after)
             if newest:
-                latest = history.latest(limit, reports.may_read)
-                return ChangePage(changes=latest, next=latest[0].id if latest else after)
-            changes = history.after(start, limit, reports.may_read)
-            return ChangePage(changes=changes, next=changes[-1].id if changes else after)
+                latest = feed.latest(limit, reports.may_read)
+                return ChangePage(changes=latest, next=feed.text(feed.end(reports.may_read)) if latest else after)
+            found, _ = feed.after(start, limit, reports.may_read)
+            return ChangePage(changes=[change for _, change in found], next=found[-1][0] if found else after)
 
         return await reports.read(page, None if benchmark is None else [benchmark])
 
@@ -69,30 +55,23 @@ def change_routes(reports: ReportCache, watcher: StateWatcher) -> APIRouter:
     async def stream(
         benchmark: Name = None,
         after: After = None,
-        last_event_id: Annotated[str | None, Header(pattern=_ID)] = None,
+        last_event_id: Annotated[str | None, Header(pattern=CURSOR_PATTERN, max_length=_MAX_CURSOR)] = None,
     ) -> StreamingResponse:
         """Stream verdict changes as server-sent events.
 
         A `change` event carries a verdict change as JSON, and its id. With `Last-Event-ID` or `after`, the stream resumes after that id;
         otherwise it starts with the next change. An `update` event reports new events of a benchmark, at most twice a second.
         """
-        history = history_of(benchmark)
+        feed = feeds.of(benchmark)
         known = last_event_id or after
-        start = history.end() if known is None else _position(known)
-        return event_stream(_server_sent_events(reports, watcher, history, benchmark, start))
+        start = feed.end(reports.may_read) if known is None else feed.parse(known)
+        return event_stream(_server_sent_events(reports, watcher, feed, benchmark, start))
 
     return routes
 
 
-def _position(id_: str | None) -> Position:
-    try:
-        return START if id_ is None else parse_change_id(id_)
-    except ValueError as error:
-        raise ProblemError(422, f"after: {error}") from error
-
-
 async def _server_sent_events(
-    reports: ReportCache, watcher: StateWatcher, history: VerdictHistory, benchmark: str | None, position: Position
+    reports: ReportCache, watcher: StateWatcher, feed: ChangeFeed, benchmark: str | None, cursor: Cursor
 ) -> AsyncIterator[bytes]:
     """Yield changes after a position as they come, the benchmarks that moved, and heartbeats in between."""
     seen: dict[str, int] = {}
@@ -101,9 +80,11 @@ async def _server_sent_events(
     async with watcher.subscribe():
         while not watcher.stopped:
             version = watcher.version
-            while batch := await reports.read(lambda: history.after(position, _BATCH, reports.may_read), names):  # noqa: B023 - it runs now
-                yield b"".join(frame("change", change.model_dump_json(), change.id) for change in batch)
-                position = parse_change_id(batch[-1].id)
+            while True:
+                batch, cursor = await reports.read(lambda: feed.after(cursor, _BATCH, reports.may_read), names)  # noqa: B023 - it runs now
+                if not batch:
+                    break
+                yield b"".join(frame("change", change.model_dump_json(), id_) for id_, change in batch)
             updates = _updates(reports, benchmark, seen)
             if updates:
                 yield updates

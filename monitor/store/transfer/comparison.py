@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final, Literal, NamedTuple, get_args
 
-from monitor.engine.state.delta import EARLIER_STATES, STATE_VERSION, Contestant
+from monitor.engine.state.delta import STATE_VERSION, Contestant
 from monitor.store.errors import StateRefused, StoreError
 from monitor.store.latches import EarlierLatches, stored_fields, unpack, unpack_times
 from monitor.store.layout import EARLIER_HASHES, IMPORTING, Keys, unpack_contestants
@@ -17,6 +17,9 @@ from schemas.results.verdict_changes import Order, VerdictChanges
 
 What = Literal["other outcome", "other record", "only here", "only there"]
 """How a verdict differs: it names another leader, it was reached at another record and has another id, or one state does not have it."""
+
+_FIRST: Final = 3
+"""The first state_version whose verdicts can be compared; some of the versions from there on cannot be loaded."""
 
 _LISTED: Final = 1_000
 _ATTEMPTS: Final = 20
@@ -106,7 +109,7 @@ class StoredPartition:
         keys = Keys(topic, number)
         meta, names = await connection.fetch([("HGETALL", keys.meta), ("HGETALL", keys.benchmarks)])
         version, off = meta.get(b"state_version"), int(meta.get(b"off", b"0"))
-        if version is not None and int(version) not in {STATE_VERSION, *EARLIER_STATES}:
+        if version is not None and not _FIRST <= int(version) <= STATE_VERSION:
             raise StateRefused(
                 f"the state {keys.tag} at {connection.address} has state_version {int(version)}, which this program cannot read; compare "
                 "the states with the later version"

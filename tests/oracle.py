@@ -124,7 +124,7 @@ class Oracle:
         self.alpha, self.policy, self.items_declared, self.capacity = alpha, policy, items, capacity
         self.family_pairs = None if family_pairs is None else {frozenset(pair) for pair in family_pairs}
         self.graded, self.repeats, self.mixed = scores == "graded" or repeats != 1, repeats, False
-        self.differences = defaultdict(list)
+        self.differences, self.leads = defaultdict(list), defaultdict(Fraction)
         self.item_scores = {}
         self.missing, self.held, self.ended = missing, False, set()
         self.rows, self.of_item, self.repeat_scores = {}, defaultdict(set), defaultdict(list)
@@ -265,8 +265,9 @@ class Oracle:
         if not n or self.superseded & set(pair):
             return
         if self.graded:
-            differences = self.differences[pair]
-            self.latch(pair, (n, None, None), max(log_graded_halves(differences, 0)), place, sum(differences))
+            self.latch(
+                pair, (n, None, None), max(log_graded_halves(self.differences[pair], 0)), place, self.leads[pair]
+            )
         else:
             both = log_e(b, c) if self.permutation else log_exact(b, c, 0)
             self.latch(pair, (n, b, c), both, place)
@@ -320,21 +321,23 @@ class Oracle:
         if new and (self.family_pairs is None or frozenset({first[0], second[0]}) in self.family_pairs):
             self.family[pair] = 1 + sum(generation(pair) == generation(other) for other in self.family)
         self.differences[pair].append(x - y)
+        self.leads[pair] += x - y
         if not self.betting or self.mixed:
             return
         n, b, c = count
         if self.settles:
-            lead, missing = sum(self.differences[pair]), self.size - n
+            lead, missing = self.leads[pair], self.size - n
             if abs(lead) > missing or missing == lead == 0:
                 sums = (n, None, None) if self.graded else (n, b, c)
                 self.claims["settled"].steps[pair].append((math.inf, sums, (lead > 0) - (lead < 0)))
         if self.permutation:
             return
         if self.graded:
-            differences = self.differences[pair]
-            halves = log_graded_halves(differences, self.items_declared - n if self.policy == "completion" else None)
+            halves = log_graded_halves(
+                self.differences[pair], self.items_declared - n if self.policy == "completion" else None
+            )
             evidence = max(halves) if self.policy == "completion" else math.log(sum(map(math.exp, halves)))
-            self.latch(pair, (n, None, None), evidence, place, sum(differences))
+            self.latch(pair, (n, None, None), evidence, place, self.leads[pair])
             return
         if self.policy == "completion":
             missing = self.items_declared - n

@@ -52,6 +52,8 @@ def suite(tmp_path):
             "-p",
             "rankwatch_client.pytest_plugin",
             "-p",
+            "xdist",
+            "-p",
             "no:cacheprovider",
             "-q",
             *arguments,
@@ -59,7 +61,8 @@ def suite(tmp_path):
         ended = subprocess.run(
             call,
             cwd=tmp_path,
-            env=environment(PYTHONPATH=f"{CLIENT}:{tmp_path}"),
+            # Plugins that happen to be installed take four times as long to load as these suites to run.
+            env=environment(PYTHONPATH=f"{CLIENT}:{tmp_path}", PYTEST_DISABLE_PLUGIN_AUTOLOAD="1"),
             capture_output=True,
             text=True,
             timeout=240,

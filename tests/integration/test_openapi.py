@@ -13,6 +13,8 @@ from monitor.serve.api.routes import events as write_routes
 from tests.commands import Counted, events, pairs_of
 from tests.served import Served, folded
 
+pytest_plugins = ["schemathesis.pytest.plugin"]
+
 RECORDS = events(random.Random(1), {"a": 0.8, "b": 0.5, "c": 0.2}, 30)
 SERVED = Served(folded(RECORDS, items=40))
 EXAMPLES = int(os.environ.get("RANKWATCH_API_EXAMPLES", "8"))

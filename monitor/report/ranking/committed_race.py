@@ -55,7 +55,7 @@ def committed_race(table: PairTable, *, looks: int = _LOOKS) -> CommittedRace | 
     names = sorted(view.models)
     if view.unknown or not 2 <= len(names) <= _MOST_MODELS or not parse_mixture(spec.mixture).symmetric:
         return None
-    of_name = dict(zip(view.models, table.ranking.tolist(), strict=True))
+    of_name = dict(zip(view.models, table.ranking[view.places].tolist(), strict=True))
     codes = benchmark.item_codes()[:, [of_name[name] for name in names]]
     scores = (codes[(codes >= ZERO).all(axis=1)] == ONE).astype(np.int8)
     if not 0 < scores.size <= _MOST_CELLS:

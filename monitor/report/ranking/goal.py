@@ -43,10 +43,26 @@ class GoalView:
     undone: tuple[int, ...] = ()
 
     @cached_property
-    def models(self) -> list[str]:
-        """The models, by rank; those without a score come last."""
+    def _ranked(self) -> list[str]:
+        """Every model of the board, by rank."""
         contestants = self.table.benchmark.contestants
-        return [*(contestants[k].model for k in self.table.ranking.tolist()), *self.absent]
+        return [contestants[k].model for k in self.table.ranking.tolist()]
+
+    @cached_property
+    def places(self) -> Index:
+        """The ranks, from 0, of the models that take part: the declared ones, whose pairs have all of alpha, or else every model."""
+        declared = declared_models(self.table)
+        return np.array([k for k, model in enumerate(self._ranked) if not declared or model in declared], np.int64)
+
+    @cached_property
+    def models(self) -> list[str]:
+        """The models that take part, by rank; those without a score come last."""
+        return [*(self._ranked[k] for k in self.places.tolist()), *self.absent]
+
+    @property
+    def outside(self) -> list[str]:
+        """Models with scores that do not take part, by rank."""
+        return [model for model in self._ranked if model not in self.models]
 
     @cached_property
     def unknown(self) -> list[str]:
@@ -84,14 +100,20 @@ class GoalView:
         return self.table.hold_reason
 
     def _among_all(self, ranked: Flags, *, of_absent: bool = False) -> Flags:
-        """Add the models without a score to a matrix over ranks."""
-        size = len(self.models)
+        """Take the models that take part of a matrix over ranks, and add those without a score."""
+        size, there = len(self.models), self.places.size
         matrix = np.full((size, size), of_absent)
-        matrix[: ranked.shape[0], : ranked.shape[0]] = ranked
+        matrix[:there, :there] = ranked[np.ix_(self.places, self.places)]
         return matrix
 
+    def _by_rank(self, among: Flags) -> Flags:
+        """Return a matrix over the models that take part as one over ranks."""
+        ranked, there = np.zeros((self.table.ranking.size,) * 2, bool), self.places.size
+        ranked[np.ix_(self.places, self.places)] = among[:there, :there]
+        return ranked
+
     @cached_property
-    def _places(self) -> tuple[Index, Index]:
+    def _pairs(self) -> tuple[Index, Index]:
         """The ranks of each pair of the table, from 0."""
         return ranked_pairs(self.table.ranking.size)
 
@@ -100,22 +122,22 @@ class GoalView:
 
         The intervals have the pairs' fixed shares of alpha, so all of them hold together with probability 1 - alpha.
         """
-        table, (first, second) = self.table, self._places
-        at = np.flatnonzero(asked[first, second] & (table.n > 0) & table.has_place())
+        table, (first, second) = self.table, self._pairs
+        at = np.flatnonzero(self._by_rank(asked)[first, second] & (table.n > 0) & table.has_place())
         ((low, high),) = gap_bounds(table, at, family_alpha(table, at))
-        matrix = np.zeros((len(self.models), len(self.models)), bool)
-        matrix[first[at], second[at]] = low > -margin
-        matrix[second[at], first[at]] = high < margin
-        return matrix
+        ranked = np.zeros((table.ranking.size,) * 2, bool)
+        ranked[first[at], second[at]] = low > -margin
+        ranked[second[at], first[at]] = high < margin
+        return self._among_all(ranked)
 
     @cached_property
     def possible(self) -> Flags:
         """Which pairs more items may decide, shape (models, models)."""
-        table, (first, second) = self.table, self._places
+        table, (first, second) = self.table, self._pairs
         left = room(table)
         may = left > 0
         if self.goal.margin is None and self.state is not None:
-            at = np.flatnonzero(may & self.state.open[first, second])
+            at = np.flatnonzero(may & self._by_rank(self.state.open)[first, second])
             may[at] = _reachable(table, at, left[at])
         ranked = np.zeros((table.ranking.size, table.ranking.size), bool)
         ranked[first, second] = ranked[second, first] = may
@@ -160,7 +182,7 @@ class GoalView:
         return GoalReport(
             goal=self.goal.text,
             state=self.outcome,
-            reason=self._reason(),
+            reason=f"{self._reason()}{self._strangers()}",
             models=self.answer,
             open_pairs=0 if self.state is None else self.state.open_pairs,
             needed=[names[k] for k in np.flatnonzero(self.needed).tolist()],
@@ -177,7 +199,7 @@ class GoalView:
 
     def _runs(self) -> list[GoalRun]:
         """Report what each model ran, by rank."""
-        benchmark, ranking = self.table.benchmark, self.table.ranking
+        benchmark, ranking = self.table.benchmark, self.table.ranking[self.places]
         items = self._items
         # Of an item with several repeats the item counts; an older epoch is another run.
         run = [*(benchmark.scored[ranking] + benchmark.skipped[ranking]).tolist(), *(0 for _ in self.absent)]
@@ -198,7 +220,9 @@ class GoalView:
         """Return the state as a sentence."""
         state = self.state
         if state is None:
-            return f"{_list(self.unknown)} {'has' if len(self.unknown) == 1 else 'have'} no scores yet."
+            waited = [model for model in self.unknown if model not in self.outside]
+            have = "has" if len(waited) == 1 else "have"
+            return f"{_list(waited)} {have} no scores yet." if waited else "It names a model that does not take part."
         if state.met:
             return f"{self._met()}."
         if self._held is not None:
@@ -212,6 +236,10 @@ class GoalView:
         rest = len(self.models) - len(needed)
         others = "; no further item of another model can change the answer" if rest else ""
         return f"It depends on {pairs} of {_list(needed)}{others}."
+
+    def _strangers(self) -> str:
+        """Return which models do not take part, as a sentence."""
+        return f" Outside the declared models, so not counted: {_list(self.outside)}." if self.outside else ""
 
     def _met(self) -> str:
         """Return the answer in words."""
@@ -282,6 +310,12 @@ def priced_report(report: BenchmarkReport, prices: Prices) -> BenchmarkReport:
     if not prices or report.goal is None:
         return report
     return report.model_copy(update={"goal": priced(report.goal, prices)})
+
+
+def declared_models(table: PairTable) -> frozenset[str]:
+    """Return the models of the declared list, without aliases; empty where anyone may join."""
+    spec = table.benchmark.spec
+    return frozenset(spec.aliases.get(name, name) for name in spec.family.models or ())
 
 
 def unscored_models(table: PairTable, expected: Sequence[str] = ()) -> tuple[str, ...]:

@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 from monitor.engine.state.benchmark import Benchmark
 from monitor.engine.state.pairs import Index
 from monitor.report.pairs.table import PairTable
-from monitor.report.ranking.goal import GoalView, unscored_models
+from monitor.report.ranking.goal import GoalView, declared_models, unscored_models
 from schemas.records.goals import Goal, parse_goal
+from schemas.records.text import shorten
 from schemas.results.api import Next, NextRun
 from schemas.results.report import GoalReport
 from stats.planning.racing import next_target
@@ -59,6 +60,12 @@ class Race:
             )
         if ids is None:
             raise NoRaceError(f"{benchmark.name!r} has no list of items, so none can be chosen; declare item_ids")
+        declared, aliases = declared_models(table), benchmark.spec.aliases
+        strange = next((name for name in expected if declared and aliases.get(name, name) not in declared), None)
+        if strange is not None:
+            raise NoRaceError(
+                f"{benchmark.name!r} declares its models, and {shorten(strange)} is none of them; declare it too, or omit it"
+            )
         return cls(GoalView(table, goal, unscored_models(table, expected)), block)
 
     @property
@@ -78,7 +85,7 @@ class Race:
     @cached_property
     def _contestants(self) -> Index:
         """The contestant of each model; -1 for one without a score."""
-        ranking = self.view.table.ranking
+        ranking = self.view.table.ranking[self.view.places]
         return np.concatenate([ranking, np.full(len(self.view.absent), -1)])
 
     @cached_property

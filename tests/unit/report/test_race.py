@@ -5,6 +5,7 @@ import pytest
 
 from monitor.report.pairs.table import PairTable
 from monitor.report.ranking.race import NoRaceError, Race
+from schemas.records.goals import parse_goal
 from tests.fold_log import FoldLog, event
 
 COMMITTED = {"policy": "committed", "seed": "2026"}
@@ -99,6 +100,24 @@ def test_a_model_that_is_out_stays_out_when_others_join():
     race, _ = drive(log, scores, ["new"])
     assert race.goal.state in {"met", "impossible"}
     assert {each.model: each.items_run for each in race.plan()}["m01"] < 100
+
+
+@pytest.mark.parametrize("goal", ["best", "ranking", "pair:m00,m02", "best,margin=0.02"])
+def test_a_model_outside_the_declared_ones_neither_races_nor_holds_the_race_up(goal):
+    """Its pairs have no share of alpha: were it counted, every model would run to the last item, for a goal that is never met."""
+    names, scores = board([0.95, 0.6, 0.3])
+    race, ran = drive(start(names, goal=goal), scores)
+    log = start(names, goal=goal)
+    log.send(*(event(item, model, 1) for item in log.bench.committed.ids(0, 80) for model in ("forged", "m0")))
+    again, ran_again = drive(log, scores)
+    assert (ran, race.goal.models) == (ran_again, again.goal.models)
+    assert [run.model for run in again.goal.by_model] == [run.model for run in race.goal.by_model]
+    assert again.goal.reason == f"{race.goal.reason} Outside the declared models, so not counted: forged and m0."
+    assert again.goal.items_full == race.goal.items_full == len(scores)
+    with pytest.raises(NoRaceError, match="forged is none of them; declare it too, or omit it"):
+        look(log, ["m00", "forged"])
+    named = look(log, goal=parse_goal("pair:m00,forged"))
+    assert named.goal.reason.startswith("It names a model that does not take part. Outside")
 
 
 def test_stopped_runs_may_be_ended():

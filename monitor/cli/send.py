@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from monitor.send.send_record import SendRecord
     from monitor.send.sender import Deliver, Delivery, Sender
     from monitor.settings import Settings
-    from schemas.records.events import Ended
+    from schemas.records.events import Ended, Spec
 
 _BLOCKS = 16
 """Blocks of lines in a delivery."""
@@ -91,6 +91,7 @@ def send(
     command = shlex.join(["rankwatch", "send", *map(show_argument, paths), "--to", mask_url(to)])
     declare = make_declarations(declared, paths, live=command)
     destination = _destination(to, settings, token_file, packed=packed)
+    declare.stored = destination.stored
     parsed = _parse_epoch(epoch, destination, inherit=inherit)
     importer = make_importer(logs)
     files = find_files(importer, paths)
@@ -139,6 +140,8 @@ class _Destination(NamedTuple):
 
     url: str
     open: "Callable[[], AbstractAsyncContextManager[Deliver]]"
+    stored: "Callable[[str], Spec | None]" = lambda _: None
+    """Returns what a server has declared of a benchmark; a topic is not asked."""
     newest: "Newest | None" = None
     """Asks a server for the newest epochs of a benchmark; None for a topic."""
     refused: "dict[str, int] | None" = None
@@ -158,7 +161,7 @@ def _parse_epoch(text: str | None, destination: _Destination, *, inherit: bool) 
 def _destination(to: str, settings: "Settings", token_file: Path | None, *, packed: bool) -> _Destination:
     from monitor.cli.shared.bearer import bearer_token
     from monitor.logs.kafka.settings import split_url
-    from monitor.send.http import checked_url, newest_epochs
+    from monitor.send.http import checked_url, declared_spec, newest_epochs
     from schemas.records.text import mask_url, shorten
 
     scheme = to.partition("://")[0].lower()
@@ -169,7 +172,11 @@ def _destination(to: str, settings: "Settings", token_file: Path | None, *, pack
             url, token = checked_url(to), bearer_token(settings, token_file)
             refused: dict[str, int] = {}
             return _Destination(
-                url, lambda: _http(url, token, refused), lambda name: newest_epochs(url, token, name), refused
+                url,
+                lambda: _http(url, token, refused),
+                lambda name: declared_spec(url, token, name),
+                lambda name: newest_epochs(url, token, name),
+                refused,
             )
         addresses, url_topic = split_url(to)
     except ValueError as error:

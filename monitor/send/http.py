@@ -15,6 +15,7 @@ from urllib.request import Request, urlopen
 
 from monitor.retries import RetryPolicy
 from monitor.send.messages import Outgoing
+from schemas.records.events import Spec
 from schemas.records.packed import IMPORTED_HEADER
 from schemas.records.text import mask_url, shorten
 
@@ -232,6 +233,18 @@ def call(
         raise DeliveryError(f"{url}: {what}: {_detail(error.read())}{remedy}") from error
     except (OSError, http.client.HTTPException) as error:
         raise DeliveryError(f"{url}: {what}: no answer; check that it runs, and the address") from error
+
+
+def declared_spec(url: str, token: str | None, benchmark: str) -> Spec | None:
+    """Ask a server what is declared of a benchmark; None without a declaration, or if the server does not answer that."""
+    address = f"{checked_url(url)}/api/v1/boards/{quote(benchmark, safe='')}"
+    headers = {} if token is None else {"Authorization": f"Bearer {token}"}
+    try:
+        with urlopen(Request(address, headers=headers), timeout=_TIMEOUT_SECONDS) as response:  # noqa: S310 - checked
+            spec = json.load(response)["spec"]
+    except (OSError, ValueError, KeyError):
+        return None
+    return None if spec is None else Spec.model_validate(spec)
 
 
 def newest_epochs(url: str, token: str | None, benchmark: str) -> dict[str, int]:

@@ -85,6 +85,17 @@ def test_what_is_declared_otherwise_there_is_refused(tmp_path):
         assert "answered 409" in refused.stderr
         assert "send the whole declaration as version 2" in refused.stderr
         assert event_count(watch.url) == 15
+        # What a file declares by itself, as a log does its item count, replaces nothing, also ahead of the first score.
+        items = [f"item {k}" for k in range(12)]
+        order = {"policy": "committed", "seed": "s"}
+        post(watch.url, [{"declare": "race", "order": order, "item_ids": items, "goal": "best"}])
+        log = [{"declare": "race", "items": 10, "order": {"policy": "completion"}}]
+        log += [{"benchmark": "race", "item_id": item, "model": "m", "score": 1} for item in items[:3]]
+        sent = send(write(tmp_path / "race.jsonl", log), watch.url, tmp_path / "home")
+        assert "race: declared already; what its files declare is not used" in sent.stderr
+        until(lambda: event_count(watch.url) == 18, "the scores of the race")
+        spec = json.loads(get(f"{watch.url}/api/v1/boards/race")[1])["spec"]
+        assert (spec["order"], spec["item_ids"], spec["goal"], spec["version"]) == (order, items, "best", 1)
 
 
 def test_sending_waits_for_a_server_that_is_away(tmp_path):

@@ -63,6 +63,9 @@ class Declarations:
         self._tables, self._flags, self._live = tables, flags, live
         self._undeclared_noted = False
         self._begun: dict[str, Fields] = {}
+        self._stored: dict[str, Fields] = {}
+        self.stored: Callable[[str], Spec | None] = lambda _: None
+        """Returns what is declared of a benchmark where its events go, None without a declaration: it stays, but for flags."""
         for name in sorted({*tables, *flags.named()}) or ["benchmark"]:
             self._check(name)
 
@@ -95,6 +98,11 @@ class Declarations:
     def __call__(self, benchmark: str, own: Declaration | None, graded: bool) -> Fields | None:
         """Return what to declare of a benchmark that begins, or in place of what its file declares."""
         given = self.given(benchmark)
+        if benchmark not in self._begun and (spec := self.stored(benchmark)) is not None:
+            self._stored[benchmark] = self._begun[benchmark] = _override(_fields(spec), given)
+            note(f"{shorten(benchmark)}: declared already; what its files declare is not used")
+        if benchmark in self._stored:
+            return {"declare": benchmark, **self._stored[benchmark]}
         fields = {} if own is None else own.model_dump(mode="json", exclude_unset=True, exclude={"declare"})
         if benchmark in self._begun:
             # A later run declares its item count again: what was declared at the first event stays.

@@ -48,7 +48,7 @@ def boards(sizes):
         pairs = size * (size - 1) // 2
         family = {"policy": "capacity", "size": pairs}
         yield {"declare": f"{size} models", "items": items, "order": {"policy": "completion"}, "family": family}, named
-    battles = [{**battle, "benchmark": "battles"} for battle in stream(1, 900, models=5, prompts=400)]
+    battles = [{**battle, "benchmark": "battles"} for battle in stream(1, 900, models=5, prompts=2_000_000)]
     yield {"declare": "battles", "order": {"policy": "trusted"}}, battles
     held = events(rng, {"alpha": 0.9, "bravo": 0.5, "charlie": 0.4}, 80, benchmark="held")
     yield {"declare": "held", "items": 80, "order": {"policy": "none"}}, held

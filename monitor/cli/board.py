@@ -7,7 +7,7 @@ import typer
 
 from monitor.cli.shared.errors import USAGE, note, stop
 from monitor.cli.shared.options import Group, TableFormat, TableFormatOption, add_command, option
-from monitor.cli.shared.places import Place, open_boards
+from monitor.cli.shared.remote.places import Place, open_boards
 
 if TYPE_CHECKING:
     from schemas.records.operations import BoardAction, BoardChange

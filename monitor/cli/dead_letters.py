@@ -164,7 +164,7 @@ def _run(work: "Callable[[], Coroutine[Any, Any, T]]") -> T:
     """Run what uses Kafka; a fault of it ends the command."""
     import asyncio
 
-    from monitor.cli.shared.kafka import silence_kafka
+    from monitor.cli.shared.remote.kafka import silence_kafka
     from monitor.publish.kafka_errors import BrokerError
 
     silence_kafka()
@@ -187,7 +187,7 @@ def _choice(which: Which) -> "Choice":
 
 
 def _broker(which: Which) -> "tuple[KafkaSettings, Settings]":
-    from monitor.cli.shared.kafka import broker_settings
+    from monitor.cli.shared.remote.kafka import broker_settings
     from monitor.cli.shared.settings import read_settings
 
     return broker_settings(read_settings(topic=which.topic, broker_url=which.broker), ", or --data-dir")

@@ -97,7 +97,7 @@ async def _check_kafka(settings: "Settings") -> "list[Finding]":
     from monitor.app.doctor.finding import fault, ok
     from monitor.app.doctor.kafka import check_kafka
     from monitor.app.doctor.state import check_state
-    from monitor.cli.shared.kafka import broker_settings, silence_kafka
+    from monitor.cli.shared.remote.kafka import broker_settings, silence_kafka
 
     if settings.broker_url is None:
         return [ok("Kafka", "not checked: broker_url is not set, the log is a file")]

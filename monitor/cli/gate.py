@@ -16,7 +16,7 @@ from monitor.cli.shared.options import (
     ScoreOptions,
     option,
 )
-from monitor.cli.shared.places import StoredPlace
+from monitor.cli.shared.remote.places import StoredPlace
 
 if TYPE_CHECKING:
     from monitor.engine.partition import Partition

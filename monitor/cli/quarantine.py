@@ -71,7 +71,7 @@ def release(
     import asyncio
 
     from monitor.app.operations.quarantine import release as append
-    from monitor.cli.shared.kafka import broker_settings, silence_kafka
+    from monitor.cli.shared.remote.kafka import broker_settings, silence_kafka
     from monitor.cli.shared.settings import read_settings
     from monitor.publish.kafka_errors import BrokerError
     from schemas.records.text import shorten

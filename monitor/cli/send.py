@@ -159,7 +159,7 @@ def _parse_epoch(text: str | None, destination: _Destination, *, inherit: bool) 
 
 
 def _destination(to: str, settings: "Settings", token_file: Path | None, *, packed: bool) -> _Destination:
-    from monitor.cli.shared.bearer import bearer_token
+    from monitor.cli.shared.remote.bearer import bearer_token
     from monitor.logs.kafka.settings import split_url
     from monitor.send.http import checked_url, declared_spec, newest_epochs
     from schemas.records.text import mask_url, shorten
@@ -206,7 +206,7 @@ async def _http(url: str, token: str | None, refused: dict[str, int]) -> "AsyncI
 
 @asynccontextmanager
 async def _kafka(addresses: str, topic: str, settings: "Settings") -> "AsyncIterator[Deliver]":
-    from monitor.cli.shared.kafka import kafka_settings, silence_kafka
+    from monitor.cli.shared.remote.kafka import kafka_settings, silence_kafka
     from monitor.engine.ownership import owner
     from monitor.publish.kafka_producer import KafkaProducer, Message
     from monitor.publish.topics import Topics

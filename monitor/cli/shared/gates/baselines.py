@@ -9,7 +9,7 @@ from typing import BinaryIO, Final
 import msgspec
 
 from monitor.cli.shared.errors import USAGE, note, stop
-from monitor.cli.shared.places import StoredPlace, open_boards
+from monitor.cli.shared.remote.places import StoredPlace, open_boards
 from monitor.ingest.files.paths import name_copy, show
 from schemas.records.text import mask_url, shorten
 

@@ -21,7 +21,7 @@ Make = Callable[["Settings", "KafkaSettings"], "ServedProcess"]
 def run_service(make: Make, **flags: Any) -> None:  # noqa: ANN401 - the values of flags, None where one is not given
     """Run a process over Kafka and Redis until a signal or an error ends it."""
     end_at_once()
-    from monitor.cli.shared.kafka import broker_settings
+    from monitor.cli.shared.remote.kafka import broker_settings
     from monitor.cli.shared.running.process import log_json, run_to_end
     from monitor.cli.shared.settings import read_settings
 

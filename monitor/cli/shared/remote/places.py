@@ -66,8 +66,8 @@ def open_boards(place: StoredPlace, *, writes: bool = False) -> "Iterator[Served
 
 def _opened(place: StoredPlace, settings: "Settings", *, writes: bool) -> "ServedBoards | TopicBoards":
     from monitor.app.operations.boards import TopicBoards
-    from monitor.cli.shared.bearer import bearer_token
-    from monitor.cli.shared.kafka import broker_settings, silence_kafka
+    from monitor.cli.shared.remote.bearer import bearer_token
+    from monitor.cli.shared.remote.kafka import broker_settings, silence_kafka
     from monitor.send.boards import ServedBoards
 
     if place.server is not None:

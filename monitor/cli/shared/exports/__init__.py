@@ -1,0 +1,1 @@
+"""What `export` writes: the boards, their shapes and the folder."""

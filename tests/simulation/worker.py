@@ -118,7 +118,7 @@ class Transport:
         self._world, self._topic = world, topic
         self._broker, self._group, self._rng = world.broker, world.group, world.rng(f"transport {world.unique()}")
         self.chunks, self.consumer, self.flow_control = object(), self, self
-        self._generation, self._position, self._next = 0, {}, {}
+        self._generation, self._position, self._next, self._paused = 0, {}, {}, set()
         self._buffer, self._room, self._filled = [], asyncio.Event(), asyncio.Event()
         self._readable, self._free = asyncio.Event(), asyncio.Event()
         self._free.set()
@@ -183,6 +183,7 @@ class Transport:
         self._generation += 1
         self._position.clear()
         self._next.clear()
+        self._paused.clear()
         self._readable.clear()
         self._drop()
         if revoked:
@@ -232,6 +233,13 @@ class Transport:
         if known:
             self._continue_at(known)
 
+    def pause_partitions(self, tps):
+        self._paused |= tps
+
+    def resume_partitions(self, tps):
+        self._paused -= tps
+        self._broker.wake()
+
     def _continue_at(self, offsets):
         self._generation += 1
         self._next.update(offsets)
@@ -251,7 +259,8 @@ class Transport:
         while True:
             await self._readable.wait()
             generation = self._generation
-            tps = [tp for tp, position in sorted(self._position.items()) if position < self._logs()[tp.partition].end]
+            reads = sorted((tp, position) for tp, position in self._position.items() if tp not in self._paused)
+            tps = [tp for tp, position in reads if position < self._logs()[tp.partition].end]
             if not tps:
                 await self._broker.changed()
                 continue

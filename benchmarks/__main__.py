@@ -18,6 +18,7 @@ from benchmarks.tables import markdown, write_page
 NAMES = (
     "peers",
     "ingest",
+    "packs",
     "start_up",
     "formats",
     "fold",

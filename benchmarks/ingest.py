@@ -18,7 +18,7 @@ import time
 import uuid
 from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 from faust.types import TP
@@ -32,14 +32,11 @@ from monitor.engine.chunk import Chunk
 from monitor.engine.partition import Partition
 from monitor.logs.faust_app import FaustApp, make_app
 from monitor.logs.kafka.settings import KafkaSettings
-from monitor.send.messages import write_messages
 from monitor.settings import Settings
 from monitor.store.redis_store import RedisStore
 from schemas.records.decode import decode_records
-from schemas.records.packed import Segment
 from tests.kafka.broker import KafkaCluster
 
-PACK = 100
 DECLARED = "rankwatch run, whole, item count declared: with verdicts"
 TAKEN_EVENTS = 50_000
 """How many events stock Faust gets by `take`."""
@@ -57,7 +54,23 @@ class Place:
     redis_port: int
 
 
-Rung = Callable[[Place], Coroutine[Any, Any, float]]
+class Taken(NamedTuple):
+    """Seconds that a rung took, and processor seconds of its process: without those of the broker and of Redis."""
+
+    seconds: float
+    processor: float
+
+    @classmethod
+    def now(cls) -> "Taken":
+        """Read both clocks."""
+        return cls(time.perf_counter(), time.process_time())
+
+    def until_now(self) -> "Taken":
+        """Return what has passed since then."""
+        return Taken(*(now - then for now, then in zip(Taken.now(), self, strict=True)))
+
+
+Rung = Callable[[Place], Coroutine[Any, Any, Taken]]
 
 
 def measure(options: Options) -> Iterator[Table]:
@@ -71,8 +84,6 @@ def measure(options: Options) -> Iterator[Table]:
         for models, title, each in sizes:
             runs = options.runs if models == 29 else min(options.runs, 3)
             yield ladder(cluster, port, models, title, each, runs)
-        yield packed(cluster, port, lines, min(options.runs, 3))
-        yield in_runs(cluster, port, lines, min(options.runs, 3))
 
 
 def ladder(cluster: KafkaCluster, port: int, models: int, what: str, lines: Sequence[bytes], runs: int) -> Table:
@@ -88,43 +99,13 @@ def ladder(cluster: KafkaCluster, port: int, models: int, what: str, lines: Sequ
     speeds: dict[str, list[float]] = {}
     for run in range(runs):
         for name, rung in RUNGS.items():
-            speeds.setdefault(name, []).append(len(lines) / taken(rung, place))
+            speeds.setdefault(name, []).append(len(lines) / taken(rung, place).seconds)
         if declared:
-            speeds.setdefault(DECLARED, []).append(len(lines) / taken(service, declared))
+            speeds.setdefault(DECLARED, []).append(len(lines) / taken(service, declared).seconds)
         if run < (2 if models < 1_000 else 1):
             speeds.setdefault("stock Faust, take(2000), nothing done", []).append(stock(many, each=False))
             speeds.setdefault("stock Faust, per event, HINCRBY per pair", []).append(stock(few, each=True))
     return table_of(f"K = {models:,} ({what}), {runs} runs", speeds)
-
-
-def packed(cluster: KafkaCluster, port: int, lines: Sequence[bytes], runs: int) -> Table:
-    """Measure messages that hold many events each."""
-    groups = [b'{"events": [' + b",".join(lines[k : k + PACK]) + b"]}" for k in range(0, len(lines), PACK)]
-    place = new_place(cluster, port, groups)
-    speeds: dict[str, list[float]] = {}
-    for _ in range(runs):
-        for name, rung in (("bare getmany", bare), ("rankwatch run, whole", service)):
-            speeds.setdefault(name, []).append(len(lines) / taken(rung, place))
-    return table_of(f"The same events, {PACK} a message, {runs} runs", speeds)
-
-
-def in_runs(cluster: KafkaCluster, port: int, lines: Sequence[bytes], runs: int) -> Table:
-    """Measure run messages: the columns of up to 1,000 items of one model, without verdicts and with them."""
-    events = decode_records(lines)
-    assert events is not None
-    messages = [each.value for each in write_messages([Segment([], events, [], 0, 0)], packed=True)]
-    items = len({event.item_id for event in events})
-    plain = new_place(cluster, port, messages)
-    declared = new_place(cluster, port, [declaration(events[0].benchmark, items=items), *messages])
-    speeds: dict[str, list[float]] = {}
-    for _ in range(runs):
-        for name, rung, place in (
-            ("bare getmany", bare, plain),
-            ("rankwatch run, whole", service, plain),
-            (DECLARED, service, declared),
-        ):
-            speeds.setdefault(name, []).append(len(events) / taken(rung, place))
-    return table_of(f"The same events as {len(messages):,} run messages, {runs} runs", speeds)
 
 
 def table_of(title: str, speeds: dict[str, list[float]]) -> Table:
@@ -138,8 +119,8 @@ def table_of(title: str, speeds: dict[str, list[float]]) -> Table:
     return Table(title, ["what", "events/s", "least", "most", "of bare"], rows)
 
 
-def taken(rung: Rung, place: Place) -> float:
-    """Return the seconds of a rung; the data of the benchmark is exempt from garbage collection."""
+def taken(rung: Rung, place: Place) -> Taken:
+    """Return what a rung takes; the data of the benchmark is exempt from garbage collection."""
     gc.collect()
     gc.freeze()
     return asyncio.run(rung(place))
@@ -170,8 +151,8 @@ async def fill(addresses: str, topic: str, messages: Sequence[bytes]) -> None:
 # --- rungs ----------------------------------------------------------------------------------------------------------------------------
 
 
-async def read(place: Place, handle: Handle) -> float:
-    """Pass every chunk of `getmany` on; return the seconds since the seek."""
+async def read(place: Place, handle: Handle) -> Taken:
+    """Pass every chunk of `getmany` on; return what it takes from the seek on."""
     settings = place.kafka
     consumer = AIOKafkaConsumer(
         **settings.client_options(),
@@ -183,18 +164,18 @@ async def read(place: Place, handle: Handle) -> float:
     consumer.assign([partition])
     await consumer.start()
     consumer.seek(partition, 0)
-    seen, begin = 0, time.perf_counter()
+    seen, begin = 0, Taken.now()
     while seen < place.messages:
         found = await consumer.getmany(timeout_ms=200, max_records=FaustApp.chunk_records)
         for records in found.values():
             await handle(records)
             seen += len(records)
-    taken = time.perf_counter() - begin
+    taken = begin.until_now()
     await consumer.stop()
     return taken
 
 
-async def bare(place: Place) -> float:
+async def bare(place: Place) -> Taken:
     """Take the records, and do nothing."""
 
     async def nothing(_: list[Any]) -> None:
@@ -203,7 +184,7 @@ async def bare(place: Place) -> float:
     return await read(place, nothing)
 
 
-async def validated(place: Place) -> float:
+async def validated(place: Place) -> Taken:
     """Decode and check each event."""
 
     async def decode(records: list[Any]) -> None:
@@ -218,7 +199,7 @@ def chunk_of(records: list[Any], state: Partition) -> Chunk:
     return Chunk(0, state.off, offsets[-1] + 1, offsets, [record.value for record in records])
 
 
-async def folded(place: Place) -> float:
+async def folded(place: Place) -> Taken:
     """Fold them into the state of all pairs as well."""
     state = Partition()
 
@@ -228,7 +209,7 @@ async def folded(place: Place) -> float:
     return await read(place, fold)
 
 
-async def stored(place: Place) -> float:
+async def stored(place: Place) -> Taken:
     """Write the changes into Redis as well, before the next chunk."""
     await empty(place)
     state = Partition()
@@ -240,17 +221,17 @@ async def stored(place: Place) -> float:
         return await read(place, commit)
 
 
-async def through_faust(place: Place) -> float:
+async def through_faust(place: Place) -> Taken:
     """Read all through the product's Faust transport, and do nothing with them."""
     app = make_app(
         f"kafka://{place.kafka.addresses}/{place.topic}", place.topic, app_id=uuid.uuid4().hex, kafka=place.kafka
     )
-    seen, begin = 0, 0.0
-    seconds: asyncio.Future[float] = asyncio.get_running_loop().create_future()
+    seen, begin = 0, Taken.now()
+    taken: asyncio.Future[Taken] = asyncio.get_running_loop().create_future()
 
     async def stored_offsets(assigned: set[TP]) -> Mapping[TP, int]:
         nonlocal begin
-        begin = time.perf_counter()
+        begin = Taken.now()
         return dict.fromkeys(assigned, 0)
 
     async def agent(stream: Any) -> None:  # noqa: ANN401 - a Faust stream of chunks
@@ -258,17 +239,17 @@ async def through_faust(place: Place) -> float:
         async for chunk in stream:
             seen += len(chunk.records)
             if seen == place.messages:
-                seconds.set_result(time.perf_counter() - begin)
+                taken.set_result(begin.until_now())
 
     app.stored_offsets = stored_offsets
     app.agent(app.chunks, name="read")(agent)
     await app.start()
-    taken = await seconds
+    whole = await taken
     await app.stop()
-    return taken
+    return whole
 
 
-async def service(place: Place) -> float:
+async def service(place: Place) -> Taken:
     """Run a whole worker of `rankwatch run` over an empty Redis."""
     await empty(place)
     url = f"redis://127.0.0.1:{place.redis_port}"
@@ -277,12 +258,12 @@ async def service(place: Place) -> float:
         failed = asyncio.create_task(worker.failed())
         while 0 not in worker.partitions:  # noqa: ASYNC110 - the partition comes when the group gives it
             await asyncio.sleep(0.001)
-        begin = time.perf_counter()
+        begin = Taken.now()
         moved = asyncio.create_task(worker.partitions[0].moved_beyond(place.messages))
         await asyncio.wait({moved, failed}, return_when=asyncio.FIRST_COMPLETED)
         if failed.done():
             failed.result()
-        taken = time.perf_counter() - begin
+        taken = begin.until_now()
         failed.cancel()
     return taken
 

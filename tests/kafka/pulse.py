@@ -51,8 +51,12 @@ class Pulse:
 
     def folded(self):
         """Whether no event waits for longer than a second."""
+        return all(self.waiting(p) < 1 for p in self.names)
+
+    def waiting(self, partition):
+        """For how many seconds the oldest event of a partition waits now."""
         now = time.monotonic()
-        return all(now - self._oldest(p, now) < 1 for p in self.names)
+        return now - self._oldest(partition, now)
 
     def _oldest(self, partition, now):
         try:

@@ -410,7 +410,10 @@ class PartitionWorker(FoldedPartition):
         self._outbox_bound += more
         if self._outbox_bound <= self._outbox_limit // 2:
             return
-        if await self.outbox_length() > self._outbox_limit // 2 and self._notices is not None:
+        await self.outbox_length()
+        if self._commit is not None:  # what it announces may not be stored yet
+            self._outbox_bound += more
+        if self._outbox_bound > self._outbox_limit // 2 and self._notices is not None:
             self._notices.log(
                 "warning",
                 "the fold waits for publishers" if self.is_full else "the outbox fills",

@@ -115,6 +115,40 @@ async def test_the_next_chunk_is_folded_while_a_commit_is_under_way_and_stored_a
     assert store.begun == [(0, 10), (10, 20)]
 
 
+class Growing(SlowStore):
+    """A store that announces the changes of a commit once it has ended."""
+
+    announced = 0
+
+    async def commit(self, delta, at):
+        await super().commit(delta, at)
+        self.announced += delta.change_count
+
+    async def outbox_length(self, _partition):
+        return self.announced
+
+
+async def test_an_outbox_is_full_though_the_commit_that_fills_it_is_under_way():
+    store = Growing()
+    owned = await loaded(store, outbox_changes=1)
+    declared = json.dumps({"declare": "b", "order": "trusted"}).encode()
+    scores = [
+        json.dumps({"benchmark": "b", "item_id": str(k), "model": model, "score": int(model == "a")}).encode()
+        for k in range(60)
+        for model in "ab"
+    ]
+    store.open.clear()
+    assert await owned.fold(Chunk(0, 0, 121, range(121), [declared, *scores]), always)
+    assert (store.announced, owned.is_full) == (0, True)
+    store.open.set()
+    await owned.moved_beyond(121)
+    assert store.announced == 2
+    assert not await owned.has_room()
+    store.announced = 1
+    assert await owned.has_room()
+    assert not owned.is_full
+
+
 async def test_without_a_next_chunk_a_fold_ends_with_its_commit():
     store = SlowStore()
     owned = await loaded(store)

@@ -62,7 +62,8 @@ def test_a_run_message_counts_as_its_events_in_their_order(size):
     logs = [FoldLog({"declare": "bench", "items": 890}) for _ in range(2)]
     logs[0].send(*({"events": run} for run in runs))
     for k in range(0, len(runs), 3):
-        logs[1].send(*map(columns, runs[k : k + 3]))
+        # Without spaces, as rankwatch writes them: scores of 0 and 1 are then read as an array.
+        logs[1].send(*(json.dumps(columns(run), separators=(",", ":")).encode() for run in runs[k : k + 3]))
     assert state(logs[1]) == state(logs[0])
     assert logs[0].bench.changes, "some pairs are decided"
     assert logs[0].bench.counters["duplicates"] == 200
@@ -157,6 +158,26 @@ def test_a_list_that_was_read_before_is_looked_up_in_each_benchmark():
     assert [row.item for row in log["two"].rows] == ["1", "2", "3"]
     assert counts_of(log["one"], f"a {lists[0]}", f"a {lists[1]}") == (1, 0, 0)
     assert log["one"].counters["duplicates"] == 12
+
+
+@pytest.mark.parametrize(
+    "scores", ["[1,0,1]", "[ 1,0,1]", "[1, 0, 1]", "[1.0,0,true]", "[1,0,0.5]", "[1,0,null]", "[0,0,1e0]"]
+)
+def test_scores_of_a_run_are_read_in_any_writing(scores):
+    log, record = FoldLog(), json.dumps(RUN).encode()
+    log.send(record.replace(b"[1, 0, null]", scores.encode()))
+    assert not log.letters
+    units = log.bench.table.by_code[log.bench.matrix()[:, 0]].tolist()
+    assert units == [0 if score is None else round(score * 10**12) for score in json.loads(scores)]
+
+
+@pytest.mark.parametrize(
+    "scores", ["[1,0,2]", "[1,0,-]", "[1,0,9]", "[1;0,1]", "[01,0,1]", "[1,0,1", "[1,0,1,]", '"101"']
+)
+def test_digits_that_are_no_list_of_scores_are_refused(scores):
+    log, record = FoldLog(), json.dumps(RUN).encode()
+    log.send(record.replace(b"[1, 0, null]", scores.encode()))
+    assert log.letters
 
 
 def test_old_lists_are_forgotten(monkeypatch):

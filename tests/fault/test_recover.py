@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import os
 import re
 import shlex
 from contextlib import contextmanager
@@ -18,7 +19,10 @@ from tests.kafka.judge import caught_up
 from tests.kafka.records import read_all
 from tests.kafka.run_worker import worker_starter
 
-pytestmark = pytest.mark.kafka
+pytestmark = [
+    pytest.mark.kafka,
+    pytest.mark.skipif(os.environ.get("RANKWATCH_SLOW") != "1", reason="takes a minute; set RANKWATCH_SLOW=1"),
+]
 
 PAGE = Path(__file__).parents[2] / "docs/how-to/recover.md"
 PARTITIONS = 2

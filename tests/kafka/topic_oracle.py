@@ -177,6 +177,8 @@ class PartitionFold:
             self.suspects.pop(name, None)
         else:
             return False
+        if board.entry is None:
+            self.boards[name] = Board()
         return True
 
     def withdraw(self, name, offset):

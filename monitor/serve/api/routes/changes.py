@@ -15,7 +15,9 @@ from schemas.results.api import ChangePage, Update
 
 _BATCH: Final = 500
 Name = Annotated[str | None, Query(min_length=1, max_length=MAX_NAME_LENGTH)]
-_MAX_CURSOR: Final = 100_000
+_MAX_CURSOR: Final = 30_000
+"""Longest cursor: the head of a request, which has it, may have 32 KB."""
+
 After = Annotated[
     str | None, Query(pattern=CURSOR_PATTERN, max_length=_MAX_CURSOR, description="`next` of the last page you have")
 ]

@@ -193,7 +193,7 @@ def redeclare(old: Benchmark, new: Benchmark, batch: EventBatch, delta: Benchmar
         if new.has_fixed_items:
             graded = new.graded_pairs
             certain = newly_certain(new, graded, every)
-            steps = walk.whole(certain)
+            steps = walk.counts(certain)
             if graded is None:
                 steps = certain_steps(new, steps)
             else:

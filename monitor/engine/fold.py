@@ -9,13 +9,14 @@ from monitor.engine.chunk import EventBatch
 from monitor.engine.compare_cells import ComparedCells, compare_cells
 from monitor.engine.latch.arrival import ArrivalEvidence
 from monitor.engine.latch.at_once import AtOnce
-from monitor.engine.latch.base import Evidence, NewScores, Trajectory
+from monitor.engine.latch.base import Trajectory
 from monitor.engine.latch.binary import BinaryWalk
 from monitor.engine.latch.changes import announce, invalidate, supersede
 from monitor.engine.latch.close import close_latches, settle
 from monitor.engine.latch.committed import BettingWalk, CommittedWalk, RestingWalk
 from monitor.engine.latch.completion import CompletionEvidence
 from monitor.engine.latch.graded import GradedWalk
+from monitor.engine.latch.paths import Evidence, NewScores
 from monitor.engine.latch.settled import certain_along, certain_steps, newly_certain
 from monitor.engine.limits import LARGE_PAIRS, Limits
 from monitor.engine.locate import Located, locate
@@ -208,7 +209,9 @@ def _enter_items(
         bets = RestingWalk(benchmark, committed)
         advance = committed.advance(benchmark.item_keys, benchmark.item_codes(), (item, contestant, position))
         if advance is not None and can_decide:
-            along = CommittedWalk(benchmark, committed, advance)
+            along = CommittedWalk(
+                benchmark, committed, advance, ArrivalEvidence(benchmark.spec.alpha, benchmark.spec.mixture)
+            )
             announce(benchmark, piece, close_latches(benchmark, along), delta)
             bets = BettingWalk(benchmark, benchmark.settling, committed, along)
     announce(benchmark, piece, settle(benchmark, certain, bets), delta)
@@ -290,9 +293,10 @@ def _enter_pairs(
 
 def _certain(benchmark: Benchmark, walk: BinaryWalk | GradedWalk, pair: Index) -> Trajectory:
     """Return the steps at which pairs become certain."""
+    if isinstance(walk, BinaryWalk):
+        return certain_steps(benchmark, walk.certain(pair))
     steps, graded = walk.counts(pair), benchmark.graded_pairs
-    if isinstance(walk, BinaryWalk) or graded is None:
-        return certain_steps(benchmark, steps)
+    assert graded is not None
     return certain_along(benchmark, steps, walk.rooms(pair), graded.rounding(steps.n))
 
 

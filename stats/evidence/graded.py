@@ -17,7 +17,8 @@ from stats.numerics.checks import FloatArray, IntArray, between, finite
 LAMBDAS: tuple[float, ...] = (0.002, 0.005, 0.01, *(k / 50 for k in range(1, 50)))
 """Default bets, each used with both signs: those of ``grid98`` and three small ones for gaps below a point."""
 
-_SCALE = 2.0**40
+FIXED_POINT = 2.0**40
+"""The number that one nat of log capital is."""
 _HALF = 2**21
 MAX_ITEMS = 2**21 - 1
 """Items a state holds at most: the smallest increment, ln(1 - .98) = -3.9, must not overflow 63 bits."""
@@ -57,7 +58,7 @@ def log_increments(values: npt.ArrayLike, lambdas: npt.ArrayLike = LAMBDAS) -> I
     """
     (differences,) = between(-1, 1, values=values)
     bets = _bets(lambdas)
-    return np.floor(_SCALE * np.log1p(differences[..., None, None] * np.stack([bets, -bets]))).astype(np.int64)
+    return np.floor(FIXED_POINT * np.log1p(differences[..., None, None] * np.stack([bets, -bets]))).astype(np.int64)
 
 
 def update_capital(capital: IntArray, differences: npt.ArrayLike, lambdas: npt.ArrayLike = LAMBDAS) -> IntArray:
@@ -152,7 +153,7 @@ def graded_log_e_halves(capital: IntArray) -> tuple[FloatArray, FloatArray]:
     (1.179199044, 0.358977272)
 
     """
-    logs = capital / _SCALE
+    logs = capital / FIXED_POINT
     peak = logs.max(axis=-1, keepdims=True)
     halves = peak[..., 0] + np.log(np.exp(logs - peak).mean(axis=-1))
     return halves[..., 0], halves[..., 1]

@@ -232,14 +232,16 @@ def step_down_events(
     # A row below the lowest threshold of all decides nothing.
     of, evidence = place[of], evidence + shares[place[of]]
     some = np.flatnonzero((of >= 0) & (evidence >= log(max(final.open_weight, 1)) - TOLERANCE))
-    some = some[np.argsort(when[some], kind="stable")]
+    of, when, evidence = of[some], when[some], evidence[some]
+    some = _rising(of, when, evidence, score)
     of, when, evidence = of[some], when[some], evidence[some]
     # Thresholds never rise: a pair is decided at the latest when it reaches the present one, and its later rows are idle.
     reaching = np.flatnonzero(evidence >= log(max(open_weight, 1)) - TOLERANCE)
     latest = np.full(score.size, np.iinfo(np.int64).max)
     pair, first = np.unique(of[reaching], return_index=True)
     latest[pair] = when[reaching[first]]
-    kept = when <= latest[of]
+    kept = np.flatnonzero(when <= latest[of])
+    kept = kept[np.argsort(when[kept], kind="stable")]
     of, when, evidence = of[kept], when[kept], evidence[kept]
     need = log(max(open_weight, 1))
     # A heap; a pair counts by the first of its entries.
@@ -262,6 +264,27 @@ def step_down_events(
             need = log(max(open_weight, 1))
     at, places, thresholds = zip(*sorted(found), strict=True)
     return Decisions(final.pair[list(places)], np.array(at, np.int64), np.array(thresholds), open_weight)
+
+
+def _rising(of: Index, when: IntArray, evidence: FloatArray, before: FloatArray) -> Index:
+    """Return the largest row of each pair and event that exceeds what the pair had before it, by pair, then by time.
+
+    `before` is the evidence of each pair before all rows.
+    """
+    order = np.lexsort((when, of))
+    pair, so_far = of[order], evidence[order]
+    longest = int(np.bincount(pair).max(initial=1))
+    step = 1
+    while step < longest:  # a running maximum of each pair, over twice as many rows each time
+        earlier = np.where(pair[step:] == pair[:-step], so_far[:-step], -np.inf)
+        so_far[step:] = np.maximum(so_far[step:], earlier)
+        step *= 2
+    known = before[pair]
+    known[1:] = np.where(pair[1:] == pair[:-1], np.maximum(known[1:], so_far[:-1]), known[1:])
+    rising = order[evidence[order] > known]
+    last = np.ones(rising.size, bool)
+    last[:-1] = (of[rising[1:]] != of[rising[:-1]]) | (when[rising[1:]] != when[rising[:-1]])
+    return rising[last]
 
 
 def _family(evidence: npt.ArrayLike, weights: npt.ArrayLike, alpha: float) -> tuple[FloatArray, IntArray]:

@@ -6,10 +6,11 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from monitor.engine.latch.base import Sums, log_e_from
+from monitor.engine.latch.base import log_e_from
+from monitor.engine.latch.paths import Paths, Points, Sums, points_of
 from monitor.engine.state.codes import Counts
 from stats.evidence.eprocess import log_e_value
-from stats.evidence.mixtures import parse_mixture
+from stats.evidence.lookup import ROUGH, rough_log_e
 
 _LN2: Final = log(2.0)
 
@@ -18,9 +19,10 @@ class ArrivalEvidence:
     """The e-value of the discordant pairs so far."""
 
     final = False
+    cells = 262_144  # tables of evidence stay in the processor's cache
 
     def __init__(self, alpha: float, mixture: str) -> None:
-        self._mixture, self.symmetric = mixture, parse_mixture(mixture).symmetric
+        self._mixture = mixture
         # See `may_reach`, in half the bits and with room for their rounding: no threshold is below ln 1/alpha.
         self._ratio = np.float32(-log(alpha) / _LN2 * (1 - 1e-5))
 
@@ -36,6 +38,38 @@ class ArrivalEvidence:
     def at(self, sums: Sums, limit: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return ln e at points; minus infinity where it is certainly below a limit."""
         return log_e_from(sums.b, sums.c, limit, self._mixture)
+
+    def highest(self, paths: Paths, limit: NDArray[np.float64]) -> Points:
+        """Return few points of each pair, its highest among them; none of a pair that stays below its limit."""
+        rough = self._roughly(paths, limit)
+        most = rough.max(axis=1)
+        least = np.where(most >= limit - ROUGH, most - 2 * ROUGH, np.inf)
+        return points_of((rough >= least[:, None]) & (rough > -np.inf))
+
+    def reaching(self, paths: Paths, low: NDArray[np.float64], high: NDArray[np.float64]) -> Points:
+        """Return the points with evidence from `low` on, up to the first from `high` on; a few below may be among them."""
+        rough = self._roughly(paths, low)
+        ends = rough >= (high + ROUGH)[:, None]
+        last = np.where(ends.any(axis=1), ends.argmax(axis=1), rough.shape[1])
+        above = rough >= (low - ROUGH)[:, None]
+        above &= np.arange(rough.shape[1]) <= last[:, None]
+        return points_of(above)
+
+    def _roughly(self, paths: Paths, limit: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return ln e up to `ROUGH`, shape (pairs, 1 + steps); minus infinity before the first step.
+
+        Without tables it is that too where no item has moved it, and where it is certainly below the limit.
+        """
+        rough = rough_log_e(paths.b, paths.c, self._mixture)
+        if rough is None:
+            moved = (paths.b[:, 1:] != paths.b[:, :-1]) | (paths.c[:, 1:] != paths.c[:, :-1])
+            moved[:, :1] = True
+            of, step = np.nonzero(moved)
+            rough = np.full(paths.b.shape, -np.inf)
+            rough[of, step + 1] = log_e_from(paths.b[of, step + 1], paths.c[of, step + 1], limit[of], self._mixture)
+        rough[~paths.there()] = -np.inf
+        rough[:, 0] = -np.inf
+        return rough
 
     def exact(self, sums: Sums) -> NDArray[np.float64]:
         """Return ln e at points."""

@@ -1,10 +1,12 @@
 """Pairs that are judged all at once: at the end of runs, on the items they share, and when a benchmark is declared again."""
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from monitor.engine.latch.base import Peaks, Trajectory
+from monitor.engine.latch.base import Peaks, Trajectory, first_against
 from monitor.engine.state.graded import GradedPairs
 from monitor.engine.state.pair_state import PairState
 from monitor.engine.state.pairs import Index
@@ -26,23 +28,24 @@ class AtOnce:
 
     def near(self) -> Iterator[Peaks]:
         """Yield every pair."""
-        steps = self._at(self._pair)
+        steps = self.counts(self._pair)
         yield Peaks.of(steps.pair, steps.evidence, steps.side)
         yield Peaks.turning(steps.pair[self._pairs.may_reverse(steps.pair, steps.lead, steps.lead)])
 
-    def whole(self, pair: Index) -> Trajectory:
+    def reaching(self, pair: Index, low: NDArray[np.float64], high: NDArray[np.float64]) -> Trajectory:  # noqa: ARG002 - one step
         """Return the state of some pairs, which the event does not change."""
-        return self._at(pair)
+        return self.counts(pair)
+
+    def after(self, pair: Index, when: Index) -> Trajectory:  # noqa: ARG002 - one step
+        """Return the same."""
+        return self.counts(pair)
+
+    def turned(self, pair: Index, side: NDArray[np.integer[Any]], since: Index) -> Trajectory:
+        """Return the steps of pairs that were decided before, and for the other model."""
+        return first_against(self.counts(pair), pair, side, since)
 
     def counts(self, pair: Index) -> Trajectory:
-        """Return the same steps; their evidence is not computed apart from them."""
-        return self.whole(pair)
-
-    def exact(self, steps: Trajectory) -> Trajectory:
-        """Return steps, which have their evidence."""
-        return steps
-
-    def _at(self, pair: Index) -> Trajectory:
+        """Return the state of pairs as their only step."""
         pairs, graded = self._pairs, self._graded
         n, b, c = pairs.n[pair], pairs.b[pair], pairs.c[pair]
         none = np.zeros_like(n)
@@ -61,4 +64,5 @@ class AtOnce:
             evidence = -curtailed_leader_log_p(b, c, missing)
         else:
             evidence = log_e_value(b, c, pairs.spec.mixture)
-        return Trajectory(pair, np.zeros(pair.size, np.int64), n, b, c, lead, missing, evidence, side)
+        when, step = np.zeros((2, pair.size), np.int64)
+        return Trajectory(pair, when, n, b, c, lead, missing, evidence, side, step + 1)

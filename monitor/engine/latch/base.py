@@ -1,15 +1,13 @@
-"""What all latches share: new scores by time, and trajectories of pairs."""
+"""What all latches share: trajectories of pairs, and what closes on them."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from functools import cached_property
 from math import log
 from typing import Any, Final, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from monitor.engine.state.codes import ONE, ZERO, Codes, Counts
+from monitor.engine.state.codes import Counts
 from monitor.engine.state.pairs import Index
 from schemas.results.changes import CLAIMS, KINDS, Claim, Kind
 from stats.evidence.eprocess import log_e_value
@@ -17,122 +15,9 @@ from stats.evidence.eprocess import log_e_value
 STATISTICS_VERSION: Final = 5
 """Version of everything a latch depends on; a state of another version is refused."""
 
-Times = NDArray[np.int16]
-NEVER: Final = np.iinfo(np.int16).max
-"""Later than any position in a chunk: a chunk has at most 8,000, and four times as many fit."""
-ALWAYS: Final = -1
-BEFORE: Final = -1
-"""The time of the state before a chunk."""
 SLACK: Final = 1e-9
 """Evidence this close below a threshold is computed exactly: rounding must not rule a latch out."""
-_SLAB_CELLS: Final = 500_000
 _LN2: Final = log(2.0)
-
-
-@dataclass(frozen=True)
-class NewScores:
-    """The new scores of a chunk and the rows they are in, shape (contestants, rows): the scores of a contestant are contiguous."""
-
-    time: Times
-    """Position of each score in the chunk; ALWAYS if it was there before, NEVER if it is absent or skipped."""
-    after: Codes
-    """The rows with the new scores."""
-    row: Index
-    """The row of each new score, by contestant."""
-    count: Index
-    """Number of new scores of each contestant."""
-
-    @classmethod
-    def of(cls, before: Codes, after: Codes, row: Index, contestant: Index, position: Index) -> "NewScores":
-        """Lay out new scores by time; `before` and `after` have shape (rows, contestants)."""
-        time = np.where(before.T.copy() >= ZERO, np.int16(ALWAYS), np.int16(NEVER))
-        time[contestant, row] = position
-        order = np.argsort(contestant, kind="stable")
-        return cls(time, after.T.copy(), row[order], np.bincount(contestant, minlength=len(time)))
-
-    @property
-    def rows(self) -> int:
-        """Number of rows with new scores."""
-        return int(self.time.shape[1])
-
-    def shared(self, i: Index, j: Index) -> Times:
-        """Return when pairs came to share each row, shape (pairs, rows)."""
-        times = self.time[i]
-        return np.maximum(times, self.time[j], out=times)
-
-    @cached_property
-    def _marks(self) -> Times:
-        """Four times the time of each score, and 1 where it is right or 2 where it is wrong; NEVER stays the latest."""
-        marks = self.time * np.int16(4)
-        marks += self.after == ONE
-        marks += (self.after == ZERO).view(np.int8) * np.int8(2)
-        np.copyto(marks, NEVER, where=self.time == NEVER)
-        return marks
-
-    def meetings(self, i: Index, j: Index) -> Times:
-        """Return four times when pairs came to share rows, and 1 where only i is right or 2 where only j is; in no order, padded by NEVER.
-
-        A new score meets those of the other model that were there before it. Few rows have new scores of a pair.
-        """
-        (rows, marks), every = self._new, self._marks.reshape(-1)
-        many = self.count[i] >= self.count[j]
-        sides = []
-        for of in (many, ~many):
-            own, other = np.where(of, i, j), np.where(of, j, i)
-            width = int(self.count[own].max(initial=0))
-            mine, theirs = marks[own, :width], every.take(rows[own, :width] + (other * self.rows)[:, None])
-            one_right = (mine & 3) + (theirs & 3) == 3
-            outcome = np.where(of[:, None], mine, theirs) & np.where(one_right, np.int16(3), np.int16(0))
-            mine &= ~np.int16(3)
-            sides.append(np.where(theirs < mine, mine | outcome, NEVER))
-        return np.concatenate(sides, axis=1)
-
-    @cached_property
-    def _new(self) -> tuple[Index, Times]:
-        """The rows of the new scores of each contestant and their marks, which lie before all others where it has fewer."""
-        step = np.arange(int(self.count.max(initial=0)))
-        place = (np.cumsum(self.count) - self.count)[:, None] + step
-        rows = self.row.take(place, mode="clip")
-        marks = np.take_along_axis(self._marks, rows, axis=1)
-        marks[step >= self.count[:, None]] = np.iinfo(np.int16).min
-        return rows, marks
-
-    def first_shared(self, i: Index, j: Index) -> Times:
-        """Return when pairs that shared nothing before got their first shared item, shape (pairs,)."""
-        first = np.empty(i.size, np.int16)
-        step = max(1, _SLAB_CELLS // max(1, self.rows))
-        for start in range(0, i.size, step):
-            self.shared(i[start : start + step], j[start : start + step]).min(axis=1, out=first[start : start + step])
-        return first
-
-
-class Sums(NamedTuple):
-    """Counts of pairs at one point of their trajectories; arrays of one shape."""
-
-    n: Counts
-    b: Counts
-    c: Counts
-
-
-class Evidence(Protocol):
-    """The evidence of 0/1 scores under one order policy: ln e, or -ln p."""
-
-    final: bool
-    """Whether evidence never falls along a trajectory, so that a decision never reverses."""
-    symmetric: bool
-    """Whether evidence only grows while the lead does."""
-
-    def may_decide(self, before: Sums, after: Sums) -> NDArray[np.bool_]:
-        """Rule out, cheaply, most pairs whose evidence stays below ln 1/alpha between two points."""
-
-    def at(self, sums: Sums, limit: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the evidence at points; minus infinity where it is certainly below a limit."""
-
-    def exact(self, sums: Sums) -> NDArray[np.float64]:
-        """Return the evidence at points."""
-
-    def missing(self, n: Counts) -> Counts:
-        """Return the items counted against the leader, given the shared ones."""
 
 
 class Trajectory(NamedTuple):
@@ -147,6 +32,7 @@ class Trajectory(NamedTuple):
     missing: Counts
     evidence: NDArray[np.float64]
     side: NDArray[np.integer[Any]]
+    step: NDArray[np.integer[Any]]  # its number in the chunk, 0 for the state before it
 
     def rows(self, some: Index | NDArray[np.bool_] | slice) -> "Trajectory":
         """Return some of the steps."""
@@ -154,9 +40,24 @@ class Trajectory(NamedTuple):
         return Trajectory(*columns)
 
     @classmethod
+    def nothing(cls) -> "Trajectory":
+        """Return no steps."""
+        none, counts = np.zeros(0, np.int64), np.zeros(0, np.int32)
+        return cls(none, none, counts, counts, counts, counts, counts, np.zeros(0), none, none)
+
+    @classmethod
     def joined(cls, parts: Sequence["Trajectory"]) -> "Trajectory":
         """Return all steps of some trajectories."""
         return parts[0] if len(parts) == 1 else cls(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
+
+
+def by_pair(parts: list[Trajectory]) -> Trajectory:
+    """Return all steps of some parts, by pair."""
+    if not parts:
+        return Trajectory.nothing()
+    joined = Trajectory.joined(parts)
+    ascending = (joined.pair[1:] >= joined.pair[:-1]).all()
+    return joined if ascending else joined.rows(np.argsort(joined.pair, kind="stable"))
 
 
 class Closed(NamedTuple):
@@ -229,8 +130,21 @@ class Peaks(NamedTuple):
         return Peaks(*columns)
 
 
-class Walk(Protocol):
+class Steps(Protocol):
     """The trajectories of the pairs of a benchmark through one chunk, whose scores are already added to the sums."""
+
+    def reaching(self, pair: Index, low: NDArray[np.float64], high: NDArray[np.float64]) -> Trajectory:
+        """Return the steps of some pairs (ascending) with evidence from `low` on, up to the first from `high` on, by pair, then by time.
+
+        Further steps may be among them; their evidence may be minus infinity where it is below `low`.
+        """
+
+    def after(self, pair: Index, when: Index) -> Trajectory:
+        """Return the state of some pairs (ascending) after an event each; the evidence and for whom it is may be missing."""
+
+
+class Evident(Steps, Protocol):
+    """Trajectories with evidence."""
 
     def near(self) -> Iterator[Peaks]:
         """Yield all pairs of which a latch may close, some at a time.
@@ -238,17 +152,32 @@ class Walk(Protocol):
         These are the pairs with evidence from `PairState.limits` on, and decided ones that may reverse.
         """
 
-    def counts(self, pair: Index) -> Trajectory:
-        """Return every step of some pairs (ascending), by pair, and their state before the chunk as a step at BEFORE.
 
-        They may have no evidence.
-        """
+class Walk(Evident, Protocol):
+    """Trajectories on which pairs are decided."""
 
-    def whole(self, pair: Index) -> Trajectory:
-        """Return the same steps with their evidence; it may be minus infinity where it is below ln 1/alpha."""
+    def turned(self, pair: Index, side: NDArray[np.integer[Any]], since: Index) -> Trajectory:
+        """Return the first step at which the lead is against a side, for those of some pairs (ascending) that have one after a step."""
 
-    def exact(self, steps: Trajectory) -> Trajectory:
-        """Return some of the steps of `whole` with their evidence, however small it is."""
+
+def last_until(steps: Trajectory, when: Index) -> Trajectory:
+    """Return the last step of each pair up to an event."""
+    starts = np.flatnonzero(np.diff(steps.pair, prepend=-1))
+    so_far = steps.when <= np.repeat(when, np.diff(starts, append=steps.pair.size))
+    return steps.rows(starts + np.add.reduceat(so_far, starts, dtype=np.int64) - 1)
+
+
+def first_against(steps: Trajectory, pair: Index, side: NDArray[np.integer[Any]], since: Index) -> Trajectory:
+    """Return the first step of each pair, after one of them, at which the lead is against a side; `steps` are all of the pairs."""
+    place = np.searchsorted(pair, steps.pair)
+    against = (side[place] * np.sign(steps.lead) < 0) & (steps.step > since[place])
+    return steps.rows(first(steps.pair, against))
+
+
+def first(pair: Index, closes: NDArray[np.bool_]) -> Index:
+    """Return each pair's first step that closes a latch; steps are by pair, then by time."""
+    some = np.flatnonzero(closes)
+    return some[np.flatnonzero(np.diff(pair[some], prepend=-1))]
 
 
 def may_reach(b: Counts, c: Counts, log_threshold: NDArray[np.float64]) -> NDArray[np.bool_]:

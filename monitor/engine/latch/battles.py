@@ -6,7 +6,8 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from monitor.engine.latch.base import BEFORE, Peaks, Trajectory, log_e_from
+from monitor.engine.latch.base import Peaks, Trajectory, first_against, last_until, log_e_from
+from monitor.engine.latch.paths import BEFORE
 from monitor.engine.state.codes import SCORE_UNIT
 from monitor.engine.state.graded import BETS, GradedPairs
 from monitor.engine.state.pair_state import PairState
@@ -58,22 +59,26 @@ class BattleWalk:
             touched = steps.pair[starts]
             yield Peaks.turning(touched[self._pairs.may_reverse(touched, lowest, highest)])
 
-    def whole(self, pair: Index) -> Trajectory:
-        """Return every step of some pairs; one without units in the chunk has the state before it."""
+    def reaching(self, pair: Index, low: NDArray[np.float64], high: NDArray[np.float64]) -> Trajectory:  # noqa: ARG002 - few steps
+        """Return every step of some pairs."""
+        return self._whole(pair)
+
+    def after(self, pair: Index, when: Index) -> Trajectory:
+        """Return the state of some pairs after an event each."""
+        return last_until(self._whole(pair), when)
+
+    def turned(self, pair: Index, side: NDArray[np.integer[Any]], since: Index) -> Trajectory:
+        """Return the first step against a side of those of some pairs that have one."""
+        return first_against(self._whole(pair), pair, side, since)
+
+    def _whole(self, pair: Index) -> Trajectory:
+        """Return every step of some pairs with its evidence; one without units in the chunk has the state before it."""
         low = np.searchsorted(self._pair, pair)
         high = np.searchsorted(self._pair, pair, side="right")
         units = np.repeat(low - np.cumsum(high - low) + (high - low), high - low) + np.arange(int((high - low).sum()))
         steps = self._steps(pair, units)
         if self._graded is None:
             steps = steps._replace(evidence=log_e_value(steps.b, steps.c, self._pairs.spec.mixture))
-        return steps
-
-    def counts(self, pair: Index) -> Trajectory:
-        """Return the same steps; their evidence is not computed apart from them."""
-        return self.whole(pair)
-
-    def exact(self, steps: Trajectory) -> Trajectory:
-        """Return steps, which have their evidence."""
         return steps
 
     def _slabs(self) -> Iterator[tuple[int, int]]:
@@ -98,6 +103,7 @@ class BattleWalk:
         first, happened = np.zeros(pair.size, bool), when > BEFORE
         first[begins] = True
         group, ends = np.cumsum(first) - 1, np.append(begins[1:], pair.size) - 1
+        step = np.arange(pair.size) - begins[group]
 
         def along(gains: NDArray[np.int64], after: NDArray[np.integer[Any]]) -> NDArray[np.int64]:
             """Return the running sum of each pair, which ends at its present value."""
@@ -110,10 +116,10 @@ class BattleWalk:
         if self._graded is None:
             b = along((difference > 0).astype(np.int64), pairs.b[touched]).astype(np.int32)
             c = along((difference < 0).astype(np.int64), pairs.c[touched]).astype(np.int32)
-            return Trajectory(pair, when, n, b, c, b - c, none, np.zeros(pair.size), np.sign(b - c))
+            return Trajectory(pair, when, n, b, c, b - c, none, np.zeros(pair.size), np.sign(b - c), step)
         distinct, index = np.unique(difference, return_inverse=True)
         increments = log_increments(distinct / SCORE_UNIT)[index]
         increments[~happened] = 0
         evidence = graded_log_e(along(increments, self._graded.capital[touched]))
         lead = along(difference, self._graded.lead[touched])
-        return Trajectory(pair, when, n, none, none, lead, none, evidence, np.sign(lead))
+        return Trajectory(pair, when, n, none, none, lead, none, evidence, np.sign(lead), step)

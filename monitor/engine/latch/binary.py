@@ -1,24 +1,24 @@
 """Latches of 0/1 scores.
 
 Sums do not depend on the order inside a chunk; latches do. Whole numbers rule most pairs out. Then the corners do: ln e is convex in
-(b, c), so over the rectangle that contains a trajectory it is largest at a corner. The trajectories of the remaining pairs are cut into
-stretches, and only the stretches whose corners do not rule a latch out are computed event by event.
+(b, c), so over the rectangle that contains a trajectory it is largest at a corner. The remaining pairs are followed step by step.
 """
 
 from collections.abc import Iterator
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from monitor.engine.latch.base import BEFORE, NEVER, SLACK, Evidence, NewScores, Peaks, Sums, Times, Trajectory
+from monitor.engine.latch.base import SLACK, Peaks, Trajectory, by_pair
+from monitor.engine.latch.paths import Evidence, NewScores, Paths, Sums, paths
 from monitor.engine.state.counts import Gains
 from monitor.engine.state.pair_state import PairState
-from monitor.engine.state.pairs import Index, chosen, pair_members
+from monitor.engine.state.pairs import Index, chosen
 from schemas.results.changes import PROCEDURES
 
-_SLAB_CELLS: Final = 500_000
 _SLAB_PAIRS: Final = 32_768
+_KEPT_CELLS: Final = 4_000_000
 
 
 class BinaryWalk:
@@ -26,11 +26,12 @@ class BinaryWalk:
 
     def __init__(self, pairs: PairState, evidence: Evidence, new: NewScores, gains: Gains) -> None:
         self._pairs, self._evidence, self._new, self._gains = pairs, evidence, new, gains
+        self._kept: list[tuple[Index, Paths]] = []
+        self._room = _KEPT_CELLS
 
     def near(self) -> Iterator[Peaks]:
         """Yield the pairs of which a latch may close."""
         pairs, evidence = self._pairs, self._evidence
-        step = max(1, _SLAB_CELLS // max(1, 2 * int(self._new.count.max())))
         for near, turns in _near(pairs, evidence, self._gains):
             yield Peaks.turning(turns)
             pair = chosen(self._gains.pair, near)
@@ -41,44 +42,85 @@ class BinaryWalk:
                 continue
             before = Sums(*(x - gain[near] for x, gain in zip(after, self._gains[1:], strict=True)))
             candidates = np.flatnonzero(_highest(evidence, before, after, limit) >= limit - SLACK)
-            for start in range(0, candidates.size, step):
-                some = candidates[start : start + step]
-                yield self._peaks(pair[some], Sums(*(x[some] for x in before)), limit[some])
+            pair, limit, before = pair[candidates], limit[candidates], Sums(*(x[candidates] for x in before))
+            for path in paths(self._new, pair, before, evidence.cells):
+                self._keep(pair[path.place], path)
+                of, step = evidence.highest(path, limit[path.place])
+                sums = path.sums(of, step)
+                yield Peaks.of(pair[path.place[of]], evidence.exact(sums), np.sign(sums.b - sums.c))
 
-    def whole(self, pair: Index) -> Trajectory:
-        """Return every step of some pairs, with its evidence from ln 1/alpha on."""
-        steps = self.counts(pair)
-        limit = np.full(steps.n.shape, self._pairs.limit - SLACK)
-        return steps._replace(evidence=self._evidence.at(Sums(steps.n, steps.b, steps.c), limit))
+    def reaching(self, pair: Index, low: NDArray[np.float64], high: NDArray[np.float64]) -> Trajectory:
+        """Return the steps of some pairs with evidence from `low` on, up to the first from `high` on."""
+        evidence = self._evidence
+        parts = [
+            self._steps(pair, path, *evidence.reaching(path, low[path.place], high[path.place]))
+            for path in self._paths(pair)
+        ]
+        return self._exact(by_pair(parts))
 
-    def exact(self, steps: Trajectory) -> Trajectory:
-        """Return some of these steps with their evidence."""
+    def after(self, pair: Index, when: Index) -> Trajectory:
+        """Return the state of some pairs after an event each, without evidence."""
+        parts = []
+        for path in self._paths(pair):
+            of, step = np.arange(path.place.size), path.number(when[path.place])
+            parts.append(self._steps(pair, path, of, step))
+        return by_pair(parts)
+
+    def turned(self, pair: Index, side: NDArray[np.integer[Any]], since: Index) -> Trajectory:
+        """Return the first step against a side of those of some pairs that have one."""
+        parts = []
+        for path in self._paths(pair):
+            of, step = path.first_against(side[path.place], since[path.place])
+            parts.append(self._steps(pair, path, of, step))
+        return self._exact(by_pair(parts))
+
+    def certain(self, pair: Index) -> Trajectory:
+        """Return the first step from which on no missing item can undo the lead, for those of some pairs that have one."""
+        missing = self._pairs.missing
+        parts = []
+        for path in self._paths(pair):
+            of, step = path.first_certain(missing(path.n))
+            parts.append(self._steps(pair, path, of, step))
+        return by_pair(parts)
+
+    def _exact(self, steps: Trajectory) -> Trajectory:
         return steps._replace(evidence=self._evidence.exact(Sums(steps.n, steps.b, steps.c)))
 
-    def counts(self, pair: Index) -> Trajectory:
-        """Return every step of some pairs, without evidence."""
-        pairs = self._pairs
-        after = Sums(pairs.n[pair], pairs.b[pair], pairs.c[pair])
-        before = Sums(*(x - gain for x, gain in zip(after, self._gains.of(pair), strict=True)))
-        when, sums, steps = _sums_along(self._new, pair_members(pair), before)
-        when = np.concatenate([np.full((pair.size, 1), BEFORE, np.int64), when], axis=1)
-        of, step = np.nonzero(np.arange(when.shape[1]) <= steps[:, None])
-        n, b, c = (x[of, step] for x in sums)
-        lead = b - c
-        nothing = np.full(of.size, -np.inf)
-        return Trajectory(pair[of], when[of, step], n, b, c, lead, self._evidence.missing(n), nothing, np.sign(lead))
+    def _paths(self, pair: Index) -> Iterator[Paths]:
+        """Yield the paths of pairs, those that are kept first."""
+        left = np.ones(pair.size, bool)
+        for of, path in self._kept:
+            place = np.searchsorted(pair, of).clip(max=max(pair.size - 1, 0))
+            some = np.flatnonzero(pair[place] == of) if pair.size else place[:0]
+            if some.size:
+                left[place[some]] = False
+                yield path.rows(some)._replace(place=place[some])
+        rest = np.flatnonzero(left)
+        if rest.size:
+            of = pair[rest]
+            for path in paths(self._new, of, self._before(of), self._evidence.cells):
+                self._keep(of[path.place], path)
+                yield path._replace(place=rest[path.place])
 
-    def _peaks(self, pair: Index, before: Sums, limit: NDArray[np.float64]) -> Peaks:
-        """Return the largest evidence of some pairs: at the first event, or where the next event or none brings the lead back."""
-        _, sums, _ = _sums_along(self._new, pair_members(pair), before)
-        lead = np.abs(sums.b - sums.c)
-        turns = np.zeros(lead.shape, bool)
-        turns[:, 1] = turns[:, -1] = True
-        turns[:, 1:-1] |= (lead[:, 1:-1] > lead[:, 2:]) | (not self._evidence.symmetric)
-        of, step = np.nonzero(turns)
-        points = Sums(*(x[of, step] for x in sums))
-        evidence = self._evidence.at(points, limit[of])
-        return Peaks.of(pair[of], evidence, np.sign(points.b - points.c))
+    def _keep(self, pair: Index, path: Paths) -> None:
+        """Keep paths for later, as long as they are not too many."""
+        self._room -= path.b.size
+        if self._room > 0:
+            self._kept.append((pair, path))
+
+    def _before(self, pair: Index) -> Sums:
+        """Return the sums of some pairs before the chunk."""
+        pairs, gains = self._pairs, self._gains.of(pair)
+        return Sums(*(x[pair] - gain for x, gain in zip((pairs.n, pairs.b, pairs.c), gains, strict=True)))
+
+    def _steps(self, pair: Index, path: Paths, of: Index, step: Index) -> Trajectory:
+        """Return some points of paths as steps without evidence."""
+        n, b, c = path.sums(of, step)
+        when, lead = path.positions(of, step), b - c
+        nothing = np.full(of.size, -np.inf)
+        return Trajectory(
+            pair[path.place[of]], when, n, b, c, lead, self._evidence.missing(n), nothing, np.sign(lead), step
+        )
 
 
 def _near(pairs: PairState, evidence: Evidence, gains: Gains) -> Iterator[tuple[Index, Index]]:
@@ -102,24 +144,3 @@ def _highest(evidence: Evidence, low: Sums, high: Sums, limit: NDArray[np.float6
     """Return the highest evidence possible between two points; minus infinity where it is certainly below a limit."""
     corners = Sums(*(np.stack(x) for x in ((high.n, high.n), (high.b, low.b), (low.c, high.c))))
     return np.asarray(evidence.at(corners, np.stack([limit, limit])).max(axis=0))
-
-
-def _sums_along(new: NewScores, members: tuple[Index, Index], before: Sums) -> tuple[Times, Sums, NDArray[np.int64]]:
-    """Put the events of pairs in their order; return their positions, sums and number.
-
-    Positions have shape (pairs, most steps). Sums have one column more, the sums before the first step, and stay constant after the last.
-    """
-    times = new.meetings(*members)
-    times.sort(axis=1)
-    steps = np.count_nonzero(times != NEVER, axis=1)
-    times = times[:, : int(steps.max(initial=1))]
-    kind = np.where(times == NEVER, np.int16(0), times & 3)
-    n = before.n[:, None] + np.minimum(np.arange(times.shape[1] + 1, dtype=np.int32), steps[:, None].astype(np.int32))
-    sums = [n]
-    for start, outcome in ((before.b, 1), (before.c, 2)):
-        along = np.empty_like(n)
-        along[:, 0] = 0
-        np.cumsum(kind == outcome, axis=1, out=along[:, 1:])
-        along += start[:, None]
-        sums.append(along)
-    return times >> 2, Sums(*sums), steps

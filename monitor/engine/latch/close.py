@@ -8,16 +8,19 @@ What closes in a chunk follows from the largest evidence of each pair in it. Onl
 event, to find when.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
-from monitor.engine.latch.base import BEFORE, Closed, Peaks, Trajectory, Walk
+from monitor.engine.latch.base import Closed, Evident, Peaks, Steps, Trajectory, Walk, first
+from monitor.engine.latch.paths import BEFORE
 from monitor.engine.state.pair_state import PairState
 from monitor.engine.state.pairs import Index
 from monitor.engine.state.step_down import StepDown
 from schemas.results.changes import PROCEDURES, Claim, Procedure
 from stats.evidence.curtailed import TOLERANCE
-from stats.families.stepwise import step_down, step_down_events
+from stats.families.stepwise import step_down, step_down_events, step_thresholds
 
 
 def close_latches(pairs: PairState, walk: Walk) -> Closed | None:
@@ -29,32 +32,57 @@ def close_latches(pairs: PairState, walk: Walk) -> Closed | None:
     open_alone = np.isfinite(pairs.limits_alone(peaks.pair)) & (pairs.latched["anytime"][peaks.pair] == 0)
     alone = open_alone & (peaks.side != 0) & (peaks.evidence >= pairs.limit - TOLERANCE)
     in_family = latching(pairs, "anytime_family", peaks)
-    moved = np.union1d(peaks.pair[alone | peaks.turns], in_family)
-    if not moved.size:
+    if not (alone.any() or in_family.pair.size or peaks.turns.any()):
         return None
-    steps = walk.whole(moved)
-    families, threshold = latch_together(pairs, "anytime_family", in_family, steps)
-    may = np.isin(steps.pair, peaks.pair[alone]) & (steps.when > BEFORE)
-    singles = steps.rows(first(steps.pair, may & (steps.side != 0) & (steps.evidence >= pairs.limit - TOLERANCE)))
+    families, threshold = latch_together(pairs, "anytime_family", in_family, walk)
+    singles = _first_alone(pairs, np.unique(peaks.pair[alone]), walk)
     pairs.latch("anytime", singles.pair, singles.side)
     closed = [
         Closed.of("anytime", "decided", singles, np.full(singles.pair.size, pairs.limit)),
         Closed.of("anytime_family", "decided", families, threshold),
     ]
+    turning = np.unique(peaks.pair[peaks.turns])
     for procedure, decided in zip(PROCEDURES, (singles, families), strict=True):
-        closed.append(_reverse(pairs, procedure, walk, steps, decided))
+        closed.append(_reverse(pairs, procedure, walk, turning, decided))
     return Closed.joined(closed)
 
 
-def latching(pairs: PairState, claim: Claim, peaks: Peaks) -> Index:
-    """Return the pairs, ascending, that a claim with falling thresholds latches in a chunk; keep the peaks of the others.
+def _first_alone(pairs: PairState, pair: Index, walk: Walk) -> Trajectory:
+    """Return the step at which each of some pairs is decided on its own."""
+    limit = np.full(pair.size, pairs.limit)
+    if not pair.size:
+        return Trajectory.nothing()
+    steps = walk.reaching(pair, limit, limit)
+    closes = (steps.when > BEFORE) & (steps.side != 0) & (steps.evidence >= pairs.limit - TOLERANCE)
+    return steps.rows(first(steps.pair, closes))
+
+
+class Latching(NamedTuple):
+    """Pairs that a claim with falling thresholds latches in a chunk; arrays of shape (pairs,), by pair."""
+
+    pair: Index
+    lowest: NDArray[np.float64]  # their thresholds after the chunk
+    highest: NDArray[np.float64]  # and before it; infinite without a place in a family
+
+    @classmethod
+    def joined(cls, parts: list["Latching"]) -> "Latching":
+        """Return the pairs of all parts, ascending."""
+        pair, lowest, highest = (np.concatenate(columns) for columns in zip(*parts, strict=True))
+        order = np.argsort(pair)
+        return cls(pair[order], lowest[order], highest[order])
+
+
+def latching(pairs: PairState, claim: Claim, peaks: Peaks) -> Latching:
+    """Return the pairs that a claim with falling thresholds latches in a chunk; keep the peaks of the others.
 
     Infinite evidence needs no place in a family.
     """
     latches = pairs.claims[claim]
     peaks = peaks.rows((peaks.evidence >= pairs.limits_in_family(peaks.pair, claim) - TOLERANCE) & (peaks.side != 0))
     weights, alpha = pairs.family_weights(peaks.pair), pairs.spec.alpha
-    latching_pairs = [peaks.pair[(weights == 0) & np.isinf(peaks.evidence)]]
+    outside = peaks.pair[(weights == 0) & np.isinf(peaks.evidence)]
+    certain = np.full(outside.size, np.inf)
+    parts = [Latching(outside, certain, certain)]
     for family, own in pairs.by_family(peaks.pair):
         open_weight = latches.open_weight(family)
         # A pair that waits stays below its threshold until another one latches.
@@ -65,24 +93,30 @@ def latching(pairs: PairState, claim: Claim, peaks: Peaks) -> Index:
             np.maximum.at(evidence, peaks.pair[own], peaks.evidence[own])
             members = np.flatnonzero(evidence)
             members = members[pairs.families(members) == family]
-            decided = step_down(evidence[members], pairs.family_weights(members), open_weight, alpha)
-            latching_pairs.append(members[decided.pair])
-    pair = np.sort(np.concatenate(latching_pairs))
-    rest = peaks.rows((peaks.evidence > np.abs(latches.peak[peaks.pair])) & ~np.isin(peaks.pair, pair))
+            units = pairs.family_weights(members)
+            decided = step_down(evidence[members], units, open_weight, alpha)
+            units = units[decided.pair]
+            lowest, highest = (step_thresholds(units, left, alpha) for left in (decided.open_weight, open_weight))
+            parts.append(Latching(members[decided.pair], lowest, highest))
+    some = Latching.joined(parts)
+    rest = peaks.rows((peaks.evidence > np.abs(latches.peak[peaks.pair])) & ~np.isin(peaks.pair, some.pair))
     latches.keep_peaks(rest.pair, rest.side * rest.evidence)
-    return pair
+    return some
 
 
 def latch_together(
-    pairs: PairState, claim: Claim, pair: Index, steps: Trajectory
+    pairs: PairState, claim: Claim, some: Latching, walk: Steps
 ) -> tuple[Trajectory, NDArray[np.float64]]:
-    """Latch pairs of a claim with falling thresholds, those of `latching`; return a step of each, ascending, and the thresholds met.
+    """Latch the pairs of `latching`; return a step of each, ascending, and the thresholds met.
 
-    `steps` are all steps of the pairs, by pair, then by time. The step of a pair is that at the event with the largest evidence so far, or
-    its state after the event if another pair latched it.
+    The step of a pair is that at the event with the largest evidence so far, or its state after the event if another pair latched it.
     """
-    latches = pairs.claims[claim]
-    matters = np.isin(steps.pair, pair) & (steps.side != 0) & (steps.when > BEFORE)
+    latches, pair = pairs.claims[claim], some.pair
+    if not pair.size:
+        return Trajectory.nothing(), np.zeros(0)
+    low = np.maximum(some.lowest, pairs.limits_in_family(pair, claim))
+    steps = walk.reaching(pair, np.where(np.isinf(some.lowest), some.lowest, low), some.highest)
+    matters = (steps.side != 0) & (steps.when > BEFORE)
     rows = steps.rows(matters & (steps.evidence >= pairs.limits_in_family(steps.pair, claim) - TOLERANCE))
     if not rows.pair.size:
         return rows, np.zeros(0)
@@ -97,7 +131,7 @@ def latch_together(
     own = rows.rows(first(rows.pair, met))
     led = ~np.isin(pair, own.pair)
     if led.any():
-        state = _at(steps.rows(np.isin(steps.pair, pair[led])), when[led])
+        state = walk.after(pair[led], when[led])
         peak = latches.peak[state.pair]
         state = state._replace(when=when[led], evidence=np.abs(peak), side=np.sign(peak).astype(np.int64))
         own = Trajectory.joined([own, state])
@@ -130,14 +164,7 @@ def _events(
     return pair[order], when[order], limit[order]
 
 
-def _at(whole: Trajectory, when: Index) -> Trajectory:
-    """Return the last step of each pair up to an event."""
-    starts = np.flatnonzero(np.diff(whole.pair, prepend=-1))
-    so_far = whole.when <= np.repeat(when, np.diff(starts, append=whole.pair.size))
-    return whole.rows(starts + np.add.reduceat(so_far, starts, dtype=np.int64) - 1)
-
-
-def settle(pairs: PairState, certain: list[Trajectory], bets: Walk | None = None) -> Closed | None:
+def settle(pairs: PairState, certain: list[Trajectory], bets: Evident | None = None) -> Closed | None:
     """Settle pairs by steps at which they are certain, and by bets along a committed order; return this in the log's order."""
     parts = [] if bets is None else [part for part in bets.near() if part.pair.size]
     for steps in certain:
@@ -145,12 +172,28 @@ def settle(pairs: PairState, certain: list[Trajectory], bets: Walk | None = None
         parts.append(Peaks.of(steps.pair, steps.evidence, steps.side))
     if not parts:
         return None
-    pair = latching(pairs, "settled", Peaks.joined(parts))
-    if not pair.size:
+    some = latching(pairs, "settled", Peaks.joined(parts))
+    if not some.pair.size:
         return None
-    steps = _in_order(Trajectory.joined([*certain, *([] if bets is None else [bets.whole(pair)])]))
-    settled, limit = latch_together(pairs, "settled", pair, steps)
+    settled, limit = latch_together(pairs, "settled", some, _CertainOr(certain, bets))
     return Closed.joined([Closed.of("settled", "settled", settled, limit)])
+
+
+class _CertainOr:
+    """The steps at which pairs are certain, next to their bets, if there are any."""
+
+    def __init__(self, certain: list[Trajectory], bets: Evident | None) -> None:
+        self._certain, self._bets = certain, bets
+
+    def reaching(self, pair: Index, low: NDArray[np.float64], high: NDArray[np.float64]) -> Trajectory:
+        """Return the steps of both."""
+        bets = [] if self._bets is None else [self._bets.reaching(pair, low, high)]
+        return _in_order(Trajectory.joined([*self._certain, *bets]))
+
+    def after(self, pair: Index, when: Index) -> Trajectory:
+        """Return the state of some pairs along their bets."""
+        assert self._bets is not None  # what is certain needs no other pair to be settled
+        return self._bets.after(pair, when)
 
 
 def _in_order(steps: Trajectory) -> Trajectory:
@@ -167,24 +210,12 @@ def _in_order(steps: Trajectory) -> Trajectory:
     return steps.rows(order)
 
 
-def _reverse(pairs: PairState, procedure: Procedure, walk: Walk, steps: Trajectory, decided: Trajectory) -> Closed:
-    """Record the first event after each decision at which the other model leads."""
+def _reverse(pairs: PairState, procedure: Procedure, walk: Walk, turning: Index, decided: Trajectory) -> Closed:
+    """Record the first event after each decision at which the other model leads; `decided` in this chunk, or some of `turning`."""
     latch = pairs.latched[procedure]
-    later = steps.when > BEFORE
-    if decided.pair.size:
-        place = np.searchsorted(decided.pair, steps.pair).clip(max=decided.pair.size - 1)
-        # One event may take a pair several steps along a committed order.
-        since, walked = decided.when[place], (decided.n + decided.missing)[place]
-        after = (steps.when > since) | ((steps.when == since) & (steps.n + steps.missing > walked))
-        later &= after | (decided.pair[place] != steps.pair)
-    side = latch[steps.pair]
-    against = (np.abs(side) == 1) & (side * np.sign(steps.lead) < 0) & later
-    turned = walk.exact(steps.rows(first(steps.pair, against)))
+    pair = np.union1d(turning[np.abs(latch[turning]) == 1], decided.pair)
+    since = np.zeros(pair.size, np.int64)
+    since[np.searchsorted(pair, decided.pair)] = decided.step
+    turned = walk.turned(pair, latch[pair], since) if pair.size else Trajectory.nothing()
     latch[turned.pair] *= 2
     return Closed.of(procedure, "reversed", turned, pairs.log_thresholds(turned.pair)[procedure])
-
-
-def first(pair: Index, closes: NDArray[np.bool_]) -> Index:
-    """Return each pair's first step that closes a latch; steps are by pair, then by time."""
-    some = np.flatnonzero(closes)
-    return some[np.flatnonzero(np.diff(pair[some], prepend=-1))]

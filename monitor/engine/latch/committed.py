@@ -7,20 +7,29 @@ parts: e+ at (b, c_worst) and e- at (b_best, c), each with its weight in the mix
 from collections.abc import Iterator
 from functools import cached_property
 from math import log
-from typing import Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from monitor.engine.latch.base import BEFORE, SLACK, Peaks, Trajectory, log_e_from, may_reach
+from monitor.engine.latch.base import (
+    SLACK,
+    Peaks,
+    Trajectory,
+    by_pair,
+    first_against,
+    last_until,
+    log_e_from,
+    may_reach,
+)
+from monitor.engine.latch.paths import BEFORE, Evidence, Paths, Sums, running_sums
 from monitor.engine.state.committed import SUMS, Advance, Committed
 from monitor.engine.state.pair_state import PairState
 from monitor.engine.state.pairs import Index, pair_index, pair_members
-from monitor.engine.state.settling import Halves, Settling, Stretch
+from monitor.engine.state.settling import Settling, Stretch
 from stats.evidence.eprocess import log_completion_bound, log_e_value
 from stats.evidence.mixtures import parse_mixture
 
-_SLAB_CELLS: Final = 2_000_000
 _LN2: Final = log(2.0)
 
 Counts = NDArray[np.int32] | NDArray[np.int64]
@@ -55,79 +64,145 @@ def _sides(b: Counts, c: Counts, c_worst: Counts, b_best: Counts, mixture: str) 
 class CommittedWalk:
     """The trajectories of the pairs whose prefixes grow in a chunk."""
 
-    def __init__(self, pairs: PairState, committed: Committed, advance: Advance) -> None:
+    def __init__(self, pairs: PairState, committed: Committed, advance: Advance, evidence: Evidence) -> None:
         self._pairs, self._committed, self.advance = pairs, committed, advance
+        self._evidence = evidence
         self.pair = pair_index(advance.i, advance.j)
 
     def near(self) -> Iterator[Peaks]:
         """Yield the pairs of which a latch may close: the evidence is largest at corners of their counts, with skips part by part."""
         pairs, sums, before, pair = self._pairs, self._committed.sums, self.advance.before, self.pair
         limit, mixture = pairs.limits(pair), pairs.spec.mixture
-        b, c, c_worst, b_best = (sums[name][pair] for name in ("b", "c", "c_worst", "b_best"))
+        b, c = sums["b"][pair], sums["c"][pair]
         yield Peaks.turning(pair[pairs.may_reverse(pair, before["b"] - c, b - before["c"])])
         highest = np.maximum(log_e_from(b, before["c"], limit, mixture), log_e_from(before["b"], c, limit, mixture))
-        skipped = (c_worst != c) | (b_best != b)
-        some = np.flatnonzero(skipped & _may_reach(b, before["c_worst"], before["b_best"], c, limit))
+        some = np.flatnonzero(self._skipped & _may_reach(b, before["c_worst"], before["b_best"], c, limit))
         highest[some] = np.logaddexp(
             log_completion_bound(b[some], before["c_worst"][some], 0, mixture)[0],
             log_completion_bound(before["b_best"][some], c[some], 0, mixture)[1],
         )
-        candidates = np.flatnonzero(highest >= limit - SLACK)
-        length = self.advance.stop - self.advance.start
-        step = max(1, _SLAB_CELLS // max(1, int(length[candidates].max(initial=0))))
-        for start in range(0, candidates.size, step):
-            part = candidates[start : start + step]
-            yield self._peaks(part, limit[part], skipped[part])
+        candidates = highest >= limit - SLACK
+        plain = np.flatnonzero(candidates & ~self._skipped)
+        for path in self._paths(plain):
+            of, step = self._evidence.highest(path, limit[plain[path.place]])
+            at = path.sums(of, step)
+            yield Peaks.of(
+                pair[plain[path.place[of]]], self._evidence.exact(at), _sides(at.b, at.c, at.c, at.b, mixture)
+            )
+        steps = self._whole(np.sort(pair[candidates & self._skipped]))
+        steps = steps.rows(steps.when > BEFORE)
+        yield Peaks.of(steps.pair, steps.evidence, steps.side)
 
-    def _peaks(self, some: Index, limit: NDArray[np.float64], skipped: NDArray[np.bool_]) -> Peaks:
-        """Return the largest evidence of some pairs: at the first item, or where the next item or none brings the lead back."""
-        mixture = self._pairs.spec.mixture
-        _, sums = self.advance.sums_along(some)
-        lead = np.abs(sums["b"] - sums["c"])
-        turns = np.ones(lead.shape, bool)
-        turns[:, 1:-1] = lead[:, 1:-1] > lead[:, 2:]
-        turns[skipped | (not parse_mixture(mixture).symmetric)] = True
-        of, step = np.nonzero(turns)
-        b, c, c_worst, b_best = (sums[name][of, step] for name in ("b", "c", "c_worst", "b_best"))
-        near = may_reach(b, c, limit[of]) | (skipped[of] & _may_reach(b, c_worst, b_best, c, limit[of]))
-        b, c, c_worst, b_best = (x[near] for x in (b, c, c_worst, b_best))
-        evidence, side = prefix_log_e(b, c, c_worst, b_best, mixture), _sides(b, c, c_worst, b_best, mixture)
-        return Peaks.of(self.pair[some][of[near]], evidence, side)
+    def reaching(self, pair: Index, low: NDArray[np.float64], high: NDArray[np.float64]) -> Trajectory:
+        """Return the steps of some pairs with evidence from `low` on, up to the first from `high` on."""
+        some, grown = self._places(pair)
+        plain = ~self._skipped[some]
+        parts = [self._whole(self.pair[some[~plain]])]
+        some, low, high = some[plain], low[grown][plain], high[grown][plain]
+        for path in self._paths(some):
+            of, step = _to_ends_of_events(
+                self.advance, some[path.place], *self._evidence.reaching(path, low[path.place], high[path.place])
+            )
+            at, place = path.sums(of, step), some[path.place[of]]
+            sides = _sides(at.b, at.c, at.c, at.b, self._pairs.spec.mixture)
+            parts.append(self._steps(place, step, at)._replace(evidence=self._evidence.exact(at), side=sides))
+        return by_pair(parts)
 
-    def whole(self, pair: Index) -> Trajectory:
-        """Return every step of some pairs."""
+    def after(self, pair: Index, when: Index) -> Trajectory:
+        """Return the state of some pairs after an event each, without evidence."""
+        return last_until(self._along(pair)[0], when)
+
+    def turned(self, pair: Index, side: NDArray[np.integer[Any]], since: Index) -> Trajectory:
+        """Return the first step against a side of those of some pairs that have one."""
+        some, grown = self._places(pair)
+        plain, side, since = ~self._skipped[some], side[grown], since[grown]
+        skipped = self.pair[some[~plain]]
+        parts = [first_against(self._along(skipped)[0], skipped, side[~plain], since[~plain])]
+        some, side, since = some[plain], side[plain], since[plain]
+        for path in self._paths(some):
+            of, step = path.first_against(side[path.place], since[path.place])
+            parts.append(self.points(some[path.place[of]], step))
+        turned = by_pair(parts)
+        whole = self._whole(turned.pair)
+        starts = np.flatnonzero(np.diff(whole.pair, prepend=-1))
+        return whole.rows(starts + turned.step)
+
+    def points(self, some: Index, step: Index) -> Trajectory:
+        """Return steps of pairs without evidence, given their places and numbers, from 1."""
+        places, of = np.unique(some, return_inverse=True)
+        sums = np.empty((3, some.size), np.int32)
+        for slab in self.advance.slabs(places):
+            inside = np.flatnonzero((of >= slab.start) & (of < slab.stop))
+            along = self.advance.sums_along(places[slab])[1]
+            for column, name in zip(sums, ("n", "b", "c"), strict=True):
+                column[inside] = along[name][of[inside] - slab.start, step[inside] - 1]
+        return self._steps(some, step, Sums(*sums))
+
+    def _steps(self, some: Index, step: Index, sums: Sums) -> Trajectory:
+        """Return steps of pairs without evidence, given their places, numbers and sums."""
+        n, b, c = sums
+        advance = self.advance
+        missing = (self._before[some] + step - n).astype(np.int32)
+        nothing = np.full(some.size, -np.inf), np.zeros(some.size, np.int64)
+        return Trajectory(self.pair[some], advance.when_at(some, step), n, b, c, b - c, missing, *nothing, step)
+
+    def _paths(self, some: Index) -> Iterator[Paths]:
+        """Yield the steps of pairs without skipped items, some at a time, given their places."""
+        advance, before = self.advance, self.advance.before
+        order = np.argsort(advance.start[some], kind="stable")
+        for slab in advance.slabs(some[order]):
+            place = order[slab]
+            of = some[place]
+            x, y, happened = advance.scores(of)
+            b = running_sums(before["b"][of], (x > y) & happened)
+            c = running_sums(before["c"][of], (x < y) & happened)
+            yield Paths(place, advance.stop[of] - advance.start[of], b, c, before["n"][of])
+
+    def _places(self, pair: Index) -> tuple[Index, NDArray[np.bool_]]:
+        """Return the places of those of some pairs whose prefixes grow, and which of them these are."""
+        place = self._order[np.searchsorted(self.pair, pair, sorter=self._order).clip(max=self.pair.size - 1)]
+        grown = self.pair[place] == pair
+        return place[grown], grown
+
+    def _whole(self, pair: Index) -> Trajectory:
+        """Return every step of some pairs with its evidence, skipped items or not."""
         steps, (c_worst, b_best) = self._along(pair)
         counts = steps.b, steps.c, c_worst, b_best
         mixture = self._pairs.spec.mixture
         return steps._replace(evidence=prefix_log_e(*counts, mixture), side=_sides(*counts, mixture))
 
-    def counts(self, pair: Index) -> Trajectory:
-        """Return every step of some pairs, without evidence."""
-        return self._along(pair)[0]
-
-    def exact(self, steps: Trajectory) -> Trajectory:
-        """Return steps, which have their evidence."""
-        return steps
-
     def _along(self, pair: Index) -> tuple[Trajectory, tuple[Counts, Counts]]:
         """Return every step of some pairs without evidence, and `c_worst` and `b_best` there."""
-        place = self._order[np.searchsorted(self.pair, pair, sorter=self._order).clip(max=self.pair.size - 1)]
-        grown = self.pair[place] == pair
-        some, advance = place[grown], self.advance
+        some, grown = self._places(pair)
+        advance = self.advance
         sums = {name: values[pair] for name, values in self._committed.sums.items()}
         prefix = self._committed.prefix(*pair_members(pair))
         for name, values in sums.items():
             values[grown] = advance.before[name][some]
-        prefix[grown] -= (advance.stop - advance.start)[some]
+        prefix[grown] = self._before[some]
         happened, along = advance.sums_along(some)
         of, step = np.nonzero(happened)
         pairs = np.concatenate([pair, self.pair[some][of]])
         order = np.argsort(pairs, kind="stable")
         n, b, c, c_worst, b_best = (np.concatenate([sums[name], along[name][of, step]])[order] for name in SUMS)
-        when = np.concatenate([np.full(pair.size, BEFORE), advance.when_along(some)[of, step]])[order]
+        when = np.concatenate([np.full(pair.size, BEFORE), advance.when_at(some[of], step + 1)])[order]
         missing = np.concatenate([prefix, prefix[grown][of] + step + 1])[order] - n
+        number = np.concatenate([np.zeros(pair.size, np.int64), step + 1])[order]
         nothing = np.full(order.size, -np.inf), np.zeros(order.size, np.int64)
-        return Trajectory(pairs[order], when, n, b, c, b - c, missing.astype(np.int32), *nothing), (c_worst, b_best)
+        steps = Trajectory(pairs[order], when, n, b, c, b - c, missing.astype(np.int32), *nothing, number)
+        return steps, (c_worst, b_best)
+
+    @cached_property
+    def _skipped(self) -> NDArray[np.bool_]:
+        """Which pairs have a skipped item in their prefix."""
+        b, c, c_worst, b_best = (self._committed.sums[name][self.pair] for name in ("b", "c", "c_worst", "b_best"))
+        return np.asarray((c_worst != c) | (b_best != b))
+
+    @cached_property
+    def _before(self) -> Index:
+        """Length of the prefix of each pair before the chunk."""
+        advance = self.advance
+        return np.asarray(self._committed.prefix(advance.i, advance.j) - (advance.stop - advance.start))
 
     @cached_property
     def _order(self) -> Index:
@@ -139,7 +214,7 @@ class BettingWalk:
 
     def __init__(self, pairs: PairState, settling: Settling, committed: Committed, walk: CommittedWalk) -> None:
         self._pairs, self._settling, self._committed, self._walk = pairs, settling, committed, walk
-        self._near: list[tuple[Index, Halves]] = []
+        self._near: list[_Bets] = []
 
     def near(self) -> Iterator[Peaks]:
         """Bet, and yield the pairs with evidence that matters."""
@@ -153,33 +228,47 @@ class BettingWalk:
         limit = pairs.limits_in_family(pair, "settled")
         stretch = Stretch(pair, advance.codes, (i, j), start, stop, left)
         for some, (for_first, for_second) in self._settling.bet(stretch, limit):
-            self._near.append((pair[some], (for_first, for_second)))
-            evidence = np.logaddexp(for_first, for_second)
-            at = np.arange(some.size), evidence.argmax(axis=1)
-            side = np.where(for_first[at] >= for_second[at], 1, -1)
-            yield Peaks(pair[some], evidence[at], side, np.zeros(some.size, bool))
+            bets = _Bets(unsettled[some], np.logaddexp(for_first, for_second), for_first >= for_second)
+            self._near.append(bets)
+            at = np.arange(some.size), bets.evidence.argmax(axis=1)
+            sides = np.where(bets.first[at], 1, -1)
+            yield Peaks(pair[some], bets.evidence[at], sides, np.zeros(some.size, bool))
 
-    def whole(self, pair: Index) -> Trajectory:
-        """Return every step of some pairs; those that `near` has not yielded have no evidence."""
-        steps = self._walk.counts(pair)
-        evidence, side = steps.evidence, steps.side
-        starts = np.flatnonzero(np.diff(steps.pair, prepend=-1))
-        step = np.arange(steps.pair.size) - np.repeat(starts, np.diff(starts, append=steps.pair.size)) - 1
-        for of, (for_first, for_second) in self._near:
-            order = np.argsort(of)
-            place = order[np.searchsorted(of, steps.pair, sorter=order).clip(max=of.size - 1)]
-            some = np.flatnonzero((of[place] == steps.pair) & (step >= 0))
-            plus, minus = (half[place[some], step[some]] for half in (for_first, for_second))
-            evidence[some], side[some] = np.logaddexp(plus, minus), np.where(plus >= minus, 1, -1)
+    def reaching(self, pair: Index, low: NDArray[np.float64], high: NDArray[np.float64]) -> Trajectory:
+        """Return the steps of some pairs with evidence from `low` on, up to the first from `high` on."""
+        parts, advance = [], self._walk.advance
+        for bets in self._near:
+            of_bets = self._walk.pair[bets.place]
+            asked = np.searchsorted(pair, of_bets).clip(max=pair.size - 1)
+            some = np.flatnonzero(pair[asked] == of_bets)
+            place, asked, evidence = bets.place[some], asked[some], bets.evidence[some]
+            steps = np.arange(evidence.shape[1])
+            ends = evidence >= high[asked, None]
+            last = np.where(ends.any(axis=1), ends.argmax(axis=1), advance.stop[place] - advance.start[place] - 1)
+            of, step = np.nonzero((evidence >= low[asked, None] - SLACK) & (steps <= last[:, None]))
+            of, step = _to_ends_of_events(advance, place, of, step + 1)
+            reached = self._walk.points(place[of], step)
+            parts.append(
+                reached._replace(
+                    missing=self._pairs.missing(reached.n),
+                    evidence=evidence[of, step - 1],
+                    side=np.where(bets.first[some[of], step - 1], 1, -1),
+                )
+            )
+        return by_pair(parts)
+
+    def after(self, pair: Index, when: Index) -> Trajectory:
+        """Return the state of some pairs after an event each, without evidence."""
+        steps = self._walk.after(pair, when)
         return steps._replace(missing=self._pairs.missing(steps.n))
 
-    def counts(self, pair: Index) -> Trajectory:
-        """Return every step of some pairs, without evidence."""
-        return self._walk.counts(pair)
 
-    def exact(self, steps: Trajectory) -> Trajectory:
-        """Return steps, which have their evidence."""
-        return steps
+class _Bets(NamedTuple):
+    """Evidence of bets after each item of some pairs."""
+
+    place: Index  # of the pairs in the walk
+    evidence: NDArray[np.float64]  # shape (pairs, items); constant after the last item of a pair
+    first: NDArray[np.bool_]  # whether it is for the first model
 
 
 class RestingWalk:
@@ -192,17 +281,32 @@ class RestingWalk:
         """Yield nothing."""
         yield from ()
 
-    def counts(self, pair: Index) -> Trajectory:
+    def reaching(self, pair: Index, low: NDArray[np.float64], high: NDArray[np.float64]) -> Trajectory:  # noqa: ARG002
+        """Return no steps."""
+        return Trajectory.nothing()
+
+    def after(self, pair: Index, when: Index) -> Trajectory:  # noqa: ARG002 - no event moves them
         """Return the state of some pairs."""
         n, b, c = (self._committed.sums[name][pair] for name in ("n", "b", "c"))
-        nothing = np.full(pair.size, -np.inf), np.zeros(pair.size, np.int64)
-        return Trajectory(pair, np.full(pair.size, BEFORE), n, b, c, b - c, self._pairs.missing(n), *nothing)
+        none = np.zeros(pair.size, np.int64)
+        missing, nothing = self._pairs.missing(n), np.full(pair.size, -np.inf)
+        return Trajectory(pair, np.full(pair.size, BEFORE), n, b, c, b - c, missing, nothing, none, none)
 
-    whole = counts
 
-    def exact(self, steps: Trajectory) -> Trajectory:
-        """Return steps unchanged."""
-        return steps
+def _to_ends_of_events(advance: Advance, place: Index, of: Index, step: Index) -> tuple[Index, Index]:
+    """Return steps of pairs and all that follow at the event of the last one of each pair; numbered from 1, by pair, then by time.
+
+    `place`: where the pairs are that `of` counts.
+    """
+    last = np.flatnonzero(np.diff(of, append=-1))
+    more = advance.last_of_event(place[of[last]], step[last]) - step[last]
+    if not more.any():
+        return of, step
+    number = np.repeat(np.cumsum(more) - more, more)
+    added_of, added = np.repeat(of[last], more), np.repeat(step[last], more) + np.arange(number.size) - number + 1
+    of, step = np.concatenate([of, added_of]), np.concatenate([step, added])
+    order = np.lexsort((step, of))
+    return of[order], step[order]
 
 
 def _may_reach(

@@ -1,17 +1,25 @@
 """Evidence under policy completion: -ln p of the exact test at N, even if every missing item goes against the leader."""
 
+from typing import Final
+
 import numpy as np
 from numpy.typing import NDArray
 
-from monitor.engine.latch.base import Sums
+from monitor.engine.latch.base import SLACK
+from monitor.engine.latch.paths import Paths, Points, Sums
 from monitor.engine.state.codes import Counts
+from monitor.engine.state.pairs import Index
 from stats.evidence.curtailed import curtailed_leader_log_p, curtailed_may_decide
+
+_LOOKS: Final = 1_024
+"""Points at which the evidence of few pairs is computed together, to find a step in fewer rounds."""
 
 
 class CompletionEvidence:
     """The weakest evidence that the declared benchmark can end with; it never falls along a trajectory."""
 
-    final = symmetric = True
+    final = True
+    cells = 4_000_000  # few of them are looked at
 
     def __init__(self, items: int) -> None:
         self._items = items
@@ -31,6 +39,35 @@ class CompletionEvidence:
         some = np.nonzero(curtailed_may_decide(sums.b, sums.c, missing, limit))
         evidence[some] = -curtailed_leader_log_p(sums.b[some], sums.c[some], missing[some])
         return evidence
+
+    def highest(self, paths: Paths, limit: NDArray[np.float64]) -> Points:  # noqa: ARG002 - all have one
+        """Return the last point of each pair."""
+        return np.arange(paths.steps.size), paths.steps
+
+    def reaching(self, paths: Paths, low: NDArray[np.float64], high: NDArray[np.float64]) -> Points:
+        """Return the points with evidence from `low` on, up to the first from `high` on; a few below may be among them."""
+        first = self._first(paths, low)
+        last = first if np.array_equal(low, high) else self._first(paths, high, first)
+        last = np.minimum(last, paths.steps)
+        size = np.maximum(last - first + 1, 0)
+        of = np.repeat(np.arange(size.size), size)
+        return of, np.arange(of.size) - np.repeat(np.cumsum(size) - size - first, size)
+
+    def _first(self, paths: Paths, limit: NDArray[np.float64], since: Index | int = 1) -> Index:
+        """Return the first step of each pair from a limit on, one more than it has if there is none: evidence never falls."""
+        low, high = np.maximum(since, np.ones_like(paths.steps)), paths.steps + 1
+        while (some := np.flatnonzero(low < high)).size:
+            parts = np.arange(1, 1 + max(1, _LOOKS // some.size))
+            at = low[some, None] + (high - low)[some, None] * parts // (parts.size + 1)
+            of = np.repeat(some, parts.size)
+            below = self.exact(paths.sums(of, at.ravel())) < limit[of] - SLACK
+            below_limit = below.reshape(at.shape).sum(axis=1)
+            place = np.arange(some.size)
+            ends = np.minimum(below_limit, parts.size - 1)
+            high[some] = np.where(below_limit < parts.size, at[place, ends], high[some])
+            begins = np.maximum(below_limit - 1, 0)
+            low[some] = np.where(below_limit > 0, at[place, begins] + 1, low[some])
+        return low
 
     def exact(self, sums: Sums) -> NDArray[np.float64]:
         """Return -ln p at points."""

@@ -7,7 +7,8 @@ without replacement count (`stats.evidence.settled`).
 import numpy as np
 from numpy.typing import NDArray
 
-from monitor.engine.latch.base import BEFORE, Trajectory
+from monitor.engine.latch.base import Trajectory
+from monitor.engine.latch.paths import BEFORE
 from monitor.engine.state.codes import Counts
 from monitor.engine.state.graded import GradedPairs
 from monitor.engine.state.pair_state import PairState

@@ -6,7 +6,7 @@ discordant counts b and c the sums contain `c_worst`, the items that might count
 count for it.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
@@ -29,6 +29,8 @@ _MIRROR: Final = {"n": "n", "b": "c", "c": "b", "c_worst": "b_best", "b_best": "
 _FIRST_LOOK_AHEAD: Final = 64
 _LOOK_AHEAD: Final = 4_096
 _SLAB_CELLS: Final = 2_000_000
+_TABLE_CELLS: Final = 131_072
+_FEW: Final = 16
 
 Sums = dict[str, Counts]
 
@@ -64,16 +66,37 @@ class Advance:
         times[self.ranks[:, None] >= after] = NEVER
         return times
 
-    def _steps(self, some: Index) -> tuple[Index, NDArray[np.bool_]]:
-        """Return the place of each step of some pairs in `codes`, shape (pairs, most steps), and which of them a pair has."""
-        start, stop = self.start[some, None], self.stop[some, None]
-        index = start + np.arange(int((stop - start).max(initial=0)))
-        return np.minimum(index, self.ranks.size - 1), index < stop
+    def slabs(self, some: Index) -> Iterator[slice]:
+        """Yield slices of pairs whose tables of steps stay small; where many begin at one place of the order, these only."""
+        longest = int((self.stop[some] - self.start[some]).max(initial=0))
+        step = max(1, _TABLE_CELLS // max(1, longest))
+        turns = np.flatnonzero(np.diff(self.start[some])) + 1
+        ends = [*turns.tolist(), some.size] if turns.size * _FEW <= some.size else [some.size]
+        start = 0
+        for end in ends:
+            for low in range(start, end, step):
+                yield slice(low, min(low + step, end))
+            start = end
+
+    def scores(self, some: Index) -> tuple[Codes, Codes, NDArray[np.bool_]]:
+        """Return the scores of both models of pairs at each of their steps, and which of these they have; shape (pairs, most steps)."""
+        start, stop = self.start[some], self.stop[some]
+        longest = int((stop - start).max(initial=0))
+        happened = np.arange(longest) < (stop - start)[:, None]
+        first = int(start.min(initial=0))
+        if (start == first).all():  # whole stretches are copied
+            part = self._by_contestant[:, first : first + longest]
+            return part[self.i[some]], part[self.j[some]], happened
+        index = np.minimum(start[:, None] + np.arange(longest), self.ranks.size - 1)
+        return self.codes[index, self.i[some, None]], self.codes[index, self.j[some, None]], happened
+
+    @cached_property
+    def _by_contestant(self) -> Codes:
+        return self.codes.T.copy()
 
     def sums_along(self, some: Index) -> tuple[NDArray[np.bool_], Sums]:
         """Return which steps along the permutation pairs have, shape (pairs, most steps), and the sums after each; the last ones stay."""
-        index, happened = self._steps(some)
-        x, y = self.codes[index, self.i[some, None]], self.codes[index, self.j[some, None]]
+        x, y, happened = self.scores(some)
         if self._has_skips:
             adds = item_steps(x, y)
             gained = {name: np.cumsum(adds[name] & happened, axis=1, dtype=np.int32) for name in SUMS}
@@ -86,13 +109,32 @@ class Advance:
     def _has_skips(self) -> bool:
         return bool((self.codes == SKIPPED).any())
 
-    def when_along(self, some: Index) -> Index:
-        """Return the event of each step of some pairs, shape (pairs, most steps)."""
-        i, j = self.i[some], self.j[some]
+    def when_at(self, some: Index, step: Index) -> Index:
+        """Return the event of one step of each of some pairs, numbered from 1; shape (pairs,)."""
+        return self._clock(some)(step)
+
+    def last_of_event(self, some: Index, step: Index) -> Index:
+        """Return the last step of pairs at the event of a step: one event may take a pair several."""
+        when_at = self._clock(some)
+        when, low, high = when_at(step), step.copy(), self.stop[some] - self.start[some]
+        while (low < high).any():
+            middle = (low + high + 1) >> 1
+            same = when_at(middle) == when
+            low, high = np.where(same, middle, low), np.where(same, high, middle - 1)
+        return low
+
+    def _clock(self, some: Index) -> Callable[[Index], Index]:
+        """Return the function that gives the event of a step of each of some pairs."""
+        i, j, start = self.i[some], self.j[some], self.start[some]
         contestants = np.unique(np.concatenate([i, j]))
-        times, (index, _) = self.times(contestants), self._steps(some)
-        first, second = (times[index, np.searchsorted(contestants, of)[:, None]] for of in (i, j))
-        return np.maximum(first, second).astype(np.int64)
+        times = self.times(contestants)
+        first, second = (np.searchsorted(contestants, of) for of in (i, j))
+
+        def when_at(step: Index) -> Index:
+            place = start + step - 1
+            return np.asarray(np.maximum(times[place, first], times[place, second]), np.int64)
+
+        return when_at
 
 
 class Committed:

@@ -1,0 +1,299 @@
+"""New scores by time, and the steps of pairs of 0/1 scores through a chunk as tables: a row a pair, a column a step."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Final, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from monitor.engine.state.codes import ONE, ZERO, Codes, Counts
+from monitor.engine.state.pairs import Index, pair_members
+
+Times = NDArray[np.int16]
+NEVER: Final = np.iinfo(np.int16).max
+"""Later than any position in a chunk: a chunk has at most 8,000, and four times as many fit."""
+ALWAYS: Final = -1
+BEFORE: Final = -1
+"""The time of the state before a chunk."""
+_SLAB_CELLS: Final = 500_000
+_SHARE: Final = 64
+"""The pairs of one model with those that have nothing new are walked apart from others if they fill such a part of a table."""
+
+
+@dataclass(frozen=True)
+class NewScores:
+    """The new scores of a chunk and the rows they are in, shape (contestants, rows): the scores of a contestant are contiguous."""
+
+    time: Times
+    """Position of each score in the chunk; ALWAYS if it was there before, NEVER if it is absent or skipped."""
+    after: Codes
+    """The rows with the new scores."""
+    row: Index
+    """The row of each new score, by contestant, then by time."""
+    count: Index
+    """Number of new scores of each contestant."""
+
+    @classmethod
+    def of(cls, before: Codes, after: Codes, row: Index, contestant: Index, position: Index) -> "NewScores":
+        """Lay out new scores by time; `before` and `after` have shape (rows, contestants)."""
+        time = np.where(before.T.copy() >= ZERO, np.int16(ALWAYS), np.int16(NEVER))
+        time[contestant, row] = position
+        order = np.lexsort((position, contestant))
+        return cls(time, after.T.copy(), row[order], np.bincount(contestant, minlength=len(time)))
+
+    @property
+    def rows(self) -> int:
+        """Number of rows with new scores."""
+        return int(self.time.shape[1])
+
+    def in_time(self, contestant: int) -> tuple[Index, Times]:
+        """Return the rows of the new scores of a contestant, by time, and their positions in the chunk."""
+        rows = self.row[self._starts[contestant] : self._starts[contestant] + self.count[contestant]]
+        return rows, self.time[contestant, rows]
+
+    @cached_property
+    def _starts(self) -> Index:
+        return np.asarray(np.cumsum(self.count) - self.count)
+
+    def shared(self, i: Index, j: Index) -> Times:
+        """Return when pairs came to share each row, shape (pairs, rows)."""
+        times = self.time[i]
+        return np.maximum(times, self.time[j], out=times)
+
+    @cached_property
+    def _marks(self) -> Times:
+        """Four times the time of each score, and 1 where it is right or 2 where it is wrong; NEVER stays the latest."""
+        marks = self.time * np.int16(4)
+        marks += self.after == ONE
+        marks += (self.after == ZERO).view(np.int8) * np.int8(2)
+        np.copyto(marks, NEVER, where=self.time == NEVER)
+        return marks
+
+    def meetings(self, i: Index, j: Index) -> Times:
+        """Return four times when pairs came to share rows, and 1 where only i is right or 2 where only j is; in no order, padded by NEVER.
+
+        A new score meets those of the other model that were there before it. Few rows have new scores of a pair.
+        """
+        (rows, marks), every = self._new, self._marks.reshape(-1)
+        many = self.count[i] >= self.count[j]
+        sides = []
+        for of in (many, ~many):
+            own, other = np.where(of, i, j), np.where(of, j, i)
+            width = int(self.count[own].max(initial=0))
+            mine, theirs = marks[own, :width], every.take(rows[own, :width] + (other * self.rows)[:, None])
+            one_right = (mine & 3) + (theirs & 3) == 3
+            outcome = np.where(of[:, None], mine, theirs) & np.where(one_right, np.int16(3), np.int16(0))
+            mine &= ~np.int16(3)
+            sides.append(np.where(theirs < mine, mine | outcome, NEVER))
+        return np.concatenate(sides, axis=1)
+
+    @cached_property
+    def _new(self) -> tuple[Index, Times]:
+        """The rows of the new scores of each contestant and their marks, which lie before all others where it has fewer."""
+        step = np.arange(int(self.count.max(initial=0)))
+        place = self._starts[:, None] + step
+        rows = self.row.take(place, mode="clip")
+        marks = np.take_along_axis(self._marks, rows, axis=1)
+        marks[step >= self.count[:, None]] = np.iinfo(np.int16).min
+        return rows, marks
+
+    def first_shared(self, i: Index, j: Index) -> Times:
+        """Return when pairs that shared nothing before got their first shared item, shape (pairs,)."""
+        first = np.empty(i.size, np.int16)
+        step = max(1, _SLAB_CELLS // max(1, self.rows))
+        for start in range(0, i.size, step):
+            self.shared(i[start : start + step], j[start : start + step]).min(axis=1, out=first[start : start + step])
+        return first
+
+
+class Sums(NamedTuple):
+    """Counts of pairs at one point of their trajectories; arrays of one shape."""
+
+    n: Counts
+    b: Counts
+    c: Counts
+
+
+Points = tuple[Index, Index]
+"""Rows and columns of such tables."""
+
+
+def points_of(table: NDArray[np.bool_]) -> Points:
+    """Return where a table is true."""
+    of, step = np.nonzero(table)
+    return of.astype(np.int64, copy=False), step.astype(np.int64, copy=False)
+
+
+class Paths(NamedTuple):
+    """Steps of pairs.
+
+    Attributes
+    ----------
+    place : ndarray of int, shape (pairs,)
+        Where each pair is among those asked for.
+    steps : ndarray of int, shape (pairs,)
+        Number of steps of each pair.
+    b, c : ndarray of int32, shape (pairs, 1 + most steps)
+        Discordant counts before the first step and after each; they stay after the last.
+    n : ndarray of int32, shape (pairs,)
+        Shared items before the chunk; each step adds one.
+    when : ndarray of int16, shape (pairs, most steps), optional
+        Position of the event of each step.
+    """
+
+    place: Index
+    steps: Index
+    b: Counts
+    c: Counts
+    n: Counts
+    when: Times | None = None
+
+    def there(self) -> NDArray[np.bool_]:
+        """Return which columns of `b` and `c` a pair has, the first one included."""
+        return np.asarray(np.arange(self.b.shape[1]) <= self.steps[:, None])
+
+    def rows(self, some: Index) -> "Paths":
+        """Return some of the pairs."""
+        when = None if self.when is None else self.when[some]
+        return Paths(self.place[some], self.steps[some], self.b[some], self.c[some], self.n[some], when)
+
+    def number(self, when: Index) -> Index:
+        """Return how many steps each pair has taken after an event."""
+        assert self.when is not None
+        return np.asarray(((self.when <= when[:, None]) & self.there()[:, 1:]).sum(axis=1))
+
+    def first_against(self, side: NDArray[np.integer[Any]], since: Index) -> Points:
+        """Return the first point of each pair, after one of them, at which the lead is against a side, for pairs that have one."""
+        against = np.where(side[:, None] > 0, self.b < self.c, self.b > self.c)
+        against &= np.arange(against.shape[1]) > since[:, None]
+        of = np.flatnonzero(against.any(axis=1))
+        return of, against[of].argmax(axis=1)
+
+    def first_certain(self, missing: Counts) -> Points:
+        """Return the first point of each pair at which what is missing cannot undo its lead, given what was before the chunk."""
+        step = np.arange(self.b.shape[1], dtype=np.int32)
+        lead, room = np.abs(self.b - self.c), missing[:, None] - step
+        certain = (lead > room) | ((lead == 0) & (room == 0))
+        certain &= self.there()
+        certain[:, 0] = False
+        of = np.flatnonzero(certain.any(axis=1))
+        return of, certain[of].argmax(axis=1)
+
+    def sums(self, of: Index, step: Index) -> Sums:
+        """Return the sums at some points."""
+        return Sums((self.n[of] + step).astype(np.int32), self.b[of, step], self.c[of, step])
+
+    def positions(self, of: Index, step: Index) -> NDArray[np.int64]:
+        """Return the positions of the events of some points, BEFORE for the first column."""
+        assert self.when is not None
+        when = np.full(step.shape, BEFORE, np.int64)
+        some = np.flatnonzero(step)
+        when[some] = self.when[of[some], step[some] - 1]
+        return when
+
+
+class Evidence(Protocol):
+    """The evidence of 0/1 scores under one order policy: ln e, or -ln p."""
+
+    final: bool
+    """Whether evidence never falls along a trajectory, so that a decision never reverses."""
+    cells: int
+    """Cells of the largest tables that it looks at."""
+
+    def may_decide(self, before: Sums, after: Sums) -> NDArray[np.bool_]:
+        """Rule out, cheaply, most pairs whose evidence stays below ln 1/alpha between two points."""
+
+    def at(self, sums: Sums, limit: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the evidence at points; minus infinity where it is certainly below a limit."""
+
+    def highest(self, paths: Paths, limit: NDArray[np.float64]) -> Points:
+        """Return few points of each pair, its highest among them; a pair that stays below its limit may have none."""
+
+    def reaching(self, paths: Paths, low: NDArray[np.float64], high: NDArray[np.float64]) -> Points:
+        """Return the points with evidence from `low` on, up to the first from `high` on; a few below may be among them."""
+
+    def exact(self, sums: Sums) -> NDArray[np.float64]:
+        """Return the evidence at points."""
+
+    def missing(self, n: Counts) -> Counts:
+        """Return the items counted against the leader, given the shared ones."""
+
+
+def paths(new: NewScores, pair: Index, before: Sums, cells: int) -> Iterator[Paths]:
+    """Yield the steps of some pairs, in tables of at most so many cells, given their sums before the chunk."""
+    members = pair_members(pair)
+    rest = np.ones(pair.size, bool)
+    for contestant, place in _one_sided(new, members, cells // _SHARE):
+        step = max(1, cells // int(new.count[contestant]))
+        for start in range(0, place.size, step):
+            some = place[start : start + step]
+            table = _against_known(new, contestant, members, some, before)
+            if table is not None:
+                rest[some] = False
+                yield table
+    left = np.flatnonzero(rest)
+    step = max(1, cells // max(1, 2 * int(new.count.max(initial=0))))
+    for start in range(0, left.size, step):
+        some = left[start : start + step]
+        yield _between_new(new, (members[0][some], members[1][some]), some, Sums(*(x[some] for x in before)))
+
+
+def _one_sided(new: NewScores, members: tuple[Index, Index], least: int) -> Iterator[tuple[int, Index]]:
+    """Yield contestants with new scores and the places of their pairs with contestants without any, where they have so many cells."""
+    i, j = members
+    place = np.flatnonzero((new.count[i] > 0) != (new.count[j] > 0))
+    if not place.size or place.size * int(new.count.max(initial=0)) < least:
+        return
+    own = np.where(new.count[i[place]] > 0, i[place], j[place])
+    order = np.argsort(own, kind="stable")
+    own, place = own[order], place[order]
+    starts = np.flatnonzero(np.diff(own, prepend=-1))
+    for start, end in zip(starts.tolist(), [*starts[1:].tolist(), own.size], strict=True):
+        if (end - start) * new.count[own[start]] >= least:
+            yield int(own[start]), place[start:end]
+
+
+def _against_known(
+    new: NewScores, contestant: int, members: tuple[Index, Index], some: Index, before: Sums
+) -> Paths | None:
+    """Return the paths of pairs of a contestant with others that had all of its new items before the chunk; None if one had not.
+
+    They meet at the events of the contestant, so these need no sorting.
+    """
+    i, j = members[0][some], members[1][some]
+    first = i == contestant
+    rows, when = new.in_time(contestant)
+    theirs = new.after[np.where(first, j, i)].take(rows, axis=1)
+    if (theirs < ZERO).any():
+        return None
+    mine = new.after[contestant, rows] == ONE
+    right = theirs == ONE
+    own, other = mine & ~right, right & ~mine  # items that only the contestant, only the other has right
+    b = running_sums(np.where(first, before.b[some], before.c[some]), own)
+    c = running_sums(np.where(first, before.c[some], before.b[some]), other)
+    if not first.all():
+        b, c = np.where(first[:, None], b, c), np.where(first[:, None], c, b)
+    steps = np.full(some.size, rows.size)
+    return Paths(some, steps, b, c, before.n[some], np.broadcast_to(when, (some.size, rows.size)))
+
+
+def _between_new(new: NewScores, members: tuple[Index, Index], place: Index, before: Sums) -> Paths:
+    """Return the paths of any pairs: their events are put in order."""
+    times = new.meetings(*members)
+    times.sort(axis=1)
+    steps = np.count_nonzero(times != NEVER, axis=1)
+    times = times[:, : int(steps.max(initial=1))]
+    kind = np.where(times == NEVER, np.int16(0), times & 3)
+    b, c = running_sums(before.b, kind == 1), running_sums(before.c, kind == 2)
+    return Paths(place, steps, b, c, before.n, times >> 2)
+
+
+def running_sums(before: Counts, adds: NDArray[np.bool_]) -> Counts:
+    """Return the running sums of rows, which begin with those before."""
+    along = np.empty((before.size, adds.shape[1] + 1), np.int32)
+    along[:, 0] = 0
+    np.cumsum(adds, axis=1, dtype=np.int32, out=along[:, 1:])
+    along += before[:, None]
+    return along

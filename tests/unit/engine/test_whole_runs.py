@@ -1,0 +1,71 @@
+"""Whole runs in a chunk: the pairs of a model with those that are complete are walked apart, and nothing comes of it but speed."""
+
+import json
+import random
+
+import numpy as np
+import pytest
+
+from monitor.engine.chunk import Chunk
+from monitor.engine.latch import paths
+from monitor.engine.partition import Partition
+
+MODELS, ITEMS = 40, 120
+SPECS = {
+    "trusted": {"order": "trusted"},
+    "trusted grid98": {"order": "trusted", "mixture": "grid98"},
+    "completion": {"items": ITEMS},
+    "committed": {"order": {"policy": "committed", "seed": "s"}, "item_ids": [str(k) for k in range(ITEMS)]},
+    "graded": {"order": "trusted", "scores": "graded"},
+    "graded completion": {"items": ITEMS, "scores": "graded"},
+}
+
+
+def lines(spec, *, skips):
+    """One run after another, each in its own order of the items; some items are skipped, and two models lack some."""
+    rng = random.Random(7)
+    hard = [rng.random() for _ in range(ITEMS)]
+    found = [{"declare": "b", **spec}]
+    for model in range(MODELS):
+        for item in rng.sample(range(ITEMS), ITEMS - 20 * (model in {5, 30})):
+            score = rng.random() < 0.2 + 0.6 * model / MODELS + 0.3 * (0.5 - hard[item])
+            graded = spec.get("scores") == "graded" and rng.random() < 0.3
+            value = None if rng.random() < skips else 0.5 if graded else int(score)
+            found.append({"benchmark": "b", "item_id": str(item), "model": f"m{model}", "score": value})
+    return [json.dumps(each).encode() for each in found]
+
+
+def folded(data, size):
+    partition = Partition()
+    for start in range(0, len(data), size):
+        part = data[start : start + size]
+        partition.fold(Chunk(0, start, start + len(part), range(start, start + len(part)), part))
+    board = partition.benchmarks["b"]
+    latches = {
+        claim: (kept.side[: board.pairs].tolist(), kept.peak[: board.pairs].tolist())
+        for claim, kept in board.claims.items()
+    }
+    return latches, {field: change.model_dump_json() for field, change in board.changes.items()}
+
+
+@pytest.mark.parametrize("skips", [0, 0.03], ids=["all scored", "some skipped"])
+@pytest.mark.parametrize("policy", SPECS)
+def test_whole_runs_latch_as_single_events_do(policy, skips, monkeypatch):
+    data = lines(SPECS[policy], skips=skips)
+    tables = []
+    apart = paths._against_known
+
+    def counted(*args):
+        tables.append(apart(*args))
+        return tables[-1]
+
+    monkeypatch.setattr(paths, "_against_known", counted)
+    monkeypatch.setattr(paths, "_SHARE", 1 << 30)  # no pairs are too few
+    latches, changes = folded(data, 400)
+    if SPECS[policy].get("scores") is None and not skips:
+        assert any(table is not None for table in tables)
+    monkeypatch.undo()
+    assert folded(data, 23) == (latches, changes)
+    kinds = {field.split(":")[2] for field in changes}
+    assert {"decided"} <= kinds
+    assert np.any(latches["anytime_family"][0])

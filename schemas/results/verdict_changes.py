@@ -4,7 +4,7 @@ from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
-from schemas.results.changes import VerdictChange, change_order
+from schemas.results.changes import Claim, Kind, VerdictChange, change_order
 
 Order = tuple[int, int]
 """The id of a change as numbers; changes of one partition are ordered by it."""
@@ -23,6 +23,9 @@ class Columns(Protocol):
 
     def fields(self) -> list[str]:
         """Return the field of each in the table of latches."""
+
+    def kinds(self) -> dict[tuple[Claim, Kind], int]:
+        """Return how many there are of each claim and kind."""
 
     def change(self, place: int) -> VerdictChange:
         """Make the change of one of them."""

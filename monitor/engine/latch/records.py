@@ -147,6 +147,13 @@ class LatchRecords:
             for of_pair, of_claim, of_kind, terms in latches
         ]
 
+    def kinds(self) -> dict[tuple[Claim, Kind], int]:
+        """Return how many there are of each claim and kind."""
+        _, claim, kind = latch_of(self.records["sequence"])
+        codes, counts = np.unique(claim * len(KINDS) + kind, return_counts=True)
+        names = [(CLAIMS[code // len(KINDS)], KINDS[code % len(KINDS)]) for code in codes.tolist()]
+        return dict(zip(names, counts.tolist(), strict=True))
+
     def ended(self, some: Index, offset: int, sequence: NDArray[np.uint64], ending: Ending) -> "LatchRecords":
         """Return how decisions end: their places, and the ids of the changes that end them."""
         records = self.records[some]

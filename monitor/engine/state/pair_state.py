@@ -1,7 +1,7 @@
 """The pairs of one benchmark: their models, sums, family places and latches."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from math import log
 from typing import Any, NamedTuple, cast
 
@@ -289,21 +289,18 @@ class PairState:
         """Add a verdict change that is kept whole; return its field."""
         field = self.change_field(pair, change.procedure, change.kind)
         self.changes.add(field, change)
-        self._count([field])
+        self.change_counts[change.procedure, change.kind] += 1
         return field
 
     def keep(self, fields: list[str], latches: Columns) -> None:
         """Add latches, by their fields."""
         self.changes.extend(fields, latches)
-        self._count(fields)
+        self.change_counts.update(latches.kinds())
 
     def adopt(self, changes: VerdictChanges) -> None:
         """Take over all verdict changes of a stored state."""
         self.changes = changes.copy()
-        self._count(changes)
-
-    def _count(self, fields: Iterable[str]) -> None:
-        keys: Any = (tuple(field.split(":")[1:3]) for field in fields)
+        keys: Any = (tuple(field.split(":")[1:3]) for field in changes)
         self.change_counts.update(keys)
 
     def change_field(self, pair: int, procedure: str, kind: str) -> str:

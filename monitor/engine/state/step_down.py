@@ -51,8 +51,10 @@ class StepDown:
     def latch(self, pair: Index, side: NDArray[np.integer[Any]], families: Index, weights: Index) -> None:
         """Latch pairs; the thresholds of the others in their families fall."""
         self.side[pair] = side
-        for family, weight in zip(families.tolist(), weights.tolist(), strict=True):
-            self._open_weight[family] = self.open_weight(family) - weight
+        if not weights.any():
+            return
+        for family in np.unique(families).tolist():
+            self._open_weight[family] = self.open_weight(family) - int(weights[families == family].sum())
 
     def keep_peaks(self, pair: Index, peak: NDArray[np.float64]) -> None:
         """Keep the largest evidence of pairs so far."""

@@ -19,7 +19,7 @@ class CompletionEvidence:
     """The weakest evidence that the declared benchmark can end with; it never falls along a trajectory."""
 
     final = True
-    cells = 4_000_000  # few of them are looked at
+    cells = 1_000_000  # few of them are looked at
 
     def __init__(self, items: int) -> None:
         self._items = items

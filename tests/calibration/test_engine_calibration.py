@@ -11,6 +11,7 @@ from scipy.stats import binom
 
 from monitor.engine.latch import close
 from monitor.engine.latch.completion import CompletionEvidence
+from monitor.engine.latch.paths import points_of
 from monitor.engine.state import committed as committed_state
 from monitor.engine.state.settling import Stretch
 from monitor.report.pairs import intervals
@@ -65,6 +66,8 @@ def ignores_missing_items(monkeypatch):
     """Look at the exact p of the items so far, at any time."""
     monkeypatch.setattr(CompletionEvidence, "missing", lambda self, n: np.zeros_like(n))
     monkeypatch.setattr(CompletionEvidence, "final", False)
+    for looks in ("highest", "reaching"):
+        monkeypatch.setattr(CompletionEvidence, looks, lambda self, paths, *_: points_of(paths.there()))
 
 
 def divides_by_nothing(monkeypatch):
@@ -121,7 +124,7 @@ def settles_despite_skips(monkeypatch):
 
 def narrows_intervals(monkeypatch):
     """Give each pair an interval at the threshold of its decision."""
-    monkeypatch.setattr(intervals, "family_alpha", lambda table, at: np.exp(-table.log_family_threshold[at]))
+    monkeypatch.setattr(intervals, "family_alpha", lambda table, at: np.exp(-table.log_family_threshold(at)))
 
 
 def ten_models(quality):

@@ -153,9 +153,8 @@ class CommittedWalk:
         for slab in advance.slabs(some[order]):
             place = order[slab]
             of = some[place]
-            x, y, happened = advance.scores(of)
-            b = running_sums(before["b"][of], (x > y) & happened)
-            c = running_sums(before["c"][of], (x < y) & happened)
+            wins, losses = advance.discordant(of)
+            b, c = running_sums(before["b"][of], wins), running_sums(before["c"][of], losses)
             yield Paths(place, advance.stop[of] - advance.start[of], b, c, before["n"][of])
 
     def _places(self, pair: Index) -> tuple[Index, NDArray[np.bool_]]:

@@ -33,7 +33,8 @@ from stats.evidence.graded import FIXED_POINT, graded_bound, graded_log_e, log_i
 
 _SLAB_CELLS: Final = 2_000_000
 _LOG_BETS: Final = log(BETS)
-_WORST: Final = log_increments(-1.0)[0]
+_STRETCH: Final = 16
+"""Steps that are ruled out together."""
 
 
 class GradedWalk:
@@ -93,7 +94,7 @@ class GradedWalk:
         parts = []
         for part in _slabs(np.arange(pair.size), times):
             walked = self._again(pair[part], times[part], differences[part])
-            parts.append(walked.evaluated(walked.between(low[part], high[part])))
+            parts.append(walked.reaching(low[part], high[part]))
         return by_pair(parts)
 
     def after(self, pair: Index, when: Index) -> Trajectory:
@@ -107,7 +108,7 @@ class GradedWalk:
         times, differences = self._differences(turned.pair)
         for part in _slabs(np.arange(turned.pair.size), times):
             walked = self._again(turned.pair[part], times[part], differences[part])
-            parts.append(walked.evaluated(walked.starts + turned.step[part]))
+            parts.append(walked.at(turned.step[part].astype(np.int64)))
         return by_pair(parts)
 
     def counts(self, pair: Index) -> Trajectory:
@@ -122,7 +123,7 @@ class GradedWalk:
         order, happened = _order(times)
         at = np.nonzero(np.column_stack([np.full(pair.size, True), happened]))
         if isinstance(self._sums, WeightedPairs):
-            return np.asarray(self._sums.along(pair, self._items, order, happened)[1][at])
+            return np.asarray(self._sums.rooms_along(pair, self._items, order, happened)[at])
         before = self._pairs.n[pair] - happened.sum(axis=1, dtype=np.int32)
         n = np.cumsum(np.column_stack([before, happened]), axis=1, dtype=np.int32)
         return self._sums.room(pair, self._pairs.missing(n[at]))
@@ -152,18 +153,19 @@ class GradedWalk:
         """Follow pairs from their state before the chunk."""
         steps, (order, happened, along) = self._steps(pair, lead, times, differences)
         distinct, index = np.unique(along, return_inverse=True)
-        increments = log_increments(distinct / SCORE_UNIT)[index.reshape(along.shape)]
-        at = np.nonzero(np.column_stack([np.full(pair.size, True), happened]))
-        path = np.empty((pair.size, along.shape[1] + 1, *capital.shape[1:]), np.int64)
-        path[:, 0] = capital
-        np.cumsum(increments, axis=1, out=path[:, 1:])
-        path[:, 1:] += capital[:, None]
-        bets = path[at]
-        if self._completion and isinstance(self._sums, WeightedPairs):
-            bets += self._sums.along(pair, self._items, order, happened)[0][at]
-        elif self._completion:
-            bets += steps.missing.astype(np.int64)[:, None, None] * _WORST
-        return _Walked(steps, bets, completion=self._completion)
+        increments, index = log_increments(distinct / SCORE_UNIT), index.reshape(along.shape)
+        if self._completion:  # an item that arrives is no longer missing at its worst
+            missing = steps.missing[steps.step == 0]
+            lost, worst, kind = self._sums.missing_steps(pair, missing, self._items, order, happened)
+            capital = capital + lost[:, None]
+            kinds, index = np.unique(index * len(worst) + kind, return_inverse=True)
+            increments = increments[kinds // len(worst)] - worst[kinds % len(worst), None]
+            index = index.reshape(along.shape)
+        index = np.where(happened, index, len(increments))
+        increments = np.concatenate([increments, np.zeros((1, *increments.shape[1:]), np.int64)])
+        return _Walked(
+            steps, capital.reshape(-1, BETS), increments.reshape(-1, BETS), index, completion=self._completion
+        )
 
     def _steps(
         self, pair: Index, lead: NDArray[np.int64], times: Times, differences: Differences
@@ -187,53 +189,118 @@ class GradedWalk:
 class _Walked:
     """Steps of pairs, and the log capital of each bet there, less what is missing at its worst under policy completion.
 
-    The evidence is a mean over bets: at most the best of them, and no less than its share. So it is computed at few steps.
+    The evidence is a mean over bets: at most the best of them, and no less than its share. So it is computed at few steps. Stretches of
+    steps are ruled out together, as no bet rises by more than the sum of its rising steps.
+
+    Parameters
+    ----------
+    steps : Trajectory
+        All steps of the pairs, with the state before the chunk as their first.
+    begin : ndarray of int64, shape (pairs, bets)
+        Log capital there.
+    increments : ndarray of int64, shape (kinds, bets)
+        What steps of each kind add; the last kind adds nothing.
+    kind : ndarray of int, shape (pairs, most steps)
+        The kind of each step, the last one where a pair has no further step.
     """
 
-    def __init__(self, steps: Trajectory, bets: Capital, *, completion: bool) -> None:
-        self._steps, self._bets, self._completion = steps, bets, completion
-        self.starts = np.flatnonzero(steps.step == 0)
-        self._sizes = np.diff(self.starts, append=steps.pair.size)
-        self._best = bets.reshape(-1, BETS).max(axis=1) / FIXED_POINT
-        self._best[self.starts] = -np.inf
+    def __init__(
+        self, steps: Trajectory, begin: Capital, increments: Capital, kind: Index, *, completion: bool
+    ) -> None:
+        self._steps, self._completion, self._increments = steps, completion, increments
+        self._starts = np.flatnonzero(steps.step == 0)
+        self._sizes = np.diff(self._starts, append=steps.pair.size) - 1
+        pairs, longest = kind.shape
+        self._stretches = -(-longest // _STRETCH)
+        self._kind = np.full((pairs, self._stretches * _STRETCH), len(increments) - 1)
+        self._kind[:, :longest] = kind
+        self._kind = self._kind.reshape(-1, _STRETCH)
+        place = np.arange(len(self._kind))[:, None] * len(increments) + self._kind
+        counts = np.bincount(place.ravel(), minlength=len(self._kind) * len(increments)).reshape(-1, len(increments))
+        # Products of floats are exact here: at most 16 steps of less than 43 bits.
+        weights, counts = increments.astype(np.float64), counts.astype(np.float64)
+        shape = pairs, self._stretches, BETS
+        capital = np.empty((pairs, self._stretches + 1, BETS), np.int64)
+        capital[:, 0] = begin
+        np.cumsum((counts @ weights).astype(np.int64).reshape(shape), axis=1, out=capital[:, 1:])
+        capital[:, 1:] += begin[:, None]
+        self._begin = capital[:, :-1].reshape(-1, BETS)
+        rising = (counts @ np.maximum(weights, 0)).reshape(shape)
+        self._most = (capital[:, :-1] + rising).max(axis=2) / FIXED_POINT
+        self._ends = capital.max(axis=2) / FIXED_POINT
 
     def highest(self, limit: NDArray[np.float64]) -> Peaks:
         """Return the largest evidence of each pair; none of a pair that stays below its limit."""
-        if not self.starts.size:
-            return Peaks.turning(self.starts)
-        most = np.maximum.reduceat(self._best, self.starts)
-        some = np.flatnonzero(self._best == np.repeat(np.where(most >= limit - SLACK, most, np.inf), self._sizes))
-        least = np.full(limit.size, np.inf)
-        of = np.searchsorted(self.starts, some, side="right") - 1
-        np.minimum.at(least, of, self._evidence(some)[0])
-        steps = self.evaluated(np.flatnonzero(self._best >= np.repeat(least - SLACK, self._sizes)))
+        least = np.maximum(limit, self._ends[:, 1:].max(axis=1, initial=-np.inf) - _LOG_BETS)
+        rows, bets, best, of = self._rows(self._most >= least[:, None] - SLACK, least)
+        highest, least = np.full((2, least.size), -np.inf)
+        np.maximum.at(highest, of, best)
+        some = np.flatnonzero(best == highest[of])
+        np.maximum.at(least, of[some], self._evidence(rows[some], bets[some])[0])
+        some = np.flatnonzero(best >= least[of] - SLACK)
+        steps = self._evaluated(rows[some], bets[some])
         return Peaks.of(steps.pair, steps.evidence, steps.side)
 
-    def between(self, low: NDArray[np.float64], high: NDArray[np.float64]) -> Index:
-        """Return the steps that may have evidence from `low` on, up to the first that certainly has it from `high` on."""
-        ends = np.flatnonzero(self._best - _LOG_BETS >= np.repeat(high + SLACK, self._sizes))
-        of = np.searchsorted(self.starts, ends, side="right") - 1
-        last = np.full(high.size, self._best.size)
-        np.minimum.at(last, of, ends)
-        some = np.flatnonzero(self._best >= np.repeat(low - SLACK, self._sizes))
-        return some[some <= np.repeat(last, self._sizes)[some]]
+    def reaching(self, low: NDArray[np.float64], high: NDArray[np.float64]) -> Trajectory:
+        """Return the steps that may have evidence from `low` on, in stretches up to that where it is certainly from `high` on."""
+        reached = self._ends[:, :-1] - _LOG_BETS >= high[:, None] + SLACK
+        reached[:, :1] = False
+        before = ~np.logical_or.accumulate(reached, axis=1)
+        rows, bets, _, _ = self._rows(before & (self._most >= low[:, None] - SLACK), low)
+        return self._evaluated(rows, bets)
 
-    def evaluated(self, some: Index) -> Trajectory:
-        """Return some of the steps with their evidence."""
-        evidence, side = self._evidence(some)
-        return self._steps.rows(some)._replace(evidence=evidence, side=side)
+    def at(self, step: Index) -> Trajectory:
+        """Return one step of each pair with its evidence, given their numbers from 1."""
+        stretch = np.arange(step.size) * self._stretches + (step - 1) // _STRETCH
+        bets = np.concatenate([self._capital(stretch[some])[0] for some in _parts(stretch.size)])
+        return self._evaluated(self._starts + step, bets[np.arange(step.size), (step - 1) % _STRETCH])
 
-    def _evidence(self, some: Index) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    def _rows(
+        self, stretches: NDArray[np.bool_], least: NDArray[np.float64]
+    ) -> tuple[Index, Capital, NDArray[np.float64], Index]:
+        """Return the steps of some stretches whose best bet is from a limit on: rows, log capital, best bet, and place of the pair."""
+        stretch = np.flatnonzero(stretches)
+        parts = []
+        for some in _parts(stretch.size):
+            bets, best = self._capital(stretch[some])
+            of, first = np.divmod(stretch[some], max(1, self._stretches))
+            step = first[:, None] * _STRETCH + np.arange(_STRETCH)
+            here = np.nonzero((best >= least[of, None] - SLACK) & (step < self._sizes[of, None]))
+            parts.append((self._starts[of[here[0]]] + 1 + step[here], bets[here], best[here], of[here[0]]))
+        if not parts:
+            none = np.zeros(0, np.int64)
+            return none, np.zeros((0, BETS), np.int64), np.zeros(0), none
+        rows, bets, best, of = (np.concatenate(columns) for columns in zip(*parts, strict=True))
+        return rows, bets, best, of
+
+    def _capital(self, stretch: Index) -> tuple[Capital, NDArray[np.float64]]:
+        """Return the log capital of bets after each step of some stretches, shape (stretches, steps, bets), and that of the best."""
+        bets = np.cumsum(self._increments[self._kind[stretch]], axis=1)
+        bets += self._begin[stretch, None]
+        return bets, bets.max(axis=2) / FIXED_POINT
+
+    def _evaluated(self, rows: Index, bets: Capital) -> Trajectory:
+        evidence, side = self._evidence(rows, bets)
+        return self._steps.rows(rows)._replace(evidence=evidence, side=side)
+
+    def _evidence(self, rows: Index, bets: Capital) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+        capital = bets.reshape(-1, 2, BETS // 2)
         if not self._completion:
-            return graded_log_e(self._bets[some]), np.sign(self._steps.lead[some])
-        for_first, for_second = graded_bound(self._bets[some])
+            return graded_log_e(capital), np.sign(self._steps.lead[rows])
+        for_first, for_second = graded_bound(capital)
         return np.maximum(for_first, for_second), np.where(for_first >= for_second, 1, -1)
 
 
+def _parts(stretches: int) -> Iterator[slice]:
+    """Yield slices of stretches, so few that the bets at all of their steps fit."""
+    step = _SLAB_CELLS // (BETS * _STRETCH)
+    yield from (slice(low, low + step) for low in range(0, stretches, step))
+
+
 def _slabs(some: Index, times: Times) -> Iterator[Index]:
-    """Yield some pairs, so few at a time that the bets at all of their steps fit."""
+    """Yield some pairs, so few at a time that the bets at the stretches of their steps fit."""
     longest = int(_joined(times).sum(axis=1).max(initial=1))
-    step = max(1, _SLAB_CELLS // (BETS * max(1, longest)))
+    step = max(1, _SLAB_CELLS * _STRETCH // (BETS * max(1, longest)))
     for low in range(0, some.size, step):
         yield some[low : low + step]
 

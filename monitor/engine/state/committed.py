@@ -94,6 +94,14 @@ class Advance:
     def _by_contestant(self) -> Codes:
         return self.codes.T.copy()
 
+    def discordant(self, some: Index) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+        """Return at which steps of pairs only the first, only the second model is right, shape (pairs, most steps)."""
+        x, y, happened = self.scores(some)
+        if self._has_skips:
+            adds = item_steps(x, y)
+            return adds["b"] & happened, adds["c"] & happened
+        return (x > y) & happened, (x < y) & happened
+
     def sums_along(self, some: Index) -> tuple[NDArray[np.bool_], Sums]:
         """Return which steps along the permutation pairs have, shape (pairs, most steps), and the sums after each; the last ones stay."""
         x, y, happened = self.scores(some)

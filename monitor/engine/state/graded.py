@@ -67,6 +67,37 @@ class GradedPairs:
         """Return what missing items leave of the evidence for the first and for the second model, at their worst."""
         return graded_completion_bound(self.capital[pair], missing)
 
+    def missing_steps(
+        self,
+        pair: Index,  # noqa: ARG002 - of weighted pairs only
+        missing: Counts,
+        items: Index,  # noqa: ARG002 - of weighted pairs only
+        order: Index,
+        joined: NDArray[np.bool_],  # noqa: ARG002 - of weighted pairs only
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64], Index]:
+        """Return what follows the new items of pairs: the log capital that missing items take, and give back when they come.
+
+        Parameters
+        ----------
+        pair, missing : arrays of shape (pairs,)
+            Pairs, whose new items are already counted, and their missing items before these.
+        items : array of int
+            The items that have new scores.
+        order, joined : arrays of shape (pairs, most steps)
+            Places in `items` of the new items of each pair, by time, and which of them there are.
+
+        Returns
+        -------
+        lost : array of shape (pairs, L)
+            What was missing before the new items, at its worst.
+        worst : array of shape (kinds, L)
+            The part of it that an item of each kind has.
+        kind : array of shape (pairs, most steps)
+            The kind of each new item.
+        """
+        worst = log_increments(-1.0)[:1]
+        return np.asarray(missing, np.int64)[:, None] * worst, worst, np.zeros_like(order)
+
     def room(self, pair: Index, missing: Counts) -> NDArray[np.int64]:  # noqa: ARG002 - of weighted pairs only
         """Return how far missing items can move the lead, in units."""
         return np.asarray(missing, np.int64) * SCORE_UNIT
@@ -281,17 +312,28 @@ class WeightedPairs(GradedPairs):
         """Return the most that rounded weights move the lead of so many items: a lead no larger is none."""
         return np.asarray(n, np.int64)
 
-    def along(
-        self, pair: Index, items: Index, order: Index, joined: NDArray[np.bool_]
-    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return `lost` and `room` before the new items of pairs and after each of them, shape (pairs, 1 + steps, ...).
+    def missing_steps(
+        self,
+        pair: Index,
+        missing: Counts,  # noqa: ARG002 - those of each cluster matter
+        items: Index,
+        order: Index,
+        joined: NDArray[np.bool_],
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64], Index]:
+        """Return `lost` before the new items of pairs, the worst of an item of each kind, and the kind of each new item; see the base."""
+        cluster = np.where(joined, self.weighting.cluster[items][order], 0)
+        gained = np.zeros((pair.size, len(self.weighting.names)), np.int64)
+        of, step = np.nonzero(joined)
+        np.add.at(gained, (of, cluster[of, step]), 1)
+        lost = self.weighting.lost(self.shared[pair])[:, 0] + gained @ self.weighting.worst
+        return lost, self.weighting.worst, cluster
+
+    def rooms_along(self, pair: Index, items: Index, order: Index, joined: NDArray[np.bool_]) -> NDArray[np.int64]:
+        """Return `room` before the new items of pairs and after each of them, shape (pairs, 1 + steps).
 
         The new items are already counted. `order`: places in `items` of the steps of each pair; `joined`: which of them there are.
         """
         cluster = np.where(joined, self.weighting.cluster[items][order], len(self.weighting.names))
         unit = np.append(self.weighting.unit, 0)[cluster]
-        worst = np.concatenate([self.weighting.worst, np.zeros((1, len(LAMBDAS)), np.int64)])[cluster]
-        lost = self.weighting.lost(self.shared[pair])[:, 0] + worst.sum(axis=1)
         room = self.weighting.room(self.shared[pair]) + unit.sum(axis=1)
-        lost_along = np.cumsum(np.concatenate([lost[:, None], -worst], axis=1), axis=1)
-        return lost_along[:, :, None], np.cumsum(np.column_stack([room, -unit]), axis=1)
+        return np.cumsum(np.column_stack([room, -unit]), axis=1)

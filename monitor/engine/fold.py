@@ -209,9 +209,7 @@ def _enter_items(
         bets = RestingWalk(benchmark, committed)
         advance = committed.advance(benchmark.item_keys, benchmark.item_codes(), (item, contestant, position))
         if advance is not None and can_decide:
-            along = CommittedWalk(
-                benchmark, committed, advance, ArrivalEvidence(benchmark.spec.alpha, benchmark.spec.mixture)
-            )
+            along = CommittedWalk(benchmark, committed, advance, _evidence(benchmark.spec))
             announce(benchmark, piece, close_latches(benchmark, along), delta)
             bets = BettingWalk(benchmark, benchmark.settling, committed, along)
     announce(benchmark, piece, settle(benchmark, certain, bets), delta)

@@ -16,8 +16,6 @@ ROUGH = 1e-6
 _MOST = 1 << 21  # from here on tables do not pay, and their differences lose digits
 _LARGEST = 1e4
 
-Counts = npt.NDArray[np.integer[npt.NBitBase]]
-
 
 def rough_log_e(b: npt.NDArray[np.int32], c: npt.NDArray[np.int32], mixture: str | Mixture) -> FloatArray | None:
     """Return ln e up to `ROUGH`; None for mixtures without tables, and for very large counts.

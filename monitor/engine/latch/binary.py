@@ -14,7 +14,7 @@ from monitor.engine.latch.base import SLACK, Peaks, Trajectory, by_pair
 from monitor.engine.latch.paths import Evidence, NewScores, Paths, Sums, paths
 from monitor.engine.state.counts import Gains
 from monitor.engine.state.pair_state import PairState
-from monitor.engine.state.pairs import Index, chosen
+from monitor.engine.state.pairs import Index, among, chosen
 from schemas.results.changes import PROCEDURES
 
 _SLAB_PAIRS: Final = 32_768
@@ -87,14 +87,13 @@ class BinaryWalk:
         return steps._replace(evidence=self._evidence.exact(Sums(steps.n, steps.b, steps.c)))
 
     def _paths(self, pair: Index) -> Iterator[Paths]:
-        """Yield the paths of pairs, those that are kept first."""
+        """Yield the paths of pairs (ascending), those that are kept first."""
         left = np.ones(pair.size, bool)
         for of, path in self._kept:
-            place = np.searchsorted(pair, of).clip(max=max(pair.size - 1, 0))
-            some = np.flatnonzero(pair[place] == of) if pair.size else place[:0]
+            some, place = among(pair, of)
             if some.size:
-                left[place[some]] = False
-                yield path.rows(some)._replace(place=place[some])
+                left[place] = False
+                yield path.rows(some)._replace(place=place)
         rest = np.flatnonzero(left)
         if rest.size:
             of = pair[rest]

@@ -115,7 +115,7 @@ def latch_together(
     if not pair.size:
         return Trajectory.nothing(), np.zeros(0)
     low = np.maximum(some.lowest, pairs.limits_in_family(pair, claim))
-    steps = walk.reaching(pair, np.where(np.isinf(some.lowest), some.lowest, low), some.highest)
+    steps = walk.reaching(pair, low, some.highest)
     matters = (steps.side != 0) & (steps.when > BEFORE)
     rows = steps.rows(matters & (steps.evidence >= pairs.limits_in_family(steps.pair, claim) - TOLERANCE))
     if not rows.pair.size:

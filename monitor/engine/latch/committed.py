@@ -25,7 +25,7 @@ from monitor.engine.latch.base import (
 from monitor.engine.latch.paths import BEFORE, Evidence, Paths, Sums, running_sums
 from monitor.engine.state.committed import SUMS, Advance, Committed
 from monitor.engine.state.pair_state import PairState
-from monitor.engine.state.pairs import Index, pair_index, pair_members
+from monitor.engine.state.pairs import Index, among, pair_index, pair_members
 from monitor.engine.state.settling import Settling, Stretch
 from stats.evidence.eprocess import log_completion_bound, log_e_value
 from stats.evidence.mixtures import parse_mixture
@@ -117,15 +117,17 @@ class CommittedWalk:
         some, grown = self._places(pair)
         plain, side, since = ~self._skipped[some], side[grown], since[grown]
         skipped = self.pair[some[~plain]]
-        parts = [first_against(self._along(skipped)[0], skipped, side[~plain], since[~plain])]
+        turned = first_against(self._along(skipped)[0], skipped, side[~plain], since[~plain])
+        found = [(turned.pair, turned.step)]
         some, side, since = some[plain], side[plain], since[plain]
         for path in self._paths(some):
             of, step = path.first_against(side[path.place], since[path.place])
-            parts.append(self.points(some[path.place[of]], step))
-        turned = by_pair(parts)
-        whole = self._whole(turned.pair)
+            found.append((self.pair[some[path.place[of]]], step))
+        pair, step = (np.concatenate(columns) for columns in zip(*found, strict=True))
+        order = np.argsort(pair)
+        whole = self._whole(pair[order])
         starts = np.flatnonzero(np.diff(whole.pair, prepend=-1))
-        return whole.rows(starts + turned.step)
+        return whole.rows(starts + step[order])
 
     def points(self, some: Index, step: Index) -> Trajectory:
         """Return steps of pairs without evidence, given their places and numbers, from 1."""
@@ -237,10 +239,8 @@ class BettingWalk:
         """Return the steps of some pairs with evidence from `low` on, up to the first from `high` on."""
         parts, advance = [], self._walk.advance
         for bets in self._near:
-            of_bets = self._walk.pair[bets.place]
-            asked = np.searchsorted(pair, of_bets).clip(max=pair.size - 1)
-            some = np.flatnonzero(pair[asked] == of_bets)
-            place, asked, evidence = bets.place[some], asked[some], bets.evidence[some]
+            some, asked = among(pair, self._walk.pair[bets.place])
+            place, evidence = bets.place[some], bets.evidence[some]
             steps = np.arange(evidence.shape[1])
             ends = evidence >= high[asked, None]
             last = np.where(ends.any(axis=1), ends.argmax(axis=1), advance.stop[place] - advance.start[place] - 1)

@@ -15,6 +15,19 @@ def chosen(pair: Places, some: Index) -> Index:
     return some if isinstance(pair, slice) else pair[some]
 
 
+def among(pair: Index, others: Index) -> tuple[Index, Index]:
+    """Return the places of those of some others that are among the pairs (ascending), and where they are there.
+
+    Examples
+    --------
+    >>> [x.tolist() for x in among(np.array([2, 5, 7]), np.array([7, 3, 2]))]
+    [[0, 2], [2, 0]]
+    """
+    place = np.searchsorted(pair, others).clip(max=pair.size - 1)
+    some = np.flatnonzero(pair[place] == others) if pair.size else place[:0]
+    return some, place[some]
+
+
 def pair_count(contestants: int) -> int:
     """Return the number of pairs of contestants."""
     return contestants * (contestants - 1) // 2

@@ -1,8 +1,8 @@
 """Find, ahead of the fold, the events that it would refuse: scores of ended runs, items that are not declared, names beyond a limit."""
 
-from monitor.engine.fold_battles import board_fault
+from monitor.engine.fold.battles import board_fault
+from monitor.engine.fold.locate import contestant_fault, ended_fault, row_fault, value_fault
 from monitor.engine.limits import Limits, Usage, exceeds
-from monitor.engine.locate import contestant_fault, ended_fault, row_fault, value_fault
 from monitor.engine.state.battles import event_fault
 from monitor.engine.state.benchmark import Benchmark
 from monitor.engine.state.codes import SCORE_UNIT

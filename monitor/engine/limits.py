@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from monitor.engine.state.delta import Refusal
-from monitor.engine.state.pairs import pair_count
+from monitor.engine.state.pairs.index import pair_count
 from schemas.records.decode import Fault
 from schemas.records.names import name_fault
 from schemas.records.text import shorten

@@ -12,8 +12,8 @@ import msgspec
 from monitor.engine.chunk import Chunk, EventBatch
 from monitor.engine.columns import EventList
 from monitor.engine.declarations import redeclare, refusal, under_version
-from monitor.engine.fold import Cells, end_runs, fold_batch, judge_ended, no_runs, record_cells
-from monitor.engine.fold_battles import end_battles, fold_battles
+from monitor.engine.fold.battles import end_battles, fold_battles
+from monitor.engine.fold.scores import Cells, end_runs, fold_batch, judge_ended, no_runs, record_cells
 from monitor.engine.latch.changes import withdraw
 from monitor.engine.limits import NOTHING, Limits, Usage, benchmark_fault, exceeds
 from monitor.engine.run_columns import ItemColumns

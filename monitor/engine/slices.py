@@ -3,8 +3,8 @@
 from collections.abc import Generator
 from typing import Final, TypeVar
 
-from monitor.engine.state.counts import CHUNK_CELLS
-from monitor.engine.state.pair_state import PairState
+from monitor.engine.state.pairs.counts import CHUNK_CELLS
+from monitor.engine.state.pairs.pair_state import PairState
 
 _Result = TypeVar("_Result")
 

@@ -6,7 +6,7 @@ from operator import itemgetter
 from pathlib import Path
 
 from monitor.engine.partition import Partition
-from monitor.engine.state.counts import CHUNK_CELLS
+from monitor.engine.state.pairs.counts import CHUNK_CELLS
 from monitor.ingest.declare import Declare, begin, with_own_declarations
 from monitor.ingest.epochs import Epochs
 from monitor.ingest.files.paths import origin

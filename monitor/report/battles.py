@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from monitor.engine.state.battles import JUDGE, ORDER, OUTCOME, PAIR, PROMPT
-from monitor.engine.state.pairs import Index, pair_members
+from monitor.engine.state.pairs.index import Index, pair_members
 from monitor.report.pairs.counts import json_numbers
 from monitor.report.pairs.ratings import SMALLEST_ERROR, Ratings, ratings_of
 from monitor.report.pairs.table import PairTable

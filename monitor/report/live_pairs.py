@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from monitor.engine.state.benchmark import Benchmark
-from monitor.engine.state.pairs import Index
+from monitor.engine.state.pairs.index import Index
 from monitor.report.items.hardness import ItemColumns, item_columns
 from monitor.report.pairs.clusters import cluster_columns
 from monitor.report.pairs.counts import Flags, Floats

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from monitor.engine.state.benchmark import Benchmark
-from monitor.engine.state.pairs import Index
+from monitor.engine.state.pairs.index import Index
 from monitor.report.pairs.table import PairTable
 from monitor.report.ranking.goal import GoalView, unscored_models
 from monitor.report.ranking.standings import decisions_by_rank

@@ -9,7 +9,7 @@ import numpy as np
 from monitor.engine.state.battles import JUDGE, ORDER, OUTCOME, PAIR, PROMPT, REPEAT, Battles
 from monitor.engine.state.benchmark import Benchmark
 from monitor.engine.state.codes import ABSENT, SCORE_UNIT, SKIPPED
-from monitor.engine.state.pairs import pair_members
+from monitor.engine.state.pairs.index import pair_members
 from schemas.records.battles import BattleFields, Winner
 from schemas.records.events import Ended, EventFields
 

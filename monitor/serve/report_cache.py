@@ -15,7 +15,7 @@ import numpy as np
 from monitor.background import in_background
 from monitor.engine.partition import Partition
 from monitor.engine.state.benchmark import Benchmark
-from monitor.engine.state.pairs import pair_count, pair_members
+from monitor.engine.state.pairs.index import pair_count, pair_members
 from monitor.report.build import ReportView, Which, board_report, order_report, suite_view, table_view
 from monitor.report.live_pairs import LivePairs
 from monitor.report.news import BoardNews, PairNames, board_news

@@ -6,7 +6,7 @@ from typing import Final
 import numpy as np
 
 from monitor.engine.state.benchmark import Benchmark
-from monitor.engine.state.pairs import Index
+from monitor.engine.state.pairs.index import Index
 from monitor.report.pairs.counts import Flags
 from monitor.report.pairs.intervals import evidence_columns
 from monitor.report.pairs.table import PairTable

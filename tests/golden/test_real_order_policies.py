@@ -18,7 +18,7 @@ from scipy.stats import binom
 from monitor.engine.chunk import Chunk
 from monitor.engine.partition import Partition
 from monitor.engine.state.codes import SCORE_UNIT
-from monitor.engine.state.pairs import all_pairs
+from monitor.engine.state.pairs.index import all_pairs
 from monitor.report.build import benchmark_report
 from monitor.report.items.conflict_rows import conflict_rows
 from tests.memory_store import MemoryStore

@@ -332,7 +332,7 @@ def every_way(log, cuts, restart, at_once):
     whole, _ = fold(records, end, [], restart=False)
     with (
         patch("monitor.engine.partition._AT_ONCE", at_once),
-        patch("monitor.engine.locate._add_items", return_value=None),
+        patch("monitor.engine.fold.locate._add_items", return_value=None),
     ):
         cut, store = fold(records, end, cuts, restart=restart)
     return whole, cut, Partition.restore(store.state)

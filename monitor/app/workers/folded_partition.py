@@ -14,7 +14,7 @@ from monitor.engine.limits import Limits
 from monitor.engine.partition import Partition
 from monitor.engine.slices import Pace
 from monitor.engine.state.delta import Delta, StoredState
-from monitor.engine.state.pairs import pair_count
+from monitor.engine.state.pairs.index import pair_count
 from monitor.serve.metrics.process_metrics import ProcessMetrics
 from monitor.state_lock import StateLock
 from monitor.store.commit_times import CommitTimes

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from monitor.engine.state.codes import Counts
-from monitor.engine.state.pairs import Index
+from monitor.engine.state.pairs.index import Index
 from schemas.results.changes import CLAIMS, KINDS, Claim, Kind
 from stats.evidence.eprocess import log_e_value
 

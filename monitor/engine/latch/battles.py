@@ -10,8 +10,8 @@ from monitor.engine.latch.base import Peaks, Trajectory, first_against, last_unt
 from monitor.engine.latch.paths import BEFORE
 from monitor.engine.state.codes import SCORE_UNIT
 from monitor.engine.state.graded import BETS, GradedPairs
-from monitor.engine.state.pair_state import PairState
-from monitor.engine.state.pairs import Index
+from monitor.engine.state.pairs.index import Index
+from monitor.engine.state.pairs.pair_state import PairState
 from stats.evidence.eprocess import log_e_value
 from stats.evidence.graded import graded_log_e, log_increments
 

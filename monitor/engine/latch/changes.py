@@ -11,7 +11,7 @@ from monitor.engine.latch.base import STATISTICS_VERSION, Closed
 from monitor.engine.latch.records import RECORD, Ending, LatchRecords, Records, Terms, ended_sentence, id_sequence
 from monitor.engine.state.delta import BenchmarkDelta
 from monitor.engine.state.graded import GRADED_MIXTURE
-from monitor.engine.state.pair_state import Decision, PairState
+from monitor.engine.state.pairs.pair_state import Decision, PairState
 from schemas.results import sentences
 from schemas.results.changes import CLAIMS, KINDS, Claim, Kind
 from schemas.results.verdict_changes import Columns

@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 
 from monitor.engine.latch.base import Closed, Evident, Peaks, Steps, Trajectory, Walk, first
 from monitor.engine.latch.paths import BEFORE
-from monitor.engine.state.pair_state import PairState
-from monitor.engine.state.pairs import Index
-from monitor.engine.state.step_down import StepDown
+from monitor.engine.state.pairs.index import Index
+from monitor.engine.state.pairs.pair_state import PairState
+from monitor.engine.state.pairs.step_down import StepDown
 from schemas.results.changes import PROCEDURES, Claim, Procedure
 from stats.evidence.curtailed import TOLERANCE
 from stats.families.stepwise import step_down, step_down_events, step_thresholds

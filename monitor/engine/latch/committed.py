@@ -24,9 +24,9 @@ from monitor.engine.latch.base import (
 )
 from monitor.engine.latch.paths import BEFORE, Evidence, Paths, Sums, running_sums
 from monitor.engine.state.committed import SUMS, Advance, Committed
-from monitor.engine.state.pair_state import PairState
-from monitor.engine.state.pairs import Index, among, pair_index, pair_members
-from monitor.engine.state.settling import Settling, Stretch
+from monitor.engine.state.pairs.index import Index, among, pair_index, pair_members
+from monitor.engine.state.pairs.pair_state import PairState
+from monitor.engine.state.pairs.settling import Settling, Stretch
 from stats.evidence.eprocess import log_completion_bound, log_e_value
 from stats.evidence.mixtures import parse_mixture
 

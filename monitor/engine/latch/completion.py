@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from monitor.engine.latch.base import SLACK
 from monitor.engine.latch.paths import Paths, Points, Sums
 from monitor.engine.state.codes import Counts
-from monitor.engine.state.pairs import Index
+from monitor.engine.state.pairs.index import Index
 from stats.evidence.curtailed import curtailed_leader_log_p, curtailed_may_decide
 
 _LOOKS: Final = 1_024

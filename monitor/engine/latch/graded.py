@@ -17,7 +17,6 @@ from monitor.engine.latch.base import (
 )
 from monitor.engine.latch.paths import BEFORE, NEVER, NewScores, Times
 from monitor.engine.state.codes import SCORE_UNIT
-from monitor.engine.state.counts import Gains
 from monitor.engine.state.graded import (
     BETS,
     Capital,
@@ -27,8 +26,9 @@ from monitor.engine.state.graded import (
     capital_gained,
     differences_of,
 )
-from monitor.engine.state.pair_state import PairState
-from monitor.engine.state.pairs import Index, chosen, pair_members
+from monitor.engine.state.pairs.counts import Gains
+from monitor.engine.state.pairs.index import Index, chosen, pair_members
+from monitor.engine.state.pairs.pair_state import PairState
 from stats.evidence.graded import FIXED_POINT, graded_bound, graded_log_e, log_increments
 
 _SLAB_CELLS: Final = 2_000_000

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from monitor.engine.state.codes import ONE, ZERO, Codes, Counts
-from monitor.engine.state.pairs import Index, pair_members
+from monitor.engine.state.pairs.index import Index, pair_members
 
 Times = NDArray[np.int16]
 NEVER: Final = np.iinfo(np.int16).max

@@ -13,7 +13,7 @@ from pydantic_core import to_json
 
 from monitor.engine.state.codes import SCORE_UNIT
 from monitor.engine.state.delta import Contestant
-from monitor.engine.state.pairs import Index, pair_members
+from monitor.engine.state.pairs.index import Index, pair_members
 from schemas.results import sentences
 from schemas.results.changes import CLAIMS, KINDS, Claim, Kind, Outcome, VerdictChange
 from schemas.results.verdict_changes import Order, change_field

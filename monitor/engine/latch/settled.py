@@ -11,8 +11,8 @@ from monitor.engine.latch.base import Trajectory
 from monitor.engine.latch.paths import BEFORE
 from monitor.engine.state.codes import Counts
 from monitor.engine.state.graded import GradedPairs
-from monitor.engine.state.pair_state import PairState
-from monitor.engine.state.pairs import Index
+from monitor.engine.state.pairs.index import Index
+from monitor.engine.state.pairs.pair_state import PairState
 from stats.evidence.settled import TIE
 
 

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from monitor.engine.state.codes import SCORE_UNIT
 from monitor.engine.state.delta import Refusal
 from monitor.engine.state.key_index import KeyIndex
-from monitor.engine.state.pairs import Index, pair_members
-from monitor.engine.state.step_down import grown
+from monitor.engine.state.pairs.index import Index, pair_members
+from monitor.engine.state.pairs.step_down import grown
 from schemas.records.battles import BattleFields
 from schemas.records.decode import Fault
 from schemas.records.events import Spec

@@ -15,11 +15,11 @@ from monitor.engine.state.conflicts import Conflicts
 from monitor.engine.state.delta import BenchmarkDelta, BoardEntry, Gap, PairSnapshot, RowKey, Suspect
 from monitor.engine.state.graded import GradedPairs, WeightedPairs, Weighting
 from monitor.engine.state.keys import benchmark_key
-from monitor.engine.state.pair_state import PairState
-from monitor.engine.state.pairs import pair_members
+from monitor.engine.state.pairs.index import pair_members
+from monitor.engine.state.pairs.pair_state import PairState
+from monitor.engine.state.pairs.settling import Settling
+from monitor.engine.state.pairs.step_down import grown
 from monitor.engine.state.repeats import Repeats, Undeclared
-from monitor.engine.state.settling import Settling
-from monitor.engine.state.step_down import grown
 from schemas.records.events import Spec
 from schemas.records.suites import Suite
 from schemas.records.text import shorten

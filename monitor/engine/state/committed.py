@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from monitor.engine.state.codes import ABSENT, ONE, SKIPPED, ZERO, Codes, Counts
 from monitor.engine.state.delta import RowKey
-from monitor.engine.state.pairs import Index, all_pairs, pair_count, pair_index, pairs_of
+from monitor.engine.state.pairs.index import Index, all_pairs, pair_count, pair_index, pairs_of
 from stats.order import committed_order
 
 ALWAYS: Final = -1

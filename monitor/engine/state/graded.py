@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from monitor.engine.state.codes import ONE, SCORE_UNIT, ZERO, Codes, Counts
 from monitor.engine.state.delta import RowKey
-from monitor.engine.state.pairs import Index, pair_count
-from monitor.engine.state.step_down import grown
+from monitor.engine.state.pairs.index import Index, pair_count
+from monitor.engine.state.pairs.step_down import grown
 from schemas.records.events import Spec, Weights
 from schemas.records.text import shorten
 from stats.clusters.weighted import bet_scales

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from monitor.engine.state.codes import ABSENT, SKIPPED, ZERO, Codes, ScoreTable
 from monitor.engine.state.delta import RowKey
-from monitor.engine.state.pairs import Index
+from monitor.engine.state.pairs.index import Index
 
 ItemCells = tuple[Index, Index, NDArray[np.uint32], Index]
 """Item, contestant, code and position of items that bet now, sorted by item."""

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from monitor.engine.state.codes import ONE
-from monitor.engine.state.pairs import Index, pair_count, ranked_pairs
+from monitor.engine.state.pairs.index import Index, pair_count, ranked_pairs
 from monitor.report.pairs.clusters import labels
 from monitor.report.pairs.counts import Floats
 from monitor.report.pairs.table import PairTable, Sides

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from monitor.engine.state.benchmark import Benchmark
 from monitor.engine.state.codes import SCORE_UNIT, ZERO
-from monitor.engine.state.pairs import Index
+from monitor.engine.state.pairs.index import Index
 from monitor.report.pairs.counts import Flags, Floats
 
 Show = Literal["all", "differ", "only_a", "only_b", "both_right", "both_wrong", "all_wrong", "all_right", "suspicious"]

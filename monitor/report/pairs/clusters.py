@@ -6,7 +6,7 @@ from typing import Final
 import numpy as np
 
 from monitor.engine.state.benchmark import Benchmark
-from monitor.engine.state.pairs import Index
+from monitor.engine.state.pairs.index import Index
 from monitor.report.pairs.counts import Floats, on_shared_squares
 from monitor.report.pairs.table import PairTable, Sides, resolution_ratio
 from monitor.report.sentences import ClusterFacts, cluster_warning

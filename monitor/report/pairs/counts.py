@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from monitor.engine.state.battles import Units
 from monitor.engine.state.benchmark import Benchmark
 from monitor.engine.state.codes import ONE, SCORE_UNIT, ZERO
-from monitor.engine.state.pairs import Index, pair_index, ranked_pairs
+from monitor.engine.state.pairs.index import Index, pair_index, ranked_pairs
 from monitor.report.pairs.item_means import described
 from monitor.report.pairs.ratings import ratings_of
 from monitor.report.pairs.weights import WeightedScores, weighting_of

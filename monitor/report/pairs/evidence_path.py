@@ -11,7 +11,7 @@ from monitor.engine.latch.committed import prefix_log_e
 from monitor.engine.state.benchmark import Benchmark
 from monitor.engine.state.codes import SCORE_UNIT, ZERO, Codes
 from monitor.engine.state.committed import item_steps
-from monitor.engine.state.pairs import Index, pair_index
+from monitor.engine.state.pairs.index import Index, pair_index
 from monitor.report.pairs.counts import Floats
 from monitor.report.pairs.item_means import described
 from monitor.report.pairs.table import PairTable

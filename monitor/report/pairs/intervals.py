@@ -5,7 +5,7 @@ from typing import Final
 import numpy as np
 
 from monitor.engine.state.codes import SCORE_UNIT
-from monitor.engine.state.pairs import Index
+from monitor.engine.state.pairs.index import Index
 from monitor.report.pairs.counts import Flags, Floats
 from monitor.report.pairs.table import PairTable, Sides
 from schemas.results.changes import PROCEDURES

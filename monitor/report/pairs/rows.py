@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from monitor.engine.state.benchmark import Benchmark
-from monitor.engine.state.pairs import Index, pair_members
+from monitor.engine.state.pairs.index import Index, pair_members
 from monitor.report.pairs.clusters import (
     NEIGHBOURS,
     ClusterColumns,

@@ -12,7 +12,7 @@ from monitor.engine.latch.committed import prefix_log_e
 from monitor.engine.state.benchmark import Benchmark
 from monitor.engine.state.codes import SCORE_UNIT
 from monitor.engine.state.graded import GRADED_MIXTURE, GradedPairs, WeightedPairs, capital_of
-from monitor.engine.state.pairs import Index
+from monitor.engine.state.pairs.index import Index
 from monitor.report.pairs.counts import Flags, Floats, PairCounts
 from monitor.report.sentences import hold_reason
 from stats.clusters.weighted import stratified_p

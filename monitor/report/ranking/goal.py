@@ -7,7 +7,7 @@ from typing import Final, Literal
 
 import numpy as np
 
-from monitor.engine.state.pairs import Index, ranked_pairs
+from monitor.engine.state.pairs.index import Index, ranked_pairs
 from monitor.report.pairs.counts import Flags
 from monitor.report.pairs.intervals import family_alpha, gap_bounds
 from monitor.report.pairs.table import PairTable

@@ -6,7 +6,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from monitor.engine.state.pairs import Index
+from monitor.engine.state.pairs.index import Index
 from monitor.report.pairs.table import PairTable, Sides
 from stats.evidence.settled import TIE
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from monitor.engine.state.benchmark import Benchmark
-from monitor.engine.state.pairs import Index
+from monitor.engine.state.pairs.index import Index
 from monitor.report.pairs.table import PairTable
 from monitor.report.ranking.goal import GoalView, declared_models, unscored_models
 from schemas.records.goals import Goal, parse_goal

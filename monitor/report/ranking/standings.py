@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from monitor.engine.state.codes import SCORE_UNIT, ZERO
-from monitor.engine.state.pairs import Index
+from monitor.engine.state.pairs.index import Index
 from monitor.report.pairs.clusters import NEIGHBOURS, ClusterColumns, decisions, required_n_by_procedure
 from monitor.report.pairs.counts import Flags, json_numbers
 from monitor.report.pairs.item_means import repeats_report

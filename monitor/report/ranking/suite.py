@@ -13,7 +13,7 @@ from monitor.engine.state.codes import ABSENT, NARROW, SCORE_UNIT, SKIPPED, ZERO
 from monitor.engine.state.delta import Contestant, RowKey, StoredBenchmark
 from monitor.engine.state.graded import WeightedPairs
 from monitor.engine.state.keys import benchmark_key
-from monitor.engine.state.pairs import Index
+from monitor.engine.state.pairs.index import Index
 from monitor.engine.state.restore import restore_benchmark
 from monitor.report.pairs.item_means import described
 from monitor.report.pairs.table import PairTable

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from monitor.engine.state.benchmark import Benchmark
 from monitor.engine.state.codes import ABSENT, ONE, SCORE_UNIT, SKIPPED, ZERO, Codes
 from monitor.engine.state.graded import Capital, Weighting
-from monitor.engine.state.pairs import Index, all_pairs
+from monitor.engine.state.pairs.index import Index, all_pairs
 from monitor.report.sentences import hold_reason
 from schemas.records.events import MAX_GRADED_ITEMS, FamilySpec
 from schemas.records.suites import Suite

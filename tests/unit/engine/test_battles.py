@@ -9,7 +9,7 @@ import pytest
 from monitor.engine.limits import Limits
 from monitor.engine.state.battles import units_of
 from monitor.engine.state.codes import SCORE_UNIT
-from monitor.engine.state.pairs import pair_index
+from monitor.engine.state.pairs.index import pair_index
 from tests.fold_log import FoldLog, counts_of, event
 
 

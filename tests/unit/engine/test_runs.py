@@ -231,7 +231,7 @@ def test_items_that_come_together_are_added_as_one_by_one(spec, limits, monkeypa
             if not fields:
                 log.send({**RUN, "item_ids": [f"{k} 1", item, f"{k} 2"], "clusters": [None, "law", "law"]})
         logs.append(log)
-        monkeypatch.setattr("monitor.engine.locate._add_items", lambda *_: None)
+        monkeypatch.setattr("monitor.engine.fold.locate._add_items", lambda *_: None)
     assert state(logs[0]) == state(logs[1])
     assert logs[0].letters
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from monitor.engine.state.counts import CHUNK_CELLS
+from monitor.engine.state.pairs.counts import CHUNK_CELLS
 from monitor.ingest.fold_files import join_segments
 from schemas.records.packed import Segment
 

@@ -9,7 +9,7 @@ from pydantic import ValidationError
 
 from monitor.background import in_background
 from monitor.engine.declarations import refusal
-from monitor.engine.fold import runs_of
+from monitor.engine.fold.scores import runs_of
 from monitor.engine.limits import benchmark_fault
 from monitor.engine.state.benchmark import Benchmark
 from monitor.serve.access.caller import current_caller, may_read

@@ -5,7 +5,7 @@ from typing import Final
 
 import numpy as np
 
-from monitor.engine.state.pairs import Index
+from monitor.engine.state.pairs.index import Index
 from monitor.report.live_pairs import LivePairs
 from monitor.report.ranking.moments import sides_at
 from monitor.report.ranking.standings import closed_by_rank

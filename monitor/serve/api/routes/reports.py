@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from pydantic import TypeAdapter
 
 from monitor.engine.state.benchmark import Benchmark
-from monitor.engine.state.pairs import pair_count
+from monitor.engine.state.pairs.index import pair_count
 from monitor.report.build import Which
 from monitor.report.items.conflict_rows import conflict_rows, counts_by_model, listed_conflicts
 from monitor.report.live_pairs import LivePairs, Procedure, Sort

@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, Iterator
 from typing import Final
 
 from monitor.engine.admission import Admission
-from monitor.engine.fold import no_runs, runs_of
+from monitor.engine.fold.scores import no_runs, runs_of
 from monitor.engine.limits import benchmark_fault
 from monitor.engine.state.benchmark import Benchmark
 from monitor.serve.api.problems import ProblemError

@@ -6,7 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from monitor.engine.chunk import EventBatch
-from monitor.engine.compare_cells import ComparedCells, compare_cells
+from monitor.engine.fold.compare_cells import ComparedCells, compare_cells
+from monitor.engine.fold.locate import Located, locate
 from monitor.engine.latch.arrival import ArrivalEvidence
 from monitor.engine.latch.at_once import AtOnce
 from monitor.engine.latch.base import Trajectory
@@ -19,13 +20,12 @@ from monitor.engine.latch.graded import GradedWalk
 from monitor.engine.latch.paths import Evidence, NewScores
 from monitor.engine.latch.settled import certain_along, certain_steps, newly_certain
 from monitor.engine.limits import LARGE_PAIRS, Limits
-from monitor.engine.locate import Located, locate
 from monitor.engine.slices import Pace, Slices
 from monitor.engine.state.benchmark import Benchmark
 from monitor.engine.state.codes import ABSENT, ONE, SKIPPED, ZERO, Codes
-from monitor.engine.state.counts import CHUNK_CELLS, chunk_counts
 from monitor.engine.state.delta import BenchmarkDelta, Refusal
-from monitor.engine.state.pairs import Index, chosen, pair_index, pair_members, pairs_of
+from monitor.engine.state.pairs.counts import CHUNK_CELLS, chunk_counts
+from monitor.engine.state.pairs.index import Index, chosen, pair_index, pair_members, pairs_of
 from monitor.engine.state.repeats import Undeclared
 from schemas.records.decode import Fault
 from schemas.records.events import Ended, Spec

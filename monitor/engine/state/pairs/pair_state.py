@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from monitor.engine.state.codes import Counts
 from monitor.engine.state.delta import Contestant
-from monitor.engine.state.pairs import Index, Places, pair_count, pair_index, pair_members
-from monitor.engine.state.step_down import StepDown, grown
+from monitor.engine.state.pairs.index import Index, Places, pair_count, pair_index, pair_members
+from monitor.engine.state.pairs.step_down import StepDown, grown
 from schemas.records.events import Spec
 from schemas.results.changes import CLAIMS, PROCEDURES, Claim, Kind, Procedure, VerdictChange
 from schemas.results.verdict_changes import Columns, VerdictChanges, change_field
@@ -33,7 +33,7 @@ class PairState:
     """Sums, family places and latches of every pair.
 
     A contestant is an epoch of a model; contestants are in the order of their first event. Pair arrays have shape (pairs or more,),
-    in the order of `monitor.engine.state.pairs`.
+    in the order of `monitor.engine.state.pairs.index`.
     """
 
     def __init__(self, name: str) -> None:

@@ -13,7 +13,7 @@ from monitor.engine.state.benchmark import Benchmark
 from monitor.engine.state.codes import ABSENT, ONE, SCORE_UNIT, SKIPPED, ZERO
 from monitor.engine.state.delta import BenchmarkDelta, Refusal
 from monitor.engine.state.graded import unweighted_reason
-from monitor.engine.state.pairs import Index
+from monitor.engine.state.pairs.index import Index
 from schemas.records.decode import Fault
 from schemas.records.events import EventFields
 from schemas.records.names import names_hold

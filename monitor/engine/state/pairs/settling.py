@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from monitor.engine.state.codes import ONE, SKIPPED, Codes
-from monitor.engine.state.pairs import Index
+from monitor.engine.state.pairs.index import Index
 from stats.evidence.settled import SettledState, settled_path, settled_start, settled_steps
 
 SLACK: Final = 1e-9

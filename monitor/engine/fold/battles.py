@@ -28,9 +28,9 @@ from monitor.engine.state.battles import (
 )
 from monitor.engine.state.benchmark import Benchmark
 from monitor.engine.state.codes import ONE, SCORE_UNIT, ZERO
-from monitor.engine.state.counts import CHUNK_CELLS
 from monitor.engine.state.delta import BenchmarkDelta, Refusal
-from monitor.engine.state.pairs import Index, pair_index, pair_members
+from monitor.engine.state.pairs.counts import CHUNK_CELLS
+from monitor.engine.state.pairs.index import Index, pair_index, pair_members
 from schemas.records.battles import BattleFields
 from schemas.records.decode import Fault
 from schemas.records.names import MAX_NAME_LENGTH

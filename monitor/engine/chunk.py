@@ -5,7 +5,10 @@ from dataclasses import dataclass
 from itertools import chain, groupby
 from typing import Final, NamedTuple
 
-from monitor.engine.columns import EventColumns, EventList, join_columns
+import numpy as np
+from numpy.typing import NDArray
+
+from monitor.engine.columns import EventColumns, EventList, Index, join_columns
 
 ORIGIN_HEADER: Final = "rankwatch-origin"
 """Header of a republished record; its value is an origin with a signature, see `monitor.engine.origins`."""
@@ -122,3 +125,21 @@ class EventBatch:
     def at(cls, benchmark: str, offset: int, index: int, size: int = 1) -> "EventBatch":
         """Return a batch of steps that one event of the log takes."""
         return cls(benchmark, EventList([]), [offset] * size, [index] * size)
+
+
+@dataclass
+class Located:
+    """A batch with the row, contestant and code of each event; code ABSENT for a refused event."""
+
+    batch: EventBatch
+    row: Index
+    contestant: Index
+    code: NDArray[np.uint32]
+    cut: int
+    """The first event with an item too many, from which nothing is settled, nor decided under policy completion; else the length."""
+    newer: dict[int, int]
+    """Contestant of each event that begins a newer epoch of a model, by the event's position."""
+    held: bool
+    """Whether the declared assumption held before the batch."""
+    exceeded: bool
+    """Whether there were items too many before the batch."""

@@ -1,21 +1,22 @@
 """The fold of a partition: (state, chunk of records) -> (state, changes). No I/O, no clock."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import reduce
-from itertools import groupby, zip_longest
-from operator import itemgetter
+from itertools import zip_longest
 from typing import Any, Final
 
 import msgspec
 
+from monitor.engine.budget import in_log_order, may_exceed, usage_of
 from monitor.engine.chunk import Chunk, EventBatch
 from monitor.engine.columns import EventList
 from monitor.engine.declarations import redeclare, refusal, under_version
 from monitor.engine.fold.battles import end_battles, fold_battles
-from monitor.engine.fold.scores import Cells, end_runs, fold_batch, judge_ended, no_runs, record_cells
+from monitor.engine.fold.locate import locate
+from monitor.engine.fold.scores import Cells, end_runs, fold_located, judge_ended, no_runs, no_scores, record_cells
 from monitor.engine.latch.changes import withdraw
-from monitor.engine.limits import NOTHING, Limits, Usage, benchmark_fault, exceeds
+from monitor.engine.limits import NOTHING, Limits, Usage, benchmark_fault
 from monitor.engine.run_columns import ItemColumns
 from monitor.engine.slices import Pace, Slices, Whole, run_slices
 from monitor.engine.state.benchmark import Benchmark
@@ -32,6 +33,7 @@ from monitor.engine.state.delta import (
     StoredState,
 )
 from monitor.engine.state.keys import record_digest
+from monitor.engine.state.pairs.counts import CHUNK_CELLS
 from monitor.engine.state.quarantine import Quarantine, crash_reason
 from monitor.engine.state.restore import restore_benchmark
 from monitor.engine.steps import (
@@ -63,13 +65,6 @@ _BYTES_AT_ONCE: Final = 500_000
 _COUNTERS: Final = ("records", "rejected", "skipped_spans", "misrouted", "republished")
 _LATER_FIELDS: Final[dict[str, Any]] = {"goal": None, "anchor": None, "aliases": {}, "missing": "worst", "version": 1}
 """Declared fields that are stored only where they are not the default."""
-
-
-def usage_of(benchmark: Benchmark) -> Usage:
-    """Return what a benchmark takes of the budgets of its partition."""
-    if benchmark.battles is not None:
-        return Usage.of_battles(len(benchmark.rows), benchmark.battles.size, len(benchmark.contestants))
-    return Usage.sized(len(benchmark.rows), len(benchmark.contestants))
 
 
 class Partition:
@@ -346,25 +341,13 @@ class _Folding:
         """Fold pending events, then count pending rejects."""
         pending, self.pending = self.pending, {}
         joined = [EventBatch.joined(batches) for batches in pending.values()]
-        for batch in _in_log_order(joined) if self._may_exceed(joined) else joined:
+        partition = self.partition
+        tight = may_exceed(partition.benchmarks, partition.usage, joined, partition.limits)
+        for batch in in_log_order(joined) if tight else joined:
             yield from self._fold(batch)
         rejects, self.pending_rejects = self.pending_rejects, []
         for name in rejects:
             self.count_reject(name)
-
-    def _may_exceed(self, batches: Sequence[EventBatch]) -> bool:
-        """Return whether events may take the benchmarks beyond a budget, if each of them names a new item and a new model."""
-        partition, usage = self.partition, self.partition.usage
-        for batch in batches:
-            benchmark, size = partition.benchmarks.get(batch.benchmark), len(batch.events)
-            rows, contestants = (len(benchmark.rows), len(benchmark.contestants)) if benchmark is not None else (0, 0)
-            if batch.events.has_battles():
-                most = min(contestants + 2 * size, partition.limits.contestants)
-                usage = usage.plus(Usage.of_battles(size, size, most)).plus(Usage.of_battles(0, 0, contestants), -1)
-            else:
-                most = min(contestants + size, partition.limits.contestants)
-                usage = usage.plus(Usage.sized(rows + size, most)).plus(Usage.sized(rows, contestants), -1)
-        return exceeds(usage, partition.limits.budget)
 
     def _fold(self, batch: EventBatch) -> Slices[None]:
         for part in batch.by_kind():
@@ -375,16 +358,30 @@ class _Folding:
         if isinstance(benchmark, Fault):
             refused = [(position, benchmark) for position in range(len(batch.events))]
         else:
-            delta, cells = self.touch(benchmark), self.cells[benchmark.name]
+            delta = self.touch(benchmark)
             limits = self.partition.limits_beside(benchmark)
             if batch.events.has_battles():
                 refused = yield from fold_battles(benchmark, batch, delta, limits)
             else:
-                refused = yield from fold_batch(benchmark, batch, delta, limits, cells, self.pace)
+                refused = yield from self._fold_scores(benchmark, batch, delta, limits)
             self.partition.usage = limits.others.plus(usage_of(benchmark))
         for k, fault in refused:
             raw = msgspec.json.encode(batch.events[k])
             self.take_letter(dead_letter(fault, batch.offsets[k], batch.indices[k], raw, self._file(batch.offsets[k])))
+
+    def _fold_scores(
+        self, benchmark: Benchmark, batch: EventBatch, delta: BenchmarkDelta, limits: Limits
+    ) -> Slices[list[tuple[int, Fault]]]:
+        """Fold scores of items, in pieces; return the position and fault of each refused event."""
+        if benchmark.battles is not None:
+            return [(position, no_scores(benchmark)) for position in range(len(batch.events))]
+        refused: list[tuple[int, Fault]] = []
+        for start in range(0, len(batch.events), CHUNK_CELLS):
+            located, faults = locate(benchmark, batch.part(start, start + CHUNK_CELLS), delta, limits)
+            refused += [(start + position, fault) for position, fault in faults]
+            yield from fold_located(benchmark, located, delta, self.cells[benchmark.name], self.pace)
+        benchmark.counters["events"] += len(batch.events) - len(refused)
+        return refused
 
     def _benchmark(self, name: str) -> Benchmark | Fault:
         """Return a benchmark, new if need be, or why there can be none of that name."""
@@ -533,18 +530,3 @@ class _Folding:
         self.delta.dead_letters.sort(key=lambda letter: (letter.offset, letter.index))
         self.partition.off = self.delta.off
         return self.delta
-
-
-def _in_log_order(batches: Sequence[EventBatch]) -> Iterator[EventBatch]:
-    """Yield runs of events of one benchmark in the order of the log: which event exceeds a budget must not depend on the chunks."""
-    if len(batches) == 1:
-        yield batches[0]
-        return
-    places = sorted(
-        (offset, index, which, k)
-        for which, batch in enumerate(batches)
-        for k, (offset, index) in enumerate(zip(batch.offsets, batch.indices, strict=True))
-    )
-    for which, run in groupby(places, key=itemgetter(2)):
-        first, *_, last = (*run,) * 2
-        yield batches[which].part(first[3], last[3] + 1)

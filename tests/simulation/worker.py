@@ -75,7 +75,7 @@ def replaced(world):
 
     with (
         patch.object(quarantine, "MOST", MOST),
-        patch.object(partition, "fold_batch", crashing(partition.fold_batch)),
+        patch.object(partition, "fold_located", crashing(partition.fold_located)),
         patch.object(reader, "KafkaFollower", partial(Follower, world)),
         patch.object(reader, "KafkaProducer", partial(Producer, world.broker, rng)),
         patch.object(reader, "PartitionReader", partial(JudgedPartition, world)),
@@ -96,13 +96,13 @@ def replaced(world):
         yield
 
 
-def crashing(fold_batch):
-    """The fold of a batch, with a bug: scores of one model crash it."""
+def crashing(fold_located):
+    """The fold of scores, with a bug: those of one model crash it."""
 
-    def fold(benchmark, batch, *rest):
-        if any(event.model == CRASHING for event in batch.events):
+    def fold(benchmark, located, *rest):
+        if any(event.model == CRASHING for event in located.batch.events):
             raise ZeroDivisionError
-        return fold_batch(benchmark, batch, *rest)
+        return fold_located(benchmark, located, *rest)
 
     return fold
 

@@ -1,12 +1,11 @@
 """Find the row, contestant and code of each event of a piece, and add the names and scores that are new."""
 
-from dataclasses import dataclass
 from itertools import repeat
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from monitor.engine.chunk import EventBatch, Located
 from monitor.engine.columns import EventColumns, Scores
 from monitor.engine.limits import Limits, Usage, bad_name, budget_fault, exceeds, limit_fault, model_fault
 from monitor.engine.state.benchmark import Benchmark
@@ -21,25 +20,13 @@ from schemas.records.text import shorten
 from stats.evidence.graded import MAX_ITEMS
 
 
-@dataclass
-class Located:
-    """Row, contestant and code of the events of a piece; code ABSENT for a refused event."""
-
-    row: Index
-    contestant: Index
-    code: NDArray[np.uint32]
-    cut: int
-    """The first event with an item too many, from which nothing is settled, nor decided under policy completion; else the length."""
-    newer: dict[int, int]
-    """Contestant of each event that begins a newer epoch of a model, by the event's position."""
-
-
 def locate(
-    benchmark: Benchmark, events: EventColumns, delta: BenchmarkDelta, limits: Limits
+    benchmark: Benchmark, batch: EventBatch, delta: BenchmarkDelta, limits: Limits
 ) -> tuple[Located, list[tuple[int, Fault]]]:
     """Return the rows, contestants and codes of events, and the refused events; add new names and scores."""
+    held, exceeded = benchmark.assumption_holds, benchmark.exceeded
     faults: list[tuple[int, Fault]] = []
-    size = len(events)
+    events, size = batch.events, len(batch.events)
     row, contestant = events.rows(benchmark), events.contestants(benchmark)
     codes = _known_codes(benchmark, events.scores())
     plain = codes >= 0
@@ -81,7 +68,7 @@ def locate(
     if benchmark.ended:
         benchmark.grow()
         faults += _refuse_ended(benchmark, events, row, contestant, codes)
-    return Located(row, contestant, codes.astype(np.uint32), cut, newer), faults
+    return Located(batch, row, contestant, codes.astype(np.uint32), cut, newer, held, exceeded), faults
 
 
 def _known_codes(benchmark: Benchmark, scores: Scores) -> Index:

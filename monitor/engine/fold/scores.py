@@ -5,9 +5,8 @@ from bisect import bisect_right
 import numpy as np
 from numpy.typing import NDArray
 
-from monitor.engine.chunk import EventBatch
+from monitor.engine.chunk import EventBatch, Located
 from monitor.engine.fold.compare_cells import ComparedCells, compare_cells
-from monitor.engine.fold.locate import Located, locate
 from monitor.engine.latch.arrival import ArrivalEvidence
 from monitor.engine.latch.at_once import AtOnce
 from monitor.engine.latch.base import Trajectory
@@ -19,7 +18,7 @@ from monitor.engine.latch.completion import CompletionEvidence
 from monitor.engine.latch.graded import GradedWalk
 from monitor.engine.latch.paths import Evidence, NewScores
 from monitor.engine.latch.settled import certain_along, certain_steps, newly_certain
-from monitor.engine.limits import LARGE_PAIRS, Limits
+from monitor.engine.limits import LARGE_PAIRS
 from monitor.engine.slices import Pace, Slices
 from monitor.engine.state.benchmark import Benchmark
 from monitor.engine.state.codes import ABSENT, ONE, SKIPPED, ZERO, Codes
@@ -39,42 +38,33 @@ NewCells = tuple[Index, Index, NDArray[np.uint32], Index]
 """Row, contestant, code and position in the piece."""
 
 
-def fold_batch(
-    benchmark: Benchmark, batch: EventBatch, delta: BenchmarkDelta, limits: Limits, cells: list[Cells], pace: Pace
-) -> Slices[list[tuple[int, Fault]]]:
-    """Fold events into a benchmark, in slices; return the position and fault of each refused event.
+def fold_located(
+    benchmark: Benchmark, located: Located, delta: BenchmarkDelta, cells: list[Cells], pace: Pace
+) -> Slices[None]:
+    """Fold located events into a benchmark, in slices.
 
     `delta` gets the changes to store, except for the new scores: `cells` gets these, for `record_cells`.
     """
-    if benchmark.battles is not None:
-        return [(position, no_scores(benchmark)) for position in range(len(batch.events))]
-    refused: list[tuple[int, Fault]] = []
-    for start in range(0, len(batch.events), CHUNK_CELLS):
-        piece = batch.part(start, start + CHUNK_CELLS)
-        held_before, exceeded_before = benchmark.assumption_holds, benchmark.exceeded
-        located, faults = locate(benchmark, piece.events, delta, limits)
-        refused += [(start + position, fault) for position, fault in faults]
-        for _ in benchmark.grow_in_slices():
-            if benchmark.pairs > LARGE_PAIRS:
-                yield False
-        # An item too many ends what rests on the count, a newer epoch the verdicts on the older one: fold what is before it on its own.
-        ends = sorted({located.cut, *located.newer, len(piece.events)})
-        low = 0
-        while low < len(piece.events):
-            high = min(low + pace.events(benchmark), ends[bisect_right(ends, low)])
-            if low in located.newer:
-                supersede(benchmark, piece, low, located.newer[low], delta)
-            benchmark.exceeded = exceeded_before or low >= located.cut
-            refuted = benchmark.exceeded and benchmark.completion_refuted
-            if low == located.cut and not benchmark.undeclared:
-                invalidate(benchmark, piece, low, benchmark.excess, delta, claims=CLAIMS if refuted else ("settled",))
-            holds = held_before and not (refuted or benchmark.order_refuted or benchmark.undeclared)
-            cells.append(_apply(benchmark, piece, located, slice(low, high), delta, holds=holds))
-            benchmark.revision += 1
-            low = high
-            yield True
-    benchmark.counters["events"] += len(batch.events) - len(refused)
-    return refused
+    for _ in benchmark.grow_in_slices():
+        if benchmark.pairs > LARGE_PAIRS:
+            yield False
+    batch = located.batch
+    # An item too many ends what rests on the count, a newer epoch the verdicts on the older one: fold what is before it on its own.
+    ends = sorted({located.cut, *located.newer, len(batch.events)})
+    low = 0
+    while low < len(batch.events):
+        high = min(low + pace.events(benchmark), ends[bisect_right(ends, low)])
+        if low in located.newer:
+            supersede(benchmark, batch, low, located.newer[low], delta)
+        benchmark.exceeded = located.exceeded or low >= located.cut
+        refuted = benchmark.exceeded and benchmark.completion_refuted
+        if low == located.cut and not benchmark.undeclared:
+            invalidate(benchmark, batch, low, benchmark.excess, delta, claims=CLAIMS if refuted else ("settled",))
+        holds = located.held and not (refuted or benchmark.order_refuted or benchmark.undeclared)
+        cells.append(_apply(benchmark, located, slice(low, high), delta, holds=holds))
+        benchmark.revision += 1
+        low = high
+        yield True
 
 
 def no_scores(benchmark: Benchmark) -> Fault:
@@ -83,10 +73,9 @@ def no_scores(benchmark: Benchmark) -> Fault:
     return Refusal("score", "a score", reason, benchmark.name)
 
 
-def _apply(
-    benchmark: Benchmark, piece: EventBatch, located: Located, part: slice, delta: BenchmarkDelta, *, holds: bool
-) -> Cells:
-    """Fold located events: first score wins, then sums, family and latches."""
+def _apply(benchmark: Benchmark, located: Located, part: slice, delta: BenchmarkDelta, *, holds: bool) -> Cells:
+    """Fold some located events: first score wins, then sums, family and latches."""
+    piece = located.batch
     position = np.flatnonzero(located.code[part] != ABSENT) + part.start
     # By row, then contestant, then arrival: the first of equal keys wins.
     key = located.row[position] * len(benchmark.contestants) + located.contestant[position]
@@ -387,9 +376,10 @@ def _inherit(
         row, code = row[keep], code[keep]
     for part in _parts(row.size):
         size = row[part].size
-        located = Located(row[part], np.full(size, run), code[part], size, {})
-        piece = _at_once(benchmark, place, size)
-        cells.append(_apply(benchmark, piece, located, slice(0, size), delta, holds=benchmark.assumption_holds))
+        holds, exceeded = benchmark.assumption_holds, benchmark.exceeded
+        batch = _at_once(benchmark, place, size)
+        located = Located(batch, row[part], np.full(size, run), code[part], size, {}, holds, exceeded)
+        cells.append(_apply(benchmark, located, slice(0, size), delta, holds=holds))
 
 
 def judge_ended(benchmark: Benchmark, fresh: list[int], batch: EventBatch, delta: BenchmarkDelta) -> None:

@@ -277,15 +277,15 @@ async def test_saving_does_not_hold_up_a_release(monkeypatch):
 
 def poisonous(monkeypatch, name="poison"):
     """Let the fold of a benchmark crash."""
-    fold_batch = partition.fold_batch
+    fold_located = partition.fold_located
 
     def crash(benchmark, *others):
         if benchmark.name == name:
             benchmark.counters["events"] += 1_000  # whatever it leaves behind
             raise ZeroDivisionError
-        return fold_batch(benchmark, *others)
+        return fold_located(benchmark, *others)
 
-    monkeypatch.setattr(partition, "fold_batch", crash)
+    monkeypatch.setattr(partition, "fold_located", crash)
 
 
 def with_poison(size, *places):
@@ -372,7 +372,7 @@ async def test_a_lack_of_memory_is_no_fault_of_a_benchmark(monkeypatch):
     def crash(*_):
         raise MemoryError
 
-    monkeypatch.setattr(partition, "fold_batch", crash)
+    monkeypatch.setattr(partition, "fold_located", crash)
     owned = await loaded(SlowStore())
     with pytest.raises(MemoryError):
         await owned.fold(chunk(0, 10))

@@ -11,10 +11,10 @@ from monitor.ingest.files.paths import show
 from monitor.ingest.files.segments import RAW_LENGTH
 from monitor.ingest.formats.choices import ChoiceError, Choices
 from monitor.ingest.formats.log_file import LogFile, Notices, RunRegistry
-from monitor.ingest.formats.map_table import read_mappings
-from monitor.ingest.formats.mapping import read_evaluation
-from monitor.ingest.formats.open_telemetry import NAME, Signal, decode_export, evaluations
+from monitor.ingest.formats.mapping.mapped import read_evaluation
+from monitor.ingest.formats.mapping.table import read_mappings
 from monitor.ingest.formats.results import Result
+from monitor.ingest.formats.tools.open_telemetry import NAME, Signal, decode_export, evaluations
 from monitor.notices import Notices as LogNotices
 from monitor.serve.api.routes.otlp import OtlpResults
 from monitor.serve.api.writing.intake import Submission

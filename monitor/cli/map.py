@@ -30,8 +30,8 @@ def map_(
     from monitor.ingest.files.event_lines import Broken, Refusal
     from monitor.ingest.files.paths import show
     from monitor.ingest.formats.choices import ChoiceError
-    from monitor.ingest.formats.map_table import read_mappings
-    from monitor.ingest.formats.propose import propose
+    from monitor.ingest.formats.mapping.propose import propose
+    from monitor.ingest.formats.mapping.table import read_mappings
 
     if not path.is_file():
         stop(f"{show(path)} is not a file; give one file of results", USAGE)

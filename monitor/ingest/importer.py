@@ -18,7 +18,7 @@ from monitor.ingest.formats.registry import COPIES, is_companion
 from schemas.records.text import mask_url
 
 if TYPE_CHECKING:
-    from monitor.ingest.formats.map_table import FileMap
+    from monitor.ingest.formats.mapping.table import FileMap
 
 MAP_FILE: Final = "rankwatch.toml"
 """The file next to results with mappings (and declarations)."""
@@ -145,7 +145,7 @@ class Importer:
 
     @staticmethod
     def _read_maps(file: Path) -> list["FileMap"]:
-        from monitor.ingest.formats.map_table import read_mappings  # noqa: PLC0415 - start-up: few files have a mapping
+        from monitor.ingest.formats.mapping.table import read_mappings  # noqa: PLC0415 - start-up: few files have a mapping
 
         return read_mappings(file)
 

@@ -12,12 +12,12 @@ from typing import Any, Final
 
 from monitor.ingest.files.paths import PASSED_OVER
 from monitor.ingest.files.streams import is_record, open_stream
-from monitor.ingest.formats.battle_columns import columns_of, is_battle, refusal_of
 from monitor.ingest.formats.choices import Choices
-from monitor.ingest.formats.columns import ColumnError, flatten
 from monitor.ingest.formats.outline import has_path, outline
 from monitor.ingest.formats.plugins import match
 from monitor.ingest.formats.registry import Format
+from monitor.ingest.formats.tabular.battle_columns import columns_of, is_battle, refusal_of
+from monitor.ingest.formats.tabular.columns import ColumnError, flatten
 from schemas.records.decode import BOM
 
 TABLE_SUFFIXES: Final = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
@@ -174,7 +174,7 @@ def looks_like_results(path: Path, choices: Choices) -> bool | str:
 
 
 def _is_table(path: Path, header: bytes, choices: Choices) -> bool | str:
-    from monitor.ingest.formats.tables import split_header  # noqa: PLC0415 - start-up: only tables need it
+    from monitor.ingest.formats.tabular.tables import split_header  # noqa: PLC0415 - start-up: only tables need it
 
     names = split_header(path, header)
     return refusal_of(names) or _has_columns(names, choices)

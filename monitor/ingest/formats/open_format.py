@@ -12,16 +12,16 @@ from monitor.ingest.formats.log_file import LogFile
 from monitor.ingest.formats.registry import Format
 
 if TYPE_CHECKING:
-    from monitor.ingest.formats.map_table import FileMap
+    from monitor.ingest.formats.mapping.table import FileMap
     from monitor.ingest.formats.results import Tool
 
 _KINDS = {
-    Kind.INSPECT: "inspect_log",
-    Kind.PARQUET: "parquet",
-    Kind.TABLE: "tables",
-    Kind.BATTLES: "battle_document",
+    Kind.INSPECT: "tools.inspect_log",
+    Kind.PARQUET: "tabular.parquet",
+    Kind.TABLE: "tabular.tables",
+    Kind.BATTLES: "tabular.battle_document",
     Kind.FOREIGN: "foreign",
-    Kind.LINES: "json_lines",
+    Kind.LINES: "tabular.json_lines",
 }
 
 
@@ -45,7 +45,7 @@ def open_format(kind: Kind | Format, log: LogFile) -> Stream:
 
 def open_mapped(maps: "Sequence[FileMap]", log: LogFile) -> Stream:
     """Open a file as a stream of event lines, under the mappings that match it."""
-    from monitor.ingest.formats.mapping import mapped_tool  # noqa: PLC0415 - start-up: few files have a mapping
+    from monitor.ingest.formats.mapping.mapped import mapped_tool  # noqa: PLC0415 - start-up: few files have a mapping
     from monitor.ingest.formats.results import open_tool  # noqa: PLC0415
 
     return open_tool(mapped_tool(maps, log.path), log)

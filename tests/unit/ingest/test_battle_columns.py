@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from monitor.ingest.files.read import read_files
-from monitor.ingest.formats.battle_columns import BattleColumns
 from monitor.ingest.formats.choices import Choices
+from monitor.ingest.formats.tabular.battle_columns import BattleColumns
 from monitor.ingest.importer import Importer
 from schemas.records.battles import BattleFields
 

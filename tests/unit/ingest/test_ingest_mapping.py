@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from monitor.ingest.files.event_lines import Broken, Refusal
 from monitor.ingest.files.paths import PathError
 from monitor.ingest.formats.choices import ChoiceError
-from monitor.ingest.formats.propose import propose
+from monitor.ingest.formats.mapping.propose import propose
 from monitor.ingest.importer import Importer
 from tests.commands import rankwatch
 from tests.unit.ingest.native_logs import Read

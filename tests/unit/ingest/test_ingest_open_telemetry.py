@@ -5,7 +5,7 @@ import json
 import pytest
 
 from monitor.ingest.formats.choices import ChoiceError
-from monitor.ingest.formats.map_table import read_mappings
+from monitor.ingest.formats.mapping.table import read_mappings
 from tests.unit.ingest.native_logs import Read
 
 MAP = '[[map]]\nfiles = "*.jsonl"\nevaluation = "Correctness"\nitem_id = "test.case.id"\n'

@@ -351,9 +351,9 @@ def test_rows_come_to_the_same_together_and_one_by_one(tmp_path, monkeypatch, se
     for place in rng.sample(range(2, 400), 8):
         lines.insert(place, rng.choice(LINES))
     (tmp_path / "a.csv").write_bytes(b"\n".join(lines))
-    monkeypatch.setattr("monitor.ingest.formats.tables._TOGETHER", 10)
+    monkeypatch.setattr("monitor.ingest.formats.tabular.tables._TOGETHER", 10)
     together = Read(tmp_path / "a.csv", **choices)
-    monkeypatch.setattr("monitor.ingest.formats.columns.Columns.usual", lambda *_: None)
+    monkeypatch.setattr("monitor.ingest.formats.tabular.columns.Columns.usual", lambda *_: None)
     alone = Read(tmp_path / "a.csv", **choices)
     assert together.events == alone.events
     assert together.faults == alone.faults
@@ -383,7 +383,7 @@ def test_parquet_rows_come_to_the_same_together_and_one_by_one(tmp_path, monkeyp
     rows = [row | {field: value} for row, value in zip(ROWS * 2, values * 2 * len(ROWS), strict=False)]
     path = parquet(tmp_path / "a.parquet", rows)
     together = Read(path)
-    monkeypatch.setattr("monitor.ingest.formats.columns.Columns.usual", lambda *_: None)
+    monkeypatch.setattr("monitor.ingest.formats.tabular.columns.Columns.usual", lambda *_: None)
     alone = Read(path)
     assert (together.events, together.faults, together.notes) == (alone.events, alone.faults, alone.notes)
     assert len(together.events) + len(together.faults) == len(rows)

@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from monitor.ingest.formats.choices import NONE, Choices
-from monitor.ingest.formats.columns import USUAL, ColumnError, Columns, find_battle
+from monitor.ingest.formats.tabular.columns import USUAL, ColumnError, Columns, find_battle
 from schemas.records.battles import BattleFields
 from schemas.records.decode import Fault, check_object
 from schemas.records.events import EventFields

@@ -7,11 +7,11 @@ from typing import Any, Final
 from monitor.ingest.files.event_lines import RecordTranslator, Refusal, Translator
 from monitor.ingest.files.streams import Stream, open_stream
 from monitor.ingest.files.translated import TranslatedStream
-from monitor.ingest.formats.battle_columns import BattleColumns, columns_of, refusal_of
-from monitor.ingest.formats.columns import ColumnError, Columns, WideTableError, flatten
 from monitor.ingest.formats.log_file import LogFile
 from monitor.ingest.formats.plugins import match
 from monitor.ingest.formats.registry import Format
+from monitor.ingest.formats.tabular.battle_columns import BattleColumns, columns_of, refusal_of
+from monitor.ingest.formats.tabular.columns import ColumnError, Columns, WideTableError, flatten
 from schemas.records.decode import BOM, Decoded, Fault, decode_message, decode_record, read_object
 from schemas.records.events import Declaration, Ended, EventFields
 from schemas.records.lenient import read_name, read_score
@@ -37,7 +37,7 @@ def _choose(first: bytes, log: LogFile) -> Translator | None:
     if record is None:
         return None
     if all(field in record for field in _SAMPLE):
-        from monitor.ingest.formats.lm_eval import SampleTranslator  # noqa: PLC0415 - for start-up: most files are events
+        from monitor.ingest.formats.tools.lm_eval import SampleTranslator  # noqa: PLC0415 - for start-up: most files are events
 
         return SampleTranslator(log)
     if not choices.columns and ("declare" in record or any(all(field in record for field in each) for each in _EVENTS)):

@@ -6,10 +6,10 @@ from typing import Any, Final
 from monitor.ingest.files.event_lines import EventLineWriter, Refusal
 from monitor.ingest.files.streams import Stream
 from monitor.ingest.files.translated import DocumentStream
-from monitor.ingest.formats.battle_columns import BattleColumns
-from monitor.ingest.formats.columns import ColumnError, flatten
 from monitor.ingest.formats.documents import read_document
 from monitor.ingest.formats.log_file import LogFile
+from monitor.ingest.formats.tabular.battle_columns import BattleColumns
+from monitor.ingest.formats.tabular.columns import ColumnError, flatten
 from schemas.records.decode import Fault
 
 _BLOCK: Final = 2_000

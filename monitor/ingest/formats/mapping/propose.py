@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from monitor.ingest.files.event_lines import Refusal
-from monitor.ingest.formats.columns import USUAL, flatten
-from monitor.ingest.formats.mapping import read_rows
+from monitor.ingest.formats.mapping.mapped import read_rows
+from monitor.ingest.formats.tabular.columns import USUAL, flatten
 from schemas.records.lenient import read_score
 from schemas.records.text import shorten
 

@@ -16,8 +16,8 @@ import msgspec
 from monitor.ingest.files.event_lines import RecordTranslator, Refusal
 from monitor.ingest.files.paths import show
 from monitor.ingest.formats.choices import cluster_of
-from monitor.ingest.formats.lm_eval_results import Results, read_results
 from monitor.ingest.formats.log_file import LogFile
+from monitor.ingest.formats.tools.lm_eval_results import Results, read_results
 from schemas.records.decode import OUT_OF_RANGE, Fault
 from schemas.records.events import EventFields
 from schemas.records.names import name_fault

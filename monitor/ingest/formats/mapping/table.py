@@ -10,7 +10,7 @@ from typing import Any, Final, Self
 
 from monitor.ingest.files.paths import show
 from monitor.ingest.formats.choices import FIELDS, ChoiceError
-from monitor.ingest.formats.open_telemetry import NAME, SOURCES
+from monitor.ingest.formats.tools.open_telemetry import NAME, SOURCES
 from schemas.records.text import shorten
 
 FILE: Final = "rankwatch.toml"

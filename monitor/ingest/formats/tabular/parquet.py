@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Final
 from monitor.ingest.files.event_lines import Broken, EventLineWriter, Refusal
 from monitor.ingest.files.streams import Stream
 from monitor.ingest.files.translated import DocumentStream
-from monitor.ingest.formats.battle_columns import BattleColumns, columns_of
-from monitor.ingest.formats.columns import ColumnError, Columns, WideTableError
 from monitor.ingest.formats.log_file import LogFile
 from monitor.ingest.formats.results import write_results
+from monitor.ingest.formats.tabular.battle_columns import BattleColumns, columns_of
+from monitor.ingest.formats.tabular.columns import ColumnError, Columns, WideTableError
 from monitor.ingest.formats.tools import lighteval
 from schemas.records.decode import Fault
 

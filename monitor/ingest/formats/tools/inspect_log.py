@@ -13,9 +13,9 @@ from monitor.ingest.files.event_lines import Broken, EventLineWriter, Refusal
 from monitor.ingest.files.streams import Stream
 from monitor.ingest.files.translated import DocumentStream
 from monitor.ingest.formats.choices import cluster_of
-from monitor.ingest.formats.inspect_archive import Log, Sample, read_log
-from monitor.ingest.formats.inspect_scores import choose_scorer
 from monitor.ingest.formats.log_file import LogFile
+from monitor.ingest.formats.tools.inspect_archive import Log, Sample, read_log
+from monitor.ingest.formats.tools.inspect_scores import choose_scorer
 from schemas.records.decode import Fault
 from schemas.records.events import EventFields
 from schemas.records.text import shorten

@@ -8,9 +8,9 @@ from typing import Final
 from monitor.ingest.files.event_lines import EventLineWriter
 from monitor.ingest.files.streams import Stream, open_stream
 from monitor.ingest.files.translated import TranslatedStream
-from monitor.ingest.formats.battle_columns import BattleColumns, columns_of
-from monitor.ingest.formats.columns import ColumnError, Columns, WideTableError
 from monitor.ingest.formats.log_file import LogFile
+from monitor.ingest.formats.tabular.battle_columns import BattleColumns, columns_of
+from monitor.ingest.formats.tabular.columns import ColumnError, Columns, WideTableError
 from schemas.records.decode import BOM, Fault, not_utf8
 from schemas.records.events import EventFields
 from schemas.records.text import shorten

@@ -197,7 +197,7 @@ async def _http(url: str, token: str | None, refused: dict[str, int]) -> "AsyncI
     def count(reason: str) -> None:
         refused[reason] = refused.get(reason, 0) + 1
 
-    delivery = HttpDelivery(url, token, on_wait=note, on_refused=count)
+    delivery = HttpDelivery(url, token, on_note=note, on_refused=count)
     try:
         yield delivery
     finally:

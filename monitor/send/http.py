@@ -52,8 +52,9 @@ class HttpDelivery:
     token : str or None
         Bearer token.
     retries : RetryPolicy, optional
-    on_wait : callable, optional
-        Called with a sentence when the server first fails to take a request that is sent again.
+    on_note : callable, optional
+        Called with a sentence when the server first fails to take a request that is sent again, and once for each benchmark that it has
+        set aside.
     on_refused : callable, optional
         Called with the reason of each record that the server has read and refused.
 
@@ -69,7 +70,7 @@ class HttpDelivery:
         token: str | None = None,
         *,
         retries: RetryPolicy = _RETRIES,
-        on_wait: Callable[[str], None] = lambda _: None,
+        on_note: Callable[[str], None] = lambda _: None,
         on_refused: Callable[[str], None] = lambda _: None,
     ) -> None:
         self.url = checked_url(url)
@@ -79,7 +80,8 @@ class HttpDelivery:
         self._connection = kind(parts.hostname, parts.port, timeout=_TIMEOUT_SECONDS)
         self._path = f"{parts.path}{PATH}"
         self._packed = parts.hostname not in _LOOPBACK
-        self._retries, self._on_wait, self._on_refused = retries, on_wait, on_refused
+        self._retries, self._on_note, self._on_refused = retries, on_note, on_refused
+        self._set_aside: set[str] = set()
         self._headers = {"Content-Type": "application/x-ndjson"}
         if token is not None:
             self._headers["Authorization"] = b"Bearer " + token.encode()  # type: ignore[assignment]  # bytes are sent unchanged
@@ -112,7 +114,7 @@ class HttpDelivery:
                 return False
             if not reported:
                 limit = "" if self._retries.timeout is None else f" for up to {self._retries.timeout:g} s"
-                self._on_wait(f"{self.url}: {error}; retrying{limit}")
+                self._on_note(f"{self.url}: {error}; retrying{limit}")
                 reported = True
             return error.wait or True
 
@@ -122,6 +124,12 @@ class HttpDelivery:
             raise DeliveryError(f"{self.url}: {failure}") from failure
         for reason in _refused(answer):
             self._on_refused(reason)
+        fresh = _set_aside(answer) - self._set_aside
+        self._set_aside |= fresh
+        for name in sorted(fresh):
+            self._on_note(
+                f"{self.url}: {shorten(name)} is set aside there: its events are in the log, and count once an operator has released it"
+            )
 
     def _post(self, body: bytes, headers: dict[str, str]) -> bytes:
         try:
@@ -185,6 +193,14 @@ def _refused(answer: bytes) -> list[str]:
         return [f"{each['field']}: {each['reason']}" for each in json.loads(answer)["rejected"]]
     except (ValueError, KeyError, TypeError):
         return []  # another version of the server
+
+
+def _set_aside(answer: bytes) -> set[str]:
+    """Return the benchmarks whose records a server keeps without counting them."""
+    try:
+        return set(map(str, json.loads(answer)["set_aside"]))
+    except (ValueError, KeyError, TypeError):
+        return set()  # another version of the server
 
 
 def _detail(answer: bytes) -> str:

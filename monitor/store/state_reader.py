@@ -8,7 +8,15 @@ from monitor.retries import RetryPolicy
 from monitor.store.commit_times import CommitTimes
 from monitor.store.errors import StateRefused, StoreError
 from monitor.store.layout import Keys, check_topic, origin_secret_key
-from monitor.store.load import LoadedState, load_state, load_state_at_once, load_times, parse_gaps, parse_last
+from monitor.store.load import (
+    LoadedState,
+    load_state,
+    load_state_at_once,
+    load_times,
+    parse_gaps,
+    parse_last,
+    read_suspects,
+)
 from monitor.store.server.connection import Connection
 from monitor.store.versions import VERSIONS, check_meta
 
@@ -142,6 +150,14 @@ class StateReader:
                     f"the state {self._keys(partition).tag} is damaged: its offset cannot be read"
                 ) from error
         return positions
+
+    async def set_aside(self, partitions: Sequence[int]) -> list[frozenset[tuple[str, int]]]:
+        """Return the benchmarks of some partitions that are set aside, each with the offset of its first record that is."""
+        metas = await self._connection.fetch([("HGETALL", self._keys(partition).meta) for partition in partitions])
+        return [
+            frozenset((each.benchmark, each.since) for each in read_suspects(meta) if each.since is not None)
+            for meta in metas
+        ]
 
     async def check_states(self, partitions: Sequence[int], *identities: str) -> dict[int, StoredPosition]:
         """Check the versions and the log of some partitions' states; return how far each is folded.

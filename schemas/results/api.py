@@ -73,6 +73,9 @@ class BoardSummary(_Answer):
     models: int
     events: int
     rejected: int
+    set_aside: str | None = Field(
+        description="since when its records are set aside, and why; null while they are folded"
+    )
 
 
 class BoardDetail(BoardSummary):
@@ -379,6 +382,9 @@ class Accepted(_Answer):
     )
     converted: list[str] = Field(
         description="for each kind of value that was converted, such as a number as an item id: what it was and is read as"
+    )
+    set_aside: list[str] = Field(
+        description="benchmarks of the request whose records are set aside: they are in the log, and count once an operator releases them"
     )
 
 

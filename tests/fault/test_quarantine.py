@@ -4,6 +4,7 @@ import asyncio
 import json
 import os
 import time
+from urllib.parse import quote
 
 import pytest
 
@@ -63,6 +64,13 @@ def test_a_flood_of_unreadable_records_ends_no_worker_and_can_be_released(kafka,
             assert [worker.code for worker in workers.all] == [None, None], workers.logs()
             assert (entry["benchmark"], entry["partition"]) == (name, 0)
             assert 0 < len(asyncio.run(read_all(kafka, f"{topic}.dlq"))) <= 501 + pulse.count
+            reader = workers.read()
+            board = json.loads(reader.get(f"/api/v1/boards/{quote(name)}")[2])
+            assert "too many of its records cannot be read" in board["set_aside"]
+            assert (
+                board["set_aside"]
+                in json.loads(reader.get(f"/api/v1/board?benchmark={quote(name)}")[2])["report"]["partial"]
+            )
             metrics = [get(f"{worker.url()}/metrics")[1] for worker in workers.all]
             assert sum(text.count('rankwatch_quarantined_benchmarks{partition="0"} 1.0') for text in metrics) == 1
             logged = [line for worker in workers.all for line in worker.lines("a benchmark is set aside")]

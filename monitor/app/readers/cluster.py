@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from fnmatch import fnmatchcase
 from time import monotonic
 from typing import Final
@@ -35,6 +36,7 @@ log = structlog.get_logger()
 
 _COMPARE_STORE_SECONDS: Final = 0.25
 _SEE_ENDS_SECONDS: Final = 0.25
+_COMPARE_SET_ASIDE_SECONDS: Final = 2.0
 _CHECK_TOPIC_SECONDS: Final = 1.0
 _COMPARE_SECONDS: Final = 5.0
 _WAIT_SECONDS: Final = 1.0
@@ -73,6 +75,8 @@ class Reader(ServedProcess):
         """Why the state cannot be shown, or None."""
         self._stored: list[StoredPosition] = []
         """How far the store was when it was asked last; empty once that is compared."""
+        self._stored_set_aside: list[frozenset[tuple[str, int]]] = []
+        """What the store had set aside when it was asked last; empty once that is compared."""
 
     def _folded(self) -> Sequence[PartitionReader]:
         return list(self._readers.values())
@@ -112,7 +116,7 @@ class Reader(ServedProcess):
             self._readers, self._follower, self._loading = readers, follower, None
             freeze_heap()
             log.info("all partitions loaded", partitions=len(readers))
-            others = [self._ask_store(), self._see_ends(follower), self._check_topic(follower)]
+            others = [self._ask_store(), self._ask_set_aside(), self._see_ends(follower), self._check_topic(follower)]
             async with asyncio.TaskGroup() as tasks:
                 for each in others:
                     tasks.create_task(each)
@@ -171,7 +175,7 @@ class Reader(ServedProcess):
         log.warning("loading a partition again", partition=number, reason=reason)
         self._reloads.inc()
         await self._load(follower, self._readers[number])
-        self._stored = []  # it may be older than what was loaded
+        self._stored, self._stored_set_aside = [], []  # they may be older than what was loaded
         self.reports.clear()
         follower.seek(number, self._readers[number].partition.off)
         self._loading = None
@@ -224,10 +228,22 @@ class Reader(ServedProcess):
             except StoreUnavailable:
                 continue  # the log is the truth; what is folded meanwhile is reported as unconfirmed
 
+    async def _ask_set_aside(self) -> None:
+        """Ask repeatedly which benchmarks the store has set aside."""
+        while True:
+            await asyncio.sleep(_COMPARE_SET_ASIDE_SECONDS)
+            with suppress(StoreUnavailable):
+                self._stored_set_aside = await self.store.set_aside(list(self._readers))
+
     async def _compare_with_store(self, follower: KafkaFollower) -> None:
         stored, self._stored = self._stored, []
+        set_aside, self._stored_set_aside = self._stored_set_aside, []
         for reader, position in zip(self._folded(), stored, strict=False):
             reason = reader.compare(position)
+            if reason is not None:
+                await self._reload(follower, reader.number, reason)
+        for reader, benchmarks in zip(self._folded(), set_aside, strict=False):
+            reason = reader.compare_set_aside(benchmarks)
             if reason is not None:
                 await self._reload(follower, reader.number, reason)
 

@@ -3,13 +3,16 @@
 import time
 from bisect import bisect_left
 from collections import deque
+from collections.abc import Iterable
 from typing import Final
 
 from monitor.app.workers.folded_partition import FoldedPartition
 from monitor.engine.chunk import Chunk
+from monitor.engine.state.delta import Suspect
 from monitor.engine.state.keys import record_digest
 from monitor.store.commit_times import record_commit
 from monitor.store.state_reader import StateReader, StoredPosition
+from schemas.records.text import shorten
 
 KEPT_BYTES: Final = 32 << 20
 """Records that wait to be confirmed. If more are folded before, the state is loaded again once the store has got there."""
@@ -41,6 +44,8 @@ class PartitionReader(FoldedPartition):
         """Records before this offset were folded and not kept, so the store's last record cannot be compared with them."""
         self._expected: tuple[int, str] | None = None
         """The store's last record, while it is ahead of this reader."""
+        self._set_aside: set[tuple[str, int]] = set()
+        """Benchmarks that were set aside, with the offset from which on, also those that are released."""
 
     async def load(self) -> None:
         """Load the state from the store, and drop the state in memory."""
@@ -52,10 +57,13 @@ class PartitionReader(FoldedPartition):
         self._unconfirmed.clear()
         self._unconfirmed_bytes = self._unknown_until = 0
         self._expected = None
+        self._set_aside.clear()
+        self._note_set_aside(self.partition.quarantine)
 
     async def fold(self, chunk: Chunk) -> bool:
         """Fold a chunk that begins where the state ends; return False if the store has another record in it."""
         delta = await self._fold(chunk)
+        self._note_set_aside(delta.suspects.values())
         record_commit(self.commit_times, delta, time.time())
         for deleted in delta.deleted:
             self._changed.pop(deleted.name, None)
@@ -100,6 +108,19 @@ class PartitionReader(FoldedPartition):
         while self._unconfirmed and self._unconfirmed[0].end <= stored.off:
             self._drop()
         return None
+
+    def compare_set_aside(self, stored: Iterable[tuple[str, int]]) -> str | None:
+        """Compare with the benchmarks that the store has set aside; return why the state has to be loaded again, or None.
+
+        A worker also sets a benchmark aside that crashed only its own fold: the log does not show that.
+        """
+        for name, since in stored:
+            if since < self.partition.off and (name, since) not in self._set_aside:
+                return f"a worker has set {shorten(name)} aside, and this reader has folded its records"
+        return None
+
+    def _note_set_aside(self, suspects: Iterable[Suspect]) -> None:
+        self._set_aside |= {(each.benchmark, each.since) for each in suspects if each.since is not None}
 
     def _agrees(self, last: tuple[int, str]) -> bool:
         """Return whether the record at an offset has a digest, as far as this reader still has the record."""

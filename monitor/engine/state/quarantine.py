@@ -1,7 +1,7 @@
 """Set a benchmark aside that the fold cannot go on with, so that the other benchmarks of its partition go on.
 
 Which records are set aside is a function of the log, or of a decision that is stored with the offset at which it was made: see
-docs/decisions/0021-quarantine.md.
+docs/decisions/0022-quarantine.md.
 """
 
 from collections.abc import Iterable, Iterator

@@ -16,6 +16,7 @@ from monitor.engine.state.keys import record_digest
 from monitor.serve.report_cache import ReportCache
 from monitor.store.commit_times import CommitTimes
 from monitor.store.state_reader import StoredPosition
+from schemas.records.operations import encode_release
 from tests.memory_store import MemoryStore
 
 
@@ -162,6 +163,30 @@ async def test_a_gap_that_the_worker_accepted_is_loaded():
     await reader.load()
     assert reader.compare(store.position()) is None
     assert reader.partition.benchmarks["b"].gaps
+
+
+async def test_a_benchmark_that_only_the_worker_has_set_aside_is_loaded():
+    store = Store()
+    worker(store, 0, 500)
+    reader = await reader_at(store)
+    assert await reader.fold(chunk(500, 700))
+    partition = Partition.restore(copy.deepcopy(store.state))
+    assert partition.set_aside(chunk(500, 501), ZeroDivisionError())
+    store.commit(partition.fold(chunk(500, 600)))
+    (suspect,) = partition.quarantine
+    known = [(suspect.benchmark, suspect.since)]
+    assert shown(reader.partition) != shown(partition)
+    assert reader.compare(store.position()) is None, "the offsets show nothing of it"
+    assert "has set b aside" in reader.compare_set_aside(known)
+    await reader.load()
+    assert reader.compare_set_aside(known) is None
+    assert await reader.fold(chunk(600, 700))
+    assert "records from offset 500 on are set aside" in shown(reader.partition)[0]
+    # It is known after its release too, and a later one is read ahead of its first record.
+    release = [*LOG[:700], encode_release("b")]
+    assert await reader.fold(chunk(700, 701, release))
+    assert not list(reader.partition.quarantine)
+    assert reader.compare_set_aside([*known, ("b", 701)]) is None
 
 
 async def test_only_so_much_is_kept_for_comparison_and_the_rest_is_loaded_again(monkeypatch):

@@ -43,6 +43,27 @@ def test_an_untouched_board_is_listed_as_open(board):
     assert board.get(f"boards/{NAME}").json["spec"]["items"] == 60
 
 
+def test_a_benchmark_that_is_set_aside_is_listed_and_named_in_answers(board):
+    (partition,) = board.partitions
+    for name in (NAME, "never readable"):
+        for offset in range(501):
+            partition.quarantine.unreadable(name, offset)
+        partition._note_quarantine(name)
+    reason = (
+        "its records from offset 501 on are set aside (0 until now), because too many of its records cannot be read"
+    )
+    assert {name: each["set_aside"].startswith(reason) for name, each in listed(board).items()} == {
+        NAME: True,
+        "never readable": True,
+    }
+    assert board.get("boards/never%20readable").json["set_aside"].startswith(reason)
+    assert board.get("summaries").json[0]["partial"].startswith(reason)
+    assert board.get(f"board?benchmark={NAME}").json["report"]["partial"].startswith(reason)
+    taken = board.post([RECORDS[0] | {"item_id": "late"}, RECORDS[0] | {"benchmark": "other"}]).json
+    assert (taken["accepted"], taken["set_aside"]) == (2, [NAME])
+    assert board.get("boards/other").json["set_aside"] is None
+
+
 def test_an_archived_board_is_shown_and_takes_nothing(board):
     before = board.get(f"benchmarks/{NAME}?pairs=all").json["benchmarks"][0]
     answer = change(board, "archive")

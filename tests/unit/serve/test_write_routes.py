@@ -57,7 +57,7 @@ def test_events_are_taken_as(served, way):
     answer = served.post(body, **headers)
     assert (answer.status, answer.json) == (
         200,
-        {"accepted": 150, "declarations": 0, "ended": 0, "rejected": [], "converted": []},
+        {"accepted": 150, "declarations": 0, "ended": 0, "rejected": [], "converted": [], "set_aside": []},
     )
     counted(served, RECORDS)
 
@@ -307,7 +307,14 @@ def test_declarations_and_ends_are_converted_as_events_are(served):
 
 def test_a_declaration_in_a_request_holds_before_its_events(served):
     answer = served.post([*RECORDS[:3], {"declare": "bench", "items": 50}, *RECORDS[3:]])
-    assert answer.json == {"accepted": 150, "declarations": 1, "ended": 0, "rejected": [], "converted": []}
+    assert answer.json == {
+        "accepted": 150,
+        "declarations": 1,
+        "ended": 0,
+        "rejected": [],
+        "converted": [],
+        "set_aside": [],
+    }
     counted(served, RECORDS)
     assert served.get("declarations?benchmark=bench").json["items"] == 50
     refused = served.post([{"declare": "bench", "order": "trusted"}, *RECORDS])

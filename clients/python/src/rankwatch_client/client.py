@@ -357,6 +357,8 @@ class Client:
         sent = len(batch) - len(rejected) if good else 0
         for reason in dict.fromkeys(rejected):
             self._warn_once(f"{self.url} refused scores: {reason}")
+        for name in _set_aside(response) if good else ():
+            self._warn_once(f"{self.url} has set {name!r} aside: its scores count once an operator has released it")
         self._done(sent=sent, refused=len(batch) - sent, transient=response.transient)
         if not good and not response.transient:
             self._warn_once(f"{self.url} refused {len(batch):,} scores: {response.reason}")
@@ -411,6 +413,11 @@ def _rejected(response: Response) -> list[str]:
     """Return the reason of each score that the monitor has read and refused; it has stored the others."""
     errors = response.body.get("rejected") or [] if isinstance(response.body, dict) else []
     return [f"{error.get('field')}: {error.get('reason')}" for error in errors]
+
+
+def _set_aside(response: Response) -> list[str]:
+    """Return the benchmarks whose scores the monitor keeps without counting them."""
+    return response.body.get("set_aside") or [] if isinstance(response.body, dict) else []
 
 
 def _name(value: object) -> object:

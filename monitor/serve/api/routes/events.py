@@ -140,6 +140,18 @@ async def store(
         ended=len(submission.ended),
         rejected=rejected,
         converted=sorted(submission.converted),
+        set_aside=_set_aside(reports, submission),
+    )
+
+
+def _set_aside(reports: ReportCache, submission: Submission) -> list[str]:
+    """Return the benchmarks of a request whose records are set aside."""
+    names = {declaration.declare for declaration in submission.declarations}
+    names |= {event.benchmark for event in submission.events} | {end.ended for end in submission.ended}
+    return sorted(
+        name
+        for name in names
+        if (partition := reports.partition_of(name)) is not None and partition.quarantine.of(name) is not None
     )
 
 

@@ -70,7 +70,7 @@ async def _replay(folder: Path, *, null: bool, seconds: float, seed: int, keep: 
                 if stream.events[part]:
                     await monitor.log.append(stream.events[part])
                 await monitor.caught_up()
-                benchmark = monitor.reports.benchmarks().get(stream.benchmark)
+                benchmark = monitor.reports.benchmark(stream.benchmark)
                 if benchmark is not None and benchmark.pairs:
                     naive.follow(stream, int(benchmark.n[: benchmark.pairs].min()))
                 events = benchmark.counters["events"] if benchmark else 0

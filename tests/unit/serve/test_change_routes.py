@@ -9,7 +9,10 @@ import pytest
 
 from monitor.engine.chunk import Chunk
 from monitor.engine.partition import Partition
+from monitor.serve.api.reading import state_watcher
+from monitor.serve.api.reading.state_watcher import StateWatcher
 from monitor.serve.api.routes import changes as change_routes
+from monitor.serve.report_cache import ReportCache
 from monitor.store.commit_times import CommitTimes
 from schemas.results.verdict_changes import VerdictChanges
 from tests.commands import events
@@ -256,6 +259,29 @@ def test_streams_end_with_the_server(served):
         stream.until("update")
         served.stop()
         assert stream.until("never") is None
+
+
+async def test_a_stream_of_a_board_is_woken_by_that_board_only(monkeypatch):
+    monkeypatch.setattr(state_watcher, "POLL_SECONDS", 0.01)
+    partition = Partition()
+
+    def send(name, item):
+        record = json.dumps({"benchmark": name, "item_id": item, "model": "m", "score": 1}).encode()
+        partition.fold(Chunk(0, partition.off, partition.off + 1, [partition.off], [record]))
+
+    send("a", "1"), send("b", "1")
+    watcher = StateWatcher(ReportCache(lambda: [partition]))
+    async with watcher.subscribe():
+        version = watcher.version
+        send("b", "2")
+        assert not await watcher.wait(version, 0.2, "a")
+        assert await watcher.wait(version, 5.0)
+        assert dict(watcher.events(version)) == {"b": 2}
+        assert dict(watcher.events(version, "a")) == {}
+        later = watcher.version
+        partition.fold(Chunk(0, partition.off, partition.off + 1, [partition.off], [b'{"ended": "a"}']))
+        assert await watcher.wait(version, 5.0, "a"), "the end of a run changes the board without an event"
+        assert dict(watcher.events(later, "a")) == {}
 
 
 def test_nobody_is_looked_out_for_once_everyone_has_gone(served):

@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from monitor.serve import log_position, report_cache
+from monitor.serve import kept_results, log_position
 from monitor.serve.log_position import parse_offsets
 from tests.served import Served, folded
 
@@ -119,7 +119,7 @@ def test_only_the_benchmarks_of_the_pattern_are_shown():
 
 
 def test_a_list_that_is_used_again_names_the_offset_it_was_computed_at(monkeypatch):
-    monkeypatch.setattr(report_cache, "QUICK_SECONDS", -60.0)
+    monkeypatch.setattr(kept_results, "QUICK_SECONDS", -60.0)
     with Served(folded(EVENTS)) as server:
         first = server.get("benchmarks")
         server.post([{"benchmark": "b", "item_id": "9", "model": "x", "score": 1}])

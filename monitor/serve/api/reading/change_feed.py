@@ -117,7 +117,7 @@ class ChangeFeeds:
             for number in numbers:
                 self._by_partition.setdefault(number, VerdictHistory(reports.whole, None, number))
             return ChangeFeed({number: self._by_partition[number] for number in numbers})
-        if benchmark not in reports.names():
+        if not reports.has(benchmark):
             raise unknown_benchmark(benchmark)
         history = self._by_name.pop(benchmark, None) or VerdictHistory(reports.whole, benchmark)
         self._by_name[benchmark] = history

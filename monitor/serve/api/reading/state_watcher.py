@@ -2,19 +2,26 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator
-from typing import Final
+from collections.abc import AsyncIterator, Iterator
+from typing import Final, NamedTuple
 
 from monitor.engine.state.delta import BoardEntry
+from monitor.serve.kept_results import state_version
 from monitor.serve.report_cache import ReportCache
 
 POLL_SECONDS: Final = 0.5
 
-_Seen = tuple[str, int] | tuple[str, int, BoardEntry | None]
+
+class _Seen(NamedTuple):
+    """A benchmark or suite as of a poll."""
+
+    events: int
+    state: tuple[object, ...]
+    board: BoardEntry | None = None
 
 
 class StateWatcher:
-    """Polls the event counts of what is reported, and the boards of the benchmarks, while anything subscribes.
+    """Polls what is reported, while anything subscribes.
 
     Attributes
     ----------
@@ -28,6 +35,11 @@ class StateWatcher:
         self.version = 0
         self.stopped = False
         self._reports = reports
+        self._seen: dict[str, _Seen] = {}
+        self._changed_at: dict[str, int] = {}
+        """The version of the last change of each name, also of those that are gone."""
+        self._grown_at: dict[str, int] = {}
+        """The version at which the events of each name changed last."""
         self._subscribers = 0
         self._polling: asyncio.Task[None] | None = None
         self._changed = asyncio.Event()
@@ -37,7 +49,8 @@ class StateWatcher:
         """Keep the state polled inside the context."""
         self._subscribers += 1
         if self._polling is None:
-            self._polling = asyncio.create_task(self._poll(self._seen()))
+            self._look()
+            self._polling = asyncio.create_task(self._poll())
         try:
             yield
         finally:
@@ -46,15 +59,25 @@ class StateWatcher:
                 self._polling.cancel()
                 self._polling = None
 
-    async def wait(self, version: int, seconds: float) -> bool:
-        """Wait for a change after `version`, or the stop; return False on timeout."""
+    def has_changed(self, version: int, name: str | None = None) -> bool:
+        """Return whether a benchmark or suite (None: any) has changed after a version."""
+        return (self.version if name is None else self._changed_at.get(name, 0)) > version
+
+    async def wait(self, version: int, seconds: float, name: str | None = None) -> bool:
+        """Wait for a change of a benchmark or suite (None: of any) after `version`, or the stop; return False on timeout."""
         try:
             async with asyncio.timeout(seconds):
-                while self.version == version and not self.stopped:
+                while not self.has_changed(version, name) and not self.stopped:
                     await self._changed.wait()
         except TimeoutError:
             return False
         return True
+
+    def events(self, version: int, name: str | None = None) -> Iterator[tuple[str, int]]:
+        """Yield the name and the events of each benchmark and suite (of one, if it is named) that has new ones after a version."""
+        for each in self._seen if name is None else self._seen.keys() & {name}:
+            if self._grown_at[each] > version:
+                yield each, self._seen[each].events
 
     def stop(self) -> None:
         """Wake every subscriber so that it ends."""
@@ -65,16 +88,33 @@ class StateWatcher:
         self._changed.set()
         self._changed = asyncio.Event()
 
-    async def _poll(self, seen: list[_Seen]) -> None:
+    async def _poll(self) -> None:
         while True:
             await asyncio.sleep(POLL_SECONDS)
-            now = self._seen()
-            if now != seen:
-                seen = now
-                self.version += 1
+            if self._look():
                 self._wake()
 
-    def _seen(self) -> list[_Seen]:
-        benchmarks = self._reports.benchmarks().items()
-        own = ((name, benchmark.revision, benchmark.board) for name, benchmark in benchmarks)
-        return [*self._reports.events().items(), *own]
+    def _look(self) -> bool:
+        """Look at the state; return whether it has changed."""
+        before, now = self._seen, self._now()
+        changed = [name for name in before.keys() | now.keys() if before.get(name) != now.get(name)]
+        if not changed:
+            return False
+        self._seen = now
+        self.version += 1
+        for name in changed:
+            self._changed_at[name] = self.version
+            if name in now and (name not in before or now[name].events != before[name].events):
+                self._grown_at[name] = self.version
+        return True
+
+    def _now(self) -> dict[str, _Seen]:
+        reports = self._reports
+        now = {
+            name: _Seen(each.counters["events"], state_version(each), each.board)
+            for name, each in reports.benchmarks().items()
+        }
+        for suite in reports.suites:
+            members = [now[member] for member in suite.members if member in now]
+            now[suite.name] = _Seen(sum(each.events for each in members), tuple(each.state for each in members))
+        return now

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from typing import Final
 
+from monitor.engine.partition import Partition
 from monitor.engine.state.benchmark import Benchmark
 from monitor.serve.report_cache import ReportCache
 from schemas.results.changes import VerdictChange
@@ -53,6 +54,8 @@ class VerdictHistory:
 
     def __init__(self, reports: ReportCache, benchmark: str | None, partition: int | None = None) -> None:
         self._reports, self._benchmark, self._partition = reports, benchmark, partition
+        self._folded: list[tuple[Partition, int]] = []
+        """The partitions, and how far each was folded, as of the last call."""
         self._counts: dict[str, tuple[Benchmark, int]] = {}
         self._positions: list[Position] = []
         self._entries: list[Entry] = []
@@ -80,9 +83,11 @@ class VerdictHistory:
 
     def _catch_up(self) -> None:
         """Add the changes since the last call; start again if a benchmark was reloaded or removed."""
-        benchmarks = self._reports.own_benchmarks(self._partition)
-        if self._benchmark is not None:
-            benchmarks = {name: b for name, b in benchmarks.items() if name == self._benchmark}
+        folded = [(each, each.off) for each in self._reports.partitions if self._partition in {None, each.number}]
+        if folded == self._folded:
+            return
+        self._folded = folded
+        benchmarks = self._own_benchmarks()
         if any(benchmarks.get(name) is not benchmark for name, (benchmark, _) in self._counts.items()):
             self._counts, self._positions, self._entries = {}, [], []
         fresh: list[tuple[Position, Entry]] = []
@@ -93,6 +98,12 @@ class VerdictHistory:
             fresh += ((changes.order(field), (name, changes, field)) for field in islice(changes, count, None))
         if fresh:
             self._add(sorted(fresh, key=lambda entry: entry[0]))
+
+    def _own_benchmarks(self) -> dict[str, Benchmark]:
+        if self._benchmark is None:
+            return self._reports.own_benchmarks(self._partition)
+        suite, benchmark = self._reports.suite(self._benchmark), self._reports.benchmark(self._benchmark)
+        return {} if suite is not None or benchmark is None else {self._benchmark: benchmark}
 
     def _add(self, fresh: list[tuple[Position, Entry]]) -> None:
         if self._positions and fresh[0][0] < self._positions[-1]:

@@ -76,7 +76,7 @@ def _add_lists(routes: APIRouter, reports: ReportCache) -> None:
         """
 
         def page() -> tuple[bytes, int | None, int]:
-            benchmark = readable.benchmarks().get(name)
+            benchmark = readable.benchmark(name)
             if benchmark is None:
                 raise unknown_benchmark(name)
             generation, start = map(int, cursor.split("-")) if cursor else (benchmark.generation, 0)

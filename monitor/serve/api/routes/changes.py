@@ -76,8 +76,8 @@ async def _server_sent_events(
     reports: ReportCache, watcher: StateWatcher, feed: ChangeFeed, benchmark: str | None, cursor: Cursor
 ) -> AsyncIterator[bytes]:
     """Yield changes after a position as they come, the benchmarks that moved, and heartbeats in between."""
-    seen: dict[str, int] = {}
     names = None if benchmark is None else [benchmark]
+    reported = -1
     yield b"retry: 2000\n\n"
     async with watcher.subscribe():
         while not watcher.stopped:
@@ -87,17 +87,13 @@ async def _server_sent_events(
                 if not batch:
                     break
                 yield b"".join(frame("change", change.model_dump_json(), id_) for id_, change in batch)
-            updates = _updates(reports, benchmark, seen)
+            updates = b"".join(
+                frame("update", Update(benchmark=name, events=events).model_dump_json())
+                for name, events in watcher.events(reported, benchmark)
+                if reports.has(name)
+            )
+            reported = watcher.version
             if updates:
                 yield updates
-            if not await watcher.wait(version, HEARTBEAT_SECONDS):
+            if not await watcher.wait(version, HEARTBEAT_SECONDS, benchmark):
                 yield HEARTBEAT
-
-
-def _updates(reports: ReportCache, benchmark: str | None, seen: dict[str, int]) -> bytes:
-    frames = []
-    for name, events in reports.events().items():
-        if benchmark in {None, name} and seen.get(name) != events:
-            seen[name] = events
-            frames.append(frame("update", Update(benchmark=name, events=events).model_dump_json()))
-    return b"".join(frames)

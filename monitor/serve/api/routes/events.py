@@ -174,7 +174,7 @@ def _add_declarations(routes: APIRouter, reports: ReportCache, intake: Intake, r
     @routes.get("/declarations")
     async def declaration(benchmark: Name) -> Spec:
         """Return the declaration in force."""
-        state = reports.readable_by(may_read).benchmarks().get(benchmark)
+        state = reports.readable_by(may_read).benchmark(benchmark)
         if state is None:
             raise ProblemError(
                 404, f"Benchmark {benchmark!r} is unknown here. PUT its declaration before the first score."
@@ -214,7 +214,7 @@ def _how_to_declare(benchmark: Benchmark) -> str:
 
 def _in_force(reports: ReportCache, intake: Intake, declaration: Declaration) -> bool:
     """Return whether a declaration is in force; raise the 409 if scores are ahead of it in the log."""
-    benchmark = reports.benchmarks().get(declaration.declare)
+    benchmark = reports.benchmark(declaration.declare)
     if benchmark is not None and benchmark.declared and benchmark.spec == declaration.spec():
         return True
     _check(reports, intake, declaration)
@@ -277,7 +277,7 @@ def _require_open(reports: ReportCache, name: str) -> None:
 
 
 def _have_ended(reports: ReportCache, name: str, runs: Sequence[RunName]) -> bool:
-    benchmark = reports.benchmarks().get(name)
+    benchmark = reports.benchmark(name)
     return benchmark is not None and all(
         benchmark.epoch_contestant_of.get((run.model, run.epoch)) in benchmark.ended for run in runs
     )

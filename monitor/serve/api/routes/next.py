@@ -78,7 +78,7 @@ def next_routes(reports: ReportCache, watcher: StateWatcher, intake: Intake | No
         if intake is not None and reports.owns(benchmark):
             # Scores that were written before the request are not asked for again.
             await until(lambda: intake.is_folded(benchmark))
-        text, tag = await _wait(looking(benchmark, goal, model, block), watcher, wait, if_none_match)
+        text, tag = await _wait(benchmark, looking(benchmark, goal, model, block), watcher, wait, if_none_match)
         answer = Response(status_code=304) if tag == if_none_match else Response(text, media_type="application/json")
         answer.headers.update({"ETag": tag, "Cache-Control": "no-store"})  # an old answer is paid for in items
         return answer
@@ -93,12 +93,16 @@ def next_routes(reports: ReportCache, watcher: StateWatcher, intake: Intake | No
         stream ends after the answer with `over`.
         """
         look = looking(benchmark, goal, model, block)
-        return event_stream(_answers(await look(), look, watcher))  # what cannot be raced is a problem, and no stream
+        return event_stream(
+            _answers(benchmark, await look(), look, watcher)
+        )  # what cannot be raced is a problem, and no stream
 
     return routes
 
 
-async def _wait(look: Look, watcher: StateWatcher, seconds: float, known: str | None) -> tuple[str, str]:
+async def _wait(
+    benchmark: str, look: Look, watcher: StateWatcher, seconds: float, known: str | None
+) -> tuple[str, str]:
     """Return the answer and its tag, once it is another one than the known one, or the time is over."""
     clock = asyncio.get_running_loop().time
     end = clock() + seconds
@@ -109,10 +113,10 @@ async def _wait(look: Look, watcher: StateWatcher, seconds: float, known: str | 
             tag = f'"{sha256(text.encode()).hexdigest()[:32]}"'
             if tag != known or clock() >= end or watcher.stopped:
                 return text, tag
-            await watcher.wait(version, end - clock())
+            await watcher.wait(version, end - clock(), benchmark)
 
 
-async def _answers(answer: Next, look: Look, watcher: StateWatcher) -> AsyncIterator[bytes]:
+async def _answers(benchmark: str, answer: Next, look: Look, watcher: StateWatcher) -> AsyncIterator[bytes]:
     """Yield each answer that differs from the last one, until the race is over."""
     last: Next | None = None
     async with watcher.subscribe():
@@ -123,7 +127,7 @@ async def _answers(answer: Next, look: Look, watcher: StateWatcher) -> AsyncIter
                 last = answer
             if answer.over:
                 return
-            if not await watcher.wait(version, HEARTBEAT_SECONDS):
+            if not await watcher.wait(version, HEARTBEAT_SECONDS, benchmark):
                 yield HEARTBEAT
             try:
                 answer = await look()

@@ -72,7 +72,7 @@ def own_benchmark(reports: ReportCache, name: str) -> Benchmark:
         raise ProblemError(
             404, f"{name!r} is a suite, which has no events of its own. Name one of its members: {members}."
         )
-    benchmark = reports.benchmarks().get(name)
+    benchmark = reports.benchmark(name)
     if benchmark is None:
         raise unknown_benchmark(name)
     return benchmark

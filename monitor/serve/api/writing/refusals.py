@@ -65,9 +65,8 @@ async def refuse(
 def _require_one_kind(reports: ReportCache, submission: Submission) -> None:
     """Raise the 409 if a benchmark holds battles, or gets any, and would get scores, or the reverse."""
     kinds = dict.fromkeys((event.benchmark, isinstance(event, BattleFields)) for event in submission.events)
-    benchmarks = reports.benchmarks()
     for name, battles in kinds:
-        benchmark = benchmarks.get(name)
+        benchmark = reports.benchmark(name)
         begun = benchmark is not None and bool(benchmark.counters["events"])
         if (name, not battles) in kinds:
             raise ProblemError(
@@ -141,9 +140,8 @@ async def _unknown_runs(reports: ReportCache, intake: Intake, submission: Submis
     ]
 
     def faults() -> Iterator[tuple[int, Fault]]:
-        benchmarks = reports.benchmarks()
         for line, end in ends:
-            benchmark = benchmarks.get(end.ended)
+            benchmark = reports.benchmark(end.ended)
             runs = no_runs(end.ended) if benchmark is None else runs_of(benchmark, end)
             if isinstance(runs, Fault):
                 yield line, runs

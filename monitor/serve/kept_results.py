@@ -1,0 +1,103 @@
+"""Keep what was computed from benchmarks until they change."""
+
+from collections.abc import Callable, Iterable, Mapping
+from operator import is_
+from threading import Lock
+from time import monotonic
+from typing import Final, Generic, NamedTuple, TypeVar
+
+from monitor.engine.state.benchmark import Benchmark
+from monitor.serve.log_position import accepts, note_older
+
+_Result = TypeVar("_Result")
+
+QUICK_SECONDS: Final = 0.2
+"""Results that take at most this long, those of a few hundred models, are computed for every state."""
+
+
+def state_version(benchmark: Benchmark) -> tuple[object, ...]:
+    """Return what differs whenever a benchmark has changed since it was loaded."""
+    return (benchmark.off, benchmark.revision, *benchmark.counters.values(), benchmark.spec)
+
+
+class _Kept(NamedTuple, Generic[_Result]):
+    """A result, the state it was computed from, and until when it is reused although the state has changed."""
+
+    sources: tuple[Benchmark, ...]
+    version: tuple[object, ...]
+    offsets: Mapping[int, int]
+    """The offset up to which each partition was folded."""
+    result: _Result
+    until: float
+
+    def is_of(self, sources: tuple[Benchmark, ...]) -> bool:
+        """Return whether it was computed from the same benchmarks, as objects: one that was loaded again is another one."""
+        return len(self.sources) == len(sources) and all(map(is_, self.sources, sources))
+
+    def is_accepted(self) -> bool:
+        """Return whether the current request may get it."""
+        return all(accepts(partition, offset) for partition, offset in self.offsets.items())
+
+
+class KeptResults(Generic[_Result]):
+    """Results by key, those last requested; a thread and the event loop may use it at once.
+
+    Parameters
+    ----------
+    most : int
+        Results that stay in memory.
+    offsets : callable
+        Returns the offset up to which each partition of some benchmarks is folded.
+    cooldown : float
+        A result that is not quick is reused for this many times its excess, also when the state has changed.
+    """
+
+    def __init__(
+        self, most: int, offsets: Callable[[Iterable[Benchmark]], Mapping[int, int]], cooldown: float = 0
+    ) -> None:
+        self._most, self._offsets, self._cooldown = most, offsets, cooldown
+        self._kept: dict[object, _Kept[_Result]] = {}
+        self._lock = Lock()
+        """Held while results are looked up or dropped."""
+
+    def clear(self) -> None:
+        """Drop everything."""
+        with self._lock:
+            self._kept.clear()
+
+    def drop(self, key: object, without: Callable[[_Result], bool]) -> None:
+        """Drop the results of other keys for which `without` is true."""
+        with self._lock:
+            self._kept = {other: kept for other, kept in self._kept.items() if other == key or not without(kept.result)}
+
+    def current(self, key: object, sources: tuple[Benchmark, ...]) -> _Result | None:
+        """Return the kept result of the state as it is now, or None."""
+        with self._lock:
+            kept = self._kept.get(key)
+        if kept is None or not kept.is_of(sources) or kept.version != tuple(map(state_version, sources)):
+            return None
+        return kept.result
+
+    def get(self, key: object, sources: tuple[Benchmark, ...], compute: Callable[[], _Result]) -> _Result:
+        """Return a kept result, computed again if the state has changed; note for the current request how old it is."""
+        version, start = tuple(map(state_version, sources)), monotonic()
+        with self._lock:
+            entry = self._kept.pop(key, None)
+        if (
+            entry is None
+            or not entry.is_of(sources)
+            or (entry.version != version and not (self._cooldown and start < entry.until and entry.is_accepted()))
+        ):
+            entry = None  # two tables of a large benchmark do not fit
+            result = compute()
+            end = monotonic()
+            until = end + self._cooldown * max(0.0, end - start - QUICK_SECONDS)
+            entry = _Kept(sources, version, self._offsets(sources), result, until)
+        elif entry.version != version:
+            for partition, offset in entry.offsets.items():
+                note_older(partition, offset)
+        with self._lock:
+            self._kept[key] = entry
+            if len(self._kept) > self._most:
+                del self._kept[next(iter(self._kept))]
+        return entry.result

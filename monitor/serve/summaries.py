@@ -1,0 +1,68 @@
+"""Summaries of benchmarks, as lists have them."""
+
+from threading import Lock
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from monitor.engine.state.benchmark import Benchmark
+from monitor.engine.state.pairs.index import pair_count, pair_members
+from monitor.report.build import board_report, order_report
+from monitor.report.pairs.table import PairTable
+from monitor.report.sentences import partial
+from monitor.serve.kept_results import state_version
+from schemas.results.api import BenchmarkSummary
+
+
+class Summaries:
+    """The summary of each benchmark, kept until it changes, for lists have thousands of them."""
+
+    def __init__(self) -> None:
+        self._kept: WeakKeyDictionary[Benchmark, tuple[tuple[object, ...], BenchmarkSummary]] = WeakKeyDictionary()
+        self._lock = Lock()
+
+    def of(self, benchmark: Benchmark) -> BenchmarkSummary:
+        """Return the summary of a benchmark."""
+        version = state_version(benchmark)
+        with self._lock:
+            known = self._kept.get(benchmark)
+        if known is None or known[0] != version:
+            known = version, _summary(benchmark, _decided_pairs(benchmark))
+            with self._lock:
+                self._kept[benchmark] = known
+        return known[1]
+
+
+def suite_summary(table: PairTable) -> BenchmarkSummary:
+    """Return the summary of the members of a suite, which are one benchmark here."""
+    sides = table.decided("anytime_family")
+    return _summary(table.benchmark, 0 if sides is None else int(np.count_nonzero(sides)))
+
+
+def _summary(benchmark: Benchmark, decided: int) -> BenchmarkSummary:
+    models = len(benchmark.latest_epoch)
+    return BenchmarkSummary(
+        benchmark=benchmark.name,
+        items=benchmark.items,
+        events=benchmark.counters["events"],
+        models=models,
+        pairs=pair_count(models),
+        decided=decided,
+        order=order_report(benchmark),
+        rejected=benchmark.counters["rejected"],
+        conflicts=benchmark.counters["conflicts"],
+        partial=partial(benchmark),
+        board=board_report(benchmark),
+        members=list(benchmark.suite.members) if benchmark.suite is not None else None,
+        battles=benchmark.battles is not None,
+    )
+
+
+def _decided_pairs(benchmark: Benchmark) -> int:
+    """Count the pairs of current models with a family-wise verdict."""
+    if not benchmark.assumption_holds:
+        return 0
+    latched = np.flatnonzero(benchmark.latched["anytime_family"][: benchmark.pairs])
+    i, j = pair_members(latched)
+    current = benchmark.current()
+    return int((current[i] & current[j]).sum())

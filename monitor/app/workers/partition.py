@@ -413,14 +413,17 @@ class PartitionWorker(FoldedPartition):
         await self.outbox_length()
         if self._commit is not None:  # what it announces may not be stored yet
             self._outbox_bound += more
-        if self._outbox_bound > self._outbox_limit // 2 and self._notices is not None:
-            self._notices.log(
-                "warning",
-                "the fold waits for publishers" if self.is_full else "the outbox fills",
+        if self._outbox_bound <= self._outbox_limit // 2 or self._notices is None:
+            return
+        kind = "the fold waits for publishers" if self.is_full else "the outbox fills"
+        if (omitted := self._notices.due(kind)) is not None:  # only then: the publishers cost a round trip each
+            log.warning(
+                kind,
                 partition=self.number,
                 changes=self._outbox_bound,
                 limit=self._outbox_limit,
                 publishers=await self._slowest(),
+                omitted=omitted,
             )
 
     async def _slowest(self) -> list[str]:

@@ -29,7 +29,7 @@ class SlowStore(MemoryStore):
         self.open.set()
         self.begun, self.running = [], 0
         self.fault = None
-        self.snapshots = []
+        self.snapshots, self.asked = [], 0
 
     async def load(self, _partition):
         assert not self.running, "a state is not loaded while a commit of this worker may still change it"
@@ -60,6 +60,7 @@ class SlowStore(MemoryStore):
         return True
 
     async def relayed(self, _partition, _publisher):
+        self.asked += 1
         return "0-0"
 
     async def read_outbox(self, *_):
@@ -128,17 +129,35 @@ class Growing(SlowStore):
         return self.announced
 
 
+def decided(board, start):
+    """A chunk that decides a board's pair."""
+    scores = [
+        {"benchmark": board, "item_id": str(k), "model": m, "score": int(m == "a")} for k in range(60) for m in "ab"
+    ]
+    records = [json.dumps(each).encode() for each in ({"declare": board, "order": "trusted"}, *scores)]
+    return Chunk(0, start, start + 121, range(start, start + 121), records)
+
+
+async def test_the_publishers_of_a_filling_outbox_are_asked_once_a_minute():
+    now, store = [0.0], Growing()
+    owned = await loaded(store, outbox_changes=3, notices=Notices(clock=lambda: now[0]))
+    asked = []
+    with capture_logs() as lines:
+        for number in range(4):
+            await owned.fold(decided(f"b{number}", 121 * number))
+            asked.append(store.asked)
+            now[0] += 31.0
+    assert asked == [asked[0], asked[0] + 1, asked[0] + 1, asked[0] + 2]
+    fills, waits, again = (line for line in lines if "publishers" in line)
+    assert (fills["event"], fills["changes"], fills["publishers"]) == ("the outbox fills", 2, ["nobody"])
+    assert (waits["event"], waits["omitted"], again["omitted"]) == ("the fold waits for publishers", 0, 1)
+
+
 async def test_an_outbox_is_full_though_the_commit_that_fills_it_is_under_way():
     store = Growing()
     owned = await loaded(store, outbox_changes=1)
-    declared = json.dumps({"declare": "b", "order": "trusted"}).encode()
-    scores = [
-        json.dumps({"benchmark": "b", "item_id": str(k), "model": model, "score": int(model == "a")}).encode()
-        for k in range(60)
-        for model in "ab"
-    ]
     store.open.clear()
-    assert await owned.fold(Chunk(0, 0, 121, range(121), [declared, *scores]), always)
+    assert await owned.fold(decided("b", 0), always)
     assert (store.announced, owned.is_full) == (0, True)
     store.open.set()
     await owned.moved_beyond(121)

@@ -143,11 +143,16 @@ def prepare(other: OtherArgument, options: StateOptions) -> None:
     Example: rankwatch state prepare redis://localhost:6379/0 --redis-url redis://localhost:6379/1
     """
 
-    async def take(transfer: "Transfer") -> None:
+    async def take(transfer: "Transfer") -> bool:
         async with _open_other(other, options) as another:
-            await transfer.take_signing_key(another)
+            return await transfer.take_signing_key(another)
 
-    _run(options, take)
+    if not _run(options, take):
+        print(
+            "The other state has no signing key: the version of its workers signs nothing. The first worker of this state draws a key.\n"
+            "Start no newer worker on the other state; it would draw another one.",
+            file=sys.stderr,
+        )
     print("Start its workers with a RANKWATCH_GROUP and a RANKWATCH_VERDICT_TOPIC of their own.", file=sys.stderr)
 
 

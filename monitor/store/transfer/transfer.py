@@ -124,19 +124,24 @@ class Transfer:
             found += [StoredBoard(number, entry, frozenset(), {}, None) for entry in entries.values()]
         return found
 
-    async def take_signing_key(self, other: "Transfer") -> None:
+    async def take_signing_key(self, other: "Transfer") -> bool:
         """Take the key with which the workers of another state sign what they add to records, ahead of the first worker here.
+
+        Returns
+        -------
+        bool
+            Whether there is one: the workers of an earlier version sign nothing, and then the first worker here draws a key.
 
         Raises
         ------
         StateRefused
-            If the other state has none, or this one has another one: its workers would not recognize what those of the other have signed.
+            If there is no other state, or this one has another key: its workers would not recognize what those of the other have signed.
         """
         secret = await other.find_signing_key()
         if secret is None and not await other.partitions():
             raise other.nothing_there()
         if secret is None:
-            return  # the version of the other state signs nothing
+            return False
         key = origin_secret_key(self.topic)
         await self._connection.fetch([("SET", key, secret, "NX")])
         if await self.find_signing_key() != secret:
@@ -144,6 +149,7 @@ class Transfer:
                 f"the state of topic {self.topic} at {self._connection.address} has another signing key, because a worker has begun it; "
                 f"use an empty database, or delete this state (redis-cli --scan --pattern '{{{self.topic}:*' | xargs redis-cli DEL)"
             )
+        return True
 
     async def find_signing_key(self) -> bytes | None:
         """Return the key with which the workers of this topic sign, or None before the first worker has drawn it."""

@@ -60,7 +60,7 @@ class RedisServer:
                     connection.ping()
                 except client.ConnectionError:
                     assert time.monotonic() < end, "the server does not answer"
-                    time.sleep(0.02)
+                    time.sleep(0.005)
                 else:
                     return self
 

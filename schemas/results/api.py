@@ -65,7 +65,7 @@ class BoardSummary(_Answer):
     title: str | None = Field(description="the name to show; null for that of the benchmark")
     state: Literal["open", "archived", "deleted"]
     since: int = Field(
-        description="offset of the record since which it is in this state; 0 for one that is as it began"
+        description="offset of the record that archived or deleted it; if open, of the record that began it (0: the first event)"
     )
     generation: int = Field(description="how often the name was begun: 2 or more after a deletion")
     note: str | None = Field(description="what a reader of its report has to know")

@@ -365,7 +365,9 @@ class BoardReport(StrictModel):
     """What an operator has done with the board of a benchmark."""
 
     state: Literal["open", "archived"]
-    since: int = Field(description="offset of the record since which it is in this state")
+    since: int = Field(
+        description="offset of the record that archived it; if open, of the record that began it (0: the first event)"
+    )
     generation: int = Field(description="how often the name was begun: 2 or more after a deletion")
     title: str | None = Field(description="the name to show; null for that of the benchmark")
     note: str | None = Field(description="what a reader has to know; null where it has only another title")

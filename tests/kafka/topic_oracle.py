@@ -53,18 +53,35 @@ def meaning(data):
 
 
 class Board:
-    """What operators have done with a board."""
+    """What operators have done with a board: all changes that its state allowed. None is forgotten, so what follows from them cannot
+    depend on what a program forgets, and when."""
 
     def __init__(self):
-        self.state, self.since, self.generation, self.withdrawn, self.title, self.deleted = "open", 0, 1, 0, "", None
-        self.begun = 0
+        self.changes = []
+        """(action, offset, value): the title of a rename, or how many decisions a deletion withdrew."""
+
+    @property
+    def state(self):
+        """The last change that opens or closes decides."""
+        closing = {"archive": "archived", "restore": "open", "delete": "deleted", "reopen": "open"}
+        return next((closing[action] for action, *_ in reversed(self.changes) if action in closing), "open")
 
     @property
     def entry(self):
-        """Everything as a tuple, without an undo and titles of models; None for a board as it began."""
-        if (self.state, self.generation, self.title) == ("open", 1, ""):
-            return None
-        return self.state, self.since, self.generation, self.withdrawn, self.title, self.deleted, self.begun, None, {}
+        """Everything as a tuple, without an undo and titles of models; None if that is what it is for a board without changes."""
+        facts = self._facts()
+        return None if facts == Board()._facts() else (*facts, None, {})
+
+    def _facts(self):
+        at = defaultdict(list)
+        for action, offset, _ in self.changes:
+            at[action].append(offset)
+        deleted = max(at["delete"], default=None)
+        begun = max((offset for offset in at["reopen"] if offset > (deleted or 0)), default=0)
+        titles = [value for action, offset, value in self.changes if action == "rename" and offset > (deleted or 0)]
+        since = {"open": begun, "archived": max(at["archive"], default=0), "deleted": deleted}[self.state]
+        withdrawn = sum(value for action, _, value in self.changes if action == "delete")
+        return self.state, since, 1 + len(at["reopen"]), withdrawn, titles[-1] if titles else "", deleted, begun
 
 
 class Suspect:
@@ -161,24 +178,20 @@ class PartitionFold:
 
     def act(self, action, name, offset, title):
         """Change a board; return whether its state allows that."""
-        board, exists = self.boards[name], name in self.benchmarks
-        if action == "reopen" and board.state == "deleted":
-            board.state, board.since, board.generation = "open", offset, board.generation + 1
-            board.begun = offset
-        elif action == "archive" and exists and board.state == "open":
-            board.state, board.since = "archived", offset
-        elif action == "restore" and exists and board.state == "archived":
-            board.state, board.since = "open", offset
-        elif action == "rename" and exists:
-            board.title = "" if title in {None, name} else title
-        elif action == "delete" and exists:
-            board.withdrawn += self.withdraw(name, offset)
-            board.state, board.since, board.title, board.deleted, board.begun = "deleted", offset, "", offset, 0
-            self.suspects.pop(name, None)
-        else:
+        board, exists, value = self.boards[name], name in self.benchmarks, None
+        allowed = {
+            "reopen": board.state == "deleted",
+            "archive": exists and board.state == "open",
+            "restore": exists and board.state == "archived",
+        }
+        if not allowed.get(action, exists):
             return False
-        if board.entry is None:
-            self.boards[name] = Board()
+        if action == "rename":
+            value = "" if title in {None, name} else title
+        elif action == "delete":
+            value = self.withdraw(name, offset)
+            self.suspects.pop(name, None)
+        board.changes.append((action, offset, value))
         return True
 
     def withdraw(self, name, offset):

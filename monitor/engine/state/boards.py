@@ -83,7 +83,7 @@ def _applied(entry: BoardEntry, change: BoardChange, offset: int, decided: int) 
         case "archive":
             after = entry._replace(state="archived", since=offset)
         case "restore":
-            after = entry._replace(state="open", since=offset)
+            after = entry._replace(state="open", since=entry.begun)
         case "delete":
             after = BoardEntry(entry.benchmark, "deleted", offset, entry.generation, withdrawn, "", offset)
         case "reopen":

@@ -175,7 +175,7 @@ class BoardEntry(NamedTuple):
     state : str
         A deleted board has no benchmark; its name takes no records until it is begun again.
     since : int
-        Offset of the record since which it is in this state.
+        Offset of the record that archived or deleted it; of an open board, of the record that began it, archived meanwhile or not.
     generation : int
         How often the name was begun.
     withdrawn : int
@@ -205,8 +205,9 @@ class BoardEntry(NamedTuple):
 
     @classmethod
     def parse(cls, stored: bytes | str) -> "BoardEntry":
-        """Return the entry that is stored as JSON."""
+        """Return the entry that is stored as JSON; earlier versions stored when an open board was restored."""
         entry = cls(*json.loads(stored))
+        entry = entry._replace(since=entry.begun) if entry.state == "open" else entry
         return entry if entry.undo is None else entry._replace(undo=Undo(*entry.undo))
 
     @property

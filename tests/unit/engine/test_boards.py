@@ -7,6 +7,7 @@ import pytest
 
 from monitor.engine.chunk import Chunk
 from monitor.engine.partition import Partition
+from monitor.engine.state.delta import BoardEntry
 from monitor.report.build import benchmark_report
 from schemas.records.operations import BOARD_ACTIONS, BoardChange, encode_board_change
 from schemas.results.sentences import BEGUN_AGAIN
@@ -69,6 +70,18 @@ def test_a_restored_board_goes_on_as_if_it_had_never_been_archived():
     assert partition.benchmarks["m"].board is None
     assert [each.sentence for each in same] == [each.sentence for each in changes]
     assert benchmark_report(partition.benchmarks["m"]) == benchmark_report(straight.benchmarks["m"])
+
+
+def test_a_board_does_not_remember_that_it_was_archived():
+    """An entry with nothing to remember is forgotten; whether that happened in between must not show."""
+    records = [DECLARED, *decisive(items=20)]
+    title = change("rename", title="A title")
+    orders = [title], [change("archive"), change("restore"), title], [title, change("archive"), change("restore")]
+    plain, forgotten, kept = ([*folded([*records, *each])[0].boards] for each in orders)
+    assert plain == forgotten == kept == [BoardEntry("m", title="A title")]
+    assert BoardEntry.parse(b'["m", "open", 42, 1, 0, "A title", null, 0, null, {}]') == plain[0], (
+        "as earlier versions stored"
+    )
 
 
 def test_a_deleted_board_is_gone_and_its_verdicts_are_withdrawn():

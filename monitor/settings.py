@@ -331,6 +331,15 @@ class Settings(BaseModel):
             )
         return self
 
+    @model_validator(mode="after")
+    def _no_cache_of_users(self) -> "Settings":
+        if self.cache_seconds and self.trusted_proxies:
+            raise ValueError(
+                "cache_seconds and trusted_proxies exclude each other: a cache in front cannot distinguish the users of a proxy, and would "
+                "show them what anyone may read; leave one of them out"
+            )
+        return self
+
 
 def allowed_values(name: str) -> str:
     """Return the values that a setting takes, as in "a whole number from 0 to 65535"."""

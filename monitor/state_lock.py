@@ -9,6 +9,7 @@ class StateLock(asyncio.Lock):
     """Held while the state changes, or while a thread reads it.
 
     Work on the event loop that takes no turn may read the state without the lock, unless it is `changing`: then it is between two offsets.
+    Readers queue among themselves first, so a change waits for one of them at most, however many there are.
 
     Attributes
     ----------
@@ -16,7 +17,10 @@ class StateLock(asyncio.Lock):
         Whether the holder changes the state.
     """
 
-    changing = False
+    def __init__(self) -> None:
+        super().__init__()
+        self.changing = False
+        self._readers = asyncio.Lock()
 
     @contextlib.asynccontextmanager
     async def change(self) -> AsyncIterator[None]:
@@ -27,3 +31,9 @@ class StateLock(asyncio.Lock):
                 yield
             finally:
                 self.changing = False
+
+    @contextlib.asynccontextmanager
+    async def read(self) -> AsyncIterator[None]:
+        """Hold the lock, and read the state inside the context."""
+        async with self._readers, self:
+            yield

@@ -114,11 +114,11 @@ class ReportCache(ShownBoards):
             return await asyncio.shield(asyncio.create_task(self._read_in_thread(work, wanted)))
         if not self._state.changing:
             return self._read(work, wanted)
-        async with self._state:
+        async with self._state.read():
             return self._read(work, wanted)
 
     async def _read_in_thread(self, work: Callable[[], _Result], names: list[str] | None) -> _Result:
-        async with self._state:
+        async with self._state.read():
             self._note_position(names)
             return await in_background(work)
 

@@ -172,6 +172,25 @@ def test_requests_for_the_same_answer_share_one_computation(served, monkeypatch)
     assert slow.calls == 1
 
 
+def test_quick_answers_are_given_again_too_while_others_are_computed(served, monkeypatch):
+    slow = Slow(monkeypatch)
+    monkeypatch.setattr(kept_answers, "SLOW_SECONDS", 60.0)
+    monkeypatch.setattr(kept_answers, "_AT_ONCE", 1)
+    first = served.get("board?benchmark=b")
+    served.post(MORE)
+    slow.gate.clear()
+    other = threading.Thread(target=lambda: served.get("benchmarks/b"))
+    other.start()
+    until(lambda: slow.calls, "another answer to be computed")
+    again = served.get("board?benchmark=b")
+    assert (again.text, again.headers["Rankwatch-Offset"]) == (first.text, "0:8")
+    assert again.headers["Rankwatch-Lag"]
+    slow.gate.set()
+    other.join(20)
+    now = served.get("board?benchmark=b")
+    assert (now.json["report"]["events"], now.headers["Rankwatch-Lag"]) == (9, None)
+
+
 def test_faults_are_not_kept_and_other_queries_are_other_answers(served):
     assert [served.get("pairs?benchmark=b&model=z").status for _ in range(2)] == [404, 404]
     served.post([{**MORE[0], "model": "z"}])

@@ -11,6 +11,7 @@ import pytest
 from monitor.serve.access.access_file import AccessFile
 from monitor.serve.access.rules import AccessRules
 from monitor.serve.access.scopes import Grants
+from monitor.settings import Settings
 from tests.commands import events, get, until
 from tests.served import Served, folded, raw_status
 
@@ -109,6 +110,12 @@ def test_from_elsewhere_the_headers_mean_nothing(tmp_path, proxies):
 def test_an_address_that_is_none_is_refused_at_the_start(proxies):
     with pytest.raises(ValueError, match=r"trusted_proxies: .* is no address or network"):
         AccessRules(trusted_proxies=proxies)
+
+
+def test_a_cache_in_front_of_users_of_a_proxy_is_refused():
+    with pytest.raises(ValueError, match="cannot distinguish the users of a proxy"):
+        Settings(cache_seconds=60, trusted_proxies="10.0.0.0/8")
+    assert Settings(cache_seconds=60, anonymous_read="*").cache_seconds == 60
 
 
 @pytest.mark.parametrize("site", ["cross-site", "same-site"])

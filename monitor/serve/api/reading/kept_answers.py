@@ -19,6 +19,9 @@ from monitor.serve.report_cache import ReportCache
 SLOW_SECONDS: Final = 0.2
 """Answers that took longer are given again while the next is computed; others are computed for every state."""
 
+_AT_ONCE: Final = 4
+"""When so many answers are being computed, earlier ones are given again, also quick ones: the next reader waits for these at most."""
+
 MOST_SECONDS: Final = 60.0
 """An answer that is older, and no longer that of the state, is not given again."""
 
@@ -80,8 +83,9 @@ class KeptAnswers:
         if kept is not None and kept.is_of(origin.sources) and kept.version == origin.version:
             self._kept.move_to_end(key)
             kept = kept._replace(offsets=origin.offsets)
-        elif kept is not None and kept.is_of(origin.sources) and _serves(kept):
-            if key not in self._computing and monotonic() >= kept.at + kept.seconds:  # the fold keeps half of the time
+        elif kept is not None and kept.is_of(origin.sources) and self._serves(kept):
+            due = monotonic() >= kept.at + kept.seconds  # the fold keeps half of the time
+            if due and key not in self._computing and len(self._computing) < _AT_ONCE:
                 self._compute(key, name, render)
             for partition, offset in origin.offsets.items():
                 if offset > kept.offsets.get(partition, offset):
@@ -92,6 +96,11 @@ class KeptAnswers:
                 kept = await asyncio.shield(self._computing.get(key) or self._compute(key, name, render))
         self._reports.note_offsets(kept.offsets)
         return Response(kept.body, media_type="application/json")  # FastAPI would encode it on the event loop
+
+    def _serves(self, kept: _Kept) -> bool:
+        """Return whether an answer of an earlier state may be given while the next is computed."""
+        slow = kept.seconds > SLOW_SECONDS or len(self._computing) >= _AT_ONCE
+        return slow and monotonic() - kept.at < MOST_SECONDS and kept.is_accepted()
 
     def _compute(self, key: str, name: str, render: Callable[[], str]) -> asyncio.Task[_Kept]:
         task = self._computing[key] = asyncio.create_task(self._computed(key, name, render), context=without_position())
@@ -128,11 +137,6 @@ class KeptAnswers:
 def _size(key: str, kept: _Kept) -> int:
     """Return how much memory an answer takes, about."""
     return _ENTRY_BYTES + len(kept.body) + 4 * len(key)
-
-
-def _serves(kept: _Kept) -> bool:
-    """Return whether an answer of an earlier state may be given while the next is computed."""
-    return kept.seconds > SLOW_SECONDS and monotonic() - kept.at < MOST_SECONDS and kept.is_accepted()
 
 
 def _retrieve(task: asyncio.Task[Any]) -> None:

@@ -12,8 +12,9 @@ from monitor.engine.state.pairs.index import Index
 from monitor.report.items.hardness import ItemColumns, item_columns
 from monitor.report.pairs.clusters import cluster_columns
 from monitor.report.pairs.counts import Flags, Floats
+from monitor.report.pairs.evidence import Sides
 from monitor.report.pairs.rows import STATUSES, pair_rows, status_codes, superseded_rows
-from monitor.report.pairs.table import PairTable, Sides
+from monitor.report.pairs.table import PairTable
 from monitor.report.ranking.moments import VerdictTimes
 from schemas.results.report import PairReport, Status
 

@@ -18,9 +18,10 @@ from monitor.report.pairs.clusters import (
     required_n_by_procedure,
 )
 from monitor.report.pairs.counts import Floats
+from monitor.report.pairs.evidence import Sides, resolution_ratio
 from monitor.report.pairs.intervals import evidence_columns
 from monitor.report.pairs.rows import STATUSES, status_codes
-from monitor.report.pairs.table import PairTable, Sides, resolution_ratio
+from monitor.report.pairs.table import PairTable
 from monitor.report.ranking.goal import goal_report
 from monitor.report.ranking.standings import count_undecided, count_unresolved, model_reports
 from schemas.results.changes import CLAIMS, PROCEDURES, Claim, Kind

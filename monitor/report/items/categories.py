@@ -8,7 +8,8 @@ from monitor.engine.state.codes import ONE
 from monitor.engine.state.pairs.index import Index, pair_count, ranked_pairs
 from monitor.report.pairs.clusters import labels
 from monitor.report.pairs.counts import Floats
-from monitor.report.pairs.table import PairTable, Sides
+from monitor.report.pairs.evidence import Sides
+from monitor.report.pairs.table import PairTable
 from stats.evidence.curtailed import TOLERANCE, curtailed_log_p
 from stats.evidence.eprocess import log_e_value
 

@@ -8,7 +8,8 @@ import numpy as np
 from monitor.engine.state.benchmark import Benchmark
 from monitor.engine.state.pairs.index import Index
 from monitor.report.pairs.counts import Floats, on_shared_squares
-from monitor.report.pairs.table import PairTable, Sides, resolution_ratio
+from monitor.report.pairs.evidence import Sides, resolution_ratio
+from monitor.report.pairs.table import PairTable
 from monitor.report.sentences import ClusterFacts, cluster_warning
 from schemas.results.report import DECISION_PROCEDURES, ClustersReport
 

@@ -7,7 +7,8 @@ import numpy as np
 from monitor.engine.state.codes import SCORE_UNIT
 from monitor.engine.state.pairs.index import Index
 from monitor.report.pairs.counts import Flags, Floats
-from monitor.report.pairs.table import PairTable, Sides
+from monitor.report.pairs.evidence import Sides
+from monitor.report.pairs.table import PairTable
 from schemas.results.changes import PROCEDURES
 from stats.evidence.curtailed import items_to_curtailed_decision
 from stats.evidence.growth import expected_items_to_decision

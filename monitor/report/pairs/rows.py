@@ -15,10 +15,11 @@ from monitor.report.pairs.clusters import (
     required_n_by_procedure,
 )
 from monitor.report.pairs.counts import Floats, json_numbers
+from monitor.report.pairs.evidence import Sides, is_resolved, resolution_ratio
 from monitor.report.pairs.family import family_assumption, outside_reason, unlisted
 from monitor.report.pairs.intervals import decision_probability, equivalent, evidence_columns
 from monitor.report.pairs.item_means import has_repeats
-from monitor.report.pairs.table import PairTable, Sides, is_resolved, resolution_ratio
+from monitor.report.pairs.table import PairTable
 from monitor.report.sentences import PairFacts, reason
 from schemas.results.changes import PROCEDURES, Outcome, Side
 from schemas.results.report import (

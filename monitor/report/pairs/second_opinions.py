@@ -8,8 +8,9 @@ import numpy as np
 from monitor.engine.state.pairs.index import Index
 from monitor.report.pairs.clusters import ClusterSums, cluster_sums
 from monitor.report.pairs.counts import Flags, Floats, json_numbers
+from monitor.report.pairs.evidence import resolution_ratio
 from monitor.report.pairs.rows import side_names
-from monitor.report.pairs.table import PairTable, resolution_ratio
+from monitor.report.pairs.table import PairTable
 from schemas.results.detail import (
     AdjustedP,
     BenchmarkDetail,

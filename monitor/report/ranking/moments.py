@@ -7,7 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from monitor.engine.state.pairs.index import Index
-from monitor.report.pairs.table import PairTable, Sides
+from monitor.report.pairs.evidence import Sides
+from monitor.report.pairs.table import PairTable
 from stats.evidence.settled import TIE
 
 NEVER: Final = np.iinfo(np.int64).max

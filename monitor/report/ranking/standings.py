@@ -10,8 +10,9 @@ from monitor.engine.state.codes import SCORE_UNIT, ZERO
 from monitor.engine.state.pairs.index import Index
 from monitor.report.pairs.clusters import NEIGHBOURS, ClusterColumns, decisions, required_n_by_procedure
 from monitor.report.pairs.counts import Flags, json_numbers
+from monitor.report.pairs.evidence import Sides, is_resolved
 from monitor.report.pairs.item_means import repeats_report
-from monitor.report.pairs.table import PairTable, Sides, is_resolved
+from monitor.report.pairs.table import PairTable
 from monitor.report.pairs.weights import unweighted_ranking
 from schemas.results.report import DECISION_PROCEDURES, ModelReport
 from stats.families.ranks import rank_intervals, tie_groups

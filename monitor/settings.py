@@ -27,6 +27,15 @@ RELOADED: Final = (
     "linger_seconds",
     "stall_seconds",
     "max_stale_seconds",
+    "suites",
+    "suite_missing",
+    "prices",
+    "metrics_series",
+    "metrics_first",
+    "notify_wait_seconds",
+    "notify_per_minute",
+    "notify_held_seconds",
+    "notify_stalled_seconds",
 )
 """Settings that a running process takes from the file again at SIGHUP."""
 
@@ -250,16 +259,16 @@ class Settings(BaseModel):
     notify_webhook_url: SecretStr | None = Field(
         None, description="web address that gets each notification as signed JSON"
     )
-    notify_wait_seconds: Annotated[float, Field(ge=0)] = Field(
+    notify_wait_seconds: Annotated[float, Field(ge=0, le=3_600)] = Field(
         10.0, description="how long verdict changes are collected before a notification"
     )
-    notify_per_minute: Annotated[int, Field(ge=1)] = Field(
+    notify_per_minute: Annotated[int, Field(ge=1, le=1_000)] = Field(
         3, description="notifications that a target gets in a minute at most; beyond it, one digest"
     )
-    notify_held_seconds: Annotated[float, Field(ge=0)] = Field(
+    notify_held_seconds: Annotated[float, Field(ge=0, le=2_592_000)] = Field(
         900.0, description="how long verdicts are held while results arrive, before a notification; 0: no notification"
     )
-    notify_stalled_seconds: Annotated[float, Field(ge=0)] = Field(
+    notify_stalled_seconds: Annotated[float, Field(ge=0, le=2_592_000)] = Field(
         1_800.0,
         description="how long an incomplete benchmark gets no result, before a notification; 0: no notification",
     )

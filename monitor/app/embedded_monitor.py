@@ -32,7 +32,6 @@ from monitor.store.errors import StoreError
 from monitor.store.redis_store import RedisStore
 from monitor.store.server.embedded import EmbeddedValkey
 from schemas.records.operations import BoardChange
-from schemas.records.suites import parse_suites
 from schemas.results.changes import VerdictChange
 
 log = structlog.get_logger()
@@ -67,7 +66,7 @@ class EmbeddedMonitor(MonitorProcess):
         serve: bool = True,
         declare: Declare | None = None,
     ) -> None:
-        super().__init__(settings, suites=parse_suites(settings.suites, missing=settings.suite_missing))
+        super().__init__(settings)
         self._on_change, self._serve, self._declare = on_change, serve, declare
         self._started = False
         self._valkey: EmbeddedValkey | None = None

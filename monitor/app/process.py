@@ -5,7 +5,7 @@ import contextlib
 import gc
 from abc import abstractmethod
 from collections import ChainMap
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from functools import partial
 from time import monotonic
@@ -37,7 +37,7 @@ from monitor.serve.api.routes.otlp import ReadOtlp
 from monitor.serve.api.writing.intake import Intake
 from monitor.serve.application import Scrape, make_application
 from monitor.serve.log_position import FoldedLog, WholeLog
-from monitor.serve.metrics.catalogue import Mode
+from monitor.serve.metrics.catalogue import READ_SIDE, Mode
 from monitor.serve.metrics.collector import MetricsCollector, WorkerInfo
 from monitor.serve.metrics.process_metrics import ProcessMetrics
 from monitor.serve.report_cache import ReportCache
@@ -48,7 +48,7 @@ from monitor.store.errors import StoreError
 from monitor.store.redis_store import RedisStore
 from monitor.store.state_reader import StateReader
 from schemas.records.packed import is_imported
-from schemas.records.suites import Suite
+from schemas.records.suites import parse_suites
 
 _PROBE_SECONDS: Final = 2.0
 """How often the store and the brokers are probed."""
@@ -79,9 +79,7 @@ class ServedProcess:
     store: StateReader
     _access: AccessRules
 
-    def __init__(
-        self, settings: Settings, *, shown: Callable[[str], bool] | None = None, suites: Sequence[Suite] = ()
-    ) -> None:
+    def __init__(self, settings: Settings, *, shown: Callable[[str], bool] | None = None) -> None:
         self.settings = settings
         self._state = StateLock()
         """Held while the state of a partition changes."""
@@ -91,9 +89,8 @@ class ServedProcess:
             self._state,
             lambda: {folded.number: folded.committed for folded in self._folded()},
             shown,
-            suites,
-            settings.prices,
         )
+        self._show_as_set()
         self.web: WebServer | None = None
         self.process_metrics = ProcessMetrics()
         self._store_answers = True
@@ -105,6 +102,18 @@ class ServedProcess:
         """Take new values of settings that may change while it runs: those of `monitor.settings.RELOADED`."""
         settings = self.settings = self.settings.model_copy(update=dict(changed))
         self._limits.change(settings.client_events_per_second, settings.client_bytes_per_second)
+        if changed.keys() & {"suites", "suite_missing", "prices"}:
+            self._show_as_set()
+
+    def _show_as_set(self) -> None:
+        """Report the suites and the prices of the settings."""
+        settings = self.settings
+        suites = parse_suites(settings.suites, missing=settings.suite_missing) if self.mode in READ_SIDE else []
+        self.reports.show_as(suites, settings.prices)
+
+    def _comes_first(self, benchmark: str) -> bool:
+        """Return whether the models and pairs of a benchmark come first in the metrics."""
+        return any(fnmatchcase(benchmark, each.strip()) for each in self.settings.metrics_first.split(","))
 
     @abstractmethod
     def _folded(self) -> Sequence[FoldedPartition]:
@@ -172,8 +181,8 @@ class ServedProcess:
             partitions=self._log_partitions,
             log_end=self._log_ends,
             ready=lambda: self._waiting_for() is None,
-            series=settings.metrics_series,
-            first=lambda name: any(fnmatchcase(name, each.strip()) for each in settings.metrics_first.split(",")),
+            series=lambda: self.settings.metrics_series,
+            first=self._comes_first,
         )
         scrape = MetricsCollector(self.reports, worker, self.process_metrics.registry).scrape
         self.web = WebServer(self._application(scrape), settings.host, settings.port)
@@ -238,11 +247,12 @@ class MonitorProcess(ServedProcess):
     _faust: FaustApp
     _notices: Notices | None = None
 
-    def __init__(self, settings: Settings, *, suites: Sequence[Suite] = ()) -> None:
-        super().__init__(settings, suites=suites)
+    def __init__(self, settings: Settings) -> None:
+        super().__init__(settings)
         self.group = settings.group
         self.partitions: dict[int, PartitionWorker] = {}
         self._notifiers: list[Notifier] = []
+        self._state_notices: list[StateNotices] = []
 
     async def __aenter__(self) -> Self:
         wording = Wording(self._page, self.settings.runbooks_url)
@@ -259,15 +269,23 @@ class MonitorProcess(ServedProcess):
             self._notifiers.append(notifier)
             self._cleanup.push_async_callback(notifier.close)
         await super().__aenter__()
-        self._tasks += [asyncio.create_task(each.run()) for each in self._state_notices(wording)]
+        held, stalled = self.settings.notify_held_seconds, self.settings.notify_stalled_seconds
+        self._state_notices = [
+            StateNotices(notifier, StateWatch(wording, held, stalled), self.store, self._folded)
+            for notifier in self._notifiers
+            if notifier.target.name != ALERTMANAGER  # there the rules of Prometheus notify
+        ]
+        self._tasks += [asyncio.create_task(each.run()) for each in self._state_notices]
         return self
 
-    def _state_notices(self, wording: Wording) -> Iterator[StateNotices]:
-        """Yield what notifies each target of states; for Alertmanager the rules of Prometheus do."""
-        held, stalled = self.settings.notify_held_seconds, self.settings.notify_stalled_seconds
+    def reload(self, changed: Mapping[str, Any]) -> None:
+        """Take new values; those of notifications too."""
+        super().reload(changed)
+        settings = self.settings
         for notifier in self._notifiers:
-            if (held or stalled) and notifier.target.name != ALERTMANAGER:
-                yield StateNotices(notifier, StateWatch(wording, held, stalled), self.store, self._folded)
+            notifier.change(settings.notify_wait_seconds, settings.notify_per_minute)
+        for notices in self._state_notices:
+            notices.change(settings.notify_held_seconds, settings.notify_stalled_seconds)
 
     def _folded(self) -> Sequence[PartitionWorker]:
         return list(self.partitions.values())

@@ -36,11 +36,15 @@ class StateNotices:
     ) -> None:
         self._notifier, self._watch, self._store, self._partitions = notifier, watch, store, partitions
 
+    def change(self, held_seconds: float, stalled_seconds: float) -> None:
+        """Take other times, from the next look on."""
+        self._watch.change(held_seconds, stalled_seconds)
+
     async def run(self) -> None:
         """Look until cancelled."""
         while True:
             await asyncio.sleep(self._watch.look_seconds)
-            for folded in self._partitions():
+            for folded in self._partitions() if self._watch.watches else ():
                 with contextlib.suppress(StoreError, TimeoutError):  # the next look finds the same
                     await self._send(folded)
 

@@ -71,6 +71,10 @@ class Notifier:
         self._sent: deque[float] = deque()
         self._flushing: asyncio.Task[None] | None = None
 
+    def change(self, wait: float, per_minute: int) -> None:
+        """Take other limits, from the next batch on."""
+        self._wait, self._per_minute = wait, per_minute
+
     async def send(self, origin: str, changes: Sequence[VerdictChange]) -> None:
         """Send what changes are news for; return once the target has accepted it."""
         await self._enter(_Waiting(origin, changes, asyncio.get_running_loop().create_future()))

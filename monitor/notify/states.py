@@ -59,16 +59,24 @@ class StateWatch:
     ----------
     look_seconds : float
         How often to look.
+    watches : bool
+        Whether people are notified of any state.
     """
 
     def __init__(
         self, wording: Wording, held_seconds: float, stalled_seconds: float, clock: Callable[[], float] = time.time
     ) -> None:
         self._wording, self._clock = wording, clock
-        self._held_seconds, self._stalled_seconds = held_seconds, stalled_seconds
-        self.look_seconds = min([LOOK_SECONDS, *(each / 4 for each in (held_seconds, stalled_seconds) if each)])
+        self.change(held_seconds, stalled_seconds)
         self._started = clock()
         self._seen: dict[str, _Seen] = {}
+
+    def change(self, held_seconds: float, stalled_seconds: float) -> None:
+        """Take other times."""
+        self._held_seconds, self._stalled_seconds = held_seconds, stalled_seconds
+        times = [each for each in (held_seconds, stalled_seconds) if each]
+        self.look_seconds = min([LOOK_SECONDS, *(each / 4 for each in times)])
+        self.watches = bool(times)
 
     def look(self, origin: str, boards: Iterable[BoardState], noted: Mapping[str, str]) -> list[Due]:
         """Return what is due of the benchmarks of a partition and not noted yet.

@@ -78,10 +78,8 @@ class ReportCache(ShownBoards):
         Held while the state changes.
     committed : callable, optional
         Returns the offset up to which the store holds each partition, where the state may be ahead of it.
-    shown, suites : optional
+    shown, suites, prices : optional
         As for `ShownBoards`.
-    prices : mapping of str to float, optional
-        The price of an item by model, for the costs of goals.
     """
 
     def __init__(
@@ -94,8 +92,8 @@ class ReportCache(ShownBoards):
         suites: Sequence[Suite] = (),
         prices: Prices = MappingProxyType({}),
     ) -> None:
-        super().__init__(partitions, shown, suites)
-        self._commit_times, self._committed, self.prices = commit_times, committed, prices
+        super().__init__(partitions, shown, suites, prices)
+        self._commit_times, self._committed = commit_times, committed
         self._state = state or StateLock()
         self._reports: KeptResults[Any] = KeptResults(_MAX_REPORTS, self._offsets, _REPORT_COOLDOWN)
         self._pairs: KeptResults[LivePairs] = KeptResults(_MAX_LIVE_PAIRS, self._offsets)
@@ -157,7 +155,7 @@ class ReportCache(ShownBoards):
         def unite() -> Benchmark:
             return suite_benchmark(suite, self._every_benchmark(), assert_complete=False)
 
-        return self._unions.get(name, self._sources(name), unite)
+        return self._unions.get((name, self.revision), self._sources(name), unite)
 
     def _view(self, benchmark: Benchmark, pairs: Which) -> ReportView:
         table = self._live_pairs(benchmark).table
@@ -206,7 +204,7 @@ class ReportCache(ShownBoards):
             return compute(benchmark)
 
         boards = tuple(source.board for source in origin.sources)  # an archive is shown at once
-        key = name, what, boards, self._hides(name)
+        key = name, what, boards, self._hides(name), self.revision
         kept: _Result = self._reports.get(key, origin.sources, result)
         return kept
 

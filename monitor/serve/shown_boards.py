@@ -1,16 +1,42 @@
 """What a process shows, and to whom: the benchmarks of its partitions, and suites of them."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
+from types import MappingProxyType
 from typing import Self
 
 from monitor.engine.partition import Partition
 from monitor.engine.state.benchmark import Benchmark
+from schemas.records.prices import Prices
 from schemas.records.suites import Suite
 
 
 def _everything(_: str) -> bool:
     return True
+
+
+class ShownAs:
+    """The suites and prices of the settings, which may change; one object, which all callers share.
+
+    Attributes
+    ----------
+    suites : dict of str to Suite
+        By name.
+    prices : mapping of str to float
+        The price of an item by model.
+    revision : int
+        Differs after each change.
+    """
+
+    def __init__(self, suites: Iterable[Suite], prices: Prices) -> None:
+        self.revision = 0
+        self.change(suites, prices)
+
+    def change(self, suites: Iterable[Suite], prices: Prices) -> None:
+        """Take other suites and prices."""
+        self.suites = {suite.name: suite for suite in suites}
+        self.prices = prices
+        self.revision += 1
 
 
 class ShownBoards:
@@ -24,6 +50,8 @@ class ShownBoards:
         Returns whether a benchmark is shown, by name; default: all are.
     suites : sequence of Suite, optional
         Reported from the state of their members, where these are; each is shown in place of a benchmark of its name.
+    prices : mapping of str to float, optional
+        The price of an item by model, for the costs of goals.
 
     Attributes
     ----------
@@ -36,9 +64,10 @@ class ShownBoards:
         partitions: Callable[[], Sequence[Partition]],
         shown: Callable[[str], bool] | None = None,
         suites: Sequence[Suite] = (),
+        prices: Prices = MappingProxyType({}),
     ) -> None:
         self._partitions, self._shown = partitions, shown or _everything
-        self._suites = {suite.name: suite for suite in suites}
+        self._shown_as = ShownAs(suites, prices)
         self.may_read: Callable[[str], bool] = _everything
 
     def readable_by(self, may_read: Callable[[str], bool]) -> Self:
@@ -46,6 +75,24 @@ class ShownBoards:
         seen = copy(self)
         seen.may_read = may_read
         return seen
+
+    def show_as(self, suites: Iterable[Suite], prices: Prices) -> None:
+        """Show other suites, and costs of goals by other prices, from now on."""
+        self._shown_as.change(suites, prices)
+
+    @property
+    def revision(self) -> int:
+        """Differs after each change of the suites and prices."""
+        return self._shown_as.revision
+
+    @property
+    def prices(self) -> Prices:
+        """The price of an item by model."""
+        return self._shown_as.prices
+
+    @property
+    def _suites(self) -> Mapping[str, Suite]:
+        return self._shown_as.suites
 
     @property
     def partitions(self) -> Sequence[Partition]:

@@ -90,15 +90,21 @@ async def test_settings_are_read_again_at_sighup(kafka, topic, start, tmp_path):
     url = f"{reader.url()}/api/v1/events"
     events = "\n".join(json.dumps({"benchmark": "b", "item_id": str(i), "model": "m", "score": 1}) for i in range(100))
     assert [post(url, events) for _ in range(2)] == [200, 200]
+    suite = f"{reader.url()}/api/v1/benchmarks/overall"
+    assert get(suite)[0] == 404
 
-    file.write_text("linger_seconds = 2\nclient_events_per_second = 1\npoll_seconds = 3\n")
+    limits = "linger_seconds = 2\nclient_events_per_second = 1\npoll_seconds = 3\nmetrics_series = 7\n"
+    file.write_text(f'{limits}[suites]\noverall = ["b", "c"]\n[prices]\nm = 0.5\n')
     worker.signal(signal.SIGHUP)
     reader.signal(signal.SIGHUP)
     until(lambda: reader.lines("settings reloaded"), "the reader to read the settings")
     (line,) = until(lambda: worker.lines("settings reloaded"), "the settings to be read")
-    assert line["changed"] == {"linger_seconds": 2.0, "client_events_per_second": 1.0}
+    shown = {"suites": {"overall": ["b", "c"]}, "prices": {"m": 0.5}, "metrics_series": 7}
+    assert line["changed"] == {"linger_seconds": 2.0, "client_events_per_second": 1.0} | shown
     assert line["need_a_restart"] == ["poll_seconds"]
     assert [post(url, events) for _ in range(2)] == [200, 429]
+    until(lambda: get(suite)[0] == 200, "the suite")
+    assert "rankwatch_series_budget 7.0" in get(f"{reader.url()}/metrics")[1]
 
     file.write_text("linger_seconds = -1\n")
     worker.signal(signal.SIGHUP)

@@ -30,7 +30,6 @@ from monitor.serve.metrics.catalogue import Mode
 from monitor.settings import Settings
 from monitor.store.errors import StoreUnavailable
 from monitor.store.state_reader import StateReader, StoredPosition
-from schemas.records.suites import parse_suites
 
 log = structlog.get_logger()
 
@@ -62,7 +61,7 @@ class Reader(ServedProcess):
         shown: Callable[[str], bool] | None = None
         if benchmarks is not None:
             shown = lambda name: fnmatchcase(name, benchmarks)  # noqa: E731
-        super().__init__(settings, shown=shown, suites=parse_suites(settings.suites, missing=settings.suite_missing))
+        super().__init__(settings, shown=shown)
         self._reloads = self.process_metrics.add_reader(self._age)
         self._kafka = kafka
         self._broker_up = self.process_metrics.add_broker()

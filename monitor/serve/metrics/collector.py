@@ -46,8 +46,8 @@ class WorkerInfo(NamedTuple):
     log_end: Callable[[], dict[int, int]]
     """Returns the durable end of the log, by owned partition."""
     ready: Callable[[], bool]
-    series: int = 80_000
-    """Series about boards, at most."""
+    series: Callable[[], int] = lambda: 80_000
+    """Returns how many series about boards there are at most."""
     first: Callable[[str], bool] = lambda _: False
     """Returns whether the models and pairs of a benchmark come first, by name."""
 
@@ -102,16 +102,16 @@ class MetricsCollector:
 
     def _allot(self, benchmarks: dict[str, Benchmark], exposition: Exposition) -> Allotment:
         """Share the budget of series, export it, and log once that it omits some."""
-        worker = self._worker
-        allotment = allot(list(map(size_of, benchmarks.values())), worker.series, worker.first)
-        exposition.add(catalogue.SERIES_BUDGET, worker.series)
+        series = self._worker.series()
+        allotment = allot(list(map(size_of, benchmarks.values())), series, self._worker.first)
+        exposition.add(catalogue.SERIES_BUDGET, series)
         exposition.add(catalogue.SERIES_OMITTED, allotment.omitted)
         if allotment.omitted and not self._logged:
             self._logged = True
             _log.warning(
                 "series of metrics omitted; raise metrics_series, or name boards in metrics_first",
                 omitted=allotment.omitted,
-                metrics_series=worker.series,
+                metrics_series=series,
                 boards=len(benchmarks),
                 boards_without_models=sum(not shown.models for shown in allotment.shown.values()),
             )

@@ -59,6 +59,9 @@ async def test_no_more_than_the_limit_are_sent_in_the_window():
     assert not waiting.done()
     waiting.cancel()
     await made.close()
+    made.change(wait=0.0, per_minute=4)
+    await made.send("log/0", [change(10, "a", "b", 0.1)])
+    assert len(target.sent) == 4
 
 
 async def test_the_next_ones_come_after_the_window():

@@ -50,6 +50,8 @@ def test_held_verdicts_are_reported_once_while_results_arrive():
     (sent,) = owner.go_on(held(), 3_600, arriving=True)[0]
     assert (sent.alert, sent.severity, sent.runbook) == ("RankwatchHeld", "warning", "runbooks#held")
     assert sent.lines == ("The reason: no order policy is declared.",)
+    owner.watch.change(0, 0)
+    assert (owner.watch.watches, owner.go_on(held()._replace(version=3), 3_600, arriving=True)[0]) == (False, [])
     later = Owner(owner.noted, now=owner.now)
     assert later.go_on(held()._replace(version=2), 1_800, arriving=True)[0] != []
 

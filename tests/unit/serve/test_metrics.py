@@ -338,7 +338,7 @@ def test_a_scrape_of_the_process_has_no_board_and_is_compressed_where_that_is_as
 
 def test_the_budget_leaves_out_models_and_pairs_and_reports_it():
     made = partition(scored(SKILLS, 30), items=40)
-    worker = WorkerInfo("watch", "evals", "group", False, lambda: 8, dict, lambda: True, series=100)
+    worker = WorkerInfo("watch", "evals", "group", False, lambda: 8, dict, lambda: True, series=lambda: 100)
     with capture_logs() as logs:
         collector = MetricsCollector(ReportCache(lambda: [made]), worker, ProcessMetrics().registry)
         texts = [collector.scrape("")[0].decode() for _ in range(2)]
@@ -359,7 +359,7 @@ def test_the_budget_leaves_out_models_and_pairs_and_reports_it():
 @pytest.mark.parametrize("series", [0, 100, 250, 80_000])
 def test_no_board_has_more_series_than_the_budget_counts_for_it(state, series):
     made = STATES[state]()
-    worker = WorkerInfo("watch", "evals", "group", False, lambda: 8, dict, lambda: True, series=series)
+    worker = WorkerInfo("watch", "evals", "group", False, lambda: 8, dict, lambda: True, series=lambda: series)
     text = MetricsCollector(ReportCache(lambda: [made]), worker, ProcessMetrics().registry).scrape("")[0].decode()
     counted = allot([size_of(made.benchmarks["bench"])], series, lambda _: False)
     exported = sum('benchmark="bench"' in line for line in text.splitlines())

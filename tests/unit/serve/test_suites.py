@@ -240,6 +240,31 @@ def test_the_routes_of_a_board_show_a_suite():
             assert (answer.status, "Name one of its members: easy, hard" in answer.json["detail"]) == (404, True)
 
 
+def test_other_suites_and_prices_are_shown_at_once_by_every_answer():
+    boards = Boards(declared=True)
+    boards.logs["easy"].send({"declare": "easy", "items": 40, "goal": "best", "version": 2})
+    boards.send("easy")
+    boards.send("hard")
+    with Served(*boards.partitions, reports={"suites": [OVERALL]}) as served:
+
+        def shown(name):
+            (report,) = served.get(f"benchmarks/{name}").json["benchmarks"]
+            view = served.get(f"board?benchmark={name}").json["report"]
+            assert view["models"] == report["models"]
+            return report
+
+        means = {model["model"]: model["mean"] for model in shown("overall")["models"]}
+        assert shown("easy")["goal"]["cost_run"] is None
+        served.reports.show_as([Suite("overall", {"easy": Member(), "hard": Member()})], {"": 0.5})
+        later = {model["model"]: model["mean"] for model in shown("overall")["models"]}
+        assert means["ash"] == pytest.approx(0.25 * 30 / 40 + 0.75 * 5 / 25)
+        assert later["ash"] == pytest.approx(0.5 * 30 / 40 + 0.5 * 5 / 25)
+        assert shown("easy")["goal"]["cost_run"] == pytest.approx(0.5 * 3 * 40)
+        served.reports.show_as([], {})
+        assert served.get("benchmarks/overall").status == 404
+        assert shown("easy")["goal"]["cost_run"] is None
+
+
 @pytest.mark.parametrize("name", ['"><script>', "../../x", "a b?c=d&e", "ünï/⁄"])
 def test_hostile_names_of_suites_and_members_are_only_names(name):
     suite = Suite(name, {"easy": Member(), f"{name}/member": Member()})

@@ -78,7 +78,7 @@ class KeptAnswers:
             raise unknown_benchmark(name)
         # In the order of the request: of a parameter that comes twice, the last one counts.
         query = [each for each in parse_qsl(request.url.query, keep_blank_values=True) if each[0] != AT_LEAST]
-        key = f"{request.url.path}?{urlencode(query)}"
+        key = f"{request.url.path}?{urlencode(query)} {self._reports.revision}"
         kept = self._kept.get(key)
         if kept is not None and kept.is_of(origin.sources) and kept.version == origin.version:
             self._kept.move_to_end(key)

@@ -8,6 +8,7 @@ from itertools import count
 from typing import Any, Final, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from monitor.background import in_background
 from monitor.crash_points import crash_point
@@ -159,8 +160,10 @@ class RedisStore(StateReader, StoredOutbox):
         crash_point("snapshot")
         return await self._run(call, snapshot.off, snapshot.off, 0, must_exist=True) is None
 
-    async def save_times(self, partition: int, key: str, off: int, times: Mapping[int, float]) -> bool:
-        """Store the commit times of some verdict changes of a benchmark, by their places among its latches.
+    async def save_times(
+        self, partition: int, key: str, off: int, places: NDArray[np.integer[Any]], times: NDArray[np.float64]
+    ) -> bool:
+        """Store the commit times of some verdict changes of a benchmark, by their places among its latches, ascending.
 
         Returns
         -------
@@ -169,8 +172,7 @@ class RedisStore(StateReader, StoredOutbox):
         """
         keys = self._keys(partition)
         call = ScriptCall(keys.of("spec", key))
-        places = sorted(times)
-        add_times(call, keys, key, np.array(places), np.array([times[place] for place in places]))
+        add_times(call, keys, key, places, times)
         return await self._run(call, off, off, 0, must_exist=True) is None
 
     async def _run(

@@ -33,6 +33,7 @@ from monitor.store.layout import STRINGS, Keys
 from monitor.store.load import load_state
 from monitor.store.redis_store import RedisStore
 from monitor.store.seal import field_hash
+from monitor.store.server import connection
 from monitor.store.server.connection import Connection
 from monitor.store.server.embedded import EmbeddedValkey
 from monitor.store.transfer import state_export
@@ -207,8 +208,12 @@ async def test_a_quarantine_is_loaded_moved_and_refused_by_earlier_programs(worl
 
 
 async def test_an_export_in_parts_has_every_byte_and_none_is_omitted(world, tmp_path, monkeypatch):
-    for name, value in {"_FIELDS_AT_ONCE": 70, "_BYTES_AT_ONCE": 900}.items():
-        monkeypatch.setattr(state_export, name, value)
+    for module, name, value in (
+        (state_export, "_FIELDS_AT_ONCE", 70),
+        (state_export, "_BYTES_AT_ONCE", 900),
+        (connection, "_FIELDS_AT_ONCE", 70),
+    ):
+        monkeypatch.setattr(module, name, value)
     store = await world.store()
     records = [
         json.dumps({"benchmark": "mmlu-pro", "item_id": f"i{i}", "model": f"m{k}", "score": int(i % 7 < k)}).encode()
@@ -245,9 +250,9 @@ async def test_an_export_in_parts_has_every_byte_and_none_is_omitted(world, tmp_
 
     fetch = Connection.fetch
 
-    async def another_order(connection, calls):
+    async def another_order(client, calls):
         """As a server that took over in the middle: a part of the fields never comes."""
-        replies = await fetch(connection, calls)
+        replies = await fetch(client, calls)
         return [(0, reply[1]) if call[0] == "HSCAN" else reply for call, reply in zip(calls, replies, strict=True)]
 
     monkeypatch.setattr(Connection, "fetch", another_order)

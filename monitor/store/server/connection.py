@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import islice
 from operator import attrgetter
@@ -35,6 +35,7 @@ _OUR_SCRIPT: Final = "RANKWATCH "
 """Starts each error that commit.lua returns."""
 
 _SLICE: Final = 500
+_FIELDS_AT_ONCE: Final = 2_000
 
 _log = logging.getLogger(__name__)
 
@@ -104,6 +105,15 @@ class Connection:
             return [key async for key in self.client.scan_iter(match=pattern, count=1000)]
 
         return await self.run(once)
+
+    async def scan_hash(self, key: str) -> AsyncIterator[dict[bytes, bytes]]:
+        """Yield the fields of a hash in parts; a field that the server names twice comes twice."""
+        cursor = 0
+        while True:
+            ((cursor, fields),) = await self.fetch([("HSCAN", key, cursor, "COUNT", _FIELDS_AT_ONCE)])
+            yield fields
+            if cursor == 0:
+                return
 
     async def primaries(self) -> list[tuple[str, Command]]:
         """Return the address of each server that takes writes, and a function that runs a command on it."""

@@ -1,19 +1,20 @@
 """Compare the verdicts of two states of one topic, such as those of two versions of this program that fold it side by side."""
 
 import json
-from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Final, Literal, NamedTuple, get_args
+from typing import Any, Final, Literal, NamedTuple, get_args
 
-from monitor.engine.state.delta import STATE_VERSION, Contestant
+import numpy as np
+from numpy.typing import NDArray
+
+from monitor.engine.state.delta import STATE_VERSION
 from monitor.store.errors import StateRefused, StoreError
-from monitor.store.latches import EarlierLatches, stored_fields, unpack, unpack_times
-from monitor.store.layout import EARLIER_HASHES, IMPORTING, Keys, unpack_contestants
+from monitor.store.layout import IMPORTING, Keys
 from monitor.store.load import read_boards
 from monitor.store.redis_store import RedisStore
 from monitor.store.server.connection import Connection
+from monitor.store.transfer.stored_verdicts import FieldCodes, StoredVerdicts, locate
 from schemas.results.changes import VerdictChange
-from schemas.results.verdict_changes import Order, VerdictChanges
 
 What = Literal["other outcome", "other record", "only here", "only there"]
 """How a verdict differs: it names another leader, it was reached at another record and has another id, or one state does not have it."""
@@ -22,6 +23,7 @@ _FIRST: Final = 3
 """The first state_version whose verdicts can be compared; some of the versions from there on cannot be loaded."""
 
 _LISTED: Final = 1_000
+_TIMES_AT_ONCE: Final = 100_000
 _ATTEMPTS: Final = 20
 _OTHER_LOG: Final = "its models began in another order: the two states are not of the same log"
 
@@ -69,24 +71,6 @@ class BoardComparison:
 
 
 @dataclass(frozen=True)
-class _Verdicts:
-    """The verdicts of one board in one state, by their fields in the table of latches."""
-
-    off: int
-    contestants: list[Contestant]
-    changes: VerdictChanges
-    times: dict[str, float]
-    places: list[str]
-    """The fields in the order in which they are stored as records."""
-
-    def order(self, name: str) -> Order:
-        return self.changes.order(name)
-
-    def change(self, name: str) -> VerdictChange | None:
-        return self.changes.get(name)
-
-
-@dataclass(frozen=True)
 class StoredPartition:
     """A partition of a state: how far it is folded, and its boards by the digest of their names."""
 
@@ -127,32 +111,19 @@ class StoredPartition:
             connection,
         )
 
-    async def verdicts(self, key: str) -> _Verdicts:
+    async def verdicts(self, key: str, codes: FieldCodes) -> StoredVerdicts:
         """Read the verdicts of a board."""
         keys = Keys(self.store.topic, self.number)
-        # Latches first: a commit in between adds terms and models that none of them needs.
-        kinds = ("latches", "terms", "models", "latched_at")
-        off, *strings, earlier, earlier_times = await self._connection.fetch(
-            [
-                ("HGET", keys.of("spec", key), "off"),
-                *(("GET", keys.of(kind, key)) for kind in kinds),
-                *(("HGETALL", keys.of(kind, key)) for kind in EARLIER_HASHES),
-            ]
-        )
-        latches, terms, models, at = (each or b"" for each in strings)
-        contestants = unpack_contestants(models)
-        if earlier:
-            changes = EarlierLatches(earlier, earlier_times).decode()
-            times = {name.decode(): float(when) for name, when in earlier_times.items()}
-        else:
-            changes = unpack(self.names[key], contestants, latches, terms)
-            times = unpack_times(0.0, latches, terms, at).changes
-        return _Verdicts(int(off or 0), contestants, changes, times, [] if earlier else stored_fields(latches, terms))
+        return await StoredVerdicts.read(self._connection, keys, key, self.names[key], codes)
 
-    async def keep_times(self, key: str, of: dict[str, float], verdicts: _Verdicts) -> bool:
-        """Store times of verdicts; return False if the board has changed since they were read."""
-        places = {place: of[name] for place, name in enumerate(verdicts.places) if name in of}
-        return not places or await self.store.save_times(self.number, key, verdicts.off, places)
+    async def keep_times(self, key: str, off: int, place: NDArray[np.int32], times: NDArray[np.float64]) -> bool:
+        """Store times of verdicts by their places; return False if the board is no longer at an offset."""
+        order = np.argsort(place)
+        for start in range(0, order.size, _TIMES_AT_ONCE):
+            some = order[start : start + _TIMES_AT_ONCE]
+            if not await self.store.save_times(self.number, key, off, place[some], times[some]):
+                return False
+        return True
 
 
 async def compare_boards(here: StoredPartition, there: StoredPartition, *, keep_times: bool) -> list[BoardComparison]:
@@ -182,20 +153,21 @@ async def _compare(
         compared = BoardComparison(name, reason=_reason(here, there, key, name))
         if compared.reason:
             return compared
-        ours, theirs = await here.verdicts(key), await there.verdicts(key)
+        codes = FieldCodes()
+        ours, theirs = await here.verdicts(key, codes), await there.verdicts(key, codes)
         shared = min(len(ours.contestants), len(theirs.contestants))
         if ours.contestants[:shared] != theirs.contestants[:shared]:
             compared.reason = _OTHER_LOG
             return compared
-        same = _count(compared, ours, theirs, min(here.off, there.off))
-        other = {
-            each: theirs.times[each]
-            for each in same
-            if each in theirs.times and ours.times.get(each) != theirs.times[each]
-        }
-        compared.same_times = len(same) - len(other)
-        if not keep_times or await here.keep_times(key, other, ours):
-            compared.same_times += len(other) if keep_times else 0
+        same = await _count(compared, ours, theirs, min(here.off, there.off))
+        at = theirs.columns.time[same.there]
+        other = (at != 0) & (at != ours.columns.time[same.here])
+        compared.same_times = other.size - int(other.sum())
+        place = ours.columns.place[same.here[other]]
+        if not keep_times or not place.size or place.min() < 0:
+            return compared
+        if await here.keep_times(key, ours.off, place, at[other]):
+            compared.same_times = other.size
             return compared
     raise StoreError(
         f"board {name!r} changed in each of {_ATTEMPTS} attempts to store its times; stop the workers of this state, then compare again"
@@ -210,38 +182,56 @@ def _reason(here: StoredPartition, there: StoredPartition, key: str, name: str) 
     return "" if ours == theirs else f"it is in generation {ours} here, and in generation {theirs} there"
 
 
-def _count(compared: BoardComparison, ours: _Verdicts, theirs: _Verdicts, end: int) -> list[str]:
-    """Count verdicts of records before `end`; return the fields of those that are the same."""
-    same = []
-    for name, what in _differences(ours, theirs, end):
-        if what == "same":
-            same.append(name)
-        elif what == "later":
-            compared.later += 1
-        else:
-            compared.counts[what] += 1
-            if len(compared.differences) < _LISTED:
-                compared.differences.append(Difference(what, ours.change(name), theirs.change(name)))
-    compared.same = len(same)
+class _Places(NamedTuple):
+    """Verdicts by their index in the columns of both states; one that a state does not have has no meaning there."""
+
+    here: NDArray[np.integer[Any]]
+    there: NDArray[np.integer[Any]]
+
+    def where(self, which: NDArray[np.bool_]) -> "_Places":
+        return _Places(self.here[which], self.there[which])
+
+
+async def _count(compared: BoardComparison, ours: StoredVerdicts, theirs: StoredVerdicts, end: int) -> _Places:
+    """Count verdicts of records before `end`, and list the first that differ; return those that are the same."""
+    here, there = ours.columns, theirs.columns
+    place, known = locate(here.field, there.field)
+    only_here = np.flatnonzero(~known)
+    only_there = np.flatnonzero(~locate(there.field, here.field)[1])
+    both = _Places(np.flatnonzero(known).astype(np.int32), place[known])
+    compared.later = int(np.sum(here.offset[only_here] >= end)) + int(np.sum(there.offset[only_there] >= end))
+    del place, known
+    early = np.minimum(here.offset[both.here], there.offset[both.there]) < end
+    compared.later += early.size - int(early.sum())
+    leader = here.side[both.here] == there.side[both.there]
+    record = here.offset[both.here] == there.offset[both.there]
+    record &= here.sequence[both.here] == there.sequence[both.there]
+    none = np.empty(0, np.int32)
+    found: dict[What, _Places] = {
+        "other outcome": both.where(early & ~leader),
+        "other record": both.where(early & leader & ~record),
+        "only here": _Places(only_here[here.offset[only_here] < end], none),
+        "only there": _Places(none, only_there[there.offset[only_there] < end]),
+    }
+    compared.counts = {what: max(places.here.size, places.there.size) for what, places in found.items()}
+    same = both.where(early & leader & record)
+    compared.same = same.here.size
+    for what, places in found.items():
+        some = await _list(what, places, ours, theirs, _LISTED - len(compared.differences))
+        compared.differences += some
     return same
 
 
-def _differences(ours: _Verdicts, theirs: _Verdicts, end: int) -> Iterator[tuple[str, What | Literal["same", "later"]]]:
-    for name in (*ours.changes, *(each for each in theirs.changes if each not in ours.changes)):
-        of = [each.order(name) if name in each.changes else None for each in (ours, theirs)]
-        if min(order[0] for order in of if order is not None) >= end:
-            yield name, "later"
-        elif None in of:
-            yield name, "only there" if of[0] is None else "only here"
-        elif not _same_outcome(ours, theirs, name):
-            yield name, "other outcome"
-        else:
-            yield name, "same" if of[0] == of[1] else "other record"
-
-
-def _same_outcome(ours: _Verdicts, theirs: _Verdicts, name: str) -> bool:
-    """Return whether a verdict names the same leader in both states; making its changes is slow, so records are compared by their side."""
-    located = [each.changes.locate(name) for each in (ours, theirs)]
-    if None not in located:
-        return len({int(columns.records["side"][place]) for columns, place in filter(None, located)}) == 1
-    return len({change.after or change.before for change in (ours.changes[name], theirs.changes[name])}) == 1
+async def _list(
+    what: What, places: _Places, ours: StoredVerdicts, theirs: StoredVerdicts, most: int
+) -> list[Difference]:
+    """Return the first differences of a kind, in the order of the log."""
+    columns, some = (ours.columns, places.here) if places.here.size else (theirs.columns, places.there)
+    first = np.lexsort((columns.sequence[some], columns.offset[some]))[:most]
+    here: list[VerdictChange | None] = [None] * first.size
+    there = [*here]
+    if places.here.size:
+        here = [*await ours.changes(places.here[first])]
+    if places.there.size:
+        there = [*await theirs.changes(places.there[first])]
+    return [Difference(what, *pair) for pair in zip(here, there, strict=True)]

@@ -97,18 +97,15 @@ async def _benchmark(connection: Connection, keys: Keys, number: int, key: str, 
 
 async def _hash(connection: Connection, keys: Keys, kind: str, benchmark: str) -> AsyncIterator[str]:
     """Yield the fields of a hash, if there is one, as JSON; one that the server names twice is there twice, with the same value."""
-    key, cursor, seen = keys.of(kind, benchmark), 0, array("Q")
+    key, seen = keys.of(kind, benchmark), array("Q")
     if not (await connection.fetch([("EXISTS", key)]))[0]:
         return
     separator = f',"{kind}":{{'
-    while True:
-        ((cursor, fields),) = await connection.fetch([("HSCAN", key, cursor, "COUNT", _FIELDS_AT_ONCE)])
+    async for fields in connection.scan_hash(key):
         if fields:
             yield separator + dump_json(_texts(fields))[1:-1]
             separator = ","
         seen.extend(field_hash(name, b"") for name in fields)
-        if cursor == 0:
-            break
     # A server that is replaced meanwhile, as in a failover, goes through the fields in another order, and may omit some.
     if np.unique(np.frombuffer(seen, "u8")).size != (await connection.fetch([("HLEN", key)]))[0]:
         raise _changed(keys)

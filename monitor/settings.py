@@ -165,6 +165,14 @@ class Settings(BaseModel):
     client_bytes_per_second: Annotated[float | None, Field(gt=0, le=1_000_000_000_000)] = Field(
         None, description="the same for bytes of bodies, after decompression"
     )
+    connections: Annotated[int, Field(ge=10, le=100_000)] = Field(
+        1_000, description="open connections of all clients; fewer where the process may open few files"
+    )
+    client_connections: Annotated[int, Field(ge=1, le=100_000)] = Field(
+        250,
+        description="open connections of one client, an IPv4 address or an IPv6 /64 network; a load balancer is one client, with a "
+        "connection for each open page",
+    )
     audit_file: Path | None = Field(
         None, description="file that gets a line for each request that writes, declares or is refused; without it, none"
     )

@@ -185,7 +185,9 @@ class ServedProcess:
             first=self._comes_first,
         )
         scrape = MetricsCollector(self.reports, worker, self.process_metrics.registry).scrape
-        self.web = WebServer(self._application(scrape), settings.host, settings.port)
+        self.web = WebServer(
+            self._application(scrape), settings.host, settings.port, settings.connections, settings.client_connections
+        )
         self._cleanup.push_async_callback(self.web.stop)
         await self.web.start()
 

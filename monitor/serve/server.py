@@ -164,7 +164,14 @@ class _Server(uvicorn.Server):
 class WebServer:
     """Serves an application until it is stopped."""
 
-    def __init__(self, web: FastAPI, host: str, port: int) -> None:
+    def __init__(
+        self,
+        web: FastAPI,
+        host: str,
+        port: int,
+        connections: int = CONNECTIONS,
+        client_connections: int = CLIENT_CONNECTIONS,
+    ) -> None:
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
         self._socket = socket.socket(family, socket.SOCK_STREAM)
         self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -177,7 +184,7 @@ class WebServer:
             ) from error
         url_host = f"[{host}]" if ":" in host else host
         self.url = f"http://{url_host}:{self._socket.getsockname()[1]}"
-        self.connections = _connections()
+        self.connections = _connections(connections, client_connections)
         config = uvicorn.Config(
             web,
             http=partial(BoundedProtocol, connections=self.connections),  # type: ignore[arg-type]  # only called
@@ -209,10 +216,12 @@ class WebServer:
         self._socket.close()
 
 
-def _connections() -> Connections:
+def _connections(total: int, per_client: int) -> Connections:
     """Return the bounds on connections, lower ones where the system lets this process open few files."""
     allowed = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
     if allowed == resource.RLIM_INFINITY:
-        return Connections()
-    total = min(CONNECTIONS, max(allowed - _OTHER_DESCRIPTORS, allowed // 2))
-    return Connections(total, min(CLIENT_CONNECTIONS, total // 4))
+        return Connections(total, per_client)
+    possible = max(allowed - _OTHER_DESCRIPTORS, allowed // 2)
+    return (
+        Connections(total, per_client) if total <= possible else Connections(possible, min(per_client, possible // 4))
+    )

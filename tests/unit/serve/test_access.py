@@ -161,9 +161,19 @@ def test_silent_connections_keep_nobody_out():
         assert silent[-1].recv(12) == b"HTTP/1.1 200"
 
 
+@pytest.mark.parametrize(
+    ("files", "asked", "bounds"),
+    [(1_024, (800, 800), (800, 800)), (1_024, (5_000, 5_000), (824, 206)), (100, (1_000, 250), (50, 12))],
+)
+def test_connections_are_as_many_as_the_settings_and_the_system_allow(monkeypatch, files, asked, bounds):
+    monkeypatch.setattr(server_module.resource, "getrlimit", lambda _: (files, files))
+    connections = server_module._connections(*asked)
+    assert (connections._total, connections._per_client) == bounds
+
+
 def test_a_client_with_too_many_requests_under_way_is_answered_429(monkeypatch):
     """Streams stay open, so none of them is idle: other requests are refused with what to do, the probes are answered."""
-    monkeypatch.setattr(server_module, "_connections", lambda: Connections(total=10, per_client=4))
+    monkeypatch.setattr(server_module, "_connections", lambda *_: Connections(total=10, per_client=4))
     request = b"GET /api/v1/changes/stream HTTP/1.1\r\nHost: localhost\r\n\r\n"
     with Served() as served, contextlib.ExitStack() as stack:
         for _ in range(4):

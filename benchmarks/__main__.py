@@ -27,6 +27,7 @@ NAMES = (
     "evaluation",
     "latency",
     "reading",
+    "connected",
     "recovery",
     "store",
     "sizes",

@@ -31,6 +31,7 @@ SEED = int(os.environ.get("RANKWATCH_SEED", "19"))
 EVENTS = 200_000 if SLOW else 12_000
 SECONDS = 300.0 if SLOW else 15.0
 PARTITIONS = 6
+FAULTS = ("worker", "reader", "stopped reader", "frozen reader", "frozen worker")
 HAPROXY = """
 defaults
     mode http
@@ -162,7 +163,7 @@ def test_every_reload_is_complete_while_workers_and_readers_are_killed(kafka, to
         feeder.allow(0.7)
         begin, faults = time.monotonic(), []
         while time.monotonic() < begin + SECONDS:
-            kind = ("worker", "reader", "worker", "frozen reader", "frozen worker")[len(faults) % 5]
+            kind = FAULTS[len(faults) % len(FAULTS)]
             faults.append(kind)
             if kind == "worker":
                 workers.kill(rng.choice(workers.running))
@@ -175,14 +176,14 @@ def test_every_reload_is_complete_while_workers_and_readers_are_killed(kafka, to
             else:
                 slot = rng.randrange(2)
                 until(readers.slots[1 - slot].ready, "the other reader")
-                if kind == "reader":
-                    readers.slots[slot].process.kill()
-                    readers.slots[slot].process.wait()
-                    readers.start(slot)
-                else:
+                if kind == "frozen reader":
                     readers.slots[slot].signal(signal.SIGSTOP)
                     time.sleep(1.5)
                     readers.slots[slot].signal(signal.SIGCONT)
+                else:
+                    readers.slots[slot].signal(signal.SIGKILL if kind == "reader" else signal.SIGTERM)
+                    assert readers.slots[slot].process.wait(PATIENCE) == (-signal.SIGKILL if kind == "reader" else 0)
+                    readers.start(slot)
                 until(readers.slots[slot].ready, "the reader")
             time.sleep(1.0)
         feeder.finish(PATIENCE)

@@ -4,6 +4,8 @@ import itertools
 import json
 import random
 from collections import Counter
+from gzip import compress
+from time import process_time
 
 import numpy as np
 import pytest
@@ -23,6 +25,7 @@ from monitor.serve.metrics.collector import MetricsCollector, WorkerInfo
 from monitor.serve.metrics.process_metrics import ProcessMetrics
 from monitor.serve.report_cache import ReportCache
 from monitor.store.commit_times import record_commit
+from schemas.records.events import Declaration, EventFields
 from schemas.results.verdict_changes import VerdictChanges
 from stats.evidence.eprocess import anytime_required_n
 
@@ -365,3 +368,27 @@ def test_no_board_has_more_series_than_the_budget_counts_for_it(state, series):
     exported = sum('benchmark="bench"' in line for line in text.splitlines())
     assert exported <= max(series, 32)
     assert ("rankwatch_model_rank{" in text) == (counted.shown["bench"].models and state != "no events")
+
+
+@pytest.mark.full
+def test_a_scrape_of_thousands_of_boards_stays_within_the_budget():
+    made, rng = Partition(4), random.Random(1)
+    sizes = {f"board {k}": 10 for k in range(2_000)} | {f"wide {k}": 20 for k in range(200)} | {"large": 300}
+    for name, models in sizes.items():
+        fields = [
+            EventFields(benchmark=name, item_id="i", model=f"m{m}", score=rng.randint(0, 1)) for m in range(models)
+        ]
+        made.fold_events([Declaration(declare=name, items=9)], fields, [], made.off + models)
+    worker = WorkerInfo("serve", "evals", "", False, lambda: 8, dict, lambda: True)
+    collector = MetricsCollector(ReportCache(lambda: [made]), worker, ProcessMetrics().registry)
+    collector.scrape(OPENMETRICS)  # computes the statistics of every board
+    begin = process_time()
+    text, _ = collector.scrape(OPENMETRICS)
+    seconds = process_time() - begin
+    series = sum(not line.startswith(b"#") for line in text.splitlines())
+    print(
+        f"{series:,} series, {len(text):,} bytes, {len(compress(text, 1)):,} as gzip, {seconds:.2f} s of processor time"
+    )
+    assert 60_000 < series < 100_000
+    assert len(text) < 10_000_000
+    assert seconds < 1

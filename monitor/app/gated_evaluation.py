@@ -25,7 +25,7 @@ import numpy as np
 
 from monitor.durable import replace_file
 from monitor.file_lock import lock_file
-from monitor.report.gates.margin import Question, compare_along_order, first_decision
+from monitor.report.gates.along_order import Question, compare_along_order, first_decision
 from monitor.report.pairs.counts import Floats
 from schemas.results.gate import GateComparison
 from stats.order import committed_order

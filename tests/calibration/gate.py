@@ -16,7 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from monitor.app.gated_evaluation import Plan, default_block, evaluate
-from monitor.report.gates.margin import Margin, Question, first_decision
+from monitor.report.gates.along_order import Question, first_decision
+from monitor.report.gates.margin import Margin
 from stats.order import committed_order
 
 KEPT = Path(__file__).with_name("gate.json")

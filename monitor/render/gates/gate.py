@@ -7,7 +7,7 @@ from typing import Final
 from xml.sax.saxutils import quoteattr
 
 from monitor.render.numbers import Q_IS_NO_EVIDENCE, safe
-from monitor.report.gates.margin import conflict_sentence
+from monitor.report.gates.reasons import conflict_sentence
 from schemas.results.report import BenchmarkReport, PairReport
 from schemas.results.sentences import SCOPES
 

@@ -15,7 +15,8 @@ from monitor.engine.partition import Partition
 from monitor.engine.state.benchmark import Benchmark
 from monitor.ingest.files.paths import show
 from monitor.render.board.site import file_name
-from monitor.report.gates.margin import Margin, Question, compare_along_order
+from monitor.report.gates.along_order import Question, compare_along_order
+from monitor.report.gates.margin import Margin
 from monitor.report.pairs.item_means import scores_by_item
 from schemas.records.text import shorten
 from schemas.results.gate import GateComparison

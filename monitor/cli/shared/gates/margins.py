@@ -11,7 +11,8 @@ from monitor.cli.shared.errors import USAGE, file_error, note, stop
 from monitor.engine.partition import Partition
 from monitor.ingest.files.paths import show
 from monitor.report.build import ReportView, report_views
-from monitor.report.gates.margin import Margin, compare_with_margin
+from monitor.report.gates.comparison import compare_with_margin
+from monitor.report.gates.margin import Margin
 from monitor.report.items.noise import rerun_difference
 from schemas.records.text import shorten
 from schemas.results.gate import GateComparison

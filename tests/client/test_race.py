@@ -90,7 +90,7 @@ def test_blocks_of_a_model_come_in_the_committed_order(served):
     assert len(seen[0][1]) == 10
 
 
-def test_a_block_that_broke_off_is_continued(served):
+def test_a_block_that_broke_off_is_continued(served, caplog):
     ran = []
 
     def evaluate(model, item):
@@ -100,15 +100,15 @@ def test_a_block_that_broke_off_is_continued(served):
         return score(model, item)
 
     with pytest.raises(KeyboardInterrupt):
-        race(SKILLS, ITEMS, evaluate, benchmark="again", seed="s", url=served.url)
+        race(SKILLS, ITEMS, evaluate, benchmark="again", url=served.url)
     broken = list(ran)
     again = []
-    result = race(
-        SKILLS, ITEMS, lambda *cell: again.append(cell) or score(*cell), benchmark="again", seed="s", url=served.url
-    )
+    result = race(SKILLS, ITEMS, lambda *cell: again.append(cell) or score(*cell), benchmark="again", url=served.url)
+    assert "refused" not in caplog.text, "the order is that of the first call"
     assert result.state == "met"
     assert len(broken) == 14
     assert not set(again) & set(broken)
+    assert result.items_run == len(again) + 14, "what was paid before is not saved"
 
 
 def test_two_racers_with_the_same_models_agree(served):

@@ -103,8 +103,9 @@ def race(
 
     if arguments.keys() & {"samples", "limit"}:
         raise ValueError("a race chooses the samples; omit samples and limit")
-    arguments.setdefault("task_manager", TaskManager())
     arguments = {"bootstrap_iters": 0, **arguments, "log_samples": True}
+    if arguments.get("task_manager") is None:
+        arguments["task_manager"] = TaskManager()  # reads every task of the harness: seconds
     loaded = get_task_dict([task], arguments["task_manager"]).get(task)
     if loaded is None or isinstance(loaded, Mapping):
         raise ValueError(f"{task} is a group of tasks; race one of its tasks")

@@ -114,6 +114,23 @@ class NextRuns:
         self._transport.close()
 
 
+def declared(client: Client, benchmark: str) -> dict[str, Any]:
+    """Return what the monitor has declared of a benchmark; nothing if it does not answer, or has no declaration."""
+    transport = Transport(client.url, client._token, REQUEST_SECONDS)  # noqa: SLF001 - one package
+    response = transport.request("GET", f"declarations?{urlencode({'benchmark': benchmark})}")
+    transport.close()
+    return response.body if response.status == 200 and isinstance(response.body, dict) else {}
+
+
+def declared_seed(declaration: dict[str, Any], items: Iterable[str]) -> str | None:
+    """Return the seed of a declared order of the same items; None without one."""
+    order, listed = declaration.get("order"), declaration.get("item_ids")
+    if not isinstance(order, dict) or not isinstance(listed, list) or set(map(str, listed)) != set(items):
+        return None
+    seed = order.get("seed")
+    return seed if isinstance(seed, str) else None
+
+
 def in_committed_order(seed: str, items: Iterable[str]) -> list[str]:
     """Return items in the order that a seed commits to."""
     return sorted(items, key=lambda item: hashlib.sha256(f"{seed}\0{item}".encode()).digest())

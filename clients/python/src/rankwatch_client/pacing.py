@@ -6,12 +6,10 @@ import logging
 import threading
 import time
 from typing import Any
-from urllib.parse import urlencode
 
-from rankwatch_client.client import REQUEST_SECONDS, Client
-from rankwatch_client.next_runs import HELD_SECONDS, Answer, NextRuns, undecided
+from rankwatch_client.client import Client
+from rankwatch_client.next_runs import HELD_SECONDS, Answer, NextRuns, declared, undecided
 from rankwatch_client.races import AWAY_BLOCK, AWAY_SECONDS
-from rankwatch_client.transport import Transport
 
 log = logging.getLogger("rankwatch_client")
 
@@ -153,10 +151,7 @@ class Asker:
             self._thread.start()
 
     def _check_order(self) -> None:
-        transport = Transport(self._client.url, self._client._token, REQUEST_SECONDS)  # noqa: SLF001 - one package
-        declared = transport.request("GET", f"declarations?{urlencode({'benchmark': self._benchmark})}")
-        transport.close()
-        body = declared.body if declared.status == 200 and isinstance(declared.body, dict) else {}
+        body = declared(self._client, self._benchmark)
         order, items = body.get("order"), body.get("item_ids")
         if isinstance(order, dict) and order.get("seed") != self._seed:
             other = order.get("seed")

@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict
 
 from rankwatch_client.client import Client
-from rankwatch_client.next_runs import Answer, NextRuns, in_committed_order, undecided
+from rankwatch_client.next_runs import Answer, NextRuns, declared, declared_seed, in_committed_order, undecided
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -33,7 +33,7 @@ class RaceResult(NamedTuple):
         The answer, best first.
     reason : str
     items_run : int
-        Scores that this race evaluated.
+        Scores that were evaluated, those of earlier calls included.
     items_full : int
         Scores of all models on all items.
     """
@@ -60,7 +60,8 @@ class RaceOptions(TypedDict, total=False):
     clusters : mapping of str to str
         The cluster of items, by id.
     seed : str
-        Seed of the committed order; default: a random one. It is declared before the first score.
+        Seed of the committed order, declared before the first score. Default: that of the same items on the monitor, so that a race
+        that broke off goes on; else a random one.
     url, token : str
         As for `Client`.
     progress : bool
@@ -174,8 +175,8 @@ class Race:
         self._models = list(dict.fromkeys(models))
         self._ids = [str(item) for item in items]
         self._goal = goal
-        self._seed = seed or secrets.token_hex(16)
         self._client = Client(url, token, benchmark)
+        self._seed = seed or declared_seed(declared(self._client, benchmark), self._ids) or secrets.token_hex(16)
         self._next = NextRuns(self._client, benchmark, goal, (), self._ids)
         self._clusters = clusters or {}
         self._done: set[tuple[str, str]] = set()
@@ -256,7 +257,7 @@ class Race:
         if not self._progress:
             return
         goal = self._last.goal if self._last else {}
-        full, run = len(self._models) * len(self._ids), len(self._done)
+        full, run = len(self._models) * len(self._ids), self._run()
         state = f"{goal.get('state', 'open')}, {undecided(goal)}"
         left = self._spared() if going_on else full - run
         saved = (
@@ -269,6 +270,12 @@ class Race:
         )
         sys.stderr.flush()
 
+    def _run(self) -> int:
+        """Return how many scores were evaluated: by this race, and before it."""
+        runs = self._last.runs if self._last else {}
+        # The monitor may lag, and this race does not know of scores before it.
+        return max(len(self._done), sum(runs[model].items_run for model in self._models if model in runs))
+
     def _spared(self) -> int:
         """Return how many scores the models need no more that have stopped."""
         runs = self._last.runs if self._last else {}
@@ -279,9 +286,9 @@ class Race:
         """Return how the race ended."""
         full = len(self._models) * len(self._ids)
         if self._last is None:
-            return RaceResult("open", [], "The monitor did not answer.", len(self._done), full)
+            return RaceResult("open", [], "The monitor did not answer.", self._run(), full)
         goal = self._last.goal
-        return RaceResult(goal["state"], goal["models"], goal["reason"], len(self._done), full)
+        return RaceResult(goal["state"], goal["models"], goal["reason"], self._run(), full)
 
     def close(self) -> None:
         """Send what is queued, for at most some seconds."""

@@ -1,9 +1,11 @@
 """An evaluation that stops as soon as its gate is decided: blocks of a committed order, kept in a folder, so that a killed run goes on.
 
-    plan.json            what was committed to before the first block: items in their order, the question, the command
-    block-0001/items.txt the ids of a block, one a line
-    block-0001/output/   what the command wrote
-    block-0001/scores.json  what was read of it: the block is done
+    plan.json               what was committed to before the first block: items in their order, the question, all candidates, the command
+    candidates/NAME/        a candidate
+        block-0001/items.txt    the ids of a block, one a line
+        block-0001/output/      what the command wrote
+        block-0001/scores.json  what was read of it: the block is done
+        block-0002.broken-1/    a block that broke off and was evaluated again
 
 A block is evaluated in `block-0001.part` and renamed once its scores are read.
 """
@@ -14,10 +16,9 @@ import math
 import os
 import re
 import shlex
-import shutil
 import subprocess
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -27,15 +28,21 @@ from monitor.durable import replace_file
 from monitor.file_lock import lock_file
 from monitor.report.gates.along_order import Question, compare_along_order, first_decision
 from monitor.report.pairs.counts import Floats
+from schemas.records.text import shorten
 from schemas.results.gate import GateComparison
 from stats.order import committed_order
 
 Scores = Mapping[str, float | None]
 """By item."""
 
-_VERSION: Final = 1
+_VERSION: Final = 2
 _LEAST_BLOCK: Final = 10
 _BLOCKS: Final = 50
+_IN_WORDS: Final = {
+    "candidates": "list of candidates",
+    "baseline_scores": "set of baseline scores",
+    "block": "size of blocks",
+}
 _PLACEHOLDER: Final = re.compile(r"\{(items|ids|output|candidate)\}")
 
 
@@ -58,32 +65,75 @@ def default_block(items: int) -> int:
 class Plan:
     """What an evaluation commits to before its first block."""
 
-    question: Question
+    questions: tuple[Question, ...]
+    """One for each candidate, in the order in which they are evaluated."""
     items: tuple[str, ...]
     """In the committed order."""
     seed: str
     block: int
 
     @classmethod
-    def of(cls, question: Question, items: Sequence[str], seed: str, block: int | None = None) -> "Plan":
+    def of(cls, questions: Sequence[Question], items: Sequence[str], seed: str, block: int | None = None) -> "Plan":
         """Put items into the order that a seed commits to."""
         order = committed_order(seed, items)
-        return cls(question, tuple(items[k] for k in order.tolist()), seed, block or default_block(len(items)))
+        return cls(tuple(questions), tuple(items[k] for k in order.tolist()), seed, block or default_block(len(items)))
+
+
+def evaluate_all(
+    plan: Plan,
+    evaluate_one: Callable[[Question, int | None], GateComparison],
+    budget: int | None = None,
+    *,
+    until_pass: bool = False,
+) -> list[GateComparison]:
+    """Evaluate candidates one after the other.
+
+    Parameters
+    ----------
+    plan : Plan
+    evaluate_one : callable
+        Evaluates a candidate with at most this many items; None is no limit.
+    budget : int, optional
+        Most items to evaluate, of all candidates.
+    until_pass : bool
+        Whether the candidates after the first one that passes are not evaluated.
+    """
+    comparisons: list[GateComparison] = []
+    for question in plan.questions:
+        passed = next((each.candidate for each in comparisons if each.verdict == "pass"), None)
+        left = None if budget is None else budget - sum(each.n for each in comparisons)
+        why = _why_not(passed if until_pass else None, left)
+        if why is None:
+            comparisons.append(evaluate_one(question, left))
+        else:
+            nothing = compare_along_order(np.zeros(0), np.zeros(0), len(plan.items), question)
+            comparisons.append(nothing.model_copy(update={"reason": why}))
+    return comparisons
+
+
+def _why_not(cheaper: str | None, left: int | None) -> str | None:
+    """Return why a candidate is not evaluated; None if it is."""
+    if cheaper is not None:
+        return f"Not evaluated: {shorten(cheaper)} passes and costs no more."
+    return "Not evaluated: the budget is spent." if left is not None and left <= 0 else None
 
 
 def evaluate(
     plan: Plan,
+    question: Question,
     baseline: Scores,
     done: Sequence[Scores],
     run_block: Callable[[int, Sequence[str]], Scores],
     budget: int | None = None,
     on_block: Callable[[int, GateComparison], None] | None = None,
 ) -> GateComparison:
-    """Evaluate block after block until the gate is decided, the budget is spent or no item is left.
+    """Evaluate a candidate block after block until it is decided, the budget is spent or no item is left.
 
     Parameters
     ----------
     plan : Plan
+    question : Question
+        Of the candidate.
     baseline : mapping
         Scores of all items.
     done : sequence of mapping
@@ -101,10 +151,7 @@ def evaluate(
     number, most = 0, min(len(plan.items), budget if budget is not None else len(plan.items))
     while True:
         candidate = np.array(scores)
-        if (
-            number >= len(done)
-            and first_decision(candidate, known[: candidate.size], plan.question, judged) is not None
-        ):
+        if number >= len(done) and first_decision(candidate, known[: candidate.size], question, judged) is not None:
             break
         judged = candidate.size if number >= len(done) else 0
         start = len(scores)
@@ -116,12 +163,12 @@ def evaluate(
             block = tuple(item for item in block if item in block_scores)
         else:
             if number and on_block is not None:
-                on_block(start, compare_along_order(candidate, known[:start], len(plan.items), plan.question))
+                on_block(start, compare_along_order(candidate, known[:start], len(plan.items), question))
             block = block[: most - start]
             block_scores = run_block(number + 1, block)
         scores += _scores_of(block, block_scores).tolist()
         number += 1
-    return compare_along_order(np.array(scores), known[: len(scores)], len(plan.items), plan.question)
+    return compare_along_order(np.array(scores), known[: len(scores)], len(plan.items), question)
 
 
 def _scores_of(items: Sequence[str], scores: Scores) -> Floats:
@@ -189,19 +236,15 @@ def fill_command(arguments: Sequence[str], candidate: str, ids: Sequence[str], i
 
 
 class EvaluationFolder:
-    """The folder of an evaluation: its plan, and the blocks that are done.
+    """The folder of an evaluation: its plan, and a folder for each candidate.
 
     Parameters
     ----------
     path : Path
-    read : callable
-        Reads the candidate's scores of the files that a command wrote.
-    note : callable
-        Takes a sentence for the user.
     """
 
-    def __init__(self, path: Path, read: Callable[[Path], Scores], note: Callable[[str], None]) -> None:
-        self.path, self._read, self._note = path, read, note
+    def __init__(self, path: Path) -> None:
+        self.path = path
         path.mkdir(parents=True, exist_ok=True)
         self._lock = lock_file(path / ".lock")
         if self._lock is None:
@@ -216,14 +259,17 @@ class EvaluationFolder:
             If the folder holds another plan.
         """
         file = self.path / "plan.json"
-        digest = hashlib.sha256(json.dumps(sorted(baseline.items())).encode()).hexdigest()
-        margin = asdict(plan.question.margin)
+        question = plan.questions[0]
         fields: dict[str, Any] = {
             "version": _VERSION,
-            **{name: value for name, value in asdict(plan.question).items() if name != "margin"},
-            "margin": margin,
+            "benchmark": question.benchmark,
+            "baseline": question.baseline,
+            "margin": asdict(question.margin),
+            "alpha": question.alpha,
+            # Each candidate has a share of alpha: one that is exchanged for another would have it twice.
+            "candidates": sorted(each.candidate for each in plan.questions),
             "command": list(command),
-            "baseline_scores": digest,
+            "baseline_scores": hashlib.sha256(json.dumps(sorted(baseline.items())).encode()).hexdigest(),
             "seed": plan.seed,
             "block": plan.block,
         }
@@ -236,16 +282,36 @@ class EvaluationFolder:
             raise EvaluationError(f"{file} is damaged; give another --folder, which begins again") from None
         changed = [name for name, value in fields.items() if kept.get(name) != value and (name != "seed" or seeded)]
         if changed:
-            what = ", ".join(name.replace("_", " ") for name in changed)
+            what = ", ".join(_IN_WORDS.get(name, name) for name in changed)
             raise EvaluationError(
                 f"{self.path} holds an evaluation with another {what}; give another --folder, or the same question again"
             )
-        return Plan(plan.question, tuple(kept["items"]), kept["seed"], kept["block"])
+        return replace(plan, items=tuple(kept["items"]), seed=kept["seed"], block=kept["block"])
+
+
+class CandidateFolder:
+    """The blocks of a candidate.
+
+    Parameters
+    ----------
+    path : Path
+    read : callable
+        Reads the candidate's scores of the files that a command wrote.
+    note : callable
+        Takes a sentence for the user.
+    """
+
+    def __init__(self, path: Path, read: Callable[[Path], Scores], note: Callable[[str], None]) -> None:
+        self.path, self._read, self._note = path, read, note
+        path.mkdir(parents=True, exist_ok=True)
+
+    @property
+    def broken(self) -> int:
+        """How many times a block broke off and was evaluated again."""
+        return sum(1 for _ in self.path.glob("block-*.broken-*"))
 
     def done(self) -> list[Scores]:
-        """Return the scores of the blocks that are done, in order; remains of a killed block are removed."""
-        for rest in self.path.glob("block-*.part"):
-            shutil.rmtree(rest)
+        """Return the scores of the blocks that are done, in order."""
         blocks: list[Scores] = []
         while (file := self._block(len(blocks) + 1) / "scores.json").exists():
             blocks.append(json.loads(file.read_text(encoding="utf-8")))
@@ -261,6 +327,8 @@ class EvaluationFolder:
         """
         final = self._block(number)
         part = final.with_name(f"{final.name}.part")
+        if part.exists():
+            part.rename(final.with_name(f"{final.name}.broken-{self.broken + 1}"))
         output = part / "output"
         output.mkdir(parents=True)
         items = part / "items.txt"

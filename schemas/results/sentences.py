@@ -43,6 +43,9 @@ REDECLARED: Final = "the new declaration was not chosen because of the scores"
 BEGUN_AGAIN: Final = "earlier scores of this board were not removed because of who was ahead"
 """What a verdict of a board also assumes that was begun again, after a deletion or an undo."""
 
+BROKEN_OFF: Final = "no block that was evaluated again broke off because of its scores"
+"""What a gate that runs its evaluation also assumes where a block broke off."""
+
 COMPOSED: Final = "the suite, its weights and its baselines were not chosen because of the scores"
 """What a verdict of a suite also assumes: it is defined by those who report it, at any time."""
 
@@ -102,6 +105,7 @@ def assumption(
     rescored: bool = False,
     ignored: bool = False,
     composed: bool = False,
+    broken_off: bool = False,
 ) -> str | None:
     """Return what verdicts assume under an order policy; None under policy `none`.
 
@@ -126,6 +130,8 @@ def assumption(
         Whether missing items are ignored.
     composed : bool
         Whether the benchmark is a suite.
+    broken_off : bool
+        Whether blocks of an evaluation broke off and were evaluated again.
 
     Examples
     --------
@@ -147,6 +153,7 @@ def assumption(
         (RESCORED, rescored),
         (IGNORED, ignored),
         (COMPOSED, composed),
+        (BROKEN_OFF, broken_off),
     )
     return ", and that ".join([of_items, *(text for text, holds in others if holds and text)])
 

@@ -57,8 +57,8 @@ def by_blocks(discordance: float, gap: float, run: int) -> tuple[str, int]:
     d = draw(discordance, gap, run)
     candidate = dict(zip(IDS, (d >= 0).astype(float).tolist(), strict=True))
     baseline = dict(zip(IDS, (d <= 0).astype(float).tolist(), strict=True))
-    plan = Plan.of(QUESTION, IDS, f"run {run}")
-    answer = evaluate(plan, baseline, [], lambda _, ids: {item: candidate[item] for item in ids})
+    plan = Plan.of([QUESTION], IDS, f"run {run}")
+    answer = evaluate(plan, QUESTION, baseline, [], lambda _, ids: {item: candidate[item] for item in ids})
     return answer.verdict, answer.n
 
 

@@ -112,11 +112,12 @@ def test_a_killed_run_goes_on_where_it_was(place):
         start_new_session=True,
     )
     deadline = time.monotonic() + 60
-    while not list((place / "folder").glob("block-0002/scores.json")) and time.monotonic() < deadline:
+    blocks = place / "folder/candidates/new"
+    while not (blocks / "block-0002/scores.json").exists() and time.monotonic() < deadline:
         time.sleep(0.02)
     os.killpg(process.pid, signal.SIGKILL)
     process.wait()
-    done = len(list((place / "folder").glob("block-*/scores.json")))
+    done = len(list(blocks.glob("block-*/scores.json")))
     assert done >= 2
     (place / "calls").unlink()
     report = json.loads(rankwatch(*call, "--format", "json", code=0).stdout)
@@ -128,7 +129,11 @@ def test_a_failing_command_keeps_what_is_done(place):
     call = gate(place, command, "--block", 5)
     assert "block 3: the command ended with exit code 7" in rankwatch(*call, code=1).stderr
     assert len(calls(place)) == 3
-    rankwatch(*call, code=0)
+    printed = rankwatch(*call, code=0).stdout
+    # The command might have failed because of the scores: its output is kept, and the sentence names what this assumes.
+    assert "; once a block broke off and was evaluated again" in printed
+    assert "no block that was evaluated again broke off because of its scores" in printed
+    assert (place / "folder/candidates/new/block-0003.broken-1/output/results.jsonl").exists()
 
 
 @pytest.mark.parametrize(
@@ -155,7 +160,23 @@ def test_another_question_in_the_same_folder_is_refused(place):
     assert "holds an evaluation with another margin" in rankwatch(*other, code=1).stderr
     base = (place / "base.jsonl").read_text()
     (place / "base.jsonl").write_text(base.replace('"score": 1', '"score": 0', 1))
-    assert "another baseline scores" in rankwatch(*gate(place, command), code=1).stderr
+    assert "another set of baseline scores" in rankwatch(*gate(place, command), code=1).stderr
+
+
+@pytest.mark.parametrize("others", [["third"], ["new", "third"]])
+def test_a_candidate_that_is_added_or_exchanged_is_refused_before_anything_is_evaluated(place, others):
+    """Each candidate has a share of alpha: with another list in the same folder they would add up to more."""
+    command = harness(place) + " {candidate}"
+    first = [str(each) for each in gate(place, command)]
+    rankwatch(*first, code=0)
+    (place / "calls").unlink()
+    pair = first.index("--pair")
+    other = [*first[:pair], "--baseline", "old", *first[pair + 3 :]]
+    for candidate in others:
+        other += ["--candidate", candidate]
+    assert "holds an evaluation with another" in (error := rankwatch(*other, code=1).stderr)
+    assert "list of candidates" in error
+    assert not (place / "calls").exists()
 
 
 def test_items_without_a_score_count_at_their_worst_and_this_is_printed(place):

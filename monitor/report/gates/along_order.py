@@ -1,5 +1,6 @@
 """Whether a model is not worse than another by more than a margin, item by item along the committed order of `gate --run`."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import exp, inf, isfinite
 from typing import Final
@@ -36,6 +37,17 @@ class Question:
     alpha: float = 0.05
 
 
+def questions_of(
+    benchmark: str, candidates: Sequence[str], baseline: str, margin: Margin, alpha: float
+) -> list[Question]:
+    """Return the question of each candidate, which is decided at an equal share of alpha.
+
+    The shares are fixed in advance: when a candidate stops changes nothing for the others.
+    """
+    share = alpha / len(candidates)
+    return [Question(benchmark, candidate, baseline, margin, share) for candidate in candidates]
+
+
 def first_decision(
     candidate: Floats, baseline: Floats, question: Question, since: int = 0
 ) -> tuple[GateVerdict, int] | None:
@@ -49,9 +61,13 @@ def first_decision(
     since : int
         Items at which no claim held: only those after them are judged.
     """
-    need = -np.log(question.alpha)
-    passed = _first(_not_worse_path(candidate, baseline, question.margin, since) >= need)
-    worse = _first(_worse_path(candidate, baseline, since) >= need)
+    paths = _not_worse_path(candidate, baseline, question.margin, since), _worse_path(candidate, baseline, since)
+    return _first_claim(*paths, question.alpha, since)
+
+
+def _first_claim(not_worse: Floats, against: Floats, alpha: float, since: int = 0) -> tuple[GateVerdict, int] | None:
+    need = -np.log(alpha)
+    passed, worse = _first(not_worse >= need), _first(against >= need)
     if passed is None and worse is None:
         return None
     if worse is None or (passed is not None and passed <= worse):
@@ -99,12 +115,15 @@ def compare_along_order(candidate: Floats, baseline: Floats, items: int, questio
     question : Question
     """
     margin, alpha = question.margin, question.alpha
-    decision = first_decision(candidate, baseline, question)
+    path, against = _not_worse_path(candidate, baseline, margin), _worse_path(candidate, baseline)
+    decision = _first_claim(path, against, alpha)
     shared = ~(np.isnan(candidate) | np.isnan(baseline))
     x, y, n = candidate[shared], baseline[shared], candidate.size
     binary = _binary(candidate, baseline)
     d = np.nan_to_num(margin.differences(candidate, baseline), nan=margin.worst)
-    path, against = _not_worse_path(candidate, baseline, margin), _worse_path(candidate, baseline)
+    # Evidence counts up to the decision, also where the block has more items: then the size of blocks changes nothing.
+    end = n if decision is None else decision[1]
+    path, against = path[:end], against[:end]
     low = None
     if n and not margin.relative:
         b, c = int((d == 1).sum()), int((d == -1).sum())

@@ -5,9 +5,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-import numpy as np
-
-from monitor.app.gated_evaluation import EvaluationError, EvaluationFolder, Plan, Scores, evaluate, parse_command
+from monitor.app.gated_evaluation import (
+    CandidateFolder,
+    EvaluationError,
+    EvaluationFolder,
+    Plan,
+    Scores,
+    evaluate,
+    evaluate_all,
+    parse_command,
+)
 from monitor.cli.shared.errors import USAGE, file_error, note, stop
 from monitor.cli.shared.files import read_results
 from monitor.cli.shared.options import DeclareOptions, ScoreOptions
@@ -15,11 +22,12 @@ from monitor.engine.partition import Partition
 from monitor.engine.state.benchmark import Benchmark
 from monitor.ingest.files.paths import show
 from monitor.render.board.site import file_name
-from monitor.report.gates.along_order import Question, compare_along_order
+from monitor.report.gates.along_order import Question, questions_of
 from monitor.report.gates.margin import Margin
 from monitor.report.pairs.item_means import scores_by_item
 from schemas.records.text import shorten
 from schemas.results.gate import GateComparison
+from schemas.results.sentences import assumption
 
 
 @dataclass(frozen=True)
@@ -67,61 +75,49 @@ def evaluate_gate(
     chosen = _benchmark(partition, baseline, benchmark)
     known = {item: score for item, score in scores_by_item(chosen, baseline).items() if score is not None}
     several = len(candidates) > 1
-    comparisons: list[GateComparison] = []
+    broken = 0
+
+    def one(question: Question, left: int | None) -> GateComparison:
+        nonlocal broken
+        comparison, again = _evaluate(plan, question, known, command, replace(call, budget=left), logs, max_rejected)
+        broken += again
+        return comparison
+
     try:
         command = parse_command(call.command, several=several)
-        seed = call.seed or secrets.token_hex(8)
-        for candidate in candidates:
-            question = Question(chosen.name, candidate, baseline, margin, alpha / len(candidates))
-            passed = next((each.candidate for each in comparisons if each.verdict == "pass"), None)
-            spent = sum(each.n for each in comparisons)
-            left = None if call.budget is None else call.budget - spent
-            why = _why_not(passed if until_pass else None, left)
-            if why is not None:
-                nothing = compare_along_order(np.zeros(0), np.zeros(0), len(known), question)
-                comparisons.append(nothing.model_copy(update={"reason": why}))
-                continue
-            folder = call.folder / file_name(candidate) if several else call.folder
-            one = replace(call, folder=folder, budget=left)
-            comparisons.append(_evaluate(question, known, command, seed, one, logs, max_rejected, several=several))
+        folder = EvaluationFolder(call.folder)
+        questions = questions_of(chosen.name, candidates, baseline, margin, alpha)
+        plan = Plan.of(questions, sorted(known), call.seed or secrets.token_hex(8), call.block)
+        plan = folder.open(plan, command, known, seeded=call.seed is not None)
+        comparisons = evaluate_all(plan, one, call.budget, until_pass=until_pass)
     except EvaluationError as error:
         stop(str(error))
     except OSError as error:
         stop(file_error(error, call.folder))
-    return comparisons, saved(comparisons, len(known), call.budget)
-
-
-def _why_not(cheaper: str | None, left: int | None) -> str | None:
-    """Return why a candidate is not evaluated; None if it is."""
-    if cheaper is not None:
-        return f"Not evaluated: {shorten(cheaper)} passes and costs no more."
-    return "Not evaluated: the budget is spent." if left is not None and left <= 0 else None
+    return comparisons, saved(comparisons, len(known), call.budget, broken)
 
 
 def _evaluate(
+    plan: Plan,
     question: Question,
     known: Scores,
     command: Sequence[str],
-    seed: str,
     call: RunCall,
     logs: ScoreOptions,
     max_rejected: float,
-    *,
-    several: bool,
-) -> GateComparison:
-    """Evaluate one candidate until it is decided."""
-    who = f"{shorten(question.candidate)}: " if several else ""
+) -> tuple[GateComparison, int]:
+    """Evaluate one candidate until it is decided; return the comparison, and how many times a block broke off."""
+    who = f"{shorten(question.candidate)}: " if len(plan.questions) > 1 else ""
 
     def read(path: Path) -> Scores:
         output = read_results([str(path)], max_rejected, logs, DeclareOptions(), part=True)
         return _candidate_scores(output, question.benchmark, question.candidate)
 
-    folder = EvaluationFolder(call.folder, read, note)
-    plan = Plan.of(question, sorted(known), seed, call.block)
-    plan = folder.open(plan, command, known, seeded=call.seed is not None)
+    folder = CandidateFolder(call.folder / "candidates" / file_name(question.candidate), read, note)
     done = folder.done()
     if done:
-        note(f"{show(call.folder)}: {len(done)} blocks are done; the evaluation goes on")
+        blocks = "1 block is" if len(done) == 1 else f"{len(done):,} blocks are"
+        note(f"{who}{show(call.folder)}: {blocks} done; the evaluation goes on")
 
     def run(number: int, ids: Sequence[str]) -> Scores:
         return folder.run(command, question.candidate, number, ids)
@@ -132,10 +128,14 @@ def _evaluate(
             f"decided at <= {question.alpha:.3g}"
         )
 
-    return evaluate(plan, known, done, run, call.budget, progress)
+    comparison = evaluate(plan, question, known, done, run, call.budget, progress)
+    if folder.broken:
+        assumed = assumption("committed", broken_off=True)
+        comparison = comparison.model_copy(update={"assumption": assumed})
+    return comparison, folder.broken
 
 
-def saved(comparisons: Sequence[GateComparison], items: int, budget: int | None) -> str:
+def saved(comparisons: Sequence[GateComparison], items: int, budget: int | None, broken: int = 0) -> str:
     """Return how many items were evaluated, and how many were saved."""
     done, of = sum(each.n for each in comparisons), items * len(comparisons)
     left = of - done
@@ -143,7 +143,9 @@ def saved(comparisons: Sequence[GateComparison], items: int, budget: int | None)
     undecided = any(each.decided_at_n is None for each in comparisons)
     spent = ", the budget" if budget is not None and done >= budget and undecided else ""
     candidates = f" of {len(comparisons)} candidates" if len(comparisons) > 1 else ""
-    return f"evaluated {done:,} of {of:,} items{candidates}{spent}; {share}"
+    times = "once" if broken == 1 else f"{broken:,} times"
+    again = f"; {times} a block broke off and was evaluated again" if broken else ""
+    return f"evaluated {done:,} of {of:,} items{candidates}{spent}; {share}{again}"
 
 
 def _benchmark(partition: Partition, baseline: str, name: str | None) -> Benchmark:

@@ -75,7 +75,11 @@ class Run:
         reader = RunReader(*urls, folder / "reader.log", fresh=True, **env)
         producer = KafkaProducer({"bootstrap_servers": cluster.addresses})
         try:
-            return await self._phases(Sender(producer, topic), worker, reader)
+            table = await self._phases(Sender(producer, topic), worker, reader)
+            table.notes.append(
+                await asyncio.to_thread(cold_start, RunReader(*urls, folder / "cold.log", fresh=True, **env))
+            )
+            return table
         finally:
             await producer.close()
             for process in (worker.process, reader.process):
@@ -245,6 +249,21 @@ async def events_of(url: str, name: str | None) -> AsyncIterator[bytes]:
 def quoted(name: str) -> str:
     """Return a name as a part of a query."""
     return name.replace(" ", "%20")
+
+
+def cold_start(reader: RunReader) -> str:
+    """Wait until a reader shows the stored state; return how long that took, and end it."""
+    began = time.perf_counter()
+    try:
+        while not reader.ready():
+            time.sleep(0.05)
+        return (
+            f"A second reader, started at the end, showed the state after {time.perf_counter() - began:.1f} s "
+            f"({cpu(reader):.1f} s of processor time, {memory(reader)} MB)."
+        )
+    finally:
+        reader.process.terminate()
+        reader.process.wait()
 
 
 def cpu(process: RunWorker) -> float:

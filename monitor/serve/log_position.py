@@ -25,6 +25,9 @@ WAIT_SECONDS: Final = 5.0
 """How long a request waits until the log is folded to the offsets that it asks for."""
 
 _POLL_SECONDS: Final = 0.02
+_LONGEST_POLL_SECONDS: Final = 0.25
+"""A request that waits asks ever more rarely: what it waits for is folded soon, or comes late, and a thousand may wait."""
+
 _RETRY_SECONDS: Final = 1
 _DATA: Final = "/api/v1/"
 _DESCRIPTION: Final = "/api/v1/openapi.json"
@@ -206,7 +209,7 @@ class LogPosition:
 
     async def _wait(self, wanted: Mapping[int, int]) -> None:
         clock = asyncio.get_running_loop().time
-        end = clock() + WAIT_SECONDS
+        end, pause = clock() + WAIT_SECONDS, _POLL_SECONDS
         while True:
             folded = self._log.offsets()
             missing = {number: offset for number, offset in wanted.items() if folded.get(number, -1) < offset}
@@ -221,4 +224,5 @@ class LogPosition:
                     f"at_least: the log is folded up to {format_offsets(reached)}, not yet to {format_offsets(missing)}. Retry.",
                     headers={"Retry-After": str(_RETRY_SECONDS)},
                 )
-            await asyncio.sleep(_POLL_SECONDS)
+            await asyncio.sleep(pause)
+            pause = min(1.2 * pause, _LONGEST_POLL_SECONDS)

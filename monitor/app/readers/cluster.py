@@ -35,7 +35,7 @@ log = structlog.get_logger()
 
 _COMPARE_STORE_SECONDS: Final = 0.25
 _SEE_ENDS_SECONDS: Final = 0.25
-_COMPARE_SET_ASIDE_SECONDS: Final = 2.0
+_COMPARE_SET_ASIDE_SECONDS: Final = 5.0
 _CHECK_TOPIC_SECONDS: Final = 1.0
 _COMPARE_SECONDS: Final = 5.0
 _WAIT_SECONDS: Final = 1.0

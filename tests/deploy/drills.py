@@ -4,6 +4,7 @@ Each drill leaves the stack as it found it. The runbook is that of the alert tha
 """
 
 import asyncio
+import json
 import resource
 
 import redis
@@ -22,6 +23,7 @@ class Drills:
     def __init__(self, service, folder):
         self.service, self.stack, self.folder = service, service.stack, folder
         self.broker = f"kafka://127.0.0.1:{self.stack.port(self.stack.services['kafka'], 1, 29092)}"
+        self.redis = f"redis://127.0.0.1:{self.stack.port(self.stack.services['valkey'], 1, 6379)}"
         self.sent = 0
 
     def alerted(self, name, status="firing"):
@@ -69,10 +71,25 @@ class Drills:
         until(lambda: self.service.summary("drill")["events"] == before + 1, "the corrected record")
         self.sent += 0.5
 
-    async def _produce(self, *values):
+    def flood(self):
+        """A producer sends nothing but records that nobody can read: its benchmark is set aside, and all others go on."""
+        event = {"benchmark": "flood", "item_id": "1", "model": "ash", "score": 1}
+        asyncio.run(self._produce(*[b"no JSON"] * 700, json.dumps(event).encode(), key=b"flood"))
+        self.evaluate()
+        runbook = self.alerted("RankwatchQuarantine")
+        self.counted()
+        assert "`rankwatch quarantine list` shows the benchmark" in runbook
+        places = "--topic", TOPIC, "--redis-url", self.redis
+        assert rankwatch("quarantine", "list", *places).stdout.startswith("flood: ")
+        assert "rankwatch quarantine release BENCHMARK --replay" in runbook
+        rankwatch("quarantine", "release", "flood", "--replay", "--broker", self.broker, *places)
+        until(lambda: (self.service.summary("flood") or {"events": 0})["events"] == 1, "the record that can be read")
+        self.alerted("RankwatchQuarantine", "resolved")
+
+    async def _produce(self, *values, key=b"drill"):
         async with AIOKafkaProducer(bootstrap_servers=self.broker.removeprefix("kafka://")) as producer:
-            for value in values:
-                await producer.send_and_wait(TOPIC, value, key=b"drill")
+            sent = [await producer.send(TOPIC, value, key=key) for value in values]
+            await asyncio.gather(*sent)
 
     def slow_store(self):
         """Valkey answers and writes nothing: the workers lag."""
@@ -98,6 +115,19 @@ class Drills:
         self.evaluate()
         self.counted()
         self.alerted("RankwatchStoreUnreachable", "resolved")
+
+    def killed_broker(self):
+        """Kafka is killed: nothing can be posted, readers show what they have, and nothing that was accepted is lost."""
+        (kafka,) = self.stack.of("kafka")
+        kafka.process.kill()
+        kafka.wait()
+        runbook = self.alerted("RankwatchBrokerUnreachable")
+        assert self.service.summary("drill")["events"] == 2 * self.sent
+        assert "Bring the brokers back" in runbook
+        kafka.start()
+        self.alerted("RankwatchBrokerUnreachable", "resolved")
+        self.evaluate()
+        self.counted()
 
     def killed_worker(self):
         """A worker is killed: the other takes its partitions."""

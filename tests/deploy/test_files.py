@@ -14,6 +14,7 @@ import yaml
 
 from monitor.serve.metrics.catalogue import CATALOGUE
 from monitor.serve.metrics.catalogue_page import render
+from tests.deploy import operator_schemas
 
 ROOT = Path(__file__).parents[2]
 DEPLOY = ROOT / "deploy"
@@ -186,6 +187,16 @@ def test_the_overlays_follow_the_schemas_of_kubernetes(overlay, tmp_path):
             for container in pod["containers"]:
                 assert container["resources"]["limits"]["memory"], name
                 assert "cpu" not in container["resources"]["limits"], name
+
+
+def test_the_resources_of_the_operator_follow_its_schemas():
+    schemas = operator_schemas.load()
+    resources = list(yaml.safe_load_all((DEPLOY / "kubernetes/overlays/production/monitoring.yaml").read_text()))
+    assert {each["kind"] for each in resources} == {kind for _, kind in schemas}
+    for each in resources:
+        checked = jsonschema.Draft7Validator(schemas[each["apiVersion"], each["kind"]])
+        checked.validate(each)
+        assert not checked.is_valid(each | {"spec": each["spec"] | {"scrapeIntervall": "15s"}}), "it knows every field"
 
 
 def test_every_manifest_is_part_of_an_overlay():

@@ -191,8 +191,10 @@ def test_each_fault_leads_to_an_alert_and_its_runbook_to_the_repair(service, tmp
     drills = Drills(service, tmp_path)
     drills.evaluate()
     drills.bad_producer()
+    drills.flood()
     drills.slow_store()
     drills.full_disk()
+    drills.killed_broker()
     drills.killed_worker()
     drills.killed_readers()
 

@@ -160,7 +160,7 @@ def test_the_compose_file_follows_its_specification():
                 assert (ROOT / volume.partition(":")[0]).exists(), volume
 
 
-@pytest.mark.parametrize("overlay", ["dev", "production"])
+@pytest.mark.parametrize("overlay", ["dev", "production", "next"])
 def test_the_overlays_follow_the_schemas_of_kubernetes(overlay, tmp_path):
     if shutil.which("kubectl") is None:
         pytest.skip("needs kubectl, which builds the overlays")
@@ -187,6 +187,14 @@ def test_the_overlays_follow_the_schemas_of_kubernetes(overlay, tmp_path):
             for container in pod["containers"]:
                 assert container["resources"]["limits"]["memory"], name
                 assert "cpu" not in container["resources"]["limits"], name
+    if overlay == "next":
+        assert not {"Ingress", "PodMonitor", "ScrapeConfig"} & {kind for kind, _ in resources}
+        assert {each["metadata"].get("namespace", "rankwatch-next") for each in resources.values()} == {
+            "rankwatch-next"
+        }
+        settings = resources["ConfigMap", "rankwatch"]["data"]
+        assert settings["RANKWATCH_GROUP"] == "rankwatch.next"
+        assert settings["RANKWATCH_VERDICT_TOPIC"] == "rankwatch.verdicts.next"
 
 
 def test_the_resources_of_the_operator_follow_its_schemas():

@@ -1,19 +1,24 @@
 """A fleet of workers under a light load: killed, restarted one after the other, scaled, and next to a canary of another version.
 
 Every partition has a pulse of events; what is measured is how long the oldest event that is not folded and stored has waited. Times are
-printed, and asserted only with RANKWATCH_SLOW=1, which is for an idle machine and adds the drills that take longer.
+printed, and asserted only with RANKWATCH_SLOW=1, which is for an idle machine: it has three workers, and two readers whose every answer is
+looked at, and adds the drills that take longer.
 """
 
 import asyncio
+import json
 import os
 import subprocess
 import sys
+import threading
 import time
 from contextlib import ExitStack, contextmanager
+from urllib.parse import quote
+from urllib.request import Request, urlopen
 
 import pytest
 
-from tests.commands import PATIENCE, environment, get, until
+from tests.commands import PATIENCE, environment, get, rankwatch, until
 from tests.kafka.judge import caught_up
 from tests.kafka.pulse import Pulse
 from tests.kafka.run_worker import Workers
@@ -30,6 +35,32 @@ OTHERS = 2.5
 """Seconds that a partition may wait whose worker stays; measured: 0.2 to 0.6 s."""
 
 
+class Visitor(threading.Thread):
+    """Asks readers for all boards, several times a second; counts the answers with every board, and keeps the others."""
+
+    def __init__(self, readers, names):
+        super().__init__(daemon=True)
+        self._readers, self._names = readers, set(names)
+        self.complete, self.others = 0, []
+        self._end = threading.Event()
+        self.start()
+
+    def run(self):
+        while not self._end.wait(0.1):
+            for reader in self._readers:
+                status, _, body = reader.get("/api/v1/summaries")
+                boards = {each["benchmark"] for each in json.loads(body)} if status == 200 else set()
+                if boards >= self._names:
+                    self.complete += 1
+                else:
+                    self.others.append((reader.number, status, body[:300]))
+
+    def stop(self):
+        self._end.set()
+        self.join(PATIENCE)
+        print(f"readers: {self.complete} answers with all boards, {len(self.others)} others", flush=True)
+
+
 class Fleet:
     """Workers with their instance names, and the pulse."""
 
@@ -41,6 +72,8 @@ class Fleet:
             "RANKWATCH_GROUP": topic,
             "RANKWATCH_VERDICT_TOPIC": f"{topic}.verdicts",
             "RANKWATCH_KAFKA_SESSION_SECONDS": str(SESSION),
+            "RANKWATCH_TOKEN": "secret",
+            "RANKWATCH_ANONYMOUS_READ": "*",
         }
         self.env = env
         self.workers = stack.enter_context(Workers(kafka.url(topic), self.redis.url, folder, **env))
@@ -89,21 +122,24 @@ def fleet(kafka, topic, tmp_path):
 
 def test_killed_restarted_scaled_and_next_to_a_canary(fleet):
     workers = fleet.workers
-    fleet.start(2)
+    fleet.start(3 if SLOW else 2)
+    readers = [workers.read(), workers.read()] if SLOW else []
+    visitor = Visitor(readers, fleet.pulse.names.values())
     killed = workers.running[1]
     theirs = killed.partitions()
 
-    with fleet.drill("one of two killed") as waits:
+    with fleet.drill(f"one of {len(workers.running)} killed") as waits:
         workers.kill(killed)
         fleet.settled()
     within(waits, SESSION + 2)
     within({p: waits[p] for p in waits if p not in theirs}, OTHERS)
 
-    with fleet.drill("a second one comes") as waits:
+    with fleet.drill("another one comes") as waits:
         fleet.start(1)
     within(waits, OTHERS)
     if SLOW:
         rolled_and_scaled(fleet)
+        withdrawn(fleet, readers)
 
     assigned = [worker.assigned() for worker in workers.running]
     with fleet.drill("a canary of another version, started five times") as waits:
@@ -117,6 +153,8 @@ def test_killed_restarted_scaled_and_next_to_a_canary(fleet):
     status, text = get(f"{workers.running[0].url()}/readyz")
     assert (status, text.startswith("ok: partitions ")) == (200, True)
     assert text.endswith(f" of {PARTITIONS}; benchmarks {len(workers.running[0].partitions())}\n")
+    visitor.stop()
+    assert visitor.others == []
     fleet.right()
 
 
@@ -142,20 +180,45 @@ def within(waits, seconds):
 
 
 def rolled_and_scaled(fleet):
-    """Restart both workers one after the other, then scale to four and back."""
+    """Restart the workers one after the other, then scale to four, to two and back to three."""
     workers = fleet.workers
     with fleet.drill("rolling restart") as waits:
         for worker in list(workers.running):
             workers.stop(worker)
             fleet.start(1)
     within(waits, LIMIT)
-    with fleet.drill("2 -> 4") as waits:
-        fleet.start(2)
+    for number in (2, 4, 2, 3):
+        before = workers.running
+        with fleet.drill(f"{len(before)} -> {number}") as waits:
+            if number < len(before):
+                workers.stop(*before[number:])
+                fleet.settled()
+            else:
+                fleet.start(number - len(before))
+        within(waits, LIMIT)
+
+
+def withdrawn(fleet, readers):
+    """Withdraw what a producer has sent to one board, while all boards get events."""
+    name = fleet.pulse.names[0]
+    events = [{"benchmark": name, "item_id": str(k), "model": "bad", "score": 1} for k in range(2_000)]
+    body = "".join(json.dumps(each) + "\n" for each in events).encode()
+    headers = {"Authorization": "Bearer secret", "Content-Type": "application/x-ndjson"}
+    urlopen(Request(f"{readers[0].url()}/api/v1/events", body, headers), timeout=PATIENCE).close()
+
+    def shown(reader):
+        (board,) = json.loads(reader.get(f"/api/v1/benchmarks/{quote(name)}")[2])["benchmarks"]
+        return (board["board"] or {"generation": 1})["generation"], sorted(model["model"] for model in board["models"])
+
+    until(lambda: shown(readers[1]) == (1, ["bad", "m"]), "what the producer has sent")
+    fleet.settled()
+    places = "--broker", fleet.kafka.url(fleet.topic), "--redis-url", fleet.redis.url, "--topic", fleet.topic
+    with fleet.drill(f"{len(events)} events of a producer withdrawn") as waits:
+        start = time.monotonic()
+        answer = rankwatch("board", "undo", name, "--producer", "operator", "--yes", *places).stdout
+        until(lambda: [shown(reader) for reader in readers] == [(2, ["m"])] * 2, "both readers to show it")
+        print(f"\n{answer.strip()}: {time.monotonic() - start:.1f} s until both readers show it")
     within(waits, OTHERS)
-    with fleet.drill("4 -> 2") as waits:
-        workers.stop(*workers.running[:2])
-        fleet.settled()
-    within(waits, LIMIT)
 
 
 def canary(fleet):

@@ -339,7 +339,6 @@ def _run(
     from monitor.cli.shared.gates.margins import check_prices, parse_margin, parse_outputs
     from monitor.ingest.files.paths import show
     from monitor.report.gates.gate import gate_report
-    from schemas.records.events import Spec
 
     candidates, baseline = ([pair[0]], pair[1]) if pair else (question.candidate or [], question.baseline or "")
     candidates = list(dict.fromkeys(candidates))
@@ -358,13 +357,12 @@ def _run(
     flags = parse_flags(declared)
     if others := sorted(set(flags.values) - {"alpha"}):
         stop(f"--run: commits to an order of its own; omit --{others[0]}", USAGE)
-    alpha = flags.of(benchmarks[0] if benchmarks else "").get("alpha", Spec().alpha)
     call = RunCall(evaluation.run or "", evaluation.folder, evaluation.budget, evaluation.block, evaluation.seed)
     name = benchmarks[0] if benchmarks else None
-    comparisons, saved = evaluate_gate(
-        partition, candidates, baseline, name, margin, call, logs, alpha, max_rejected, until_pass=prices is not None
+    found = evaluate_gate(
+        partition, candidates, baseline, name, margin, call, logs, max_rejected, until_pass=prices is not None
     )
-    report = gate_report(comparisons, margin, question.on_undecided.value, prices, saved, alpha)
+    report = gate_report(found.comparisons, margin, question.on_undecided.value, prices, found.saved, found.alpha)
     print_gate(report, form, outputs)
     raise SystemExit(report.exit_code)
 

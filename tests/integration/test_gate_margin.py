@@ -291,7 +291,9 @@ def test_the_baseline_may_be_on_a_server_or_in_the_stored_state(tmp_path):
             stored = ("--redis-url", redis.url, "--topic", "evals")
             assert judged == answer(new, *question, *stored, code=0)
             wrong = rankwatch("gate", new, "--baseline", "gone", "--margin", "0.05", *stored, code=2).stderr
-            assert "the baseline gone has no scores on the stored state, in bench" in wrong
+            assert "the baseline gone has no scores on the stored state, in bench; it has old, third" in wrong
+            typo = rankwatch("gate", new, "--baseline", "olt", "--margin", "0.05", *stored, code=2).stderr
+            assert "did you mean old?" in typo
         for call, words in [
             ((new, "--baseline", "gone", "--margin", "0.05", *place), "the baseline gone has no scores on"),
             ((new, *question, "--benchmark", "x", *place), "no board of x; choose one with --benchmark: bench"),

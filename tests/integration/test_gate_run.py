@@ -1,5 +1,6 @@
 """`rankwatch gate --run`: evaluate until decided, in a folder that survives a kill."""
 
+import gzip
 import json
 import os
 import random
@@ -176,6 +177,46 @@ def test_a_candidate_that_is_added_or_exchanged_is_refused_before_anything_is_ev
         other += ["--candidate", candidate]
     assert "holds an evaluation with another" in (error := rankwatch(*other, code=1).stderr)
     assert "list of candidates" in error
+    assert not (place / "calls").exists()
+
+
+def test_alpha_is_that_of_the_declaration(place):
+    base = (place / "base.jsonl").read_text()
+    (place / "base.jsonl").write_text(json.dumps({"declare": "bench", "alpha": 0.001, "items": 600}) + "\n" + base)
+    call = gate(place, harness(place), "--format", "json")
+    (row,) = json.loads(rankwatch(*call, code=0).stdout)["comparisons"]
+    assert row["alpha"] == 0.001
+    assert row["p_not_worse"] <= 0.001
+    (row,) = json.loads(rankwatch(*call, "--alpha", "0.2", "--folder", place / "other", code=0).stdout)["comparisons"]
+    assert row["alpha"] == 0.2
+
+
+BATTLE = {"benchmark": "bench", "item_id": "i", "model_a": "old", "model_b": "x", "winner": "a"}
+
+
+@pytest.mark.parametrize("run", [False, True])
+@pytest.mark.parametrize(
+    ("first", "code", "words"),
+    [
+        ({"declare": "bench", "weights": "equal-clusters"}, 2, "a margin is not available with weights; omit"),
+        (BATTLE, 2, "a margin is not available with battles; compare two models without a margin"),
+        (None, 1, "complete the file, and run the command again"),
+    ],
+)
+def test_a_baseline_that_a_margin_has_no_meaning_for_is_refused(place, run, first, code, words):
+    lines = [{**json.loads(line), "cluster": "c"} for line in (place / "base.jsonl").read_text().splitlines()]
+    new = [{**each, "model": "x"} for each in lines]
+    path = place / "base.jsonl"
+    if first is None:
+        whole = gzip.compress(write(path, lines + new).read_bytes())
+        path = place / "base.jsonl.gz"
+        path.write_bytes(whole[:-1000])
+    else:
+        write(path, [first] if first is BATTLE else [first, *lines, *new])
+    call = [*gate(place, harness(place))]
+    call[1], call[3] = path, "x"
+    ended = rankwatch(*(call if run else call[: call.index("--run")]), code=code)
+    assert words in ended.stderr
     assert not (place / "calls").exists()
 
 

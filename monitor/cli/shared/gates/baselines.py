@@ -9,6 +9,7 @@ from typing import BinaryIO, Final
 import msgspec
 
 from monitor.cli.shared.errors import USAGE, note, stop
+from monitor.cli.shared.gates.margins import name_hint
 from monitor.cli.shared.remote.places import StoredPlace, open_boards
 from monitor.ingest.files.paths import name_copy, show
 from schemas.records.text import mask_url, shorten
@@ -44,11 +45,13 @@ def stored_baseline(place: StoredPlace, baseline: str, benchmarks: Sequence[str]
             stop(f"{where} has {problem}; choose one with --benchmark: {_join(known)}", USAGE)
         file = Path(folder, "baseline.jsonl")
         counts = {}
+        models: set[str] = set()
         with file.open("wb") as lines:
             for name in chosen:
-                counts[name] = _copy(boards.scores(name), baseline, lines)
+                counts[name] = _copy(boards.scores(name), baseline, lines, models)
         if not any(counts.values()):
-            stop(f"the baseline {show(baseline)} has no scores on {where}, in {_join(chosen)}", USAGE)
+            hint = f"; {name_hint(baseline, sorted(models), 'it has')}" if models else ""
+            stop(f"the baseline {show(baseline)} has no scores on {where}, in {_join(chosen)}{hint}", USAGE)
         for name, count in counts.items():
             if count:
                 note(f"{shorten(name)}: {count:,} scores of the baseline {show(baseline)} are read from {where}")
@@ -56,8 +59,8 @@ def stored_baseline(place: StoredPlace, baseline: str, benchmarks: Sequence[str]
         yield file
 
 
-def _copy(parts: Iterable[bytes], baseline: str, file: BinaryIO) -> int:
-    """Write the lines about a model; return how many scores they have."""
+def _copy(parts: Iterable[bytes], baseline: str, file: BinaryIO, models: set[str]) -> int:
+    """Write the lines about a model; add the names of all models, and return how many scores the lines have."""
     decode = msgspec.json.Decoder(_Line).decode
     scores = 0
     for part in parts:
@@ -66,6 +69,8 @@ def _copy(parts: Iterable[bytes], baseline: str, file: BinaryIO) -> int:
             if record.declare is not None or record.model == baseline:
                 file.write(line)
                 scores += record.score is not None
+            if record.model is not None:
+                models.add(record.model)
     return scores
 
 

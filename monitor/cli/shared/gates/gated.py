@@ -4,6 +4,7 @@ import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import NamedTuple
 
 from monitor.app.gated_evaluation import (
     CandidateFolder,
@@ -17,6 +18,7 @@ from monitor.app.gated_evaluation import (
 )
 from monitor.cli.shared.errors import USAGE, file_error, note, stop
 from monitor.cli.shared.files import read_results
+from monitor.cli.shared.gates.margins import check_items
 from monitor.cli.shared.options import DeclareOptions, ScoreOptions
 from monitor.engine.partition import Partition
 from monitor.engine.state.benchmark import Benchmark
@@ -41,6 +43,14 @@ class RunCall:
     seed: str | None
 
 
+class Evaluated(NamedTuple):
+    """What a gate has evaluated itself: the comparisons, the alpha of all of them, and what was evaluated and saved."""
+
+    comparisons: list[GateComparison]
+    alpha: float
+    saved: str
+
+
 def evaluate_gate(
     partition: Partition,
     candidates: Sequence[str],
@@ -49,12 +59,11 @@ def evaluate_gate(
     margin: Margin,
     call: RunCall,
     logs: ScoreOptions,
-    alpha: float,
     max_rejected: float,
     *,
     until_pass: bool = False,
-) -> tuple[list[GateComparison], str]:
-    """Evaluate candidates one after the other, each until it is decided; return the comparisons, and what was evaluated and saved.
+) -> Evaluated:
+    """Evaluate candidates one after the other, each until it is decided.
 
     Parameters
     ----------
@@ -68,7 +77,7 @@ def evaluate_gate(
     call : RunCall
     logs : ScoreOptions
         How to read what the command writes.
-    alpha, max_rejected : float
+    max_rejected : float
     until_pass : bool
         Whether the candidates after the first one that passes are not evaluated.
     """
@@ -86,7 +95,7 @@ def evaluate_gate(
     try:
         command = parse_command(call.command, several=several)
         folder = EvaluationFolder(call.folder)
-        questions = questions_of(chosen.name, candidates, baseline, margin, alpha)
+        questions = questions_of(chosen.name, candidates, baseline, margin, chosen.spec.alpha)
         plan = Plan.of(questions, sorted(known), call.seed or secrets.token_hex(8), call.block)
         plan = folder.open(plan, command, known, seeded=call.seed is not None)
         comparisons = evaluate_all(plan, one, call.budget, until_pass=until_pass)
@@ -94,7 +103,7 @@ def evaluate_gate(
         stop(str(error))
     except OSError as error:
         stop(file_error(error, call.folder))
-    return comparisons, saved(comparisons, len(known), call.budget, broken)
+    return Evaluated(comparisons, chosen.spec.alpha, saved(comparisons, len(known), call.budget, broken))
 
 
 def _evaluate(
@@ -165,7 +174,11 @@ def _benchmark(partition: Partition, baseline: str, name: str | None) -> Benchma
             f"the baseline has results of {len(benchmarks)} benchmarks; choose one with --benchmark: {_join(sorted(benchmarks))}",
             USAGE,
         )
-    return benchmarks[name] if name is not None else next(iter(benchmarks.values()))
+    chosen = benchmarks[name] if name is not None else next(iter(benchmarks.values()))
+    check_items(chosen.name, weights=chosen.spec.weights is not None, battles=chosen.battles is not None)
+    if chosen.incomplete:
+        stop(f"{chosen.incomplete}; complete the file, and run the command again")
+    return chosen
 
 
 def _candidate_scores(output: Partition, benchmark: str, candidate: str) -> Scores:

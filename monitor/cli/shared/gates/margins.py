@@ -59,9 +59,7 @@ def compare(
     models = {model.model: None for view in views for model in view.report.models}
     for flag, name in [("the baseline", baseline), *(("the candidate", name) for name in candidates)]:
         if name not in models:
-            similar = get_close_matches(name, models, 3)
-            hint = f"did you mean {_join(similar)}?" if similar else f"the files have {_join(models)}"
-            stop(f"{flag} {show(name)} has no results; {hint}", USAGE)
+            stop(f"{flag} {show(name)} has no results; {name_hint(name, models, 'the files have')}", USAGE)
     if baseline in candidates:
         stop(
             f"{show(baseline)} is the baseline and a candidate; name two different models, or the runs as NAME=PATH",
@@ -78,6 +76,13 @@ def compare(
     return comparisons
 
 
+def name_hint(name: str, models: Iterable[str], otherwise: str) -> str:
+    """Return the models with a similar name, else some of them."""
+    models = list(models)
+    similar = get_close_matches(name, models, 3)
+    return f"did you mean {_join(similar)}?" if similar else f"{otherwise} {_join(models)}"
+
+
 def _compare(view: ReportView, candidates: Sequence[str], baseline: str, margin: Margin) -> list[GateComparison]:
     report = view.report
     here = {model.model for model in report.models}
@@ -88,11 +93,7 @@ def _compare(view: ReportView, candidates: Sequence[str], baseline: str, margin:
         return []
     if report.incomplete:
         stop(f"{report.incomplete}; complete the file, and run the command again")
-    if report.weights is not None:
-        stop(
-            f"{name}: a margin is not available with weights; omit --weights, or compare two models without a margin (--pair A B)",
-            USAGE,
-        )
+    check_items(name, weights=report.weights is not None, battles=view.table.benchmark.battles is not None)
     if absent := [model for model in candidates if model not in here]:
         note(f"{name}: no results of {_join(absent)}: not compared there")
     pairs = {frozenset((pair.model_a, pair.model_b)): pair for pair in report.pairs if pair.status != "superseded"}
@@ -101,6 +102,16 @@ def _compare(view: ReportView, candidates: Sequence[str], baseline: str, margin:
         for model in candidates
         if model in here
     ]
+
+
+def check_items(benchmark: str, *, weights: bool, battles: bool) -> None:
+    """End the command if a margin has no meaning for the scores of a benchmark."""
+    if weights or battles:
+        what, fix = ("weights", "omit --weights, or compare") if weights else ("battles", "compare")
+        stop(
+            f"{shorten(benchmark)}: a margin is not available with {what}; {fix} two models without a margin (--pair A B)",
+            USAGE,
+        )
 
 
 def hold_for_rerun(comparisons: Sequence[GateComparison], partition: Partition, rerun: str) -> list[GateComparison]:

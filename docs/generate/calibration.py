@@ -50,16 +50,37 @@ def close_pair() -> str:
 def gate_runs() -> str:
     """Return the table of the sequential gate: what share of runs passes, and how many items they evaluate."""
     lines = ["| | runs | pass | fail | undecided | items: median | quartiles |", "|---|---:|---:|---:|---:|---:|---|"]
-    for name, found in _read("gate.json").items():
+    for name, found in _read("gate.json")["one"].items():
         shares = [_share(found[verdict], found["runs"]) for verdict in ("pass", "fail", "undecided")]
-        low, high = found["quartiles"]
-        lines.append(
-            f"| {name} | {found['runs']:,} | {' | '.join(shares)} | {found['median']:,.0f} | {low:,.0f} to {high:,.0f} |"
-        )
+        lines.append(f"| {name} | {found['runs']:,} | {' | '.join(shares)} | {_items(found)} |")
     return "\n".join(lines)
 
 
-def _share(count: int, runs: int) -> str:
+def gates_of_several() -> str:
+    """Return the table of gates with several candidates: how often any passes or fails falsely, and how often the others pass."""
+    lines = [
+        "| three candidates | runs | any false pass | any false fail | each other passes | the gate passes | items: median | quartiles |",
+        "|---|---:|---:|---:|---:|---:|---:|---|",
+    ]
+    for name, found in _read("gate.json")["several"].items():
+        runs, others = found["runs"], found["others"]
+        wrong = [
+            _share(found["false_pass"], runs) if others < 3 else "",
+            _share(found["false_fail"], runs) if others else "",
+        ]
+        # Of a gate that stops at the cheapest one, the others are not evaluated.
+        passed = _share(found["others_passed"] / others, runs) if others and "cheapest" not in name else ""
+        cells = [f"{runs:,}", *wrong, passed, _share(found["pass"], runs), _items(found)]
+        lines.append(f"| {name} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def _items(found: dict[str, Any]) -> str:
+    low, high = found["quartiles"]
+    return f"{found['median']:,.0f} | {low:,.0f} to {high:,.0f}"
+
+
+def _share(count: float, runs: int) -> str:
     share = count / runs
     return f"{_decimals(share)} ({_decimals(sqrt(share * (1 - share) / runs))})" if 0 < count < runs else f"{share:.0f}"
 

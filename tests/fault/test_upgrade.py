@@ -20,6 +20,7 @@ import pytest
 
 from monitor.engine.ownership import owner
 from monitor.retries import RetryPolicy
+from monitor.store.transfer.stored_verdicts import FieldCodes
 from monitor.store.transfer.transfer import Transfer
 from tests import forked
 from tests.commands import PATIENCE, RANKWATCH, environment, until
@@ -150,8 +151,9 @@ async def verdict_ids(url, topic):
         for number in range(PARTITIONS):
             partition = await transfer.stored_partition(number)
             for key in partition.names:
-                changes = (await partition.verdicts(key)).changes
-                ids |= {"{}-{}".format(*changes.order(name)) for name in changes}
+                columns = (await partition.verdicts(key, FieldCodes())).columns
+                orders = zip(columns.offset.tolist(), columns.sequence.tolist(), strict=True)
+                ids |= {f"{offset}-{sequence}" for offset, sequence in orders}
     return ids
 
 

@@ -133,6 +133,9 @@ def test_a_selection_new_items_and_undecided_suites_are_reported(suite):
     assert "1 skipped" in printed
     suite(GOOD[:20], more=", on_undecided='fail'", code=1)
     suite(GOOD[:20], more=", on_undecided='pass'", code=0)
+    again = "import random; rankwatch.score(random.random())"
+    printed = suite(GOOD[:2], "test_suite.py", "test_suite.py", "--keep-duplicates", give=again)
+    assert "test_suite.py::test_answers[0] ran again with another score; the first one counts (0." in printed
 
 
 @pytest.mark.full

@@ -172,7 +172,16 @@ class Suite:
                     self.lines.append(
                         f"{benchmark}: the markers differ; the first one counts ({self.questions[benchmark]})"
                     )
-                self.scores.setdefault(benchmark, {})[value["item_id"]] = value["score"]
+                self._keep(benchmark, value["item_id"], value["score"])
+
+    def _keep(self, benchmark: str, item: str, score: float | None) -> None:
+        """Keep the first score of an item: one that ran again until it was right would count as right."""
+        scores = self.scores.setdefault(benchmark, {})
+        known = scores.get(item)
+        if known is None:
+            scores[item] = score
+        elif score is not None and score != known:
+            self.lines.append(f"{item} ran again with another score; the first one counts ({known:g})")
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:

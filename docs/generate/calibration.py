@@ -80,6 +80,24 @@ def _items(found: dict[str, Any]) -> str:
     return f"{found['median']:,.0f} | {low:,.0f} to {high:,.0f}"
 
 
+def race_shares() -> str:
+    """Return the table of what races on real boards take, by board and goal."""
+    kept = json.loads((DOCS.parent / "benchmarks" / "results" / "race.json").read_text(encoding="utf-8"))
+    (table,) = (each for each in kept["tables"] if "scores run, %" in each["columns"])
+    rows = [dict(zip(table["columns"], row, strict=True)) for row in table["rows"]]
+    sizes = list(dict.fromkeys(row["K"] for row in rows))
+    goals = ["best" if size == 1 else f"top:{size}" for size in sizes]
+    lines = [f"| board | models | items | orders | {' | '.join(goals)} |", "|---" * (4 + len(sizes)) + "|"]
+    boards: dict[str, list[dict[str, Any]]] = {}
+    for row in rows:
+        boards.setdefault(row["board"], []).append(row)
+    for name, mine in boards.items():
+        shares = " | ".join(f"{row['scores run, %']:g} %" for row in mine)
+        first = mine[0]
+        lines.append(f"| {name} | {first['models']} | {first['items']:,} | {first['orders']:,} | {shares} |")
+    return "\n".join(lines)
+
+
 def _share(count: float, runs: int) -> str:
     share = count / runs
     return f"{_decimals(share)} ({_decimals(sqrt(share * (1 - share) / runs))})" if 0 < count < runs else f"{share:.0f}"

@@ -14,6 +14,8 @@ import pytest
 from rankwatch_client import Client, Stats
 from rankwatch_client import client as client_module
 
+from monitor.send.http import HttpDelivery
+from monitor.send.messages import Outgoing
 from tests.commands import Counted, events, pairs_of
 from tests.served import Served, folded
 
@@ -68,6 +70,28 @@ def test_scores_that_the_monitor_refuses_are_counted_and_logged(served, caplog):
         assert client.flush(60)
         assert client.stats == Stats(sent=2, dropped=0, refused=2, pending=0)
     assert "refused scores: model: the run of a has ended; send changed scores under a new epoch" in caplog.text
+
+
+async def test_scores_of_a_benchmark_that_is_set_aside_are_kept_and_reported_to_the_sender(served, caplog):
+    (partition,) = served.partitions
+    for offset in range(501):
+        partition.quarantine.unreadable("bench", offset)
+    with Client(served.url, benchmark="bench", model="a") as client:
+        for item in "123":
+            client.score(item, 1)
+        assert client.flush(60)
+        assert client.stats == Stats(sent=3, dropped=0, refused=0, pending=0)
+    assert "has set 'bench' aside" in caplog.text
+    notes = []
+    deliver = HttpDelivery(served.url, on_note=notes.append)
+    event = {"benchmark": "bench", "item_id": "4", "model": "a", "score": 1}
+    for _ in range(2):
+        await deliver([Outgoing("bench", json.dumps(event).encode())])
+    deliver.close()
+    assert notes == [
+        f"{served.url}: bench is set aside there: its events are in the log, and count once an operator has released it"
+    ]
+    assert "bench" not in partition.benchmarks
 
 
 def test_what_cannot_be_a_score_is_refused_alone(served, caplog):

@@ -2,9 +2,10 @@
 
 `rankwatch run` and `rankwatch serve`, each in its own process, over a Kafka broker and a Redis that fsyncs at every write; all of them
 share the processors with the sender and the readers. Each reader does what the page does: it holds a stream of changes of one board, and
-asks for the board at each update, at most every 0.7 s, with the `ETag` that it has; one of them shows the largest board, of which a model
-gets a score ten times a second, and one the list of boards. A probe board gets an event a second; its delay is the time from the
-acknowledgement of the broker to the `update` in a stream. Phases without and with readers alternate; processor time is that of the process.
+asks for the board at each update, at most every 0.7 s, and 2 s after an answer that lags, with the `ETag` that it has. One of them shows
+the largest board, of which a model gets a score ten times a second, and one the list of boards. A probe board gets an event a second; its
+delay is the time from the acknowledgement of the broker to the `update` in a stream. Phases without and with readers alternate; processor
+time is that of the process.
 """
 
 import asyncio
@@ -29,8 +30,8 @@ TICKS_A_SECOND = 10
 BOARDS_AT_ONCE = 20
 """Boards that are filled with one request."""
 
-PAUSE = 0.7
-"""Least seconds between two calls of a page."""
+PAUSE, LAG_PAUSE = 0.7, 2.0
+"""Least seconds between two calls of a page, and between an answer that lags and the next call."""
 
 PHASES = 4
 PROBE, LARGE = "probe", "large"
@@ -99,12 +100,16 @@ class Run:
         for phase in range(PHASES):
             connected = self.readers * (phase % 2)
             self.calls, self.delays = [], []
-            used, seen, began, sent = cpu(worker), cpu(reader), time.perf_counter(), sender.events
             async with asyncio.TaskGroup() as tasks:
                 shown = [None, LARGE, *(self.rng.choice(self.names) for _ in range(connected))][:connected]
-                clients = [tasks.create_task(self._page(url, name)) for name in shown]
+                pages = [Page(url, name) for name in shown]
+                clients = [tasks.create_task(page.show(self)) for page in pages]
+                for page in pages:
+                    await page.open.wait()  # the first answers are not measured
                 if connected:
                     clients.append(tasks.create_task(self._probe(url, sender)))
+                self.calls.clear()
+                used, seen, began, sent = cpu(worker), cpu(reader), time.perf_counter(), sender.events
                 await self._steady(sender)
                 steady = time.perf_counter() - began
                 for client in clients:
@@ -156,32 +161,6 @@ class Run:
             names = self.rng.sample(self.names, min(size, len(self.names)))
             await sender.send(*map(self._item, names), self._run(LARGE, self.rng.randrange(self.large), 1))
 
-    async def _page(self, url: str, name: str | None) -> None:
-        """Show a board, or the list: follow its stream, and ask for it at each update."""
-        path = "/api/v1/summaries" if name is None else f"/api/v1/board?benchmark={quoted(name)}"
-        tag = await self._call(url, path, None)
-        updated = asyncio.Event()
-
-        async def follow() -> None:
-            async for _ in events_of(url, name):
-                updated.set()
-
-        async with asyncio.TaskGroup() as tasks:
-            tasks.create_task(follow())
-            while True:
-                await updated.wait()
-                updated.clear()
-                tag = await self._call(url, path, tag)
-                await asyncio.sleep(PAUSE)
-
-    async def _call(self, url: str, path: str, tag: str | None) -> str | None:
-        asked = time.perf_counter()
-        status, new, body = await fetch(url, path, tag)
-        assert status in (200, 304, 503), body[:500]
-        self.calls.append(time.perf_counter() - asked)
-        self.refused += status == 503
-        return tag if status == 503 else new
-
     async def _probe(self, url: str, sender: "Sender") -> None:
         """Send an event a second to a board, and wait for it in a stream of that board."""
         stream = events_of(url, PROBE)
@@ -193,6 +172,42 @@ class Run:
             await anext(stream)
             self.delays.append(time.perf_counter() - accepted)
             await asyncio.sleep(self.rng.uniform(0.5, 1.5))
+
+
+class Page:
+    """Shows a board, or the list of boards: it follows the stream, and asks again at each update."""
+
+    def __init__(self, url: str, name: str | None) -> None:
+        self._url, self._name = url, name
+        self._path = "/api/v1/summaries" if name is None else f"/api/v1/board?benchmark={quoted(name)}"
+        self._tag: str | None = None
+        self._stale = asyncio.Event()
+        self.open = asyncio.Event()
+
+    async def show(self, run: Run) -> None:
+        """Show it until cancelled; note each call in the run."""
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(self._follow())
+            while True:
+                lags = await self._call(run)
+                self.open.set()
+                await asyncio.sleep(LAG_PAUSE if lags else PAUSE)
+                if not lags:
+                    await self._stale.wait()
+                self._stale.clear()
+
+    async def _follow(self) -> None:
+        async for _ in events_of(self._url, self._name):
+            self._stale.set()
+
+    async def _call(self, run: Run) -> bool:
+        asked = time.perf_counter()
+        status, headers, body = await fetch(self._url, self._path, self._tag)
+        assert status in (200, 304, 503), body[:500]
+        run.calls.append(time.perf_counter() - asked)
+        run.refused += status == 503
+        self._tag = headers.get("etag", self._tag)
+        return "rankwatch-lag" in headers
 
 
 class Sender:
@@ -218,8 +233,8 @@ async def folded(url: str, sender: Sender) -> None:
         await asyncio.sleep(0.2)
 
 
-async def fetch(url: str, path: str, tag: str | None) -> tuple[int, str, bytes]:
-    """Return status, ETag and body of an answer, as it is on the wire: a browser unpacks and parses it on another machine."""
+async def fetch(url: str, path: str, tag: str | None) -> tuple[int, dict[str, str], bytes]:
+    """Return status, headers and body of an answer, as it is on the wire: a browser unpacks and parses it on another machine."""
     host, port = url.removeprefix("http://").split(":")
     reader, writer = await asyncio.open_connection(host, int(port), limit=1 << 24)
     with contextlib.closing(writer):
@@ -230,7 +245,7 @@ async def fetch(url: str, path: str, tag: str | None) -> tuple[int, str, bytes]:
         head, _, body = (await reader.read(-1)).partition(b"\r\n\r\n")
     lines = head.decode().split("\r\n")
     headers = {name.lower(): value for name, _, value in (line.partition(": ") for line in lines[1:])}
-    return int(lines[0].split()[1]), headers.get("etag", ""), body
+    return int(lines[0].split()[1]), headers, body
 
 
 async def events_of(url: str, name: str | None) -> AsyncIterator[bytes]:

@@ -31,6 +31,7 @@ const VIEWS = [
 ];
 const OF_ITEMS = new Set(["items", "categories"]); // views that a benchmark of battles does not have
 const PAUSE_MS = 700;
+const LAG_MS = 2000; // a server that gives earlier answers has much to do
 
 const at = (id) => document.getElementById(id);
 const main = at("main");
@@ -95,7 +96,7 @@ async function load() {
     if (!isShown(data) || current.view.pending?.()) display(data);
     if (current.view === home) offerBenchmarks(data);
     connection({ reachable: true, lags: freshness.lags });
-    if (freshness.lags) setTimeout(refresh, PAUSE_MS); // nothing else announces the newer answer
+    if (freshness.lags) setTimeout(refresh, LAG_MS); // nothing else announces the newer answer
   } catch (error) {
     if (current === route && error.name !== "AbortError") failed(error);
   }

@@ -191,6 +191,19 @@ def test_quick_answers_are_given_again_too_while_others_are_computed(served, mon
     assert (now.json["report"]["events"], now.headers["Rankwatch-Lag"]) == (9, None)
 
 
+def test_quick_answers_are_given_again_when_computing_takes_too_much_of_the_time(served, monkeypatch):
+    first = served.get("board?benchmark=b")
+    served.post(MORE)
+    end = served.partitions[0].off
+    monkeypatch.setattr(kept_answers, "_SHARE", -1.0)
+    again = served.get("board?benchmark=b")
+    assert (again.text, again.headers["Rankwatch-Lag"]) == (first.text, f"0:{end - 8}")
+    assert served.get(f"board?benchmark=b&at_least=0:{end}").json["report"]["events"] == 9
+    assert served.get("board?benchmark=b&new").status == 200, "nothing is kept of it"
+    monkeypatch.undo()
+    assert served.get("board?benchmark=b").headers["Rankwatch-Lag"] is None
+
+
 def test_faults_are_not_kept_and_other_queries_are_other_answers(served):
     assert [served.get("pairs?benchmark=b&model=z").status for _ in range(2)] == [404, 404]
     served.post([{**MORE[0], "model": "z"}])

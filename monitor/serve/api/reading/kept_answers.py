@@ -4,6 +4,7 @@ import asyncio
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from math import exp
 from time import monotonic
 from typing import Any, Final, NamedTuple
 from urllib.parse import parse_qsl, urlencode
@@ -21,6 +22,11 @@ SLOW_SECONDS: Final = 0.2
 
 _AT_ONCE: Final = 4
 """When so many answers are being computed, earlier ones are given again, also quick ones: the next reader waits for these at most."""
+
+_SHARE: Final = 0.5
+"""The same holds when computing took more than this share of the last seconds: the fold keeps the rest."""
+
+_SHARE_SECONDS: Final = 2.0
 
 MOST_SECONDS: Final = 60.0
 """An answer that is older, and no longer that of the state, is not given again."""
@@ -70,6 +76,8 @@ class KeptAnswers:
         self._kept: OrderedDict[str, _Kept] = OrderedDict()
         self._bytes = 0
         self._computing: dict[str, asyncio.Task[_Kept]] = {}
+        self._spent = self._spent_at = 0.0
+        """Seconds that computing took of late, decaying, and when they were counted."""
 
     async def json(self, request: Request, name: str, render: Callable[[], str]) -> Response:
         """Answer a request with JSON about a benchmark, or raise the 404; `render` makes it from the state."""
@@ -85,7 +93,7 @@ class KeptAnswers:
             kept = kept._replace(offsets=origin.offsets)
         elif kept is not None and kept.is_of(origin.sources) and self._serves(kept):
             due = monotonic() >= kept.at + kept.seconds  # the fold keeps half of the time
-            if due and key not in self._computing and len(self._computing) < _AT_ONCE:
+            if due and key not in self._computing and not self._is_busy():
                 self._compute(key, name, render)
             for partition, offset in origin.offsets.items():
                 if offset > kept.offsets.get(partition, offset):
@@ -99,8 +107,15 @@ class KeptAnswers:
 
     def _serves(self, kept: _Kept) -> bool:
         """Return whether an answer of an earlier state may be given while the next is computed."""
-        slow = kept.seconds > SLOW_SECONDS or len(self._computing) >= _AT_ONCE
+        slow = kept.seconds > SLOW_SECONDS or self._is_busy()
         return slow and monotonic() - kept.at < MOST_SECONDS and kept.is_accepted()
+
+    def _is_busy(self) -> bool:
+        return len(self._computing) >= _AT_ONCE or self._recent(monotonic()) > _SHARE * _SHARE_SECONDS
+
+    def _recent(self, now: float) -> float:
+        """Return how many of the last seconds computing took; earlier ones count less."""
+        return self._spent * exp((self._spent_at - now) / _SHARE_SECONDS)
 
     def _compute(self, key: str, name: str, render: Callable[[], str]) -> asyncio.Task[_Kept]:
         task = self._computing[key] = asyncio.create_task(self._computed(key, name, render), context=without_position())
@@ -122,6 +137,7 @@ class KeptAnswers:
             raise
         finally:
             del self._computing[key]
+        self._spent, self._spent_at = self._recent(kept.at) + kept.seconds, kept.at
         self._drop(key)
         self._kept[key] = kept
         self._bytes += _size(key, kept)

@@ -221,9 +221,12 @@ def test_a_baseline_that_a_margin_has_no_meaning_for_is_refused(place, run, firs
 
 
 def test_items_without_a_score_count_at_their_worst_and_this_is_printed(place):
+    null = {"benchmark": "bench", "item_id": "never", "model": "old", "score": None}
+    write(place / "base.jsonl", [null], mode="a")
     command = harness(place, score="1 if item != ids[0] else None")
     ended = rankwatch(*gate(place, command, "--block", 50, "--seed", "s"), code=0)
     assert "1 item of 50 without a score: at the worst, for example item" in ended.stderr
+    assert "bench: 1 item of 601 without a score of the baseline: not evaluated" in ended.stderr
 
 
 def test_graded_scores_and_repeats_are_units_of_their_items(place):

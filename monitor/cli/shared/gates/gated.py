@@ -82,7 +82,11 @@ def evaluate_gate(
         Whether the candidates after the first one that passes are not evaluated.
     """
     chosen = _benchmark(partition, baseline, benchmark)
-    known = {item: score for item, score in scores_by_item(chosen, baseline).items() if score is not None}
+    scores = scores_by_item(chosen, baseline)
+    known = {item: score for item, score in scores.items() if score is not None}
+    if lacking := len(scores) - len(known):
+        items = "1 item" if lacking == 1 else f"{lacking:,} items"
+        note(f"{shorten(chosen.name)}: {items} of {len(scores):,} without a score of the baseline: not evaluated")
     several = len(candidates) > 1
     broken = 0
 

@@ -188,6 +188,11 @@ class StateReader:
             f"delete the keys {keys.tag}:*; this log is then folded from its start"
         )
 
+    @property
+    def cutting_servers(self) -> Sequence[str]:
+        """The servers that may cut a torn append-only file inside a transaction; `load` checks what that changes."""
+        return self._connection.cutting
+
     async def find_origin_secret(self) -> bytes | None:
         """Return the key with which the workers of this topic sign origins, or None before the first worker has drawn it."""
         (secret,) = await self._connection.fetch([("GET", origin_secret_key(self.topic))])

@@ -26,11 +26,11 @@ def check_server(server: ServerFacts) -> Iterator[Finding]:
     yield ok("Redis", f"{server.name} {server.version} at {server.address}, round trip {round_trip * 1000:.1f} ms")
     if is_too_old(server.version):
         yield fault("Redis version", server.version, "use Redis 6.2 or newer, or any Valkey")
-    if server.name == "redis" and server.version.startswith("7.0."):
+    if server.cuts_transactions:
         yield warning(
             "Redis version",
-            f"{server.version}: it may cut a torn append-only file inside a transaction",
-            "use Valkey or a newer Redis: rankwatch checks the state at each load, and refuses one in which such a cut changed something",
+            f"{server.name} {server.version} may cut a torn append-only file inside a transaction",
+            "use Valkey 9.1.2 or newer: rankwatch checks the state at each load, and refuses one in which such a cut changed something",
         )
     if server.role != "master":
         yield fault("Redis role", "a replica", "give the URL of the primary: a replica takes no writes")

@@ -85,6 +85,8 @@ class ClusterWorker(MonitorProcess):
             retries=RetryPolicy(timeout=settings.start_seconds),
         )
         self._cleanup.push_async_callback(self.store.close)
+        for server in self.store.cutting_servers:
+            log.info("a server that may cut its file inside a transaction; each load looks for that", server=server)
         compression = None if settings.kafka_compression == "none" else settings.kafka_compression
         self._producer = KafkaProducer(options, compression=compression, timeout=settings.start_seconds)
         await self._cleanup.enter_async_context(self._producer)

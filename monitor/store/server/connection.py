@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import islice
@@ -20,6 +21,9 @@ Calls = Sequence[tuple[str | int | bytes, ...]]
 Command = Callable[..., Awaitable[Any]]
 
 OLDEST_REDIS: Final = (6, 2)
+
+_CUTS_WHOLE: Final = (9, 1, 2)
+"""The Valkey from which on a torn file is cut before the transaction; 9.1.1 still cut inside it."""
 _PROBE_SECONDS: Final = 2.0
 _ERRORS: Final = (exceptions.RedisError, exceptions.RedisClusterException)
 _LOGIN_ERRORS: Final = (exceptions.AuthenticationError, exceptions.AuthorizationError)
@@ -54,6 +58,8 @@ class Connection:
         clients = make_clients(target)
         self.client, self.address, self._sentinels = clients.state, clients.address, clients.sentinels
         self._retries = retries
+        self.cutting: list[str] = []
+        """Servers that may cut a torn append-only file inside a transaction, as of `check_server`."""
 
     async def run(self, work: Callable[[], Awaitable[T]]) -> T:
         """Run `work`, and repeat it while the server is away; raise its error as a `StoreError`."""
@@ -125,9 +131,12 @@ class Connection:
         return [(node.name, partial(client.execute_command, target_nodes=node)) for node in nodes]
 
     async def check_server(self) -> None:
-        """Raise `StateRefused` if a server is too old or may evict keys."""
+        """Raise `StateRefused` if a server is too old or may evict keys; note those that may cut a transaction."""
         for address, command in await self.primaries():
-            _check_info(address, await self.run(partial(command, "INFO")))
+            info = await self.run(partial(command, "INFO"))
+            _check_info(address, info)
+            if cuts_transactions(info):
+                self.cutting.append(f"{info.get('server_name', 'redis')} at {address}")
 
     async def close(self) -> None:
         """Close every connection."""
@@ -172,7 +181,16 @@ def _check_info(address: str, info: Mapping[str, Any]) -> None:
 
 def is_too_old(version: str) -> bool:
     """Return whether a Redis version lacks a command that the state needs."""
-    return tuple(int(part) for part in version.split(".")[:2]) < OLDEST_REDIS
+    return _numbers(version) < OLDEST_REDIS
+
+
+def cuts_transactions(info: Mapping[str, Any]) -> bool:
+    """Return whether a server may cut a torn append-only file inside a transaction: all that docs/explanation/promises.md has, but one."""
+    return _numbers(str(info.get("valkey_version", "0"))) < _CUTS_WHOLE
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    return tuple(map(int, re.findall(r"\d+", version)[:3]))
 
 
 def _unwrap(error: Exception) -> Exception:

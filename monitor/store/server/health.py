@@ -7,7 +7,7 @@ from typing import Final
 
 from monitor.retries import RetryPolicy
 from monitor.store.errors import StoreError
-from monitor.store.server.connection import Command, Connection
+from monitor.store.server.connection import Command, Connection, cuts_transactions
 
 _RETRY_SECONDS: Final = 5.0
 
@@ -26,6 +26,8 @@ class ServerFacts:
         None if this user may not ask.
     memory_ratio : float or None
         Used memory over ``maxmemory``; None without a limit.
+    cuts_transactions : bool
+        Whether it may cut a torn append-only file inside a transaction.
     clock_skew : float
         Seconds by which its clock is ahead of this machine's, give or take half of `round_trip`.
     """
@@ -40,6 +42,7 @@ class ServerFacts:
     memory_ratio: float | None
     clock_skew: float
     round_trip: float
+    cuts_transactions: bool
 
 
 async def server_facts(url: str) -> list[ServerFacts]:
@@ -76,6 +79,7 @@ async def _facts(connection: Connection, address: str, command: Command) -> Serv
         memory_ratio=int(info.get("used_memory", 0)) / limit if limit else None,
         clock_skew=server_seconds + microseconds / 1e6 - (before + round_trip / 2),
         round_trip=round_trip,
+        cuts_transactions=cuts_transactions(info),
     )
 
 

@@ -10,6 +10,7 @@ from monitor.app.doctor.redis import check_server
 from monitor.app.doctor.state import check_positions
 from monitor.engine.state.delta import Gap
 from monitor.publish.topics import Topic
+from monitor.store.server.connection import cuts_transactions
 from monitor.store.server.health import ServerFacts
 from monitor.store.transfer.transfer import Position
 
@@ -25,7 +26,9 @@ GOOD = Topic(
         "min.insync.replicas": "2",
     },
 )
-SERVER = ServerFacts("localhost:6379/0", "7.2.4", "redis", "master", "noeviction", True, "always", None, 0.001, 0.002)
+SERVER = ServerFacts(
+    "localhost:6379/0", "7.2.4", "redis", "master", "noeviction", True, "always", None, 0.001, 0.002, False
+)
 
 
 def with_config(**settings):
@@ -77,7 +80,7 @@ def test_retention_for_ever_is_right():
     ("changed", "level", "advice"),
     [
         ({"version": "6.0.16"}, "fault", "6.2"),
-        ({"version": "7.0.15"}, "warning", "use Valkey"),
+        ({"cuts_transactions": True}, "warning", "use Valkey 9.1.2"),
         ({"role": "slave"}, "fault", "primary"),
         ({"eviction": "allkeys-lru"}, "fault", "CONFIG SET maxmemory-policy noeviction"),
         ({"memory_ratio": 0.9}, "warning", "raise it"),
@@ -92,6 +95,20 @@ def test_a_server_that_is_wrong(changed, level, advice):
     (finding,) = wrong(check_server(ServerFacts(**SERVER.__dict__ | changed)))
     assert finding.level == level
     assert advice in finding.advice
+
+
+@pytest.mark.parametrize(
+    ("info", "cuts"),
+    [
+        ({"redis_version": "6.2.5"}, True),
+        ({"redis_version": "8.2.3"}, True),
+        ({"redis_version": "7.2.4", "server_name": "valkey", "valkey_version": "9.1.1"}, True),
+        ({"redis_version": "7.2.4", "server_name": "valkey", "valkey_version": "9.1.2"}, False),
+        ({"redis_version": "7.2.4", "server_name": "valkey", "valkey_version": "10.0.0"}, False),
+    ],
+)
+def test_servers_that_cut_a_torn_file_inside_a_transaction(info, cuts):
+    assert cuts_transactions(info) == cuts
 
 
 def test_which_way_the_clock_is_off():

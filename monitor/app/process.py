@@ -12,6 +12,7 @@ from time import monotonic
 from typing import Any, Final, Self
 
 from fastapi import FastAPI
+from faust.types import TP
 
 from monitor.app import systemd
 from monitor.app.state_notices import StateNotices
@@ -52,6 +53,9 @@ from schemas.records.suites import parse_suites
 
 _PROBE_SECONDS: Final = 2.0
 """How often the store and the brokers are probed."""
+
+_COMPARE_SECONDS: Final = 2.0
+"""How often the offsets of all partitions are compared with the stored ones: the next record, which would show it, may come in hours."""
 
 _CANCEL_AGAIN_SECONDS: Final = 0.1
 _YOUNG_OBJECTS: Final = 50_000
@@ -364,7 +368,21 @@ class MonitorProcess(ServedProcess):
                 self._notices.log("info", "pair sums saved", benchmarks=saved, seconds=round(monotonic() - started, 3))
 
     def _watchers(self) -> list[asyncio.Task[Any]]:
-        return [asyncio.create_task(self._faust.wait_failed())]
+        return [asyncio.create_task(self._faust.wait_failed()), asyncio.create_task(self._compare_with_store())]
+
+    async def _compare_with_store(self) -> None:
+        """Go back to the stored state where the server has lost writes, by a failover or a restart."""
+        while True:
+            await asyncio.sleep(_COMPARE_SECONDS)
+            lost: list[int] = []
+            with contextlib.suppress(StoreError):  # the probes report it, and the next commit meets it
+                lost = await self.store.lost_writes(
+                    {number: worker.committed for number, worker in self.partitions.items()}
+                )
+            for number in lost:
+                worker = self.partitions.get(number)
+                if worker is not None and await worker.load_if_lost():
+                    await self._faust.consumer.seek_wait({TP(self.settings.topic, number): worker.partition.off})
 
     @property
     def rejected(self) -> int:

@@ -90,6 +90,12 @@ class RedisStore(StateReader, StoredOutbox):
         stored, writer = int(values[0] or 0), (values[1] or b"").decode()
         return stored == off and writer in {self.writer, self._loaded_from.get(partition)}
 
+    async def lost_writes(self, offsets: Mapping[int, int]) -> list[int]:
+        """Return the partitions whose stored offset is lower than one that this store has loaded or written: the server has lost writes."""
+        known = [(partition, off) for partition, off in offsets.items() if partition in self._with_offset]
+        stored = await self._connection.fetch([("HGET", self._keys(partition).meta, "off") for partition, _ in known])
+        return [partition for (partition, off), at in zip(known, stored, strict=True) if int(at or 0) < off]
+
     async def origin_secret(self) -> bytes:
         """Return the key with which the workers of this topic sign origins; the first worker draws it."""
         key = origin_secret_key(self.topic)

@@ -96,6 +96,9 @@ class Sent:
 
 def flush(sent):
     sent.command("FLUSHALL")
+    begin = time.monotonic()
+    until(sent.stored, "the loss to be noticed without another record")
+    assert time.monotonic() - begin < 10
 
 
 def forget_scripts(sent):
@@ -126,6 +129,7 @@ def killed(sent):
 
 def killed_and_cut(sent):
     sent.server.lose(3_000)
+    until(sent.stored, "the loss to be noticed without another record")
 
 
 def loading(sent):

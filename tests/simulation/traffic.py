@@ -1,6 +1,5 @@
 """What producers write: a topic's worth of events as bad producers write them, at times within a run."""
 
-import itertools
 import json
 from operator import attrgetter
 from typing import NamedTuple
@@ -52,13 +51,6 @@ def traffic(rng, partitions, seconds, operated=None):
     if operated is not None:
         messages += [Message(*each, 0) for each in operations(operated, declared, items, partitions, seconds)]
     return sorted(messages, key=attrgetter("time"))
-
-
-def closing(partitions):
-    """One more message for each partition."""
-    for partition in range(partitions):
-        name = next(f"closing {k}" for k in itertools.count() if home(f"closing {k}", partitions) == partition)
-        yield Message(0, partition, _dump({"benchmark": name, "item_id": "i", "model": "m", "score": 1}), 0)
 
 
 _POISON = (b'{"benchmark": "x", ', None, b"", b"[1]", b'{"events": [{"benchmark": "x"}, 3]}', b"\xff\xfe")

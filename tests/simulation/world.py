@@ -19,7 +19,7 @@ from tests.simulation.log import Broker, Group
 from tests.simulation.network import Network
 from tests.simulation.reader import Reader
 from tests.simulation.store import Server, stream_id
-from tests.simulation.traffic import closing, traffic
+from tests.simulation.traffic import traffic
 from tests.simulation.worker import Worker, replaced
 
 TOPIC = "events"
@@ -240,9 +240,6 @@ class World:
         self.broker.lost_acks = 0
         self.broker.kills.clear()
         await asyncio.sleep(QUIET)
-        # A worker notices that the store has lost writes when it commits the next records.
-        for message in closing(self._partitions):
-            self.broker.append(TOPIC, message.partition, message.value)
         end = self.loop.now + (30.0 if self._refused() else PATIENCE)
         while not self._quiet():
             if self.loop.now > end:

@@ -1,6 +1,7 @@
 """Load, fold, commit, relay and release one partition."""
 
 import asyncio
+import contextlib
 import shlex
 import time
 from bisect import bisect_left
@@ -183,6 +184,19 @@ class PartitionWorker(FoldedPartition):
             and self.committed == self.partition.off
             and await self._store.is_unchanged(self.number, self.committed)
         )
+
+    async def load_if_lost(self) -> bool:
+        """Load the stored state if the server has lost writes, which the state in memory has; return whether it has."""
+        async with self.folding:
+            with contextlib.suppress(StaleState):
+                await self._wait_for_commit()
+                if self._torn or not await self._store.lost_writes({self.number: self.committed}):
+                    return False
+            log.warning(
+                "the server has lost writes; loading its state again", partition=self.number, offset=self.committed
+            )
+            await self.load()
+            return True
 
     async def _skip_gap(self) -> None:
         """Continue where the log begins now, if the operator accepts that records before it are lost; raise `SourceGap` if not."""

@@ -100,22 +100,21 @@ def evaluate_all(
     """
     comparisons: list[GateComparison] = []
     for question in plan.questions:
-        passed = next((each.candidate for each in comparisons if each.verdict == "pass"), None)
-        left = None if budget is None else budget - sum(each.n for each in comparisons)
-        why = _why_not(passed if until_pass else None, left)
-        if why is None:
-            comparisons.append(evaluate_one(question, left))
-        else:
-            nothing = compare_along_order(np.zeros(0), np.zeros(0), len(plan.items), question)
-            comparisons.append(nothing.model_copy(update={"reason": why}))
+        cheaper = next((each.candidate for each in comparisons if each.verdict == "pass"), None) if until_pass else None
+        left = None if budget is None else max(0, budget - sum(each.n for each in comparisons))
+        if cheaper is not None:
+            comparisons.append(_not_evaluated(plan, question, f"{shorten(cheaper)} passes and costs no more"))
+            continue
+        # Blocks that are done cost nothing, so they count under any budget.
+        comparison = evaluate_one(question, left)
+        spent = left == 0 and not comparison.n
+        comparisons.append(_not_evaluated(plan, question, "the budget is spent") if spent else comparison)
     return comparisons
 
 
-def _why_not(cheaper: str | None, left: int | None) -> str | None:
-    """Return why a candidate is not evaluated; None if it is."""
-    if cheaper is not None:
-        return f"Not evaluated: {shorten(cheaper)} passes and costs no more."
-    return "Not evaluated: the budget is spent." if left is not None and left <= 0 else None
+def _not_evaluated(plan: Plan, question: Question, why: str) -> GateComparison:
+    nothing = compare_along_order(np.zeros(0), np.zeros(0), len(plan.items), question)
+    return nothing.model_copy(update={"reason": f"Not evaluated: {why}."})
 
 
 def evaluate(

@@ -110,7 +110,7 @@ def simulate(case: Case, run: int) -> GateReport:
         x, y = candidates[case.candidates.index(question.candidate)][order], baseline[order]
         most = min(ITEMS, ITEMS if left is None else left)
         end = most
-        for stop in (*range(WINDOW, most, WINDOW), most):
+        for stop in (*range(WINDOW, most, WINDOW), *([most] if most else [])):
             decision = first_decision(x[:stop], y[:stop], question, stop - (stop % WINDOW or WINDOW))
             if decision is not None:
                 end = min(-(-decision[1] // block) * block, most)

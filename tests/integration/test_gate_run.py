@@ -288,5 +288,8 @@ def test_several_candidates_are_evaluated_one_after_the_other(place):
     report, items = judged("--folder", place / "budget", "--budget", items["bad"], code=3)
     assert sum(items.values()) == report["comparisons"][0]["n"]
     assert report["comparisons"][2]["reason"] == "Not evaluated: the budget is spent."
+    # Blocks that are done count under any budget: a smaller one hides no failure.
+    report, items = judged("--folder", place / "all", "--budget", 1, code=4)
+    assert (report["verdict"], items) == ("fail", {})
     without = rankwatch(*call[:-1], "true {items}", "--folder", place / "x", code=1).stderr
     assert "there are several; add {candidate}" in without

@@ -1,5 +1,6 @@
 """Encode a delta as the keys and commands of one call of commit.lua."""
 
+from collections.abc import Iterator
 from itertools import chain
 from operator import itemgetter
 from typing import Any
@@ -15,6 +16,9 @@ from monitor.store.seal import FIELD, BenchmarkSeal, PartitionSeal
 from monitor.store.versions import VERSIONS
 
 Argument = bytes | str | int
+
+_ANNOUNCED_BYTES = 1 << 26
+"""Verdict changes of one command: a server takes no argument above 512 MB, and a thousand models can change 700,000 at once."""
 
 
 class ScriptCall:
@@ -214,11 +218,22 @@ def _add_changes(call: ScriptCall, keys: Keys, delta: Delta) -> None:
     """Put the verdict changes of all benchmarks on the outbox, sorted by id as a stream requires."""
     of_benchmarks = [each.changes for each in delta.deleted] + [each.changes for each in delta.benchmarks]
     changes = sorted(chain.from_iterable(each.entries() for each in of_benchmarks), key=itemgetter(0))
-    if not changes:
-        return
-    sizes, body = [], []
-    for (offset, sequence), text in changes:
-        identifier = b"%d-%d" % (offset, sequence)
-        sizes.append((len(identifier), len(text)))
-        body += [identifier, text]
-    call.add("ANNOUNCE", keys.outbox, np.array(sizes, "<u4").tobytes(), b"".join(body))
+    for part in _by_bytes(changes):
+        identifiers = [b"%d-%d" % place for place, _ in part]
+        texts = [text for _, text in part]
+        sizes = np.array([[*map(len, identifiers)], [*map(len, texts)]], "<u4").T
+        call.add("ANNOUNCE", keys.outbox, sizes.tobytes(), b"".join(chain(*zip(identifiers, texts, strict=True))))
+
+
+def _by_bytes(changes: list[tuple[tuple[int, int], bytes]]) -> Iterator[list[tuple[tuple[int, int], bytes]]]:
+    """Yield consecutive verdict changes of at most `_ANNOUNCED_BYTES`, or a single one."""
+    part: list[tuple[tuple[int, int], bytes]] = []
+    length = 0
+    for change in changes:
+        length += len(change[1])
+        if part and length > _ANNOUNCED_BYTES:
+            yield part
+            part, length = [], len(change[1])
+        part.append(change)
+    if part:
+        yield part

@@ -3,8 +3,10 @@
 import asyncio
 
 import pytest
+from redis.exceptions import TimeoutError  # noqa: A004 - that of the client
 
 from monitor.retries import RetryPolicy
+from monitor.store.server import clients
 from monitor.store.server.connection import Connection
 from tests.redis_server import RedisServer
 
@@ -32,6 +34,16 @@ async def test_a_busy_server_is_waited_for(server, read):
     assert await calls[read]() in (None, [None])
     await script
     await connection.close()
+
+
+async def test_the_reply_to_a_large_command_is_waited_for_longer(server, monkeypatch):
+    monkeypatch.setattr(clients, "_BYTES_A_SECOND", 1e6)
+    monkeypatch.setattr(clients, "ANSWER_SECONDS", 0.1)
+    client = clients.make_clients(server.url).state
+    assert await client.eval(SPIN, 0, "x" * 2_000_000) is None
+    with pytest.raises(TimeoutError, match="reading"):
+        await client.eval(SPIN, 0, "x")
+    await client.aclose()
 
 
 def _spin(server):

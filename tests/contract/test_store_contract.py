@@ -26,6 +26,7 @@ from monitor.engine.partition import Partition
 from monitor.engine.state.delta import STATE_VERSION, Delta, PairSnapshot, Source, StoredState
 from monitor.engine.state.keys import benchmark_key
 from monitor.retries import RetryPolicy
+from monitor.store import script_call
 from monitor.store.commit_times import CommitTimes
 from monitor.store.errors import StaleState, StateRefused, StoreError, StoreUnavailable
 from monitor.store.latches import LATCH_BYTES, TIME_BYTES
@@ -425,7 +426,10 @@ def decided_events(count):
     return [*made, json.dumps(again).encode()]
 
 
-async def test_latches_are_records_in_the_order_of_their_ids_and_give_the_changes_that_were_announced(world):
+async def test_latches_are_records_in_the_order_of_their_ids_and_give_the_changes_that_were_announced(
+    world, monkeypatch
+):
+    monkeypatch.setattr(script_call, "_ANNOUNCED_BYTES", 2_000)  # several commands a chunk
     store = await world.store()
     records, partition = decided_events(150), Partition()
     for start, stop in pairwise([0, 100, 500, len(records)]):

@@ -15,6 +15,9 @@ from stats.order import OrderFinding
 _LARGE = 500_000
 """Pairs that joined their families in one chunk."""
 
+_MANY_CHANGES = 20_000
+"""Verdict changes of one chunk: 0.3 s of encoding."""
+
 _MANY = 200
 """Benchmarks that one chunk changed."""
 
@@ -377,7 +380,11 @@ class Delta:
     @property
     def is_large(self) -> bool:
         """Whether encoding it takes long enough for others to wait."""
-        return len(self.benchmarks) > _MANY or sum(part.size for b in self.benchmarks for part in b.registered) > _LARGE
+        return (
+            len(self.benchmarks) > _MANY
+            or self.change_count > _MANY_CHANGES
+            or sum(part.size for b in self.benchmarks for part in b.registered) > _LARGE
+        )
 
 
 @dataclass

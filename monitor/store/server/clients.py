@@ -16,7 +16,10 @@ from redis.backoff import NoBackoff
 Client = Redis | RedisCluster
 
 ANSWER_SECONDS: Final = 15.0
-"""How long one reply may take before the connection is dropped."""
+"""How long the reply to a small command may take before the connection is dropped."""
+
+_BYTES_A_SECOND = 2e6
+"""A reply may take longer by this rate: a commit of 500 MB keeps a server busy for 12 s, and longer where others use its cores."""
 
 _SLICE_BYTES: Final = 1 << 18
 """How much of a large command is sent in one turn of the event loop."""
@@ -28,11 +31,21 @@ _URL_RULE: Final = (
 
 
 class _InSlices(AbstractConnection):
-    """Sends large commands in slices: asyncio copies 50 MB three times in one turn of the event loop, and others wait for 0.1 s."""
+    """Sends large commands in slices, and waits longer for their replies.
+
+    asyncio copies 50 MB three times in one turn of the event loop, and others wait for 0.1 s.
+    """
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:  # noqa: ANN401 - as the class that it extends
+        super().__init__(*arguments, **options)
+        self._answer_seconds = self.socket_timeout
 
     async def _send_packed_command(self, command: Iterable[bytes]) -> None:
         parts = list(command)
-        if sum(map(len, parts)) <= _SLICE_BYTES:
+        size = sum(map(len, parts))
+        if self._answer_seconds is not None:
+            self.socket_timeout = self._answer_seconds + max(0, size - _SLICE_BYTES) / _BYTES_A_SECOND
+        if size <= _SLICE_BYTES:
             await super()._send_packed_command(parts)
             return
         assert self._writer is not None

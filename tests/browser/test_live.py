@@ -46,6 +46,7 @@ def test_a_verdict_flips_without_a_reload(page, tmp_path):
 
         page.get_by_role("link", name="Changes").click()
         page.wait_for_selector(".feed li")
+        assert "≤ =" not in page.locator(".feed").inner_text()
         assert page.locator(".feed .scope", has_text="family-wise").count() == 3
         port = watch.url.rpartition(":")[2]
         assert watch.stop() == 0

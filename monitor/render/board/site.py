@@ -19,8 +19,8 @@ _TABLES: Final = {
     "ties.json": tables.as_json,
     "ties.md": tables.as_markdown,
     "table.tex": tables.as_latex,
-    "embed.html": tables.as_html,
 }
+_EMBEDDED: Final = "embed.html"
 _OF_BOARD: Final = {
     "board": badges.board_badge,
     "settled": badges.settled_badge,
@@ -56,6 +56,7 @@ def site(boards: Iterable[Board], _: Context) -> Iterator[File]:
         yield f"{folder}/index.html", render_html([board.document])
         for name, write in _TABLES.items():
             yield f"{folder}/{name}", write(report, board.standings)
+        yield f"{folder}/{_EMBEDDED}", tables.as_html(report, board.standings, board.ties)
         for name, draw in _OF_BOARD.items():
             yield f"{folder}/badges/{name}.svg", draw(report)
         for pair in _claims(report):
@@ -72,7 +73,7 @@ def _entry(board: Board, folder: str) -> str:
     """Build the part of a benchmark on the first page: the result, links, and what to quote with each model's badges."""
     report = board.document.report
     result = "".join(f"<li><b>{word}</b>: {escape(safe(line.text))}</li>" for word, line in header.result(report))
-    links = " · ".join(f'<a href="{folder}/{name}">{name}</a>' for name in ("index.html", *_TABLES))
+    links = " · ".join(f'<a href="{folder}/{name}">{name}</a>' for name in ("index.html", *_TABLES, _EMBEDDED))
     drawn = "".join(f"{_picture(f'{folder}/badges/{name}.svg', name)} " for name in _OF_BOARD)
     rows = "".join(
         f"<tr><td>{_image(folder, each, 'rank')}</td><td>{_image(folder, each, 'ties')}</td><td>{escape(each.sentence)}</td></tr>"

@@ -57,17 +57,19 @@ class Standing:
 
 
 class Board(NamedTuple):
-    """A benchmark: its report, and the places of its models."""
+    """A benchmark: its report, the places of its models, and their ties."""
 
     document: ReportDocument
     standings: Sequence[Standing]
+    ties: TieBands
 
 
 def board_of(view: ReportView, low_coverage: float) -> Board:
     """Return a board; `low_coverage` is the share of the items below which a model is marked."""
     report = named_flags(view.report)
-    places = standings(report, tied_with(view.table), tie_bands(view.table, low_coverage))
-    return Board(ReportDocument(report, chart_data(view.table), low_coverage), places)
+    bands = tie_bands(view.table, low_coverage)
+    places = standings(report, tied_with(view.table), bands)
+    return Board(ReportDocument(report, chart_data(view.table), low_coverage), places, bands)
 
 
 def standings(report: BenchmarkReport, tied: Sequence[Sequence[int]], bands: TieBands) -> list[Standing]:

@@ -10,8 +10,10 @@ from typing import Any, Final
 from monitor.render import header
 from monitor.render.board.standings import Standing
 from monitor.render.csv import cell
+from monitor.render.html.charts import tie_lanes
 from monitor.render.markdown import escape as markdown
 from monitor.render.numbers import percent, ranks, safe
+from monitor.report.ranking.tie_bands import TieBands
 from schemas.results.report import BenchmarkReport
 
 _TITLES: Final = ("rank", "ranks", "model", "score %", "ties")
@@ -43,7 +45,14 @@ _POLICY: Final = "default-src 'none'; style-src 'unsafe-inline'"
 _STYLE: Final = (
     ":root{color-scheme:light dark}body{font:14px system-ui,sans-serif;margin:8px}table{border-collapse:collapse}"
     "th,td{padding:3px 10px;text-align:left}.n{text-align:right;font-variant-numeric:tabular-nums}"
-    ".rule td{border-bottom:2px solid #0a56ad}p{max-width:46em}@media(prefers-color-scheme:dark){.rule td{border-color:#7db9ff}}"
+    ".rule td{border-bottom:2px solid var(--decided)}p{max-width:46em}"
+    ":root{--decided:#0a56ad;--open:#868f9a;--lacks:#99440a}"
+    "@media(prefers-color-scheme:dark){:root{--decided:#7db9ff;--open:#6f7d8f;--lacks:#ffb26b}}"
+    ".ties{position:relative;padding:0}.ties svg+svg{position:absolute;inset:0 auto auto 4px;height:100%}"
+    ".ties line{stroke-width:3}.ties .passes,.ties .thread{stroke-width:1.5;stroke-dasharray:2 3}"
+    ".band{stroke:var(--open)}circle.band{fill:var(--open)}"
+    ".thread{stroke:var(--lacks);fill:Canvas}.ties circle.thread{stroke-dasharray:none}"
+    ".ties .own{fill:var(--lacks)}.ties .ring{fill:none;stroke:var(--decided);stroke-width:1.8}"
 )
 
 
@@ -114,19 +123,23 @@ def as_latex(report: BenchmarkReport, standings: Sequence[Standing]) -> str:
     return "\n".join([f"% {caption}", *lines, r"\hline", r"\end{tabular}"]) + "\n"
 
 
-def as_html(report: BenchmarkReport, standings: Sequence[Standing]) -> str:
-    """Write a page to embed in a frame: it loads nothing and runs no script."""
+def as_html(report: BenchmarkReport, standings: Sequence[Standing], bands: TieBands) -> str:
+    """Write a page to embed in a frame, with the tie bands in lanes: it loads nothing and runs no script."""
     name = html(safe(report.benchmark))
     result = "".join(f"<li><b>{word}</b>: {html(safe(line.text))}</li>" for word, line in header.result(report))
+    drawn = bool(bands.lanes or bands.lacking)
     head = "".join(f'<th scope="col"{_number(k)}>{title}</th>' for k, title in enumerate(_TITLES))
-    body = "".join(
-        f"<tr{' class=rule' if each.ruled else ''}>{''.join(f'<td{_number(k)}>{html(value)}</td>' for k, value in enumerate(row))}</tr>"
-        for each, row in zip(standings, _rows(standings), strict=True)
-    )
+    body = ""
+    for place, (each, row) in enumerate(zip(standings, _rows(standings), strict=True)):
+        lanes = f'<td class="ties">{tie_lanes(bands, place)}</td>' if drawn else ""
+        cells = "".join(f"<td{_number(k)}>{html(value)}</td>" for k, value in enumerate(row))
+        body += f"<tr{' class=rule' if each.ruled else ''}>{lanes}{cells}</tr>"
+    note = f"{'Models on one vertical line are tied. ' if drawn else ''}{html(_rule_note(standings))}"
     return page(
         safe(report.benchmark),
-        f"<h1>{name}</h1><ul>{result}</ul><table><caption>{html(_rule_note(standings))}</caption>"
-        f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table><p>{html(safe(header.assumed(report)))}</p>",
+        f"<h1>{name}</h1><ul>{result}</ul><table><caption>{note}</caption>"
+        f"<thead><tr>{'<td></td>' if drawn else ''}{head}</tr></thead><tbody>{body}</tbody></table>"
+        f"<p>{html(safe(header.assumed(report)))}</p>",
     )
 
 

@@ -119,8 +119,9 @@ class LiveView:
 
     def _benchmark(self, console: Console, options: ConsoleOptions, benchmark: BenchmarkReport, room: int) -> _Lines:
         """Draw the result, the pairs of the extra column, the ranking with its ties, and the latest verdict changes."""
-        lines = _lines(console, options, *self._head(console, benchmark, room), Text())
         covered = [pair for pair in benchmark.pairs if self._extra and in_name_order(pair) in self._extra.cells]
+        rows = _TITLE_LINES + len(covered) if covered else 1 + len(benchmark.models)
+        lines = _lines(console, options, *self._head(console, benchmark, room, room - rows - _FEED_ROOM - 1), Text())
         if covered:
             shown = max(1, min(len(covered), room - len(lines) - _FEED_ROOM - _TITLE_LINES))
             table, _ = pairs_table(benchmark, covered[:shown], console, options.max_width, self._extra)
@@ -142,16 +143,22 @@ class LiveView:
         key = ranking.key(with_rules=bool(rules)) if every == shown else []
         return [*lines, *(key if len(lines) + len(key) <= room else [])]
 
-    def _head(self, console: Console, benchmark: BenchmarkReport, room: int) -> list[Text]:
-        """Return the name, the result and the assumption: each on one line where room is scarce."""
+    def _head(self, console: Console, benchmark: BenchmarkReport, room: int, spare: int) -> list[Text]:
+        """Return the name, the result and the assumption; where room is scarce, the lines that do not fit into `spare` are cut."""
         assumed = facts.assumed(benchmark)
         head = [*title(benchmark), *result(benchmark, glyphs_for(console))]
         head += [Text(safe(assumed), UNDECIDED)] if assumed else []
-        if room >= _WRAPPED_ROOM:
-            return [part for line in head for part in wrap(line, console, 2)]
+        lines: list[Text] = []
+        spare -= len(head)
         for line in head:
-            line.no_wrap, line.overflow = True, "ellipsis"
-        return head
+            wrapped = wrap(line, console, 2)
+            if room >= _WRAPPED_ROOM or len(wrapped) - 1 <= spare:
+                spare -= len(wrapped) - 1
+            else:
+                line.no_wrap, line.overflow = True, "ellipsis"
+                wrapped = [line]
+            lines += wrapped
+        return lines
 
     def _status_lines(self, console: Console, options: ConsoleOptions) -> _Lines:
         status = self._status

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import ceil
 from typing import Final
 
 from rich.cells import cell_len
@@ -205,7 +206,7 @@ class Ranking:
             return None
         step = 5
         least = int(100 * min(m.mean_low or 0 for m in known)) // step * step
-        most = -(-int(100 * max(m.mean_high or 0 for m in known) + 1) // step) * step
+        most = -(-ceil(100 * max(m.mean_high or 0 for m in known)) // step) * step
         room = min(40, 21 + max(0, self.width - 130))
 
         def at(share: float) -> int:

@@ -13,6 +13,7 @@ const STATES = {
   no: (question) => SHAPES[question](),
   against: () => s("path", { d: "M1 2h10L6 11Z" }),
   held: () => [s("rect", { x: 0.5, y: 0.5, width: 11, height: 11, rx: 1 }), s("path", { class: "bang", d: "M6 2.6v4M6 8.2v1.4" })],
+  equal: () => s("path", { d: "M1.5 4h9M1.5 8h9" }),
   unknown: () => s("circle", { cx: 6, cy: 6, r: 1.2 }),
 };
 
@@ -23,7 +24,7 @@ export const glyph = (question, state) => s("svg", { class: `glyph ${state}`, vi
 export function states(pair) {
   const side = pair.decided.anytime_family;
   const held = pair.status === "held" || pair.status === "invalidated";
-  const settled = pair.settled === "b" ? "against" : pair.settled === null ? "no" : "yes";
+  const settled = { a: "yes", b: "against", tie: "equal" }[pair.settled] ?? "no";
   const resolved = pair.resolved.fixed_n;
   return {
     settled: pair.n === 0 ? "unknown" : settled,
@@ -35,7 +36,7 @@ export function states(pair) {
 export const QUESTIONS = ["settled", "decided", "resolved"];
 
 const WORDS = {
-  settled: { yes: "settled", no: "not settled", against: "settled against the rank", unknown: "no shared item" },
+  settled: { yes: "settled", no: "not settled", against: "settled against the rank", equal: "equal on these items", unknown: "no shared item" },
   decided: { yes: "decided", no: "undecided", against: "decided against the rank", held: "held", unknown: "no shared item" },
   resolved: { yes: "resolved", no: "not resolved", unknown: "not computed" },
 };
@@ -46,6 +47,9 @@ export function signs(pair) {
   return h("span", { class: "signs" }, QUESTIONS.map((question) => [glyph(question, state[question]), h("span", { class: "sr" }, `${WORDS[question][state[question]]}, `)]));
 }
 
+/** Return whether a state answers its question. */
+export const answered = (state) => ["yes", "against", "equal"].includes(state);
+
 const BINS = 100;
 
 /** Draw one tick a step: tall where the answer is yes; of more than 100 steps, bins with the share of yes as height. */
@@ -54,7 +58,7 @@ export function ticks(values) {
   const marks = Array.from({ length: size }, (_, k) => {
     const part = values.slice(Math.floor((k * values.length) / size), Math.floor(((k + 1) * values.length) / size));
     const against = part.includes("against");
-    const high = part.filter((v) => v === "yes" || v === "against").length / part.length;
+    const high = part.filter(answered).length / part.length;
     const tall = Math.max(high * 10, high > 0 ? 3 : 1.5);
     return s("rect", { class: against ? "against" : high > 0 ? "yes" : "no", x: `${(100 * (k + 0.15)) / size}%`, width: `${70 / size}%`, y: 6 - tall / 2, height: tall });
   });

@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import re
+from dataclasses import replace
 from html import unescape
 from xml.etree import ElementTree as ET
 
@@ -86,12 +87,13 @@ def test_lines_are_explained_where_a_model_lacks_items():
     scores[200:, 1] = np.nan
     log.send(packed(scores, ["a", "b_", "c"]))
     view = report_view(log.bench, assert_complete=True)
-    places = standings(view.report, tied_with(view.table), tie_bands(view.table, 0.9))
+    bands = tie_bands(view.table, 0.9)
+    places = standings(view.report, tied_with(view.table), bands)
     assert [each.lacks_items for each in places] == [False, True, False]
     note = "No tie crosses a line between two rows, but those of b_ (50% of the items)."
-    assert note in tables.as_html(view.report, places)
+    assert note in tables.as_html(view.report, places, bands)
     assert note in tables.as_latex(view.report, places)
-    assert "No tie crosses" not in tables.as_html(view.report, [])
+    assert "No tie crosses" not in tables.as_html(view.report, [], bands)
     assert rank_badge(view.report, places[2]).count("yes-t") == 4  # in the two styles, and drawn twice
 
 
@@ -199,11 +201,25 @@ def test_latex_has_no_command_of_names():
 
 
 def test_a_page_to_embed_shows_names_as_text():
-    report, places = of(board(PRINTABLE))
-    tree = read_html(tables.as_html(report, places))
+    shown = board(PRINTABLE)
+    report, places = of(shown)
+    tree = read_html(tables.as_html(report, places, shown.ties))
     assert not list(tree.all("script"))
     assert not list(tree.all("img"))
     assert len(list(tree.all("tr"))) == 1 + len(PRINTABLE)
+
+
+def test_a_page_to_embed_draws_each_tie_as_a_line_with_its_members():
+    shown = board(["best", "x", "y"])
+    tree = read_html(tables.as_html(*of(shown), shown.ties))
+    assert shown.ties.lanes == 1
+    kinds = [[circle.attributes["class"] for circle in row.all("circle")] for row in tree.all("tr")]
+    assert kinds == [[], ["band ring"], ["band dot"], ["band dot"]]
+    assert "Models on one vertical line are tied." in tree.text
+    many = board([f"m{k}" for k in range(8)], right=[0.5] * 8)
+    text = tables.as_html(*of(many), replace(many.ties, bands=None, lanes=0))
+    assert "<circle" not in text
+    assert "vertical line" not in text
 
 
 def test_two_names_never_share_a_file_and_none_leaves_its_folder():

@@ -122,6 +122,14 @@ def test_ten_models_with_their_ties_fit_24_lines():
     assert sum(line.startswith("───") for line in lines) == 1
     assert any("alpha > beta" in line for line in lines)
     assert any("... 3 more models" in line for line in screen(live(shown, ties=ties), 80, 20))
+    (bench,) = shown.benchmarks
+    resolved = bench.result.resolved.model_copy(update={"text": f"Enough items for 5 of 9 gaps, {'and ' * 10}no more."})
+    result = bench.result.model_copy(update={"resolved": resolved})
+    whole = screen(live(report(bench.model_copy(update={"result": result})), ties=ties), 80, 24)
+    assert any(line.strip().endswith("no more.") for line in whole), (
+        "what the result needs comes ahead of the room for changes"
+    )
+    assert sum(" m" in line and "73.03" in line for line in whole) == 10
 
 
 def test_a_further_column_chooses_the_pairs_it_speaks_of():

@@ -5,7 +5,7 @@ import { battles, ratings, votes } from "../battles.js";
 import { h, s } from "../dom.js";
 import { downloads } from "../downloads.js";
 import { count, fixed, isolated, percent, plural, points, ranks } from "../format.js";
-import { QUESTIONS, glyph, signs, states, ticks } from "../glyph.js";
+import { QUESTIONS, answered, glyph, signs, states, ticks } from "../glyph.js";
 import { goal } from "../goal.js";
 import { members } from "../members.js";
 import { choose } from "../options.js";
@@ -24,7 +24,7 @@ export async function load({ benchmark, options }, signal) {
 }
 
 const SORTS = {
-  score: ["Score", (x, y) => x.rank - y.rank],
+  score: [null, (x, y) => x.rank - y.rank],
   range: ["Possible ranks", (x, y) => x.rank_low - y.rank_low || x.rank_high - y.rank_high || x.rank - y.rank],
   items: ["Items", (x, y) => y.items - x.items || x.rank - y.rank],
   name: ["Name", (x, y) => x.model.localeCompare(y.model)],
@@ -75,7 +75,7 @@ function result(b) {
   const held = steps(b).some(isHeld);
   const line = (question) => {
     const values = all.map((state) => state[question]);
-    const yes = values.filter((v) => v === "yes" || v === "against").length;
+    const yes = values.filter(answered).length;
     const state = b.result[question].yes ? "yes" : question === "decided" && held ? "held" : "no";
     return h("div", { class: `line ${state}` },
       h("dt", {}, glyph(question, state), ` ${state === "no" ? "Not " : ""}${state === "no" ? question : question[0].toUpperCase() + question.slice(1)}`),
@@ -145,7 +145,7 @@ function tools(b, shown, options, next) {
     toggle(options.has("pick") ? "Done" : picked.length ? `Chosen ${count(picked.length)}` : "Choose models", options.has("pick"), { pick: options.has("pick") ? null : "1" }),
     select("Show the models in a tie with", "tie", "In a tie with…", b.models.map(model)),
     h("span", { class: "spacer" }),
-    h("label", {}, "Sort ", select("Sort", "sort", SORTS.score[0], Object.entries(SORTS).slice(1).map(([key_, [label]]) => h("option", { value: key_ }, label)))),
+    h("label", {}, "Sort ", select("Sort", "sort", measureOf(b).head, Object.entries(SORTS).slice(1).map(([key_, [label]]) => h("option", { value: key_ }, label)))),
     h("label", {}, "Compare all with ", select("Compare all with", "to", "nobody", b.models.map(model))),
     files(b, shown, next),
     h("p", { class: "sr", role: "status" }, `${plural(shown.length, "model")} on display`));
@@ -187,13 +187,13 @@ function board(data, route) {
   };
   const { from, to } = windowOf(shown.length);
   const rows = shown.slice(from, to).map((m, k) => row(m, from + k, shown, context));
-  const gap = (rows_) => rows_ > 0 && h("tr", { class: "gap", "aria-hidden": "true", "data-key": `gap ${rows_ === from ? "above" : "below"}`, paint: (node) => { node.style.height = `${rows_ * rowHeight()}px`; } }, h("td", { colspan: 7 }));
+  const gap = (rows_) => rows_ > 0 && h("tr", { class: "gap", "aria-hidden": "true", "data-key": `gap ${rows_ === from ? "above" : "below"}`, paint: (node) => { node.style.height = `${rows_ * rowHeight()}px`; } }, h("td", { colspan: context.arranged.lanes ? 7 : 6 }));
   return [
     tools(b, shown, options, context.next),
     shown.length > WINDOWED && overview(shown, b, ties, byScore),
     h("p", { class: "about moved", role: "status" }, moved > 0 && `The ranking has changed: ${plural(moved, "row")} will move when pointer and focus leave the board.`),
     shown.length === 0 ? h("p", { class: "about" }, "No model matches. ", h("button", { type: "button", class: "quiet", onclick: () => choose({ q: null, tie: null, full: null, m: null }) }, "Show all")) :
-      h("table", { role: "table", class: `board${options.has("pick") ? " picking" : ""}`, "aria-rowcount": shown.length + 1 },
+      h("table", { role: "table", class: ["board", options.has("pick") && "picking", !context.arranged.lanes && "unlaned"].filter(Boolean).join(" "), "aria-rowcount": shown.length + 1 },
         h("caption", { class: "sr" }, baseline ? `Ranking, with the gap of each model to ${against.to}` : "Ranking with tie bands"),
         head(context),
         h("tbody", { role: "rowgroup", onpointerover: (event) => dim(event, context.tied), onpointerleave: undim },
@@ -374,12 +374,12 @@ function overview(shown, b, ties, byScore) {
 }
 
 function key(b, ties) {
-  const lacking = ties.lacking.length > 0;
+  const [lacking, ruled] = [ties.lacking.length > 0, ties.rules.length > 0];
   return h("div", { class: "reading" },
     h("p", {}, s("svg", { width: 26, height: 30, "aria-hidden": "true" }, s("line", { class: "band", x1: 7, x2: 7, y1: 6, y2: 24 }), [6, 24].map((y) => s("circle", { class: "band", cx: 7, cy: y, r: 2.8 })), s("circle", { class: "ring", cx: 20, cy: 15, r: 3.4 })),
       h("span", {}, "Two models share a band exactly when no verdict separates them. Bands overlap: a tie is not a tier. A dashed stretch passes a model that is not in it. A ring is tied with none.")),
-    h("p", {}, s("svg", { width: 26, height: 30, "aria-hidden": "true" }, s("line", { class: "rule-key", x1: 1, x2: 25, y1: 8, y2: 8 }), lacking && [s("line", { class: "thread", x1: 13, x2: 13, y1: 14, y2: 30 }), s("circle", { class: "thread own", cx: 13, cy: 22, r: 3.4 })]),
-      h("span", {}, "No tie crosses a ", h("b", { class: "good" }, "blue line"), ": all above are decided over all below.", lacking && [" A model that ", h("b", { class: "warn" }, "lacks items"), " is in no band and enters no line; its thread marks the models that it may be tied with."])),
+    (ruled || lacking) && h("p", {}, s("svg", { width: 26, height: 30, "aria-hidden": "true" }, ruled && s("line", { class: "rule-key", x1: 1, x2: 25, y1: 8, y2: 8 }), lacking && [s("line", { class: "thread", x1: 13, x2: 13, y1: 14, y2: 30 }), s("circle", { class: "thread own", cx: 13, cy: 22, r: 3.4 })]),
+      h("span", {}, ruled && ["No tie crosses a ", h("b", { class: "good" }, "blue line"), ": all above are decided over all below. "], lacking && ["A model that ", h("b", { class: "warn" }, "lacks items"), " is in no band and enters no line; its thread marks the models that it may be tied with."])),
     h("p", {}, h("span", { class: "signs", "aria-hidden": "true" }, QUESTIONS.map((question) => glyph(question, "yes"))),
       h("span", {}, "Each step has three signs: settled, decided, resolved. A filled sign is yes, a hollow one no. The score interval is for one look and enters no verdict.")));
 }

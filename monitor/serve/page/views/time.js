@@ -35,7 +35,7 @@ export function render(data, { benchmark, options }) {
 
 // --- the lines ---------------------------------------------------------------------------------------------------------------------
 
-const STEP = { 1: "yes", 0: "no", "-1": "against", 2: "yes" };
+const STEP = { 1: "yes", 0: "no", "-1": "against", 2: "equal" };
 
 /** Show how many pairs were settled and decided then, with a tick for each step down the present ranking. */
 function result(data) {

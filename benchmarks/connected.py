@@ -71,6 +71,7 @@ class Run:
             "RANKWATCH_GROUP": topic,
             "RANKWATCH_VERDICT_TOPIC": f"{topic}.verdicts",
             "RANKWATCH_SNAPSHOT_SECONDS": "60",
+            "RANKWATCH_CLIENT_CONNECTIONS": "1000",  # all pages have one address here
         }
         worker = RunWorker(*urls, folder / "worker.log", fresh=True, **env)
         reader = RunReader(*urls, folder / "reader.log", fresh=True, **env)

@@ -221,7 +221,5 @@ def _connections(total: int, per_client: int) -> Connections:
     allowed = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
     if allowed == resource.RLIM_INFINITY:
         return Connections(total, per_client)
-    possible = max(allowed - _OTHER_DESCRIPTORS, allowed // 2)
-    return (
-        Connections(total, per_client) if total <= possible else Connections(possible, min(per_client, possible // 4))
-    )
+    possible = min(total, max(allowed - _OTHER_DESCRIPTORS, allowed // 2))
+    return Connections(possible, min(per_client, possible * per_client // total))

@@ -163,7 +163,7 @@ def test_silent_connections_keep_nobody_out():
 
 @pytest.mark.parametrize(
     ("files", "asked", "bounds"),
-    [(1_024, (800, 800), (800, 800)), (1_024, (5_000, 5_000), (824, 206)), (100, (1_000, 250), (50, 12))],
+    [(1_024, (800, 800), (800, 800)), (1_024, (5_000, 5_000), (824, 824)), (100, (1_000, 250), (50, 12))],
 )
 def test_connections_are_as_many_as_the_settings_and_the_system_allow(monkeypatch, files, asked, bounds):
     monkeypatch.setattr(server_module.resource, "getrlimit", lambda _: (files, files))

@@ -365,11 +365,18 @@ def test_bad_lines_are_named_and_everything_else_is_counted(tmp_path):
 
 
 def test_many_bad_lines_are_named_up_to_a_point(tmp_path):
-    path = write(tmp_path / "a.jsonl", [*events(random.Random(1), {"m": 0.5, "n": 0.5}, 300), *["{"] * 50])
+    good = events(random.Random(1), {"m": 0.5, "n": 0.5}, 600)
+    bad = [{**good[0], "score": f"no {k}"} for k in range(30)]
+    path = write(tmp_path / "a.jsonl", [*good, *["{"] * 50, *bad])
     result, errors = report(path)
-    assert result["benchmarks"][0]["rejected"] == 50
-    assert len(errors.splitlines()) == 21
-    assert errors.splitlines()[-1] == "rankwatch: 30 more lines were rejected"
+    assert result["benchmarks"][0]["rejected"] == 80
+    lines = errors.splitlines()
+    assert len(lines) == 22
+    assert lines[2].startswith(f"rankwatch: {path}:1203: ")
+    assert lines[-2:] == [
+        f"rankwatch: {path}: 47 more lines rejected for the same reason as line 1203",
+        "rankwatch: 13 more lines were rejected",
+    ]
 
 
 @pytest.mark.parametrize(

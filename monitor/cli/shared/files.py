@@ -1,6 +1,7 @@
 """Files of results as commands read them: found, opened and folded, every error on standard error."""
 
 import gc
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Final, NoReturn
@@ -25,6 +26,8 @@ from schemas.records.events import Ended
 from schemas.records.text import shorten
 
 _PRINTED_LINES: Final = 20
+_ALIKE: Final = 3
+"""Lines of a file that are printed for one reason."""
 
 
 def read_results(
@@ -151,28 +154,35 @@ def stop_without_results(files: Sequence[Path]) -> NoReturn:
 
 
 class RejectedLines:
-    """Prints the first lines that were rejected, each text once, and counts the rest."""
+    """Prints the first lines that were rejected, few of each reason, and counts the rest."""
 
     def __init__(self) -> None:
-        self._again: dict[str, int] = {}
-        """By printed text: how often it came again, as it does for records without a line."""
-        self._rest = 0
+        self._alike: dict[tuple[str, str, str], list[RejectedLine]] = {}
+        """By file, field and reason: the lines that were printed."""
+        self._more: Counter[tuple[str, str, str]] = Counter()
+        self._printed = self._rest = 0
 
     def print(self, line: RejectedLine) -> None:
-        """Print a line unless it, or many others, have been printed."""
-        text = str(line)
-        if text in self._again:
-            self._again[text] += 1
-        elif len(self._again) < _PRINTED_LINES:
-            self._again[text] = 0
-            note(text)
+        """Print a line unless some of its reason, or many others, have been printed."""
+        key = line.source, line.field, line.reason
+        alike = self._alike.get(key, [])
+        if len(alike) == (_ALIKE if line.line is not None else 1):
+            self._more[key] += 1
+        elif self._printed < _PRINTED_LINES:
+            self._alike[key] = [*alike, line]
+            self._printed += 1
+            note(str(line))
         else:
             self._rest += 1
 
     def print_rest(self) -> None:
         """Print how many lines were not printed."""
-        for text, count in self._again.items():
-            if count:
-                note(f"{text} (and {count:,} more)")
+        for key, count in self._more.items():
+            last = self._alike[key][-1]
+            if last.line is None:
+                note(f"{last} (and {count:,} more)")
+            else:
+                lines = "1 more line" if count == 1 else f"{count:,} more lines"
+                note(f"{show(last.source)}: {lines} rejected for the same reason as line {last.line}")
         if self._rest:
             note(f"{self._rest:,} more lines were rejected")

@@ -165,12 +165,19 @@ def test_json_lines_with_a_field_for_each_model_name_the_flag(tmp_path, rows, pr
     ]
 
 
-@pytest.mark.parametrize("first", [{"item_id": "1", "model": "m"}, {"item": "1", "modle": "x", "scroe": 1}, {"a": 0.5}])
-def test_a_first_line_that_is_a_bad_event_is_not_taken_for_a_row_of_models(tmp_path, first):
+@pytest.mark.parametrize(
+    ("first", "field"),
+    [
+        ({"item_id": "1", "model": "m"}, "benchmark"),
+        ({"item": "1", "modle": "x", "scroe": 1}, "columns"),
+        ({"a": 0.5}, "benchmark"),
+    ],
+)
+def test_a_first_line_that_is_a_bad_event_is_not_taken_for_a_row_of_models(tmp_path, first, field):
     (tmp_path / "a.jsonl").write_bytes(lines(first, event(1)))
     read = Read(tmp_path / "a.jsonl")
     assert len(read.events) == 1
-    assert [fault[:2] for fault in read.faults] == [(1, "benchmark")]
+    assert [fault[:2] for fault in read.faults] == [(1, field)]
 
 
 @pytest.mark.parametrize(

@@ -24,6 +24,9 @@ _SAMPLE: Final = ("doc_id", "doc", "target")
 _ONE_EVENT: Final = frozenset({"declare", "ended", "events", "model", "score"})
 """Fields of a record that is not a row with a field for each model."""
 
+_EVENT: Final = _ONE_EVENT.union(*_EVENTS)
+"""Fields of which a record of ours has one, however bad it is."""
+
 
 def open_log(log: LogFile) -> Stream:
     """Open a file of JSON lines as event lines."""
@@ -70,7 +73,7 @@ def _choose_columns(record: dict[str, Any], log: LogFile) -> Translator | None:
         if choices.columns or model is not None:
             return _Refused(str(error))
         wide = isinstance(error, WideTableError) and _holds_scores(record)
-        return _WideTranslator(names, str(error)) if wide else None
+        return _RowTranslator(names, str(error)) if wide or record.keys().isdisjoint(_EVENT) else None
     log.notices(columns.description)
     log.note_unused("rows", *columns.choices_used)
     return _ObjectTranslator(columns)
@@ -88,8 +91,8 @@ class _Refused(RecordTranslator):
         raise Refusal("columns", shorten(line.decode("utf-8", "replace")), self._reason)
 
 
-class _WideTranslator(RecordTranslator):
-    """Rejects rows with a field for each model, with the flag that reads them; copies any other line."""
+class _RowTranslator(RecordTranslator):
+    """Rejects rows that lack a field, with the flag that names it; copies any other line."""
 
     def __init__(self, names: Iterable[str], reason: str) -> None:
         super().__init__()

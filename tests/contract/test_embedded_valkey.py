@@ -99,7 +99,10 @@ async def test_the_password_is_only_in_a_file_that_is_ours_alone(tmp_path):
     async with EmbeddedValkey(tmp_path) as valkey:
         password = valkey.options["password"]
         config = tmp_path / "valkey" / "valkey.conf"
-        assert stat.S_IMODE(config.stat().st_mode) == 0o600
+        assert [stat.S_IMODE(file.stat().st_mode) for file in (config, config.with_name("valkey.log"))] == [
+            0o600,
+            0o600,
+        ]
         assert stat.S_IMODE(config.parent.stat().st_mode) == 0o700
         assert len(password) == 64
         assert password in config.read_text()

@@ -8,6 +8,7 @@ import re
 import shutil
 import signal
 import struct
+import threading
 from base64 import b64decode
 from collections import Counter
 from contextlib import asynccontextmanager
@@ -26,11 +27,11 @@ from monitor.engine.partition import Partition
 from monitor.engine.state.delta import STATE_VERSION, Delta, PairSnapshot, Source, StoredState
 from monitor.engine.state.keys import benchmark_key
 from monitor.retries import RetryPolicy
-from monitor.store import script_call
+from monitor.store import redis_store, script_call
 from monitor.store.commit_times import CommitTimes
 from monitor.store.errors import StaleState, StateRefused, StoreError, StoreUnavailable
 from monitor.store.latches import LATCH_BYTES, TIME_BYTES
-from monitor.store.layout import STRINGS, Keys
+from monitor.store.layout import STRINGS, Keys, pack_snapshot
 from monitor.store.load import load_state
 from monitor.store.redis_store import RedisStore
 from monitor.store.seal import field_hash
@@ -796,6 +797,23 @@ async def test_a_killed_server_with_a_torn_file_comes_back_with_an_older_state(s
         for start in range(state.off, 200, 10):
             await store.commit(one_row(start, changes=[(f"{start}:anytime:decided", verdict(f"{start}-9"))]))
         assert await store.outbox_length(0) == 20
+
+
+async def test_a_large_snapshot_is_packed_while_others_have_their_turns(world, monkeypatch):
+    packed = []
+
+    def pack(snapshot):
+        packed.append((len(snapshot.arrays["n"]), threading.current_thread() is threading.main_thread()))
+        return pack_snapshot(snapshot)
+
+    monkeypatch.setattr(redis_store, "pack_snapshot", pack)
+    store = await world.store()
+    await store.commit(one_row(0))
+    for size in (10, 1_000_000):
+        assert await store.save_pairs(0, KEY, PairSnapshot(10, {"n": np.arange(size, dtype=np.int32)}))
+    assert packed == [(10, True), (1_000_000, False)]
+    found = (await store.load(0)).benchmarks[0].pairs
+    np.testing.assert_array_equal(found.arrays["n"], np.arange(1_000_000))
 
 
 async def test_a_snapshot_of_another_layout_is_left_aside(world):

@@ -67,7 +67,8 @@ def test_a_late_replica_takes_over_while_the_service_folds(kafka, topic, tmp_pat
         asyncio.run(caught_up(kafka, servers, topic, PARTITIONS, workers.logs))
         workers.stop()
         text = "".join(worker.log_text for worker in workers.all)
-        assert "another writer moved the stored state" in text, "no worker met the older state"
+        met = ("another writer moved the stored state", "the server has lost writes")  # with a commit, or by looking
+        assert any(each in text for each in met), "no worker met the older state"
         assert "Traceback" not in text
         judged = judge(kafka, servers, topic, f"{topic}.verdicts", PARTITIONS)
         print(judged)

@@ -187,7 +187,10 @@ class Judge:
             self.suspect.discard(worker.number)
 
     def check_memory(self, worker):
-        """Compare the state in a worker's memory."""
+        """Compare the state in a worker's memory; not while a fold is under way, or has crashed and the state is yet to be loaded again."""
+        if worker._torn:
+            self.check_confirmed(worker)
+            return
         partition = worker.partition
         expected = self.expected(worker.number, partition.off)
         self.checks += 1

@@ -411,3 +411,9 @@ def test_the_board_of_any_moment_is_in_the_address(page, monitor):
     until(lambda: cells(page, "rank") == ranks, "the ranks that are open now")
     page.goto(f"{address(monitor, 'moving', 'time')}?at=javascript:alert(1)")
     page.wait_for_selector(".past")
+    replay = json.loads(get(f"{monitor}/api/v1/replay?benchmark=moving")[1])
+    assert replay["reason"] is None
+    assert page.locator(".replay tbody tr").count() == len(replay["steps"]) > 1
+    calls = sum(len(step["called"]) for step in replay["steps"])
+    assert page.locator(".replay rect.call").count() == calls
+    assert page.locator(".replay circle.verdict").count() == sum(step["decided_side"] != 0 for step in replay["steps"])

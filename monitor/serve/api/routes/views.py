@@ -5,6 +5,7 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Request, Response
 
 from monitor.report.items.hardness import ItemSort, Show
+from monitor.report.ranking.replay import replay as replayed
 from monitor.serve.api.problems import ProblemError, unknown_benchmark
 from monitor.serve.api.reading.kept_answers import KeptAnswers
 from monitor.serve.api.reading.ties import tie_report
@@ -21,6 +22,7 @@ from monitor.serve.api.routes.reports import (
 )
 from monitor.serve.report_cache import ReportCache
 from schemas.results.api import Board, CategoryPage, EarlierBoard, ItemPage, Surprises
+from schemas.results.replay import Replay
 
 
 def view_routes(reports: ReportCache, answers: KeptAnswers, low_coverage: float) -> APIRouter:
@@ -55,6 +57,17 @@ def view_routes(reports: ReportCache, answers: KeptAnswers, low_coverage: float)
             return earlier_board(live, at, low_coverage, times).model_dump_json()
 
         return await answers.json(request, benchmark, report)
+
+    @routes.get("/replay", response_model=Replay)
+    async def replay(
+        request: Request,
+        benchmark: Name,
+        seed: Annotated[int, Query(ge=0, le=10**9, description="chooses the random order")] = 0,
+    ) -> Response:
+        """Replay the scores in a random order: what p < .05 at each look would have called, next to anytime verdicts."""
+        return await answers.json(
+            request, benchmark, lambda: replayed(live_pairs(reports, benchmark).table, seed).model_dump_json()
+        )
 
     _add_items(routes, reports, answers)
     _add_categories(routes, reports, answers)

@@ -12,9 +12,13 @@ const ROWS = 150;
 
 export const title = ({ benchmark }) => `Time, ${benchmark}`;
 
-export function load({ benchmark, options }, signal) {
+export async function load({ benchmark, options }, signal) {
   const at = options.get("at");
-  return get("/moments", { benchmark, at: /^\d{1,18}$/.test(at ?? "") ? at : null }, signal);
+  const [data, replay] = await Promise.all([
+    get("/moments", { benchmark, at: /^\d{1,18}$/.test(at ?? "") ? at : null }, signal),
+    get("/replay", { benchmark }, signal),
+  ]);
+  return { ...data, replay };
 }
 
 export function render(data, { benchmark, options }) {
@@ -30,6 +34,7 @@ export function render(data, { benchmark, options }) {
     h("p", { class: "about assumes" }, "Models are in their present order: scores and ranks of then are not kept, and a model that had no score yet is shown as tied. ",
       data.omitted > 0 && `${plural(data.omitted, "change")} of scores, or under a declaration, that were replaced since ${data.omitted === 1 ? "is" : "are"} omitted. `,
       "A resolved gap is a matter of the present estimate, so it has no past here."),
+    replayed(data.replay, benchmark),
   ];
 }
 
@@ -155,3 +160,43 @@ const words = (settled, decided) => {
   const lead = decided === 1 ? h("b", { class: "good" }, "decided") : decided === -1 ? h("b", { class: "warn" }, "decided against") : "tie";
   return [lead, settled === 0 ? "" : settled === 2 ? ", settled as equal" : settled === 1 ? ", settled" : ", settled against"];
 };
+
+// --- the replay --------------------------------------------------------------------------------------------------------------------
+
+/** Draw what p < .05 at each look would have called, next to anytime verdicts, over the same scores in a random order. */
+function replayed(replay, benchmark) {
+  const head = h("h3", {}, "With and without peeking");
+  if (replay.reason) return [head, h("p", { class: "about" }, `There is no replay here: ${replay.reason}.`)];
+  const { items, looks, pairs, steps } = replay;
+  const x = (item) => (100 * item) / items;
+  const shown = steps.slice(0, ROWS);
+  const peeked = ({ called }) => s("svg", { class: "peeked", height: 13, "aria-hidden": "true" },
+    s("line", { class: "base", x1: 0, x2: "100%", y1: 6.5, y2: 6.5 }),
+    called.map(([from, to, side]) => s("rect", { class: side > 0 ? "call" : "call against", x: `${x(from)}%`, y: 2, width: `${x((to ?? items) - from)}%`, height: 9 })),
+    called.filter(([, to]) => to !== null).map(([, to]) => s("svg", { x: `${x(to)}%`, y: 2, overflow: "visible" }, s("path", { class: "ended", d: "M-4 0H4L0 7Z" }))));
+  const kept = ({ decided_at: at, decided_side: side }) => s("svg", { class: "peeked", height: 13, "aria-hidden": "true" },
+    s("line", { class: "base", x1: 0, x2: "100%", y1: 6.5, y2: 6.5 }),
+    at !== null && [
+      s("rect", { class: side > 0 ? "verdict" : "verdict against", x: `${x(at)}%`, y: 3.5, width: `${100 - x(at)}%`, height: 6 }),
+      s("circle", { class: side > 0 ? "verdict" : "verdict against", cx: `${x(at)}%`, cy: 6.5, r: 5 })]);
+  const column = (kind, label) => h("th", { scope: "col", class: kind }, label);
+  const row = (step) => h("tr", { "data-key": `${step.model_a}\n${step.model_b}` },
+    h("th", { scope: "row", class: "model" }, h("a", { href: link.pair(benchmark, step.model_a, step.model_b), title: `${step.model_a}, ${step.model_b}` }, name(step.model_a))),
+    h("td", { class: "strip-of-time" }, peeked(step)),
+    h("td", { class: "n" }, step.undone ? h("b", { class: "warn" }, "▼ ", count(step.undone)) : "0"),
+    h("td", { class: "strip-of-time" }, kept(step)),
+    h("td", { class: "n" }, step.decided_at === null ? "tie" : h("b", { class: step.decided_side > 0 ? "good" : "warn" }, count(step.decided_at))));
+  return [
+    head,
+    h("p", {}, h("b", {}, `p < .05 at each of ${count(looks)} looks calls ${plural(replay.called, "winner")} and withdraws ${count(replay.undone)}`),
+      `, in ${count(replay.undone_pairs)} of ${plural(pairs, "pair")}. `,
+      h("b", {}, `Anytime verdicts: ${count(replay.decided)}`), ", and none is withdrawn."),
+    h("table", { class: "replay" }, h("caption", { class: "sr" }, "Calls of p < .05 and anytime verdicts for each step down the ranking"),
+      h("thead", {}, h("tr", {}, column("model", "Step down from"), column("strip-of-time", "p < .05 at each look"), column("n", "withdrawn"),
+        column("strip-of-time", `verdict among all ${plural(pairs, "pair")}`), column("n", "at item"))),
+      h("tbody", {}, shown.map(row))),
+    h("p", { class: "about" }, `The scores on the ${plural(items, "item")} that all models have, in one random order. Pale bar: p < .05 in favour of the upper model; orange: of the lower one; `,
+      h("b", { class: "warn" }, "▼"), ": the call is withdrawn. It is no verdict on this board, because no order was committed for these scores. ",
+      shown.length < steps.length && `The first ${count(ROWS)} of ${count(steps.length)} steps are drawn.`),
+  ];
+}

@@ -5,7 +5,7 @@ import contextlib
 import gc
 from abc import abstractmethod
 from collections import ChainMap
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from functools import partial
 from time import monotonic
@@ -445,6 +445,23 @@ async def end_tasks(tasks: Iterable[asyncio.Task[Any]]) -> None:
         done, pending = await asyncio.wait(pending, timeout=_CANCEL_AGAIN_SECONDS)
         for task in done:
             task.cancelled() or task.exception()
+
+
+async def run_together(*work: Coroutine[Any, Any, None]) -> None:
+    """Run until one of several coroutines ends or raises, then end the others.
+
+    A task group would cancel each of them only once, see `end_tasks`, and then wait without end for one that has swallowed it.
+    """
+    tasks = [asyncio.create_task(each) for each in work]
+    try:
+        done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        ending = asyncio.ensure_future(end_tasks(tasks))
+        while not ending.done():
+            with contextlib.suppress(asyncio.CancelledError):  # cancelled again
+                await asyncio.shield(ending)
+    for task in done:
+        task.result()
 
 
 def freeze_heap() -> None:

@@ -12,7 +12,7 @@ from aiokafka.errors import KafkaError
 from fastapi import FastAPI
 
 from monitor.app.intake import KafkaIntake
-from monitor.app.process import ServedProcess, end_tasks, freeze_heap
+from monitor.app.process import ServedProcess, end_tasks, freeze_heap, run_together
 from monitor.app.readers.freshness import Freshness
 from monitor.app.readers.partition import PartitionReader
 from monitor.app.workers.folded_partition import FoldCrashed
@@ -116,12 +116,13 @@ class Reader(ServedProcess):
             freeze_heap()
             log.info("all partitions loaded", partitions=len(readers))
             others = [self._ask_store(), self._ask_set_aside(), self._see_ends(follower), self._check_topic(follower)]
-            async with asyncio.TaskGroup() as tasks:
-                for each in others:
-                    tasks.create_task(each)
-                while True:
-                    await self._compare_with_store(follower)
-                    await self._fold_next(follower)
+            await run_together(self._fold_all(follower), *others)
+
+    async def _fold_all(self, follower: KafkaFollower) -> None:
+        """Fold what follows, as long as it is what the store folds."""
+        while True:
+            await self._compare_with_store(follower)
+            await self._fold_next(follower)
 
     def _new_reader(self, number: int) -> PartitionReader:
         return PartitionReader(
@@ -309,13 +310,7 @@ class Reader(ServedProcess):
 
     async def failed(self) -> None:
         """Wait until a needed part fails, and raise its error; a log that cannot be read stays in the metrics for a while first."""
-        await linger(self._failed(), self.process_metrics, self.settings.linger_seconds, self._kafka.addresses)
-
-    async def _failed(self) -> None:
-        try:
-            await super().failed()
-        except ExceptionGroup as group:  # of the tasks next to the fold
-            raise group.exceptions[0] from group
+        await linger(super().failed(), self.process_metrics, self.settings.linger_seconds, self._kafka.addresses)
 
     async def _probe(self) -> None:
         await super()._probe()

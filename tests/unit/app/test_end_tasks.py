@@ -2,29 +2,57 @@
 
 import asyncio
 
-from monitor.app.process import end_tasks
+import pytest
+
+from monitor.app.process import end_tasks, run_together
 
 
-async def test_a_swallowed_cancellation_is_asked_for_again():
-    swallowed = 0
+class Deaf:
+    """Work that swallows its first two cancellations."""
 
-    async def deaf():
-        nonlocal swallowed
+    def __init__(self):
+        self.swallowed, self.ended = 0, False
+
+    async def __call__(self):
         while True:
             try:
                 await asyncio.sleep(3600)
             except asyncio.CancelledError:
-                if swallowed == 2:
+                if self.swallowed == 2:
+                    self.ended = True
                     raise
-                swallowed += 1
+                self.swallowed += 1
 
-    async def failing():
-        await asyncio.sleep(0)
-        raise OSError("the server has gone")
 
+async def failing():
+    await asyncio.sleep(0)
+    raise OSError("the server has gone")
+
+
+async def test_a_swallowed_cancellation_is_asked_for_again():
+    deaf = Deaf()
     tasks = [asyncio.create_task(each()) for each in (deaf, failing)]
     await asyncio.sleep(0.01)
     async with asyncio.timeout(30):
         await end_tasks(tasks)
     assert all(task.done() for task in tasks)
-    assert swallowed == 2
+    assert deaf.swallowed == 2
+
+
+async def test_work_side_by_side_ends_with_the_first_error():
+    deaf = Deaf()
+    async with asyncio.timeout(30):
+        with pytest.raises(OSError, match="the server has gone"):
+            await run_together(deaf(), failing())
+    assert deaf.ended
+
+
+async def test_work_side_by_side_ends_as_a_whole_when_it_is_cancelled():
+    deaf, other = Deaf(), Deaf()
+    task = asyncio.create_task(run_together(deaf(), other()))
+    await asyncio.sleep(0.01)
+    async with asyncio.timeout(30):
+        await end_tasks([task])
+    assert deaf.ended
+    assert other.ended
+    assert task.cancelled()

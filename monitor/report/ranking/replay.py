@@ -50,7 +50,12 @@ def replay(table: PairTable, seed: int = 0) -> Replay:
     right = right[np.random.default_rng(seed).permutation(len(right))]
     looks = np.unique(np.linspace(0, len(right), _LOOKS + 1)[1:].round().astype(np.int64))
     wins, losses = _counts(right, looks)
-    peeked, decided = _peeked(wins, losses), _decided(wins, losses, benchmark.spec.alpha, benchmark.spec.mixture)
+    # Many looks and pairs have few distinct counts.
+    some_wins, some_losses, place = distinct_counts(wins.ravel(), losses.ravel())
+    p = exact_p(some_wins, some_losses)[place].reshape(wins.shape)
+    log_e = log_e_value(some_wins, some_losses, benchmark.spec.mixture)[place].reshape(wins.shape)
+    lead = np.sign(wins - losses).astype(np.int8)
+    peeked, decided = np.where(p < LEVEL, lead, np.int8(0)), _decided(log_e, lead, benchmark.spec.alpha)
     first, second = ranked_pairs(len(models))
     steps = np.flatnonzero(second == first + 1)
     undone = _undone(peeked).sum(axis=0)
@@ -88,25 +93,15 @@ def _counts(right: NDArray[np.bool_], looks: _Counts) -> tuple[_Counts, _Counts]
     return only[:, first, second], only[:, second, first]
 
 
-def _peeked(wins: _Counts, losses: _Counts) -> Sides:
-    """Return the side that p < .05 calls at each look, shape (looks, pairs)."""
-    distinct_wins, distinct_losses, place = distinct_counts(wins.ravel(), losses.ravel())
-    small = (exact_p(distinct_wins, distinct_losses) < LEVEL)[place].reshape(wins.shape)
-    return np.where(small, np.sign(wins - losses), 0).astype(np.int8)
-
-
-def _decided(wins: _Counts, losses: _Counts, alpha: float, mixture: str) -> Sides:
+def _decided(log_e: Floats, lead: Sides, alpha: float) -> Sides:
     """Return the side that is decided family-wise at each look, shape (looks, pairs); a decision is never withdrawn."""
-    distinct_wins, distinct_losses, place = distinct_counts(wins.ravel(), losses.ravel())
-    log_e: Floats = log_e_value(distinct_wins, distinct_losses, mixture)[place].reshape(wins.shape)
-    largest = np.maximum.accumulate(log_e, axis=0)
-    weights = np.full(wins.shape[1], WHOLE // wins.shape[1])
-    sides = np.zeros(wins.shape, np.int8)
-    for k, evidence in enumerate(largest):
+    weights = np.full(lead.shape[1], WHOLE // lead.shape[1])
+    sides = np.zeros(lead.shape, np.int8)
+    for k, evidence in enumerate(np.maximum.accumulate(log_e, axis=0)):
         sides[k] = sides[k - 1] if k else 0
         fresh = step_down(evidence, weights, WHOLE, alpha).pair
         fresh = fresh[sides[k, fresh] == 0]
-        sides[k, fresh] = np.sign(wins[k, fresh] - losses[k, fresh])
+        sides[k, fresh] = lead[k, fresh]
     return sides
 
 

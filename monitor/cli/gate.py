@@ -19,6 +19,9 @@ from monitor.cli.shared.options import (
 from monitor.cli.shared.remote.places import StoredPlace
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from monitor.cli.shared.gates.readings import Reading
     from monitor.engine.partition import Partition
     from schemas.results.gate import GateReport
 
@@ -199,7 +202,8 @@ def gate(
     """Compare models; the exit code is the verdict.
 
     Exit 0: decided for A. 4: decided for B. 3: undecided or held. 1: fault. 2: wrong usage. With --margin, exit 0: A is not worse than B by
-    more than the margin. 4: A is worse. 3: undecided. The verdict is anytime-valid at the declared alpha (default 0.05) and under the
+    more than the margin. 4: A is worse. 3: undecided. There --metric, --scorer and --columns score=NAME may be repeated: each metric is
+    compared as a benchmark. The verdict is anytime-valid at the declared alpha (default 0.05) and under the
     declared order policy. Without a declaration, the items in the files are taken as the whole benchmark.
 
     With --server or --redis-url the scores of the baseline come from the board of a service; the paths are results of candidates.
@@ -211,6 +215,7 @@ def gate(
     from monitor.cli.shared.declared.epochs import parse_epoch
     from monitor.cli.shared.errors import USAGE, stop
     from monitor.cli.shared.files import benchmarks_in, find_files, make_importer, read_results
+    from monitor.cli.shared.gates.readings import has_several_metrics, read_metrics
 
     if question.margin is None:
         _check_without_margin(question, pair, benchmark, form)
@@ -222,6 +227,8 @@ def gate(
     if not paths and not (from_service and evaluation.run is not None):
         stop("missing PATH: give the results of the candidate, and of the baseline unless it is on --server", USAGE)
     files = [*(paths or ())]
+    if has_several_metrics(logs):
+        _check_several_metrics(question, evaluation, files, from_service=from_service)
     with ExitStack() as stack:
         if from_service:
             from monitor.cli.shared.gates.baselines import stored_baseline
@@ -231,16 +238,18 @@ def gate(
             name = pair[1] if pair is not None else question.baseline or ""
             # Ahead of the others: a benchmark begins with the declaration of its board.
             files.insert(0, str(stack.enter_context(stored_baseline(stored, name, names))))
-        partition = read_results(
-            files, max_rejected, logs, declared, parse_epoch(epoch, inherit=inherit), inherit=inherit
+        runs = parse_epoch(epoch, inherit=inherit)
+        readings = read_metrics(
+            logs, lambda chosen: read_results(files, max_rejected, chosen, declared, runs, inherit=inherit)
         )
+    partition = readings[0].partition
     if evaluation.run is not None:
         _run(partition, pair, benchmark or [], form, question, evaluation, logs, declared, max_rejected)
     if question.margin is None:
         assert pair is not None
         _better(partition, pair, benchmark[0] if benchmark else None, form)
     else:
-        _not_worse(partition, pair, benchmark or [], form, question)
+        _not_worse(readings, pair, benchmark or [], form, question)
 
 
 def _check_without_margin(
@@ -264,6 +273,26 @@ def _check_without_margin(
             stop(f"{flag}: needs --margin, the loss that you accept; add for example --margin 0.02", USAGE)
     if pair is None:
         stop("missing --pair: name the two models, as --pair A B", USAGE)
+
+
+def _check_several_metrics(
+    question: MarginOptions, evaluation: RunOptions, files: list[str], *, from_service: bool
+) -> None:
+    from monitor.cli.shared.errors import USAGE, stop
+    from monitor.ingest.files.paths import STDIN
+    from monitor.ingest.importer import named_path
+
+    refused = {
+        "are compared with --margin only; add it, for example --margin 0.02, or name one metric": question.margin
+        is None,
+        "are not available with --run; name one metric, and gate each with a folder of its own": evaluation.run
+        is not None,
+        "are not available with --server and --redis-url: a board has one metric; name one, or give files": from_service,
+        "read the paths once each; give standard input as a file": any(named_path(path)[1] == STDIN for path in files),
+    }
+    for why, refuse in refused.items():
+        if refuse:
+            stop(f"several metrics {why}", USAGE)
 
 
 def _better(partition: "Partition", pair: tuple[str, str], benchmark: str | None, form: GateFormat) -> None:
@@ -291,7 +320,7 @@ def _better(partition: "Partition", pair: tuple[str, str], benchmark: str | None
 
 
 def _not_worse(
-    partition: "Partition",
+    readings: "Sequence[Reading]",
     pair: tuple[str, str] | None,
     benchmarks: list[str],
     form: GateFormat,
@@ -311,10 +340,10 @@ def _not_worse(
     outputs = parse_outputs(question.write or (), [each.value for each in GateFormat])
     prices = parse_prices(question.price or (), question.prices)
     candidates, baseline = ([pair[0]], pair[1]) if pair else (question.candidate or [], question.baseline or "")
-    comparisons = compare(partition, candidates, baseline, benchmarks, margin)
+    comparisons = compare(readings, candidates, baseline, benchmarks, margin)
     if question.rerun is not None:
         comparisons = [each for each in comparisons if each.candidate != question.rerun] or comparisons
-        comparisons = hold_for_rerun(comparisons, partition, question.rerun)
+        comparisons = hold_for_rerun(comparisons, readings, question.rerun)
     check_prices(prices, named_prices(question.price), [each.candidate for each in comparisons], baseline)
     report = gate_report(comparisons, margin, question.on_undecided.value, prices)
     print_gate(report, form, outputs)

@@ -13,6 +13,7 @@ class GateComparison(StrictModel):
     """One candidate against the baseline on one benchmark; gaps are candidate minus baseline, in score units."""
 
     benchmark: str
+    metric: str | None = Field(None, description="where a gate compares several metrics of a benchmark")
     candidate: str
     baseline: str
     verdict: GateVerdict = Field(description="on this benchmark only, before the family is counted")
@@ -47,6 +48,11 @@ class GateComparison(StrictModel):
         None, description="which of the two models have scores that contradict earlier ones; the earlier score counts"
     )
     reason: str
+
+    @property
+    def where(self) -> str:
+        """The benchmark, with the metric if the gate compares several."""
+        return self.benchmark if self.metric is None else f"{self.benchmark} ({self.metric})"
 
 
 class GateCandidate(StrictModel):

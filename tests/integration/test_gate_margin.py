@@ -314,3 +314,38 @@ def test_scores_that_contradict_earlier_ones_are_reported(tmp_path):
     shown = rankwatch("gate", *call, "--margin", "0.2", "--write", f"markdown={tmp_path / 'm'}", code=0).stdout
     assert words in shown
     assert words in (tmp_path / "m").read_text().replace("\\", "")
+
+
+def test_several_metrics_of_a_benchmark_are_judged_as_benchmarks_are(several, tmp_path):
+    """One call for two metrics has the family and the verdicts of files that name them as two benchmarks."""
+    rows = [
+        json.loads(line) for name in ("math", "code") for line in (several / f"{name}.jsonl").read_text().splitlines()
+    ]
+    scores = {
+        name: {(r["item_id"].removeprefix(name), r["model"]): r["score"] for r in rows if r["benchmark"] == name}
+        for name in ("math", "code")
+    }
+    with (tmp_path / "wide.csv").open("w", newline="") as file:
+        csv.writer(file).writerows(
+            [("benchmark", "item_id", "model", "math", "code")]
+            + [("qa", *key, score, scores["code"][key]) for key, score in scores["math"].items()]
+        )
+    question = ("--baseline", "old", "--margin", "0.05")
+    metrics = ("--columns", "score=math", "--columns", "score=code")
+    apart = answer(several, *question, code=4)
+    together = answer(tmp_path / "wide.csv", *question, *metrics, code=4)
+    assert together["headline"] == apart["headline"].replace("2 benchmarks", "2 metrics of qa")
+    assert together["candidates"] == apart["candidates"]
+    assert [each["metric"] for each in together["comparisons"]] == ["math"] * 3 + ["code"] * 3
+    as_benchmark = [{**each, "benchmark": each["metric"], "metric": None} for each in together["comparisons"]]
+    assert as_benchmark == sorted(apart["comparisons"], key=lambda each: each["benchmark"] == "code")
+    printed = rankwatch("gate", tmp_path / "wide.csv", *question, "--candidate", "bad", *metrics, code=4).stdout
+    assert printed.startswith("fail: bad is worse than old on qa (math), qa (code)\n  qa (math): Worse")
+    assert "not worse on each metric, so this claim needs no correction over metrics" in printed
+    for more, words in [
+        (("-", *question), "give standard input as a file"),
+        (("--pair", "same", "old"), "several metrics are compared with --margin only"),
+        ((*question, "--run", "x {items}"), "several metrics are not available with --run"),
+        ((*question, "--metric", "a", "--metric", "b"), "--metric and --columns name several metrics each"),
+    ]:
+        assert words in rankwatch("gate", tmp_path / "wide.csv", *more, *metrics, code=2).stderr

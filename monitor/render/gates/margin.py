@@ -23,14 +23,14 @@ def as_text(report: GateReport) -> str:
         price = "" if candidate.price is None else f", price {candidate.price:g}"
         lines.append(f"  {candidate.verdict}: {safe(candidate.model)}{price}")
     for each in report.comparisons:
-        name = f"{safe(each.candidate)} on {safe(each.benchmark)}" if several else safe(each.benchmark)
+        name = f"{safe(each.candidate)} on {safe(each.where)}" if several else safe(each.where)
         lines.append(f"  {name}: {safe(each.reason)}")
         lines += [f"    {line}" for line in _evidence(each)]
     reach = _reach(report)
     if reach:
         lines.append(f"  {_LEGEND}; {_WIDTH} characters are {200 * reach:.3g} points")
         lines += [
-            f"    {_line(each, reach)}  {safe(each.candidate)} on {safe(each.benchmark)}"
+            f"    {_line(each, reach)}  {safe(each.candidate)} on {safe(each.where)}"
             for each in report.comparisons
             if each.n
         ]
@@ -114,7 +114,7 @@ def as_svg(report: GateReport) -> str:
 
     for k, c in enumerate(report.comparisons):
         y = 34 + height * k
-        name = f"{c.candidate} on {c.benchmark}"
+        name = f"{c.candidate} on {c.where}"
         name = name if len(name) <= 46 else f"{name[:45]}…"
         rows.append(f'<text x="{left - 10}" y="{y + 4}" text-anchor="end">{_xml(name)}</text>')
         rows.append(
@@ -161,7 +161,7 @@ def as_markdown(report: GateReport) -> str:
         "|---|---|---|---:|---:|---:|---:|---:|---:|",
     ]
     for c in report.comparisons:
-        names = f"{escape(c.candidate)} | {escape(c.benchmark)} | {_SIGNS[c.verdict]} {c.verdict}"
+        names = f"{escape(c.candidate)} | {escape(c.where)} | {_SIGNS[c.verdict]} {c.verdict}"
         means = f"{percent(c.mean_candidate)} | {percent(c.mean_baseline)}"
         p = c.p_worse if c.verdict == "fail" else c.p_not_worse
         rows.append(f"| {names} | {means} | {points(c.gap)} | {points(c.gap_low)} | {c.n:,} | {escape(p_value(p))} |")
@@ -177,9 +177,9 @@ def as_markdown(report: GateReport) -> str:
         # Names stay out of the block, which cannot be escaped; the rows are those of the table.
         drawn = [f"{k + 1:3d} {_line(c, reach)}" for k, c in enumerate(report.comparisons)]
         parts.append("\n".join(["```text", *drawn, f"    {_LEGEND}", "```"]))
-    noise = [f"- Noise on {escape(c.benchmark)}: {escape(c.noise)}." for c in report.comparisons if c.noise]
-    noise += [f"- On {escape(c.benchmark)}: {escape(c.conflicts)}" for c in report.comparisons if c.conflicts]
-    reasons = [f"- {escape(c.candidate)} on {escape(c.benchmark)}: {escape(c.reason)}" for c in report.comparisons]
+    noise = [f"- Noise on {escape(c.where)}: {escape(c.noise)}." for c in report.comparisons if c.noise]
+    noise += [f"- On {escape(c.where)}: {escape(c.conflicts)}" for c in report.comparisons if c.conflicts]
+    reasons = [f"- {escape(c.candidate)} on {escape(c.where)}: {escape(c.reason)}" for c in report.comparisons]
     notes = [
         f"- Family: {escape(report.family)}.",
         *(f"- Assumes that {escape(text)}." for text in _assumptions(report)),
@@ -206,7 +206,7 @@ def as_junit(report: GateReport) -> str:
         margin = f"{size} {'%' if report.relative else 'point' if size == '1' else 'points'}"
         name = attribute(f"{each.model} not worse than {report.baseline} by more than {margin}")
         failed = each.verdict == "fail" or (each.verdict in {"undecided", "held"} and report.on_undecided != "pass")
-        text = "\n".join([each.verdict, *(f"{c.benchmark}: {c.reason}" for c in mine)])
+        text = "\n".join([each.verdict, *(f"{c.where}: {c.reason}" for c in mine)])
         inside = ""
         if failed:
             failures += 1

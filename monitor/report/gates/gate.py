@@ -1,4 +1,4 @@
-"""The answer of a gate over all its candidates and benchmarks, with the errors of the whole family under control."""
+"""The answer of a gate over all its candidates, benchmarks and metrics, with the errors of the whole family under control."""
 
 from collections.abc import Mapping, Sequence
 from typing import Final, Literal
@@ -30,8 +30,8 @@ def gate_report(
 ) -> GateReport:
     """Judge candidates by their comparisons with one baseline.
 
-    A candidate passes if it is not worse on every benchmark: for that claim the largest p of its benchmarks counts, without correction,
-    and the candidates share alpha (Holm). It fails if it is worse on any: there all comparisons share alpha (Holm).
+    A candidate passes if it is not worse on every benchmark, in every metric: for that claim its largest p counts, without correction, and
+    the candidates share alpha (Holm). It fails if it is worse on any: there all comparisons share alpha (Holm).
 
     Parameters
     ----------
@@ -51,8 +51,8 @@ def gate_report(
     of = np.array([models.index(each.candidate) for each in comparisons])
     levels = np.array([each.alpha if alpha is None else alpha for each in comparisons])
     not_worse = np.array([each.p_not_worse for each in comparisons]) / levels
-    passed = _holm(np.array([not_worse[of == k].max() for k in range(len(models))]))
-    worse = _holm(np.array([each.p_worse for each in comparisons]) / levels)
+    passed = holm_ratios(np.array([not_worse[of == k].max() for k in range(len(models))]))
+    worse = holm_ratios(np.array([each.p_worse for each in comparisons]) / levels)
     candidates = [
         _candidate(
             model,
@@ -69,7 +69,16 @@ def gate_report(
     return GateReport(
         verdict=verdict,
         exit_code=_UNDECIDED[on_undecided] if verdict == "undecided" else _CODES[verdict],
-        headline=_headline(candidates, comparisons, margin, verdict, cheapest, on_undecided, prices),
+        headline=_headline(
+            candidates,
+            comparisons,
+            margin,
+            verdict,
+            cheapest,
+            on_undecided,
+            prices,
+            [each.where for each, p in zip(comparisons, worse.tolist(), strict=True) if p <= 1],
+        ),
         family=_family(candidates, comparisons, sorted(set(levels.tolist()))),
         baseline=comparisons[0].baseline,
         margin=margin.size,
@@ -82,7 +91,7 @@ def gate_report(
     )
 
 
-def _holm(ratios: Floats) -> Floats:
+def holm_ratios(ratios: Floats) -> Floats:
     """Adjust p-values in units of their alpha, which benchmarks may declare differently; 1 is the threshold."""
     unit = 1 / (ratios.size * max(1.0, float(ratios.max())))
     return holm(unit * ratios) / unit
@@ -141,10 +150,11 @@ def _headline(
     cheapest: str | None,
     on_undecided: str,
     prices: Mapping[str, float] | None,
+    worse: Sequence[str],
 ) -> str:
     baseline = comparisons[0].baseline
-    names = list(dict.fromkeys(each.benchmark for each in comparisons))
-    where = names[0] if len(names) == 1 else f"{len(names)} benchmarks"
+    names = _places(comparisons)
+    where = next(iter(names)) if len(names) == 1 else _count(comparisons)
     claim = f"not worse than {baseline} by more than {margin.text} on {where}"
     counts = f" (on_undecided: {on_undecided})" if verdict == "undecided" and on_undecided != "wait" else ""
     if prices:
@@ -161,8 +171,7 @@ def _headline(
         if verdict == "pass":
             return f"pass: {model} is {claim}"
         if verdict == "fail":
-            worse = [each.benchmark for each in comparisons if each.p_worse <= each.alpha]
-            return f"fail: {model} is worse than {baseline} on {worse[0] if len(names) == 1 else ', '.join(worse)}"
+            return f"fail: {model} is worse than {baseline} on {', '.join(worse)}"
         held = f"held{counts}: no verdict on whether {model} is {claim}"
         return (
             held
@@ -172,6 +181,19 @@ def _headline(
     passed = sum(each.verdict == "pass" for each in candidates)
     are = "is" if passed == 1 else "are"
     return f"{verdict}{counts}: {passed} of {len(candidates)} candidates {are} {claim}"
+
+
+def _places(comparisons: Sequence[GateComparison]) -> dict[str, None]:
+    """Return the benchmarks, with their metrics, in order and once each."""
+    return dict.fromkeys(each.where for each in comparisons)
+
+
+def _count(comparisons: Sequence[GateComparison]) -> str:
+    """Return how many benchmarks and metrics there are."""
+    benchmarks = list(dict.fromkeys(each.benchmark for each in comparisons))
+    of = benchmarks[0] if len(benchmarks) == 1 else f"{len(benchmarks)} benchmarks"
+    several = any(each.metric is not None for each in comparisons)
+    return f"{len(_places(comparisons))} metrics of {of}" if several else of
 
 
 def _in_family(comparison: GateComparison, candidates: Sequence[GateCandidate], size: int) -> GateComparison:
@@ -192,10 +214,10 @@ def _family(candidates: Sequence[GateCandidate], comparisons: Sequence[GateCompa
     if len(comparisons) == 1:
         return f"one comparison, alpha = {alpha}, one-sided"
     parts = []
-    benchmarks = len({each.benchmark for each in comparisons})
-    if benchmarks > 1:
+    if len(_places(comparisons)) > 1:
+        kind = "benchmark" if all(each.metric is None for each in comparisons) else "metric"
         parts.append(
-            "a candidate passes if it is not worse on each benchmark, so this claim needs no correction over benchmarks"
+            f"a candidate passes if it is not worse on each {kind}, so this claim needs no correction over {kind}s"
         )
     if len(candidates) > 1:
         parts.append(f"the {len(candidates)} candidates share alpha (Holm)")

@@ -72,7 +72,7 @@ def _what_it_takes(c: GateComparison, margin: Margin) -> str:
         return f"{lost}score them too."
     room = (
         "a test of this many has a power of .8"
-        if c.policy == "completion"
+        if c.rule == "score test"
         else "the expected path reaches the threshold there"
     )
     return f"{lost}it takes about {int(np.ceil(c.items_needed)):,} items in all ({room}), or a larger margin; {c.n:,} are shared."

@@ -32,3 +32,13 @@ def test_items_after_the_decision_change_no_verdict(items):
 def test_each_candidate_has_an_equal_share_of_alpha_however_the_others_end():
     questions = questions_of("bench", ["a", "b", "c"], "old", Margin(0.03), 0.05)
     assert [(each.candidate, each.alpha) for each in questions] == [(name, pytest.approx(0.05 / 3)) for name in "abc"]
+
+
+def test_the_headline_names_the_benchmarks_that_the_family_shows_to_be_worse():
+    (question,) = questions_of("bench", ["new"], "old", Margin(0.03), 0.05)
+    empty = compare_along_order(np.zeros(0), np.zeros(0), 10, question)
+    rows = [
+        empty.model_copy(update={"benchmark": name, "p_worse": p})
+        for name, p in (("a", 0.001), ("b", 0.04), ("c", 0.5))
+    ]
+    assert gate_report(rows, Margin(0.03)).headline == "fail: new is worse than old on a"

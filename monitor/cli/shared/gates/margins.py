@@ -7,11 +7,14 @@ from math import isfinite
 from pathlib import Path
 from typing import Final
 
+import numpy as np
+
 from monitor.cli.shared.errors import USAGE, file_error, note, stop
-from monitor.engine.partition import Partition
+from monitor.cli.shared.gates.readings import Reading
 from monitor.ingest.files.paths import show
 from monitor.report.build import ReportView, report_views
 from monitor.report.gates.comparison import compare_with_margin
+from monitor.report.gates.gate import holm_ratios
 from monitor.report.gates.margin import Margin
 from monitor.report.items.noise import rerun_difference
 from schemas.records.text import shorten
@@ -37,13 +40,14 @@ def parse_margin(text: str) -> Margin:
 
 
 def compare(
-    partition: Partition, candidates: Sequence[str], baseline: str, benchmarks: Sequence[str], margin: Margin
+    readings: Sequence[Reading], candidates: Sequence[str], baseline: str, benchmarks: Sequence[str], margin: Margin
 ) -> list[GateComparison]:
     """Compare candidates with a baseline on each benchmark that both have; names that fit nothing end the command.
 
     Parameters
     ----------
-    partition : Partition
+    readings : sequence of Reading
+        The same files, once for each metric.
     candidates : sequence of str
         All other models, if empty.
     baseline : str
@@ -51,12 +55,17 @@ def compare(
         All, if empty.
     margin : Margin
     """
-    views = list(report_views([partition], pairs="all", assert_complete=True))
-    known = [view.report.benchmark for view in views]
+    views = [
+        (view, each.metrics[view.report.benchmark])
+        for each in readings
+        for view in report_views([each.partition], pairs="all", assert_complete=True)
+        if view.report.benchmark in each.metrics
+    ]
+    known = list(dict.fromkeys(view.report.benchmark for view, _ in views))
     if unknown := [name for name in benchmarks if name not in known]:
         stop(f"--benchmark {show(unknown[0])} is not in the files; choose one of {_join(known)}", USAGE)
-    views = [view for view in views if not benchmarks or view.report.benchmark in benchmarks]
-    models = {model.model: None for view in views for model in view.report.models}
+    views = [view for view in views if not benchmarks or view[0].report.benchmark in benchmarks]
+    models = {model.model: None for view, _ in views for model in view.report.models}
     for flag, name in [("the baseline", baseline), *(("the candidate", name) for name in candidates)]:
         if name not in models:
             stop(f"{flag} {show(name)} has no results; {name_hint(name, models, 'the files have')}", USAGE)
@@ -68,7 +77,7 @@ def compare(
     chosen = list(dict.fromkeys(candidates)) or sorted(models.keys() - {baseline})
     if not chosen:
         stop(f"the files have no model but the baseline {show(baseline)}; add the candidate's results", USAGE)
-    comparisons = [each for view in views for each in _compare(view, chosen, baseline, margin)]
+    comparisons = [each for view, metric in views for each in _compare(view, metric, chosen, baseline, margin)]
     if not comparisons:
         stop("no benchmark has results of the baseline and a candidate; give the files of both runs")
     if absent := [name for name in chosen if name not in {each.candidate for each in comparisons}]:
@@ -83,10 +92,12 @@ def name_hint(name: str, models: Iterable[str], otherwise: str) -> str:
     return f"did you mean {_join(similar)}?" if similar else f"{otherwise} {_join(models)}"
 
 
-def _compare(view: ReportView, candidates: Sequence[str], baseline: str, margin: Margin) -> list[GateComparison]:
+def _compare(
+    view: ReportView, metric: str | None, candidates: Sequence[str], baseline: str, margin: Margin
+) -> list[GateComparison]:
     report = view.report
     here = {model.model for model in report.models}
-    name = shorten(report.benchmark)
+    name = shorten(report.benchmark) if metric is None else f"{shorten(report.benchmark)} ({shorten(metric)})"
     if baseline not in here:
         if here & set(candidates):
             note(f"{name}: the baseline has no results there, so nothing is compared")
@@ -98,7 +109,9 @@ def _compare(view: ReportView, candidates: Sequence[str], baseline: str, margin:
         note(f"{name}: no results of {_join(absent)}: not compared there")
     pairs = {frozenset((pair.model_a, pair.model_b)): pair for pair in report.pairs if pair.status != "superseded"}
     return [
-        compare_with_margin(view.table, pairs[frozenset((model, baseline))], model, baseline, margin)
+        compare_with_margin(view.table, pairs[frozenset((model, baseline))], model, baseline, margin).model_copy(
+            update={"metric": metric}
+        )
         for model in candidates
         if model in here
     ]
@@ -114,32 +127,46 @@ def check_items(benchmark: str, *, weights: bool, battles: bool) -> None:
         )
 
 
-def hold_for_rerun(comparisons: Sequence[GateComparison], partition: Partition, rerun: str) -> list[GateComparison]:
+def hold_for_rerun(
+    comparisons: Sequence[GateComparison], readings: Sequence[Reading], rerun: str
+) -> list[GateComparison]:
     """Hold the comparisons on benchmarks where a second run of the baseline differs from the first by more than the noise of repeats."""
     checked = []
-    models = {
-        contestant.model for each in comparisons for contestant in partition.benchmarks[each.benchmark].contestants
-    }
+    benchmarks = [
+        next(
+            r.partition.benchmarks[each.benchmark] for r in readings if r.metrics.get(each.benchmark, "") == each.metric
+        )
+        for each in comparisons
+    ]
+    models = {contestant.model for benchmark in benchmarks for contestant in benchmark.contestants}
     if rerun not in models or rerun == comparisons[0].baseline:
         stop(f"--rerun {show(rerun)}: name another run of the baseline; the files have {_join(sorted(models))}", USAGE)
+    ratios = {
+        each.where: rerun_difference(benchmark, each.baseline, rerun) / each.alpha
+        for each, benchmark in zip(comparisons, benchmarks, strict=True)
+        if any(contestant.model == rerun for contestant in benchmark.contestants)
+    }
+    # Every benchmark is a chance of a false alarm.
+    adjusted = dict(zip(ratios, holm_ratios(np.array([*ratios.values()])).tolist(), strict=True)) if ratios else {}
+    for name in dict.fromkeys(each.where for each in comparisons if each.where not in adjusted):
+        note(f"{shorten(name)}: no results of the second run {show(rerun)}: its noise is not checked there")
+    over = "" if len(adjusted) < 2 else f" over {len(adjusted)} benchmarks (Holm)"
     for each in comparisons:
-        benchmark = partition.benchmarks[each.benchmark]
-        if not any(contestant.model == rerun for contestant in benchmark.contestants):
-            note(
-                f"{shorten(each.benchmark)}: no results of the second run {show(rerun)}: its noise is not checked there"
-            )
+        if each.where not in adjusted:
             checked.append(each)
             continue
-        p = rerun_difference(benchmark, each.baseline, rerun)
+        p = min(1.0, adjusted[each.where] * each.alpha)
         runs = f"two runs of the baseline ({shorten(each.baseline)} and {shorten(rerun)})"
         if p > each.alpha:
             checked.append(
                 each.model_copy(
-                    update={"reason": f"{each.reason} Noise: {runs} differ by no more than theirs (p = {p:.3g})."}
+                    update={"reason": f"{each.reason} Noise: {runs} differ by no more than theirs (p = {p:.3g}{over})."}
                 )
             )
             continue
-        reason = f"Held: {runs} differ by more than the noise of repeats (p = {p:.3g}); find out why, then compare."
+        reason = (
+            f"Held: {runs} differ by more than the noise of repeats (p = {p:.3g}{over}); find out why, then compare."
+        )
         checked.append(each.model_copy(update={"verdict": "held", "reason": reason}))
     return checked
 

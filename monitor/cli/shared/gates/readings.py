@@ -1,0 +1,93 @@
+"""The results of a gate as each of its metrics reads them."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Final
+
+from monitor.cli.shared.errors import USAGE, stop
+from monitor.cli.shared.options import ScoreOptions
+from monitor.engine.partition import Partition
+from monitor.ingest.files.paths import show
+
+_SCORE: Final = "score="
+
+
+@dataclass(frozen=True)
+class Reading:
+    """The files, read with one metric of each benchmark.
+
+    Attributes
+    ----------
+    partition : Partition
+    metrics : mapping of str to str or None
+        By benchmark that this reading is for: the metric, where the command line names several.
+    """
+
+    partition: Partition
+    metrics: Mapping[str, str | None]
+
+
+def has_several_metrics(logs: ScoreOptions) -> bool:
+    """Return whether a benchmark has several metrics, scorers or columns with scores."""
+    return bool(_several(logs))
+
+
+def read_metrics(logs: ScoreOptions, read: Callable[[ScoreOptions], Partition]) -> list[Reading]:
+    """Read files once, or once for each metric if one benchmark or all have several.
+
+    Parameters
+    ----------
+    logs : ScoreOptions
+        With any number of names for a benchmark in one of `metric`, `scorer` and the `score` of `columns`.
+    read : callable
+        Reads the files with one name for each benchmark.
+    """
+    flags = _several(logs)
+    if not flags:
+        partition = read(logs)
+        return [Reading(partition, dict.fromkeys(partition.benchmarks))]
+    if len(flags) > 1:
+        stop(f"--{' and --'.join(flags)} name several metrics each; use one of the two, and call the gate again", USAGE)
+    ((flag, names_of),) = flags.items()
+    readings = []
+    for k in range(max(map(len, names_of.values()))):
+        chosen = {benchmark: names[min(k, len(names) - 1)] for benchmark, names in names_of.items()}
+        partition = read(_with(logs, flag, chosen))
+        for benchmark, names in names_of.items():
+            if benchmark is not None and len(names) > 1 and benchmark not in partition.benchmarks:
+                known = ", ".join(map(show, partition.benchmarks))
+                stop(f"--{flag} {show(benchmark)}: several metrics need the name of a benchmark, one of {known}", USAGE)
+        of = {name: names_of.get(name, names_of.get(None, [])) for name in partition.benchmarks}
+        metrics = {name: names[k] if names else None for name, names in of.items() if k < max(1, len(names))}
+        readings.append(Reading(partition, metrics))
+    return readings
+
+
+def _several(logs: ScoreOptions) -> dict[str, dict[str | None, list[str]]]:
+    """Return the flags that name several metrics of a benchmark, with the names by benchmark; None is any other one."""
+    given = {
+        "metric": logs.metric or [],
+        "scorer": logs.scorer or [],
+        "columns": [part.removeprefix(_SCORE) for part in _columns(logs) if part.startswith(_SCORE)],
+    }
+    flags: dict[str, dict[str | None, list[str]]] = {}
+    for flag, entries in given.items():
+        names_of: dict[str | None, list[str]] = {}
+        for entry in dict.fromkeys(entries):
+            benchmark, _, name = ("", "", entry) if flag == "columns" else entry.rpartition("=")
+            names_of.setdefault(benchmark or None, []).append(name)
+        if any(len(names) > 1 for names in names_of.values()):
+            flags[flag] = names_of
+    return flags
+
+
+def _with(logs: ScoreOptions, flag: str, chosen: Mapping[str | None, str]) -> ScoreOptions:
+    if flag == "columns":
+        others = [part for part in _columns(logs) if not part.startswith(_SCORE)]
+        return replace(logs, columns=[*others, *(f"{_SCORE}{name}" for name in chosen.values())])
+    entries = [name if benchmark is None else f"{benchmark}={name}" for benchmark, name in chosen.items()]
+    return replace(logs, metric=entries) if flag == "metric" else replace(logs, scorer=entries)
+
+
+def _columns(logs: ScoreOptions) -> list[str]:
+    return [part.strip() for text in logs.columns or () for part in text.split(",")]

@@ -8,7 +8,11 @@ from stats.numerics.checks import FloatArray
 
 
 def bracketed_root(
-    function: Callable[[FloatArray], FloatArray], low: FloatArray, high: FloatArray, tolerance: float = 1e-13
+    function: Callable[[FloatArray], FloatArray],
+    low: FloatArray,
+    high: FloatArray,
+    tolerance: float = 1e-13,
+    ends: tuple[FloatArray, FloatArray] | None = None,
 ) -> FloatArray:
     """Return roots of ``function`` elementwise between ``low`` and ``high``, where its signs differ (Chandrupatla, 1997).
 
@@ -23,12 +27,18 @@ def bracketed_root(
         Ends of the brackets, of one shape. Where the signs agree the result is meaningless: the caller masks it.
     tolerance : float
         Bracket width, relative to the larger of 1e-3 and |root|, at which the search ends.
+    ends : tuple of ndarray, optional
+        The values of a nearly straight function at ``low`` and ``high``: the search then begins where the line through them is 0.
 
     """
     a, b = np.array(high, dtype=np.float64), np.array(low, dtype=np.float64)
-    fa, fb = function(a), function(b)
-    c, fc = a.copy(), fa.copy()
     t = np.full(a.shape, 0.5)
+    if ends is None:
+        fa, fb = function(a), function(b)
+    else:
+        fb, fa = ends
+        np.divide(fa, fa - fb, out=t, where=(fa > 0) != (fb > 0))
+    c, fc = a.copy(), fa.copy()
     for _ in range(100):
         x = a + t * (b - a)
         fx = function(x)

@@ -11,7 +11,7 @@ from monitor.engine.state.benchmark import Benchmark
 from monitor.engine.state.codes import ZERO
 from monitor.report.battles import battles_report
 from monitor.report.items.conflict_rows import counts_by_model
-from monitor.report.pairs.clusters import cluster_columns, clusters_report
+from monitor.report.pairs.clusters import cluster_columns, clusters_report, required_n_by_procedure
 from monitor.report.pairs.family import family_assumption, family_report, pairs_outside
 from monitor.report.pairs.item_means import described
 from monitor.report.pairs.rows import pair_rows, superseded_rows
@@ -100,7 +100,8 @@ def table_view(table: PairTable, pairs: Which) -> ReportView:
     benchmark = table.benchmark
     displayed = np.arange(table.size) if pairs == "all" else np.flatnonzero(table.adjacent)
     clusters = cluster_columns(table, displayed)
-    rows = pair_rows(table, clusters, displayed)
+    needed = required_n_by_procedure(table, clusters, displayed)
+    rows = pair_rows(table, clusters, needed, displayed)
     duplicates, conflicts = counts_by_model(benchmark)
     shared = shared_means(table)
     report = BenchmarkReport(
@@ -133,7 +134,7 @@ def table_view(table: PairTable, pairs: Which) -> ReportView:
         summary=Summary(
             pairs=len(rows),
             undecided=count_undecided(table, clusters, displayed),
-            unresolved=count_unresolved(table, clusters, displayed),
+            unresolved=count_unresolved(table, needed, displayed),
         ),
         pairs=rows + (superseded_rows(benchmark) if pairs == "all" else []),
     )

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from monitor.engine.state.benchmark import Benchmark
 from monitor.engine.state.pairs.index import Index
 from monitor.report.items.hardness import ItemColumns, item_columns
-from monitor.report.pairs.clusters import cluster_columns
+from monitor.report.pairs.clusters import cluster_columns, required_n_by_procedure
 from monitor.report.pairs.counts import Flags, Floats
 from monitor.report.pairs.evidence import Sides
 from monitor.report.pairs.rows import STATUSES, pair_rows, status_codes, superseded_rows
@@ -100,7 +100,9 @@ class LivePairs:
 
     def rows(self, displayed: Index) -> list[PairReport]:
         """Report pairs, in the order given."""
-        return pair_rows(self.table, cluster_columns(self.table, displayed), displayed)
+        clusters = cluster_columns(self.table, displayed)
+        needed = required_n_by_procedure(self.table, clusters, displayed)
+        return pair_rows(self.table, clusters, needed, displayed)
 
     def superseded(self) -> list[PairReport]:
         """Report the pairs of older epochs that were decided."""

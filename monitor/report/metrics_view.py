@@ -177,7 +177,7 @@ def metrics_view(benchmark: Benchmark, cap: int = PAIR_CAP, table: PairTable | N
         **vars(board_counts(table)),
         models=model_reports(table),
         adjacent_undecided=count_undecided(table, clusters, adjacent),
-        adjacent_unresolved=count_unresolved(table, clusters, adjacent),
+        adjacent_unresolved=count_unresolved(table, required_n_by_procedure(table, clusters, adjacent), adjacent),
         pair=table.pair[displayed],
         names=[(names[a], names[b]) for a, b in zip(table.a[displayed], table.b[displayed], strict=True)],
         n=n,

@@ -12,6 +12,8 @@ Values depend only on the counts of the pair, never on the other pairs of the ca
 is crossed in the stream.
 """
 
+from functools import lru_cache
+
 import numpy as np
 import numpy.typing as npt
 
@@ -24,6 +26,7 @@ from stats.numerics.slabs import by_distinct, by_slab, slabbed
 from stats.numerics.special import ndtri
 
 _SLAB = 1024  # pairs at a time: 98 atoms x 1024 pairs of float64 are 0.8 MB, which stays in cache
+_KEPT = 1 << 16  # discordant items up to which boundaries are kept
 _NOTHING = -600.0  # next to a term of 1; a lower exponent would underflow, which takes ten times as long
 
 
@@ -165,9 +168,28 @@ def boundary_u(m: npt.ArrayLike, alpha: npt.ArrayLike = 0.05, mixture: str | Mix
     (total,), (a,) = non_negative(m=m), level(alpha=alpha)
     prior = parse_mixture(mixture)
     if a.ndim == 0:
-        return by_distinct(lambda x: _boundary(x, np.broadcast_to(-np.log(a), x.shape), prior), total)
+        return by_distinct(lambda x: _kept_boundary(x, float(a), prior), total)
     total, a = np.broadcast_arrays(total, a)
     return _boundary(total, -np.log(a), prior)
+
+
+def _kept_boundary(m: FloatArray, alpha: float, prior: Mixture) -> FloatArray:
+    """Return `_boundary` of distinct numbers; of whole ones it is searched once, for reports ask for the same counts again."""
+    whole = m.astype(np.intp)
+    if m.size == 0 or m.max() >= _KEPT or not np.array_equal(whole, m):
+        return _boundary(m, np.full(m.shape, -np.log(alpha)), prior)
+    kept = _boundaries(alpha, prior)
+    u = kept[whole]
+    new = np.isnan(u)
+    if new.any():
+        u[new] = kept[whole[new]] = _boundary(m[new], np.full(int(new.sum()), -np.log(alpha)), prior)
+    return u
+
+
+@lru_cache(maxsize=4)
+def _boundaries(alpha: float, prior: Mixture) -> FloatArray:  # noqa: ARG001 - the key
+    """Return the boundaries that were searched so far, by m; nan for others."""
+    return np.full(_KEPT, np.nan)
 
 
 def _boundary(m: FloatArray, threshold: FloatArray, prior: Mixture) -> FloatArray:

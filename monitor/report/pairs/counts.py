@@ -323,4 +323,8 @@ def on_shared_squares(values: Floats, present: Floats) -> Floats:
 
 def json_numbers(values: NDArray[Any]) -> list[float | None]:
     """Return numbers as JSON has them: None where there is no finite number."""
-    return [x if isfinite(x) else None for x in values.tolist()]
+    finite = np.isfinite(values)
+    listed: list[float | None] = values.tolist()
+    for place in np.flatnonzero(~finite).tolist():
+        listed[place] = None
+    return listed

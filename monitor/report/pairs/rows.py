@@ -1,5 +1,6 @@
 """The rows of a report: each pair with its columns, status and reason."""
 
+from collections.abc import Mapping
 from typing import Any, Final, TypeVar
 
 import numpy as np
@@ -70,9 +71,13 @@ def status_codes(table: PairTable, at: Index) -> NDArray[np.int8]:
     return codes
 
 
-def pair_rows(table: PairTable, clusters: ClusterColumns | None, at: Index) -> list[PairReport]:
-    """Report some pairs, in the order given; statistics that only rows need are computed for these pairs only."""
-    needed = required_n_by_procedure(table, clusters, at)
+def pair_rows(
+    table: PairTable, clusters: ClusterColumns | None, needed: Mapping[str, Floats], at: Index
+) -> list[PairReport]:
+    """Report some pairs, in the order given; statistics that only rows need are computed for these pairs only.
+
+    `needed` is what `required_n_by_procedure` returns of these pairs.
+    """
     numbers = _scores(table, at) | evidence_columns(table, at)
     numbers |= {
         "required_n": needed["fixed_n"],
@@ -135,7 +140,8 @@ def superseded_rows(benchmark: Benchmark) -> list[PairReport]:
     i, j = i[old], j[old]
     first = ranks[i] < ranks[j]
     table = PairTable(benchmark, superseded=(np.where(first, i, j), np.where(first, j, i)))
-    return pair_rows(table, None, np.arange(table.size))
+    at = np.arange(table.size)
+    return pair_rows(table, None, required_n_by_procedure(table, None, at), at)
 
 
 def side_names(sides: Sides | None, at: Index) -> list[Side | None]:
@@ -209,12 +215,14 @@ def _reasons(table: PairTable, at: Index, columns: dict[str, list[Any]]) -> tupl
     repeated = has_repeats(benchmark)
     joined, outside = family_assumption(table), unlisted(benchmark)
     has_place = table.has_place(at) | (table.n[at] == 0)
+    # In complete files a pair is decided on all its items, not at a latch.
+    latches = not table.decides_at_end
+    hold, suite, waits = table.hold_reason, benchmark.suite is not None, benchmark.spec.repeats == "all"
     reasons, decided_at = [], []
     for r, (q, pair) in enumerate(zip(at.tolist(), table.pair[at].tolist(), strict=True)):
         side = sides["anytime_family"][r]
-        # In complete files a pair is decided on all its items, not at a latch.
         epochs = columns["epoch_a"][r], columns["epoch_b"][r]
-        latched = None if table.decides_at_end else _latched_at(benchmark, pair, "decided")
+        latched = _latched_at(benchmark, pair, "decided") if latches and side is not None else None
         decided_at.append(None if side is None else latched or columns["n"][r])
         facts = PairFacts(
             model_a=columns["model_a"][r],
@@ -234,11 +242,11 @@ def _reasons(table: PairTable, at: Index, columns: dict[str, list[Any]]) -> tupl
             left=left[r],
             ignored=ignored[r],
             ended=ended[r],
-            waits=benchmark.spec.repeats == "all" and not ended[r],
+            waits=waits and not ended[r],
             side_if_ignored=if_ignored[r],
-            turned_at=None if table.decides_at_end else _latched_at(benchmark, pair, "reversed"),
+            turned_at=_latched_at(benchmark, pair, "reversed") if latches else None,
             outside_family=None if has_place[r] else outside_reason(table, q, outside),
-            hold_reason=table.hold_reason,
+            hold_reason=hold,
             policy=BATTLES if battles else policy,
             assumption=assumption(
                 BATTLES if battles and policy == "trusted" else policy,
@@ -249,7 +257,7 @@ def _reasons(table: PairTable, at: Index, columns: dict[str, list[Any]]) -> tupl
                 begun_again=benchmark.generation > 1,
                 repeated=repeated,
                 rescored=max(epochs) > 0 or (benchmark.united is not None and benchmark.united.rescored),
-                composed=benchmark.suite is not None,
+                composed=suite,
                 ignored=ignored[r] > 0,
             ),
             epochs=epochs,

@@ -1,6 +1,6 @@
 """The ranking of the models, the ranks that decisions leave open, and the pairs that each procedure leaves open."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 
 from monitor.engine.state.codes import SCORE_UNIT, ZERO
 from monitor.engine.state.pairs.index import Index
-from monitor.report.pairs.clusters import NEIGHBOURS, ClusterColumns, decisions, required_n_by_procedure
-from monitor.report.pairs.counts import Flags, json_numbers
+from monitor.report.pairs.clusters import NEIGHBOURS, ClusterColumns, decisions
+from monitor.report.pairs.counts import Flags, Floats, json_numbers
 from monitor.report.pairs.evidence import Sides, is_resolved
 from monitor.report.pairs.item_means import repeats_report
 from monitor.report.pairs.table import PairTable
@@ -169,9 +169,11 @@ def count_undecided(table: PairTable, clusters: ClusterColumns | None, at: Index
     )
 
 
-def count_unresolved(table: PairTable, clusters: ClusterColumns | None, at: Index) -> dict[str, int]:
-    """Count the pairs that are not resolved under each procedure that has an N* here; pairs whose N* is unknown do not count."""
-    needed = required_n_by_procedure(table, clusters, at)
+def count_unresolved(table: PairTable, needed: Mapping[str, Floats], at: Index) -> dict[str, int]:
+    """Count the pairs that are not resolved under each procedure that has an N* here; pairs whose N* is unknown do not count.
+
+    `needed` is what `required_n_by_procedure` returns of these pairs.
+    """
     closed: dict[str, Flags | None] = {
         name: is_resolved(table.n[at], n_star) | np.isnan(n_star) for name, n_star in needed.items()
     }

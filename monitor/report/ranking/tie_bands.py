@@ -138,9 +138,10 @@ def _in_lanes(sets: Sequence[tuple[int, ...]]) -> tuple[tuple[TieBand, ...], int
 def _largest_sets(tied: Flags) -> list[tuple[int, ...]] | None:
     """Return the largest sets of models that are all tied; None where they are too many."""
     # Models tied with each other and with the same others are in the same sets: one of them is enough.
-    rows = tied | np.eye(tied.shape[0], dtype=bool)
-    kinds, kind = np.unique(rows, axis=0, return_inverse=True) if rows.size else (rows, np.zeros(0, np.int64))
-    alike = [_positions(kind.reshape(-1) == k) for k in range(kinds.shape[0])]
+    kinds: dict[bytes, list[int]] = {}
+    for place, row in enumerate(np.packbits(tied | np.eye(tied.shape[0], dtype=bool), axis=1)):
+        kinds.setdefault(row.tobytes(), []).append(place)
+    alike = list(kinds.values())
     chosen = [members[0] for members in alike]
     neighbours = [
         int("0" + "".join("01"[bit] for bit in row[::-1]), 2) for row in tied[np.ix_(chosen, chosen)].tolist()

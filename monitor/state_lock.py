@@ -2,14 +2,23 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
+from contextvars import copy_context
+from time import monotonic
+from typing import Any, Final, TypeVar
+
+_Result = TypeVar("_Result")
+
+_TURN_SECONDS: Final = 0.1
+"""After so long a turn of the readers ends, if a change waits."""
 
 
 class StateLock(asyncio.Lock):
     """Held while the state changes, or while a thread reads it.
 
     Work on the event loop that takes no turn may read the state without the lock, unless it is `changing`: then it is between two offsets.
-    Readers queue among themselves first, so a change waits for one of them at most, however many there are.
+    Readers and changes take turns. A turn of the readers, one after another, ends after 0.1 s and the reader under way, so a change waits
+    no longer, however many they are.
 
     Attributes
     ----------
@@ -21,6 +30,13 @@ class StateLock(asyncio.Lock):
         super().__init__()
         self.changing = False
         self._readers = asyncio.Lock()
+        """Held by the reader under way."""
+        self._waiting = 0
+        """Readers that wait for another one."""
+        self._turn_ends: float | None = None
+        """When the turn of the readers ends, which have the lock until then; None without a turn."""
+        self._brief: list[Callable[[], None]] = []
+        """Brief work that waits for the end of the change."""
 
     @contextlib.asynccontextmanager
     async def change(self) -> AsyncIterator[None]:
@@ -31,9 +47,53 @@ class StateLock(asyncio.Lock):
                 yield
             finally:
                 self.changing = False
+                brief, self._brief = self._brief, []
+                for work in brief:
+                    work()
 
     @contextlib.asynccontextmanager
     async def read(self) -> AsyncIterator[None]:
         """Hold the lock, and read the state inside the context."""
-        async with self._readers, self:
+        self._waiting += 1
+        try:
+            await self._readers.acquire()
+        except BaseException:
+            self._waiting -= 1
+            self._end_turn()
+            raise
+        self._waiting -= 1
+        try:
+            if self._turn_ends is None:
+                await self.acquire()
+                self._turn_ends = monotonic() + _TURN_SECONDS
             yield
+        finally:
+            self._readers.release()
+            self._end_turn()
+
+    async def read_briefly(self, work: Callable[[], _Result]) -> _Result:
+        """Run work that takes no turn and hardly any time: at once, or at the end of the change, ahead of all readers."""
+        if not self.changing:
+            return work()
+        done: asyncio.Future[_Result] = asyncio.get_running_loop().create_future()
+        context = copy_context()
+        self._brief.append(lambda: context.run(_settle, done, work))
+        return await done
+
+    def _end_turn(self) -> None:
+        """Release the lock unless a reader is under way, or the next one has time left."""
+        if self._turn_ends is None or self._readers.locked():
+            return
+        if not self._waiting or monotonic() >= self._turn_ends:
+            self._turn_ends = None
+            self.release()
+
+
+def _settle(done: "asyncio.Future[Any]", work: Callable[[], Any]) -> None:
+    """Give the result of work, or its error, to who waits for it."""
+    if done.done():
+        return
+    try:
+        done.set_result(work())
+    except BaseException as error:  # noqa: BLE001 - who waits gets it
+        done.set_exception(error)

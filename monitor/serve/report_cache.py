@@ -41,7 +41,10 @@ _REPORT_COOLDOWN: Final = 1
 """Reports of lists that are slow are reused for this many times their excess: the fold keeps half of the time."""
 
 _QUICK_PAIRS: Final = 2_000
-"""Statistics of so many pairs are computed at once; those of more in a thread, so that other requests are served meanwhile."""
+"""So many pairs are reported at once; more in a thread, so that other requests are served meanwhile."""
+
+_QUICK_NEIGHBOURS: Final = 6_000
+"""The same for work that reports only neighbours in rank: most pairs enter statistics, but make no row."""
 
 _CELLS_A_PAIR: Final = 1_000
 """Scores of which reading costs about as much as the statistics of a pair."""
@@ -103,17 +106,27 @@ class ReportCache(ShownBoards):
         self.whole = self
         """The reports of every benchmark; the same object unless `readable_by` made this one."""
 
-    async def read(self, work: Callable[[], _Result], names: Iterable[str] | None = None) -> _Result:
-        """Run work that reads some benchmarks (None: all): at once if they are small, else in a thread while the state does not change."""
+    async def read(
+        self, work: Callable[[], _Result], names: Iterable[str] | None = None, pairs: Which = "all"
+    ) -> _Result:
+        """Run work that reads some benchmarks (None: all): at once if they are small, else in a thread while the state does not change.
+
+        `pairs` are those that it reports.
+        """
         wanted = None if names is None else self._with_members(names := list(names))
         read = [source for name in (self.names() if names is None else names) for source in self._sources(name)]
-        if sum(map(_cost, read)) > _QUICK_PAIRS:
+        if sum(map(_cost, read)) > (_QUICK_PAIRS if pairs == "all" else _QUICK_NEIGHBOURS):
             # The thread goes on where its request is cancelled, and the state must not change under it.
             return await asyncio.shield(asyncio.create_task(self._read_in_thread(work, wanted)))
         if not self._state.changing:
             return self._read(work, wanted)
         async with self._state.read():
             return self._read(work, wanted)
+
+    async def read_briefly(self, work: Callable[[], _Result], names: Iterable[str] | None = None) -> _Result:
+        """Run work that computes hardly anything, also of large benchmarks: it waits for the change under way, and for no reader."""
+        wanted = None if names is None else self._with_members(names)
+        return await self._state.read_briefly(lambda: self._read(work, wanted))
 
     async def _read_in_thread(self, work: Callable[[], _Result], names: list[str] | None) -> _Result:
         async with self._state.read():

@@ -1,4 +1,4 @@
-"""Keep answers about one benchmark until its state changes; a slow one is given again, as of its offset, until the next is computed."""
+"""Keep answers about one benchmark until its state changes; one is given again, as of its offset, while the next takes long."""
 
 import asyncio
 from collections import OrderedDict
@@ -13,20 +13,27 @@ from weakref import ref
 from fastapi import Request, Response
 
 from monitor.engine.state.benchmark import Benchmark
+from monitor.report.build import Which
 from monitor.serve.api.problems import unknown_benchmark
 from monitor.serve.log_position import AT_LEAST, accepts, note_lag, without_position
 from monitor.serve.report_cache import ReportCache
 
 SLOW_SECONDS: Final = 0.2
-"""Answers that took longer are given again while the next is computed; others are computed for every state."""
+"""Answers that took longer are given again at once while the next is computed."""
 
 _AT_ONCE: Final = 4
-"""When so many answers are being computed, earlier ones are given again, also quick ones: the next reader waits for these at most."""
+"""When so many answers are being computed, earlier ones are given again, and no other is begun."""
 
 _SHARE: Final = 0.5
 """The same holds when computing took more than this share of the last seconds: the fold keeps the rest."""
 
 _SHARE_SECONDS: Final = 2.0
+
+_PATIENCE_SECONDS: Final = 0.1
+"""How long a request waits for a new answer where there is an earlier one."""
+
+_REST: Final = 3
+"""A slow answer is computed again after this many times its time: the fold keeps the rest."""
 
 MOST_SECONDS: Final = 60.0
 """An answer that is older, and no longer that of the state, is not given again."""
@@ -79,8 +86,8 @@ class KeptAnswers:
         self._spent = self._spent_at = 0.0
         """Seconds that computing took of late, decaying, and when they were counted."""
 
-    async def json(self, request: Request, name: str, render: Callable[[], str]) -> Response:
-        """Answer a request with JSON about a benchmark, or raise the 404; `render` makes it from the state."""
+    async def json(self, request: Request, name: str, render: Callable[[], str], pairs: Which = "all") -> Response:
+        """Answer a request with JSON about a benchmark, or raise the 404; `render` makes it from the state, and reports `pairs`."""
         origin = self._reports.origin(name)
         if origin is None:
             raise unknown_benchmark(name)
@@ -91,24 +98,37 @@ class KeptAnswers:
         if kept is not None and kept.is_of(origin.sources) and kept.version == origin.version:
             self._kept.move_to_end(key)
             kept = kept._replace(offsets=origin.offsets)
-        elif kept is not None and kept.is_of(origin.sources) and self._serves(kept):
-            due = monotonic() >= kept.at + kept.seconds  # the fold keeps half of the time
-            if due and key not in self._computing and not self._is_busy():
-                self._compute(key, name, render)
+        else:
+            if kept is not None and not (kept.is_of(origin.sources) and self._may_serve(kept)):
+                kept = None
+            kept = await self._next(key, name, render, pairs, kept)
             for partition, offset in origin.offsets.items():
                 if offset > kept.offsets.get(partition, offset):
                     note_lag(partition, offset - kept.offsets[partition])
-        else:
-            kept = await asyncio.shield(self._computing.get(key) or self._compute(key, name, render))
-            if not kept.is_accepted():  # it was begun before the request
-                kept = await asyncio.shield(self._computing.get(key) or self._compute(key, name, render))
         self._reports.note_offsets(kept.offsets)
         return Response(kept.body, media_type="application/json")  # FastAPI would encode it on the event loop
 
-    def _serves(self, kept: _Kept) -> bool:
+    async def _next(self, key: str, name: str, render: Callable[[], str], pairs: Which, earlier: _Kept | None) -> _Kept:
+        """Return a new answer, or the earlier one where the new one takes long, and is computed meanwhile."""
+        task = self._computing.get(key)
+        if earlier is None:
+            kept = await asyncio.shield(task or self._compute(key, name, render, pairs))
+            if not kept.is_accepted():  # it was begun before the request
+                kept = await asyncio.shield(self._computing.get(key) or self._compute(key, name, render, pairs))
+            return kept
+        slow = earlier.seconds > SLOW_SECONDS
+        rests = slow and monotonic() < earlier.at + _REST * earlier.seconds
+        if task is None and not rests and not self._is_busy():
+            task = self._compute(key, name, render, pairs)
+        if task is None or slow:
+            return earlier
+        await asyncio.wait([task], timeout=_PATIENCE_SECONDS)
+        kept = task.result() if task.done() else earlier
+        return kept if kept.is_accepted() else earlier
+
+    def _may_serve(self, kept: _Kept) -> bool:
         """Return whether an answer of an earlier state may be given while the next is computed."""
-        slow = kept.seconds > SLOW_SECONDS or self._is_busy()
-        return slow and monotonic() - kept.at < MOST_SECONDS and kept.is_accepted()
+        return monotonic() - kept.at < MOST_SECONDS and kept.is_accepted()
 
     def _is_busy(self) -> bool:
         return len(self._computing) >= _AT_ONCE or self._recent(monotonic()) > _SHARE * _SHARE_SECONDS
@@ -117,12 +137,14 @@ class KeptAnswers:
         """Return how many of the last seconds computing took; earlier ones count less."""
         return self._spent * exp((self._spent_at - now) / _SHARE_SECONDS)
 
-    def _compute(self, key: str, name: str, render: Callable[[], str]) -> asyncio.Task[_Kept]:
-        task = self._computing[key] = asyncio.create_task(self._computed(key, name, render), context=without_position())
+    def _compute(self, key: str, name: str, render: Callable[[], str], pairs: Which) -> asyncio.Task[_Kept]:
+        task = self._computing[key] = asyncio.create_task(
+            self._computed(key, name, render, pairs), context=without_position()
+        )
         task.add_done_callback(_retrieve)
         return task
 
-    async def _computed(self, key: str, name: str, render: Callable[[], str]) -> _Kept:
+    async def _computed(self, key: str, name: str, render: Callable[[], str], pairs: Which) -> _Kept:
         def work() -> _Kept:
             origin, start = self._reports.origin(name), monotonic()
             if origin is None:
@@ -131,7 +153,7 @@ class KeptAnswers:
             return _Kept(tuple(map(ref, origin.sources)), origin.version, origin.offsets, body, end, end - start)
 
         try:
-            kept = await self._reports.read(work, [name])
+            kept = await self._reports.read(work, [name], pairs)
         except BaseException:
             self._drop(key)
             raise

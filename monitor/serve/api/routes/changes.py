@@ -13,7 +13,9 @@ from monitor.serve.report_cache import ReportCache
 from schemas.records.names import MAX_NAME_LENGTH
 from schemas.results.api import ChangePage, Update
 
-_BATCH: Final = 500
+_BATCH: Final = 100
+"""Changes that a stream reads at once: it reads while everything else waits."""
+
 Name = Annotated[str | None, Query(min_length=1, max_length=MAX_NAME_LENGTH)]
 _MAX_CURSOR: Final = 30_000
 """Longest cursor: the head of a request, which has it, may have 32 KB."""
@@ -83,7 +85,10 @@ async def _server_sent_events(
         while not watcher.stopped:
             version = watcher.version
             while True:
-                batch, cursor = await reports.read(lambda: feed.after(cursor, _BATCH, reports.may_read), names)  # noqa: B023 - it runs now
+                batch, cursor = await reports.read_briefly(
+                    lambda: feed.after(cursor, _BATCH, reports.may_read),  # noqa: B023 - it runs now
+                    names,
+                )
                 if not batch:
                     break
                 yield b"".join(frame("change", change.model_dump_json(), id_) for id_, change in batch)

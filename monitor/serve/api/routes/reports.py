@@ -175,7 +175,7 @@ def _add_reports(routes: APIRouter, reports: ReportCache, answers: KeptAnswers) 
             found = reports.benchmark_report(name, pairs)
             return Report(benchmarks=[] if found is None else [found]).model_dump_json()
 
-        return await answers.json(request, name, report)
+        return await answers.json(request, name, report, pairs)
 
 
 def _add_pairs(routes: APIRouter, reports: ReportCache, answers: KeptAnswers) -> None:

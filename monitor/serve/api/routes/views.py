@@ -40,7 +40,7 @@ def view_routes(reports: ReportCache, answers: KeptAnswers, low_coverage: float)
                 raise unknown_benchmark(benchmark)
             return Board(report=found[0], ties=tie_report(found[1])).model_dump_json()
 
-        return await answers.json(request, benchmark, report)
+        return await answers.json(request, benchmark, report, "adjacent")
 
     @routes.get("/moments", response_model=EarlierBoard)
     async def moments(

@@ -2,9 +2,10 @@
 
 A file of each shape has 5,000 results, with as much other text each as in files that the harness wrote. `json` decodes the file, or each
 line of it, to Python objects and does nothing else; `rankwatch` decodes it, picks the metric, checks names and scores, and makes events.
-Medians of processor seconds in one process, in turn.
+Medians of processor seconds in one process, in turn. Nobody collects garbage meanwhile, as in `rankwatch report`.
 """
 
+import gc
 import json
 import statistics
 import tempfile
@@ -133,12 +134,72 @@ def every_eval_ever(k: int) -> object:
     }  # fmt: skip
 
 
+def lm_eval(k: int) -> object:
+    return {
+        "doc_id": k, "doc": {"question": text(300)}, "target": "1", "arguments": {"gen_args_0": {"arg_0": [text(3500)]}},
+        "resps": [[text(300)]], "filtered_resps": [text(300)], "filter": "none", "metrics": ["acc"],
+        "doc_hash": f"{k:064x}", "prompt_hash": f"{k:064x}", "target_hash": f"{k:064x}", "acc": 1.0,
+    }  # fmt: skip
+
+
+def bfcl(k: int) -> object:
+    return {
+        "id": k + 1,
+        "model_name": "a",
+        "test_category": "c",
+        "valid": False,
+        "error": [text(1000)],
+        "prompt": text(3500),
+    }
+
+
+def inspect(k: int) -> object:
+    return {
+        "id": k, "epoch": 1, "input": text(200), "target": "x", "messages": [{"role": "user", "content": text(500)}],
+        "scores": {"match": {"value": "C" if k % 2 else "I", "answer": text(20)}}, "metadata": {},
+        "events": [{"event": "model", "text": text(1000)} for _ in range(4)],
+    }  # fmt: skip
+
+
+def inspect_log(count: int) -> object:
+    task = {
+        "task": "quiz",
+        "model": "a",
+        "created": "2026-01-01T00:00:00+00:00",
+        "dataset": {"samples": count},
+        "config": {},
+    }
+    return {"version": 2, "status": "success", "eval": task, "samples": [inspect(k) for k in range(count)]}
+
+
+def swe_bench_ids(count: int) -> list[str]:
+    return [f"instance_owner{k % 12}__project-{k:040x}-v{k:040x}" for k in range(count)]
+
+
+def swe_bench_report(count: int) -> object:
+    ids = swe_bench_ids(count)
+    lists = {"resolved_ids": ids[::2], "unresolved_ids": ids[1::2], "submitted_ids": ids, "completed_ids": ids}
+    return {"total_instances": count, "submitted_instances": count, "resolved_instances": count // 2, **lists}
+
+
+def live_code_bench(k: int) -> object:
+    return {
+        "model": "a",
+        "sample_id": f"sample_{k}",
+        "question_id": k,
+        "Pass@1": 70.0,
+        "date": 1683504000000,
+        "Pass@1-COT": 70.0,
+    }
+
+
 LINES: dict[str, tuple[Callable[[int], object], list[object]]] = {
     "OpenAI evals": (openai_evals, [{"spec": {"completion_fns": ["a"], "base_eval": "s"}}]),
     "EvalScope": (evalscope, []),
     "MT-Bench": (mt_bench, []),
     "LiveBench": (livebench, []),
     "Every Eval Ever": (every_eval_ever, []),
+    "lm-eval": (lm_eval, []),
 }
 DOCUMENTS: dict[str, Callable[[int], object]] = {
     "HELM": lambda n: [helm(k) for k in range(n)],
@@ -146,7 +207,10 @@ DOCUMENTS: dict[str, Callable[[int], object]] = {
     "EvalPlus": lambda n: {"eval": {f"T/{k}": evalplus(k) for k in range(n)}},
     "Terminal-Bench": lambda n: {"results": [terminal_bench(k) for k in range(n)]},
     "OpenCompass": lambda n: {"accuracy": 50.0, "details": [opencompass(k) for k in range(n)]},
-    "SWE-bench Pro": lambda n: {f"instance_a__b-{k:08x}": k % 2 == 0 for k in range(n)},
+    "SWE-bench": swe_bench_report,
+    "SWE-bench Pro": lambda n: {name: k % 2 == 0 for k, name in enumerate(swe_bench_ids(n))},
+    "LiveCodeBench": lambda n: {"performances": [live_code_bench(k) for k in range(n)]},
+    "Inspect": inspect_log,
     "MLflow": lambda n: [mlflow(k) for k in range(n)],
     "DeepEval": lambda n: {"testCases": [deepeval(k) for k in range(n)], "identifier": "a"},
     "AlpacaEval": lambda n: [alpaca_eval(k) for k in range(n)],
@@ -170,10 +234,13 @@ def measure(options: Options) -> Iterator[Table]:
         for harness, path, alone in files(Path(name), count):
             if read(path) != count:
                 raise RuntimeError(f"{harness}: {read(path)} events, not {count}")
+            gc.collect()
+            gc.disable()
             taken = [
                 (timed(alone, time.process_time), timed(lambda path=path: read(path), time.process_time))
                 for _ in range(options.runs)
             ]
+            gc.enable()
             bare, ours = (statistics.median(column) for column in zip(*taken, strict=True))
             size = round(path.stat().st_size / 1e6, 1)
             table.rows.append(
@@ -190,11 +257,22 @@ def files(folder: Path, count: int) -> Iterator[tuple[str, Path, Callable[[], ob
         path.write_text(json.dumps(make(count)))
         yield harness, path, lambda path=path: json.loads(path.read_bytes())
     for harness, (record, first) in LINES.items():
-        path = folder / harness / "a" / "log.jsonl"
+        path = folder / harness / "a" / "samples_quiz_2026-01-01T00-00-00.jsonl"
         path.parent.mkdir(parents=True)
         path.write_text("".join(json.dumps(row) + "\n" for row in [*first, *map(record, range(count))]))
         yield harness, path, lambda path=path: [json.loads(line) for line in path.read_bytes().splitlines()]
+    yield _bfcl(folder, count)
     yield from _lighteval(folder, count)
+
+
+def _bfcl(folder: Path, count: int) -> tuple[str, Path, Callable[[], object]]:
+    """Return a file that lists every second item, which failed."""
+    path = folder / "BFCL" / "a" / "c_score.json"
+    path.parent.mkdir(parents=True)
+    failed = [bfcl(k) for k in range(0, count, 2)]
+    totals = {"accuracy": 0.5, "correct_count": count - len(failed), "total_count": count}
+    path.write_text("".join(json.dumps(row) + "\n" for row in [totals, *failed]))
+    return "BFCL", path, lambda: [json.loads(line) for line in path.read_bytes().splitlines()]
 
 
 def _lighteval(folder: Path, count: int) -> Iterator[tuple[str, Path, Callable[[], object]]]:

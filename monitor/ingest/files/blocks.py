@@ -142,7 +142,8 @@ class BlockReader:
                 self._ahead = piece[first + 1 :]
                 return self._too_long(piece[: first + 1], length)
             end = piece.rfind(b"\n") + 1
-            data, self._rest = self._rest + piece[:end], piece[end:]
+            whole = end == len(piece) and not self._rest  # of a translated log, and perhaps with its events
+            data, self._rest = piece if whole else self._rest + piece[:end], piece[end:]
             return self._whole(self._limit(data))
         return self._last(final=final)
 

@@ -2,14 +2,15 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
-from typing import Any, Final, Protocol
+from operator import attrgetter
+from typing import Any, Final, Protocol, Self
 
 import msgspec
 
 from monitor.ingest.files.streams import is_record
 from schemas.records.decode import BOM, Checker, Fault, check_object, plain_text
-from schemas.records.events import EventFields
-from schemas.records.names import MAX_NAME_LENGTH
+from schemas.records.events import MAX_INDEX, EventFields
+from schemas.records.names import MAX_NAME_LENGTH, names_hold
 
 REJECT_START: Final = b'{"rejected":'
 """How an event line begins that names a record which cannot be read."""
@@ -30,6 +31,38 @@ class Broken(Exception):  # noqa: N818 - the file may still be completed
     """A file that breaks off, or is still being written."""
 
 
+class EventLines(bytes):
+    """Event lines with the events that they decode to, so that their reader need not decode them.
+
+    Attributes
+    ----------
+    events : list of EventFields
+    """
+
+    events: list[EventFields]
+
+    @classmethod
+    def of(cls, lines: bytes, events: list[EventFields]) -> Self:
+        """Return lines with their events."""
+        made = cls(lines)
+        made.events = events
+        return made
+
+    @classmethod
+    def joined(cls, parts: Sequence[bytes]) -> bytes:
+        """Join lines, with their events where every part has them."""
+        parts = [part for part in parts if part]
+        if len(parts) == 1:
+            return parts[0]
+        lines = b"".join(parts)
+        events = [event for part in parts if isinstance(part, EventLines) for event in part.events]
+        return cls.of(lines, events) if parts and all(isinstance(part, EventLines) for part in parts) else lines
+
+
+Columns = Sequence[Sequence[Any]]
+"""The values of each field of `EventFields`, all of one length, which is not 0."""
+
+
 class EventLineWriter:
     """Writes event lines; an event that no reader accepts becomes a reject with its place in the log."""
 
@@ -39,17 +72,26 @@ class EventLineWriter:
 
     def plain(self, events: Sequence[EventFields] | None) -> bytes | None:
         """Write events whose names have a usual length; None without events, and where one needs a closer look."""
-        lines = self.checked(events)
-        return lines if lines is not None and plain_text(lines) else None
-
-    def checked(self, events: Sequence[EventFields] | None) -> bytes | None:
-        """Write events whose names were checked; None without events, and where one cannot be written."""
         if events is None:
             return None
         try:
-            return _encode_lines(events)
+            lines = _encode_lines(events)
         except UnicodeEncodeError:
             return None
+        return lines if plain_text(lines) else None
+
+    def checked(self, events: list[EventFields] | None) -> EventLines | None:
+        """Write events that were checked as a decoder does; None without events, and where one cannot be written."""
+        if events is None:
+            return None
+        try:
+            return EventLines.of(_encode_lines(events), events)
+        except UnicodeEncodeError:
+            return None
+
+    def columns(self, columns: Columns) -> EventLines | None:
+        """Write events, given their fields; None if one of them needs a closer look."""
+        return _event_lines(list(map(EventFields, *columns)), columns)
 
     def event(self, event: EventFields, number: int, raw: bytes = b"") -> bytes:
         """Write the event of line (or sample, row) `number` of the log."""
@@ -84,15 +126,11 @@ class EventLineWriter:
     def flush(self) -> bytes:
         """Write the events that are kept, in their order."""
         pending, self._pending = self._pending, []
-        if not pending:
-            return b""
-        try:
-            lines = _encode_lines([event for event, _, _ in pending])
-        except UnicodeEncodeError:  # a lone surrogate
-            lines = b""
-        # No name is longer than its line, and one that is empty is two quotation marks.
-        if lines and plain_text(lines) and b'""' not in lines and max(map(len, lines.split(b"\n"))) <= MAX_NAME_LENGTH:
-            return lines
+        events = [event for event, _, _ in pending]
+        if set(map(type, events)) == {EventFields}:
+            lines = _event_lines(events, list(zip(*map(_fields, events), strict=True)))
+            if lines is not None:
+                return lines
         return b"".join([self.event(*each) for each in pending])
 
     def declare(self, benchmark: str, **counts: int) -> bytes:
@@ -111,7 +149,41 @@ def _fits(name: str) -> bool:
     return 0 < len(name) <= MAX_NAME_LENGTH
 
 
+def _event_lines(events: list[EventFields], columns: Columns) -> EventLines | None:
+    """Write events, given their fields by column too; None if one of them needs a closer look."""
+    benchmarks, items, models, scores, clusters, repeats, epochs = columns
+    kinds = set(map(type, scores))
+    names = {*benchmarks, *models, *clusters} - {None}
+    try:
+        if not (_are_scores(scores, kinds) and _are_indices(repeats) and _are_indices(epochs) and names_hold(names)):
+            return None
+        lines = _encode_lines(events)
+        if not (all(items) and max(map(len, items)) <= MAX_NAME_LENGTH and (plain_text(lines) or names_hold(items))):
+            return None
+    except (TypeError, UnicodeEncodeError):  # a name that is no text, or holds a lone surrogate
+        return None
+    if int in kinds:
+        for event in events:
+            if type(event.score) is int:
+                event.score = float(event.score)  # as it is decoded
+    return EventLines.of(lines, events)
+
+
+def _are_scores(scores: Sequence[Any], kinds: set[type]) -> bool:
+    if kinds <= {bool, type(None)}:
+        return True
+    numbers = [score for score in scores if score is not None] if type(None) in kinds else scores
+    # A sum with NaN is NaN.
+    return kinds <= _SCORES and min(numbers) >= 0 and max(numbers) <= 1 and sum(numbers) >= 0
+
+
+def _are_indices(indices: Sequence[Any]) -> bool:
+    return set(map(type, indices)) == {int} and all(0 <= index <= MAX_INDEX for index in set(indices))
+
+
 _TOGETHER: Final = 512
+_SCORES: Final = frozenset({float, bool, int, type(None)})
+_fields: Final = attrgetter(*EventFields.__struct_fields__)
 
 _encode: Final = msgspec.json.Encoder().encode
 _encode_lines: Final = msgspec.json.Encoder().encode_lines
@@ -170,7 +242,7 @@ class RecordTranslator(ABC):
                 else:
                     parts.append(self._writer.flush())
                     parts.append(self._writer.reject(event, place, line) if isinstance(event, Fault) else event)
-        return b"".join([*parts, self._writer.flush()])
+        return EventLines.joined([*parts, self._writer.flush()])
 
     def last(self, line: bytes, number: int) -> bytes | None:
         """Translate the last line, if it is a whole object."""

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from monitor.ingest.files.blocks import Block
-from monitor.ingest.files.event_lines import REJECT_START, read_reject
+from monitor.ingest.files.event_lines import REJECT_START, EventLines, read_reject
 from monitor.ingest.files.paths import origin
 from schemas.records.decode import BOM, Checker, Fault, decode_block, decode_converted, decode_record, plain_text
 from schemas.records.events import Declaration, Ended, EventFields
@@ -55,7 +55,7 @@ def decode(block: Block, path: Path, checker: Checker, benchmark: str | None = N
         return DecodedBlock([Segment([], [], [reject], block.end, block.first_line, origin(path))], benchmark)
     data = block.data
     converted: set[str] = set()
-    events = _decode_good(data, checker)
+    events = data.events if isinstance(data, EventLines) else _decode_good(data, checker)
     if events is None and (cleaned := _clean(block)) != data:
         data = cleaned
         events = _decode_good(data, checker)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final
 
-from monitor.ingest.files.event_lines import RAW_BYTES, Broken, EventLineWriter, Refusal, Translator
+from monitor.ingest.files.event_lines import RAW_BYTES, Broken, EventLines, EventLineWriter, Refusal, Translator
 from monitor.ingest.files.streams import Stream
 from schemas.records.decode import Fault
 
@@ -110,7 +110,8 @@ class TranslatedStream(Stream):
             del lines[0]
         translated = translator.lines(lines, self._number + 1)
         self._number += len(lines)
-        return translated + self._keep(rest)
+        kept = self._keep(rest)
+        return translated + kept if kept else translated
 
     def _keep(self, rest: bytes) -> bytes:
         """Keep an unfinished line; reject and skip one that is too long."""
@@ -155,13 +156,17 @@ class DocumentStream(Stream):
 
     def read(self, size: int) -> bytes:
         """Return about `size` bytes of event lines."""
-        self.position = self._status.st_size
-        data = b""
+        first, self.position = self.position == 0, self._status.st_size
+        parts: list[bytes] = []
+        length = 0
         try:
-            while len(data) < size and (line := next(self._lines, b"")):
-                data += line
+            while length < size and (lines := next(self._lines, b"")):
+                parts.append(lines)
+                length += len(lines)
+                if first and not isinstance(lines, EventLines):
+                    break  # a declaration: the lines after it keep their events
         except Refusal as refusal:
-            data += EventLineWriter().reject(refusal.fault, 1)
+            parts.append(EventLineWriter().reject(refusal.fault, 1))
         except Broken as broken:
             self._broken = str(broken)
-        return data
+        return EventLines.joined(parts)

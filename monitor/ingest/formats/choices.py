@@ -1,7 +1,7 @@
 """Choices on the command line about how logs are read, the same for all commands."""
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Self
 
@@ -226,7 +226,16 @@ class Choices:
 
 def cluster_of(item: object, field: str | None) -> str | None:
     """Return the cluster of an item, or None."""
-    value = item.get(field) if isinstance(item, dict) and field is not None else None
+    return _cluster(item.get(field) if isinstance(item, dict) and field is not None else None)
+
+
+def clusters_of(values: Sequence[object]) -> Sequence[str | None]:
+    """Return the clusters of items, given the values of their field."""
+    usual = set(map(type, values)) == {str} and all(values)
+    return values if usual else list(map(_cluster, values))  # type: ignore[return-value]
+
+
+def _cluster(value: object) -> str | None:
     return str(value) if isinstance(value, str | int) and value != "" else None
 
 

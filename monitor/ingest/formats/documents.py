@@ -4,6 +4,7 @@ import json
 import math
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
@@ -101,6 +102,9 @@ def read_beside(path: Path, kind: type[T]) -> T | None:
         return None
 
 
+_FLAGS: Final = msgspec.json.Decoder(dict[str, bool])
+
+
 class _RepeatedFieldError(ValueError):
     pass
 
@@ -116,6 +120,10 @@ def read_unique(path: Path) -> dict[str, Any]:
         If it is not JSON.
     """
     data = read_bytes(path)
+    with suppress(msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        flags = _FLAGS.decode(data)
+        if len(flags) == data.count(b":"):  # a colon a field: none came twice
+            return flags
     try:
         value = json.loads(data, object_pairs_hook=_unique, parse_int=_whole)
     except _RepeatedFieldError as error:

@@ -38,7 +38,7 @@ def open_format(kind: Kind | Format, log: LogFile) -> Stream:
         return stream
     if kind.refusal is not None:
         return DocumentStream(log.path, _refusing(Refusal("file", f"a file of {kind.name}", kind.refusal)))
-    from monitor.ingest.formats.results import open_tool  # noqa: PLC0415 - start-up: most files are events
+    from monitor.ingest.formats.result_writer import open_tool  # noqa: PLC0415 - start-up: most files are events
 
     return open_tool(load_tool(kind), log, plugin=kind.name if kind.tool is not None else None)
 
@@ -46,7 +46,7 @@ def open_format(kind: Kind | Format, log: LogFile) -> Stream:
 def open_mapped(maps: "Sequence[FileMap]", log: LogFile) -> Stream:
     """Open a file as a stream of event lines, under the mappings that match it."""
     from monitor.ingest.formats.mapping.mapped import mapped_tool  # noqa: PLC0415 - start-up: few files have a mapping
-    from monitor.ingest.formats.results import open_tool  # noqa: PLC0415
+    from monitor.ingest.formats.result_writer import open_tool  # noqa: PLC0415
 
     return open_tool(mapped_tool(maps, log.path), log)
 

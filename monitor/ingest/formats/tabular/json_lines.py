@@ -53,7 +53,7 @@ def _choose(first: bytes, log: LogFile) -> Translator | None:
 
 def _choose_tool(found: Format, log: LogFile) -> Translator:
     from monitor.ingest.formats.open_format import load_tool  # noqa: PLC0415 - it imports this module
-    from monitor.ingest.formats.results import translate_lines  # noqa: PLC0415 - start-up: most files are events
+    from monitor.ingest.formats.result_writer import translate_lines  # noqa: PLC0415 - start-up: most files are events
 
     tool = None if found.refusal is not None else load_tool(found)
     if tool is None or tool.lines is None:

@@ -9,7 +9,7 @@ from monitor.ingest.files.event_lines import Broken, EventLineWriter, Refusal
 from monitor.ingest.files.streams import Stream
 from monitor.ingest.files.translated import DocumentStream
 from monitor.ingest.formats.log_file import LogFile
-from monitor.ingest.formats.results import write_results
+from monitor.ingest.formats.result_writer import write_results
 from monitor.ingest.formats.tabular.battle_columns import BattleColumns, columns_of
 from monitor.ingest.formats.tabular.columns import ColumnError, Columns, WideTableError
 from monitor.ingest.formats.tools import lighteval

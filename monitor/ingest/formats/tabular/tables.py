@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from monitor.ingest.files.event_lines import EventLineWriter
+from monitor.ingest.files.event_lines import EventLines, EventLineWriter
 from monitor.ingest.files.streams import Stream, open_stream
 from monitor.ingest.files.translated import TranslatedStream
 from monitor.ingest.formats.log_file import LogFile
@@ -66,7 +66,7 @@ class _TableTranslator:
                 usual = b"".join([self._line(line, place) for place, line in enumerate(together, number + done)])
             parts.append(usual)
             done += len(together)
-        return b"".join(parts)
+        return EventLines.joined(parts)
 
     def _usual(self, lines: Sequence[bytes]) -> bytes | None:
         """Translate lines that are a row each column by column; None if any of them needs a closer look."""

@@ -9,7 +9,7 @@ import msgspec
 from monitor.ingest.files.event_lines import Refusal
 from monitor.ingest.formats.documents import read_document
 from monitor.ingest.formats.log_file import LogFile
-from monitor.ingest.formats.results import Entry, Result, Tool
+from monitor.ingest.formats.results import Entry, Result, ResultColumns, Tool
 from schemas.records.decode import Fault
 from schemas.records.text import shorten
 
@@ -32,6 +32,9 @@ def read(log: LogFile) -> Iterator[Entry]:
         benchmark, part = split[1], split[2]
     rows = details.items() if isinstance(details, dict) else ((str(k), row) for k, row in enumerate(details))
     log.note(f"the model is called {shorten(model)}, like the folder")
+    if (results := _by_column(details, benchmark, model, log)) is not None:
+        yield results
+        return
     for number, (key, row) in enumerate(rows, 1):
         if not isinstance(row, dict):
             continue  # a dict of details also has counts of the whole set
@@ -46,6 +49,28 @@ def read(log: LogFile) -> Iterator[Entry]:
             yield Fault(name, "an empty list", f"{shorten(item)} has no verdict; run it again", benchmark)
         for repeat, verdict in enumerate(verdicts):
             yield Result(benchmark, model, item, {name: verdict}, repeat, row, number=number)
+
+
+def _by_column(details: object, benchmark: str, model: str, log: LogFile) -> ResultColumns | None:
+    """Return the results of rows with a name and one verdict each; None if they are not all like that."""
+    rows = details if isinstance(details, list) else []
+    name = next((name for name in _VERDICTS if rows and name in rows[0]), _VERDICTS[0])
+    first = _VERDICTS[0]
+    try:
+        items = [row["example_abbr"] for row in rows]
+        lists = [row[name] for row in rows]
+        verdicts = [verdict for (verdict,) in lists]
+    except (KeyError, TypeError, ValueError):
+        return None
+    if (
+        set(map(type, items)) != {str}
+        or set(map(type, lists)) != {list}
+        or (name != first and any(first in row for row in rows))
+    ):
+        return None
+    field = log.choices.cluster_field(rows[0])
+    tags = {field: [row.get(field) for row in rows]} if field is not None else {}
+    return ResultColumns(benchmark, model, items, {name: verdicts}, tags)
 
 
 TOOL: Final = Tool("results of OpenCompass", read)

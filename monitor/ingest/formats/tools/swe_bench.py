@@ -1,7 +1,7 @@
 """SWE-bench: the report of a run (``MODEL.RUN.json``), and the results list of SWE-bench Pro (``eval_results.json``)."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 import msgspec
@@ -10,11 +10,11 @@ from monitor.ingest.files.event_lines import Refusal
 from monitor.ingest.formats.choices import FAILED_SKIP
 from monitor.ingest.formats.documents import read_document, read_unique
 from monitor.ingest.formats.log_file import LogFile
-from monitor.ingest.formats.results import Entry, Result, Run, Tool
+from monitor.ingest.formats.results import Entry, Result, ResultColumns, Run, Tool
 from schemas.records.decode import Fault
 from schemas.records.text import shorten
 
-_REPOSITORY: Final = re.compile(r"(?:instance_)?(.+?__.+?)-[0-9a-f]+.*")
+_REPOSITORY: Final = re.compile(r"^(?:instance_)?(.+?__.+?)-[0-9a-f].*$", re.MULTILINE)
 _PRO: Final = "instance_"
 
 
@@ -49,19 +49,17 @@ def read_report(log: LogFile) -> Iterator[Entry]:
         (report.infra_failure_ids, "infra_failure"),
         (report.ambiguous_failure_ids, "ambiguous_failure"),
     ]
-    done: set[str] = set()
-    number = 0
-    for ids, resolved in scored:
-        for item in ids:
-            number += 1
-            done.add(item)
-            yield Result(benchmark, model, item, {"resolved": resolved}, tags=_tags(item), number=number)
+    scored_ids = [item for ids, _ in scored for item in ids]
+    verdicts = [resolved for ids, resolved in scored for _ in ids]
+    yield _by_column(benchmark, model, scored_ids, verdicts)
+    done, number = set(scored_ids), len(scored_ids)
     for ids, failure in failed:
         for item in ids:
             if item not in done:
                 number += 1
                 done.add(item)
-                yield Result(benchmark, model, item, tags=_tags(item), failure=failure, number=number)
+                (repository,) = _repositories([item])
+                yield Result(benchmark, model, item, tags={"repository": repository}, failure=failure, number=number)
 
 
 def read_list(log: LogFile) -> Iterator[Entry]:
@@ -75,16 +73,24 @@ def read_list(log: LogFile) -> Iterator[Entry]:
     benchmark = "swe-bench-pro" if pro else log.choices.benchmark or ""
     if log.model is None:
         log.note(f"the model is called {shorten(model)}, like the folder")
-    for number, (item, resolved) in enumerate(results.items(), 1):
-        if isinstance(resolved, bool):
-            yield Result(benchmark, model, item, {"resolved": resolved}, tags=_tags(item), number=number)
-        else:
-            yield Fault("resolved", shorten(resolved), f"{shorten(item)} is neither true nor false; use one of these")
+    if set(map(type, results.values())) != {bool}:
+        for item in [item for item, resolved in results.items() if not isinstance(resolved, bool)]:
+            found = shorten(results.pop(item))
+            yield Fault("resolved", found, f"{shorten(item)} is neither true nor false; use one of these")
+    yield _by_column(benchmark, model, list(results), list(results.values()))
 
 
-def _tags(item: str) -> dict[str, str]:
-    match = _REPOSITORY.fullmatch(item)
-    return {"repository": match[1]} if match else {}
+def _by_column(benchmark: str, model: str, items: Sequence[str], resolved: Sequence[bool]) -> ResultColumns:
+    return ResultColumns(benchmark, model, items, {"resolved": resolved}, {"repository": _repositories(items)})
+
+
+def _repositories(items: Sequence[str]) -> list[str | None]:
+    """Return the repository in each id, where there is one."""
+    text = "\n".join(items)
+    found: list[str | None] = _REPOSITORY.findall(text)
+    if len(found) == len(items) == text.count("\n") + 1:
+        return found
+    return [match and match[1] for match in map(_REPOSITORY.fullmatch, items)]
 
 
 REPORT: Final = Tool("a report of SWE-bench", read_report, failed=FAILED_SKIP, cluster="repository")

@@ -98,7 +98,6 @@ if TYPE_CHECKING:
     from stats.evidence.settled import SettledSteps as SettledSteps
     from stats.evidence.settled import certain_side as certain_side
     from stats.evidence.settled import settled_log_e as settled_log_e
-    from stats.evidence.settled import settled_path as settled_path
     from stats.evidence.settled import settled_start as settled_start
     from stats.evidence.settled import settled_steps as settled_steps
     from stats.families.error_control import benjamini_hochberg as benjamini_hochberg
@@ -342,7 +341,6 @@ _EXPORTS = {
         "SettledSteps",
         "certain_side",
         "settled_log_e",
-        "settled_path",
         "settled_start",
         "settled_steps",
     ),

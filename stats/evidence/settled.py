@@ -68,12 +68,22 @@ class SettledSteps(NamedTuple):
         ln e after the last item.
     largest : ndarray, shape (P,)
         Largest ln e after any of these items; ln e of the state for a pair without one.
+    halves : ndarray, shape (T, 2, P)
+        e+ / 2 and e- / 2 after each item, whose sum is e: infinite once certain, constant after the last item of a pair.
 
     """
 
     state: SettledState
     log_e: FloatArray
     largest: FloatArray
+    halves: FloatArray
+
+    def logs(self, some: IntArray | slice = slice(None)) -> tuple[FloatArray, FloatArray]:
+        """Return ln e+ / 2 and ln e- / 2 of some pairs, shape (pairs, T); ``np.logaddexp`` of the two is ln e, up to rounding."""
+        halves = np.ascontiguousarray(self.halves[:, :, some].transpose(1, 2, 0))
+        with np.errstate(divide="ignore"):
+            np.log(halves, out=halves)
+        return halves[0], halves[1]
 
 
 def settled_start(pairs: int) -> SettledState:
@@ -121,51 +131,20 @@ def settled_steps(
     given = _Items.of(state, low, high, left, steps, unit)
     capital, lead = np.empty_like(state.capital), np.empty_like(state.lead)
     last, largest = np.zeros(given.pairs), np.zeros(given.pairs)
+    halves = np.empty((given.low.shape[1], 2, given.pairs))
     for part in given.slabs():
         walk = _Walk(state, given, part)
         for times in walk.blocks():
-            for plus, minus in walk.bet(times):
+            both = halves[times, :, part]
+            walk.bet(times, both)
+            for plus, minus in both:
                 np.maximum(largest[part], plus + minus, out=largest[part])
         capital[part], lead[part] = walk.state()
-        last[part] = walk.now().sum(axis=0)
+        now = walk.now()
+        halves[walk.longest :, :, part] = now
+        last[part] = now.sum(axis=0)
     with np.errstate(divide="ignore"):
-        return SettledSteps(SettledState(capital, lead), np.log(last), np.log(largest))
-
-
-def settled_path(
-    state: SettledState,
-    low: npt.ArrayLike,
-    high: npt.ArrayLike,
-    left: npt.ArrayLike,
-    steps: npt.ArrayLike | None = None,
-    unit: int = 1,
-) -> tuple[FloatArray, FloatArray]:
-    """Return the evidence after every one of the next items of pairs: ln e+ / 2 and ln e- / 2, whose sum of exponentials is e.
-
-    The arguments are those of `settled_steps`. ``np.logaddexp`` of the two is its ln e, up to rounding.
-
-    Returns
-    -------
-    for_a, for_b : ndarray, shape (P, T)
-        Infinite once certain; constant after the last item of a pair.
-
-    Examples
-    --------
-    >>> for_a, for_b = settled_path(settled_start(1), [[1, 1, 1, -1]], [[1, 1, 1, -1]], 5)
-    >>> np.isinf(for_a).tolist()
-    [[False, False, True, True]]
-
-    """
-    given = _Items.of(state, low, high, left, steps, unit)
-    halves = np.empty((2, *given.low.shape))
-    for part in given.slabs():
-        walk = _Walk(state, given, part)
-        for times in walk.blocks():
-            halves[:, part, times] = walk.bet(times).transpose(1, 2, 0)
-        halves[:, part, walk.longest :] = walk.now()[:, :, None]
-    with np.errstate(divide="ignore"):
-        np.log(halves, out=halves)
-    return halves[0], halves[1]
+        return SettledSteps(SettledState(capital, lead), np.log(last), np.log(largest), halves)
 
 
 def settled_log_e(
@@ -207,7 +186,7 @@ def settled_log_e(
             raise ValueError("differences must lie in [-1, 1]; leave out what is not a number")
     unit = 10**12
     low, high = (np.rint(x.reshape(-1, x.shape[-1]) * unit).astype(np.int64) for x in (lowest, largest))
-    halves = settled_path(settled_start(low.shape[0]), low, high, items, unit=unit)
+    halves = settled_steps(settled_start(low.shape[0]), low, high, items, unit=unit).logs()
     for_a, for_b = (x.reshape(lowest.shape) for x in halves)
     return np.logaddexp(for_a, for_b), for_a + np.log(2), for_b + np.log(2)
 
@@ -294,7 +273,6 @@ class _Walk:
         self._path = np.empty((self._block + 1, *capital.shape))
         self._path[0] = capital
         self._leads: npt.NDArray[Any] = np.empty((self._block + 1, *self.lead.shape), self._kind)
-        self._halves = np.empty((self._block, *self.lead.shape))
         self._stopped = bool((capital == _LARGE).any())
 
     def blocks(self) -> Iterator[slice]:
@@ -302,8 +280,8 @@ class _Walk:
         size = self._block
         yield from (slice(start, min(start + size, self.longest)) for start in range(0, self.longest, size))
 
-    def bet(self, times: slice) -> FloatArray:
-        """Return e+ / 2 and e- / 2 after each of some items, shape (T, 2, P), until the next call; without an item a pair keeps its own."""
+    def bet(self, times: slice, halves: FloatArray) -> None:
+        """Write e+ / 2 and e- / 2 after each of some items, shape (T, 2, P); without an item a pair keeps its own."""
         size = times.stop - times.start
         step = np.arange(times.start, times.stop)[:, None]
         moves = self._moves[times].astype(self._kind)
@@ -343,9 +321,8 @@ class _Walk:
             factors[t] *= path[t]
         self._keep_in_range(factors, rest)
         near = max(-lowest, highest) >= 1 - 2 / int(left.min())  # one item from certain
-        halves = self._halves_of(factors, leads[1:] if near else None, rest, self._halves[:size])
+        self._write_halves(factors, leads[1:] if near else None, rest, halves)
         path[0], self.lead = path[-1], leads[-1].copy()
-        return halves
 
     def _keep_in_range(self, path: FloatArray, left: IntArray) -> None:
         """Stop bets of very large capital, and drop those of very small capital: at places of the order, so that calls do not matter."""
@@ -361,21 +338,21 @@ class _Walk:
 
     def now(self) -> FloatArray:
         """Return e+ / 2 and e- / 2 after the last item, shape (2, P)."""
-        rest = (self._left - self._steps)[None]
-        return np.asarray(self._halves_of(self._path[:1], self.lead[None], rest, self._halves[:1])[0])
+        halves = np.empty((1, *self.lead.shape))
+        self._write_halves(self._path[:1], self.lead[None], (self._left - self._steps)[None], halves)
+        return np.asarray(halves[0])
 
     def state(self) -> SettledState:
         """Return the state after the last item."""
         return SettledState(np.moveaxis(self._path[0], -1, 0), self.lead.T.astype(np.int64))
 
-    def _halves_of(
+    def _write_halves(
         self, path: FloatArray, leads: npt.NDArray[Any] | None, rest: IntArray, out: FloatArray
-    ) -> FloatArray:
-        """Return halves, infinite where ``leads`` are certain."""
+    ) -> None:
+        """Write halves, infinite where ``leads`` are certain."""
         np.sum(path, axis=2, out=out)
         out *= 0.5 / len(LAMBDAS)
         if leads is not None:
             room = rest * self.unit
             out[:, 0][leads[:, 0] > room] = np.inf
             out[:, 1][leads[:, 1] < -room] = np.inf
-        return out

@@ -6,7 +6,7 @@ discordant counts b and c the sums contain `c_worst`, the items that might count
 count for it.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
@@ -21,7 +21,6 @@ from monitor.engine.state.pairs.index import Index, all_pairs, pair_count, pair_
 from stats.order import committed_order
 
 ALWAYS: Final = -1
-NEVER: Final = np.iinfo(np.int32).max
 SUMS: Final = ("n", "b", "c", "c_worst", "b_best")
 """n: items of the prefix that both have scored."""
 
@@ -53,18 +52,6 @@ class Advance:
     """Prefix length of each contestant before and after."""
     cells: tuple[Index, Index, Index]
     """Step, contestant and position in the chunk of the new cells among them."""
-
-    def times(self, contestants: Index) -> NDArray[np.int32]:
-        """Return when contestants (distinct, ascending) reached each step: a position, ALWAYS or NEVER; shape (steps, contestants)."""
-        before, after = (reached[contestants] for reached in self.reached)
-        step, contestant, position = self.cells
-        some = np.isin(contestant, contestants)
-        times = np.full((self.ranks.size, contestants.size), np.int32(ALWAYS))
-        times[step[some], np.searchsorted(contestants, contestant[some])] = position[some]
-        np.maximum.accumulate(times, axis=0, out=times)
-        times[self.ranks[:, None] < before] = ALWAYS
-        times[self.ranks[:, None] >= after] = NEVER
-        return times
 
     def slabs(self, some: Index) -> Iterator[slice]:
         """Yield slices of pairs whose tables of steps stay small; where many begin at one place of the order, these only."""
@@ -119,30 +106,60 @@ class Advance:
 
     def when_at(self, some: Index, step: Index) -> Index:
         """Return the event of one step of each of some pairs, numbered from 1; shape (pairs,)."""
-        return self._clock(some)(step)
+        return self._clock.at(self.start[some] + step - 1, self.i[some], self.j[some])
 
     def last_of_event(self, some: Index, step: Index) -> Index:
         """Return the last step of pairs at the event of a step: one event may take a pair several."""
-        when_at = self._clock(some)
-        when, low, high = when_at(step), step.copy(), self.stop[some] - self.start[some]
+        if self._clock.one_at_a_time:
+            return step
+        when, low, high = self.when_at(some, step), step.copy(), self.stop[some] - self.start[some]
         while (low < high).any():
             middle = (low + high + 1) >> 1
-            same = when_at(middle) == when
+            same = self.when_at(some, middle) == when
             low, high = np.where(same, middle, low), np.where(same, high, middle - 1)
         return low
 
-    def _clock(self, some: Index) -> Callable[[Index], Index]:
-        """Return the function that gives the event of a step of each of some pairs."""
-        i, j, start = self.i[some], self.j[some], self.start[some]
-        contestants = np.unique(np.concatenate([i, j]))
-        times = self.times(contestants)
-        first, second = (np.searchsorted(contestants, of) for of in (i, j))
+    @cached_property
+    def _clock(self) -> "_Clock":
+        return _Clock.of(self.ranks, self.reached, self.cells)
 
-        def when_at(step: Index) -> Index:
-            place = start + step - 1
-            return np.asarray(np.maximum(times[place, first], times[place, second]), np.int64)
 
-        return when_at
+@dataclass(frozen=True)
+class _Clock:
+    """When contestants reached places of the order: a row for each place at which one got a score, and a column for each that moved."""
+
+    row: Index
+    column: Index
+    times: NDArray[np.int32]
+    """A position in the chunk, or ALWAYS; the last column is that of all contestants that did not move."""
+    one_at_a_time: bool
+    """Whether no event took a contestant more than one place."""
+
+    @classmethod
+    def of(cls, ranks: Index, reached: tuple[Index, Index], cells: tuple[Index, Index, Index]) -> "_Clock":
+        """Return the clock of places, by what each contestant had reached before and after the new cells."""
+        before, after = reached
+        step, contestant, position = cells
+        moved = np.flatnonzero(after > before)
+        column = np.full(before.size, moved.size)
+        column[moved] = np.arange(moved.size)
+        first = before[moved]
+        places, row = np.unique(np.concatenate([step, np.searchsorted(ranks, first)]), return_inverse=True)
+        times = np.full((places.size, moved.size + 1), np.int32(ALWAYS))
+        times[row[: step.size], column[contestant]] = position
+        times[:, -1] = ALWAYS
+        np.maximum.accumulate(times, axis=0, out=times)
+        at = ranks[places][:, None]
+        times[:, :-1][(at < first) | (at >= after[moved])] = ALWAYS
+        # A place that is reached at an event of its own is later than the one before it.
+        later = np.count_nonzero(np.diff(times[:, :-1], axis=0, prepend=np.int32(ALWAYS)) > 0, axis=0)
+        row = np.searchsorted(places, np.arange(ranks.size), side="right") - 1
+        return cls(row, column, times, bool((later == after[moved] - first).all()))
+
+    def at(self, place: Index, i: Index, j: Index) -> Index:
+        """Return when both contestants of pairs had reached a place."""
+        row = self.row[place]
+        return np.asarray(np.maximum(self.times[row, self.column[i]], self.times[row, self.column[j]]), np.int64)
 
 
 class Committed:

@@ -11,7 +11,6 @@ from stats import (
     certain_side,
     log_e_value,
     settled_log_e,
-    settled_path,
     settled_start,
     settled_steps,
 )
@@ -124,8 +123,9 @@ def test_no_division_into_calls_changes_a_digit(unit):
     start = rng.integers(0, 100, pairs)
     steps = rng.integers(1_300, length + 1, pairs)
     once = settled_steps(settled_start(pairs), low, high, items - start, steps, unit)
-    for_a, for_b = settled_path(settled_start(pairs), low, high, items - start, steps, unit)
+    for_a, for_b = once.logs()
     e = np.exp(for_a) + np.exp(for_b)
+    assert_array_equal(once.logs(np.array([3, 7]))[1], for_b[[3, 7]])
     happened = np.arange(length) < steps[:, None]
     assert_allclose(once.largest, np.log(np.where(happened, e, 0).max(axis=1)), rtol=1e-13)
     assert_allclose(once.log_e, np.log(e[np.arange(pairs), steps - 1]), rtol=1e-13)
@@ -188,7 +188,7 @@ def test_nothing_to_follow():
         (lambda: settled_steps(settled_start(2), [[1]], [[1]], 10), "low and high must have shape"),
         (lambda: settled_steps(settled_start(1), [[0.5]], [[0.5]], 10), "low and high must be integers"),
         (lambda: settled_steps(settled_start(1), [[1, 1]], [[1, 1]], 1), "left must be at least"),
-        (lambda: settled_path(SettledState(*settled_start(1)), [[1]], [[1]], 10, 2), "steps must lie"),
+        (lambda: settled_steps(SettledState(*settled_start(1)), [[1]], [[1]], 10, 2), "steps must lie"),
         (lambda: certain_side(0, 0, -1), "missing must be non-negative"),
     ],
 )

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from monitor.engine.state.codes import ONE, SKIPPED, Codes
 from monitor.engine.state.pairs.index import Index
-from stats.evidence.settled import SettledState, settled_path, settled_start, settled_steps
+from stats.evidence.settled import SettledState, settled_start, settled_steps
 
 SLACK: Final = 1e-9
 _SLAB_CELLS: Final = 1_000_000
@@ -64,13 +64,11 @@ class Settling:
         for slab in items.slabs():
             part = items.rows(slab)
             low, high, steps = part.differences()
-            before = self._of(part.pair)
-            after, _, largest = settled_steps(before, low, high, part.left, steps)
-            some = np.flatnonzero(largest >= limit[slab] - SLACK)
+            bets = settled_steps(self._of(part.pair), low, high, part.left, steps)
+            some = np.flatnonzero(bets.largest >= limit[slab] - SLACK)
             if some.size:
-                state = SettledState(before.capital[some], before.lead[some])
-                yield some + slab.start, settled_path(state, low[some], high[some], part.left[some], steps[some])
-            self._state.capital[part.pair], self._state.lead[part.pair] = after
+                yield some + slab.start, bets.logs(some)
+            self._state.capital[part.pair], self._state.lead[part.pair] = bets.state
 
     def rebuild(self, items: Stretch, limit: NDArray[np.float64]) -> tuple[Index, NDArray[np.float64]]:
         """Bet on items from the first one on; return the pairs whose ln e reached a limit, and the largest, negative if for the second."""

@@ -36,6 +36,7 @@ TIE = 2
 _BETS = np.array(LAMBDAS)[:, None]
 _PAIRS = 4_096  # at most so many pairs at a time,
 _CELLS = 131_072  # and so many capitals (1 MB): they stay in cache
+_FEW_SUMS, _FEW_CAPITALS = 256, 128
 _EVERY = 64  # items between checks of the range of the capital: an item multiplies it by at most 2.28
 _SMALL, _LARGE = 1e-250, 1e250
 _FOREVER = 2**62
@@ -137,8 +138,7 @@ def settled_steps(
         for times in walk.blocks():
             both = halves[times, :, part]
             walk.bet(times, both)
-            for plus, minus in both:
-                np.maximum(largest[part], plus + minus, out=largest[part])
+            np.maximum(largest[part], (both[:, 0] + both[:, 1]).max(axis=0), out=largest[part])
         capital[part], lead[part] = walk.state()
         now = walk.now()
         halves[walk.longest :, :, part] = now
@@ -189,6 +189,15 @@ def settled_log_e(
     halves = settled_steps(settled_start(low.shape[0]), low, high, items, unit=unit).logs()
     for_a, for_b = (x.reshape(lowest.shape) for x in halves)
     return np.logaddexp(for_a, for_b), for_a + np.log(2), for_b + np.log(2)
+
+
+def _accumulate(operation: np.ufunc, values: npt.NDArray[Any], few: int) -> None:
+    """Accumulate over the first axis in place: rows of a few values by one call, as one call a row would take longer."""
+    if values[0].size <= few:
+        operation.accumulate(values, axis=0, out=values)
+        return
+    for before, after in zip(values[:-1], values[1:], strict=True):
+        operation(before, after, out=after)
 
 
 def certain_side(
@@ -291,9 +300,8 @@ class _Walk:
             left, rest = np.maximum(left, 1), np.maximum(rest, self._left - self._steps)
             moves *= (step < self._steps)[:, None]
         leads = self._leads[: size + 1]
-        leads[0] = self.lead
-        for t in range(size):
-            np.add(leads[t], moves[t], out=leads[t + 1])
+        leads[0], leads[1:] = self.lead, moves
+        _accumulate(np.add, leads, _FEW_SUMS)
         # For A the mean of D under the null is -S / R with the lowest S; for B all signs turn.
         mean = leads[:-1] * (1 / (left * float(self.unit)))[:, None]
         lowest, highest = float(mean.min()), float(mean.max())
@@ -317,8 +325,7 @@ class _Walk:
             factors += 1
         if self._stopped:
             factors[:, path[0] == _LARGE] = 1
-        for t in range(size):
-            factors[t] *= path[t]
+        _accumulate(np.multiply, path, _FEW_CAPITALS)
         self._keep_in_range(factors, rest)
         near = max(-lowest, highest) >= 1 - 2 / int(left.min())  # one item from certain
         self._write_halves(factors, leads[1:] if near else None, rest, halves)

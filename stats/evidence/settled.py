@@ -20,6 +20,7 @@ Waudby-Smith & Ramdas, "Confidence sequences for sampling without replacement", 
 """
 
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -196,7 +197,7 @@ def _accumulate(operation: np.ufunc, values: npt.NDArray[Any], few: int) -> None
     if values[0].size <= few:
         operation.accumulate(values, axis=0, out=values)
         return
-    for before, after in zip(values[:-1], values[1:], strict=True):
+    for before, after in pairwise(values):
         operation(before, after, out=after)
 
 
@@ -353,9 +354,7 @@ class _Walk:
         """Return the state after the last item."""
         return SettledState(np.moveaxis(self._path[0], -1, 0), self.lead.T.astype(np.int64))
 
-    def _write_halves(
-        self, path: FloatArray, leads: npt.NDArray[Any] | None, rest: IntArray, out: FloatArray
-    ) -> None:
+    def _write_halves(self, path: FloatArray, leads: npt.NDArray[Any] | None, rest: IntArray, out: FloatArray) -> None:
         """Write halves, infinite where ``leads`` are certain."""
         np.sum(path, axis=2, out=out)
         out *= 0.5 / len(LAMBDAS)

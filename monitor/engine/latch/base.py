@@ -136,11 +136,15 @@ class Steps(Protocol):
     def reaching(self, pair: Index, low: NDArray[np.float64], high: NDArray[np.float64]) -> Trajectory:
         """Return the steps of some pairs (ascending) with evidence from `low` on, up to the first from `high` on, by pair, then by time.
 
-        Further steps may be among them; their evidence may be minus infinity where it is below `low`.
+        Further steps may be among them; their evidence may be minus infinity where it is below `low`. Steps that do not exceed all before
+        them may be missing.
         """
 
-    def after(self, pair: Index, when: Index) -> Trajectory:
-        """Return the state of some pairs (ascending) after an event each; the evidence and for whom it is may be missing."""
+    def after(self, pair: Index, when: Index, limit: NDArray[np.float64]) -> Trajectory:
+        """Return the step of some pairs (ascending) that reaches a limit at an event each, or the state after the event if none does.
+
+        The evidence of a state, and for whom it is, may be missing.
+        """
 
 
 class Evident(Steps, Protocol):
@@ -160,11 +164,22 @@ class Walk(Evident, Protocol):
         """Return the first step at which the lead is against a side, for those of some pairs (ascending) that have one after a step."""
 
 
-def last_until(steps: Trajectory, when: Index) -> Trajectory:
-    """Return the last step of each pair up to an event."""
+def reaching_or_last(steps: Trajectory, when: Index, limit: NDArray[np.float64]) -> Trajectory:
+    """Return the first step of each pair that reaches a limit at an event, or its last step up to the event."""
     starts = np.flatnonzero(np.diff(steps.pair, prepend=-1))
-    so_far = steps.when <= np.repeat(when, np.diff(starts, append=steps.pair.size))
-    return steps.rows(starts + np.add.reduceat(so_far, starts, dtype=np.int64) - 1)
+    sizes = np.diff(starts, append=steps.pair.size)
+    when, limit = np.repeat(when, sizes), np.repeat(limit, sizes)
+    chosen = starts + np.add.reduceat(steps.when <= when, starts, dtype=np.int64) - 1
+    reached = first(steps.pair, (steps.when == when) & (steps.evidence >= limit))
+    chosen[np.searchsorted(starts, reached, side="right") - 1] = reached
+    return steps.rows(chosen)
+
+
+def rising(evidence: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Return which steps exceed all before them, shape (pairs, steps)."""
+    exceeds = np.ones(evidence.shape, bool)
+    np.greater(evidence[:, 1:], np.maximum.accumulate(evidence[:, :-1], axis=1), out=exceeds[:, 1:])
+    return exceeds
 
 
 def first_against(steps: Trajectory, pair: Index, side: NDArray[np.integer[Any]], since: Index) -> Trajectory:

@@ -6,7 +6,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from monitor.engine.latch.base import Peaks, Trajectory, first_against, last_until, log_e_from
+from monitor.engine.latch.base import Peaks, Trajectory, first_against, log_e_from, reaching_or_last
 from monitor.engine.latch.paths import BEFORE
 from monitor.engine.state.codes import SCORE_UNIT
 from monitor.engine.state.graded import BETS, GradedPairs
@@ -63,9 +63,9 @@ class BattleWalk:
         """Return every step of some pairs."""
         return self._whole(pair)
 
-    def after(self, pair: Index, when: Index) -> Trajectory:
-        """Return the state of some pairs after an event each."""
-        return last_until(self._whole(pair), when)
+    def after(self, pair: Index, when: Index, limit: NDArray[np.float64]) -> Trajectory:
+        """Return the steps of some pairs that reach a limit at an event each, or their state after it."""
+        return reaching_or_last(self._whole(pair), when, limit)
 
     def turned(self, pair: Index, side: NDArray[np.integer[Any]], since: Index) -> Trajectory:
         """Return the first step against a side of those of some pairs that have one."""

@@ -58,13 +58,13 @@ class BinaryWalk:
         ]
         return self._exact(by_pair(parts))
 
-    def after(self, pair: Index, when: Index) -> Trajectory:
-        """Return the state of some pairs after an event each, without evidence."""
+    def after(self, pair: Index, when: Index, limit: NDArray[np.float64]) -> Trajectory:  # noqa: ARG002 - one step an event
+        """Return the state of some pairs after an event each."""
         parts = []
         for path in self._paths(pair):
             of, step = np.arange(path.place.size), path.number(when[path.place])
             parts.append(self._steps(pair, path, of, step))
-        return by_pair(parts)
+        return self._exact(by_pair(parts))
 
     def turned(self, pair: Index, side: NDArray[np.integer[Any]], since: Index) -> Trajectory:
         """Return the first step against a side of those of some pairs that have one."""

@@ -109,7 +109,7 @@ def latch_together(
 ) -> tuple[Trajectory, NDArray[np.float64]]:
     """Latch the pairs of `latching`; return a step of each, ascending, and the thresholds met.
 
-    The step of a pair is that at the event with the largest evidence so far, or its state after the event if another pair latched it.
+    The step of a pair is the one that meets its threshold at the event, or its state after the event if another pair latched it.
     """
     latches, pair = pairs.claims[claim], some.pair
     if not pair.size:
@@ -123,21 +123,35 @@ def latch_together(
     pair, when, limit = _events(pairs, latches, pair, rows)
     rows = rows.rows(np.isin(rows.pair, pair))
     place = np.searchsorted(pair, rows.pair)
+    known = np.abs(latches.peak[pair])
+    earlier = rows.when < when[place]
+    np.maximum.at(known, place[earlier], rows.evidence[earlier])
     so_far = rows.rows(rows.when <= when[place])
     peaks = Peaks.of(so_far.pair, so_far.evidence, so_far.side)
     higher = peaks.rows(peaks.evidence > np.abs(latches.peak[peaks.pair]))
     latches.keep_peaks(higher.pair, higher.side * higher.evidence)
     met = (rows.when == when[place]) & ((rows.evidence >= limit[place] - TOLERANCE) | np.isinf(rows.evidence))
     own = rows.rows(first(rows.pair, met))
-    led = ~np.isin(pair, own.pair)
+    # Another pair latched those that had met the threshold before: their step at the event, if any, need not be their highest so far.
+    led = (known >= limit - TOLERANCE) & ~np.isin(pair, own.pair[np.isinf(own.evidence)])
     if led.any():
-        state = walk.after(pair[led], when[led])
-        peak = latches.peak[state.pair]
-        state = state._replace(when=when[led], evidence=np.abs(peak), side=np.sign(peak).astype(np.int64))
-        own = Trajectory.joined([own, state])
+        state = _led(latches, pair[led], when[led], limit[led], walk)
+        own = Trajectory.joined([own.rows(~np.isin(own.pair, state.pair)), state])
         own = own.rows(np.argsort(own.pair))
     pairs.latch(claim, own.pair, own.side)
     return own, limit
+
+
+def _led(latches: StepDown, pair: Index, when: Index, limit: NDArray[np.float64], walk: Steps) -> Trajectory:
+    """Return the steps at which pairs meet their thresholds again, or their states, with the largest evidence so far."""
+    limit = limit - TOLERANCE
+    state = walk.after(pair, when, limit)
+    again, peak = (state.when == when) & (state.evidence >= limit), latches.peak[pair]
+    return state._replace(
+        when=when,
+        evidence=np.where(again, state.evidence, np.abs(peak)),
+        side=np.where(again, state.side, np.sign(peak)).astype(np.int64),
+    )
 
 
 def _events(
@@ -190,10 +204,10 @@ class _CertainOr:
         bets = [] if self._bets is None else [self._bets.reaching(pair, low, high)]
         return _in_order(Trajectory.joined([*self._certain, *bets]))
 
-    def after(self, pair: Index, when: Index) -> Trajectory:
-        """Return the state of some pairs along their bets."""
+    def after(self, pair: Index, when: Index, limit: NDArray[np.float64]) -> Trajectory:
+        """Return the steps of some pairs along their bets."""
         assert self._bets is not None  # what is certain needs no other pair to be settled
-        return self._bets.after(pair, when)
+        return self._bets.after(pair, when, limit)
 
 
 def _in_order(steps: Trajectory) -> Trajectory:

@@ -18,9 +18,10 @@ from monitor.engine.latch.base import (
     Trajectory,
     by_pair,
     first_against,
-    last_until,
     log_e_from,
     may_reach,
+    reaching_or_last,
+    rising,
 )
 from monitor.engine.latch.paths import BEFORE, Evidence, Paths, Sums, running_sums
 from monitor.engine.state.committed import SUMS, Advance, Committed
@@ -103,14 +104,22 @@ class CommittedWalk:
             of, step = _to_ends_of_events(
                 self.advance, some[path.place], *self._evidence.reaching(path, low[path.place], high[path.place])
             )
+            evidence = np.full(path.b.shape, -np.inf)
+            evidence[of, step] = self._evidence.exact(path.sums(of, step))
+            highest = rising(evidence)[of, step]
+            of, step = of[highest], step[highest]
             at, place = path.sums(of, step), some[path.place[of]]
             sides = _sides(at.b, at.c, at.c, at.b, self._pairs.spec.mixture)
-            parts.append(self._steps(place, step, at)._replace(evidence=self._evidence.exact(at), side=sides))
+            parts.append(self._steps(place, step, at)._replace(evidence=evidence[of, step], side=sides))
         return by_pair(parts)
 
-    def after(self, pair: Index, when: Index) -> Trajectory:
+    def after(self, pair: Index, when: Index, limit: NDArray[np.float64]) -> Trajectory:
+        """Return the first step of some pairs that reaches a limit at an event each, or the state after it."""
+        return reaching_or_last(self._whole(pair), when, limit)
+
+    def state(self, pair: Index, when: Index) -> Trajectory:
         """Return the state of some pairs after an event each, without evidence."""
-        return last_until(self._along(pair)[0], when)
+        return reaching_or_last(self._along(pair)[0], when, np.full(pair.size, np.inf))
 
     def turned(self, pair: Index, side: NDArray[np.integer[Any]], since: Index) -> Trajectory:
         """Return the first step against a side of those of some pairs that have one."""
@@ -241,25 +250,42 @@ class BettingWalk:
         for bets in self._near:
             some, asked = among(pair, self._walk.pair[bets.place])
             place, evidence = bets.place[some], bets.evidence[some]
-            steps = np.arange(evidence.shape[1])
             ends = evidence >= high[asked, None]
-            last = np.where(ends.any(axis=1), ends.argmax(axis=1), advance.stop[place] - advance.start[place] - 1)
-            of, step = np.nonzero((evidence >= low[asked, None] - SLACK) & (steps <= last[:, None]))
-            of, step = _to_ends_of_events(advance, place, of, step + 1)
-            reached = self._walk.points(place[of], step)
-            parts.append(
-                reached._replace(
-                    missing=self._pairs.missing(reached.n),
-                    evidence=evidence[of, step - 1],
-                    side=np.where(bets.first[some[of], step - 1], 1, -1),
-                )
-            )
+            last = np.where(ends.any(axis=1), ends.argmax(axis=1) + 1, advance.stop[place] - advance.start[place])
+            last = advance.last_of_event(place, last)
+            may_latch = (evidence >= low[asked, None] - SLACK) & (np.arange(evidence.shape[1]) < last[:, None])
+            of, step = np.nonzero(may_latch & rising(evidence))
+            when = advance.when_at(place[of], step + 1)
+            highest = np.ones(of.size, bool)  # of its event
+            highest[:-1] = (of[1:] != of[:-1]) | (when[1:] != when[:-1])
+            parts.append(self._steps(bets, some, of[highest], step[highest]))
         return by_pair(parts)
 
-    def after(self, pair: Index, when: Index) -> Trajectory:
-        """Return the state of some pairs after an event each, without evidence."""
-        steps = self._walk.after(pair, when)
-        return steps._replace(missing=self._pairs.missing(steps.n))
+    def after(self, pair: Index, when: Index, limit: NDArray[np.float64]) -> Trajectory:
+        """Return the step of some pairs with the largest evidence at an event each if it reaches a limit, or the state after the event."""
+        parts, left = [Trajectory.nothing()], np.ones(pair.size, bool)
+        for bets in self._near:
+            some, asked = among(pair, self._walk.pair[bets.place])
+            place, evidence = bets.place[some], bets.evidence[some]
+            of, step = np.nonzero(evidence >= limit[asked, None])
+            now = self._walk.advance.when_at(place[of], step + 1) == when[asked[of]]
+            best = np.full(evidence.shape, -np.inf)
+            best[of[now], step[now]] = evidence[of[now], step[now]]
+            step = best.argmax(axis=1)
+            reached = np.flatnonzero(best[np.arange(step.size), step] > -np.inf)
+            parts.append(self._steps(bets, some, reached, step[reached]))
+            left[asked[reached]] = False
+        state = self._walk.state(pair[left], when[left])
+        return by_pair([*parts, state._replace(missing=self._pairs.missing(state.n))])
+
+    def _steps(self, bets: "_Bets", some: Index, of: Index, step: Index) -> Trajectory:
+        """Return steps of some of the pairs that bet, numbered from 0."""
+        reached = self._walk.points(bets.place[some[of]], step + 1)
+        return reached._replace(
+            missing=self._pairs.missing(reached.n),
+            evidence=bets.evidence[some[of], step],
+            side=np.where(bets.first[some[of], step], 1, -1),
+        )
 
 
 class _Bets(NamedTuple):
@@ -284,7 +310,7 @@ class RestingWalk:
         """Return no steps."""
         return Trajectory.nothing()
 
-    def after(self, pair: Index, when: Index) -> Trajectory:  # noqa: ARG002 - no event moves them
+    def after(self, pair: Index, when: Index, limit: NDArray[np.float64]) -> Trajectory:  # noqa: ARG002 - no event moves them
         """Return the state of some pairs."""
         n, b, c = (self._committed.sums[name][pair] for name in ("n", "b", "c"))
         none = np.zeros(pair.size, np.int64)

@@ -13,7 +13,7 @@ from monitor.engine.latch.base import (
     Trajectory,
     by_pair,
     first_against,
-    last_until,
+    reaching_or_last,
 )
 from monitor.engine.latch.paths import BEFORE, NEVER, NewScores, Times
 from monitor.engine.state.codes import SCORE_UNIT
@@ -97,18 +97,23 @@ class GradedWalk:
             parts.append(walked.reaching(low[part], high[part]))
         return by_pair(parts)
 
-    def after(self, pair: Index, when: Index) -> Trajectory:
-        """Return the state of some pairs after an event each, without evidence."""
-        return last_until(self.counts(pair), when)
+    def after(self, pair: Index, when: Index, limit: NDArray[np.float64]) -> Trajectory:
+        """Return the state of some pairs after an event each: one event is one step of a pair."""
+        state = reaching_or_last(self.counts(pair), when, limit)
+        now = state.when == when
+        return by_pair([state.rows(~now), self._with_evidence(state.rows(now))])
 
     def turned(self, pair: Index, side: NDArray[np.integer[Any]], since: Index) -> Trajectory:
         """Return the first step against a side of those of some pairs that have one."""
-        turned = first_against(self.counts(pair), pair, side, since)
+        return self._with_evidence(first_against(self.counts(pair), pair, side, since))
+
+    def _with_evidence(self, steps: Trajectory) -> Trajectory:
+        """Return one step of each of some pairs with its evidence."""
         parts = []
-        times, differences = self._differences(turned.pair)
-        for part in _slabs(np.arange(turned.pair.size), times):
-            walked = self._again(turned.pair[part], times[part], differences[part])
-            parts.append(walked.at(turned.step[part].astype(np.int64)))
+        times, differences = self._differences(steps.pair)
+        for part in _slabs(np.arange(steps.pair.size), times):
+            walked = self._again(steps.pair[part], times[part], differences[part])
+            parts.append(walked.at(steps.step[part].astype(np.int64)))
         return by_pair(parts)
 
     def counts(self, pair: Index) -> Trajectory:

@@ -57,6 +57,8 @@ class Importer:
         self._runs = RunRegistry(self._notices)
         self._models: dict[Path, str] = {}
         self._copies = Copies()
+        self._lone: Path | None = None
+        """The only file that was named."""
         self._folders: set[Path] = set()
         self._maps: dict[Path, list[FileMap]] = {}
         self._given = self._read_maps(Path(self.choices.map)) if self.choices.map is not None else []
@@ -98,6 +100,7 @@ class Importer:
                 self._maps_of(file)  # a mapping that is not valid ends the command here
             if model is not None:
                 self._name(found, model, strict=strict)
+            self._lone = found[0] if len(paths) == 1 and not Path(place).is_dir() and found else None
         return list(files)
 
     def _name(self, files: Iterable[Path], model: str, *, strict: bool) -> None:
@@ -113,7 +116,7 @@ class Importer:
         OSError
             If it cannot be opened.
         """
-        log = LogFile(path, self._models.get(path), self.choices, self._runs, self._notices)
+        log = LogFile(path, self._models.get(path), self.choices, self._runs, self._notices, lone=path == self._lone)
         maps = self._maps_of(path)
         for problem in problems():
             self._notices(problem)

@@ -1,9 +1,10 @@
 """One file of results, with everything that its reader needs to know."""
 
+import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Final
+from typing import Final, Protocol
 
 from monitor.ingest.files.event_lines import Refusal
 from monitor.ingest.files.paths import show
@@ -11,6 +12,19 @@ from monitor.ingest.formats.choices import Choices
 from schemas.records.text import shorten
 
 _LISTED_FILES: Final = 20
+_TABLE_SUFFIXES: Final = re.compile(r"(\.(csv|tsv|txt|parquet|gz))+$", re.IGNORECASE)
+
+
+class Table(Protocol):
+    """The columns that were picked of a table."""
+
+    @property
+    def description(self) -> str:
+        """What was picked."""
+
+    @property
+    def choices_used(self) -> tuple[str, ...]:
+        """The choices on the command line that the table uses."""
 
 
 class Notices:
@@ -124,6 +138,8 @@ class LogFile:
     choices : Choices
     runs : RunRegistry
     notices : Notices
+    lone : bool
+        Whether the command names this file only.
     """
 
     path: Path
@@ -131,6 +147,22 @@ class LogFile:
     choices: Choices
     runs: RunRegistry
     notices: Notices
+    lone: bool = False
+
+    @property
+    def table_choices(self) -> Choices:
+        """The choices for a table: without a column that names the benchmark, a file on its own gives it its name."""
+        if self.choices.benchmark is not None or not self.lone:
+            return self.choices
+        return replace(self.choices, benchmark=_TABLE_SUFFIXES.sub("", self.path.name))
+
+    def note_columns(self, columns: "Table") -> None:
+        """Pass on which columns of a table were picked, and what names the benchmark."""
+        named, rest = self.table_choices.benchmark, ""
+        if named and self.choices.benchmark is None and "benchmark" in columns.choices_used:
+            rest = f"; benchmark = {shorten(named)}, since no column names it (--benchmark NAME changes it)"
+        self.notices(f"{columns.description}{rest}")
+        self.note_unused("a table", *columns.choices_used)
 
     def note(self, text: str) -> None:
         """Pass on a note about the file."""

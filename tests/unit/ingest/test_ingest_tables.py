@@ -121,11 +121,6 @@ def test_a_column_a_model(tmp_path):
             {},
             "no column for the model in id, score, task; name it with --columns model=COLUMN, or the model with NAME=PATH",
         ),
-        (
-            "id,score,model",
-            {},
-            "no column for the benchmark in id, score, model; name it with --columns benchmark=COLUMN",
-        ),
         ("id,score,model", {"columns": ["score=ok"]}, "no column for score in id, score, model; ok is not one of them"),
         ("id,score,model,task", {"cluster": "topic"}, "topic is not one of them"),
         ("id,task", {"columns": ["models=*"]}, "no column for a model in id, task"),
@@ -137,6 +132,35 @@ def test_a_table_without_a_column_that_is_needed_is_refused(tmp_path, header, ch
     ((line, field, found, why),) = Read(path, **choices).faults
     assert (line, field, found) == (1, "columns", "a table")
     assert reason in why
+
+
+@pytest.mark.parametrize("name", ["my.scores.csv", "my.scores.tsv.gz", "my.scores.parquet"])
+def test_a_table_on_its_own_gives_its_name_to_a_benchmark_that_no_column_names(tmp_path, name):
+    rows = [{"id": 1, "model": "one", "score": 1}, {"id": 1, "model": "other", "score": 0}]
+    path = tmp_path / name
+    if name.endswith(".parquet"):
+        parquet(path, rows)
+    else:
+        data = table(rows, "\t" if ".tsv" in name else ",")
+        path.write_bytes(gzip.compress(data) if name.endswith(".gz") else data)
+    read = Read(path)
+    assert set(read.scores) == {("my.scores", "1", 0, "one"), ("my.scores", "1", 0, "other")}
+    assert read.notes == [
+        (
+            "columns: item_id = id, model = model, score = score; benchmark = my.scores, since no column names it "
+            "(--benchmark NAME changes it)"
+        )
+    ]
+    assert {benchmark for benchmark, *_ in Read(path, benchmark="mine").scores} == {"mine"}
+
+
+def test_tables_side_by_side_need_a_name_for_their_benchmark(tmp_path):
+    for name in ("a.csv", "b.csv"):
+        (tmp_path / name).write_text("id,score,model\n1,1,x\n")
+    read = Read(tmp_path / "a.csv", tmp_path / "b.csv")
+    assert not read.events
+    for _, _, _, why in read.faults:
+        assert "no column for the benchmark in id, score, model; name it with --columns benchmark=COLUMN" in why
 
 
 def test_tables_that_are_no_results_are_passed_over_in_a_folder(tmp_path):

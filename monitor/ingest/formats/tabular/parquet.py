@@ -31,9 +31,9 @@ def _columns(file: "ParquetFile", log: LogFile) -> Columns | BattleColumns:
     names = file.schema_arrow.names
     if "models" not in log.choices.columns:
         with suppress(WideTableError):
-            return columns_of(names, log.choices, log.model)
+            return columns_of(names, log.table_choices, log.model)
     first = next((row for batch in file.iter_batches(1) for row in batch.to_pylist()), None)
-    return columns_of(names, log.choices, log.model, first=first)
+    return columns_of(names, log.table_choices, log.model, first=first)
 
 
 def _read_lighteval(file: "ParquetFile", log: LogFile) -> Iterator[bytes]:
@@ -76,8 +76,7 @@ def _read(log: LogFile) -> Iterator[bytes]:
             columns = _columns(file, log)
         except ColumnError as missing:
             raise Refusal("columns", "a table", str(missing)) from missing
-        log.notices(columns.description)
-        log.note_unused("a table", *columns.choices_used)
+        log.note_columns(columns)
         writer, number = EventLineWriter(), 0
         for batch in file.iter_batches(_BATCH_ROWS, columns=columns.names):
             usual = columns.usual(batch.to_pydict()) if isinstance(columns, Columns) else None

@@ -118,7 +118,7 @@ class _TableTranslator:
         if set(self._names) >= _PROMPTFOO and not self._log.choices.columns:
             return self._refuse(ColumnError(_PROMPTFOO_REMEDY))
         try:
-            columns_of(self._names, self._log.choices, self._log.model)
+            columns_of(self._names, self._log.table_choices, self._log.model)
         except WideTableError as error:
             self._wide = error
         except ColumnError as error:
@@ -139,11 +139,10 @@ class _TableTranslator:
         cells_by_name = dict(zip(self._names, cells, strict=True))
         if self._columns is None:
             try:
-                self._columns = columns_of(self._names, self._log.choices, self._log.model, first=cells_by_name)
+                self._columns = columns_of(self._names, self._log.table_choices, self._log.model, first=cells_by_name)
             except ColumnError as error:
                 return self._refuse(error)
-            self._log.notices(self._columns.description)
-            self._log.note_unused("a table", *self._columns.choices_used)
+            self._log.note_columns(self._columns)
         events = self._columns.events(cells_by_name)
         return b"".join(
             self._writer.event(event, number, row)

@@ -59,7 +59,7 @@ async def _replay(folder: Path, *, null: bool, seconds: float, seed: int, keep: 
 
     stream = demo_stream(null=null, seed=seed)
     naive = NaivePeeking(stream.pairs)
-    view, rate = make_view(), EventRate()
+    view, rate = make_view(brief=True), EventRate()
     async with EmbeddedMonitor(read_settings(data_dir=folder, port=port), on_change=view.change) as monitor:
         with view:
             await monitor.log.append([stream.declaration])

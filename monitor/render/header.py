@@ -302,14 +302,13 @@ def assumed(benchmark: BenchmarkReport) -> str:
     text = (
         f"Assumes that {text.removeprefix(ASSERTED)}" if text.startswith(ASSERTED) else f"{text[0].upper()}{text[1:]}"
     )
-    over = (
-        f"all {counted(b.family.size, 'pair')}"
-        if b.family.size is not None and b.family.policy == "capacity"
-        else "all pairs"
-    )
+    size = b.family.size if b.family.policy == "capacity" else None
+    over = "" if size == 1 else " among all pairs" if size is None else f" among all {counted(size, 'pair')}"
     outside = f" ({counted(b.family_outside, 'pair')} outside the family)" if b.family_outside else ""
     also = f" Assumes that {b.family_assumption}." if b.family_assumption is not None else ""
-    return f"{text}. At most {100 * b.alpha:g} % chance of a false verdict among {over}{outside}, however often you look.{also}"
+    return (
+        f"{text}. At most {100 * b.alpha:g} % chance of a false verdict{over}{outside}, however often you look.{also}"
+    )
 
 
 def family(benchmark: BenchmarkReport) -> str:

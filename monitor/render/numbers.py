@@ -131,7 +131,8 @@ def discordant(pair: "PairReport") -> str:
 
 def ranks(model: "ModelReport", dash: str = "–") -> str:
     """Format the ranks that the verdicts leave open to a model."""
-    return str(model.rank_low) if model.rank_low == model.rank_high else f"{model.rank_low}{dash}{model.rank_high}"
+    low, high = f"{model.rank_low:,}", f"{model.rank_high:,}"
+    return low if low == high else f"{low}{dash}{high}"
 
 
 def rank_list(places: Sequence[int], dash: str = "–") -> str:

@@ -94,7 +94,7 @@ def _decided(table: PairTable) -> ResultLine:
     """Report for how many neighbours in rank, and for how many pairs, there is evidence beyond these items."""
     sides = table.decided("anytime_family")
     if sides is None:
-        return ResultLine(yes=False, text=f"No verdict: {table.hold_reason}.")
+        return ResultLine(yes=False, held=True, text=f"No verdict: {table.hold_reason}.")
     neighbours = table.adjacent
     real, total = int(np.count_nonzero(sides[neighbours])), int(np.count_nonzero(neighbours))
     undecided = neighbours & (sides == 0)
@@ -107,8 +107,9 @@ def _decided(table: PairTable) -> ResultLine:
         text += f", {', '.join(rest)}"
     if total < table.size:
         text += f"; {np.count_nonzero(sides):,} of all {table.size:,} pairs"
-    held = "" if table.hold_reason is None else f" No further verdict: {table.hold_reason}."
-    return ResultLine(yes=real > 0, text=f"{text}.{held}")
+    held = table.hold_reason is not None
+    reason = f" No further verdict: {table.hold_reason}." if held else ""
+    return ResultLine(yes=real > 0, held=held, text=f"{text}.{reason}")
 
 
 def _resolved(table: PairTable) -> ResultLine:

@@ -294,6 +294,9 @@ class ResultLine(StrictModel):
     """The answer to one question."""
 
     yes: bool = Field(description="whether it is known, or holds for some pair of neighbours in rank")
+    held: bool = Field(
+        default=False, description="whether verdicts are held; the text gives the reason, and what to declare"
+    )
     text: str
 
 

@@ -16,7 +16,7 @@ from monitor.render.flags import named_flags
 from monitor.render.numbers import safe
 from monitor.render.signs import DECIDED, HELD, UNDECIDED, Glyphs, in_name_order
 from monitor.render.terminal.layout import glyphs_for, wrap
-from monitor.render.terminal.plain import LiveStatus, Progress, status_sentence
+from monitor.render.terminal.plain import LiveStatus, Progress, in_verdict_order, status_sentence
 from monitor.render.terminal.ranking import Ranking
 from monitor.render.terminal.report import result, title
 from monitor.render.terminal.tables import Extra, pairs_table
@@ -26,7 +26,8 @@ from schemas.results.report import BenchmarkReport, Report
 
 REFRESH_PER_SECOND: Final = 4
 _FEED: Final = 50
-_FEED_ROOM: Final = 4  # lines of the verdict changes at least, with the blank line above
+_FEED_ROOM: Final = 4  # lines of the verdict changes, with the blank line above
+_FEED_LEAST: Final = 2  # the same where the result needs the room: no blank line, and the latest change only
 _TITLE_LINES: Final = 3  # of the pairs: two lines of titles, and a rule
 _WRAPPED_ROOM: Final = 28  # lines from which long lines of the result are wrapped
 _BENCHMARK_ROOM: Final = 12  # lines below which a further benchmark is omitted
@@ -121,14 +122,17 @@ class LiveView:
         """Draw the result, the pairs of the extra column, the ranking with its ties, and the latest verdict changes."""
         covered = [pair for pair in benchmark.pairs if self._extra and in_name_order(pair) in self._extra.cells]
         rows = _TITLE_LINES + len(covered) if covered else 1 + len(benchmark.models)
-        lines = _lines(console, options, *self._head(console, benchmark, room, room - rows - _FEED_ROOM - 1), Text())
+        lines = _lines(console, options, *self._head(console, benchmark, room, room - rows - _FEED_LEAST - 1), Text())
         if covered:
             shown = max(1, min(len(covered), room - len(lines) - _FEED_ROOM - _TITLE_LINES))
             table, _ = pairs_table(benchmark, covered[:shown], console, options.max_width, self._extra)
             lines += _lines(console, options, table, *_more(len(covered) - shown, "pairs"), Text())
         rest = room - len(lines) - _FEED_ROOM
+        if not covered:  # a line that explains the ties, and each model, come before further changes
+            rest = max(rest, min(rows + 1, room - len(lines) - _FEED_LEAST))
         if not covered or rest > len(benchmark.models):
-            lines += _lines(console, options, *self._ranking(console, benchmark, rest), Text())
+            lines += _lines(console, options, *self._ranking(console, benchmark, rest))
+            lines += [[]] if room - len(lines) > _FEED_LEAST else []
         changes = [change for change in self._feed if change.benchmark == benchmark.benchmark]
         return [*lines, *_lines(console, options, *_feed(changes[:room], glyphs_for(console)))][:room]
 
@@ -199,7 +203,7 @@ def _change(change: VerdictChange, glyphs: Glyphs) -> Text:
     if change.kind != "decided":
         sign = glyphs.reversed if change.kind == "reversed" else glyphs.held
         return Text(f"{sign} {safe(change.sentence)}", HELD)
-    a, b = (change.model_b, change.model_a) if change.after == "b" else (change.model_a, change.model_b)
+    a, b = in_verdict_order(change)
     headline = change.procedure == "anytime_family"
     text = Text(no_wrap=True, overflow="ellipsis")
     text.append(f"{glyphs.decided} {'family' if headline else 'pair  '}", DECIDED if headline else UNDECIDED)

@@ -103,7 +103,9 @@ class _Screen(Ranking):
             max(cell_len(form.safe(p.model_a)) + cell_len(form.safe(p.model_b)) + 3 for p in shown),
             max(9, self.width - place - more - _BAR - 15),
         )
-        title = Text("What would separate the ties", "bold").append("  (bar: evidence, of what decides)", "not bold")
+        title = Text("What would separate the ties", "bold").append(
+            "  (bar: share of the evidence that decides)", "not bold"
+        )
         title.truncate(self.width)
         lines = [title]
         for pair, (where, bar, needs) in zip(shown, rows, strict=True):

@@ -86,19 +86,19 @@ class Progress:
         return ", ".join(parts)
 
 
-def status_sentence(status: LiveStatus) -> str:
+def status_sentence(status: LiveStatus, *, with_note: bool = True) -> str:
     """Return the counts and the rate in one line."""
     parts = [f"{status.events:,} events", f"{status.events_per_second:,.0f} events/s", f"{status.rejected:,} rejected"]
     parts.append("caught up" if status.caught_up else "catching up")
     if status.url:
         parts.append(safe(status.url))
-    if status.note:
+    if status.note and with_note:
         parts.append(safe(status.note))
     return ", ".join(parts)
 
 
 class PlainView:
-    """Write a line at the start, one for each verdict change, and a status line every few seconds.
+    """Write a line at the start, one for each verdict change, and a status line every few seconds; the note once.
 
     Parameters
     ----------
@@ -108,6 +108,8 @@ class PlainView:
         Monotonic seconds.
     every : float
         Seconds between two status lines.
+    brief : bool
+        Whether only family-wise decisions are written, without their evidence.
 
     Examples
     --------
@@ -129,10 +131,12 @@ class PlainView:
         *,
         clock: Callable[[], float] = monotonic,
         every: float = STATUS_INTERVAL,
+        brief: bool = False,
     ) -> None:
         self._write = write or _to_stdout
         self._clock = clock
         self._every = every
+        self._brief = brief
         self._due: float | None = None
         self._written: LiveStatus | None = None
         self._progress = Progress(clock)
@@ -150,13 +154,30 @@ class PlainView:
         now = self._clock()
         if status == self._written or (self._due is not None and now < self._due):
             return
+        with_note = self._written is None or status.note != self._written.note
         self._due, self._written = now + self._every, status
         progress = "" if status.caught_up else self._progress.sentence(status)
-        self._write(status_sentence(status) + (f" ({progress})" if progress else ""))
+        self._write(status_sentence(status, with_note=with_note) + (f" ({progress})" if progress else ""))
 
     def change(self, change: VerdictChange) -> None:
         """Write one verdict change."""
-        self._write(f"{change.kind}: {safe(change.benchmark)}: {safe(change.sentence)}")
+        if not self._brief:
+            self._write(f"{change.kind}: {safe(change.benchmark)}: {safe(change.sentence)}")
+        elif change.procedure == "anytime_family":
+            self._write(_short(change))
+
+
+def _short(change: VerdictChange) -> str:
+    if change.kind != "decided":
+        return f"{change.kind}: {safe(change.sentence)}"
+    a, b = map(safe, in_verdict_order(change))
+    return f"decided: {a} is better than {b}, family-wise, after {change.evidence.n:,} items"
+
+
+def in_verdict_order(change: VerdictChange) -> tuple[str, str]:
+    """Return the models of a change, the better one first."""
+    a, b = change.model_a, change.model_b
+    return (b, a) if change.after == "b" else (a, b)
 
 
 def _to_stdout(line: str) -> None:

@@ -78,11 +78,8 @@ def result(benchmark: BenchmarkReport, glyphs: Glyphs) -> list[Text]:
     lines = []
     for word, line in facts.result(benchmark):
         sign = signs.get(word, (glyphs.undecided, glyphs.decided))[line.yes]
-        lines.append(
-            Text(sign, DECIDED if line.yes else UNDECIDED)
-            .append(f" {word:9}", "bold")
-            .append(safe(line.text), "default")
-        )
+        sign, colour = (glyphs.held, HELD) if line.held and not line.yes else (sign, DECIDED if line.yes else UNDECIDED)
+        lines.append(Text(sign, colour).append(f" {word:9}", "bold").append(safe(line.text), "default"))
     return lines
 
 

@@ -42,12 +42,12 @@ class View(Protocol):
         """Show a verdict change."""
 
 
-def make_view(low_coverage: float = 0.0) -> View:
-    """Return the view that suits standard output."""
+def make_view(low_coverage: float = 0.0, *, brief: bool = False) -> View:
+    """Return the view that suits standard output; plain lines may be `brief`."""
     console = output_console()
     if console.is_terminal and not console.is_dumb_terminal:
         return LiveView(console, low_coverage=low_coverage)
-    return PlainView()
+    return PlainView(brief=brief)
 
 
 class IfComplete:

@@ -39,16 +39,16 @@ def post_lines(url, lines):
         assert answer.status == 200
 
 
-def address(url, benchmark=None, *parts):
-    """The address of a view."""
+def address(url, benchmark=None, *parts, choices=""):
+    """The address of a view, and of what is chosen in it."""
     if benchmark is None:
         return f"{url}/#/"
-    return f"{url}/#/b/" + "/".join(quote(part, safe="") for part in (benchmark, *parts) if part)
+    return f"{url}/#/b/" + "/".join(quote(part, safe="") for part in (benchmark, *parts) if part) + choices
 
 
-def open_view(page, url, *where):
+def open_view(page, url, *where, choices=""):
     """Go to a view and wait until it is there."""
-    page.goto(address(url, *where))
+    page.goto(address(url, *where, choices=choices))
     page.wait_for_selector("main:not([aria-busy]) h1")
 
 

@@ -25,7 +25,7 @@ from monitor.render.terminal.plain import LiveStatus
 from monitor.report.build import report_views
 from monitor.report.ranking.tie_bands import tie_bands
 from schemas.results.report import Report
-from tests.browser.pages import address, event_count, open_view, overflows, post_lines
+from tests.browser.pages import VIEWS, address, event_count, open_view, overflows, post_lines
 from tests.browser.readme_picture import demo_partition
 from tests.commands import PATIENCE, Watch, events, until, write
 from tests.unit.engine.test_battles import stream
@@ -33,8 +33,8 @@ from tests.unit.engine.test_battles import stream
 WIDTHS = (375, 1280, 1920)
 COLUMNS = (80, 120, 200)
 ITEMS = 200
-TALL = 4_000
-"""Pixels of a page above which its picture shows the window alone: only the rows in view are drawn."""
+TALL = 9_000
+"""Pixels of a page above which its picture shows the window alone."""
 
 
 def boards(sizes):
@@ -94,15 +94,17 @@ def take(folder, sizes):
     with tempfile.TemporaryDirectory() as base, sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
 
-        def pictures(name, url, *where):
+        def pictures(name, url, *where, choices=""):
             for scheme in ("light", "dark"):
                 for width in WIDTHS:
                     tab = browser.new_page(viewport={"width": width, "height": 900}, color_scheme=scheme)
                     tab.set_default_timeout(1_000 * PATIENCE)
-                    open_view(tab, url, *where)
+                    open_view(tab, url, *where, choices=choices)
+                    if where:
+                        tab.wait_for_selector("[data-state=live]")
                     if overflows(tab):
                         print(f"{name} {width} {scheme}: wider than the window by {overflows(tab)} pixels")
-                    tall = tab.evaluate("document.documentElement.scrollHeight") > TALL
+                    tall = tab.evaluate("document.documentElement.scrollHeight") > TALL or tab.locator("tr.gap").count()
                     tab.screenshot(path=folder / f"{name}-{width}-{scheme}.png", full_page=not tall)
                     tab.close()
 
@@ -117,15 +119,17 @@ def take(folder, sizes):
                 start = monotonic()
                 pictures(name, watch.url, declaration["declare"])
                 print(f"{name}: {(monotonic() - start) / 6:.1f} s a picture")
-                terminal(browser, folder, name, write(Path(base) / f"{name}.jsonl", records))
+                terminal(browser, folder, name, write(Path(base) / f"{name}.jsonl", [declaration, *records]))
             if data := os.environ.get("RANKWATCH_DATA"):
                 terminal(browser, folder, "mmlu-pro", Path(data) / "mmlu_pro" / "events.jsonl.gz")
             live(browser, folder)
             first = f"{sizes[0]} models"
             pictures("model", watch.url, first, "model", "model-0003")
             pictures("pair", watch.url, first, "pair", "model-0002", "model-0003")
-            for view in ("items", "time", "changes", "categories", "matrix", "data"):
+            for view in filter(None, VIEWS):
                 pictures(view, watch.url, first, view)
+            pictures("two", watch.url, first, "items", choices="?a=model-0002&b=model-0003")
+            pictures("home", watch.url)
             tab = browser.new_page(viewport={"width": 1280, "height": 900})
             tab.goto(address(watch.url, first))
             tab.wait_for_selector("[data-state=live]")

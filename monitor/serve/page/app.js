@@ -79,18 +79,22 @@ function show(...nodes) {
 }
 
 function showError(error) {
-  const again = h("button", { class: "loud", type: "button", onclick: load }, "Try again");
+  const again = h("button", { class: "loud", type: "button", onclick: () => load() }, "Try again");
   show(h("h1", { tabindex: "-1" }, error.title ?? "Something went wrong"), h("p", { class: "about" }, error.message), again,
     h("p", {}, h("a", { href: link.home() }, "All benchmarks")));
 }
 
-/** Load the current view and show it; without a response, keep what the page shows. */
-async function load() {
+/**
+ * Load the current view and show it; without a response, keep what the page shows.
+ *
+ * earlier: what the view showed of the same state, under other choices.
+ */
+async function load(earlier = null) {
   const current = route;
   const { options } = route;
   freshness.lags = false;
   try {
-    const data = await current.view.load(current, leaving.signal);
+    const data = await current.view.load(current, leaving.signal, earlier);
     if (current !== route || options !== route.options) return;
     remember(current.path, data);
     if (!isShown(data) || current.view.pending?.()) display(data);
@@ -179,7 +183,7 @@ function optionsChanged() {
   const { options } = parse(location.hash);
   route.options = options;
   redraw();
-  load();
+  load(refreshing ? null : lastData.get(route.path));
 }
 
 /** Show the current view again, from what it was last shown from. */

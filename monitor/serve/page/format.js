@@ -71,7 +71,7 @@ export function more(items) {
 
 export const plural = (n, one, many = `${one}s`) => `${count(n)} ${n === 1 ? one : many}`;
 
-export const ranks = (low, high) => (low === high ? `${low}` : `${low}–${high}`);
+export const ranks = (low, high) => (low === high ? count(low) : `${count(low)}–${count(high)}`);
 
 /** Isolate the text direction of a name where no markup is possible. */
 export const isolated = (name) => `\u2068${name}\u2069`;

@@ -4,6 +4,10 @@ import { s } from "./dom.js";
 import { ranks } from "./format.js";
 
 export const MAX_LANES = 8;
+
+/** Models from which a range of ranks needs a wider column. */
+export const MANY = 1000;
+
 const MAX_THREADS = 3;
 
 const known = new WeakMap(); // by ties

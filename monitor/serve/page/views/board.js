@@ -9,8 +9,8 @@ import { QUESTIONS, answered, glyph, signs, states, ticks } from "../glyph.js";
 import { goal } from "../goal.js";
 import { members } from "../members.js";
 import { choose } from "../options.js";
-import { LOW_COVERAGE, aliases, assumption, axis, boardName, boardNote, coverage, isHeld, link, lowCoverage, modelTitle, name, need, notice, orderNote, orderTrouble, partial, scaleOf, sentence, sharedItems, size, someEnded, titled, waits, weighted, whisker } from "../parts.js";
-import { MAX_LANES, arrange, rankX, strip, tieCell, tiedRanks } from "../ties.js";
+import { LOW_COVERAGE, aliases, assumption, axis, boardName, boardNote, coverage, link, lowCoverage, modelTitle, name, need, notice, orderNote, orderTrouble, partial, scaleOf, sentence, sharedItems, size, someEnded, titled, waits, weighted, whisker } from "../parts.js";
+import { MANY, MAX_LANES, arrange, rankX, strip, tieCell, tiedRanks } from "../ties.js";
 
 export const title = ({ benchmark }) => benchmark;
 
@@ -72,14 +72,15 @@ function result(b) {
   if (!b.result) return h("p", { class: "about" }, b.models.length === 1 ? "Only one model: there is no pair to compare yet." : b.battles ? "No prompt of a pair has all its votes yet, so no pair can be judged." : "No two models share an item yet.");
   const names = b.models.map((m) => m.model);
   const all = steps(b).map(states);
-  const held = steps(b).some(isHeld);
   const line = (question) => {
     const values = all.map((state) => state[question]);
     const yes = values.filter(answered).length;
-    const state = b.result[question].yes ? "yes" : question === "decided" && held ? "held" : "no";
+    const answer = b.result[question];
+    const state = answer.yes ? "yes" : answer.held ? "held" : "no";
+    const word = { yes: question[0].toUpperCase() + question.slice(1), held: "Held", no: `Not ${question}` }[state];
     return h("div", { class: `line ${state}` },
-      h("dt", {}, glyph(question, state), ` ${state === "no" ? "Not " : ""}${state === "no" ? question : question[0].toUpperCase() + question.slice(1)}`),
-      h("dd", {}, sentence(b.result[question].text, names)),
+      h("dt", {}, glyph(question, state), ` ${word}`),
+      h("dd", {}, sentence(answer.text, names)),
       h("dd", { class: "tally" }, h("b", {}, count(yes)), ` of ${plural(values.length, "step")}`, h("span", { class: "sr" }, ` ${question}`)),
       h("dd", { class: "drawn", "aria-hidden": "true" }, ticks(values)));
   };
@@ -193,7 +194,7 @@ function board(data, route) {
     shown.length > WINDOWED && overview(shown, b, ties, byScore),
     h("p", { class: "about moved", role: "status" }, moved > 0 && `The ranking has changed: ${plural(moved, "row")} will move when pointer and focus leave the board.`),
     shown.length === 0 ? h("p", { class: "about" }, "No model matches. ", h("button", { type: "button", class: "quiet", onclick: () => choose({ q: null, tie: null, full: null, m: null }) }, "Show all")) :
-      h("table", { role: "table", class: ["board", options.has("pick") && "picking", !context.arranged.lanes && "unlaned"].filter(Boolean).join(" "), "aria-rowcount": shown.length + 1 },
+      h("table", { role: "table", class: ["board", options.has("pick") && "picking", !context.arranged.lanes && "unlaned", b.models.length >= MANY && "many"].filter(Boolean).join(" "), "aria-rowcount": shown.length + 1 },
         h("caption", { class: "sr" }, baseline ? `Ranking, with the gap of each model to ${against.to}` : "Ranking with tie bands"),
         head(context),
         h("tbody", { role: "rowgroup", onpointerover: (event) => dim(event, context.tied), onpointerleave: undim },
@@ -381,5 +382,5 @@ function key(b, ties) {
     (ruled || lacking) && h("p", {}, s("svg", { width: 26, height: 30, "aria-hidden": "true" }, ruled && s("line", { class: "rule-key", x1: 1, x2: 25, y1: 8, y2: 8 }), lacking && [s("line", { class: "thread", x1: 13, x2: 13, y1: 14, y2: 30 }), s("circle", { class: "thread own", cx: 13, cy: 22, r: 3.4 })]),
       h("span", {}, ruled && ["No tie crosses a ", h("b", { class: "good" }, "blue line"), ": all above are decided over all below. "], lacking && ["A model that ", h("b", { class: "warn" }, "lacks items"), " is in no band and enters no line; its thread marks the models that it may be tied with."])),
     h("p", {}, h("span", { class: "signs", "aria-hidden": "true" }, QUESTIONS.map((question) => glyph(question, "yes"))),
-      h("span", {}, "Each step has three signs: settled, decided, resolved. A filled sign is yes, a hollow one no. The score interval is for one look and enters no verdict.")));
+      h("span", {}, h("span", { class: "of-steps" }, "Each step has three signs: settled, decided, resolved. "), "A filled sign is yes, a hollow one no. The score interval is for one look and enters no verdict.")));
 }

@@ -32,7 +32,8 @@ export function render(page, route) {
   return [
     ...head,
     h("p", { class: "about" }, v ? ["Every model against ", name(v.model), `, in ${plural(page.total, "category", "categories")}`] : `The scores of every model, in ${plural(page.total, "category", "categories")}`,
-      page.total > page.categories.length && `; the ${count(page.categories.length)} largest are on display`, "."),
+      page.total > page.categories.length && `; the ${count(page.categories.length)} largest are on display`, ".",
+      h("span", { class: "sideways" }, " The table scrolls sideways.")),
     v && verdicts(page),
     tools(page, route, shown),
     shown.length ? h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Scores by category" }, grid(page, shown)) : h("p", { class: "about" }, "No model matches."),

@@ -43,7 +43,7 @@ function strength({ evidence: e, mixture }) {
 
 function entry(change, benchmark) {
   const { evidence: e, model_a: a, model_b: b } = change;
-  const tone = { decided: "good", settled: "good", reversed: "warn turned" }[change.kind] ?? "warn";
+  const tone = { decided: "good", settled: "good settled", reversed: "warn turned" }[change.kind] ?? "warn";
   return h("li", { "data-key": change.id, class: seen.fresh.has(change.id) && "fresh" },
     h("p", { class: "marks" }, h("span", { class: `chip ${tone}` }, change.kind), h("span", { class: "scope" }, SCOPES[change.procedure])),
     h("div", {},
@@ -52,5 +52,5 @@ function entry(change, benchmark) {
         h("a", { href: link.pair(benchmark, a, b) }, "The pair", h("span", { class: "sr" }, ` ${a} and ${b}`)),
         ` after ${plural(e.n, "shared item")} · gap ${points(Math.abs(e.gap))} points · ${strength(change)}`,
         e.missing > 0 && ` · ${plural(e.missing, "missing item")}${change.procedure === "settled" ? "" : " counted against the leader"}`,
-        e.resolution_ratio !== null && ` · q ${ratio(e.resolution_ratio)}`)));
+        e.resolution_ratio !== null && ` · q\u00a0${ratio(e.resolution_ratio)}`)));
 }

@@ -71,13 +71,15 @@ export function render(page, route) {
 
 function models(page, options) {
   const now = (key) => options.get(key) ?? "";
-  const select = (key, label) => h("label", {}, `${label} `, h("select", { "aria-label": label, onchange: (event) => choose({ [key]: event.target.value, from: null, show: null }), paint: (node) => { node.value = now(key); } },
-    h("option", { value: "" }, "none"), page.models.map((m) => h("option", { value: m, "data-key": m }, isolated(m)))));
+  const select = (key, label, after) => h("label", {}, `${label} `, h("select", { "aria-label": label, onchange: (event) => choose({ [key]: event.target.value, from: null, show: null }), paint: (node) => { node.value = now(key); } },
+    h("option", { value: "" }, "none"), page.models.map((m) => h("option", { value: m, "data-key": m }, isolated(m)))), after);
   const { two } = page;
-  return h("div", { class: "tools", role: "group", "aria-label": "Two models" }, select("a", "Where do"), select("b", "and"), h("span", {}, "differ?"),
+  return h("div", { class: "tools two", role: "group", "aria-label": "Two models" }, select("a", "Where do"), select("b", "and", " differ?"),
     two && h("button", { type: "button", onclick: () => choose({ a: two.model_b, b: two.model_a, from: null }) }, "Swap"),
     two && h("a", { class: "button", href: link.pair(page.benchmark, two.model_a, two.model_b) }, "Evidence"));
 }
+
+const swatch = (kind) => s("svg", { width: 12, height: 12, class: "four", "aria-hidden": "true" }, s("rect", { class: kind, width: 12, height: 12 }));
 
 // --- two models --------------------------------------------------------------------------------------------------------------------
 
@@ -94,7 +96,7 @@ function differences({ two }) {
   return [
     h("h2", {}, `They differ on ${count(two.only_a + two.only_b)} of ${plural(n, "shared item")}`),
     bar,
-    h("ul", { class: "key" }, parts.map(([words, value, kind]) => h("li", {}, s("svg", { width: 12, height: 12, class: "four", "aria-hidden": "true" }, s("rect", { class: kind, width: 12, height: 12 })), " ", words, " ", h("b", {}, count(value)), ` (${percent(value / n, 0)} %)`))),
+    h("ul", { class: "key" }, parts.map(([words, value, kind]) => h("li", {}, swatch(kind), " ", words, " ", h("b", {}, count(value)), ` (${percent(value / n, 0)} %)`))),
     h("div", { class: "columns" },
       h("section", {}, h("h2", {}, "Easy or hard"), h("p", { class: "about" }, "Items on which they differ, by how many of the other models get them right."), groups(two, two.by_right, "Others right", n)),
       two.by_cluster.length > 0 && h("section", {}, h("h2", {}, "By category"), h("p", { class: "about" }, "Net difference in points of the category's items. A profile: no verdict."), groups(two, two.by_cluster, "Category", n))),
@@ -105,9 +107,10 @@ function differences({ two }) {
 function groups(two, list, head, n) {
   const most = Math.max(...list.flatMap((g) => [g.only_a, g.only_b]), 1);
   const half = (value) => (46 * value) / most;
+  const only = (model, kind) => ({ title: `only ${model}`, class: "number", mark: [swatch(kind), h("span", { class: "whose" }, " only ", name(model))] });
   const columns = [
-    { title: head, head: true }, { title: `only ${two.model_a}`, class: "number", mark: ["only ", name(two.model_a)] },
-    { title: "Drawn", mark: h("span", { class: "sr" }, "Drawn"), class: "plot" }, { title: `only ${two.model_b}`, class: "number", mark: ["only ", name(two.model_b)] }, { title: "Net, points", class: "number" },
+    { title: head, head: true }, only(two.model_a, "only-a"),
+    { title: "Drawn", mark: h("span", { class: "sr" }, "Drawn"), class: "plot" }, only(two.model_b, "only-b"), { title: "Net, points", class: "number" },
   ];
   const rows_ = list.filter((g) => g.items).map((g) => ({
     key: g.name,

@@ -19,7 +19,7 @@ const TONES = [
 const SHOW_NAMES_FROM = 13; // pixels of a cell
 const NAME_ROOM = 165;
 const HEAD = 18; // pixels above the cells, and left of them where names have no room: ranks
-const NUMBER_ROOM = 30;
+const NUMBER_ROOM = 40;
 const STEPS = [1, 2, 5, 10, 20, 50, 100, 200, 500];
 const SHARES_FROM = 22;
 
@@ -141,10 +141,12 @@ class Grid {
     for (let rank = 1; rank <= this.size; rank += rank === 1 && step > 1 ? step - 1 : step) {
       const at = (rank - 0.5) * this.cell;
       context.textAlign = "center";
+      const edge = this.size * this.cell;
       const half = context.measureText(count(rank)).width / 2;
-      context.fillText(count(rank), Math.min(at, this.size * this.cell - half), 8 - HEAD);
+      if (rank < this.size && at + 3 * half > edge && this.size % step === 0) continue; // the last rank has this place
+      context.fillText(count(rank), Math.min(at, edge - half), 8 - HEAD);
       context.textAlign = "right";
-      if (!named) context.fillText(count(rank), -6, Math.max(at, 6));
+      if (!named) context.fillText(count(rank), -6, Math.min(Math.max(at, 6), edge - 6));
     }
   }
 

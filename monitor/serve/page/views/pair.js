@@ -124,7 +124,8 @@ function quote(p, b) {
     : isHeld(p) ? "verdicts are held, so it is not decided which is better"
     : `no family-wise decision at alpha ${b.alpha}, so the models are tied`;
   const interval = p.gap_family_low === null ? "" : `, family-wise interval ${range(low, high)}`;
-  const text = `On ${b.benchmark}, ${leader} is ahead of ${other} by ${fixed(100 * Math.abs(p.gap), 2)} points (${plural(p.n, "shared item")}${interval}); ${verdict} (order policy ${b.order.policy}).`;
+  const ahead = p.gap === 0 ? `${leader} and ${other} have the same score` : `${leader} is ahead of ${other} by ${fixed(100 * Math.abs(p.gap), 2)} points`;
+  const text = `On ${b.benchmark}, ${ahead} (${plural(p.n, "shared item")}${interval}); ${verdict} (order policy ${b.order.policy}).`;
   const copy = (event) => {
     const button = event.currentTarget;
     navigator.clipboard.writeText(text).then(() => { button.textContent = "Copied"; }, () => { button.textContent = "Copying was blocked"; });

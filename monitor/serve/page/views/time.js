@@ -6,17 +6,18 @@ import { count, plural, ranks } from "../format.js";
 import { glyph, ticks } from "../glyph.js";
 import { choose } from "../options.js";
 import { heading, link, name, sentence } from "../parts.js";
-import { arrange, strip, tieCell } from "../ties.js";
+import { MANY, arrange, strip, tieCell } from "../ties.js";
 
 const ROWS = 150;
 
 export const title = ({ benchmark }) => `Time, ${benchmark}`;
 
-export async function load({ benchmark, options }, signal) {
+/** Get the board of a moment; the replay is the same at each of them. */
+export async function load({ benchmark, options }, signal, earlier) {
   const at = options.get("at");
   const [data, replay] = await Promise.all([
     get("/moments", { benchmark, at: /^\d{1,18}$/.test(at ?? "") ? at : null }, signal),
-    get("/replay", { benchmark }, signal),
+    earlier?.replay ?? get("/replay", { benchmark }, signal),
   ]);
   return { ...data, replay };
 }
@@ -149,7 +150,7 @@ function board(data, benchmark, options) {
       paint: (field) => { if (field !== document.activeElement) field.value = options.get("q") ?? ""; } }),
     found.length > ROWS && h("span", { class: "aside" }, `the first ${count(ROWS)} of ${count(found.length)} models`)),
     shown.length === 0 ? h("p", { class: "about" }, "No model matches.") :
-      h("table", { class: "board past" }, h("caption", { class: "sr" }, `Ties and possible ranks after record ${count(data.at)}`),
+      h("table", { class: all.length >= MANY ? "board past many" : "board past" }, h("caption", { class: "sr" }, `Ties and possible ranks after record ${count(data.at)}`),
         h("thead", {}, h("tr", {}, column("lanes", "Ties"), column("rank", "Rank"), column("strip", "could be"), column("model", "Model, in the present order"), column("step", "Step to the next rank"))),
         h("tbody", {}, shown.map(row))),
     arranged.omitted && h("p", { class: "about" }, "Too many bands overlap here, so the ties are shown as possible ranks only."),

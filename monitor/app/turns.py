@@ -4,7 +4,6 @@ import asyncio
 from typing import Final, TypeVar
 
 from monitor.engine.slices import Pace, Slices
-from monitor.state_lock import StateLock
 
 _Result = TypeVar("_Result")
 
@@ -15,22 +14,21 @@ _TURNS: Final = 8
 """Passes of the event loop in a turn: a request needs a few from its connection to its answer."""
 
 
-async def in_turns(work: Slices[_Result], pace: Pace, state: StateLock) -> _Result:
-    """Run all slices at their pace and return the result; hold `state` until the last, so that only the fold of whole chunks is read."""
+async def in_turns(work: Slices[_Result], pace: Pace) -> _Result:
+    """Run all slices at their pace, and return the result."""
     clock = asyncio.get_running_loop().time
-    async with state.change():
-        end = clock() + _SECONDS
-        while True:
-            start = clock()
-            try:
-                next(work)
-            except StopIteration as stop:
-                return stop.value  # type: ignore[no-any-return]
-            now = clock()
-            pace.took(now - start)
-            if now >= end:
-                await _turn()
-                end = clock() + _SECONDS
+    end = clock() + _SECONDS
+    while True:
+        start = clock()
+        try:
+            next(work)
+        except StopIteration as stop:
+            return stop.value  # type: ignore[no-any-return]
+        now = clock()
+        pace.took(now - start)
+        if now >= end:
+            await _turn()
+            end = clock() + _SECONDS
 
 
 async def _turn() -> None:

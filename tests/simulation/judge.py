@@ -187,8 +187,8 @@ class Judge:
             self.suspect.discard(worker.number)
 
     def check_memory(self, worker):
-        """Compare the state in a worker's memory; not while a fold is under way, or has crashed and the state is yet to be loaded again."""
-        if worker._torn:
+        """Compare the state in a worker's memory; not while it changes, because nobody reads it then."""
+        if worker._state.changing:
             self.check_confirmed(worker)
             return
         partition = worker.partition

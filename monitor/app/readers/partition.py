@@ -4,6 +4,7 @@ import time
 from bisect import bisect_left
 from collections import deque
 from collections.abc import Iterable
+from contextlib import suppress
 from typing import Final
 
 from monitor.app.workers.folded_partition import FoldedPartition
@@ -11,6 +12,7 @@ from monitor.engine.chunk import Chunk
 from monitor.engine.state.delta import Suspect
 from monitor.engine.state.keys import record_digest
 from monitor.store.commit_times import record_commit
+from monitor.store.errors import StoreUnavailable
 from monitor.store.state_reader import StateReader, StoredPosition
 from schemas.records.text import shorten
 
@@ -59,6 +61,10 @@ class PartitionReader(FoldedPartition):
         self._expected = None
         self._set_aside.clear()
         self._note_set_aside(self.partition.quarantine)
+
+    async def _go_back(self) -> None:
+        with suppress(StoreUnavailable):  # it is loaded again before anything is shown
+            await self.load()
 
     async def fold(self, chunk: Chunk) -> bool:
         """Fold a chunk that begins where the state ends; return False if the store has another record in it."""

@@ -1,6 +1,7 @@
 """Load one partition from the store, and fold chunks of its log: what a worker and a reader share."""
 
 import traceback
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from functools import partial
 from typing import Final
@@ -34,7 +35,7 @@ class FoldCrashed(Exception):  # noqa: N818 - what happened
     """The engine raised an error that is its own: not of the store, the brokers or the machine."""
 
 
-class FoldedPartition:
+class FoldedPartition(ABC):
     """The fold of one partition in memory.
 
     Parameters
@@ -87,19 +88,24 @@ class FoldedPartition:
         self.partition = await in_background(restore) if _is_large(stored) else restore()
         self._torn = False
 
+    @abstractmethod
+    async def _go_back(self) -> None:
+        """Load the stored state again after a fold that has ended within a chunk."""
+
     async def _fold(self, chunk: Chunk) -> Delta:
         """Fold a chunk in memory; between its slices others have their turns.
 
         Raises
         ------
         FoldCrashed
-            If a record of it crashes the fold.
+            If a record of it crashes the fold; the stored state is loaded again.
         """
-        self._torn = True
         self._process_metrics.chunk_records.observe(len(chunk.records))
-        with self._process_metrics.fold_seconds.time():
+        async with self._state.change():  # also while it is loaded again: nobody reads a state between two offsets
+            self._torn = True
             try:
-                delta = await in_turns(self.partition.fold_in_slices(chunk, self._pace), self._pace, self._state)
+                with self._process_metrics.fold_seconds.time():
+                    delta = await in_turns(self.partition.fold_in_slices(chunk, self._pace), self._pace)
             except MemoryError:
                 raise  # of the machine, not of a record
             except Exception as error:
@@ -111,7 +117,8 @@ class FoldedPartition:
                     error=repr(error)[:200],
                     place="".join(traceback.format_tb(error.__traceback__)[-2:]),
                 )
+                await self._go_back()
                 raise FoldCrashed from error
-        self._torn = False
-        self.last = delta.last or self.last
-        return delta
+            self._torn = False
+            self.last = delta.last or self.last
+            return delta

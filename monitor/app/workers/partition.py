@@ -276,7 +276,7 @@ class PartitionWorker(FoldedPartition):
             await self._wait_for_commit()
 
     async def _contain(self, chunk: Chunk, crash: FoldCrashed) -> list[Chunk]:
-        """Load the state of before a chunk that crashes the fold; return the smaller chunks to fold instead, the first one last.
+        """Return the smaller chunks to fold in place of one that crashes the fold, the first one last.
 
         A chunk of one record cannot be smaller: its benchmarks are set aside, or, if they were already, the record is rejected.
 
@@ -285,9 +285,6 @@ class PartitionWorker(FoldedPartition):
         StaleState
             If the stored state is no longer where the chunk begins.
         """
-        await self._wait_for_commit()
-        self._torn = True
-        await self.load()
         if self.partition.off != chunk.start:  # the store has lost writes: the chunk does not follow its state
             raise StaleState(self.number, chunk.start, self.partition.off, "")
         cause = crash.__cause__
@@ -304,6 +301,10 @@ class PartitionWorker(FoldedPartition):
             return self.partition.set_aside(chunk, cause)
         except Exception:  # noqa: BLE001 - what crashes the fold may crash this too
             return False
+
+    async def _go_back(self) -> None:
+        await self._wait_for_commit()
+        await self.load()
 
     async def _wait_for_commit(self) -> None:
         """Wait for the running commit, if any, and raise its error."""

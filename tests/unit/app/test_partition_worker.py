@@ -14,6 +14,7 @@ from monitor.app.workers.partition import PartitionWorker
 from monitor.engine import partition, steps
 from monitor.engine.chunk import Chunk
 from monitor.notices import Notices
+from monitor.state_lock import StateLock
 from monitor.store.errors import StaleState, StoreUnavailable
 from schemas.records.operations import encode_release
 from tests.memory_store import MemoryStore
@@ -33,6 +34,7 @@ class SlowStore(MemoryStore):
 
     async def load(self, _partition):
         assert not self.running, "a state is not loaded while a commit of this worker may still change it"
+        await asyncio.sleep(0)
         return copy.deepcopy(self.state)
 
     async def commit_times(self, _partition):
@@ -334,6 +336,25 @@ async def test_a_benchmark_that_crashes_the_fold_is_set_aside_and_the_others_go_
     assert await owned.fold(released)
     assert not owned.partition.quarantine
     assert owned.partition.benchmarks["poison"].counters["events"] == 1
+
+
+async def test_what_a_crash_leaves_is_read_by_nobody(monkeypatch):
+    poisonous(monkeypatch)
+    lock, seen = StateLock(), set()
+    owned = await loaded(SlowStore(), state=lock)
+
+    async def look():
+        while True:
+            if not lock.changing:  # what is read at once
+                state = owned.partition
+                seen.add((state.off, sum(each.counters["events"] for each in state.benchmarks.values())))
+            await asyncio.sleep(0)
+
+    looking = asyncio.create_task(look())
+    assert await owned.fold(with_poison(100, 37, 60))
+    looking.cancel()
+    assert len(seen) > 1
+    assert all(events == off - (off > 37) - (off > 60) for off, events in seen)
 
 
 async def test_a_crash_while_the_store_has_lost_writes_passes_over_nothing(monkeypatch):

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from monitor.report.pairs.table import PairTable
-from monitor.report.ranking.standings import decisions_by_rank
+from monitor.report.ranking.standings import decisions_by_rank, kinds_of_rows
 
 Flags = NDArray[np.bool_]
 
@@ -138,10 +138,8 @@ def _in_lanes(sets: Sequence[tuple[int, ...]]) -> tuple[tuple[TieBand, ...], int
 def _largest_sets(tied: Flags) -> list[tuple[int, ...]] | None:
     """Return the largest sets of models that are all tied; None where they are too many."""
     # Models tied with each other and with the same others are in the same sets: one of them is enough.
-    kinds: dict[bytes, list[int]] = {}
-    for place, row in enumerate(np.packbits(tied | np.eye(tied.shape[0], dtype=bool), axis=1)):
-        kinds.setdefault(row.tobytes(), []).append(place)
-    alike = list(kinds.values())
+    kind = kinds_of_rows(tied | np.eye(tied.shape[0], dtype=bool))
+    alike = [_positions(kind == k) for k in range(int(kind.max(initial=-1)) + 1)]
     chosen = [members[0] for members in alike]
     neighbours = [
         int("0" + "".join("01"[bit] for bit in row[::-1]), 2) for row in tied[np.ix_(chosen, chosen)].tolist()

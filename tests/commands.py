@@ -63,8 +63,8 @@ def until(condition, what, patience=PATIENCE):
 class Watch:
     """A `watch` that runs until it is stopped; its output is collected as it comes."""
 
-    def __init__(self, data_dir, *arguments, fresh=False, **env):
-        command = [RANKWATCH, "watch", "--port", "0", *map(str, arguments), "--data-dir", str(data_dir)]
+    def __init__(self, data_dir, *arguments, command=(RANKWATCH,), fresh=False, **env):
+        command = [*command, "watch", "--port", "0", *map(str, arguments), "--data-dir", str(data_dir)]
         self.lines = []
         self.process = forked.start(
             command, fresh=fresh, env=environment(**env), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True

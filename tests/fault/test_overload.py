@@ -2,6 +2,7 @@
 
 import json
 import os
+import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -11,17 +12,22 @@ from tests.commands import PATIENCE, Watch, get, until
 
 SLOW = bool(os.environ.get("RANKWATCH_SLOW"))
 MODELS = 5_000 if SLOW else 2_000
-MEGABYTES = 2_000 if SLOW else 500
+MEGABYTES = 4_000 if SLOW else 650
+SNAPSHOT_SECONDS = 5.0
+TIMED = (sys.executable, "-m", "tests.fault.timed_rankwatch")
+LONGEST = 0.2
+"""Seconds of processor time that no callback of the event loop may take."""
 
 
-def post(watch, name, models):
-    """Post the scores of so many models on two items."""
+def post(watch, name, models, **declared):
+    """Post the scores of so many models on two items, with a declaration where there is one."""
+    declarations = [{"declare": name, **declared}] if declared else []
     scores = (
         {"benchmark": name, "item_id": str(k), "model": f"m{m}", "score": m * (3 + k) % 7 % 2}
         for k in range(2)
         for m in range(models)
     )
-    body = "".join(json.dumps(score) + "\n" for score in scores).encode()
+    body = "".join(json.dumps(record) + "\n" for record in (*declarations, *scores)).encode()
     request = Request(f"{watch.url}/api/v1/events", body, {"Content-Type": "application/x-ndjson"})
     with urlopen(request, timeout=PATIENCE) as answer:
         assert json.load(answer)["accepted"] == 2 * models
@@ -38,9 +44,23 @@ def probe(watch):
     return time.monotonic() - begin
 
 
+def page(watch, name):
+    """What a page asks for as it opens, and on its tabs."""
+    for path in ("board", "pairs", "items", "surprises", "matrix", "next"):
+        status, body = get(f"{watch.url}/api/v1/{path}?benchmark={name}")
+        assert status in {200, 409, 422}, (path, status, body[:200])  # too many pairs for a matrix; nothing to race
+
+
+def seconds_of(line):
+    return float(line.partition(" ")[0])
+
+
 def test_others_are_answered_while_a_large_benchmark_is_folded_and_reported(tmp_path):
-    with Watch(tmp_path / "data") as watch:
-        post(watch, "large", MODELS)
+    callbacks = tmp_path / "callbacks.txt"
+    with Watch(tmp_path / "data", command=TIMED, LONG_CALLBACKS=str(callbacks)) as watch:
+        watch.line("http://")
+        started = callbacks.read_text() if callbacks.exists() else ""
+        post(watch, "large", MODELS, order={"policy": "trusted"})
         waits = []
         with ThreadPoolExecutor(1) as pool:  # reports wait for the end of a chunk, probes do not
             folded = pool.submit(until, lambda: events(watch).get("large") == 2 * MODELS, "the fold")
@@ -59,6 +79,11 @@ def test_others_are_answered_while_a_large_benchmark_is_folded_and_reported(tmp_
             f"{1e3 * waits[-1]:.0f} ms; /metrics {scrape:.1f} s; {megabytes:,} MB"
         )
         assert megabytes < MEGABYTES
+        page(watch, "large")
+        time.sleep(max(0.0, begin + SNAPSHOT_SECONDS - time.monotonic()))
+        longest = max(callbacks.read_text().removeprefix(started).splitlines(), default="0 none", key=seconds_of)
+        print(f"at most {longest}")
+        assert seconds_of(longest) < LONGEST, longest
 
 
 def test_a_stop_within_a_large_chunk_ends_in_time_and_loses_nothing(tmp_path):

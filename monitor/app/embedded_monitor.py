@@ -175,6 +175,7 @@ class EmbeddedMonitor(MonitorProcess):
     async def _stop_folding(self) -> None:
         # Stopping Faust cancels the agent wherever it waits, so let the current chunk be committed first.
         self._faust.flow_control.suspend()
+        self.partitions[PARTITION].ending = True
         try:
             async with asyncio.timeout(0.3 * self.settings.drain_seconds):
                 await self.partitions[PARTITION].folding.acquire()

@@ -36,12 +36,18 @@ _FOLD_SECONDS: Final = 10.0
 
 _MESSAGE_EVENTS: Final = 1_000
 _MESSAGE_REJECTS: Final = 50
+_MANY_MODELS: Final = 400
+_RECORD_PAIRS: Final = 50_000
+"""Events of a record, times the models of its request, if they are many."""
+
 _MESSAGE_BYTES: Final = 900_000
 """By default a topic accepts messages of a little over a million bytes."""
 
 
 class FileIntake:
-    """Appends each request as one record: after a crash it is complete or absent.
+    """Appends each request as one record, or, where its events are of many models, as several with one write.
+
+    After a crash a record is complete or absent; of several the first ones may be there, whose scores count once when they are sent again.
 
     Parameters
     ----------
@@ -66,16 +72,9 @@ class FileIntake:
     async def append(self, submission: Submission) -> str:
         """Append the request; return its end offset."""
         declarations = [*self._defaults(submission), *_declared(submission)]
-        if submission.board is not None:
-            record = encode_board_change(submission.board)
-        else:
-            at = round(1_000 * time())
-            packed = _packed(
-                submission.events, declarations, submission.ended, submission.producer, submission.rejects, at
-            )
-            record = _marked(packed, submission)
+        records = [encode_board_change(submission.board)] if submission.board else _records(submission, declarations)
         try:
-            end = await self._log.append([record])
+            end = await self._log.append(records)
         except OSError as error:
             _log.error("the log accepted no events", reason=str(error))
             raise IntakeError(
@@ -223,6 +222,28 @@ def _packed(
     return msgspec.json.encode(record)
 
 
+def _records(submission: Submission, declarations: Sequence[dict[str, Any]]) -> list[bytes]:
+    """Return the records of a request: the first one declares, the last one ends runs and has the rejects."""
+    parts, at = _parts(submission.events, len(submission.events) or 1), round(1_000 * time())
+    first = [declarations, *[()] * (len(parts) - 1)]
+    last = [*[((), ())] * (len(parts) - 1), (submission.ended, submission.rejects)]
+    return [
+        _marked(_packed(part, declared, ended, submission.producer, rejects, at), submission)
+        for part, declared, (ended, rejects) in zip(parts, first, last, strict=True)
+    ]
+
+
+def _parts(events: Sequence[EventFields], most: int) -> list[Sequence[EventFields]]:
+    """Return the events in parts of at most `most`, and of fewer where they are of many models; one part if there are none.
+
+    A record is folded and stored whole, and each of its events can decide the pairs of its model.
+    """
+    models = len({event.model for event in events})
+    if models > _MANY_MODELS:
+        most = min(most, max(1, _RECORD_PAIRS // models))
+    return [events[start : start + most] for start in range(0, len(events), most)] or [events]
+
+
 def _marked(record: bytes, submission: Submission) -> bytes:
     return mark_imported(record) if submission.imported else record
 
@@ -232,8 +253,8 @@ def _messages(submission: Submission) -> Iterator[tuple[str | None, bytes]]:
     for declaration in _declared(submission):
         yield declaration["declare"], msgspec.json.encode(declaration)
     for name, events in _by_benchmark(submission.events).items():
-        for start in range(0, len(events), _MESSAGE_EVENTS):
-            yield from ((name, _marked(value, submission)) for value in _split(events[start : start + _MESSAGE_EVENTS]))
+        for part in _parts(events, _MESSAGE_EVENTS):
+            yield from ((name, _marked(value, submission)) for value in _split(part))
     for ended in submission.ended:
         if submission.imported:
             yield ended.ended, _marked(_packed((), ended=[ended]), submission)

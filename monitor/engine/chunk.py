@@ -57,22 +57,19 @@ class Chunk(NamedTuple):
     keys: Sequence[bytes | None] | None = None
     producers: Sequence[str | None] | None = None
 
-    def parts(self, size: int, length: int) -> Iterator["Chunk"]:
-        """Yield the records in parts of at most `size`, and of `length` bytes or a single record."""
-        start = taken = 0
-        for stop, record in enumerate(self.records):
-            if stop > start and (stop - start == size or taken + len(record) > length):
-                yield self._taken(slice(start, stop))
-                start, taken = stop, 0
-            taken += len(record)
-        if self.records:
-            yield self._taken(slice(start, len(self.records)))
+    def piece(self, start: int, size: int, length: int) -> "Chunk":
+        """Return at most `size` records from one on, and at most `length` bytes or a single record."""
+        stop, taken = start + 1, len(self.records[start])
+        while stop < min(len(self.records), start + size) and (taken := taken + len(self.records[stop])) <= length:
+            stop += 1
+        return self._taken(slice(start, stop))
 
-    def halves(self) -> "tuple[Chunk, Chunk]":
-        """Return the chunk as two consecutive ones; it holds at least two records."""
-        middle = len(self.records) // 2
-        first, second = self._taken(slice(middle)), self._taken(slice(middle, None))
-        return first._replace(end=self.offsets[middle]), second._replace(start=self.offsets[middle])
+    def cut(self, place: int) -> "tuple[Chunk, Chunk | None]":
+        """Return the records before a place, and the rest, if any, as two consecutive chunks."""
+        if place >= len(self.records):
+            return self, None
+        first, second = self._taken(slice(place)), self._taken(slice(place, None))
+        return first._replace(end=self.offsets[place]), second._replace(start=self.offsets[place])
 
     def _taken(self, part: slice) -> "Chunk":
         origins = None if self.origins is None else self.origins[part]

@@ -57,10 +57,7 @@ from schemas.records.text import shorten
 from schemas.results.sentences import DELETED, UNDONE
 
 _AT_ONCE: Final = 2_000
-"""Records that are decoded and folded at a time: their events are then still in the processor's cache."""
-
-_BYTES_AT_ONCE: Final = 500_000
-"""The same, of records that hold many events."""
+"""Most records that are decoded and folded at a time."""
 
 _COUNTERS: Final = ("records", "rejected", "skipped_spans", "misrouted", "republished")
 _LATER_FIELDS: Final[dict[str, Any]] = {"goal": None, "anchor": None, "aliases": {}, "missing": "worst", "version": 1}
@@ -124,18 +121,23 @@ class Partition:
     def fold_in_slices(self, chunk: Chunk, pace: Pace) -> Slices[Delta]:
         """Fold a chunk in slices of bounded work: after each the state can be read, and the last one returns the changes.
 
-        If a slice raises, or the last one is never reached, drop the state and load it again.
+        The changes end within the chunk, at `Delta.records` records, where they are many. If a slice raises, or the last one is never
+        reached, drop the state and load it again.
         """
         assert chunk.start == self.off, "a chunk is folded exactly where the state ends"
-        folding = _Folding(self, chunk.end, pace)
-        for part in chunk.parts(_AT_ONCE, _BYTES_AT_ONCE):
-            for step in folding.decoder.steps(part):
+        folding, count = _Folding(self, chunk.end, pace), 0
+        while count < len(chunk.records) and not pace.is_enough(folding.change_count()):
+            piece = chunk.piece(count, _AT_ONCE, pace.piece_bytes())
+            for step in folding.decoder.steps(piece):
                 yield from folding.take(step)
             yield from folding.flush()
-        self.counters["records"] += len(chunk.records)
+            count += len(piece.records)
+        folded, _ = chunk.cut(count)
+        self.counters["records"] += count
+        folding.delta.off, folding.delta.records = folded.end, count
         delta = yield from folding.finish()
-        if chunk.records:
-            delta.last = (chunk.offsets[-1], record_digest(chunk.records[-1]))
+        if count:
+            delta.last = (folded.offsets[-1], record_digest(folded.records[-1]))
         return delta
 
     def skip(self, end: int) -> Delta:
@@ -508,6 +510,10 @@ class _Folding:
         else:
             self.touch(benchmark)
             benchmark.counters["rejected"] += 1
+
+    def change_count(self) -> int:
+        """Return how many verdict changes there are so far."""
+        return sum(len(delta.changes) for delta in self.deltas.values())
 
     def finish(self) -> Slices[Delta]:
         """Move the state to the end of the chunk, and return the changes."""

@@ -23,6 +23,18 @@ _FEW_NEW: Final = 50_000
 _LEAST_EVENTS: Final = 10
 """Events of the smallest slice: each slice has a cost of its own."""
 
+MOST_CHANGES: Final = 50_000
+"""Verdict changes after which a fold ends with the current piece: storing them takes the server about half a second."""
+
+_PIECE_BYTES: Final = 500_000
+"""Bytes of records that are decoded and folded at a time: their events are then still in the processor's cache."""
+
+_WIDE: Final = 400
+"""Contestants above which a piece could bring more changes than a fold may."""
+
+_WIDE_PIECE_BYTES: Final = 2_000_000
+"""Bytes of a piece of a wide benchmark, times its contestants."""
+
 _SHRINK, _GROW = 0.25, 2.0
 
 
@@ -47,10 +59,21 @@ class Pace:
     def __init__(self) -> None:
         self._updates: dict[tuple[str, bool], float] = {}
         self._last: tuple[tuple[str, bool], int] | None = None
+        self._widest = 0
+
+    def piece_bytes(self) -> int:
+        """Return how many bytes of records to decode and fold next, given the benchmarks of those before."""
+        widest, self._widest = self._widest, 0
+        return _PIECE_BYTES if widest <= _WIDE else _WIDE_PIECE_BYTES // widest
+
+    def is_enough(self, changes: int) -> bool:
+        """Return whether a fold with so many verdict changes is to end, so that they are stored."""
+        return changes >= MOST_CHANGES
 
     def events(self, benchmark: PairState) -> int:
         """Return how many of the next events of a benchmark to fold in one slice: each meets every contestant."""
         contestants = max(1, len(benchmark.contestants))
+        self._widest = max(self._widest, contestants)
         new = benchmark.pairs - benchmark.met > _FEW_NEW
         updates = self._updates.setdefault((benchmark.name, new), _FIRST_UPDATES[new])
         self._last = (benchmark.name, new), contestants
@@ -66,7 +89,15 @@ class Pace:
 
 
 class Whole(Pace):
-    """One slice for as much as can be folded at once: for callers that serve nobody else."""
+    """One slice for as much as can be folded at once, and a whole chunk: for callers that serve nobody else."""
+
+    def piece_bytes(self) -> int:
+        """Return as much as is folded fastest."""
+        return _PIECE_BYTES
+
+    def is_enough(self, changes: int) -> bool:  # noqa: ARG002 - as for any
+        """Return False."""
+        return False
 
     def events(self, benchmark: PairState) -> int:  # noqa: ARG002 - as for any
         """Return all of it."""

@@ -9,7 +9,7 @@ from typing import Final
 
 from monitor.app.workers.folded_partition import FoldedPartition
 from monitor.engine.chunk import Chunk
-from monitor.engine.state.delta import Suspect
+from monitor.engine.state.delta import Delta, Suspect
 from monitor.engine.state.keys import record_digest
 from monitor.store.commit_times import record_commit
 from monitor.store.errors import StoreUnavailable
@@ -68,7 +68,16 @@ class PartitionReader(FoldedPartition):
 
     async def fold(self, chunk: Chunk) -> bool:
         """Fold a chunk that begins where the state ends; return False if the store has another record in it."""
-        delta = await self._fold(chunk)
+        rest: Chunk | None = chunk
+        while rest is not None:
+            delta = await self._fold(rest)
+            part, rest = rest.cut(delta.records)
+            if not self._keep(part, delta):
+                return False
+        return True
+
+    def _keep(self, chunk: Chunk, delta: Delta) -> bool:
+        """Keep what has been folded until the store confirms it; return False if the store has another record in it."""
         self._note_set_aside(delta.suspects.values())
         record_commit(self.commit_times, delta, time.time())
         for deleted in delta.deleted:

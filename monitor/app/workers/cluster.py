@@ -145,6 +145,8 @@ class ClusterWorker(MonitorProcess):
     async def _stop_folding(self) -> None:
         # Stopping Faust cancels the agent wherever it waits, so let the current chunk be committed first.
         self._faust.flow_control.suspend()
+        for worker in self.partitions.values():
+            worker.ending = True
         try:
             async with asyncio.timeout(0.4 * self.settings.drain_seconds):
                 await self._faust.settled()

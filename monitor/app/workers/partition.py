@@ -37,6 +37,9 @@ OUTBOX_CHANGES: Final = 250_000
 _SAVE_SECONDS: Final = 3.0
 """How long saving may take when a partition is released: what is not saved is computed again."""
 
+_DRAIN_SECONDS: Final = 5.0
+"""How long relaying may take then: the outbox keeps what is not relayed."""
+
 _PAUSE_SECONDS: Final = 0.2
 """How long saving may take ahead of a rebalance, for which the whole group waits."""
 
@@ -67,7 +70,7 @@ class PartitionWorker(FoldedPartition):
     number : int
         The partition.
     publishers : sequence of Publisher
-        Get the verdict changes. The first one gets all of them before the partition is released; the others continue later.
+        Get the verdict changes. The first one gets them before the partition is released, as far as 5 s go; the others continue later.
     first_offset : int
         Where the log began; used for a partition that was never folded.
     earliest : int, optional
@@ -136,9 +139,13 @@ class PartitionWorker(FoldedPartition):
         self.relay = self._relays[0]
         self.folding = asyncio.Lock()
         """Held while a chunk is folded and stored."""
+        self.ending = False
+        """Whether a fold ends with the part of a chunk that it is at; the next owner of the partition goes on."""
         self._moved = asyncio.Event()
         self._commit: asyncio.Task[None] | None = None
         """The commit of the last folded chunk, while it runs; there is never more than one, so the store gets them in order."""
+        self._unannounced = False
+        """Whether verdict changes are stored for which the relays were not woken."""
         self._outbox_limit = outbox_changes
         self._outbox_bound = outbox_changes
         """Upper bound of the outbox length; asking the store after each chunk would cost a round trip."""
@@ -229,14 +236,16 @@ class PartitionWorker(FoldedPartition):
                 return chunk.start < self.partition.off  # read before a seek
             parts, changes, started = [chunk], 0, time.monotonic()
             try:
-                while parts:
+                while parts and not self.ending:
                     part = parts.pop()
                     try:
                         delta = await self._fold(part)
                     except FoldCrashed as crash:
                         parts += await self._contain(part, crash)
                         continue
-                    await self._store_in_turn(delta, part, wait=bool(parts) or not follows())
+                    part, rest = part.cut(delta.records)
+                    parts += [] if rest is None else [rest]
+                    await self._store_in_turn(delta, part, wait=bool(parts) or not follows(), wake=not parts)
                     changes += delta.change_count
             except StaleState as error:
                 self._process_metrics.stale_commits.inc()
@@ -248,7 +257,7 @@ class PartitionWorker(FoldedPartition):
         self._report_slow(chunk, time.monotonic() - started)
         if changes:
             await self._check_outbox(changes)
-        return True
+        return not parts
 
     def _report_slow(self, chunk: Chunk, seconds: float) -> None:
         """Log a chunk that took long, with the benchmarks that it has moved."""
@@ -264,12 +273,15 @@ class PartitionWorker(FoldedPartition):
                 benchmarks=[shorten(name) for name in moved[:_NAMED]],
             )
 
-    async def _store_in_turn(self, delta: Delta, chunk: Chunk, *, wait: bool) -> None:
-        """Start the commit of the delta of a chunk after the last one has ended; wait for it if asked, or if it is large."""
+    async def _store_in_turn(self, delta: Delta, chunk: Chunk, *, wait: bool, wake: bool = True) -> None:
+        """Start the commit of the delta of a chunk after the last one has ended; wait for it if asked, or if it is large.
+
+        `wake`: the relays begin with its changes. They wait for the last part of a chunk, because they take more time than the fold.
+        """
         await self._wait_for_commit()
         await self._publish_rejected(delta, chunk)
         self._note_imports(delta, chunk)
-        self._commit = asyncio.create_task(self._store_delta(delta))
+        self._commit = asyncio.create_task(self._store_delta(delta, wake=wake))
         for _ in range(_TURNS_TO_SEND):
             await asyncio.sleep(0)
         if delta.is_large or wait:
@@ -290,7 +302,9 @@ class PartitionWorker(FoldedPartition):
         cause = crash.__cause__
         assert cause is not None
         if len(chunk.records) > 1:
-            return list(reversed(chunk.halves()))
+            first, second = chunk.cut(len(chunk.records) // 2)
+            assert second is not None
+            return [second, first]
         if not self._set_aside(chunk, cause):
             await self._store_in_turn(self.partition.pass_over(chunk, cause), chunk, wait=True)
             return []
@@ -359,7 +373,7 @@ class PartitionWorker(FoldedPartition):
             return True
         return None if offset < self._loaded else False
 
-    async def _store_delta(self, delta: Delta) -> None:
+    async def _store_delta(self, delta: Delta, *, wake: bool) -> None:
         """Commit the delta with its offset."""
         at = time.time()
         with self._process_metrics.commit_seconds.time():
@@ -368,7 +382,8 @@ class PartitionWorker(FoldedPartition):
         self._report_quarantine(delta)
         record_commit(self.commit_times, delta, at)
         self._moved.set()
-        if delta.change_count:
+        self._unannounced |= delta.change_count > 0
+        if self._unannounced and wake:
             self._wake()
 
     def _report_quarantine(self, delta: Delta) -> None:
@@ -397,6 +412,7 @@ class PartitionWorker(FoldedPartition):
         self._process_metrics.quarantined.labels(str(self.number)).set(len(self._quarantined))
 
     def _wake(self) -> None:
+        self._unannounced = False
         for relay in self._relays:
             relay.wake()
 
@@ -488,7 +504,7 @@ class PartitionWorker(FoldedPartition):
         return saved
 
     async def release(self) -> None:
-        """Finish the current chunk, relay the outbox, and save the pair sums."""
+        """Finish the current chunk, relay the outbox, and save the pair sums; what takes too long is left to the next owner."""
         async with self.folding:
             try:
                 await self._wait_for_commit()
@@ -496,7 +512,9 @@ class PartitionWorker(FoldedPartition):
                 log.warning(
                     "another writer moved the stored state; keeping theirs", partition=self.number, reason=str(error)
                 )
-            await self.relay.drain()
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(_DRAIN_SECONDS):
+                    await self.relay.drain()
             await self._save_pairs(_SAVE_SECONDS)
 
     @property

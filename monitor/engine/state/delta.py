@@ -15,7 +15,7 @@ from stats.order import OrderFinding
 _LARGE = 500_000
 """Pairs that joined their families in one chunk."""
 
-_MANY_CHANGES = 20_000
+_MANY_CHANGES = 4_000
 """Verdict changes of one chunk: 0.3 s of encoding."""
 
 _MANY = 200
@@ -370,6 +370,8 @@ class Delta:
     """Boards that the chunk deletes, ahead of what it writes: a later one of the same name may be among `benchmarks`."""
     boards: dict[str, BoardEntry] = field(default_factory=dict)
     """Changed entries of the boards, by benchmark; a `clear` one ends."""
+    records: int = 0
+    """How many records of its chunk it covers: where they bring many verdict changes, not all."""
 
     @property
     def change_count(self) -> int:

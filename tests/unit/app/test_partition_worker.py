@@ -11,7 +11,7 @@ from structlog.testing import capture_logs
 from monitor.app import turns
 from monitor.app.workers import partition as partition_worker
 from monitor.app.workers.partition import PartitionWorker
-from monitor.engine import partition, steps
+from monitor.engine import partition, slices, steps
 from monitor.engine.chunk import Chunk
 from monitor.notices import Notices
 from monitor.state_lock import StateLock
@@ -263,6 +263,41 @@ async def test_others_have_their_turns_within_a_chunk():
     pairs = 800 * 799 // 2
     assert {sums for off, sums in seen if off == 0 and 0 < sums < 2 * pairs}, "pairs that the chunk had added so far"
     assert owned.partition.benchmarks["b"].n.sum() == 2 * pairs
+
+
+async def test_a_chunk_with_many_changes_is_stored_in_parts_and_a_stop_ends_between_them(monkeypatch):
+    monkeypatch.setattr(slices, "MOST_CHANGES", 2)
+    monkeypatch.setattr(slices, "_PIECE_BYTES", 1)
+    models = [f"m{k}" for k in range(6)]
+    scores = [
+        {"benchmark": "b", "item_id": str(k), "model": model, "score": int(model < "m3")}
+        for k in range(30)
+        for model in models
+    ]
+    declared = {"declare": "b", "items": 30, "order": {"policy": "completion"}}
+    records = [json.dumps(record).encode() for record in (declared, *scores)]
+    whole = Chunk(0, 0, len(records), range(len(records)), records)
+    store, plain = SlowStore(), SlowStore()
+    owned, other = await loaded(store), await loaded(plain)
+    store.open.clear()
+    folding = asyncio.create_task(owned.fold(whole))
+    for _ in range(1_000):
+        await asyncio.sleep(0)
+    owned.ending = True
+    store.open.set()
+    assert not await folding
+    assert owned.committed == store.state.off == owned.partition.off == store.begun[0][1] < len(records)
+    owned = await loaded(store)
+    assert await owned.fold(whole.cut(store.state.off)[1])
+    assert len(store.begun) > 3
+    assert [after for after, _ in store.begun[1:]] == [off for _, off in store.begun[:-1]]
+    monkeypatch.undo()
+    assert await other.fold(whole)
+    assert len(plain.begun) == 1
+    assert plain.state.counters == store.state.counters
+    (mine,), (straight,) = store.state.benchmarks, plain.state.benchmarks
+    assert (mine.off, mine.counters, mine.changes) == (straight.off, straight.counters, straight.changes)
+    assert len(mine.changes) > 9
 
 
 async def test_a_chunk_that_was_folded_in_part_is_never_stored(monkeypatch):

@@ -6,9 +6,10 @@ import random
 import numpy as np
 import pytest
 
+from monitor.engine import slices
 from monitor.engine.chunk import Chunk
 from monitor.engine.partition import Partition
-from monitor.engine.slices import Pace
+from monitor.engine.slices import Pace, run_slices
 from monitor.report.build import benchmark_report
 from schemas.results.changes import change_order
 
@@ -90,3 +91,28 @@ def test_slices_change_nothing_that_is_stored(policy):
             assert partition.off == 0
         assert readable > 20
         assert plain(ended[0]) == whole
+
+
+@pytest.mark.parametrize("policy", SPECS)
+def test_a_fold_that_ends_after_many_changes_goes_on_to_the_same_state(policy, monkeypatch):
+    monkeypatch.setattr(slices, "MOST_CHANGES", 5)
+    monkeypatch.setattr(slices, "_PIECE_BYTES", 1)
+    data = json.loads(record(SPECS[policy], 1))
+    events = data["events"]
+    parts = [{"declare": data["declare"], "events": []}]
+    parts += [{"events": events[start : start + 7]} for start in range(0, len(events), 7)]
+    records = [json.dumps(part).encode() for part in parts]
+    rest = whole = Chunk(0, 0, len(records) + 3, range(1, len(records) + 1), records)
+    partition, other, changes, folds = Partition(), Partition(), [], 0
+    expected = plain(other.fold(whole))
+    while rest is not None:
+        delta = run_slices(partition.fold_in_slices(rest, Pace()))
+        part, rest = rest.cut(delta.records)
+        assert (delta.expected, delta.off, delta.records) == (part.start, part.end, len(part.records))
+        assert partition.off == delta.off
+        changes += plain(delta)["benchmarks"][0]["changes"]
+        folds += 1
+    assert changes == expected["benchmarks"][0]["changes"]
+    assert partition.off == other.off == len(records) + 3
+    assert partition.benchmarks["b"].counters == other.benchmarks["b"].counters
+    assert len(changes) <= 5 or folds > 2

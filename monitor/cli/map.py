@@ -54,7 +54,7 @@ def map_(
     except Refusal as refusal:
         stop(f"{show(path)}: {refusal.fault.reason}")
     except Broken as broken:
-        stop(f"{show(path)}: {broken}; complete the file")
+        stop(f"{show(path)}: {broken}; give JSON, JSON lines (.jsonl), CSV or Parquet, as a complete file")
     except OSError as error:
         stop(f"{show(error.filename or path)}: {error.strerror}")
 
@@ -78,6 +78,6 @@ def _show_events(path: Path, mapping: Path, benchmark: str | None) -> None:
             note(str(RejectedLine.of(reject)))
         events, rejects = events + len(segment.events), rejects + len(segment.rejects)
     more = f", the first {_SHOWN} above" if events > _SHOWN else ""
-    note(f"{events:,} events{more}; rejected: {rejects:,}")
+    note(f"{events:,} event{'' if events == 1 else 's'}{more}; rejected: {rejects:,}")
     if not events:
         stop(f"the mapping gives no event; correct {mapping}, and run the command again")

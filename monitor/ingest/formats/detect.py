@@ -24,6 +24,9 @@ TABLE_SUFFIXES: Final = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
 _HEAD_BYTES: Final = 4_096
 _GZIP_WINDOW: Final = 31
 _INSPECT: Final = re.compile(rb'\s*\{\s*"version"\s*:\s*\d+\s*,\s*"status"\s*:\s*"')
+_JSON: Final = re.compile(rb'(?:\xef\xbb\xbf)?\s*(?:\{\s*"|\[\s*\{)')
+"""How JSON begins that cannot be the first line of a table."""
+
 _JSON_BYTES: Final = 1 << 16
 _LINE_BYTES: Final = 1 << 20
 _BATTLES: Final = ("*.model_a", "*.model_b", "*.winner")
@@ -56,13 +59,17 @@ def format_of(path: Path) -> Kind | Format:
     head = read_head(path)
     if foreign(head) is not None:
         return Kind.FOREIGN
-    if name.endswith(TABLE_SUFFIXES):
-        return Kind.TABLE
-    if name.endswith(".parquet") or head.startswith(b"PAR1"):
+    text = _unpacked(head)
+    if head.startswith(b"PAR1"):
         return Kind.PARQUET
-    if name.endswith(".eval") or head.startswith(b"PK\x03\x04") or _INSPECT.match(head):
+    if head.startswith(b"PK\x03\x04"):
         return Kind.INSPECT
-    return _json_format(path)
+    if not _JSON.match(text):
+        if name.endswith(TABLE_SUFFIXES):
+            return Kind.TABLE
+        if name.endswith((".parquet", ".eval")):
+            return Kind.PARQUET if name.endswith(".parquet") else Kind.INSPECT
+    return Kind.INSPECT if _INSPECT.match(text) else _json_format(path)
 
 
 def _json_format(path: Path) -> Kind | Format:
@@ -96,7 +103,8 @@ def _json_format_of(path: Path, *_: int) -> Kind | Format:
     if found is not None:
         return found
     # JSON lines may have any name. Any other .json file is read as an Inspect log, which reports what is wrong with it.
-    return Kind.INSPECT if path.name.lower().endswith(".json") and not (newline and one_record) else Kind.LINES
+    document = path.name.lower().endswith((".json", ".json.gz", ".eval")) and not (newline and one_record)
+    return Kind.INSPECT if document else Kind.LINES
 
 
 def _as_leaves(value: Any) -> Any:  # noqa: ANN401 - any JSON value
@@ -121,6 +129,13 @@ def read_head(path: Path) -> bytes:
         return file.read(_HEAD_BYTES)
 
 
+def _unpacked(head: bytes) -> bytes:
+    """Return the first bytes of the contents of a file that begins with these, perhaps of gzip."""
+    with suppress(zlib.error):
+        return zlib.decompressobj(_GZIP_WINDOW).decompress(head, _HEAD_BYTES)
+    return head
+
+
 def foreign(head: bytes) -> str | None:
     """Return why a file that begins with these bytes, perhaps of gzip, cannot hold results in any format, and what to do; or None.
 
@@ -131,9 +146,10 @@ def foreign(head: bytes) -> str | None:
     >>> foreign(b'{"benchmark":"quiz"}') is None
     True
     """
-    with suppress(zlib.error):
-        head = zlib.decompressobj(_GZIP_WINDOW).decompress(head, _HEAD_BYTES)
+    packed, head = head, _unpacked(head)
     start = head.removeprefix(BOM).lstrip().lower()
+    if head is not packed and head.startswith((b"PAR1", b"PK\x03\x04")):
+        return "the file is a gzip of another packed file, which is not read; unpack it with gunzip"
     if start.startswith((b"<!doctype html", b"<html")):
         return "the file is an HTML page, not results; download the file itself, signed in where the site asks for it"
     if start.startswith(b"<?xml"):
@@ -161,7 +177,7 @@ def looks_like_results(path: Path, choices: Choices) -> bool | str:
         status = path.stat()
         head = _head(path, status.st_ino, status.st_size, status.st_mtime_ns)
         first = head.partition(b"\n")[0]
-        if name.endswith(TABLE_SUFFIXES):
+        if name.endswith(TABLE_SUFFIXES) and not _JSON.match(head):
             return _is_table(path, first, choices)
         found = _json_format(path)
     except PASSED_OVER:
@@ -170,7 +186,7 @@ def looks_like_results(path: Path, choices: Choices) -> bool | str:
         return True
     if isinstance(found, Format):
         return True if found.refusal is None else found.refusal
-    return _INSPECT.match(head) is not None if name.endswith(".json") else _is_lines(first, choices)
+    return _INSPECT.match(head) is not None if name.endswith((".json", ".json.gz")) else _is_lines(first, choices)
 
 
 def _is_table(path: Path, header: bytes, choices: Choices) -> bool | str:

@@ -18,9 +18,10 @@ from schemas.records.text import shorten
 MAX_BYTES: Final = 1 << 30
 """Largest document that is read: a small gzip file could otherwise fill the memory."""
 
+_JSON_STARTS: Final = frozenset({b"{", b"[", b'"'})
 _LONGEST_NUMBER: Final = 100
 _PIECE: Final = 1 << 20
-_PLACE: Final = re.compile(r"`\$\.?(.+)`$|missing required field `(.+?)`$")
+_PLACE: Final = re.compile(r"(?:missing required field `(?P<field>[^`]+)`)?(?: - at )?(?:`\$\.?(?P<place>[^`]*)`)?$")
 
 T = TypeVar("T")
 
@@ -81,12 +82,42 @@ def decode_document(data: bytes, kind: type[T], tool: str) -> T:
     try:
         return decode_as(data, kind)
     except msgspec.ValidationError as error:
-        place = _PLACE.search(str(error))
-        problem = f"its field {shorten(place[1] or place[2])} is missing or wrong" if place else "it has another shape"
+        name = wrong_field(error)
+        problem = f"its field {shorten(name)} is missing or wrong" if name else "it has another shape"
         reason = f"the file is not {tool} as far as known: {problem}; use a file as the tool writes it, or describe it with --map"
         raise Refusal("file", "a JSON document", reason) from error
     except (ValueError, RecursionError) as error:
-        raise Broken("the JSON document is cut off or damaged") from error
+        raise broken(data, error) from error
+
+
+def wrong_field(error: msgspec.ValidationError) -> str | None:
+    """Return the field that an error is about, with the path to it; None if it is the document.
+
+    Examples
+    --------
+    >>> try:
+    ...     msgspec.json.decode(b'{"eval": [{}]}', type=msgspec.defstruct("Log", [("eval", list[msgspec.defstruct("Spec", ["task"])])]))
+    ... except msgspec.ValidationError as error:
+    ...     wrong_field(error)
+    'eval[0].task'
+    """
+    match = _PLACE.search(str(error))
+    return ".".join(name for name in (match["place"], match["field"]) if name) or None if match else None
+
+
+def broken(data: bytes, error: Exception, what: str = "the JSON document") -> Broken:
+    """Return what is wrong with data that is not JSON."""
+    if not data.strip():
+        return Broken("the file is empty" if what == "the JSON document" else f"{what} is empty")
+    if isinstance(error, json.JSONDecodeError) and error.msg == "Extra data":
+        return Broken(f"{what} ends, and more follows it, at character {error.pos + 1:,}")
+    if isinstance(error, UnicodeDecodeError):
+        return Broken(
+            f"{what} has byte 0x{data[error.start]:02x} at position {error.start:,}, which is not valid UTF-8"
+        )
+    if what == "the JSON document" and data.lstrip()[:1] not in _JSON_STARTS:
+        return Broken("the file is not JSON")
+    return Broken(f"{what} is cut off or damaged")
 
 
 def read_document(path: Path, kind: type[T], tool: str) -> T:
@@ -131,7 +162,7 @@ def read_unique(path: Path) -> dict[str, Any]:
         reason = f"{name} comes twice in one object; keep one of the two"
         raise Refusal("item_id", name, reason) from None
     except (ValueError, RecursionError) as error:
-        raise Broken("the JSON document is cut off or damaged") from error
+        raise broken(data, error) from error
     return value if isinstance(value, dict) else {}
 
 

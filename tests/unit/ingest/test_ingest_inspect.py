@@ -1,5 +1,6 @@
 """Logs of Inspect: documents and archives, of runs that ended, run, failed or broke off."""
 
+import gzip
 import json
 
 import pytest
@@ -299,8 +300,15 @@ def test_a_compression_that_is_not_known_is_named(tmp_path):
         ("a.json", b"[1, 2]", "is an array and no Inspect log"),
         ("a.json", b'{"version": 2, "eval": ', "the JSON document is cut off or damaged"),
         ("a.json", b"[" * 100_000, "is an array and no Inspect log"),
-        ("a.json", b"", "the JSON document is cut off or damaged"),
-        ("a.eval", b"", "the JSON document is cut off or damaged"),
+        (
+            "a.json",
+            b'{"version": 2, "eval": {"task": "t", "model": "m"}} {}',
+            "ends, and more follows it, at character 53",
+        ),
+        ("a.json", b'{"version": 2, "status": "success", "eval": {}}', "its field eval.task is missing or wrong"),
+        ("a.json", b"", "the file is empty, and nothing of it is read"),
+        ("a.eval", b"", "the file is empty, and nothing of it is read"),
+        ("a.eval.gz", gzip.compress(zipped({"header.json": b"{}"}, STORED)), "is a gzip of another packed file"),
         ("a.eval", zipped({"readme": b"x"}, STORED), "the zip archive is not an Inspect log"),
         ("a.eval", zipped({"header.json": b'{"eval": 3}'}, STORED), "is not an Inspect log"),
         ("a.eval", zipped({"header.json": b'{"eval"'}, STORED), "an entry of the archive is cut off or damaged"),

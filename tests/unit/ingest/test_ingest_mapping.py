@@ -244,6 +244,78 @@ def test_a_file_without_records_gets_no_proposal(tmp_path, content):
         propose(path)
 
 
+def cells(*rows, **fields):
+    return [{"qid": f"q{k}", "llm": "m", **row, **fields} for k, row in enumerate(rows)]
+
+
+ODD = {
+    "a number as text": (cells({"points": "0.5"}, {"points": "1"}), [0.5, 1.0], 'score = "points"'),
+    "a percentage": (cells({"grade": "85%"}, {"grade": "100 %"}), [0.85, 1.0], 'score = "grade"'),
+    "of a hundred": (cells({"grade": 80}, {"grade": 20}), [0.8, 0.2], "scale = 100"),
+    "verdicts as words": (cells({"passed": "PASS"}, {"passed": "FAIL"}), [1.0, 0.0], '"FAIL" = 0'),
+    "less is better": (cells({"error_rate": 0.25}, {"error_rate": 0}), [0.75, 1.0], "lower_is_better = true"),
+    "one row": (cells({"grade": 1}), [1.0], 'score = "grade"'),
+    "what is no score": (cells({"latency_ms": 3, "tokens": 2, "grade": 0.5}), [0.5], 'score = "grade"'),
+    "other languages": (
+        [{"frage_nr": k, "modèle": "ä", "ergebnis_日": k} for k in (0, 1)],
+        [0.0, 1.0],
+        'item_id = "frage_nr"',
+    ),
+    "a number of the repeat": (
+        cells({"qid": "q", "trial": 4, "passed": 1}, {"qid": "q", "trial": 5, "passed": 0}),
+        [1, 0],
+        'repeat = "trial"',
+    ),
+    "characters that change a terminal": (
+        [{"qid": "q", "llm": "m", "a\x1b[31m\u202e": 1}],
+        [1.0],
+        "\\u001b[31m\\u202e",
+    ),
+    "models above the records": (
+        {"runs": [{"system": {"name": name}, "answers": [{"q": {"id": 1}, "ok": True}]} for name in "ab"]},
+        [True, True],
+        'model = "../../system.name"',
+    ),
+    "deep": ({"a": {"b": {"c": {"d": {"e": cells({"val": 1}, {"val": 0})}}}}}, [1.0, 0.0], 'records = "a.b.c.d.e.*"'),
+}
+
+
+@pytest.mark.parametrize("shape", ODD)
+def test_odd_files_get_a_mapping_that_reads_them(tmp_path, shape):
+    content, scores, words = ODD[shape]
+    path = tmp_path / "acme" / "scores.json"
+    path.parent.mkdir()
+    path.write_text(json.dumps(content))
+    proposal = propose(path)
+    assert words in proposal.text
+    (path.parent / "rankwatch.toml").write_text(proposal.text)
+    read = Read(path.parent)
+    assert read.rejects == []
+    assert [event.score for event in read.events] == scores
+    assert len({(e.model, e.item_id, e.repeat) for e in read.events}) == len(scores), "no record hides another"
+
+
+def test_a_proposal_reports_records_that_hide_each_other_and_other_scores(tmp_path):
+    path = tmp_path / "scores.json"
+    path.write_text(json.dumps(cells({"grade": 1, "style": 2}, {"grade": 0, "style": 1}, qid="q")))
+    text = "\n".join(propose(path).guesses)
+    assert "style may be it too" in text
+    path.write_text(json.dumps([{"qid": "q", "llm": "m", "passed": k} for k in (True, False)]))
+    assert "several records of one model and item" in "\n".join(propose(path).guesses)
+
+
+def test_columns_of_one_name_and_records_without_a_score_are_reported(tmp_path):
+    path = tmp_path / "scores.csv"
+    path.write_text("id,score,score\n1,0,1\n")
+    with pytest.raises(Refusal, match="2 columns are called score"):
+        propose(path)
+    path.write_text("id,score\n1,1\n2,\n")
+    (tmp_path / "rankwatch.toml").write_text(propose(path).text)
+    assert "not scored" not in "".join(Read(path).notes)
+    (tmp_path / "rankwatch.toml").write_text(propose(path).text.replace('score = "score"', 'score = "points"'))
+    assert "records without a value at points are not scored" in "".join(Read(path).notes)
+
+
 def test_any_json_gets_a_proposal_that_parses_or_a_reason(tmp_path):
     path = tmp_path / "x.json"
     mapping = tmp_path / "rankwatch.toml"
@@ -292,5 +364,5 @@ def test_the_command_reports_what_it_cannot_read(tmp_path):
     path = tmp_path / "x.json"
     path.write_text("[1")
     answer = rankwatch("map", path, code=1)
-    assert "cut off or damaged; complete the file" in answer.stderr
+    assert "cut off or damaged; give JSON, JSON lines (.jsonl), CSV or Parquet" in answer.stderr
     assert not (tmp_path / "rankwatch.toml").exists()

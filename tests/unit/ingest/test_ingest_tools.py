@@ -127,6 +127,18 @@ def test_odd_values_in_a_field_that_is_not_read_cost_no_score(tmp_path, made, va
     assert len(read.events) >= len(whole) - 1
 
 
+@every_tool
+def test_a_file_is_read_by_its_content_whatever_its_extension(tmp_path, made):
+    """Only names that are in the name of the file change: a benchmark or a model that the harness writes nowhere else."""
+    path = made.write(tmp_path)
+    for suffix in (".csv", ".eval", ".parquet"):
+        other = path.rename(path.with_name(path.name.partition(".")[0] + suffix))
+        read = Read(other)
+        items = {row[1].rpartition("/")[2] for row in made.events}
+        assert {e.item_id.rpartition("/")[2] for e in read.events} == items, (suffix, read.faults)
+        path = other
+
+
 def test_an_item_that_comes_twice_in_one_object_is_refused(tmp_path):
     path = SWE_BENCH_PRO.write(tmp_path)
     path.write_bytes(b'{"instance_a__b-1": true, "instance_a__b-1": false}')

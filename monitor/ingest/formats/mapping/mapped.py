@@ -37,6 +37,9 @@ from schemas.records.text import shorten
 _MOST_ITEMS: Final = 1_000_000
 
 
+_HUGE: Final = 1e300
+
+
 def mapped_tool(mappings: Sequence[FileMap], path: Path) -> Tool:
     """Return the reader of a file under the mappings that match it: line by line if it is JSON lines, else as a whole."""
     if _is_lines(path) and all(mapping.others is None for mapping in mappings):
@@ -88,7 +91,12 @@ def read_rows(path: Path) -> list[Any]:
         try:
             text = data.decode("utf-8")
             separator = "\t" if ".tsv" in name else max(",;\t", key=text.partition("\n")[0].count)
-            return [list(csv.DictReader(io.StringIO(text), delimiter=separator))]
+            table = csv.DictReader(io.StringIO(text), delimiter=separator)
+            columns = table.fieldnames or ()
+            if twice := next((column for column in columns if columns.count(column) > 1), None):
+                reason = f"{columns.count(twice)} columns are called {shorten(twice)}; rename or remove all but one"
+                raise Refusal("columns", "a table", reason)
+            return [list(table)]
         except (UnicodeDecodeError, csv.Error) as error:
             raise Refusal("file", "a table", "the table is not valid CSV in UTF-8; write it again") from error
     if name.endswith(_LINES):
@@ -186,6 +194,10 @@ def _entries(mapping: FileMap, nodes: Iterable[Node], log: LogFile, first: int) 
         if mapping.evaluation is not None and data.get("score") is None and node[0].get(ERROR) is None:
             yield _missing(mapping, "score", None, benchmark)
             continue
+        if data.get("score") is None:
+            log.note(
+                f"records without a value at {mapping.sources['score'].name} are not scored, and count as skipped items"
+            )
         tags = {"cluster": data["cluster"]} if data.get("cluster") is not None else {}
         values = {"score": _score(mapping, data.get("score"))}
         yield Result(
@@ -215,14 +227,29 @@ def _score(mapping: FileMap, value: object) -> object:
         return mapping.scores[value]
     if isinstance(value, bool):
         value = mapping.scores.get(str(value).lower(), value)
-    number = read_score(value)
+    number = percentage(value)
     if not isinstance(number, int | float) or (isinstance(number, float) and math.isnan(number)):
         return number
     if mapping.threshold is not None:
         return (number <= mapping.threshold) if mapping.lower_is_better else (number >= mapping.threshold)
     if mapping.scale != 1 and not isinstance(number, bool):
-        number = number / mapping.scale if abs(number) < 1e300 else math.inf
+        number = number / mapping.scale if abs(number) < _HUGE else math.inf
     return 1 - number if mapping.lower_is_better and 0 <= number <= 1 else number
+
+
+def percentage(value: object) -> object:
+    """Return a score as `read_score` does, and ``85%`` as 0.85.
+
+    Examples
+    --------
+    >>> percentage("85 %"), percentage("0.5"), percentage("?")
+    (0.85, 0.5, '?')
+    """
+    if isinstance(value, str) and value.endswith("%"):
+        number = read_score(value[:-1].strip())
+        if isinstance(number, int | float) and not isinstance(number, bool):
+            return number / 100 if abs(number) < _HUGE else math.inf
+    return read_score(value)
 
 
 def _others(mapping: FileMap, root: object, log: LogFile, seen: Mapping[tuple[str, str], set[str]]) -> Iterator[Entry]:

@@ -1,6 +1,5 @@
 """Decode logs of Inspect: ``.json`` documents, and ``.eval`` archives of a header, summaries and samples."""
 
-import re
 from pathlib import Path
 from typing import Annotated, Any, Final
 
@@ -8,14 +7,12 @@ import msgspec
 
 from monitor.ingest.files.event_lines import Broken, Refusal
 from monitor.ingest.files.zip_archive import Archive
-from monitor.ingest.formats.documents import decode_as
+from monitor.ingest.formats.documents import broken, decode_as, read_bytes, wrong_field
 from schemas.records.events import MAX_INDEX
 from schemas.records.text import shorten
 
 _MOST_REPEATS: Final = 1_000
 """Most repeats that can be declared."""
-
-_PLACE: Final = re.compile(r"`\$\.?(.+)`$|missing required field `(.+?)`$")
 
 
 class Score(msgspec.Struct):
@@ -105,7 +102,7 @@ def read_log(path: Path) -> tuple[Log, str | None]:
     """
     with path.open("rb") as file:
         zipped = file.read(2) == b"PK"
-    return _read_archive(path) if zipped else (_decode(path.read_bytes(), Log, "the JSON document"), None)
+    return _read_archive(path) if zipped else (_decode(read_bytes(path), Log, "the JSON document"), None)
 
 
 def _read_archive(path: Path) -> tuple[Log, str | None]:
@@ -163,12 +160,12 @@ def _decode(data: bytes, kind: Any, what: str = "an entry of the archive") -> An
         if data.lstrip().startswith(b"["):
             reason = f"{what} is an array and no Inspect log; write events one a line, in a file .jsonl (jq -c '.[]')"
             raise Refusal("file", "a JSON array", reason) from error
-        place = _PLACE.search(str(error))
-        problem = f"its field {shorten(place[1] or place[2])} is missing or wrong" if place else "it is not an object"
+        name = wrong_field(error)
+        problem = f"its field {shorten(name)} is missing or wrong" if name else "it is not an object"
         reason = (
             f"{what} is not an Inspect log: {problem}; use logs of Inspect (.json, .eval) "
             "or lm-eval (samples_*.jsonl), events (.jsonl) or tables (.csv, .parquet)"
         )
         raise Refusal("file", "a JSON document", reason) from error
     except (ValueError, RecursionError) as error:
-        raise Broken(f"{what} is cut off or damaged") from error
+        raise broken(data, error, what) from error

@@ -19,7 +19,7 @@ from schemas.results.report import (
 from schemas.results.sentences import ASSUMPTIONS, BATTLES
 
 NO_RESULTS: Final = "No results: no score was read."
-NO_PAIR: Final = "There is no pair to compare."
+NO_PAIR: Final = "There is no pair to compare: it takes two models with scores on the same items."
 
 _NAMED: Final = 3
 """Models with conflicts that are named."""

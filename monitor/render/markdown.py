@@ -24,6 +24,7 @@ from monitor.render.signs import (
     decision_glyph,
     relation,
     resolution_glyph,
+    result_sign,
     settled_glyph,
     status_glyph,
 )
@@ -66,7 +67,10 @@ def _table(titles: Sequence[str], rows: Iterable[Sequence[str]], right: Sequence
 
 
 def _benchmark(document: ReportDocument) -> list[str]:
-    result = [f"- **{word}**: {escape(line.text)}" for word, line in header.result(document.report)]
+    result = [
+        f"- {result_sign(word, line, UNICODE)[0]} **{word}**: {escape(line.text)}"
+        for word, line in header.result(document.report)
+    ]
     parts = [f"## {escape(document.report.benchmark)}", "\n".join(result) or NO_PAIR]
     parts.append("\n".join(f"- {name}: {escape(value)}" for name, value in facts(document)))
     warnings = notes(document)

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 if TYPE_CHECKING:
     from schemas.results.changes import Side
-    from schemas.results.report import PairReport
+    from schemas.results.report import PairReport, ResultLine
 
 PROCEDURES: Final = {
     "anytime_family": ("FAM", "anytime family (headline)"),
@@ -76,6 +76,14 @@ def _tested(pair: "PairReport", procedure: str) -> bool:
     if procedure in {"anytime", "anytime_family", "e_bh"}:
         return pair.log_e is not None
     return pair.sd is not None
+
+
+def result_sign(word: str, line: "ResultLine", glyphs: Glyphs) -> tuple[str, str]:
+    """Return the glyph and the colour of a line of the result: filled if it is known or holds, hollow if not."""
+    if line.held and not line.yes:
+        return glyphs.held, HELD
+    signs = {"settled": (glyphs.unsettled, glyphs.settled), "resolved": (glyphs.unresolved, glyphs.resolved)}
+    return signs.get(word, (glyphs.undecided, glyphs.decided))[line.yes], DECIDED if line.yes else UNDECIDED
 
 
 def settled_glyph(pair: "PairReport", glyphs: Glyphs) -> tuple[str, str]:

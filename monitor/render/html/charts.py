@@ -1,5 +1,6 @@
 """Charts as inline SVG; colors come from the style sheet, which has a light and a dark scheme."""
 
+from collections.abc import Iterator
 from math import isfinite, log10
 from typing import Final
 
@@ -159,15 +160,14 @@ def path_chart(chart: PairChart, log_pair: float, kind: str, title: str) -> str:
 def matrix_chart(matrix: NDArray[np.int8], title: str) -> str:
     """Draw which model of each pair is better, one cell a pair; equal cells in a row are one rectangle, so that 200 models stay small."""
     size = matrix.shape[0]
-    shapes: dict[int, list[str]] = {1: [], -1: []}
+    shapes: dict[str, list[str]] = {"yes": [], "below": [], "turned": []}
     for row in range(size):
         line = matrix[row]
         edges = np.flatnonzero(np.diff(line)) + 1
         starts = [0, *edges.tolist()]
         for start, end in zip(starts, [*starts[1:], size], strict=True):
-            side = int(line[start])
-            if side:
-                shapes[side].append(f"M{start} {row}h{end - start}v1h{start - end}z")
+            for kind, low, high in _kinds(int(line[start]), row, start, end):
+                shapes[kind].append(f"M{low} {row}h{high - low}v1h{low - high}z")
     step = next(s for s in (1, 5, 10, 25, 50, 100) if size / s <= 30 or s == 100)
     ticks = [k for k in range(size) if k == 0 or (k + 1) % step == 0]
     scale = 0.025 * (size + 2)
@@ -178,10 +178,18 @@ def matrix_chart(matrix: NDArray[np.int8], title: str) -> str:
     )
     grid = "".join(f"M0 {k}H{size}M{k} 0V{size}" for k in range(1, size)) if size <= 60 else ""
     lines = f'<path d="{grid}" stroke="var(--ground)" stroke-width=".06" fill="none"/>' if grid else ""
+    cells = "".join(f'<path class="f-{kind}" d="{"".join(parts)}"/>' for kind, parts in shapes.items() if parts)
     margin = 1.6 * scale
     return (
         f'<svg viewBox="{-margin:g} {-margin:g} {size + margin:g} {size + margin:g}" role="img"><title>{title}</title>'
         f'<rect class="f-ground" width="{size}" height="{size}"/>'
-        f'<path class="f-yes" d="{"".join(shapes[1])}"/><path class="f-turned" d="{"".join(shapes[-1])}"/>{lines}'
-        f"{labels}</svg>"
+        f"{cells}{lines}{labels}</svg>"
     )
+
+
+def _kinds(side: int, row: int, start: int, end: int) -> Iterator[tuple[str, int, int]]:
+    """Split equal cells of a row at the diagonal: a verdict against the ranking is drawn as one."""
+    left, right = (start, min(end, row)), (max(start, row), end)
+    for kind, (low, high) in (("below" if side < 0 else "turned", left), ("yes" if side > 0 else "turned", right)):
+        if side and low < high:
+            yield kind, low, high

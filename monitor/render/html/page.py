@@ -20,8 +20,8 @@ from monitor.render.header import NO_PAIR, NO_RESULTS, log_thresholds
 from monitor.render.html import charts
 from monitor.render.html.tables import goal_runs, kind_of, matrix, ranking, sizes, summary, text, verdicts
 from monitor.render.second_opinions import cluster_opinions, second_opinions
-from monitor.render.signs import PROCEDURES, relation
-from schemas.results.report import BenchmarkReport
+from monitor.render.signs import PROCEDURES, UNICODE, relation, result_sign
+from schemas.results.report import BenchmarkReport, ResultLine
 
 _POLICY: Final = "default-src 'none'; style-src 'unsafe-inline'"
 
@@ -76,8 +76,14 @@ def _benchmark(document: ReportDocument, k: int) -> str:
 
 
 def _result(b: BenchmarkReport) -> str:
-    lines = "".join(f"<dt>{word}</dt><dd>{text(line.text)}</dd>" for word, line in header.result(b))
+    lines = "".join(_line(word, line) for word, line in header.result(b))
     return f'<dl class="lede">{lines}</dl>' if lines else f'<p class="lede">{NO_PAIR}</p>'
+
+
+def _line(word: str, line: ResultLine) -> str:
+    kind = "yes" if line.yes else "turned" if line.held else "no"
+    sign, _ = result_sign(word, line, UNICODE)
+    return f'<dt class="t-{kind}"><span aria-hidden="true">{sign}</span> {word}</dt><dd>{text(line.text)}</dd>'
 
 
 def _cards(document: ReportDocument) -> str:

@@ -127,7 +127,7 @@ def ranking(document: ReportDocument) -> str:
         title += " A model that lacks items is in no band: an orange thread marks those that it may be tied with."
     if document.ties.bands is None:
         title += " The bands are too many to draw: the ranks that each model is tied with are listed instead."
-    return f"<h3>Ranking</h3>{_table(title, head, _body(rows))}"
+    return f'<h3>Ranking</h3><div class="ranked">{_table(title, head, _body(rows))}</div>'
 
 
 def _ties(document: ReportDocument, k: int) -> str:
@@ -287,8 +287,9 @@ def matrix(document: ReportDocument) -> str:
     head = _head(("Rank", "Model", "Better than", "Worse than", "Undecided with"), numbers=(0, 2, 3, 4))
     return (
         f'<h3>Which model is better, pair by pair</h3><p class="soft">{title}.</p><ul class="key">'
-        '<li><span class="swatch b-yes"></span>the row’s model is better</li><li><span class="swatch b-turned"></span>'
-        'the column’s model is better</li><li><span class="swatch b-no"></span>undecided</li></ul>'
+        '<li><span class="swatch b-yes"></span>the row’s model is better</li><li><span class="swatch b-below"></span>'
+        'the column’s model is better</li><li><span class="swatch b-no"></span>undecided</li>'
+        '<li><span class="swatch b-turned"></span>decided against the ranking</li></ul>'
         f'<figure class="matrix">{charts.matrix_chart(sides, title)}</figure>'
         f"<details><summary>Show as a table</summary>"
         f"{_table('Models that each model is decided to be better and worse than.', head, _body(rows))}</details>"

@@ -35,6 +35,7 @@ def overview(
     head: Sequence[Text],
     limit: int,
     low_coverage: float,
+    last: bool = True,
 ) -> list[Text]:
     """Build the lines of a benchmark.
 
@@ -51,6 +52,8 @@ def overview(
         Models at most.
     low_coverage : float
         Share of the items below which a model is marked.
+    last : bool
+        Whether no benchmark follows: the flags that show more come once, at the end.
     """
     screen = _Screen(benchmark, console, ties, limit, low_coverage)
     models = len(screen.models)
@@ -59,7 +62,7 @@ def overview(
         return [part for line in lines for part in wrap(line, console, indent)]
 
     top, key, checks = wrapped(head, 2), wrapped([*screen.key(), *screen.assumptions()]), wrapped(screen.checks(), 2)
-    following = wrapped([screen.next()])
+    following = wrapped([screen.next()]) if last else []
     room = max(24, console.height) * (1 if models <= _ONE_SCREEN else 2) - 1 if console.is_terminal else _ENDLESS
     spare = room - sum(map(len, (top, key, checks, following))) - models - 1
     if spare < 0:
@@ -152,7 +155,8 @@ class _Screen(Ranking):
 
     def assumptions(self) -> list[Text]:
         """Return what the verdicts assume, once."""
-        text, weights = facts.assumed(self.benchmark), facts.weights(self.benchmark)
+        b = self.benchmark
+        text, weights = "" if b.result is None else facts.assumed(b), facts.weights(b)
         lines = [] if weights is None else [Text(form.safe(f"Scores are weighted: {weights}."), UNDECIDED)]
         lines += [Text(form.safe(each), UNDECIDED) for each in facts.members(self.benchmark)]
         return [*lines, *([Text(form.safe(text), UNDECIDED)] if text else [])]

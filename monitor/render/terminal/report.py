@@ -8,7 +8,7 @@ from rich.text import Text
 
 from monitor.render import header as facts
 from monitor.render.numbers import safe
-from monitor.render.signs import DECIDED, HELD, UNDECIDED, Glyphs, relation, status_glyph
+from monitor.render.signs import HELD, UNDECIDED, Glyphs, relation, result_sign, status_glyph
 from monitor.render.terminal.layout import glyphs_for
 from monitor.render.terminal.overview import overview
 from monitor.render.terminal.tables import Extra, goal_table, legend, models_table, pairs_table, summary_table
@@ -61,8 +61,10 @@ def render_report(
         if position:
             console.print()
         drawn = None if ties is None else ties.get(benchmark.benchmark)
-        head = [*title(benchmark), *result(benchmark, glyphs_for(console))]
-        for line in overview(benchmark, console, drawn, head=head, limit=limit, low_coverage=low_coverage):
+        lines = result(benchmark, glyphs_for(console)) or [Text(facts.NO_PAIR, style=HELD)]
+        head = [*title(benchmark), *lines]
+        last = position == min(len(report.benchmarks), limit) - 1
+        for line in overview(benchmark, console, drawn, head=head, limit=limit, low_coverage=low_coverage, last=last):
             console.print(line, highlight=False)
         if with_pairs or verbose or extra:
             details = _details(benchmark, console, extra, limit, low_coverage, verbose=verbose)
@@ -74,11 +76,9 @@ def render_report(
 
 def result(benchmark: BenchmarkReport, glyphs: Glyphs) -> list[Text]:
     """Build the three lines of the result."""
-    signs = {"settled": (glyphs.unsettled, glyphs.settled), "resolved": (glyphs.unresolved, glyphs.resolved)}
     lines = []
     for word, line in facts.result(benchmark):
-        sign = signs.get(word, (glyphs.undecided, glyphs.decided))[line.yes]
-        sign, colour = (glyphs.held, HELD) if line.held and not line.yes else (sign, DECIDED if line.yes else UNDECIDED)
+        sign, colour = result_sign(word, line, glyphs)
         lines.append(Text(sign, colour).append(f" {word:9}", "bold").append(safe(line.text), "default"))
     return lines
 

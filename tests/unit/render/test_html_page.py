@@ -89,11 +89,12 @@ def test_the_matrix_paints_each_decided_pair_once():
     svg = read_html(matrix_chart(matrix, "t"))
     painted = np.zeros_like(matrix)
     for path in svg.all("path"):
-        side = {"f-yes": 1, "f-turned": -1}.get(path.attributes.get("class"))
-        for x, y, width in re.findall(r"M(\d+) (\d+)h(\d+)v1h-\d+z", path.attributes["d"] if side else ""):
+        kind = {"f-yes": 1, "f-below": 2, "f-turned": 3}.get(path.attributes.get("class"))
+        for x, y, width in re.findall(r"M(\d+) (\d+)h(\d+)v1h-\d+z", path.attributes["d"] if kind else ""):
             assert (painted[int(y), int(x) : int(x) + int(width)] == 0).all()
-            painted[int(y), int(x) : int(x) + int(width)] = side
-    assert (painted == matrix).all()
+            painted[int(y), int(x) : int(x) + int(width)] = kind
+    above, below = np.triu(matrix, 1), np.tril(matrix, -1)
+    assert (painted == 1 * (above > 0) + 2 * (below < 0) + 3 * ((above < 0) | (below > 0))).all()
 
 
 @pytest.mark.parametrize(
@@ -114,7 +115,7 @@ def test_one_model_graded_scores_and_nothing_at_all():
         {"benchmark": "apart", "item_id": "2", "model": "b", "score": 1},
     )
     text = read_html(render_html([document_of(log[name], detail=True) for name in ("bench", "graded", "apart")])).text
-    assert "There is no pair to compare." in text
+    assert "There is no pair to compare: it takes two models with scores on the same items." in text
     assert "share no items." in text
     assert "No results" in read_html(render_html([])).text
 

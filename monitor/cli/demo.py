@@ -7,6 +7,8 @@ import typer
 
 if TYPE_CHECKING:
     from monitor.app.embedded_monitor import EmbeddedMonitor
+    from monitor.cli.shared.running.live import View
+    from monitor.paper.demo.naive import NaivePeeking
     from monitor.paper.demo.simulate import DemoStream
     from monitor.render.terminal.plain import LiveStatus
 
@@ -45,38 +47,27 @@ def demo(
 
 async def _replay(folder: Path, *, null: bool, seconds: float, seed: int, keep: bool, port: int | None) -> None:
     import asyncio
-    from time import monotonic
 
     from monitor.app.embedded_monitor import EmbeddedMonitor
-    from monitor.cli.shared.running.live import EventRate, make_view
+    from monitor.cli.shared.running.live import make_view
     from monitor.cli.shared.settings import read_settings
     from monitor.cli.shared.table import print_table
     from monitor.paper.demo.naive import NaivePeeking
     from monitor.paper.demo.simulate import demo_stream
-    from monitor.paper.demo.story import is_short, naive_column, render_story
+    from monitor.paper.demo.story import is_short, render_story
     from monitor.render.terminal.layout import output_console
     from monitor.report.build import report_views
 
     stream = demo_stream(null=null, seed=seed)
     naive = NaivePeeking(stream.pairs)
-    view, rate = make_view(brief=True), EventRate()
+    view = make_view(brief=True)
     async with EmbeddedMonitor(read_settings(data_dir=folder, port=port), on_change=view.change) as monitor:
-        with view:
-            await monitor.log.append([stream.declaration])
-            steps = max(1, round(seconds * _STEPS_PER_SECOND))
-            start = monotonic()
-            for step in range(steps):
-                part = slice(*(len(stream.events) * k // steps for k in (step, step + 1)))
-                if stream.events[part]:
-                    await monitor.log.append(stream.events[part])
-                await monitor.caught_up()
-                benchmark = monitor.reports.benchmark(stream.benchmark)
-                if benchmark is not None and benchmark.pairs:
-                    naive.follow(stream, int(benchmark.n[: benchmark.pairs].min()))
-                events = benchmark.counters["events"] if benchmark else 0
-                status = _status(monitor, stream, events, rate.update(events))
-                view.update(monitor.reports.report("all"), status, naive_column(naive))
-                await asyncio.sleep(max(0.0, start + seconds * (step + 1) / steps - monotonic()))
+        try:
+            with view:
+                await _play(monitor, stream, naive, view, seconds)
+        except asyncio.CancelledError:
+            print_table(report_views(monitor.reports.partitions, pairs="adjacent", assert_complete=False))
+            raise
         console = output_console()
         if null or not is_short(console):
             print_table(report_views(monitor.reports.partitions, pairs="adjacent", assert_complete=False))
@@ -84,6 +75,35 @@ async def _replay(folder: Path, *, null: bool, seconds: float, seed: int, keep: 
         if keep and monitor.web is not None:
             console.print(f"\nThe page stays at {monitor.web.url} until Ctrl-C.", highlight=False)
             await asyncio.Event().wait()
+
+
+async def _play(
+    monitor: "EmbeddedMonitor", stream: "DemoStream", naive: "NaivePeeking", view: "View", seconds: float
+) -> None:
+    """Append the events evenly over so many seconds, and show the board after each part."""
+    import asyncio
+    from time import monotonic
+
+    from monitor.cli.shared.running.live import EventRate
+    from monitor.paper.demo.story import naive_column
+
+    await monitor.log.append([stream.declaration])
+    rate, steps, start = EventRate(), max(1, round(seconds * _STEPS_PER_SECOND)), monotonic()
+    for step in range(steps):
+        part = slice(*(len(stream.events) * k // steps for k in (step, step + 1)))
+        if stream.events[part]:
+            await monitor.log.append(stream.events[part])
+        await monitor.caught_up()
+        benchmark = monitor.reports.benchmark(stream.benchmark)
+        if benchmark is not None and benchmark.pairs:
+            naive.follow(stream, int(benchmark.n[: benchmark.pairs].min()))
+        events = benchmark.counters["events"] if benchmark else 0
+        view.update(
+            monitor.reports.report("all"),
+            _status(monitor, stream, events, rate.update(events)),
+            naive_column(naive),
+        )
+        await asyncio.sleep(max(0.0, start + seconds * (step + 1) / steps - monotonic()))
 
 
 def _status(monitor: "EmbeddedMonitor", stream: "DemoStream", events: int, rate: float) -> "LiveStatus":

@@ -111,7 +111,16 @@ def test_a_full_device_is_a_fault_reported_once(results):
     run = [sys.executable, "-m", "monitor", "report", str(results), "-o", "/dev/full"]
     ended = subprocess.run(run, capture_output=True, text=True, env=environment(), check=False)
     assert (ended.returncode, ended.stdout) == (1, "")
-    assert ended.stderr == "rankwatch: standard output: No space left on device\n"
+    assert ended.stderr == "rankwatch: /dev/full: No space left on device\n"
+    ended = subprocess.run(
+        [*run[:-1], str(results.with_name("report.tex"))],
+        capture_output=True,
+        text=True,
+        env=environment(),
+        check=False,
+    )
+    assert ended.returncode == 2
+    assert "report.tex: a report is not written as .tex; use .html, .md" in ended.stderr
 
 
 @pytest.mark.parametrize("columns", [80, 120, 200])

@@ -3,6 +3,9 @@
 import os
 import signal
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import NoReturn
 
 FAULT, USAGE = 1, 2
@@ -35,6 +38,18 @@ def file_error(error: OSError, path: object = None) -> str:
         return f"{show(str(name))} does not exist; check the path"
     advice = "; change its permissions, or choose another path" if isinstance(error, PermissionError) else ""
     return f"{show(str(name))}: {error.strerror}{advice}"
+
+
+@contextmanager
+def writing(path: Path) -> Iterator[None]:
+    """Name this file in an error of a write that names none, as that of a full disk, or a draft of it."""
+    try:
+        yield
+    except OSError as error:
+        draft = str(error.filename or "").startswith(str(path.with_name(f".{path.name}.")))
+        if error.errno is not None and (error.filename is None or draft):
+            error.filename = str(path)
+        raise
 
 
 def end_at_once() -> None:

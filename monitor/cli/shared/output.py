@@ -9,7 +9,7 @@ from io import TextIOWrapper
 from pathlib import Path
 from typing import Final
 
-from monitor.cli.shared.errors import USAGE, note, stop
+from monitor.cli.shared.errors import USAGE, note, stop, writing
 from monitor.cli.shared.options import Pairs, ReportFormat
 from monitor.cli.shared.settings import read_settings
 from monitor.engine.partition import Partition
@@ -33,6 +33,9 @@ _SUFFIXES: Final = {
     ".feather": "arrow",
 }
 
+
+_OTHER: Final = frozenset({".tex", ".svg", ".png", ".pdf", ".xlsx", ".jsonl", ".yaml", ".yml", ".xml"})
+"""How the names of files end that a table of text would not be."""
 
 _DOCUMENTS: Final = frozenset({ReportFormat.json, ReportFormat.markdown, ReportFormat.html})
 """Formats that have all of a report."""
@@ -73,18 +76,24 @@ class Output:
         if self.path is None:
             yield
             return
-        path = self.path
-        if path.exists() and not path.is_file():  # a device or a pipe: nothing to replace
-            with path.open("w", encoding="utf-8", newline="\n") as file, redirect_stdout(file):
-                yield
-            return
-        partial = path.with_name(f".{path.name}.{os.getpid()}")
-        try:
-            with partial.open("x", encoding="utf-8", newline="\n") as file, redirect_stdout(file):
-                yield
-            partial.replace(path)
-        finally:
-            partial.unlink(missing_ok=True)
+        with writing(self.path), _replaced(self.path):
+            yield
+
+
+@contextmanager
+def _replaced(path: Path) -> Iterator[None]:
+    """Write standard output to a file."""
+    if path.exists() and not path.is_file():  # a device or a pipe: nothing to replace
+        with path.open("w", encoding="utf-8", newline="\n") as file, redirect_stdout(file):
+            yield
+        return
+    partial = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        with partial.open("x", encoding="utf-8", newline="\n") as file, redirect_stdout(file):
+            yield
+        partial.replace(path)
+    finally:
+        partial.unlink(missing_ok=True)
 
 
 def choose_output(
@@ -98,6 +107,12 @@ def choose_output(
     prices: Mapping[str, float] | None = None,
 ) -> Output:
     """Check the options of a report before anything is read; the name of the file gives the format unless a flag does."""
+    if form is None and path is not None and path.suffix.lower() in _OTHER:
+        site = (
+            "; rankwatch export writes a table for LaTeX and badges" if path.suffix.lower() in {".tex", ".svg"} else ""
+        )
+        known = ", ".join(dict.fromkeys(f".{name}" for name in ("html", "md", "json", "csv", "parquet", "arrow")))
+        stop(f"--output {show(str(path))}: a report is not written as {path.suffix}; use {known} or .txt{site}", USAGE)
     chosen = form or ReportFormat(_SUFFIXES.get(path.suffix.lower() if path else "", "table"))
     if second_opinions and (chosen is ReportFormat.table or chosen.is_table_of_pairs):
         stop(f"--detail is not available with --format {chosen.value}; use json, markdown or html", USAGE)

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Final
 
-from monitor.cli.shared.errors import USAGE, note, stop
+from monitor.cli.shared.errors import USAGE, note, stop, writing
 from monitor.ingest.files.paths import show
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ def write_scores(parts: Iterable[bytes], path: Path | None) -> None:
     draft = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
         # It holds the questions of an evaluation.
-        with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+        with writing(path), os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
             form = _TABLES.get(path.suffix.lower())
             written = _lines(parts, file) if form is None else _table(parts, file, form)
         draft.replace(path)

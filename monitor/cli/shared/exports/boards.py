@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
+from monitor.cli.shared.errors import writing
 from monitor.cli.shared.options import Pairs
 from monitor.cli.shared.settings import read_settings
 from monitor.engine.partition import Partition
@@ -33,11 +34,20 @@ def earlier_files(folder: Path) -> list[str] | None:
 
 def write_files(folder: Path, earlier: Sequence[str], files: Mapping[str, str]) -> int:
     """Write the files and a list of them, delete those of an earlier export that are gone, and return how many there are."""
-    listed = json.dumps({"files": sorted(files)}, indent=1) + "\n"
-    for name, text in {**files, MANIFEST: listed}.items():
-        path = folder / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8", newline="\n")
+    _write(folder / MANIFEST, _listed({*earlier, *files}))  # an export that breaks off is one, too
+    for name, text in files.items():
+        _write(folder / name, text)
     for name in set(earlier) - files.keys() - {MANIFEST}:
         (folder / name).unlink(missing_ok=True)
+    _write(folder / MANIFEST, _listed(files))
     return len(files) + 1
+
+
+def _listed(names: Iterable[str]) -> str:
+    return json.dumps({"files": sorted(names)}, indent=1) + "\n"
+
+
+def _write(path: Path, text: str) -> None:
+    with writing(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8", newline="\n")

@@ -52,13 +52,18 @@ def _configure_logs(level: int, **configuration: Any) -> None:  # noqa: ANN401 -
 
 def run_to_end(work: Coroutine[Any, Any, None]) -> None:
     """Run `work`; an error from outside ends the command with its message, Ctrl-C with exit 130."""
-    from monitor.app.process import startup_errors  # late, for commands that only log: it loads the whole application
-
     try:
-        asyncio.run(work)
-    except BrokenPipeError:
-        raise  # the reader of the output has gone: no error to report
-    except startup_errors() as error:
-        stop(file_error(error) if isinstance(error, OSError) else str(error))
+        from monitor.app.process import (
+            startup_errors,  # late, for commands that only log: it loads the whole application
+        )
+
+        try:
+            asyncio.run(work)
+        except BrokenPipeError:
+            raise  # the reader of the output has gone: no error to report
+        except startup_errors() as error:
+            stop(file_error(error) if isinstance(error, OSError) else str(error))
     except KeyboardInterrupt:
         raise SystemExit(130) from None
+    finally:
+        work.close()  # Ctrl-C may come before it has begun

@@ -15,7 +15,10 @@ def main() -> None:
     """Run the command line."""
     # Imports create hundreds of thousands of objects that live to the end: searching them for cycles costs time and finds nothing.
     gc.set_threshold(1_000_000)
-    code = _run()
+    try:
+        code = _run()
+    except KeyboardInterrupt:  # also while modules are loaded
+        code = 130
     gc.freeze()
     try:
         sys.stdout.flush()

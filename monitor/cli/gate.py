@@ -342,7 +342,8 @@ def _not_worse(
     candidates, baseline = ([pair[0]], pair[1]) if pair else (question.candidate or [], question.baseline or "")
     comparisons = compare(readings, candidates, baseline, benchmarks, margin)
     if question.rerun is not None:
-        comparisons = [each for each in comparisons if each.candidate != question.rerun] or comparisons
+        others = [each for each in comparisons if each.candidate != question.rerun]
+        comparisons = others if others and not candidates else comparisons
         comparisons = hold_for_rerun(comparisons, readings, question.rerun)
     check_prices(prices, named_prices(question.price), [each.candidate for each in comparisons], baseline)
     report = gate_report(comparisons, margin, question.on_undecided.value, prices)

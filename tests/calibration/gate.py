@@ -19,8 +19,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from monitor.app.gated_evaluation import Plan, default_block, evaluate, evaluate_all
-from monitor.report.gates.along_order import Question, compare_along_order, first_decision, questions_of
+from monitor.app.gates.evaluation import Plan, default_block, evaluate, evaluate_all
+from monitor.report.gates.along_order import (
+    Question,
+    compare_along_order,
+    evidence_along_order,
+    first_claim,
+    least_p,
+    questions_of,
+)
 from monitor.report.gates.gate import gate_report
 from monitor.report.gates.margin import Margin
 from schemas.results.gate import GateComparison, GateReport
@@ -100,7 +107,7 @@ def plan_of(case: Case, run: int) -> Plan:
 
 
 def simulate(case: Case, run: int) -> GateReport:
-    """Return the answer of a gate, block by block, each candidate's first decision found at once."""
+    """Return what `measure` counts of a gate's answer: each candidate's first decision found at once, without bounds and reasons."""
     baseline, candidates = draw(case, run)
     plan = plan_of(case, run)
     order = np.array([PLACE[item] for item in plan.items])
@@ -109,13 +116,22 @@ def simulate(case: Case, run: int) -> GateReport:
     def evaluate_one(question: Question, left: int | None) -> GateComparison:
         x, y = candidates[case.candidates.index(question.candidate)][order], baseline[order]
         most = min(ITEMS, ITEMS if left is None else left)
-        end = most
-        for stop in (*range(WINDOW, most, WINDOW), *([most] if most else [])):
-            decision = first_decision(x[:stop], y[:stop], question, stop - (stop % WINDOW or WINDOW))
-            if decision is not None:
-                end = min(-(-decision[1] // block) * block, most)
-                break
-        return compare_along_order(x[:end], y[:end], ITEMS, question)
+        path, against = np.zeros(0), np.zeros(0)
+        decision = None
+        while path.size < most and decision is None:
+            stop = min(path.size + WINDOW, most)
+            more = evidence_along_order(x[:stop], y[:stop], question.margin, path.size)
+            path, against = np.append(path, more[0]), np.append(against, more[1])
+            decision = first_claim(path, against, question.alpha)
+        verdict, at = decision or ("undecided", most)
+        return compare_along_order(x[:0], y[:0], ITEMS, question).model_copy(
+            update={
+                "verdict": verdict,
+                "n": min(-(-at // block) * block, most),
+                "p_not_worse": least_p(path[:at]),
+                "p_worse": least_p(against[:at]),
+            }
+        )
 
     return _report(case, evaluate_all(plan, evaluate_one, case.budget, until_pass=case.cheapest))
 

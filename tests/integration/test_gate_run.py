@@ -125,6 +125,23 @@ def test_a_killed_run_goes_on_where_it_was(place):
     assert report["comparisons"][0]["n"] == 4 * done + sum(calls(place))
 
 
+def test_an_interrupted_gate_ends_its_command_and_what_that_has_started(place):
+    script = f"echo $$ > {shlex.quote(str(place / 'pid'))}; sleep 77; true"
+    call = [str(each) for each in gate(place, f"sh -c {shlex.quote(script)} {{items}}")]
+    process = subprocess.Popen([RANKWATCH, *call], env=environment(), stderr=subprocess.PIPE, text=True)
+    deadline = time.monotonic() + 60
+    while not ((place / "pid").exists() and (place / "pid").read_text()) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    process.terminate()
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == 128 + signal.SIGTERM
+    assert "interrupted; the blocks that are done are kept: the same call goes on from here" in errors
+    group = (place / "pid").read_text().strip()
+    processes = subprocess.run(["ps", "-A", "-o", "pgid=,stat="], capture_output=True, text=True, check=True).stdout
+    left = [stat for pgid, stat in map(str.split, processes.splitlines()) if pgid == group]
+    assert all(stat.startswith("Z") for stat in left)
+
+
 def test_a_failing_command_keeps_what_is_done(place):
     command = harness(place, extra="if len(open(sys.argv[2]).read().split()) == 3: sys.exit(7)")
     call = gate(place, command, "--block", 5)
@@ -140,9 +157,9 @@ def test_a_failing_command_keeps_what_is_done(place):
 @pytest.mark.parametrize(
     ("command", "more", "code", "words"),
     [
-        ("run.py --all", (), 1, "the command does not take the items; add {items}"),
-        ("run.py --ids={ids}", (), 1, "{ids} has to be an argument of its own"),
-        ("run.py '{items}", (), 1, "close its quotes"),
+        ("run.py --all", (), 2, "the command does not take the items; add {items}"),
+        ("run.py --ids={ids}", (), 2, "{ids} has to be an argument of its own"),
+        ("run.py '{items}", (), 2, "close its quotes"),
         ("/nonexistent {items}", (), 1, "check the command"),
         ("true {items}", (), 1, "no results"),
         ("true {items} {output}", (), 1, "wrote nothing to {output}"),
@@ -291,5 +308,5 @@ def test_several_candidates_are_evaluated_one_after_the_other(place):
     # Blocks that are done count under any budget: a smaller one hides no failure.
     report, items = judged("--folder", place / "all", "--budget", 1, code=4)
     assert (report["verdict"], items) == ("fail", {})
-    without = rankwatch(*call[:-1], "true {items}", "--folder", place / "x", code=1).stderr
+    without = rankwatch(*call[:-1], "true {items}", "--folder", place / "x", code=2).stderr
     assert "there are several; add {candidate}" in without

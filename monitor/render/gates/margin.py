@@ -7,6 +7,7 @@ from typing import Final
 from monitor.render.gates.gate import annotation, attribute
 from monitor.render.markdown import escape
 from monitor.render.numbers import p_value, percent, points, safe
+from monitor.report.sentences import counted
 from schemas.results.gate import GateComparison, GateReport
 
 _WIDTH: Final = 41
@@ -48,7 +49,7 @@ def _evidence(c: GateComparison) -> list[str]:
     if c.only_candidate is not None:
         counts = f"; only the candidate right on {c.only_candidate:,}, only the baseline on {c.only_baseline:,}"
     lines = [
-        f"{c.n:,} shared items{counts}"
+        f"{counted(c.n, 'shared item')}{counts}"
         + (f"; {c.missing:,} {'missing' if c.policy == 'completion' else 'left'}" if c.missing else "")
     ]
     if c.gap is not None:
@@ -56,15 +57,20 @@ def _evidence(c: GateComparison) -> list[str]:
         means = f"{percent(c.mean_candidate)} % against {percent(c.mean_baseline)} %"
         lines.append(f"{means}, gap {points(c.gap)} points{low}")
     if c.verdict == "fail":
-        lines.append(f"p = {p_value(c.p_worse)} of worse, the pair's own anytime verdict; order: {c.policy}")
+        lines.append(f"{_p(c.p_worse)} of worse, the pair's own anytime verdict; order: {c.policy}")
     elif c.rule != "none":
         what = "score test, missing items at their worst" if c.rule == "score test" else "bets: 1 / the e-value"
-        lines.append(f"p = {p_value(c.p_not_worse)} of the {what}; order: {c.policy}")
+        lines.append(f"{_p(c.p_not_worse)} of the {what}; order: {c.policy}")
     if c.noise:
         lines.append(f"noise: {c.noise}")
     if c.conflicts:
         lines.append(f"! {safe(c.conflicts)}")
     return lines
+
+
+def _p(p: float) -> str:
+    text = p_value(p)
+    return f"p {text}" if text.startswith("<") else f"p = {text}"
 
 
 def _assumptions(report: GateReport) -> list[str]:

@@ -61,11 +61,16 @@ def first_decision(
     since : int
         Items at which no claim held: only those after them are judged.
     """
-    paths = _not_worse_path(candidate, baseline, question.margin, since), _worse_path(candidate, baseline, since)
-    return _first_claim(*paths, question.alpha, since)
+    return first_claim(*evidence_along_order(candidate, baseline, question.margin, since), question.alpha, since)
 
 
-def _first_claim(not_worse: Floats, against: Floats, alpha: float, since: int = 0) -> tuple[GateVerdict, int] | None:
+def evidence_along_order(candidate: Floats, baseline: Floats, margin: Margin, since: int = 0) -> tuple[Floats, Floats]:
+    """Return ln e of "not worse by more than the margin" and of "worse" after each item, the first `since` omitted."""
+    return _not_worse_path(candidate, baseline, margin, since), _worse_path(candidate, baseline, since)
+
+
+def first_claim(not_worse: Floats, against: Floats, alpha: float, since: int = 0) -> tuple[GateVerdict, int] | None:
+    """Return the first claim whose evidence reaches 1 / alpha, and the item at which it does."""
     need = -np.log(alpha)
     passed, worse = _first(not_worse >= need), _first(against >= need)
     if passed is None and worse is None:
@@ -74,6 +79,11 @@ def _first_claim(not_worse: Floats, against: Floats, alpha: float, since: int = 
         assert passed is not None
         return "pass", since + passed
     return "fail", since + worse
+
+
+def least_p(log_e: Floats) -> float:
+    """Return 1 / the largest evidence of a path, at most 1."""
+    return exp(-float(log_e.max(initial=0)))
 
 
 def _first(reached: Flags) -> int | None:
@@ -115,8 +125,8 @@ def compare_along_order(candidate: Floats, baseline: Floats, items: int, questio
     question : Question
     """
     margin, alpha = question.margin, question.alpha
-    path, against = _not_worse_path(candidate, baseline, margin), _worse_path(candidate, baseline)
-    decision = _first_claim(path, against, alpha)
+    path, against = evidence_along_order(candidate, baseline, margin)
+    decision = first_claim(path, against, alpha)
     shared = ~(np.isnan(candidate) | np.isnan(baseline))
     x, y, n = candidate[shared], baseline[shared], candidate.size
     binary = _binary(candidate, baseline)
@@ -148,8 +158,8 @@ def compare_along_order(candidate: Floats, baseline: Floats, items: int, questio
         alpha=alpha,
         policy="committed",
         rule="bets",
-        p_not_worse=exp(-max(float(path.max(initial=0)), 0.0)),
-        p_worse=exp(-max(float(against.max(initial=0)), 0.0)),
+        p_not_worse=least_p(path),
+        p_worse=least_p(against),
         decided_at_n=None if decision is None else decision[1],
         items_needed=needed if isfinite(needed) else None,
         assumption=assumption("committed"),

@@ -75,4 +75,5 @@ def _what_it_takes(c: GateComparison, margin: Margin) -> str:
         if c.rule == "score test"
         else "the expected path reaches the threshold there"
     )
-    return f"{lost}it takes about {int(np.ceil(c.items_needed)):,} items in all ({room}), or a larger margin; {c.n:,} are shared."
+    shared = f"{c.n:,} {'is' if c.n == 1 else 'are'} shared"
+    return f"{lost}it takes about {int(np.ceil(c.items_needed)):,} items in all ({room}), or a larger margin; {shared}."

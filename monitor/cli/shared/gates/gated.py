@@ -1,21 +1,15 @@
 """`gate --run`: the baseline, the folder and the command of an evaluation that stops when its gate is decided."""
 
 import secrets
+import signal
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, NoReturn
 
-from monitor.app.gated_evaluation import (
-    CandidateFolder,
-    EvaluationError,
-    EvaluationFolder,
-    Plan,
-    Scores,
-    evaluate,
-    evaluate_all,
-    parse_command,
-)
+from monitor.app.gates.command import EvaluationError, parse_command
+from monitor.app.gates.evaluation import Plan, Scores, evaluate, evaluate_all
+from monitor.app.gates.folder import CandidateFolder, EvaluationFolder
 from monitor.cli.shared.errors import USAGE, file_error, note, stop
 from monitor.cli.shared.files import read_results
 from monitor.cli.shared.gates.margins import check_items
@@ -98,6 +92,10 @@ def evaluate_gate(
 
     try:
         command = parse_command(call.command, several=several)
+    except EvaluationError as error:
+        stop(str(error), USAGE)
+    signal.signal(signal.SIGTERM, _terminate)
+    try:
         folder = EvaluationFolder(call.folder)
         questions = questions_of(chosen.name, candidates, baseline, margin, chosen.spec.alpha)
         plan = Plan.of(questions, sorted(known), call.seed or secrets.token_hex(8), call.block)
@@ -105,9 +103,22 @@ def evaluate_gate(
         comparisons = evaluate_all(plan, one, call.budget, until_pass=until_pass)
     except EvaluationError as error:
         stop(str(error))
+    except KeyboardInterrupt:
+        _note_interrupted()
+        raise
     except OSError as error:
         stop(file_error(error, call.folder))
     return Evaluated(comparisons, chosen.spec.alpha, saved(comparisons, len(known), call.budget, broken))
+
+
+def _terminate(number: int, _frame: object) -> NoReturn:
+    """End the gate, and its command with it: it would go on alone."""
+    _note_interrupted()
+    raise SystemExit(128 + number)
+
+
+def _note_interrupted() -> None:
+    note("interrupted; the blocks that are done are kept: the same call goes on from here")
 
 
 def _evaluate(
@@ -152,7 +163,8 @@ def saved(comparisons: Sequence[GateComparison], items: int, budget: int | None,
     """Return how many items were evaluated, and how many were saved."""
     done, of = sum(each.n for each in comparisons), items * len(comparisons)
     left = of - done
-    share = f"{left:,} items ({100 * left / of:.0f} %) were not evaluated" if left else "none were left"
+    percent = min(99, round(100 * left / of)) if done else 100
+    share = f"{left:,} items ({percent} %) were not evaluated" if left else "none were left"
     undecided = any(each.decided_at_n is None for each in comparisons)
     spent = ", the budget" if budget is not None and done >= budget and undecided else ""
     candidates = f" of {len(comparisons)} candidates" if len(comparisons) > 1 else ""

@@ -66,9 +66,10 @@ def compare(
         stop(f"--benchmark {show(unknown[0])} is not in the files; choose one of {_join(known)}", USAGE)
     views = [view for view in views if not benchmarks or view[0].report.benchmark in benchmarks]
     models = {model.model: None for view, _ in views for model in view.report.models}
+    runs = "" if len(models) > 1 else "; give the two runs names of their own, as NAME=PATH"
     for flag, name in [("the baseline", baseline), *(("the candidate", name) for name in candidates)]:
         if name not in models:
-            stop(f"{flag} {show(name)} has no results; {name_hint(name, models, 'the files have')}", USAGE)
+            stop(f"{flag} {show(name)} has no results; {name_hint(name, models, 'the files have')}{runs}", USAGE)
     if baseline in candidates:
         stop(
             f"{show(baseline)} is the baseline and a candidate; name two different models, or the runs as NAME=PATH",
@@ -139,6 +140,8 @@ def hold_for_rerun(
         for each in comparisons
     ]
     models = {contestant.model for benchmark in benchmarks for contestant in benchmark.contestants}
+    if rerun in {each.candidate for each in comparisons}:
+        stop(f"--rerun {show(rerun)} is the candidate; name another run of the baseline", USAGE)
     if rerun not in models or rerun == comparisons[0].baseline:
         stop(f"--rerun {show(rerun)}: name another run of the baseline; the files have {_join(sorted(models))}", USAGE)
     ratios = {
@@ -204,11 +207,12 @@ def parse_outputs(entries: Iterable[str], formats: Sequence[str]) -> list[tuple[
 def write_outputs(outputs: Iterable[tuple[Path, str]]) -> None:
     """Write texts to files, or to standard output for `-`."""
     for file, text in outputs:
+        lines = text if text.endswith("\n") else f"{text}\n"
         try:
             if str(file) == "-":
-                sys.stdout.write(text)
+                sys.stdout.write(lines)
             else:
-                file.write_text(text if text.endswith("\n") else f"{text}\n", encoding="utf-8")
+                file.write_text(lines, encoding="utf-8")
         except OSError as error:
             stop(file_error(error, file))
 

@@ -12,7 +12,7 @@ from aiokafka.errors import KafkaError
 from fastapi import FastAPI
 from faust.types import TP
 
-from monitor.app.process import MonitorProcess, end_tasks, freeze_heap
+from monitor.app.process import MonitorProcess, end_tasks, freeze_heap, thaw_heap
 from monitor.app.workers.kafka_failure import linger
 from monitor.app.workers.partition import PartitionWorker
 from monitor.app.workers.source_topic import SourceTopic
@@ -180,6 +180,8 @@ class ClusterWorker(MonitorProcess):
         moved = [self._drop(number) for number in gone]
         if gone or numbers - kept:
             self.reports.clear()
+        if gone:
+            thaw_heap()
         await asyncio.gather(*(worker.release() for worker in moved))
         partitions = {tp for tp in partitions if tp.partition not in kept}
         if partitions or not kept:

@@ -13,6 +13,8 @@ from tests import forked
 from tests.commands import PATIENCE, environment, events, write
 from tests.forked import RANKWATCH
 from tests.unit.engine.test_battles import stream
+from tests.unit.ingest.native_logs import inspect_json, inspect_sample, lm_eval_run
+from tests.unit.ingest.native_logs import sample as lm_eval_sample
 from tests.unit.test_documented_commands import GENERATED, PAGES, ROOT
 
 pytestmark = pytest.mark.full
@@ -45,6 +47,9 @@ NOT_HERE = ("https://", "http://", "--server", "--run ", "PATH", "...", "--model
 """What a command may name that this test does not have: other hosts, a harness, a placeholder. Plans of goals are run for their page."""
 
 SEVERAL = ("math-l5", "cruxeval-o", "my-bench")
+
+METRICS = re.compile(r"(--metric|--scorer|--columns) .*\1 ")
+"""A command that compares several metrics: on results that have them."""
 
 SKILLS = {
     name: 0.5 + 0.04 * k
@@ -121,7 +126,23 @@ def folders(tmp_path_factory):
     shutil.copytree(one, several)
     for name in SEVERAL:
         scores(several / f"results/{name}.jsonl", SKILLS, name)
-    return one, several
+    return one, several, metrics(one.with_name("metrics"), rng)
+
+
+def metrics(folder, rng):
+    """Results of two models under several metrics: of lm-evaluation-harness, of Inspect, and a table."""
+    table = ["benchmark,item_id,model,correct,f1"]
+    for model in ("prod", "new"):
+        drawn = [(item, *(int(rng.random() < 0.7) for _ in range(2))) for item in range(60)]
+        names = ("exact_match", "f1", "acc", "acc_norm")
+        samples = [lm_eval_sample(item, metrics=dict(zip(names, (x, y, x, y), strict=True))) for item, x, y in drawn]
+        better = dict.fromkeys(names, True)
+        lm_eval_run(folder / "results" / model, model, samples, task="mmlu", better=better, items=60)
+        logged = [inspect_sample(item, "IC"[x], model_graded_qa="IC"[y]) for item, x, y in drawn]
+        inspect_json(folder / "logs" / f"{model}.json", logged, model=model, items=60)
+        table += [f"mmlu,{item},{model},{x},{y}" for item, x, y in drawn]
+    (folder / "wide.csv").write_text("\n".join(table) + "\n")
+    return folder
 
 
 def test_every_command_that_a_page_shows_is_run_by_a_test():
@@ -133,7 +154,7 @@ def test_every_command_that_a_page_shows_is_run_by_a_test():
 
 @pytest.mark.parametrize(("page", "text"), RUN)
 def test_a_command_on_files_runs_as_it_is_shown(folders, page, text):
-    folder = folders[any(name in text for name in SEVERAL)]
+    folder = folders[2 if METRICS.search(text) else any(name in text for name in SEVERAL)]
     words = shlex.split(text, comments=True)
     ended = forked.run([RANKWATCH, *words], env=environment(), cwd=folder, timeout=2 * PATIENCE)
     # 3 and 4: the gate and the next items have no answer on these scores.

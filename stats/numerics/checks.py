@@ -27,6 +27,8 @@ def finite(**named: npt.ArrayLike) -> list[FloatArray]:
 def aligned(**named: npt.ArrayLike) -> None:
     """Raise ValueError unless the named arrays broadcast together."""
     shapes = {name: np.shape(value) for name, value in named.items()}
+    if len(set(shapes.values()) - {()}) <= 1:
+        return  # the usual case, which `broadcast_shapes` takes long to see
     try:
         np.broadcast_shapes(*shapes.values())
     except ValueError as error:

@@ -130,19 +130,21 @@ def model_reports(table: PairTable, shared: SharedMeans | None = None) -> list[M
         bounds[:, known] = mean_interval(total[known], scored[known], benchmark.spec.alpha)
     mean, mean_low, mean_high = json_numbers(means), json_numbers(bounds[0]), json_numbers(bounds[1])
     items = table.assumed_items or benchmark.spec.items or benchmark.items
+    coverage = np.minimum(scored / items, 1.0) if items else known.astype(np.float64)
+    if benchmark.battles is not None:
+        coverage[:] = 1.0
     titles = benchmark.shown_titles()
+    contestants = [benchmark.contestants[k] for k in ranking.tolist()]
+    counts, shares = scored.tolist(), coverage.tolist()
+    lowest, highest, group = low.tolist(), high.tolist(), np.asarray(groups).tolist()
     return [
         ModelReport(
-            model=benchmark.contestants[k].model,
-            title=titles.get(benchmark.contestants[k].model),
-            aliases=benchmark.aliases_of(benchmark.contestants[k].model),
-            epoch=benchmark.contestants[k].epoch,
-            items=int(scored[r]),
-            coverage=1.0
-            if benchmark.battles is not None
-            else min(1.0, scored[r] / items)
-            if items
-            else float(scored[r] > 0),
+            model=contestants[r].model,
+            title=titles.get(contestants[r].model),
+            aliases=benchmark.aliases_of(contestants[r].model),
+            epoch=contestants[r].epoch,
+            items=counts[r],
+            coverage=shares[r],
             mean=mean[r],
             mean_low=mean_low[r],
             mean_high=mean_high[r],
@@ -151,9 +153,9 @@ def model_reports(table: PairTable, shared: SharedMeans | None = None) -> list[M
             unweighted_mean=unweighted[0][r],
             unweighted_rank=unweighted[1][r],
             rank=r + 1,
-            rank_low=int(low[r]),
-            rank_high=int(high[r]),
-            tie_group=int(groups[r]),
+            rank_low=lowest[r],
+            rank_high=highest[r],
+            tie_group=group[r],
             repeats=repeats_report(benchmark, k),
             run_ended=table.asserted or k in benchmark.ended,
         )

@@ -92,6 +92,7 @@ class Run:
         url = await asyncio.to_thread(reader.url)
         await self._fill(sender)
         await folded(url, sender)
+        used_here, filled = time.process_time(), time.perf_counter()
         table = Table(
             f"One reader of {self.boards:,} boards of {self.models} models and one of {self.large:,}; {self.rate:,} events/s sent for "
             f"{self.seconds} s a phase",
@@ -121,6 +122,10 @@ class Run:
                 (connected, round(events / took), round(events / (cpu(worker) - used)), round((cpu(reader) - seen) / took, 2),
                  round(len(self.calls) / steady), *percentiles(self.calls), *percentiles(self.delays), memory(reader), load())
             )  # fmt: skip
+        table.notes.append(
+            f"The sender and the pages took {time.process_time() - used_here:.1f} s of processor time in "
+            f"{time.perf_counter() - filled:.0f} s."
+        )
         without, with_readers = ([row[2] for row in table.rows[k::2]] for k in (0, 1))
         table.notes.append(f"Calls that the reader refused: {self.refused:,}.")
         table.notes.append(f"Throughput with readers / without: {sum(with_readers) / sum(without):.3f}.")

@@ -22,7 +22,7 @@ from monitor.logs.kafka.topic_identity import TopicIdentity
 _POLL_MS: Final = 200
 _STOP_SECONDS: Final = 5.0
 _CHUNK_RECORDS: Final = 2_000
-_CHUNK_BYTES: Final = 1 << 19
+_CHUNK_BYTES: Final = 1 << 18
 """Smaller chunks than a worker's: requests wait for the end of a chunk, and nothing is stored after it."""
 
 

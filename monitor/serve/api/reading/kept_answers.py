@@ -24,7 +24,7 @@ SLOW_SECONDS: Final = 0.2
 _AT_ONCE: Final = 4
 """When so many answers are being computed, earlier ones are given again, and no other is begun."""
 
-_SHARE: Final = 0.5
+_SHARE: Final = 0.3
 """The same holds when computing took more than this share of the last seconds: the fold keeps the rest."""
 
 _SHARE_SECONDS: Final = 2.0

@@ -13,7 +13,7 @@ from monitor.serve.report_cache import ReportCache
 from schemas.records.names import MAX_NAME_LENGTH
 from schemas.results.api import ChangePage, Update
 
-_BATCH: Final = 100
+_BATCH: Final = 20
 """Changes that a stream reads at once: it reads while everything else waits."""
 
 Name = Annotated[str | None, Query(min_length=1, max_length=MAX_NAME_LENGTH)]

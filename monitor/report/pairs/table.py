@@ -128,8 +128,12 @@ class PairTable(EvidenceColumns):
         if self.superseded is not None:
             return None
         if procedure == "e_bh":
-            return self.e_decisions(e_bh)
+            return self._e_bh
         return self.fixed_n_decisions[procedure]
+
+    @cached_property
+    def _e_bh(self) -> Sides | None:
+        return self.e_decisions(e_bh)
 
     def e_decisions(self, reject: Callable[[Floats, float], Flags]) -> Sides | None:
         """Return the decisions of a procedure on the current e-values of the family: revocable, never latched."""

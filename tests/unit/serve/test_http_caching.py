@@ -36,6 +36,9 @@ def served(server):
 @pytest.mark.parametrize("route", ROUTES)
 def test_a_client_that_has_the_answer_gets_none(served, route):
     first = served.get(route)
+    assert int(first.headers["Content-Length"]) == len(first.body), (
+        "a client notices when a server dies within an answer"
+    )
     tag = first.headers["ETag"]
     again = served.get(route, If_None_Match=f'"other", {tag}')
     assert (again.status, again.text, again.headers["ETag"]) == (304, "", tag)
@@ -61,12 +64,14 @@ def test_large_answers_are_compressed_for_clients_that_accept_it(served):
     for accepted, packed in (("br, gzip;q=0.5", True), ("gzip;q=0", False), ("identity", False)):
         answer = served.get("board?benchmark=b", Accept_Encoding=accepted)
         assert (answer.headers["Content-Encoding"] == "gzip") is packed
+        assert int(answer.headers["Content-Length"]) == len(answer.body)
         body = gzip.decompress(answer.body) if packed else answer.body
         assert body.decode() == plain.text
         assert answer.headers["ETag"] == plain.headers["ETag"]
         assert answer.headers["Vary"] == "Accept-Encoding, Authorization"
         metrics = served.request("GET", "/metrics", Accept_Encoding=accepted)
         assert (metrics.headers["Content-Encoding"] == "gzip") is packed
+        assert int(metrics.headers["Content-Length"]) == len(metrics.body)
     assert served.get("caller", Accept_Encoding="gzip").headers["Content-Encoding"] is None
 
 

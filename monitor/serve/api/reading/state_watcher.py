@@ -9,7 +9,7 @@ from monitor.engine.state.delta import BoardEntry
 from monitor.serve.kept_results import state_version
 from monitor.serve.report_cache import ReportCache
 
-POLL_SECONDS: Final = 0.5
+POLL_SECONDS: Final = 0.25
 
 
 class _Seen(NamedTuple):

@@ -64,7 +64,7 @@ def change_routes(reports: ReportCache, watcher: StateWatcher) -> APIRouter:
         """Stream verdict changes as server-sent events.
 
         A `change` event carries a verdict change as JSON, and its id. With `Last-Event-ID` or `after`, the stream resumes after that id;
-        otherwise it starts with the next change. An `update` event reports new events of a benchmark, at most twice a second.
+        otherwise it starts with the next change. An `update` event reports new events of a benchmark, at most four times a second.
         """
         feed = feeds.of(benchmark)
         known = last_event_id or after

@@ -89,8 +89,8 @@ def next_routes(reports: ReportCache, watcher: StateWatcher, intake: Intake | No
     ) -> StreamingResponse:
         """Stream the answers of `GET /api/v1/next` as server-sent events.
 
-        A `next` event carries an answer as JSON: the present one, and then each that differs from the last one, at most twice a second. The
-        stream ends after the answer with `over`.
+        A `next` event carries an answer as JSON: the present one, and then each that differs from the last one, at most four times a
+        second. The stream ends after the answer with `over`.
         """
         look = looking(benchmark, goal, model, block)
         return event_stream(

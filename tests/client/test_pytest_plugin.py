@@ -144,6 +144,12 @@ def test_wrong_use_is_refused_with_the_remedy(suite, tmp_path):
     (tmp_path / "rankwatch-baseline.jsonl").write_text("{}\n")
     assert "no score can be read; restore the file" in suite(GOOD[:3], code=1)
     assert "out of range" in suite([2, 0, 1], code=1)
+    absent = suite(GOOD[:3], "--rankwatch-update", "--rankwatch-baseline=absent/b.jsonl", code=1)
+    assert "No such file or directory; check the path" in absent
+    (tmp_path / "rankwatch-baseline.jsonl").unlink()
+    stopped = suite([1, "crash", 1], "-x", "--rankwatch-update", code=1)
+    assert "the run broke off: no verdict, and the baseline is unchanged" in stopped
+    assert not (tmp_path / "rankwatch-baseline.jsonl").exists()
 
 
 @pytest.mark.full

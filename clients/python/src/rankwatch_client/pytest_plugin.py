@@ -17,6 +17,7 @@ import json
 import math
 import os
 from collections.abc import Generator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Dict, Literal, Optional  # noqa: UP035 - Python 3.9
 
@@ -184,18 +185,27 @@ class Suite:
             self.lines.append(f"{item} ran again with another score; the first one counts ({known:g})")
 
     @pytest.hookimpl(tryfirst=True)
-    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+    def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
         """Judge each benchmark, as a test of its own."""
         if self.worker or not self.scores:
             return
-        file = self._path(self.config.getoption("--rankwatch-baseline") or self.config.getini("rankwatch_baseline"))
-        if target := self.config.getoption("--rankwatch-scores"):
-            _write(self._path(target), self.scores, "candidate")
         try:
-            baseline = _read(file)
+            if target := self.config.getoption("--rankwatch-scores"):
+                _write(self._path(target), self.scores, "candidate")
+            # What ran before a stop is no sample: it may have stopped because of the scores.
+            if exitstatus == pytest.ExitCode.INTERRUPTED or session.shouldstop or session.shouldfail:
+                self.lines.append("the run broke off: no verdict, and the baseline is unchanged")
+                return
+            self._finish(session)
+        except OSError as error:
+            self._log(session, "baseline", "failed", f"{error.filename}: {error.strerror}; check the path")
         except ValueError as error:
             self._log(session, "baseline", "failed", str(error))
-            return
+
+    def _finish(self, session: pytest.Session) -> None:
+        """Accept the scores as the baseline, or judge them."""
+        file = self._path(self.config.getoption("--rankwatch-baseline") or self.config.getini("rankwatch_baseline"))
+        baseline = _read(file)
         if self.config.getoption("--rankwatch-update"):
             self._update(file, baseline)
             return
@@ -290,7 +300,7 @@ def _sentence(benchmark: str, found: Verdict, margin: float, new: int, gone: int
     if new:
         parts.append(f"{new} not in the baseline (--rankwatch-update adds them)")
     if gone:
-        parts.append(f"{gone} of the baseline did not run and do not count")
+        parts.append(f"{gone} of the baseline did not run and {'does' if gone == 1 else 'do'} not count")
     return f"{benchmark}: {'; '.join(parts)}"
 
 
@@ -333,5 +343,10 @@ def _write(file: Path, scores: Scores, model: str) -> None:
         for item, score in sorted(items.items())
     ]
     draft = file.with_name(f"{file.name}.{os.getpid()}")
-    draft.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
-    draft.replace(file)
+    try:
+        draft.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+        draft.replace(file)
+    except OSError as error:
+        with suppress(OSError):
+            draft.unlink()
+        raise OSError(error.errno, error.strerror, str(file)) from None

@@ -186,11 +186,19 @@ def test_the_gitlab_job_runs_its_script_with_hostile_names(tmp_path, runner):
     command.parent.mkdir()
     command.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m monitor "$@"\n')
     command.chmod(0o755)
-    variables = job["variables"] | {"GATE_PATHS": "r.jsonl", "GATE_CANDIDATE": HOSTILE, "GATE_BASELINE": "old"}
+    (tmp_path / "second; touch injected.jsonl").write_text("")
+    variables = job["variables"] | {
+        "GATE_PATHS": "r.jsonl\nsecond; touch injected.jsonl",
+        "GATE_CANDIDATE": HOSTILE,
+        "GATE_BASELINE": "old",
+        "GATE_ARGS": "--alpha\n0.01",
+    }
     env = runner | variables | {"PATH": f"{command.parent}:{os.environ['PATH']}"}
-    (script,) = (line for line in job["script"] if line.startswith("rankwatch"))
-    ended = bash(script, tmp_path, env)
+    install, *script = job["script"]
+    assert install == 'python -m pip install --quiet "$GATE_PACKAGE"'
+    ended = bash("\n".join(script), tmp_path, env)
     assert ended.returncode == 0, ended.stderr
+    assert "alpha = 0.01" in ended.stdout
     assert not (tmp_path / "injected").exists()
     for name in [*job["artifacts"]["paths"], job["artifacts"]["reports"]["junit"]]:
         assert (tmp_path / name).stat().st_size

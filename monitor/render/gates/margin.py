@@ -74,7 +74,12 @@ def _p(p: float) -> str:
 
 
 def _assumptions(report: GateReport) -> list[str]:
-    return list(dict.fromkeys(each.assumption for each in report.comparisons if each.assumption))
+    """Return what is assumed, with the benchmark where benchmarks differ."""
+    where: dict[str, list[str]] = {}
+    for each in report.comparisons:
+        if each.assumption and each.where not in where.setdefault(each.assumption, []):
+            where[each.assumption].append(each.where)
+    return [text if len(where) == 1 else f"{text} ({', '.join(names)})" for text, names in where.items()]
 
 
 # --- figure ---------------------------------------------------------------------------------------------------------------------------

@@ -9,6 +9,9 @@ import hashlib
 import json
 import os
 import re
+import struct
+import zipfile
+import zlib
 from collections import Counter
 from pathlib import Path
 
@@ -17,6 +20,7 @@ import pytest
 from monitor.ingest.files.read import read_files
 from monitor.ingest.formats.choices import Choices
 from monitor.ingest.importer import Importer
+from schemas.records.battles import BattleFields
 
 pytestmark = pytest.mark.data
 
@@ -194,9 +198,49 @@ def deepeval(folder):
             yield "deepeval", case["name"], run["hyperparameters"]["model"], case["metricsData"][0]["score"]
 
 
+def inspect_epochs(folder):
+    zstandard = pytest.importorskip("zstandard")
+    for path in folder.glob("*.eval"):
+        with zipfile.ZipFile(path) as archive, path.open("rb") as file:
+            for entry in archive.infolist():
+                if entry.filename.startswith("samples/"):
+                    file.seek(entry.header_offset)
+                    header = struct.unpack("<4s5H3L2H", file.read(30))
+                    file.seek(header[-2] + header[-1], os.SEEK_CUR)
+                    packed = file.read(entry.compress_size)
+                    method = zlib.decompress if entry.compress_type == 8 else zstandard.decompress
+                    sample = json.loads(method(packed, *([-15] if entry.compress_type == 8 else [entry.file_size])))
+                    model = next(iter(sample["model_usage"]))
+                    yield "multi", sample["id"], model, {"C": 1, "I": 0, "P": 0.5}[sample["scores"]["match"]["value"]]
+
+
+def lm_eval_groups(folder):
+    for path in folder.rglob("samples_*.jsonl"):
+        task, model = path.name.removeprefix("samples_").rpartition("_")[0], path.parent.name.replace("__", "/")
+        records = lines(path)
+        for record in records:
+            if record["filter"] == records[0]["filter"]:
+                item = f"{record['doc_id']}-{record['doc_hash'][:12]}"
+                in_group = task.startswith("mini_mmlu_")
+                yield (
+                    "mini_mmlu" if in_group else task,
+                    f"{task}/{item}" if in_group else item,
+                    model,
+                    record[record["metrics"][0]],
+                )
+
+
+def battles(folder):
+    for path in folder.glob("*.csv"):
+        for row in csv.DictReader(path.read_text().splitlines()):
+            winner = {"left": "a", "right": "b"}.get(row["winner"], "tie")
+            yield path.stem, row["prompt"], (row["left"], row["right"], row.get("worker")), winner
+
+
 ORACLES = [
     helm, lighteval, opencompass, promptfoo, openai_evals, evalplus, evalscope, mt_bench, mt_bench_variant, livebench, alpaca_eval,
     terminal_bench, harbor, swe_bench_pro, swe_bench_report, nested_json, failure_list, every_eval_ever, mlflow, deepeval,
+    inspect_epochs, lm_eval_groups, battles,
 ]  # fmt: skip
 
 
@@ -211,11 +255,20 @@ class Read:
 
 @pytest.mark.parametrize("oracle", ORACLES, ids=lambda oracle: oracle.__name__)
 def test_real_files_give_the_events_of_an_oracle(native, oracle):
-    read = Read(native / oracle.__name__)
-    events = Counter((e.benchmark, e.item_id, e.model, e.score) for e in read.events)
+    # A table without a column for the benchmark is named like its file, if it is the only one.
+    paths = sorted((native / "battles").glob("*.csv")) if oracle is battles else [native / oracle.__name__]
+    reads = [Read(path) for path in paths]
+    read_events = [event for read in reads for event in read.events]
+    events = Counter(
+        (e.benchmark, e.item_id, (e.model_a, e.model_b, e.cluster), e.winner)
+        if isinstance(e, BattleFields)
+        else (e.benchmark, e.item_id, e.model, e.score)
+        for e in read_events
+    )
     assert events == Counter(oracle(native / oracle.__name__))
-    assert read.reasons == []
-    copies = Counter((e.benchmark, e.item_id, e.model, e.repeat) for e in read.events)
+    assert [reason for read in reads for reason in read.reasons] == []
+    scores = [e for e in read_events if not isinstance(e, BattleFields)]
+    copies = Counter((e.benchmark, e.item_id, e.model, e.repeat) for e in scores)
     known = 2 if oracle is mt_bench else 0
     assert sum(count - 1 for count in copies.values()) == known, "only two grades are in the file twice"
 

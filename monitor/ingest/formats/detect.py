@@ -5,6 +5,7 @@ import json
 import re
 import zlib
 from contextlib import suppress
+from dataclasses import replace
 from enum import Enum, auto
 from functools import lru_cache
 from pathlib import Path
@@ -208,12 +209,16 @@ def _is_lines(first: bytes, choices: Choices) -> bool | str:
     return refusal_of(names) or _has_columns(names, choices)
 
 
-def _has_columns(names: list[str], choices: Choices) -> bool:
-    try:
-        columns_of(names, choices, None if is_battle(names) else "any model")
-    except ColumnError:
-        return False
-    return True
+def _has_columns(names: list[str], choices: Choices) -> bool | str:
+    """Return whether columns are those of results; text where nothing but the benchmark is missing."""
+    model = None if is_battle(names) else "any model"
+    for named in (choices, replace(choices, benchmark=choices.benchmark or "any benchmark")):
+        try:
+            columns_of(names, named, model)
+        except ColumnError:
+            continue
+        return True if named is choices else "no column names the benchmark; add --benchmark NAME"
+    return False
 
 
 @lru_cache(maxsize=10_000)

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from monitor.ingest.files.paths import PathError
 from monitor.ingest.files.read import read_files
 from monitor.ingest.formats.choices import Choices
 from monitor.ingest.formats.tabular.battle_columns import BattleColumns
@@ -127,7 +128,6 @@ def test_places_name_who_was_shown_first_and_names_come_before_numbers(tmp_path)
     [
         ("item_id,model_a,model_b,winner\n1,x,y,z\n", {}, '"z" is unknown; use a, b or tie'),
         ("item_id,model_a,model_b,winner\n1,,y,a\n", {}, "use a string of 1 to 200 printable characters"),
-        ("item_id,model_a,model_b,winner\n1,x,y,a\n", {"benchmark": None}, "name the benchmark with --benchmark NAME"),
         ("item_id,model_a,model_b,winner\n1,x,y,a\n", {"cluster": "who"}, "who is no column of"),
     ],
 )
@@ -156,3 +156,13 @@ def test_published_battle_files_are_read_whole(name, votes, ties, models):
     counts = Counter(event.winner for event in events)
     assert (counts.total(), counts["tie"]) == (votes, ties)
     assert len({model for event in events for model in (event.model_a, event.model_b)}) == models
+
+
+def test_tables_in_a_folder_without_a_benchmark_name_the_flag(tmp_path):
+    for name in "ab":
+        (tmp_path / f"{name}.csv").write_text("item_id,model_a,model_b,winner\n1,x,y,a\n")
+    notes = []
+    with pytest.raises(PathError):
+        Importer(Choices(), notes.append).find([tmp_path])
+    assert notes[0].endswith("a.csv: the file is skipped: no column names the benchmark; add --benchmark NAME")
+    assert len(Importer(Choices(benchmark="arena")).find([tmp_path])) == 2

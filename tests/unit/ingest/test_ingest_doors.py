@@ -16,7 +16,7 @@ def test_a_table_with_a_column_for_each_model_names_the_flag(tmp_path):
     path.write_text(WIDE)
     [(line, field, _, reason)] = Read(path).faults
     assert (line, field) == (1, "columns")
-    assert "if gpt-4, llama are models, add --columns 'models=*' --benchmark NAME" in reason
+    assert "if gpt-4, llama are models, add --columns 'models=*'; else" in reason
     read = Read(path, columns=["models=*"], benchmark="quiz")
     assert read.rejects == []
     assert read.scores == {
@@ -65,11 +65,12 @@ def write_table(path, *rows):
 def test_columns_of_text_are_not_models(tmp_path, name):
     path = write_table(tmp_path / name, TEXTS, TEXTS | {"question_id": "2", "gpt-4": 0})
     faults = Read(path).faults
+    named = " --benchmark NAME" if name == "a.jsonl" else ""  # a table on its own is named like its file
     assert {(field, reason.partition("; ")[2]) for _, field, _, reason in faults} == {
         (
             "columns",
             (
-                "if gpt-4, llama 3 are models, add --columns 'models=gpt-4|llama 3' --benchmark NAME; else name the score with --columns "
+                f"if gpt-4, llama 3 are models, add --columns 'models=gpt-4|llama 3'{named}; else name the score with --columns "
                 "score=COLUMN"
             ),
         )
@@ -129,7 +130,7 @@ def test_a_table_without_rows_names_the_flag(tmp_path):
     path = tmp_path / "a.csv"
     path.write_text("id,a,b\n")
     [(_, field, _, reason)] = Read(path).faults
-    assert (field, "add --columns 'models=*' --benchmark NAME" in reason) == ("columns", True)
+    assert (field, "add --columns 'models=*'; else" in reason) == ("columns", True)
 
 
 ROWS = [

@@ -155,7 +155,7 @@ def under_version(benchmark: Benchmark, spec: Spec) -> StoredBenchmark:
         name=benchmark.name,
         off=benchmark.off,
         spec=spec.model_dump_json(),
-        rows=benchmark.rows,
+        rows=benchmark.rows[:],
         contestants=benchmark.contestants,
         values=[0, SCORE_UNIT, *benchmark.table.by_code[4:].tolist()],
         width=benchmark.width,

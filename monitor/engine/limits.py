@@ -50,7 +50,7 @@ class Usage(NamedTuple):
 
 NOTHING: Final = Usage()
 BUDGET: Final = Usage(rows=10_000_000, cells=1_000_000_000, pairs=50_000_000)
-"""What the benchmarks of a partition may take together: 3.0, 1.1 and 1.1 to 1.9 GB of a worker's memory."""
+"""What the benchmarks of a partition may take together: 2.1, 1.1 and 1.1 to 1.9 GB of a worker's memory."""
 
 
 @dataclass(frozen=True)

@@ -44,10 +44,10 @@ def all_score_lines(benchmarks: Iterable[Benchmark]) -> Iterator[bytes]:
 
 
 def _scores(benchmark: Benchmark, start: int, end: int) -> Iterator[EventFields]:
-    codes = benchmark.matrix()[start:end]
+    codes, keys = benchmark.matrix()[start:end], benchmark.rows[start:end]
     values = benchmark.table.by_code
     for row, column in np.argwhere(codes != ABSENT).tolist():
-        key, contestant, code = benchmark.rows[start + row], benchmark.contestants[column], int(codes[row, column])
+        key, contestant, code = keys[row], benchmark.contestants[column], int(codes[row, column])
         score = None if code == SKIPPED else int(values[code]) / SCORE_UNIT
         whole = int(score) if score in {0, 1} else score
         yield EventFields(benchmark.name, key.item, contestant.model, whole, key.cluster, key.repeat, contestant.epoch)

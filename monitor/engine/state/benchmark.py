@@ -1,7 +1,7 @@
 """The state of one benchmark: its score matrix, and what the pairs, the arrival order and the order policy add to it."""
 
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,6 +20,7 @@ from monitor.engine.state.pairs.pair_state import PairState
 from monitor.engine.state.pairs.settling import Settling
 from monitor.engine.state.pairs.step_down import grown
 from monitor.engine.state.repeats import Repeats, Undeclared
+from monitor.engine.state.rows import Rows
 from schemas.records.events import Spec
 from schemas.records.suites import Suite
 from schemas.records.text import shorten
@@ -65,7 +66,7 @@ class Benchmark(PairState):
         super().__init__(name)
         self.key = benchmark_key(name)
         self.off = 0
-        self.rows: list[RowKey] = []
+        self.rows = Rows()
         self.row_of: dict[str, int] = {}  # of repeat 0
         self.repeat_row_of: dict[tuple[str, int], int] = {}
         self.items = 0
@@ -271,11 +272,11 @@ class Benchmark(PairState):
 
     def add_items(self, items: Mapping[str, str | None]) -> list[RowKey]:
         """Add the rows of new items, or prompts of battles, with their clusters, and return them; each item has one row then."""
-        keys = [RowKey(item, 0, cluster) for item, cluster in items.items()]
-        self.row_of.update(zip(items, range(len(self.rows), len(self.rows) + len(keys)), strict=True))
-        self.rows += keys
-        self.items += len(keys)
-        return keys
+        begin = len(self.rows)
+        self.rows.add_items(items)
+        self.row_of.update(zip(items, range(begin, len(self.rows)), strict=True))
+        self.items += len(items)
+        return self.rows[begin:]
 
     def has_item(self, item: str) -> bool:
         """Return whether an item has a row."""
@@ -370,7 +371,7 @@ class Benchmark(PairState):
         return self.matrix() if self.repeats is None else self.repeats.matrix(len(self.contestants))
 
     @property
-    def item_keys(self) -> list[RowKey]:
+    def item_keys(self) -> Sequence[RowKey]:
         """The first row of each item, in the order of `item_codes`."""
         return self.rows if self.repeats is None else self.repeats.keys
 

@@ -17,6 +17,7 @@ from benchmarks.tables import markdown, write_page
 
 NAMES = (
     "peers",
+    "counting",
     "ingest",
     "packs",
     "start_up",

@@ -84,7 +84,7 @@ def test_a_link_out_of_the_folder_is_followed_only_if_asked(tmp_path):
 def test_a_wide_table_and_battles_name_what_to_do(tmp_path):
     (tmp_path / "wide.csv").write_text("question_id,gpt-4,llama\n1,1,0\n2,0,1\n")
     ended = rankwatch("report", tmp_path / "wide.csv", code=1)
-    assert "add --columns 'models=*' --benchmark NAME" in ended.stderr
+    assert "add --columns 'models=*'; else" in ended.stderr
     assert "2 models" in rankwatch("report", tmp_path / "wide.csv", "--columns", "models=*", "--benchmark", "q").stdout
     (tmp_path / "arena.csv").write_text("id,model_a,model_b,winner\n1,x,y,1\n2,x,y,0\n")
     columns = ("--columns", "item_id=id,model=model_a,score=winner", "--benchmark", "arena")
@@ -138,9 +138,8 @@ def test_named_models_of_a_wide_table_reach_every_command(tmp_path):
     path.write_text("question_id,prompt,gpt-4,llama\n" + rows)
     refused = rankwatch("report", path, code=1).stderr
     assert "prompt" not in refused.partition("; if ")[2]
-    flags = refused.partition("add ")[2].partition(";")[0].replace("NAME", "quiz")
-    flags = shlex.split(flags)
-    assert flags == ["--columns", "models=gpt-4|llama", "--benchmark", "quiz"]
+    flags = shlex.split(refused.partition("add ")[2].partition(";")[0])
+    assert flags == ["--columns", "models=gpt-4|llama"]  # a table on its own is named like its file
 
     def means(benchmark):
         return {model["model"]: round(model["mean"], 4) for model in benchmark["models"]}

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Final
 
 import typer
 
-from monitor.cli.shared.options import Group, add_command
+from monitor.cli.shared.commands import Group, add_command
 
 PANELS: Final = {
     "Start here": ("demo", "report", "watch", "gate", "export"),

@@ -5,8 +5,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from monitor.cli.shared.commands import Group, add_command
 from monitor.cli.shared.errors import USAGE, note, stop
-from monitor.cli.shared.options import Group, TableFormat, TableFormatOption, add_command, option
+from monitor.cli.shared.options import TableFormat, TableFormatOption, option
 from monitor.cli.shared.remote.places import Place, open_boards
 
 if TYPE_CHECKING:

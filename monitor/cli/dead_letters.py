@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
+from monitor.cli.shared.commands import Group, add_command
 from monitor.cli.shared.errors import USAGE, file_error, stop
-from monitor.cli.shared.options import Group, TableFormat, TableFormatOption, TopicOption, add_command, option
+from monitor.cli.shared.options import TableFormat, TableFormatOption, TopicOption, option
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine

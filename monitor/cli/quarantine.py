@@ -4,15 +4,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from monitor.cli.shared.commands import Group, add_command
 from monitor.cli.shared.errors import USAGE, stop
-from monitor.cli.shared.options import (
-    Group,
-    TableFormat,
-    TableFormatOption,
-    TopicOption,
-    add_command,
-    option,
-)
+from monitor.cli.shared.options import TableFormat, TableFormatOption, TopicOption, option
 
 if TYPE_CHECKING:
     from monitor.engine.state.delta import Suspect

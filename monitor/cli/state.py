@@ -10,17 +10,9 @@ from typing import IO, TYPE_CHECKING, Annotated, Any, Final, TypeVar
 
 import typer
 
+from monitor.cli.shared.commands import Group, add_command, given
 from monitor.cli.shared.errors import FAULT, USAGE, file_error, stop
-from monitor.cli.shared.options import (
-    DataDirOption,
-    Group,
-    TableFormat,
-    TableFormatOption,
-    TopicOption,
-    add_command,
-    given,
-    option,
-)
+from monitor.cli.shared.options import DataDirOption, TableFormat, TableFormatOption, TopicOption, option
 
 if TYPE_CHECKING:
     from monitor.settings import Settings

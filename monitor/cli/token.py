@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
+from monitor.cli.shared.commands import Group, add_command
 from monitor.cli.shared.errors import FAULT, USAGE, file_error, note, stop
-from monitor.cli.shared.options import Group, TableFormat, TableFormatOption, add_command, option
+from monitor.cli.shared.options import TableFormat, TableFormatOption, option
 
 if TYPE_CHECKING:
     from monitor.serve.access.access_file import AccessFile, Token

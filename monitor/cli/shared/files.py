@@ -6,11 +6,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Final, NoReturn
 
+from monitor.cli.shared.commands import given
 from monitor.cli.shared.declared.declarations import Declarations, make_declarations
 from monitor.cli.shared.declared.epochs import by_path
 from monitor.cli.shared.declared.values import similar_first
 from monitor.cli.shared.errors import USAGE, file_error, note, stop
-from monitor.cli.shared.options import DeclareOptions, LogOptions, ScoreOptions, given
+from monitor.cli.shared.options import DeclareOptions, LogOptions, ScoreOptions
 from monitor.cli.shared.progress import progress_bar
 from monitor.engine.partition import Partition
 from monitor.ingest.files.copies import CopyError

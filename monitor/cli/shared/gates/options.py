@@ -1,0 +1,152 @@
+"""The options of `gate`: its formats, the question of a margin, and an evaluation that it runs itself."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from monitor.cli.shared.options import option
+
+
+class GateFormat(StrEnum):
+    """How the verdict is written."""
+
+    text = "text"
+    json = "json"
+    junit = "junit"
+    github = "github"
+    markdown = "markdown"
+    svg = "svg"
+
+
+class OnUndecided(StrEnum):
+    """What an undecided gate counts as."""
+
+    pass_ = "pass"  # noqa: S105 - no password
+    fail = "fail"
+    wait = "wait"
+
+
+_PANEL = "Not worse than a baseline"
+
+
+@dataclass(frozen=True)
+class MarginOptions:
+    """The question whether candidates are not worse than a baseline."""
+
+    margin: Annotated[
+        str | None,
+        option(
+            "--margin",
+            "pass if the candidate is not worse by more than this: 0.02 is 2 points, 2% a share of the baseline's score",
+            metavar="X | X%",
+            rich_help_panel=_PANEL,
+        ),
+    ] = None
+    baseline: Annotated[
+        str | None,
+        option(
+            "--baseline",
+            "the model to compare with; the second of --pair is another way",
+            metavar="B",
+            rich_help_panel=_PANEL,
+        ),
+    ] = None
+    candidate: Annotated[
+        list[str] | None,
+        option(
+            "--candidate",
+            "a model to judge; may be repeated  \\[default: every other model]",
+            metavar="A",
+            rich_help_panel=_PANEL,
+        ),
+    ] = None
+    rerun: Annotated[
+        str | None,
+        option(
+            "--rerun",
+            "a second run of the baseline: if the two differ by more than the noise of repeats, the gate is held",
+            metavar="B2",
+            rich_help_panel=_PANEL,
+        ),
+    ] = None
+    on_undecided: Annotated[
+        OnUndecided,
+        typer.Option("--on-undecided", help="exit code of an undecided gate: 0, 4 or 3", rich_help_panel=_PANEL),
+    ] = OnUndecided.wait
+    price: Annotated[
+        list[str] | None,
+        option(
+            "--price",
+            "price of a candidate: the gate passes if one is not worse, and names the cheapest",
+            metavar="MODEL=PRICE",
+            rich_help_panel=_PANEL,
+        ),
+    ] = None
+    prices: Annotated[
+        Path | None,
+        option(
+            "--prices",
+            "table of prices (.csv) with the columns model and price",
+            metavar="FILE",
+            rich_help_panel=_PANEL,
+        ),
+    ] = None
+    write: Annotated[
+        list[str] | None,
+        option(
+            "--write",
+            "write the verdict to a file too, in any format; may be repeated",
+            metavar="FORMAT=FILE",
+            rich_help_panel=_PANEL,
+        ),
+    ] = None
+
+
+_RUN_PANEL = "Evaluate until decided"
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """An evaluation that the gate runs itself."""
+
+    run: Annotated[
+        str | None,
+        option(
+            "--run",
+            "evaluate the candidates in blocks of a committed order until the gate is decided; {items} is the path of a file with one item "
+            "id a line, {output} where the results go (without it, standard output is read), {candidate} the name of the candidate",
+            metavar="COMMAND",
+            rich_help_panel=_RUN_PANEL,
+        ),
+    ] = None
+    folder: Annotated[
+        Path,
+        typer.Option(
+            "--folder", help="where blocks are kept: the same call goes on after a kill", rich_help_panel=_RUN_PANEL
+        ),
+    ] = Path("rankwatch-gate")
+    budget: Annotated[
+        int | None,
+        option(
+            "--budget", "most items to evaluate, of all candidates", min=1, metavar="ITEMS", rich_help_panel=_RUN_PANEL
+        ),
+    ] = None
+    block: Annotated[
+        int | None,
+        option(
+            "--block",
+            "items of a block  \\[default: a fiftieth, at least 10]",
+            min=1,
+            metavar="ITEMS",
+            rich_help_panel=_RUN_PANEL,
+        ),
+    ] = None
+    seed: Annotated[
+        str | None,
+        option(
+            "--seed", "seed of the committed order  \\[default: random, kept in the folder]", rich_help_panel=_RUN_PANEL
+        ),
+    ] = None

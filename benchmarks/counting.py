@@ -97,7 +97,7 @@ def compare(
                 runs[each].append(run)
     if len(set(digests.values())) > 1:
         raise RuntimeError(f"the programs count differently: {digests}")
-    table = Table(f"{title}, {options.runs} runs", ["program", "seconds", "processor s", "times rankwatch", "MB", last])
+    table = Table(title, ["program", "seconds", "processor s", "times rankwatch", "MB", last])
     own = 0.0
     for each, (name, what) in programs.items():
         if each in faults:

@@ -82,21 +82,14 @@ def _write_bundle(file: Path, settings: "Settings", findings: "list[Finding]", l
 
 async def _check(settings: "Settings") -> "list[Finding]":
     from monitor.app.doctor.data_dir import check_data_dir
-    from monitor.app.doctor.finding import ok
-    from monitor.app.doctor.redis import check_redis
 
-    findings = await _check_kafka(settings)
-    if settings.redis_url is None:
-        findings.append(ok("Redis", "not checked: redis_url is not set, an embedded Valkey keeps the state"))
-    else:
-        findings += await check_redis(settings.redis_url.get_secret_value())
-    return [*findings, *check_data_dir(settings.data_dir)]
+    log, state = await _check_kafka(settings), await _check_redis(settings)
+    return [*log, *state, *await _check_state(settings, [*log, *state]), *check_data_dir(settings.data_dir)]
 
 
 async def _check_kafka(settings: "Settings") -> "list[Finding]":
     from monitor.app.doctor.finding import fault, ok
     from monitor.app.doctor.kafka import check_kafka
-    from monitor.app.doctor.state import check_state
     from monitor.cli.shared.remote.kafka import broker_settings, silence_kafka
 
     if settings.broker_url is None:
@@ -108,8 +101,28 @@ async def _check_kafka(settings: "Settings") -> "list[Finding]":
     except OSError as error:
         advice = "check the paths of kafka_ca_file, kafka_certificate_file and kafka_key_file"
         return [fault("TLS", str(error), advice)]
-    findings = await check_kafka(options, settings.topic, settings.verdict_topic)
-    if settings.redis_url is not None:
-        redis_url = settings.redis_url.get_secret_value()
-        findings += await check_state(kafka, redis_url, settings.topic, accept_gap=settings.accept_gap)
-    return findings
+    return await check_kafka(options, settings.topic, settings.verdict_topic)
+
+
+async def _check_redis(settings: "Settings") -> "list[Finding]":
+    from monitor.app.doctor.finding import ok
+    from monitor.app.doctor.redis import check_redis
+
+    if settings.redis_url is None:
+        return [ok("Redis", "not checked: redis_url is not set, an embedded Valkey keeps the state")]
+    return await check_redis(settings.redis_url.get_secret_value())
+
+
+async def _check_state(settings: "Settings", found: "list[Finding]") -> "list[Finding]":
+    """Compare the topic with the state, if both were found: to wait for one that is missing takes a minute."""
+    from monitor.app.doctor.state import check_state, not_checked
+    from monitor.cli.shared.remote.kafka import broker_settings
+
+    if settings.broker_url is None or settings.redis_url is None:
+        return []
+    redis_url = settings.redis_url.get_secret_value()
+    kafka, settings = broker_settings(settings)
+    there = {finding.subject for finding in found if finding.level == "ok"}
+    if not {"Redis", f"topic {settings.topic}"} <= there:
+        return [not_checked()]
+    return await check_state(kafka, redis_url, settings.topic, accept_gap=settings.accept_gap)

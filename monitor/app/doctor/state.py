@@ -22,8 +22,13 @@ async def check_state(kafka: KafkaSettings, redis_url: str, topic: str, *, accep
         async with Transfer.open(redis_url, topic, RetryPolicy(timeout=_RETRY_SECONDS)) as transfer:
             positions = await transfer.positions()
     except (KafkaError, StoreError, OSError, ValueError):
-        return [warning(_SUBJECT, "not checked", "correct what the other checks of the topic and of Redis report")]
+        return [not_checked()]
     return list(check_positions(topic, earliest, positions, accept_gap=accept_gap))
+
+
+def not_checked() -> Finding:
+    """Return that there is nothing to compare."""
+    return warning(_SUBJECT, "not checked", "correct what the other checks of the topic and of Redis report")
 
 
 def check_positions(

@@ -17,7 +17,7 @@ pytest_plugins = ["schemathesis.pytest.plugin"]
 
 RECORDS = events(random.Random(1), {"a": 0.8, "b": 0.5, "c": 0.2}, 30)
 SERVED = Served(folded(RECORDS, items=40))
-EXAMPLES = int(os.environ.get("RANKWATCH_API_EXAMPLES", "8"))
+EXAMPLES = int(os.environ.get("RANKWATCH_API_EXAMPLES", "5"))
 """Requests for each operation; the slow run takes more."""
 
 CHECKS = [

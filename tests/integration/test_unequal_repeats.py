@@ -11,7 +11,7 @@ from tests.commands import get, rankwatch, report, until, watch_once, write
 from tests.kafka.run_worker import Workers
 from tests.redis_server import RedisServer
 
-BOARDS = 200
+BOARDS = 100
 
 
 def board(rng):

@@ -3,12 +3,14 @@
 import os
 import signal
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import NoReturn
+from typing import Final, NoReturn
 
 FAULT, USAGE = 1, 2
+_NOTED: Final = 3
 
 
 class ReaderGone(Exception):  # noqa: N818 - no error
@@ -19,6 +21,21 @@ def note(text: str) -> None:
     """Print a line on standard error."""
     # One write a line: files are read in several threads, and their lines must not mix.
     print(f"rankwatch: {text}\n", end="", file=sys.stderr)
+
+
+class Notes:
+    """Lines on standard error about benchmarks: of each kind the first few, for a folder may hold hundreds."""
+
+    def __init__(self) -> None:
+        self._printed: Counter[str] = Counter()
+
+    def __call__(self, text: str, kind: str) -> None:
+        """Print a line, or once that more benchmarks are of a kind, as "with graded scores"."""
+        self._printed[kind] += 1
+        if self._printed[kind] <= _NOTED:
+            note(text)
+        elif self._printed[kind] == _NOTED + 1:
+            note(f"more benchmarks {kind}: the report shows it for each")
 
 
 def stop(message: str, code: int = FAULT) -> NoReturn:

@@ -7,7 +7,7 @@ from pydantic import ValidationError
 
 from monitor.cli.shared.declared.flags import Fields, Flags, parse_flags
 from monitor.cli.shared.declared.values import first_names, flag_text, show_aliases, show_value, similar_first
-from monitor.cli.shared.errors import USAGE, note, stop
+from monitor.cli.shared.errors import USAGE, Notes, note, stop
 from monitor.cli.shared.options import DeclareOptions
 from monitor.engine.declarations import changed_fields, may_be_chosen, version_fault
 from monitor.engine.partition import Partition
@@ -61,6 +61,7 @@ class Declarations:
 
     def __init__(self, tables: Mapping[str, Fields], flags: Flags, live: str | None = None) -> None:
         self._tables, self._flags, self._live = tables, flags, live
+        self.notes = Notes()
         self._undeclared_noted = False
         self._begun: dict[str, Fields] = {}
         self._stored: dict[str, Fields] = {}
@@ -100,7 +101,9 @@ class Declarations:
         given = self.given(benchmark)
         if benchmark not in self._begun and (spec := self.stored(benchmark)) is not None:
             self._stored[benchmark] = self._begun[benchmark] = _override(_fields(spec), given)
-            note(f"{shorten(benchmark)}: declared already; what its files declare is not used")
+            self.notes(
+                f"{shorten(benchmark)}: declared already; what its files declare is not used", "declared already"
+            )
         if benchmark in self._stored:
             return {"declare": benchmark, **self._stored[benchmark]}
         fields = {} if own is None else own.model_dump(mode="json", exclude_unset=True, exclude={"declare"})
@@ -128,9 +131,8 @@ class Declarations:
             self._note_overrides(benchmark, own)
         if graded and "scores" not in fields:
             fields = {**fields, "scores": "graded"}
-            note(
-                f"{shorten(benchmark)}: some scores are neither 0 nor 1; they count as graded, as with --scores graded"
-            )
+            text = "some scores are neither 0 nor 1; they count as graded, as with --scores graded"
+            self.notes(f"{shorten(benchmark)}: {text}", "with graded scores")
         if self._live is not None and not fields.keys() & {"items", "item_ids", "clusters", "order"}:
             fields = self._count_published(benchmark, fields)
         self._begun[benchmark] = fields
@@ -149,11 +151,13 @@ class Declarations:
             note(f"{name}: {sizes}, the published sizes ({known.source}); --clusters overrides them")
             return {**fields, "clusters": dict(known.clusters)}
         if known is not None:
-            note(f"{name}: {known.items:,} items, the published size ({known.source}); --items {name}=N overrides it")
+            text = f"{known.items:,} items, the published size ({known.source}); --items {name}=N overrides it"
+            self.notes(f"{name}: {text}", "of the published size")
             return {**fields, "items": known.items}
         command = f"{self._live} --items {shlex.quote(f'{name}=')}N"
         if self._undeclared_noted:
-            note(f"{name}: the item count is neither declared nor published: {command}")
+            text = f"the item count is neither declared nor published: {command}"
+            self.notes(f"{name}: {text}", "whose item count is neither declared nor published")
             return fields
         self._undeclared_noted = True
         note(
@@ -169,9 +173,10 @@ class Declarations:
             known = published(name)
             if known is None or benchmark.spec.items is not None or benchmark.items == known.items:
                 continue
-            note(
+            self.notes(
                 f"{shorten(name)}: {benchmark.items:,} items were read, and {known.items:,} are published ({known.source}); the items read "
-                f"count as the whole benchmark; --items {shorten(name)}={known.items} counts the others as missing"
+                f"count as the whole benchmark; --items {shorten(name)}={known.items} counts the others as missing",
+                "with another number of items than is published",
             )
 
     def note_models(self, benchmarks: Mapping[str, Benchmark]) -> None:
@@ -186,17 +191,16 @@ class Declarations:
                     for model, near in outside.items()
                 ]
                 verb = "is" if len(named) == 1 else "are"
-                note(f"{shorten(name)}: {first_names(named)} {verb} not in the declared family: no family-wise verdict")
+                text = f"{first_names(named)} {verb} not in the declared family: no family-wise verdict"
+                self.notes(f"{shorten(name)}: {text}", "with models that are not in the declared family")
             if absent:
                 verb, whose = ("has", "its") if len(absent) == 1 else ("have", "their")
-                note(
-                    f"{shorten(name)}: {first_names(absent)} of the declared family {verb} no scores; {whose} pairs keep a share of alpha"
-                )
+                text = f"{first_names(absent)} of the declared family {verb} no scores; {whose} pairs keep a share of alpha"
+                self.notes(f"{shorten(name)}: {text}", "with declared models that have no scores")
             anchor = benchmark.spec.anchor
             if anchor is not None and anchor not in benchmark.contestant_of:
-                note(
-                    f"{shorten(name)}: the anchor {shorten(anchor)} has no battles, so the mean of the models is 1,000"
-                )
+                text = f"the anchor {shorten(anchor)} has no battles, so the mean of the models is 1,000"
+                self.notes(f"{shorten(name)}: {text}", "whose anchor has no battles")
 
     def resume(
         self,

@@ -4,6 +4,7 @@ from itertools import repeat
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from monitor.engine.chunk import EventBatch, Located
 from monitor.engine.columns import EventColumns, Scores
@@ -36,7 +37,7 @@ def locate(
     row_limits = limits if _rows_may_fill(benchmark, size, limits) else None
     cut = size
     newer: dict[int, int] = {}
-    done, due, wary = 0, 1, 0
+    wary = 0
     while unknown.size:
         if not wary:
             others = np.flatnonzero((contestant[unknown] < 0) | ~plain[unknown])
@@ -57,18 +58,40 @@ def locate(
         row[position], contestant[position], codes[position] = place
         if cut == size and not benchmark.exceeded and benchmark.too_many_items:
             cut = position
-        done += 1
-        if done == due and unknown.size:
-            # These events have just added most names of the rest, which is looked up again after 1, 2, 4, ... of them.
-            first, done, due = int(unknown[0]), 0, 2 * due
-            rest = events[first:]
-            row[unknown] = rest.rows(benchmark)[unknown - first]
-            contestant[unknown] = rest.contestants(benchmark)[unknown - first]
-            unknown = unknown[(row[unknown] < 0) | (contestant[unknown] < 0) | ~plain[unknown]]
+        models = len(benchmark.contestants) > known
+        left = _still_unknown(benchmark, events, unknown, (row, contestant, plain), models=models)
+        unknown, wary = left, max(0, wary - (unknown.size - left.size))
     if benchmark.ended:
         benchmark.grow()
         faults += _refuse_ended(benchmark, events, row, contestant, codes)
     return Located(batch, row, contestant, codes.astype(np.uint32), cut, newer, held, exceeded), faults
+
+
+def _still_unknown(
+    benchmark: Benchmark,
+    events: EventColumns,
+    unknown: Index,
+    places: tuple[Index, Index, NDArray[np.bool_]],
+    *,
+    models: bool,
+) -> Index:
+    """Look unknown events up again, as one before them has just added a name; return those that are still unknown.
+
+    It ends at the first event that has an unknown model where a model was added (`models`), an unknown item otherwise. Eight times as
+    many are looked up each time: a name that many events share costs each of them one search.
+    """
+    row, contestant, plain = places
+    left, width = [], 1
+    while unknown.size:
+        first = int(unknown[0])
+        here = unknown[: int(np.searchsorted(unknown, first + width))]
+        part = events[first : int(here[-1]) + 1]
+        row[here], contestant[here] = part.rows(benchmark)[here - first], part.contestants(benchmark)[here - first]
+        left.append(here[(row[here] < 0) | (contestant[here] < 0) | ~plain[here]])
+        unknown, width = unknown[here.size :], 8 * width
+        if ((contestant if models else row)[here] < 0).any():
+            break
+    return np.concatenate([*left, unknown])
 
 
 def _known_codes(benchmark: Benchmark, scores: Scores) -> Index:

@@ -263,12 +263,13 @@ class BettingWalk:
 
     def after(self, pair: Index, when: Index, limit: NDArray[np.float64]) -> Trajectory:
         """Return the step of some pairs with the largest evidence at an event each if it reaches a limit, or the state after the event."""
-        parts, left = [Trajectory.nothing()], np.ones(pair.size, bool)
+        parts, left, advance = [Trajectory.nothing()], np.ones(pair.size, bool), self._walk.advance
         for bets in self._near:
             some, asked = among(pair, self._walk.pair[bets.place])
             place, evidence = bets.place[some], bets.evidence[some]
-            of, step = np.nonzero(evidence >= limit[asked, None])
-            now = self._walk.advance.when_at(place[of], step + 1) == when[asked[of]]
+            there = np.arange(evidence.shape[1]) < (advance.stop - advance.start)[place][:, None]
+            of, step = np.nonzero(there & (evidence >= limit[asked, None]))
+            now = advance.when_at(place[of], step + 1) == when[asked[of]]
             best = np.full(evidence.shape, -np.inf)
             best[of[now], step[now]] = evidence[of[now], step[now]]
             step = best.argmax(axis=1)

@@ -94,13 +94,13 @@ def _plain(address: Address) -> Address:
 
 def connect(host: str, port: int, allowed: Allowed, seconds: float) -> socket.socket:
     """Connect to a host at one of its addresses, all of which have to be allowed; raise `NotAcceptedError` if one is not."""
-    found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    for *_, place in found:
+    addresses = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    for *_, place in addresses:
         refused = allowed.refusal(host, str(place[0]))
         if refused is not None:
             raise NotAcceptedError(refused)
     error: OSError = OSError("no address")
-    for family, kind, protocol, _, place in found:
+    for family, kind, protocol, _, place in addresses:
         connection = socket.socket(family, kind, protocol)
         try:
             connection.settimeout(seconds)

@@ -67,13 +67,16 @@ class FileReader:
         notes: list[str] = []
         try:
             importer = Importer(report=notes.append)
-            found = self._collected(importer, path, model)
+            collected = self._collected(importer, path, model)
         except FileError as error:
             raise FileError(error.status, without_folder(str(error))) from None
         except (OSError, ValueError) as error:
             raise FileError(422, without_folder(str(error))) from None
         return FileResults(
-            found.submission, found.errors, found.first and without_folder(found.first), [*map(without_folder, notes)]
+            collected.submission,
+            collected.errors,
+            collected.first and without_folder(collected.first),
+            [*map(without_folder, notes)],
         )
 
     def _collected(self, importer: Importer, path: Path, model: str | None) -> FileResults:

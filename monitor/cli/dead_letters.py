@@ -55,12 +55,12 @@ def list_(which: Which, form: TableFormatOption = TableFormat.table) -> None:
     from schemas.records.text import shorten
 
     letters = _letters(which)
-    found = kinds(letters)
+    counts = kinds(letters)
     if form is TableFormat.json:
-        rows = [kind._asdict() | {"letters": count, "last": last.row} for kind, count, last in found]
+        rows = [kind._asdict() | {"letters": count, "last": last.row} for kind, count, last in counts]
         print(json.dumps({"dead_letters": rows}, indent=2))
         return
-    for kind, count, last in found:
+    for kind, count, last in counts:
         who = "unknown benchmark" if kind.benchmark is None else shorten(kind.benchmark)
         sender = "" if kind.producer is None else f" from {shorten(kind.producer)}"
         print(f"{count:,} of {who}{sender}: {shorten(kind.field)}: {shorten(kind.reason, 300)}")

@@ -37,17 +37,17 @@ def notify(
     settings = read_settings()
     wording = Wording(lambda: settings.public_url, settings.runbooks_url)
     try:
-        found = targets(settings)
+        receivers = targets(settings)
     except ValueError as error:
         stop(str(error), USAGE)
     notifications = [wording.trial()] if feed is None else _of_feed(feed, wording)
     if dry_run:
-        _print(notifications, found)
+        _print(notifications, receivers)
         return
-    if not found:
+    if not receivers:
         names = ", ".join(f"RANKWATCH_{name.upper().replace('-', '_')}_URL" for name in PUBLISHERS)
         stop(f"no target is set; set one of {names}", USAGE)
-    accepted = [_send(target, notifications[0]) for target in found]
+    accepted = [_send(target, notifications[0]) for target in receivers]
     if not all(accepted):
         raise SystemExit(FAULT)
 

@@ -177,10 +177,10 @@ def group(
 
 
 def _named(tokens: "list[Token]", name: str) -> "list[Token]":
-    found = [each for each in tokens if each.name == name]
-    if not found:
+    named = [each for each in tokens if each.name == name]
+    if not named:
         stop(f"there is no token of the name {name!r}; `rankwatch token list` lists the names", FAULT)
-    return found
+    return named
 
 
 def _show(secret: str, token: "Token") -> None:

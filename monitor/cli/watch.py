@@ -171,10 +171,10 @@ async def _read_once(
     from monitor.render.flags import with_flags
     from schemas.records.text import shorten
 
-    found = find_files(files.importer, files.paths)
+    inputs = find_files(files.importer, files.paths)
     async with EmbeddedMonitor(settings, serve=False, declare=files.declare) as monitor:
         await monitor.caught_up()
-        files.declare.stop_unused(monitor.reports.benchmarks(), lambda: benchmarks_in(found, files.importer))
+        files.declare.stop_unused(monitor.reports.benchmarks(), lambda: benchmarks_in(inputs, files.importer))
         await _resume(files, monitor)
         tailer = _make_tailer(files, monitor)
         try:
@@ -184,7 +184,7 @@ async def _read_once(
             stop(str(error))
         await monitor.caught_up()
         if not any(benchmark.counters["events"] for benchmark in monitor.reports.benchmarks().values()):
-            stop_without_results(found)
+            stop_without_results(inputs)
         for text in unmatched_choices(files.importer):
             note(text)
         all_ended = not (files.ended or files.inherit) or await _end_runs(files, monitor, tailer)

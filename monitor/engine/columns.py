@@ -87,8 +87,8 @@ class EventList(EventColumns):
     @overload
     def __getitem__(self, place: slice) -> "EventList": ...
     def __getitem__(self, place: int | slice) -> "EventFields | EventList":
-        found = self._events[place]
-        return EventList(found) if isinstance(found, list) else found
+        chosen = self._events[place]
+        return EventList(chosen) if isinstance(chosen, list) else chosen
 
     @override
     def rows(self, names: Names) -> Index:
@@ -177,10 +177,10 @@ class JoinedEvents(EventColumns):
 
     @override
     def plain(self) -> NDArray[np.bool_] | None:
-        found = [(part.plain(), len(part)) for part in self._parts]
-        if all(plain is None for plain, _ in found):
+        parts = [(part.plain(), len(part)) for part in self._parts]
+        if all(plain is None for plain, _ in parts):
             return None
-        return np.concatenate([np.ones(size, bool) if plain is None else plain for plain, size in found])
+        return np.concatenate([np.ones(size, bool) if plain is None else plain for plain, size in parts])
 
     @override
     def has_battles(self) -> bool:

@@ -108,16 +108,16 @@ class Wording:
             return self._notification(alert, [f"{origin}/{change.id}" for change in about], board, title, tuple(lines))
 
         family = [change for change in changes if change.procedure == "anytime_family"]
-        found = self._good_news(note, board, changes, news)
+        notifications = self._good_news(note, board, changes, news)
         if turned := _of_kind(family, "reversed"):
-            found.append(note(REVERSED, turned, _title(turned, "reversed decision"), _lines(turned, news)))
+            notifications.append(note(REVERSED, turned, _title(turned, "reversed decision"), _lines(turned, news)))
         if gone := _of_kind(family, "invalidated"):
             title = f"{counted(len(gone), 'decision')} on {_short(board)} no longer {'counts' if len(gone) == 1 else 'count'}"
-            found.append(note(WITHDRAWN, gone, title, _first(gone, lambda c: c.sentence)))
+            notifications.append(note(WITHDRAWN, gone, title, _first(gone, lambda c: c.sentence)))
         if old := _of_kind(family, "superseded"):
             title = f"{counted(len(old), 'decision')} on {_short(board)} {'is' if len(old) == 1 else 'are'} superseded"
-            found.append(note(SUPERSEDED, old, title, _first(old, lambda c: c.sentence)))
-        return found
+            notifications.append(note(SUPERSEDED, old, title, _first(old, lambda c: c.sentence)))
+        return notifications
 
     @staticmethod
     def _good_news(

@@ -25,9 +25,9 @@ def targets(settings: Settings) -> list[Target]:
     """
     allowed = Allowed(settings.private_addresses)
     secret = settings.webhook_secret.get_secret_value() if settings.webhook_secret else None
-    found = []
+    receivers = []
     for kind in get_args(Kind):
         url: SecretStr | None = getattr(settings, f"notify_{kind}_url")
         if url is not None:
-            found.append(make_target(kind, url.get_secret_value(), allowed, secret))
-    return found
+            receivers.append(make_target(kind, url.get_secret_value(), allowed, secret))
+    return receivers

@@ -45,8 +45,8 @@ def counts(b: BattlesReport) -> str:
 
 def checks(b: BattlesReport) -> list[str]:
     """Return what to check before the ratings are quoted, a sentence or two each."""
-    found = [_islands(b), _unrated(b), _position(b.position), _judges(b), _disagreements(b.disagreements)]
-    return [text for text in found if text]
+    lines = [_islands(b), _unrated(b), _position(b.position), _judges(b), _disagreements(b.disagreements)]
+    return [text for text in lines if text]
 
 
 def _islands(b: BattlesReport) -> str:

@@ -158,30 +158,30 @@ def epochs(benchmark: BenchmarkReport) -> str | None:
 
 def clusters(benchmark: BenchmarkReport) -> str | None:
     """Return how many clusters the items are in, and the effective number; None without clusters."""
-    found = benchmark.clusters
-    if found is None:
+    count = benchmark.clusters
+    if count is None:
         return None
-    return f"{counted(found.clusters, 'cluster')}, effective number {found.effective_clusters:.1f}"
+    return f"{counted(count.clusters, 'cluster')}, effective number {count.effective_clusters:.1f}"
 
 
 def weights(benchmark: BenchmarkReport) -> str | None:
     """Return what each cluster counts, and how the ranking differs from the unweighted one; None where every item counts the same."""
-    found = benchmark.weights
-    if found is None:
+    given = benchmark.weights
+    if given is None:
         return None
     noun = "cluster" if benchmark.suite is None else "benchmark"
-    if found.equal:
-        text = f"each of the {counted(len(found.clusters), noun)} counts the same"
+    if given.equal:
+        text = f"each of the {counted(len(given.clusters), noun)} counts the same"
     else:
-        heaviest = sorted(found.clusters, key=lambda each: (-each.weight, each.cluster))
+        heaviest = sorted(given.clusters, key=lambda each: (-each.weight, each.cluster))
         text = ", ".join(f"{each.cluster} {100 * each.weight:.3g} %" for each in heaviest[:_NAMED])
         text += f" and {len(heaviest) - _NAMED:,} more {noun}s" if len(heaviest) > _NAMED else ""
-    places = counted(found.places_differ, "place")
-    text += f"; the ranking differs from the unweighted one in {places if found.places_differ else 'no place'}"
-    if not found.unranked:
+    places = counted(given.places_differ, "place")
+    text += f"; the ranking differs from the unweighted one in {places if given.places_differ else 'no place'}"
+    if not given.unranked:
         return text
-    verb, whose = ("has", "it comes") if found.unranked == 1 else ("have", "they come")
-    models = counted(found.unranked, "model")
+    verb, whose = ("has", "it comes") if given.unranked == 1 else ("have", "they come")
+    models = counted(given.unranked, "model")
     return f"{text}; {models} {verb} no score in some {noun} and so no weighted mean: {whose} last"
 
 

@@ -165,9 +165,9 @@ def _agreement(votes: NDArray[np.int32]) -> tuple[float | None, Index, NDArray[n
     if not starts.size:
         return None, np.zeros(0, np.int64), np.zeros(0)
     label = np.sign(np.add.reduceat(outcome.astype(np.int64), starts)) + 1
-    found = agreement(key[starts], judge[starts] + 1, label)
-    (alpha,) = json_numbers(np.array([found.alpha]))
-    return alpha, found.units, found.share
+    agreed = agreement(key[starts], judge[starts] + 1, label)
+    (alpha,) = json_numbers(np.array([agreed.alpha]))
+    return alpha, agreed.units, agreed.share
 
 
 def _disagreements(table: PairTable, ratings: Ratings) -> list[Disagreement]:

@@ -141,16 +141,16 @@ class ShownBoards:
 
     def benchmark(self, name: str) -> Benchmark | None:
         """Return a benchmark with a state of its own that may be read, or None."""
-        found = self._state_of(name)
-        return found if found is not None and self._shown(name) and self.may_read(name) else None
+        state = self._state_of(name)
+        return state if state is not None and self._shown(name) and self.may_read(name) else None
 
     def _every_benchmark(self, partition: int | None = None) -> dict[str, Benchmark]:
         partitions = [each for each in self._partitions() if partition is None or each.number == partition]
         return {name: benchmark for each in partitions for name, benchmark in each.benchmarks.items()}
 
     def _state_of(self, name: str) -> Benchmark | None:
-        found = (each.benchmarks.get(name) for each in self._partitions())
-        return next((benchmark for benchmark in found if benchmark is not None), None)
+        boards = (each.benchmarks.get(name) for each in self._partitions())
+        return next((benchmark for benchmark in boards if benchmark is not None), None)
 
     def _with_members(self, names: Iterable[str]) -> list[str]:
         """Return names with each suite replaced by its members."""

@@ -72,9 +72,9 @@ def _terms(x: FloatArray) -> FloatArray:
 def _polynomials() -> FloatArray:
     """Return the coefficients of P_0, ..., P_5 by powers of u^2: the exponential of a power series in 1 / M."""
     size = len(_LOG_SECH) + 1
-    found = np.zeros((size, 2 * size - 1))
-    found[0, 0] = 1
+    coefficients = np.zeros((size, 2 * size - 1))
+    coefficients[0, 0] = 1
     for k in range(1, size):
         for j, coefficient in enumerate(_LOG_SECH[:k], start=1):
-            found[k, j + 1 :] += j / k * coefficient * found[k - j, : -j - 1]
-    return found
+            coefficients[k, j + 1 :] += j / k * coefficient * coefficients[k - j, : -j - 1]
+    return coefficients

@@ -184,14 +184,14 @@ def procedures(family: int, alpha: float, *, clustered: bool = False) -> list[Pr
     >>> [(each.name, round(1 / each.alpha)) for each in procedures(45, 0.05) if each.kind == "anytime"]
     [('anytime', 20), ('anytime_family', 900), ('anytime_spending', 7500), ('anytime_spending_last', 5437)]
     """
-    found = [Procedure("fixed_n", "exact", alpha), *_watched("", alpha)]
+    procedures = [Procedure("fixed_n", "exact", alpha), *_watched("", alpha)]
     if clustered:
-        found.append(Procedure("clustered", "clustered", alpha))
+        procedures.append(Procedure("clustered", "clustered", alpha))
     if family > 1:
         first, last = spending_levels(family, alpha)
-        found += [Procedure("bonferroni", "exact", alpha / family), *_watched("_family", alpha / family)]
-        found += [*_watched("_spending", first), *_watched("_spending_last", last)]
-    return found
+        procedures += [Procedure("bonferroni", "exact", alpha / family), *_watched("_family", alpha / family)]
+        procedures += [*_watched("_spending", first), *_watched("_spending_last", last)]
+    return procedures
 
 
 def _watched(suffix: str, alpha: float) -> list[Procedure]:

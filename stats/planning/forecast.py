@@ -76,13 +76,13 @@ def anytime_decision_probability(
     threshold = np.broadcast_to(np.asarray(threshold_log, np.float64), discordant.shape)
     last = _boundary(discordant, threshold, mixture)
     now = np.minimum(_boundary(seen, threshold, mixture), last)
-    found = np.zeros(lead.shape)
+    chance = np.zeros(lead.shape)
     for side in (1, -1):
         gain = side * (lead - start[..., None])
         for first in (now, last):
             rise = np.where(np.isfinite(last), last, 0.0) - np.where(np.isfinite(first), first, 0.0)
-            found += _crossing((first - side * start)[..., None], rise[..., None], gain, spread) / 2
-    return _mean(np.minimum(found, 1))
+            chance += _crossing((first - side * start)[..., None], rise[..., None], gain, spread) / 2
+    return _mean(np.minimum(chance, 1))
 
 
 def _boundary(discordant: FloatArray, threshold: FloatArray, mixture: str | Mixture) -> FloatArray:

@@ -59,10 +59,10 @@ class TopicBoards:
     def scores(self, benchmark: str) -> Iterator[bytes]:
         """Yield the scores of a board as JSON lines, in parts."""
         partition = asyncio.run(self._load(benchmark))
-        found = partition.benchmarks.get(benchmark)
-        if found is None:
+        board = partition.benchmarks.get(benchmark)
+        if board is None:
             raise BoardError(f"{benchmark} is deleted, so there is nothing to export")
-        yield from all_score_lines([found])
+        yield from all_score_lines([board])
 
     async def _stored(self) -> list[StoredBoard]:
         async with Transfer.open(self._redis, self._topic, RetryPolicy(timeout=self._seconds)) as transfer:

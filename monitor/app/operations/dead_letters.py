@@ -138,10 +138,10 @@ async def replay_of(letters: Iterable[KeptLetter]) -> Replay:
     sent = unreadable = 0
     for kept in letters:
         name, raw = kept.letter.benchmark, kept.letter.raw.encode()
-        found = [] if name is None else [(name, each) async for each in readable(_alone(raw), name)]
-        messages |= dict.fromkeys(found)
-        sent += bool(found)
-        unreadable += not found
+        readings = [] if name is None else [(name, each) async for each in readable(_alone(raw), name)]
+        messages |= dict.fromkeys(readings)
+        sent += bool(readings)
+        unreadable += not readings
     return Replay(list(messages), sent, unreadable)
 
 

@@ -451,9 +451,9 @@ def view_of(partition: Partition | None, benchmark: str) -> BoardView:
         raise BoardError(
             f"this server does not fold the partition of {shorten(benchmark)}; send the undo to `rankwatch serve`"
         )
-    found = partition.benchmarks.get(benchmark)
+    board = partition.benchmarks.get(benchmark)
     return BoardView(
         partition.boards.of(benchmark) or BoardEntry(benchmark),
         partition.board_fault,
-        {} if found is None else found.counters,
+        {} if board is None else board.counters,
     )

@@ -92,12 +92,12 @@ class SourceTopic:
         """Return the identity of the topic; raise `SourceGap` if no broker answers within 10 s."""
 
         async def ask() -> TopicIdentity:
-            found = await topic_identity(self._kafka, self._name)
-            if found is None:
+            identity = await topic_identity(self._kafka, self._name)
+            if identity is None:
                 raise SourceGap(
                     f"no broker at {self._kafka.addresses} describes topic {self._name}; check that it exists"
                 )
-            return found
+            return identity
 
         return await while_metadata_lags(ask, SourceGap)
 

@@ -185,9 +185,9 @@ class Places(NamedTuple):
         events = self.events
         if benchmark.battles is None:
             reasons = ((k, board_fault(benchmark, event)) for k, event in enumerate(events))
-            found = [(k, reason) for k, reason in reasons if reason is not None]
-            if found:
-                return found
+            refused = [(k, reason) for k, reason in reasons if reason is not None]
+            if refused:
+                return refused
         doubtful = (self.one == self.other) | (self.one == _NEW) | (self.other == _NEW) | (self.judge == _NEW)
         doubtful |= np.array([event.epoch for event in events]) > 0
         # In most files each battle has a prompt of its own.

@@ -160,7 +160,7 @@ def _events(
     """Return the pairs, ascending, the event at which each latches, and its threshold."""
     outside = np.isinf(rows.evidence) & (pairs.family_weights(rows.pair) == 0)
     certain = rows.rows(first(rows.pair, outside))
-    found = [(certain.pair, certain.when.astype(np.int64), np.full(certain.pair.size, np.inf))]
+    latched = [(certain.pair, certain.when.astype(np.int64), np.full(certain.pair.size, np.inf))]
     pair, rows = pair[~np.isin(pair, certain.pair)], rows.rows(~outside)
     for family, places in pairs.by_family(pair):
         members = pair[places]
@@ -172,8 +172,8 @@ def _events(
             latches.open_weight(family),
             pairs.spec.alpha,
         )
-        found.append((members[decisions.pair], decisions.when, decisions.threshold_log))
-    pair, when, limit = (np.concatenate(x) for x in zip(*found, strict=True))
+        latched.append((members[decisions.pair], decisions.when, decisions.threshold_log))
+    pair, when, limit = (np.concatenate(x) for x in zip(*latched, strict=True))
     order = np.argsort(pair)
     return pair[order], when[order], limit[order]
 

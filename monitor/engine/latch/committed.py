@@ -127,12 +127,12 @@ class CommittedWalk:
         plain, side, since = ~self._skipped[some], side[grown], since[grown]
         skipped = self.pair[some[~plain]]
         turned = first_against(self._along(skipped)[0], skipped, side[~plain], since[~plain])
-        found = [(turned.pair, turned.step)]
+        turns = [(turned.pair, turned.step)]
         some, side, since = some[plain], side[plain], since[plain]
         for path in self._paths(some):
             of, step = path.first_against(side[path.place], since[path.place])
-            found.append((self.pair[some[path.place[of]]], step))
-        pair, step = (np.concatenate(columns) for columns in zip(*found, strict=True))
+            turns.append((self.pair[some[path.place[of]]], step))
+        pair, step = (np.concatenate(columns) for columns in zip(*turns, strict=True))
         order = np.argsort(pair)
         whole = self._whole(pair[order])
         starts = np.flatnonzero(np.diff(whole.pair, prepend=-1))

@@ -107,10 +107,10 @@ class Battles:
     def find(self, votes: Votes) -> Index:
         """Return the vote that has the key of each of these, -1 without one."""
         unit, cast = self._unit_of.find(unit_keys(votes)), self._cast_of.find(cast_keys(votes))
-        found = np.full(len(votes), -1, np.int64)
+        places = np.full(len(votes), -1, np.int64)
         known = np.flatnonzero((unit >= 0) & (cast >= 0))
-        found[known] = self._vote_of.find(unit[known] << _CAST_BITS | cast[known])
-        return found
+        places[known] = self._vote_of.find(unit[known] << _CAST_BITS | cast[known])
+        return places
 
     def add(self, votes: Votes) -> Index:
         """Add votes, whose keys are distinct and new; return how many its unit has with each, shape (votes,)."""

@@ -25,17 +25,17 @@ class KeyIndex:
 
     def find(self, keys: Index) -> Index:
         """Return the number of each key, -1 for an unknown one."""
-        found = np.full(keys.size, -1, np.int64)
+        places = np.full(keys.size, -1, np.int64)
         if not keys.size:
-            return found
+            return places
         lowest, highest = keys.min(), keys.max()
         for known, number in self._runs:
             if lowest > known[-1] or highest < known[0]:
                 continue
             place = np.minimum(np.searchsorted(known, keys), known.size - 1)
             hit = known[place] == keys
-            found[hit] = number[place[hit]]
-        return found
+            places[hit] = number[place[hit]]
+        return places
 
     def between(self, low: Index, high: Index) -> tuple[Index, Index]:
         """Return the numbers of the keys in some ranges, from `low` and below `high`, and the place of each one's range."""
@@ -63,8 +63,8 @@ class KeyIndex:
     def numbers(self, keys: Index) -> Index:
         """Return the number of each key; add those that are new."""
         distinct, inverse = np.unique(keys, return_inverse=True)
-        found = self.find(distinct)
-        fresh = found < 0
-        found[fresh] = self.size + np.arange(np.count_nonzero(fresh))
+        places = self.find(distinct)
+        fresh = places < 0
+        places[fresh] = self.size + np.arange(np.count_nonzero(fresh))
         self.add(distinct[fresh])
-        return np.asarray(found[inverse])
+        return np.asarray(places[inverse])

@@ -165,7 +165,7 @@ def cells() -> list[tuple[float, float, float, float, float]]:
 
     The gap is symmetric around p and solves N* = 500. The paper reports five cells of this grid and does not name them.
     """
-    found = []
+    rows = []
     for p, r in product((0.5, 0.7, 0.9), (0.0, 0.4, 0.8)):
         low, high = 1e-4, 0.19
         for _ in range(60):
@@ -173,8 +173,8 @@ def cells() -> list[tuple[float, float, float, float, float]]:
             _, b, c, _ = latent_joint(p + delta / 2, p - delta / 2, r)
             needed = K * ((b + c) / delta**2 - 1)
             low, high = (delta, high) if needed > CELL_ITEMS else (low, delta)
-        found.append((p, r, float(latent_joint(p, p, r)[1]), float(b), float(c)))
-    return found
+        rows.append((p, r, float(latent_joint(p, p, r)[1]), float(b), float(c)))
+    return rows
 
 
 def _variant_power(test: str, rate_b: float, rate_c: float) -> float:

@@ -116,12 +116,12 @@ def resampled_variants(paper: Paper, trials: int = TRIALS, resamples: int = 1000
     """Simulate size and power of the five tests, the bootstrap by resampling."""
     rng = np.random.default_rng(SEED + 1)
     closed = {"chi2": chi2_p, "exact": exact_p, "mid": mid_p, "corrected": corrected_p}
-    found: dict[str, tuple[list[float], list[float]]] = {row.test: ([], []) for row in paper.variants}
+    shares: dict[str, tuple[list[float], list[float]]] = {row.test: ([], []) for row in paper.variants}
     for _, _, null, rate_b, rate_c in cells():
         for hypothesis, rates in enumerate(((null, null), (rate_b, rate_c))):
             drawn = rng.multinomial(CELL_ITEMS, [*rates, 1 - sum(rates)], size=trials)
             b, c = drawn[:, 0].astype(np.float64), drawn[:, 1].astype(np.float64)
-            for test, outcome in found.items():
+            for test, outcome in shares.items():
                 if test == "bootstrap":
                     chunks = np.array_split(np.arange(trials), 10)
                     rejected = np.concatenate(
@@ -130,7 +130,7 @@ def resampled_variants(paper: Paper, trials: int = TRIALS, resamples: int = 1000
                 else:
                     rejected = closed[test](b, c) <= 0.05
                 outcome[hypothesis].append(float(rejected.mean()))
-    rows = [row for test in paper.variants for row in variant_rows(test, *found[test.test], simulated_cells=True)]
+    rows = [row for test in paper.variants for row in variant_rows(test, *shares[test.test], simulated_cells=True)]
     return Section(f"Five tests of a pair: {trials:,} trials a cell", "table variants", tuple(rows))
 
 

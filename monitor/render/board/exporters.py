@@ -97,8 +97,8 @@ def find_exporter(name: str) -> Exporter:
     """
     if name in _OURS:
         module, attribute = _OURS[name]
-        found: Exporter = getattr(import_module(f"monitor.render.board.{module}"), attribute)
-        return found
+        exporter: Exporter = getattr(import_module(f"monitor.render.board.{module}"), attribute)
+        return exporter
     from importlib.metadata import entry_points  # noqa: PLC0415 - start-up: most exports are ours
 
     points = {point.name: point for point in entry_points(group=GROUP)}

@@ -165,15 +165,15 @@ class PairCounts:
             return self.sums[0][at], self.sums[1][at]
         # Sums over all pairs are products of matrices of all models.
         codes, n = benchmark.item_codes(), self.n[at]
-        found = np.zeros((2, at.size))
+        sums = np.zeros((2, at.size))
         step = max(1, _SLAB_CELLS // max(1, codes.shape[0]))
         for start in range(0, at.size, step):
             some = slice(start, start + step)
             a, b = codes[:, self.a[at[some]]], codes[:, self.b[at[some]]]
             shared = (a >= ZERO) & (b >= ZERO)
-            found[:, some] = [np.count_nonzero(shared & (each == ONE), axis=0) for each in (a, b)]
+            sums[:, some] = [np.count_nonzero(shared & (each == ONE), axis=0) for each in (a, b)]
         with np.errstate(divide="ignore", invalid="ignore"):
-            mean_a, mean_b = found / n
+            mean_a, mean_b = sums / n
         return mean_a, mean_b
 
     @cached_property

@@ -66,8 +66,8 @@ class EvidenceColumns(PairCounts):
 
         gap, sd = (moment[at] for moment in self.moments)
         known = np.isfinite(sd)
-        found = required_n_paired(np.where(known, gap, 0), np.where(known, sd, 0), alpha, power)
-        return np.where(known, found, np.nan)
+        needed = required_n_paired(np.where(known, gap, 0), np.where(known, sd, 0), alpha, power)
+        return np.where(known, needed, np.nan)
 
     def anytime_required_n(self, at: Index) -> Floats:
         """Return N* of some pairs under the anytime boundary of the declared mixture."""
@@ -88,10 +88,10 @@ class EvidenceColumns(PairCounts):
         spec, n = self.benchmark.spec, self.n[at]
         gap, sd = (moment[at] for moment in self.moments)
         known, constant = np.isfinite(sd), sd == 0
-        found = np.where(known, mde(n, np.where(known, sd, 0), spec.alpha, spec.power), np.nan)
+        effect = np.where(known, mde(n, np.where(known, sd, 0), spec.alpha, spec.power), np.nan)
         one_way = constant & (gap != 0) & self.benchmark.binary
         k = z_sum(spec.alpha, spec.power) ** 2
-        return np.where(one_way, np.sqrt(k / (n + k)), np.where(constant & (n > 0), np.nan, found))
+        return np.where(one_way, np.sqrt(k / (n + k)), np.where(constant & (n > 0), np.nan, effect))
 
     # --- evidence ---------------------------------------------------------------------------------------------------------------------
 

@@ -108,6 +108,6 @@ def ratings_of(benchmark: Benchmark) -> Ratings:
     groups = groups_of(first, second, points, size)
     names = [contestant.model for contestant in benchmark.contestants]
     anchor = names.index(benchmark.spec.anchor) if benchmark.spec.anchor in names else None
-    found = Ratings(version, names, units, first, second, groups, fit, anchor)
-    _kept[benchmark] = found
-    return found
+    ratings = Ratings(version, names, units, first, second, groups, fit, anchor)
+    _kept[benchmark] = ratings
+    return ratings

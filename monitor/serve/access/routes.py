@@ -14,12 +14,12 @@ def caller_routes(rules: AccessRules) -> APIRouter:
     @routes.get("/caller")
     async def caller() -> CallerReport:
         """Report whose token the request carries, what it may do, and until when."""
-        found = current_caller()
+        caller = current_caller()
         return CallerReport(
-            name=found.name,
-            scopes=list(found.grants.scopes),
-            expires=found.expires,
-            signed_in=found.signed_in,
+            name=caller.name,
+            scopes=list(caller.grants.scopes),
+            expires=caller.expires,
+            signed_in=caller.signed_in,
             tokens=rules.restricted,
         )
 

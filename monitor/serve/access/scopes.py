@@ -68,10 +68,10 @@ class Glob:
         if place > end or not name.startswith(first) or not name.endswith(last):
             return False
         for part in middle:
-            found = name.find(part, place, end)
-            if found < 0:
+            at = name.find(part, place, end)
+            if at < 0:
                 return False
-            place = found + len(part)
+            place = at + len(part)
         return True
 
 

@@ -207,16 +207,16 @@ async def _count(compared: BoardComparison, ours: StoredVerdicts, theirs: Stored
     record = here.offset[both.here] == there.offset[both.there]
     record &= here.sequence[both.here] == there.sequence[both.there]
     none = np.empty(0, np.int32)
-    found: dict[What, _Places] = {
+    differences: dict[What, _Places] = {
         "other outcome": both.where(early & ~leader),
         "other record": both.where(early & leader & ~record),
         "only here": _Places(only_here[here.offset[only_here] < end], none),
         "only there": _Places(none, only_there[there.offset[only_there] < end]),
     }
-    compared.counts = {what: max(places.here.size, places.there.size) for what, places in found.items()}
+    compared.counts = {what: max(places.here.size, places.there.size) for what, places in differences.items()}
     same = both.where(early & leader & record)
     compared.same = same.here.size
-    for what, places in found.items():
+    for what, places in differences.items():
         some = await _list(what, places, ours, theirs, _LISTED - len(compared.differences))
         compared.differences += some
     return same

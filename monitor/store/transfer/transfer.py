@@ -95,7 +95,7 @@ class Transfer:
 
     async def boards(self) -> list[StoredBoard]:
         """Return every board, deleted ones too; the state is not checked."""
-        found: list[StoredBoard] = []
+        boards: list[StoredBoard] = []
         for number in await self.partitions():
             keys = Keys(self.topic, number)
             meta, names = await self._connection.fetch([("HGETALL", keys.meta), ("HGETALL", keys.benchmarks)])
@@ -112,7 +112,7 @@ class Transfer:
                     name = json.loads(entry)[-1]
                     board = entries.pop(name, None) or BoardEntry(name)
                     contestants = unpack_contestants(models or b"")
-                    found.append(
+                    boards.append(
                         StoredBoard(
                             number,
                             board,
@@ -121,8 +121,8 @@ class Transfer:
                             None if spec is None else spec.decode(),
                         )
                     )
-            found += [StoredBoard(number, entry, frozenset(), {}, None) for entry in entries.values()]
-        return found
+            boards += [StoredBoard(number, entry, frozenset(), {}, None) for entry in entries.values()]
+        return boards
 
     async def take_signing_key(self, other: "Transfer") -> bool:
         """Take the key with which the workers of another state sign what they add to records, ahead of the first worker here.

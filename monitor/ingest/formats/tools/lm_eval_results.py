@@ -48,12 +48,12 @@ class Results(msgspec.Struct):
 
     def lists(self, *, apart: bool) -> dict[str, list[str]]:
         """Return the groups that only name benchmarks, at least two each, with these; `apart`: each subtask is a benchmark."""
-        found = {}
+        results = {}
         for name in self.group_subtasks:
             if self.group_subtasks[name] and (apart or not (self._is_scored(name) or self.group(name))):
                 members = dict.fromkeys(task if apart else self.group(task) or task for task in self.subtasks(name))
-                found[name] = list(members)
-        return {name: members for name, members in found.items() if len(members) > 1}
+                results[name] = list(members)
+        return {name: members for name, members in results.items() if len(members) > 1}
 
     def means_by_subtask(self, group: str) -> bool:
         """Return whether the harness gave a group the mean of its subtasks, each counting the same, and not the mean of their items."""

@@ -35,15 +35,15 @@ class ChangeFeed:
         self, cursor: Cursor, limit: int, may_read: Callable[[str], bool]
     ) -> tuple[list[tuple[str, VerdictChange]], Cursor]:
         """Return the first changes after a cursor, each with the cursor after it as text, and the last of these."""
-        found: list[tuple[str, VerdictChange]] = []
+        batch: list[tuple[str, VerdictChange]] = []
         cursor = dict(cursor)
         for number, history in self._histories.items():
-            for change in history.after(cursor.get(number, START), limit - len(found), may_read):
+            for change in history.after(cursor.get(number, START), limit - len(batch), may_read):
                 cursor[number] = parse_change_id(change.id)
-                found.append((self.text(cursor), change))
-            if len(found) == limit:
+                batch.append((self.text(cursor), change))
+            if len(batch) == limit:
                 break
-        return found, cursor
+        return batch, cursor
 
     def latest(self, limit: int, may_read: Callable[[str], bool]) -> list[VerdictChange]:
         """Return the latest changes, newest first; those of several partitions by the time when they were stored."""

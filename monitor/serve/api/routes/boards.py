@@ -95,10 +95,10 @@ def _add_lists(routes: APIRouter, reports: ReportCache) -> None:
     async def board(name: str) -> BoardDetail:
         """Return one board, deleted or not, with its declaration."""
         partition = reports.partition_of(name)
-        found = board_detail(partition, name) if partition is not None and may_read(name) else None
-        if found is None:
+        board = board_detail(partition, name) if partition is not None and may_read(name) else None
+        if board is None:
             raise unknown_benchmark(name)
-        return found
+        return board
 
 
 def _add_changes(routes: APIRouter, reports: ReportCache, intake: Intake, rules: WriteRules) -> None:

@@ -88,9 +88,11 @@ def file_routes(reports: ReportCache, intake: Intake, rules: WriteRules, read: R
             imported = request.headers.get(IMPORTED_HEADER, "").lower() == "true"
 
             async def append() -> Response:
-                found = await in_background(lambda: _read(read, name, body, model))
-                taken = await store(reports, intake, writing, found.submission, imported=imported)
-                answer = FileAccepted(**taken.model_dump(), benchmarks=_benchmarks(found.submission), notes=found.notes)
+                upload = await in_background(lambda: _read(read, name, body, model))
+                taken = await store(reports, intake, writing, upload.submission, imported=imported)
+                answer = FileAccepted(
+                    **taken.model_dump(), benchmarks=_benchmarks(upload.submission), notes=upload.notes
+                )
                 return Response(answer.model_dump_json(), media_type="application/json")
 
             return await writing.once(f"{name}\0{model}\0".encode("utf-8", "replace") + body, append)
@@ -101,15 +103,15 @@ def file_routes(reports: ReportCache, intake: Intake, rules: WriteRules, read: R
 def _read(read: ReadFile, name: str, body: bytes, model: str | None) -> FileResults:
     """Read a file, or raise the refusal."""
     try:
-        found = read(name, body, model)
+        upload = read(name, body, model)
     except FileError as error:
         raise ProblemError(error.status, f"Nothing was stored. {error}") from None
-    if found.errors:
-        count = "1 line" if len(found.errors) == 1 else f"{len(found.errors):,} lines"
-        raise ProblemError(422, f"Nothing was stored: {count} cannot be read. {found.first}", found.errors)
-    if not found.submission:
+    if upload.errors:
+        count = "1 line" if len(upload.errors) == 1 else f"{len(upload.errors):,} lines"
+        raise ProblemError(422, f"Nothing was stored: {count} cannot be read. {upload.first}", upload.errors)
+    if not upload.submission:
         raise ProblemError(422, f"Nothing was stored: {name} has no results.")
-    return found
+    return upload
 
 
 def _benchmarks(submission: Submission) -> list[str]:

@@ -172,8 +172,8 @@ def _add_reports(routes: APIRouter, reports: ReportCache, answers: KeptAnswers) 
 
         def report() -> str:
             check_pairs([found_benchmark(reports, name)], pairs)
-            found = reports.benchmark_report(name, pairs)
-            return Report(benchmarks=[] if found is None else [found]).model_dump_json()
+            report = reports.benchmark_report(name, pairs)
+            return Report(benchmarks=[] if report is None else [report]).model_dump_json()
 
         return await answers.json(request, name, report, pairs)
 

@@ -35,10 +35,10 @@ def view_routes(reports: ReportCache, answers: KeptAnswers, low_coverage: float)
 
         def report() -> str:
             check_pairs([found_benchmark(reports, benchmark)], "adjacent")
-            found = reports.board(benchmark, low_coverage)
-            if found is None:
+            board = reports.board(benchmark, low_coverage)
+            if board is None:
                 raise unknown_benchmark(benchmark)
-            return Board(report=found[0], ties=tie_report(found[1])).model_dump_json()
+            return Board(report=board[0], ties=tie_report(board[1])).model_dump_json()
 
         return await answers.json(request, benchmark, report, "adjacent")
 

@@ -124,5 +124,5 @@ def _resolved(table: PairTable) -> ResultLine:
     short = np.where(~enough & np.isfinite(needed), needed - n, np.inf)
     if np.isfinite(short).any():
         place = int(np.argmin(short))
-        text += f"; ranks {place + 1:,} and {place + 2:,} need {more_items(short[place]).replace('items', what)}"
+        text += f"; ranks {place + 1:,} and {place + 2:,} need {more_items(short[place], what)}"
     return ResultLine(yes=bool(enough.any()), text=f"{text}.")

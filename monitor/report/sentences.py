@@ -1,7 +1,7 @@
 """Every sentence of a report about verdicts: why a pair has its status, why verdicts are held, what the order assumes."""
 
 from dataclasses import dataclass
-from math import floor, log10
+from math import ceil, floor, log10
 
 from monitor.engine.state.benchmark import Benchmark
 from monitor.report.pairs.item_means import described, repeats_of
@@ -366,7 +366,7 @@ def _prospect(facts: PairFacts) -> list[str]:
         return [f"At the current estimate no number of {facts.units} decides it.", *chance]
     if more < 1:
         return chance
-    needs = more_items(more).replace("items", facts.units)
+    needs = more_items(more, facts.units)
     if left is None or more <= left:
         return [f"At the current estimate it needs {needs}.", *chance]
     rest = "no more will come" if not left else "1 is left" if left == 1 else f"{left:,} are left"
@@ -391,18 +391,21 @@ def probability(share: float) -> str:
     return "more than 99 %" if percent > 99 else f"about {percent:.0f} %"
 
 
-def more_items(items: float) -> str:
-    """Format an estimated number of further items with two significant digits.
+def more_items(items: float, units: str = "items") -> str:
+    """Format an estimated number of further items, above 0, with two significant digits; a part of an item takes a whole one.
 
     Examples
     --------
-    >>> more_items(152.3), more_items(220_767), more_items(2e6)
-    ('about 150 more items', 'about 220,000 more items', 'more than a million more items')
+    >>> more_items(152.3), more_items(220_767), more_items(2e6, "prompts")
+    ('about 150 more items', 'about 220,000 more items', 'more than a million more prompts')
+    >>> more_items(0.36), more_items(1.2)
+    ('about 1 more item', 'about 2 more items')
     """
     if items >= 1e6:
-        return "more than a million more items"
-    digit = 10 ** max(floor(log10(max(items, 1))) - 1, 0)
-    return f"about {round(items / digit) * digit:,} more items"
+        return f"more than a million more {units}"
+    whole = ceil(items)
+    digit = 10 ** max(floor(log10(whole)) - 1, 0)
+    return f"about {round(whole / digit) * digit:,} more {units.removesuffix('s') if whole == 1 else units}"
 
 
 def counted(count: int, noun: str) -> str:

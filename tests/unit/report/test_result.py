@@ -35,6 +35,12 @@ def test_complete_files():
     assert "ranks 2 and 3 need about" in text
 
 
+def test_a_part_of_an_item_that_is_missing_takes_a_whole_one():
+    scores = [[1, 1 / 3], [1, 0], [1 / 3, 1 / 3], [1, 2 / 3]]
+    _, text = lines(packed(scores, ["a", "b"]), assert_complete=True)["resolved"]
+    assert text.endswith("in a planned test; ranks 1 and 2 need about 1 more item.")
+
+
 def test_the_lines_count_all_pairs_whatever_the_report_shows():
     log = FoldLog({"declare": "bench", "items": 100})
     log.send(packed(three(), ["a", "b", "c"]))

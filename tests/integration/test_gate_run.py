@@ -121,8 +121,11 @@ def test_a_killed_run_goes_on_where_it_was(place):
     done = len(list(blocks.glob("block-*/scores.json")))
     assert done >= 2
     (place / "calls").unlink()
-    report = json.loads(rankwatch(*call, "--format", "json", code=0).stdout)
-    assert report["comparisons"][0]["n"] == 4 * done + sum(calls(place))
+    again = rankwatch(*call, "--format", "json", code=0)
+    assert f"{done} blocks are done and not evaluated again" in again.stderr
+    # The command of the block under way may outlive the kill, and count its call late.
+    late = 4 * done + sum(calls(place)) - json.loads(again.stdout)["comparisons"][0]["n"]
+    assert late in {0, 4}
 
 
 def test_an_interrupted_gate_ends_its_command_and_what_that_has_started(place):
@@ -149,7 +152,7 @@ def test_a_failing_command_keeps_what_is_done(place):
     assert len(calls(place)) == 3
     printed = rankwatch(*call, code=0).stdout
     # The command might have failed because of the scores: its output is kept, and the sentence names what this assumes.
-    assert "; once a block broke off and was evaluated again" in printed
+    assert "; a block broke off and was evaluated again once" in printed
     assert "no block that was evaluated again broke off because of its scores" in printed
     assert (place / "folder/candidates/new/block-0003.broken-1/output/results.jsonl").exists()
 

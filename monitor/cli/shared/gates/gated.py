@@ -141,7 +141,7 @@ def _evaluate(
     done = folder.done()
     if done:
         blocks = "1 block is" if len(done) == 1 else f"{len(done):,} blocks are"
-        note(f"{who}{show(call.folder)}: {blocks} done; the evaluation goes on")
+        note(f"{who}{show(call.folder)}: {blocks} done and not evaluated again")
 
     def run(number: int, ids: Sequence[str]) -> Scores:
         return folder.run(command, question.candidate, number, ids)
@@ -169,7 +169,7 @@ def saved(comparisons: Sequence[GateComparison], items: int, budget: int | None,
     spent = ", the budget" if budget is not None and done >= budget and undecided else ""
     candidates = f" of {len(comparisons)} candidates" if len(comparisons) > 1 else ""
     times = "once" if broken == 1 else f"{broken:,} times"
-    again = f"; {times} a block broke off and was evaluated again" if broken else ""
+    again = f"; a block broke off and was evaluated again {times}" if broken else ""
     return f"evaluated {done:,} of {of:,} items{candidates}{spent}; {share}{again}"
 
 

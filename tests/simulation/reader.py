@@ -26,7 +26,7 @@ class Reader(reader.Reader):
 
 
 class JudgedPartition(PartitionReader):
-    """Judged after each load, fold and comparison with the store."""
+    """Judged after each load, fold of a chunk or of a part of it, and comparison with the store."""
 
     def __init__(self, world, *arguments, **options):
         super().__init__(*arguments, **options)
@@ -37,8 +37,8 @@ class JudgedPartition(PartitionReader):
         await super().load()
         self._world.judged(self._world.judge.check_loaded)(self, starts)
 
-    async def fold(self, chunk):
-        agrees = await super().fold(chunk)
+    def _keep(self, chunk, delta):
+        agrees = super()._keep(chunk, delta)
         if agrees:
             self._world.judged(self._world.judge.check_memory)(self)
         return agrees

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 from functools import partial
+from math import isfinite
 from unittest.mock import MagicMock, patch
 
 import structlog
@@ -14,7 +15,7 @@ from monitor.app.readers import cluster as reader
 from monitor.app.workers import cluster as cluster_worker
 from monitor.app.workers import source_topic
 from monitor.app.workers.cluster import ClusterWorker
-from monitor.engine import partition
+from monitor.engine import partition, slices
 from monitor.engine.state import quarantine
 from monitor.logs.errors import OffsetOutOfRange
 from monitor.logs.kafka.records import chunks
@@ -75,6 +76,9 @@ def replaced(world):
 
     with (
         patch.object(quarantine, "MOST", MOST),
+        patch.object(slices, "MOST_CHANGES", world.most_changes),
+        patch.object(partition._Folding, "change_count", change_count),
+        patch.object(slices, "_PIECE_BYTES", 1 if isfinite(world.most_changes) else slices._PIECE_BYTES),
         patch.object(partition, "fold_located", crashing(partition.fold_located)),
         patch.object(reader, "KafkaFollower", partial(Follower, world)),
         patch.object(reader, "KafkaProducer", partial(Producer, world.broker, rng)),
@@ -94,6 +98,11 @@ def replaced(world):
     ):
         world.logs = logs
         yield
+
+
+def change_count(folding):
+    """The verdict changes of a fold so far, and each benchmark that it has touched as one more: most records change no verdict here."""
+    return sum(1 + len(delta.changes) for delta in folding.deltas.values())
 
 
 def crashing(fold_located):

@@ -7,6 +7,7 @@ import random
 import traceback
 import warnings
 from dataclasses import dataclass, field
+from math import inf
 
 from monitor.logs.errors import LogError
 from monitor.logs.kafka.settings import KafkaSettings
@@ -31,6 +32,9 @@ QUIET = 16.0
 
 PATIENCE = 150.0
 """Virtual seconds from then until everything must be folded, stored and published."""
+
+MOST_CHANGES = (1, 3, 10, inf)
+"""Verdict changes after which a fold ends within its chunk, one of these for each run: it has too few for the limit of the program."""
 
 
 @dataclass
@@ -116,11 +120,12 @@ class World:
     topic, verdicts = TOPIC, VERDICTS
 
     def __init__(self, seed, actions=None, *, operated=True):
-        """`operated`: with runs, board changes, quarantines and readers; without them a seed is what it was before there were any."""
+        """`operated`: with runs, board changes, quarantines, readers and chunks in parts; without them a seed is what it was before."""
         self.seed, self._operated = seed, operated
         rng = self.rng("world")
         self._partitions, self._workers, self._seconds = rng.randrange(1, 4), rng.randrange(1, 4), rng.choice((20, 60))
         self._readers = self.rng("readers").randrange(2) if operated else 0
+        self.most_changes = self.rng("parts").choice(MOST_CHANGES) if operated else inf
         chosen = choose(self.rng("faults"), self._seconds, self._workers, self._partitions, self._readers)
         self.actions = chosen if actions is None else actions
         self._unique = 0

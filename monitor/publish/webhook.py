@@ -108,7 +108,7 @@ class Webhook:
             async def post(body: bytes = body, headers: dict[str, str] = headers) -> None:
                 await self._post(body, headers)
 
-            await self._retries.run(post, lambda error: isinstance(error, NotAcceptedError))
+            await self._retries.run(post, self._wait_after)
             self._accepted |= {change.id for change in batch}
         # The next call may repeat changes of this one, and none from before it.
         self._accepted = {change.id for change in changes}
@@ -120,6 +120,11 @@ class Webhook:
             self._count_failure()
             log.warning("the webhook did not accept verdict changes; retrying", reason=str(error))
             raise
+
+    def _wait_after(self, error: Exception) -> bool | float:
+        if not isinstance(error, NotAcceptedError):
+            return False
+        return True if error.wait is None else min(error.wait, self._retries.longest_wait)
 
     def _request(self, body: bytes, headers: dict[str, str]) -> None:
         signed = {} if self._secret is None else {SIGNATURE: signature(self._secret, body, int(time.time()))}

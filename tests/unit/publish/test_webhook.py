@@ -5,6 +5,7 @@ import hashlib
 import hmac
 import json
 import threading
+import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
@@ -27,6 +28,8 @@ def server():
             status = self.server.answers.pop(0) if self.server.answers else 200
             if status:
                 self.send_response(status)
+                if self.server.retry_after:
+                    self.send_header("Retry-After", self.server.retry_after)
                 if status == 302:
                     self.send_header("Location", "/elsewhere")
                 self.send_header("Content-Length", "0")
@@ -36,7 +39,7 @@ def server():
             pass
 
     receiver = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    receiver.posts, receiver.answers = [], []
+    receiver.posts, receiver.answers, receiver.retry_after = [], [], None
     receiver.url = f"http://127.0.0.1:{receiver.server_port}/hook?key=hidden"
     thread = threading.Thread(target=receiver.serve_forever)
     thread.start()
@@ -46,7 +49,7 @@ def server():
     thread.join()
 
 
-def webhook(url, *, form="json", secret=None):
+def webhook(url, *, form="json", secret=None, longest_wait=0.003):
     failures = []
 
     made = Webhook(
@@ -56,7 +59,7 @@ def webhook(url, *, form="json", secret=None):
         "evals/3",
         lambda: failures.append(1),
         Allowed("127.0.0.1"),
-        retries=RetryPolicy(timeout=None, first_wait=0.001, longest_wait=0.003),
+        retries=RetryPolicy(timeout=None, first_wait=0.001, longest_wait=longest_wait),
     )
     return made, failures
 
@@ -87,6 +90,16 @@ async def test_a_rejected_batch_is_posted_again_until_it_is_accepted(server, cap
     logged = "".join(capsys.readouterr())
     assert "status 500" in logged
     assert "hidden" not in logged
+
+
+@pytest.mark.parametrize(("asked", "least", "most"), [("3600", 0.1, 5), ("Wed, 21 Oct 2015 07:28:00 GMT", 0, 5)])
+async def test_the_wait_is_the_one_that_the_answer_names_up_to_the_longest(server, asked, least, most):
+    server.answers, server.retry_after = [429], asked
+    made, failures = webhook(server.url, longest_wait=0.1)
+    started = time.monotonic()
+    await made.publish(CHANGES)
+    assert least <= time.monotonic() - started < most
+    assert (len(server.posts), failures) == (2, [1])
 
 
 async def test_an_address_that_does_not_answer_is_tried_until_it_does(server):

@@ -136,8 +136,9 @@ class Grid {
 
   /** Write the ranks above the columns, as many as have room, and left of the rows where these have no names. */
   #ranks(context, named) {
-    const step = STEPS.find((each) => each * this.cell >= 22) ?? this.size;
     this.#ink(context, 11);
+    const widest = Math.max(22, context.measureText(count(this.size)).width + 8);
+    const step = STEPS.find((each) => each * this.cell >= widest) ?? this.size;
     for (let rank = 1; rank <= this.size; rank += rank === 1 && step > 1 ? step - 1 : step) {
       const at = (rank - 0.5) * this.cell;
       context.textAlign = "center";

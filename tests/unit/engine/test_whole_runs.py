@@ -9,6 +9,7 @@ import pytest
 from monitor.engine.chunk import Chunk
 from monitor.engine.latch import paths
 from monitor.engine.partition import Partition
+from stats.order import committed_order
 
 MODELS, ITEMS = 40, 120
 SPECS = {
@@ -69,3 +70,17 @@ def test_whole_runs_latch_as_single_events_do(policy, skips, monkeypatch):
     kinds = {field.split(":")[2] for field in changes}
     assert {"decided"} <= kinds
     assert np.any(latches["anytime_family"][0])
+
+
+@pytest.mark.parametrize(("width", "size"), [(15, 1_000), (20, 3_000), (40, 2_500)])
+def test_pairs_of_unequal_steps_latch_as_single_events_do(width, size):
+    """Models go along a committed order in waves: in a chunk pairs gain unequal numbers of items, and latch one another."""
+    data = lines(SPECS["committed"], skips=0)
+    rank = {
+        str(item): place for place, item in enumerate(committed_order("s", [str(k) for k in range(ITEMS)]).tolist())
+    }
+    wave = {line: rank[json.loads(line)["item_id"]] // width for line in data[1:]}
+    data[1:] = sorted(data[1:], key=wave.__getitem__)
+    whole = folded(data, size)
+    assert whole == folded(data, 61)
+    assert len(whole[1]) > 500

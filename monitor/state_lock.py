@@ -13,6 +13,13 @@ _TURN_SECONDS: Final = 0.03
 """After so long a turn of the readers ends, if a change waits."""
 
 
+class StateTorn(Exception):  # noqa: N818 - the state is its name
+    """The fold of a chunk has ended within it, and the stored state is not loaded again: nobody may read what is in memory."""
+
+    def __init__(self) -> None:
+        super().__init__("The fold of the log has failed, and the stored state is not loaded again yet")
+
+
 class StateLock(asyncio.Lock):
     """Held while the state changes, or while a thread reads it.
 

@@ -44,7 +44,7 @@ from monitor.serve.metrics.process_metrics import ProcessMetrics
 from monitor.serve.report_cache import ReportCache
 from monitor.serve.server import WebServer
 from monitor.settings import LOOPBACK, Settings
-from monitor.state_lock import StateLock
+from monitor.state_lock import StateLock, StateTorn
 from monitor.store.errors import StoreError
 from monitor.store.redis_store import RedisStore
 from monitor.store.state_reader import StateReader
@@ -88,7 +88,7 @@ class ServedProcess:
         self._state = StateLock()
         """Held while the state of a partition changes."""
         self.reports = ReportCache(
-            lambda: [folded.partition for folded in self._folded()],
+            lambda: [folded.readable for folded in self._folded()],
             lambda: ChainMap(*(folded.commit_times for folded in self._folded())),
             self._state,
             lambda: {folded.number: folded.committed for folded in self._folded()},
@@ -150,6 +150,10 @@ class ServedProcess:
     def _waiting_for(self) -> str | None:
         """Return the reason why it is not ready, or None."""
 
+    def _not_ready(self) -> str | None:
+        """Return the reason why it is not ready, or None; also where its state cannot be shown."""
+        return next((str(StateTorn()) for folded in self._folded() if folded.torn), None) or self._waiting_for()
+
     def _holds(self) -> str:
         """Return what `/readyz` answers when it is ready."""
         return "ok"
@@ -164,7 +168,7 @@ class ServedProcess:
 
     def _folded_log(self) -> FoldedLog:
         """Return how far the log is folded."""
-        return WholeLog(lambda: {folded.number: folded.partition.off for folded in self._folded()})
+        return WholeLog(lambda: {folded.number: folded.readable.off for folded in self._folded()})
 
     async def _probe(self) -> None:
         """Probe the servers that this process depends on."""
@@ -185,7 +189,7 @@ class ServedProcess:
             webhook=settings.webhook_url is not None,
             partitions=self._log_partitions,
             log_end=self._log_ends,
-            ready=lambda: self._waiting_for() is None,
+            ready=lambda: self._not_ready() is None,
             series=lambda: self.settings.metrics_series,
             first=self._comes_first,
         )
@@ -206,7 +210,7 @@ class ServedProcess:
         return make_application(
             self.reports,
             scrape,
-            self._waiting_for,
+            self._not_ready,
             self._folded_log(),
             access=self._access,
             loopback=settings.host in LOOPBACK,
@@ -353,7 +357,10 @@ class MonitorProcess(ServedProcess):
         """Return a record of the log, or None if it cannot be read."""
 
     async def _news(self, benchmark: str, pairs: frozenset[PairNames]) -> BoardNews | None:
-        return await self.reports.read(lambda: self.reports.news(benchmark, pairs), [benchmark])
+        try:
+            return await self.reports.read(lambda: self.reports.news(benchmark, pairs), [benchmark])
+        except StateTorn:
+            return None
 
     def _page(self) -> str | None:
         """Return the address of the page, for links."""

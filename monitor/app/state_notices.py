@@ -8,6 +8,7 @@ from monitor.app.workers.folded_partition import FoldedPartition
 from monitor.notify.notifier import Notifier
 from monitor.notify.states import Due, StateWatch
 from monitor.report.news import board_state
+from monitor.state_lock import StateTorn
 from monitor.store.errors import StoreError
 from monitor.store.redis_store import RedisStore
 
@@ -45,15 +46,16 @@ class StateNotices:
         while True:
             await asyncio.sleep(self._watch.look_seconds)
             for folded in self._partitions() if self._watch.watches else ():
-                with contextlib.suppress(StoreError, TimeoutError):  # the next look finds the same
+                with contextlib.suppress(StoreError, TimeoutError, StateTorn):  # the next look finds the same
                     await self._send(folded)
 
     async def _send(self, folded: FoldedPartition) -> None:
         noted = await self._store.notes(folded.number, self._notifier.target.name)
+        partition = folded.readable
         states = [
             board_state(benchmark, folded.commit_times[name].last)
-            for name, benchmark in folded.partition.benchmarks.items()
-            if name in folded.commit_times and folded.partition.boards.refusal(name) is None
+            for name, benchmark in partition.benchmarks.items()
+            if name in folded.commit_times and partition.boards.refusal(name) is None
         ]
         due = self._watch.look(f"{self._store.topic}/{folded.number}", states, noted)
         if sent := [each.notification for each in due if each.notification is not None]:

@@ -235,25 +235,39 @@ async def _follow(files: _Files, settings: "Settings", conflicts: Path | None) -
             try:
                 await _show(files, monitor, view, stopping)
             finally:
-                _print_summary(monitor)
+                await _print_summary(monitor)
             save_conflicts(monitor.reports.partitions, conflicts)
 
 
-def _print_summary(monitor: "EmbeddedMonitor") -> None:
-    """Print the report as of now: what was on the screen goes with it."""
+async def _print_summary(monitor: "EmbeddedMonitor") -> None:
+    """Print the report as of now: what was on the screen goes with it. Without one if the fold of a chunk fails, or takes too long."""
+    import asyncio
+
     from monitor.cli.shared.declared.prices import prices_fault
     from monitor.cli.shared.table import print_table
     from monitor.report.build import ReportView, report_views
     from monitor.report.ranking.goal import priced_report
+    from monitor.state_lock import StateTorn
 
-    prices = monitor.settings.prices
-    small = [
-        partition
-        for partition in monitor.reports.partitions
-        if all(len(benchmark.contestants) <= _SUMMARY_MODELS for benchmark in partition.benchmarks.values())
-    ]
-    if any(partition.benchmarks for partition in small):
-        views = list(report_views(small, pairs="adjacent", assert_complete=False, suites=monitor.reports.suites))
+    settings, reports = monitor.settings, monitor.reports
+    prices = settings.prices
+
+    def report() -> list[ReportView]:
+        small = [
+            partition
+            for partition in reports.partitions
+            if all(len(benchmark.contestants) <= _SUMMARY_MODELS for benchmark in partition.benchmarks.values())
+        ]
+        if not any(partition.benchmarks for partition in small):
+            return []
+        return list(report_views(small, pairs="adjacent", assert_complete=False, suites=reports.suites))
+
+    try:
+        views = await asyncio.wait_for(reports.read_briefly(report), _DRAIN_SHARE * settings.drain_seconds)
+    except (StateTorn, TimeoutError):
+        note("no report is printed, because a chunk of the log is not folded whole; the next start folds it")
+        return
+    if views:
         print_table(ReportView(priced_report(view.report, prices), view.table) for view in views)
         fault = prices_fault([view.report for view in views], prices) if prices else None
         if fault is not None:
@@ -357,6 +371,7 @@ async def _show(files: _Files, monitor: "EmbeddedMonitor", view: "View", stoppin
     from dataclasses import replace
 
     from monitor.cli.shared.running.live import EventRate, IfComplete
+    from monitor.state_lock import StateTorn
     from schemas.results.report import Report
 
     async def end_runs() -> None:
@@ -368,16 +383,18 @@ async def _show(files: _Files, monitor: "EmbeddedMonitor", view: "View", stoppin
 
     async def show() -> None:
         while True:
-            boards = (
-                await reports.read(lambda: reports.boards(monitor.settings.low_coverage)) if view.shows_reports else []
-            )
-            report = Report(benchmarks=[each for each, _ in boards])
-            status = _status(monitor, tailer, rate)
-            if status.caught_up:
-                sentence = await reports.read(lambda: if_complete.sentence(reports.benchmarks()))
-                status = replace(status, note="; ".join(filter(None, (status.note, sentence))) or None)
-            view.update(report, status, ties={each.benchmark: ties for each, ties in boards})
+            with suppress(StateTorn):  # the monitor fails with the cause
+                await update()
             await asyncio.sleep(_REFRESH_SECONDS)
+
+    async def update() -> None:
+        boards = await reports.read(lambda: reports.boards(monitor.settings.low_coverage)) if view.shows_reports else []
+        report = Report(benchmarks=[each for each, _ in boards])
+        status = _status(monitor, tailer, rate)
+        if status.caught_up:
+            sentence = await reports.read(lambda: if_complete.sentence(reports.benchmarks()))
+            status = replace(status, note="; ".join(filter(None, (status.note, sentence))) or None)
+        view.update(report, status, ties={each.benchmark: ties for each, ties in boards})
 
     tasks = [asyncio.create_task(each) for each in (following, monitor.failed(), stopping.wait(), show())]
     try:

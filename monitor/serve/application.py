@@ -35,6 +35,7 @@ from monitor.serve.log_position import FoldedLog, LogPosition, WholeLog
 from monitor.serve.metrics.collector import Collect, program_version
 from monitor.serve.page_files import page_routes
 from monitor.serve.report_cache import ReportCache
+from monitor.state_lock import StateTorn
 
 Scrape = Callable[[str, Collect], tuple[bytes, str]]
 """Takes an Accept header, and what to collect; returns the metrics and their content type."""
@@ -210,7 +211,10 @@ def _add_metrics(
         require_all("read", "the metrics, which are of every benchmark")
         accept = request.headers.get("accept", "")
         names: list[str] | None = None if collect == "all" else []
-        text, content_type = await reports.read(lambda: scrape(accept, collect), names)
+        try:
+            text, content_type = await reports.read(lambda: scrape(accept, collect), names)
+        except StateTorn:
+            text, content_type = scrape(accept, "process")  # an alert on it needs them
         headers = {"content-type": content_type, "vary": "Accept, Accept-Encoding"}
         if accepts_gzip(request.headers.get("accept-encoding", "")):
             text = await in_background(lambda: compress(text, _GZIP_LEVEL))

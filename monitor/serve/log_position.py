@@ -15,6 +15,7 @@ from starlette.datastructures import MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from monitor.serve.api.problems import ProblemError
+from monitor.state_lock import StateTorn
 
 OFFSET_HEADER: Final = "Rankwatch-Offset"
 UNCONFIRMED_HEADER: Final = "Rankwatch-Unconfirmed"
@@ -51,7 +52,7 @@ class WholeLog:
     Parameters
     ----------
     offsets : callable
-        Returns the offset up to which each partition is folded.
+        Returns the offset up to which each partition is folded; raises `StateTorn` if a state cannot be shown.
     """
 
     def __init__(self, offsets: Callable[[], Mapping[int, int]]) -> None:
@@ -61,8 +62,13 @@ class WholeLog:
         """Return the offset up to which each partition is folded."""
         return self._offsets()
 
-    def refusal(self) -> None:
-        """Return None."""
+    def refusal(self) -> str | None:
+        """Return why no data may be shown, or None."""
+        try:
+            self._offsets()
+        except StateTorn as torn:
+            return str(torn)
+        return None
 
 
 @dataclass

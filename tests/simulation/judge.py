@@ -7,6 +7,7 @@ simulated server directly, not with the store's code.
 import json
 import struct
 
+from monitor.state_lock import StateTorn
 from tests.kafka.topic_oracle import UNREADABLE, PartitionFold, home, stored_state
 from tests.simulation.operations import CRASHING
 
@@ -187,26 +188,22 @@ class Judge:
             self.suspect.discard(worker.number)
 
     def check_memory(self, worker):
-        """Compare the state in a worker's memory; not while it changes, because nobody reads it then."""
+        """Compare what can be read of the state in a worker's memory; nobody reads it while it changes, or when it is torn."""
+        self.check_confirmed(worker)
         if worker._state.changing:
-            self.check_confirmed(worker)
             return
-        partition = worker.partition
+        try:
+            partition = worker.readable
+        except StateTorn:
+            return
         expected = self.expected(worker.number, partition.off)
         self.checks += 1
-        state = {
-            "counters": partition.counters,
-            "origins": partition.origins,
-            "sources": {path: tuple(source) for path, source in partition.sources.items()},
-            "boards": {name: tuple(entry) for name, *entry in partition.boards},
-            "suspects": {
-                each.benchmark: (each.weight, each.since, each.records, each.last)
-                for each in partition.quarantine._suspects.values()
-            },
-            "benchmarks": {name: stored_state(benchmark) for name, benchmark in partition.benchmarks.items()},
-        }
-        _compare(f"partition {worker.number} in memory at {partition.off}", state, expected)
-        self.check_confirmed(worker)
+        what = f"partition {worker.number} in memory at {partition.off}"
+        try:
+            state = _memory(partition)
+        except (ValueError, IndexError, KeyError, AssertionError) as error:
+            raise Wrong(f"{what} does not fit together: {error!r}") from error
+        _compare(what, state, expected)
 
     def check_confirmed(self, worker):
         """Compare what a worker or a reader takes for stored."""
@@ -258,6 +255,21 @@ class Judge:
         published = {identifier for identifier in self.published if identifier.split("/")[1] not in refused}
         if wanted != published:
             raise Wrong(f"published are not {sorted(wanted ^ published)}")
+
+
+def _memory(partition):
+    """What a worker has in memory, in the form of `Expected`."""
+    return {
+        "counters": partition.counters,
+        "origins": partition.origins,
+        "sources": {path: tuple(source) for path, source in partition.sources.items()},
+        "boards": {name: tuple(entry) for name, *entry in partition.boards},
+        "suspects": {
+            each.benchmark: (each.weight, each.since, each.records, each.last)
+            for each in partition.quarantine._suspects.values()
+        },
+        "benchmarks": {name: stored_state(benchmark) for name, benchmark in partition.benchmarks.items()},
+    }
 
 
 def _compare(what, state, expected):

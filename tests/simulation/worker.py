@@ -9,12 +9,13 @@ from unittest.mock import MagicMock, patch
 import structlog
 from faust.types import TP
 
-from monitor.app import process
+from monitor.app import process, turns
 from monitor.app.process import end_tasks
 from monitor.app.readers import cluster as reader
 from monitor.app.workers import cluster as cluster_worker
 from monitor.app.workers import source_topic
 from monitor.app.workers.cluster import ClusterWorker
+from monitor.app.workers.folded_partition import FoldedPartition
 from monitor.engine import partition, slices
 from monitor.engine.state import quarantine
 from monitor.logs.errors import OffsetOutOfRange
@@ -74,30 +75,47 @@ def replaced(world):
     def make_app(_url, topic, **_):
         return Transport(world, topic)
 
+    piece_bytes = 1 if isfinite(world.most_changes) else slices._PIECE_BYTES
     with (
         patch.object(quarantine, "MOST", MOST),
-        patch.object(slices, "MOST_CHANGES", world.most_changes),
+        patch.multiple(slices, MOST_CHANGES=world.most_changes, _PIECE_BYTES=piece_bytes),
+        patch.multiple(turns, _SECONDS=0.0, _turn=partial(turn, world.rng("turn"), world.turn_seconds)),
+        patch.object(FoldedPartition, "_fold", judged(world, FoldedPartition._fold)),
         patch.object(partition._Folding, "change_count", change_count),
-        patch.object(slices, "_PIECE_BYTES", 1 if isfinite(world.most_changes) else slices._PIECE_BYTES),
         patch.object(partition, "fold_located", crashing(partition.fold_located)),
-        patch.object(reader, "KafkaFollower", partial(Follower, world)),
-        patch.object(reader, "KafkaProducer", partial(Producer, world.broker, rng)),
-        patch.object(reader, "PartitionReader", partial(JudgedPartition, world)),
-        patch.object(reader, "monotonic", world.loop.time),
-        patch.object(cluster_worker, "make_app", make_app),
-        patch.object(cluster_worker, "KafkaProducer", partial(Producer, world.broker, rng)),
+        patch.multiple(
+            reader,
+            KafkaFollower=partial(Follower, world),
+            KafkaProducer=partial(Producer, world.broker, rng),
+            PartitionReader=partial(JudgedPartition, world),
+            monotonic=world.loop.time,
+        ),
+        patch.multiple(
+            cluster_worker,
+            make_app=make_app,
+            KafkaProducer=partial(Producer, world.broker, rng),
+            monotonic=world.loop.time,
+        ),
         patch.object(process, "gc", MagicMock()),
-        patch.object(cluster_worker, "monotonic", world.loop.time),
-        patch.object(source_topic, "Topics", partial(Topics, world.broker)),
-        patch.object(source_topic, "read_record", read_record),
-        patch.object(source_topic, "record_at", read_record),
-        patch.object(source_topic, "reader", consumer),
-        patch.object(source_topic, "partition_bounds", partition_bounds),
-        patch.object(source_topic, "topic_identity", topic_identity),
+        patch.multiple(
+            source_topic,
+            Topics=partial(Topics, world.broker),
+            read_record=read_record,
+            record_at=read_record,
+            reader=consumer,
+            partition_bounds=partition_bounds,
+            topic_identity=topic_identity,
+        ),
         structlog.testing.capture_logs() as logs,
     ):
         world.logs = logs
         yield
+
+
+async def turn(rng, seconds):
+    """The time of others between two slices: as long as a slice takes, in which clocks stand still here."""
+    if seconds is not None:
+        await asyncio.sleep(rng.uniform(0, seconds))
 
 
 def change_count(folding):
@@ -114,6 +132,19 @@ def crashing(fold_located):
         return fold_located(benchmark, located, *rest)
 
     return fold
+
+
+def judged(world, fold):
+    """The fold of a chunk; what can be read once it has failed is judged, at once: a page may ask for it."""
+
+    async def run(folded, chunk):
+        try:
+            return await fold(folded, chunk)
+        except (Exception, asyncio.CancelledError):
+            world.judged(world.judge.check_memory)(folded)
+            raise
+
+    return run
 
 
 class Transport:

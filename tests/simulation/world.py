@@ -33,6 +33,9 @@ QUIET = 16.0
 PATIENCE = 150.0
 """Virtual seconds from then until everything must be folded, stored and published."""
 
+TURN_SECONDS = (None, 0.0, 0.01, 0.1)
+"""How long others have their turn between two slices of a fold, at most; one of these for each run. None: they have none."""
+
 MOST_CHANGES = (1, 3, 10, inf)
 """Verdict changes after which a fold ends within its chunk, one of these for each run: it has too few for the limit of the program."""
 
@@ -126,6 +129,7 @@ class World:
         self._partitions, self._workers, self._seconds = rng.randrange(1, 4), rng.randrange(1, 4), rng.choice((20, 60))
         self._readers = self.rng("readers").randrange(2) if operated else 0
         self.most_changes = self.rng("parts").choice(MOST_CHANGES) if operated else inf
+        self.turn_seconds = self.rng("turns").choice(TURN_SECONDS) if operated else None
         chosen = choose(self.rng("faults"), self._seconds, self._workers, self._partitions, self._readers)
         self.actions = chosen if actions is None else actions
         self._unique = 0
@@ -296,12 +300,11 @@ class World:
         self.judged(self.check_workers)()
 
     def check_workers(self):
-        """Compare the states in the memory of all workers."""
-        for slot in self.slots:
-            if slot.worker is not None:
-                for worker in slot.worker.partitions.values():
-                    if hasattr(worker, "partition"):
-                        self.judge.check_memory(worker)
+        """Compare the states in the memory of all workers and readers."""
+        for slot in (*self.slots, *self.readers):
+            for folded in () if slot.worker is None else slot.worker._folded():
+                if hasattr(folded, "partition"):
+                    self.judge.check_memory(folded)
 
     def start_store(self):
         """Start the server again."""

@@ -282,7 +282,7 @@ class Reader(ServedProcess):
 
     def refusal(self) -> str | None:
         """Return why no data may be shown, or None."""
-        waiting = self._waiting_for()
+        waiting = self._not_ready()
         return None if waiting is None else f"This reader is not ready: {waiting}"
 
     def _folded_log(self) -> "Reader":

@@ -32,6 +32,7 @@ from monitor.retries import RetryPolicy
 from monitor.serve.application import Scrape, make_worker_application
 from monitor.serve.metrics.catalogue import Mode
 from monitor.settings import LOOPBACK, Settings
+from monitor.state_lock import StateTorn
 from monitor.store.redis_store import RedisStore
 
 log = structlog.get_logger()
@@ -162,7 +163,11 @@ class ClusterWorker(MonitorProcess):
     def _log_goals(self, seconds: float) -> None:
         """Log the goal of each benchmark: whether it is met, and what was run and saved; what takes longer is omitted."""
         end = monotonic() + seconds
-        with_goal = [name for name, each in sorted(self.reports.benchmarks().items()) if each.spec.goal is not None]
+        try:
+            benchmarks = self.reports.benchmarks()
+        except StateTorn:
+            return
+        with_goal = [name for name, each in sorted(benchmarks.items()) if each.spec.goal is not None]
         for position, name in enumerate(with_goal):
             if monotonic() > end:
                 log.info("goals omitted: the stop has no more time", goals=len(with_goal) - position)
@@ -270,7 +275,7 @@ class ClusterWorker(MonitorProcess):
         return make_worker_application(
             self.reports,
             scrape,
-            self._waiting_for,
+            self._not_ready,
             access=self._access,
             audit=self._audit(),
             loopback=self.settings.host in LOOPBACK,

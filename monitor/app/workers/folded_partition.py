@@ -1,8 +1,9 @@
 """Load one partition from the store, and fold chunks of its log: what a worker and a reader share."""
 
+import contextlib
 import traceback
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from functools import partial
 from typing import Final
 
@@ -17,7 +18,7 @@ from monitor.engine.slices import Pace
 from monitor.engine.state.delta import Delta, StoredState
 from monitor.engine.state.pairs.index import pair_count
 from monitor.serve.metrics.process_metrics import ProcessMetrics
-from monitor.state_lock import StateLock
+from monitor.state_lock import StateLock, StateTorn
 from monitor.store.commit_times import CommitTimes
 
 log = structlog.get_logger()
@@ -50,7 +51,9 @@ class FoldedPartition(ABC):
     Attributes
     ----------
     partition : Partition
-        The state; another object after each load.
+        The state; another object after each load. Who shows it reads `readable`.
+    torn : bool
+        Whether a fold has ended within a chunk: the state in memory is then between two offsets, and is neither stored nor shown.
     committed : int
         The log is folded, and the fold stored, up to this offset.
     last : tuple of int and str, or None
@@ -74,11 +77,23 @@ class FoldedPartition(ABC):
         self._owner, self._limits = owner, limits
         self._state, self._pace = state or StateLock(), Pace()
         self._process_metrics = process_metrics or ProcessMetrics()
-        self._torn = False
-        """Whether a fold has ended within a chunk: the state in memory is then between two offsets, and is never stored."""
+        self.torn = False
         self.committed = 0
         self.last: tuple[int, str] | None = None
         self.commit_times: dict[str, CommitTimes] = {}
+
+    @property
+    def readable(self) -> Partition:
+        """The state, for those who show it.
+
+        Raises
+        ------
+        StateTorn
+            If a fold has ended within a chunk, and the stored state is not loaded again yet.
+        """
+        if self.torn:
+            raise StateTorn
+        return self.partition
 
     async def _restore(self, stored: StoredState) -> None:
         """Replace the state in memory by a stored one."""
@@ -86,7 +101,18 @@ class FoldedPartition(ABC):
         restore = partial(Partition.restore, stored, self._limits, self._owner)
         # The sums of large benchmarks take seconds, in which probes are answered.
         self.partition = await in_background(restore) if _is_large(stored) else restore()
-        self._torn = False
+        self.torn = False
+
+    @contextlib.asynccontextmanager
+    async def _change(self) -> AsyncIterator[None]:
+        """Hold the lock of the state and change it inside the context; an error leaves it torn, unless it was loaded again."""
+        async with self._state.change():
+            before = self.partition
+            try:
+                yield
+            except BaseException:
+                self.torn = self.partition is before
+                raise
 
     @abstractmethod
     async def _go_back(self) -> None:
@@ -101,8 +127,7 @@ class FoldedPartition(ABC):
             If a record of it crashes the fold; the stored state is loaded again.
         """
         self._process_metrics.chunk_records.observe(len(chunk.records))
-        async with self._state.change():  # also while it is loaded again: nobody reads a state between two offsets
-            self._torn = True
+        async with self._change():  # also while it is loaded again: nobody reads a state between two offsets
             try:
                 with self._process_metrics.fold_seconds.time():
                     delta = await in_turns(self.partition.fold_in_slices(chunk, self._pace), self._pace)
@@ -119,6 +144,5 @@ class FoldedPartition(ABC):
                 )
                 await self._go_back()
                 raise FoldCrashed from error
-            self._torn = False
             self.last = delta.last or self.last
             return delta

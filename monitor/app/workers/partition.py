@@ -180,12 +180,12 @@ class PartitionWorker(FoldedPartition):
             try:
                 await self._wait_for_commit()
             except StaleState:
-                self._torn = True
+                self.torn = True
             await self._save_pairs(_PAUSE_SECONDS)
 
     async def is_current(self) -> bool:
         """Return whether the state in memory is the stored one: no chunk was interrupted, and no other worker has written since."""
-        idle = not self._torn and self._commit is None and not self.folding.locked()
+        idle = not self.torn and self._commit is None and not self.folding.locked()
         return (
             idle
             and self.committed == self.partition.off
@@ -197,7 +197,7 @@ class PartitionWorker(FoldedPartition):
         async with self.folding:
             with contextlib.suppress(StaleState):
                 await self._wait_for_commit()
-                if self._torn or not await self._store.lost_writes({self.number: self.committed}):
+                if self.torn or not await self._store.lost_writes({self.number: self.committed}):
                     return False
             log.warning(
                 "the server has lost writes; loading its state again", partition=self.number, offset=self.committed
@@ -491,7 +491,7 @@ class PartitionWorker(FoldedPartition):
         """Save the pair sums of benchmarks that have moved, as many as take so long; return how many."""
         clock = asyncio.get_running_loop().time
         end, saved = clock() + seconds, 0
-        if self._torn:
+        if self.torn:
             return saved
         for name, benchmark in list(self.partition.benchmarks.items()):
             if clock() >= end:

@@ -8,10 +8,14 @@ from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 
+from monitor.state_lock import StateTorn
 from schemas.records.decode import Fault, describe_error, show_input
 from schemas.results.api import Problem, RecordError
 
 MEDIA_TYPE: Final = "application/problem+json"
+_TORN_SECONDS: Final = 5
+"""When to ask again for a state that has to be loaded first."""
+
 _HINTS: Final = {
     404: "No such route. GET /api/v1/openapi.json lists every route.",
     405: "This route does not support the method. GET /api/v1/openapi.json lists the methods of every route.",
@@ -102,6 +106,10 @@ def add_problems(web: FastAPI, no_route: str | None = None) -> None:
     async def http(_: Request, error: HTTPException) -> Response:
         detail = hints.get(error.status_code, str(error.detail))
         return ProblemError(error.status_code, detail, headers=dict(error.headers or {})).response()
+
+    @web.exception_handler(StateTorn)
+    async def torn(_: Request, error: StateTorn) -> Response:
+        return ProblemError(503, f"{error}. Retry.", headers={"Retry-After": str(_TORN_SECONDS)}).response()
 
     @web.exception_handler(Exception)
     async def fault(_: Request, __: Exception) -> Response:

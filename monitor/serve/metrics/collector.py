@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable
+from contextlib import suppress
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from math import nan
@@ -23,6 +24,7 @@ from monitor.serve.metrics.exposition import Exposition, label
 from monitor.serve.metrics.pair_series import add_pairs
 from monitor.serve.metrics.statistics import BoardStatistics
 from monitor.serve.report_cache import ReportCache
+from monitor.state_lock import StateTorn
 from monitor.store.commit_times import CommitTimes
 from schemas.records.prices import Prices
 from schemas.results.changes import PROCEDURES
@@ -71,18 +73,28 @@ class MetricsCollector:
         exposition = Exposition(
             metric for metric in catalogue.CATALOGUE if not metric.of_process and self._worker.mode in metric.modes
         )
+        with suppress(StateTorn):  # raised ahead of any series
+            self._add_folded(collect, exposition)
         worker = self._worker
+        exposition.add(catalogue.PARTITIONS, worker.partitions())
+        exposition.add(catalogue.READY, worker.ready())
+        exposition.add(catalogue.BUILD, 1, program_version(), str(STATISTICS_VERSION), str(STATE_VERSION))
+        webhook = "yes" if worker.webhook else "no"
+        exposition.add(catalogue.CONFIGURATION, 1, worker.mode, worker.topic, worker.group, str(PAIR_CAP), webhook)
+        return exposition
+
+    def _add_folded(self, collect: Collect, exposition: Exposition) -> None:
+        """Add the partitions and their benchmarks."""
+        worker, partitions = self._worker, self._reports.partitions
         ends = worker.log_end()
-        for partition in self._reports.partitions:
+        for partition in partitions:
             _add_partition(partition, ends.get(partition.number), exposition)
             if worker.mode != "serve":
                 exposition.add(catalogue.PARTITION_OWNED, 1, str(partition.number))
             else:
                 ahead = partition.off - self._reports.committed(partition.number)
                 exposition.add(catalogue.UNCONFIRMED, max(0, ahead), str(partition.number))
-        exposition.add(catalogue.REJECTED, sum(p.counters["rejected"] for p in self._reports.partitions), "")
-        exposition.add(catalogue.PARTITIONS, worker.partitions())
-        exposition.add(catalogue.READY, worker.ready())
+        exposition.add(catalogue.REJECTED, sum(p.counters["rejected"] for p in partitions), "")
         benchmarks = self._reports.benchmarks()
         if collect == "all" and worker.mode in catalogue.READ_SIDE:
             for suite in self._reports.suites:
@@ -95,10 +107,6 @@ class MetricsCollector:
         for name in sorted(benchmarks):
             if worker.mode != "serve":
                 exposition.add(catalogue.OWNED, 1, name)
-        exposition.add(catalogue.BUILD, 1, program_version(), str(STATISTICS_VERSION), str(STATE_VERSION))
-        webhook = "yes" if worker.webhook else "no"
-        exposition.add(catalogue.CONFIGURATION, 1, worker.mode, worker.topic, worker.group, str(PAIR_CAP), webhook)
-        return exposition
 
     def _allot(self, benchmarks: dict[str, Benchmark], exposition: Exposition) -> Allotment:
         """Share the budget of series, export it, and log once that it omits some."""

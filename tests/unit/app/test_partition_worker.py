@@ -9,13 +9,14 @@ import pytest
 from structlog.testing import capture_logs
 
 from monitor.app import turns
+from monitor.app.workers import folded_partition
 from monitor.app.workers import partition as partition_worker
 from monitor.app.workers.partition import PartitionWorker
 from monitor.engine import partition, slices, steps
 from monitor.engine.chunk import Chunk
 from monitor.notices import Notices
-from monitor.state_lock import StateLock
-from monitor.store.errors import StaleState, StoreUnavailable
+from monitor.state_lock import StateLock, StateTorn
+from monitor.store.errors import StaleState, StateRefused, StoreUnavailable
 from schemas.records.operations import encode_release
 from tests.memory_store import MemoryStore
 
@@ -390,6 +391,30 @@ async def test_what_a_crash_leaves_is_read_by_nobody(monkeypatch):
     looking.cancel()
     assert len(seen) > 1
     assert all(events == off - (off > 37) - (off > 60) for off, events in seen)
+
+
+@pytest.mark.parametrize("interrupted", [False, True], ids=["refused", "cancelled"])
+async def test_what_a_fold_leaves_is_shown_to_nobody_until_the_state_is_loaded(monkeypatch, interrupted):
+    store = SlowStore()
+    owned = await loaded(store)
+    assert await owned.fold(chunk(0, 20))
+
+    async def fails(*_):
+        owned.partition.counters["records"] += 7
+        raise asyncio.CancelledError if interrupted else ZeroDivisionError
+
+    async def refuse(_partition):
+        raise StateRefused("the state is damaged")
+
+    monkeypatch.setattr(folded_partition, "in_turns", fails)
+    monkeypatch.setattr(store, "load", refuse)
+    with pytest.raises(asyncio.CancelledError if interrupted else StateRefused):
+        await owned.fold(chunk(20, 20))
+    with pytest.raises(StateTorn):
+        _ = owned.readable
+    monkeypatch.undo()
+    await owned.load()
+    assert owned.readable.counters["records"] == owned.readable.off == 20
 
 
 async def test_a_crash_while_the_store_has_lost_writes_passes_over_nothing(monkeypatch):

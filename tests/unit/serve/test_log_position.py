@@ -7,7 +7,8 @@ import pytest
 
 from monitor.serve import kept_results, log_position
 from monitor.serve.log_position import parse_offsets
-from tests.served import Served, folded
+from monitor.state_lock import StateTorn
+from tests.served import Served, Stream, folded
 
 EVENTS = [{"benchmark": "b", "item_id": str(k), "model": m, "score": 1} for k in range(4) for m in "xy"]
 ROUTES = (
@@ -21,6 +22,13 @@ ROUTES = (
     "early-stop?benchmark=b&model=x",
     "changes?benchmark=b",
 )
+
+
+class Torn(list):
+    """Partitions of which one is between two offsets."""
+
+    def __iter__(self):
+        raise StateTorn
 
 
 class Log:
@@ -128,3 +136,22 @@ def test_a_list_that_is_used_again_names_the_offset_it_was_computed_at(monkeypat
         end = f"0:{server.partitions[0].off}"
         assert now.headers["Rankwatch-Offset"] == end != "0:8"
         assert server.get(f"benchmarks?at_least={end}").headers["Rankwatch-Offset"] == end
+
+
+def test_a_state_between_two_offsets_is_shown_to_nobody():
+    with Served(folded(EVENTS)) as server:
+        whole, server.partitions = server.partitions, Torn()
+        answers = [server.get(route) for route in ROUTES]
+        answers += [server.get("changes/stream"), server.post([EVENTS[0]])]
+        for answer in answers:
+            assert (answer.status, answer.headers["Retry-After"]) == (503, "5")
+            assert answer.json["detail"].startswith(
+                "The fold of the log has failed, and the stored state is not loaded"
+            )
+        assert server.request("GET", "/metrics").status == 200  # those of the process
+        assert server.request("GET", "/healthz").status == 200
+        server.partitions = whole
+        with Stream(server) as stream:
+            stream.until("update")
+            server.partitions = Torn()
+            assert stream.until("never") is None

@@ -1,9 +1,12 @@
 """Server-sent events, as the streams of the API send them."""
 
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from typing import Any, Final
 
 from fastapi.responses import StreamingResponse
+
+from monitor.state_lock import StateTorn
 
 HEARTBEAT_SECONDS: Final = 15.0
 HEARTBEAT: Final = b": alive\n\n"
@@ -16,9 +19,15 @@ STREAM: Final[dict[int | str, dict[str, Any]]] = {
 
 
 def event_stream(events: AsyncIterator[bytes]) -> StreamingResponse:
-    """Answer with events; proxies pass them on at once, and keep none."""
+    """Answer with events; proxies pass them on at once, and keep none. The stream ends where the state cannot be read any more."""
+
+    async def readable() -> AsyncIterator[bytes]:
+        with suppress(StateTorn):
+            async for event in events:
+                yield event
+
     headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
-    return StreamingResponse(events, media_type="text/event-stream", headers=headers)
+    return StreamingResponse(readable(), media_type="text/event-stream", headers=headers)
 
 
 def frame(event: str, data: str, id_: str | None = None) -> bytes:

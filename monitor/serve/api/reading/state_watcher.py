@@ -7,7 +7,9 @@ from typing import Final, NamedTuple
 
 from monitor.engine.state.delta import BoardEntry
 from monitor.serve.kept_results import state_version
+from monitor.serve.log_position import without_position
 from monitor.serve.report_cache import ReportCache
+from monitor.state_lock import StateTorn
 
 POLL_SECONDS: Final = 0.25
 
@@ -48,10 +50,11 @@ class StateWatcher:
     async def subscribe(self) -> AsyncIterator[None]:
         """Keep the state polled inside the context."""
         self._subscribers += 1
-        if self._polling is None:
-            self._look()
-            self._polling = asyncio.create_task(self._poll())
         try:
+            if self._polling is None:
+                await asyncio.create_task(self._look(), context=without_position())
+            if self._polling is None:  # no other subscriber has begun meanwhile
+                self._polling = asyncio.create_task(self._poll(), context=without_position())
             yield
         finally:
             self._subscribers -= 1
@@ -91,11 +94,16 @@ class StateWatcher:
     async def _poll(self) -> None:
         while True:
             await asyncio.sleep(POLL_SECONDS)
-            if self._look():
-                self._wake()
+            with contextlib.suppress(StateTorn):
+                await self._look()
 
-    def _look(self) -> bool:
-        """Look at the state; return whether it has changed."""
+    async def _look(self) -> None:
+        """Look at the state between two chunks, and wake the subscribers if it has changed."""
+        if await self._reports.read_briefly(self._compare):
+            self._wake()
+
+    def _compare(self) -> bool:
+        """Compare the state with what was seen last; return whether it has changed."""
         before, now = self._seen, self._now()
         changed = [name for name in before.keys() | now.keys() if before.get(name) != now.get(name)]
         if not changed:

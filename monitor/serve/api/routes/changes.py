@@ -68,7 +68,9 @@ def change_routes(reports: ReportCache, watcher: StateWatcher) -> APIRouter:
         """
         feed = feeds.of(benchmark)
         known = last_event_id or after
-        start = feed.end(reports.may_read) if known is None else feed.parse(known)
+        start = (
+            await reports.read_briefly(lambda: feed.end(reports.may_read), []) if known is None else feed.parse(known)
+        )
         return event_stream(_server_sent_events(reports, watcher, feed, benchmark, start))
 
     return routes

@@ -1,7 +1,7 @@
 """Columns of events: what the fold reads of many events at once, without an object for each where the log has none."""
 
 from abc import abstractmethod
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from itertools import accumulate, chain, pairwise
 from typing import Protocol, overload
@@ -146,9 +146,12 @@ class JoinedEvents(EventColumns):
     def __getitem__(self, place: int | slice) -> EventFields | EventColumns:
         if isinstance(place, slice):
             start, stop, _ = place.indices(len(self))
-            parts = zip(self._parts, self._starts, strict=False)
-            inside = (part[max(0, start - first) : max(0, stop - first)] for part, first in parts)
-            return join_columns([part for part in inside if len(part)])
+            if stop <= start:
+                return join_columns([])
+            # Only the parts inside are looked at: of a board that begins with a thousand runs, each brings a new model.
+            inside = range(bisect_right(self._starts, start) - 1, bisect_left(self._starts, stop))
+            parts = ((self._parts[k], self._starts[k]) for k in inside)
+            return join_columns([part[max(0, start - first) : stop - first] for part, first in parts])
         which = bisect_right(self._starts, place) - 1
         return self._parts[which][place - self._starts[which]]
 

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from math import ceil, floor, log10
+from typing import NamedTuple
 
 from monitor.engine.state.benchmark import Benchmark
 from monitor.report.pairs.item_means import described, repeats_of
@@ -151,8 +152,7 @@ def cluster_warning(facts: ClusterFacts) -> str | None:
     return " ".join(parts) or None
 
 
-@dataclass(frozen=True)
-class PairFacts:
+class PairFacts(NamedTuple):
     """The facts that the reason of a pair states; gaps in score units, None where not known."""
 
     model_a: str

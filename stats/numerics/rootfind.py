@@ -28,15 +28,18 @@ def bracketed_root(
     tolerance : float
         Bracket width, relative to the larger of 1e-3 and |root|, at which the search ends.
     ends : tuple of ndarray, optional
-        The values of a nearly straight function at ``low`` and ``high``: the search then begins where the line through them is 0.
+        The values of a nearly straight function at ``low`` and ``high``: the search then begins where the line through them is 0, and ends
+        too at a value within ``tolerance`` of 0, relative to their distance.
 
     """
     a, b = np.array(high, dtype=np.float64), np.array(low, dtype=np.float64)
     t = np.full(a.shape, 0.5)
+    near = np.zeros(a.shape)
     if ends is None:
         fa, fb = function(a), function(b)
     else:
         fb, fa = ends
+        near = tolerance * np.abs(fa - fb)
         np.divide(fa, fa - fb, out=t, where=(fa > 0) != (fb > 0))
     c, fc = a.copy(), fa.copy()
     for _ in range(100):
@@ -49,7 +52,7 @@ def bracketed_root(
         best = np.where(np.abs(fa) < np.abs(fb), a, b)
         width = np.abs(b - a)
         limit = tolerance * np.maximum(np.abs(best), 1e-3)
-        done = (width <= 2 * limit) | (fa == 0) | ((fa > 0) == (fb > 0))
+        done = (width <= 2 * limit) | (np.abs(fa) <= near) | ((fa > 0) == (fb > 0))
         if done.all():
             break
         with np.errstate(divide="ignore", invalid="ignore"):

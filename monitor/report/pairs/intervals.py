@@ -157,18 +157,16 @@ def _on_grid(difference: Floats, shared: Flags) -> Floats:
 def _binary_bounds(table: PairTable, at: Index, *levels: Floats) -> list[Bounds]:
     """Return the interval from the counts that verdicts use; a skipped item of a committed order counts against either end."""
     mixture = table.benchmark.spec.mixture
-    bounds = []
-    for alpha in levels:
-        placed = alpha > 0
-        low, high = np.full((2, at.size), np.nan)
-        n, b, c, c_worst, b_best = (column[at[placed]] for column in table.evidence)
-        low[placed], high[placed] = gap_interval(n, b, c_worst, alpha[placed], mixture)
-        skipped = (c_worst != c) | (b_best != b)
-        if skipped.any():
-            some = np.flatnonzero(placed)[skipped]
-            high[some] = gap_interval(n[skipped], b_best[skipped], c[skipped], alpha[some], mixture)[1]
-        bounds.append((low, high))
-    return bounds
+    alpha = np.concatenate(levels)  # all levels at once: of a hundred pairs most of the time goes into calls
+    placed = np.flatnonzero(alpha > 0)
+    low, high = np.full((2, alpha.size), np.nan)
+    n, b, c, c_worst, b_best = (column[np.tile(at, len(levels))[placed]] for column in table.evidence)
+    low[placed], high[placed] = gap_interval(n, b, c_worst, alpha[placed], mixture)
+    skipped = (c_worst != c) | (b_best != b)
+    if skipped.any():
+        some = placed[skipped]
+        high[some] = gap_interval(n[skipped], b_best[skipped], c[skipped], alpha[some], mixture)[1]
+    return list(zip(*(bound.reshape(len(levels), at.size) for bound in (low, high)), strict=True))
 
 
 def _items_to_decision(table: PairTable, at: Index) -> Floats:

@@ -1,7 +1,7 @@
 """Items of a benchmark that an undeclared repeat holds: each is the mean of all its repeats, computed from the rows."""
 
 from copy import copy
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -13,6 +13,9 @@ from monitor.engine.state.restore import sums_of_items
 from schemas.results.report import RepeatsReport
 
 _views: WeakKeyDictionary[Benchmark, tuple[tuple[int, int], Benchmark]] = WeakKeyDictionary()
+
+
+_ONE_EACH: Final = RepeatsReport(min=1, mean=1.0, max=1)
 
 
 class RepeatCounts(NamedTuple):
@@ -94,5 +97,7 @@ def repeats_report(benchmark: Benchmark, contestant: int) -> RepeatsReport | Non
     """Report how many scored repeats the items of a model have; None for battles, whose votes are of pairs."""
     if benchmark.battles is not None:
         return None
+    if benchmark.repeats is None:
+        return _ONE_EACH if benchmark.scored[contestant] else None
     counts = repeats_of(benchmark, contestant)
     return None if counts is None else RepeatsReport(min=counts.least, mean=counts.mean, max=counts.most)

@@ -106,7 +106,8 @@ class PairState:
 
     def aliases_of(self, model: str) -> list[str]:
         """Return the declared aliases of a model, by name."""
-        return sorted(name for name, other in self.spec.aliases.items() if other == model)
+        aliases = self.spec.aliases
+        return sorted(name for name, other in aliases.items() if other == model) if aliases else []
 
     def model_names(self) -> set[str]:
         """Return the names of the models, and their aliases."""

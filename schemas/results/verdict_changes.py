@@ -2,6 +2,7 @@
 
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
 from typing import Any, Protocol
 
 from schemas.results.changes import Claim, Kind, VerdictChange, change_order
@@ -32,6 +33,9 @@ class Columns(Protocol):
 
     def order(self, place: int) -> Order:
         """Return the id of one of them."""
+
+    def texts(self, places: Sequence[int]) -> list[bytes]:
+        """Return the JSON of some of them."""
 
     def entries(self) -> Iterator[tuple[Order, bytes]]:
         """Yield the id and the JSON of each, which is what `change` makes."""
@@ -101,6 +105,18 @@ class VerdictChanges(Mapping[str, VerdictChange]):
             columns, place = self._place(change)
             return columns.order(place)
         return change_order(change.id)
+
+    def texts(self, fields: Sequence[str]) -> list[bytes]:
+        """Return the JSON of the changes of some fields: those of one block of records are made together."""
+        texts: list[bytes] = []
+        located = ((field, self.locate(field)) for field in fields)
+        for _, group in groupby(located, key=lambda each: each[1] and id(each[1][0])):
+            some = list(group)
+            if some[0][1] is None:
+                texts += (self[field].model_dump_json().encode() for field, _ in some)
+            else:
+                texts += some[0][1][0].texts([place[1] for _, place in some if place is not None])
+        return texts
 
     def entries(self) -> Iterator[tuple[Order, bytes]]:
         """Yield the id and the JSON of each change."""

@@ -133,6 +133,10 @@ class LatchRecords:
         record = self.records[place]
         return int(record["offset"]), int(record["sequence"])
 
+    def texts(self, places: Sequence[int]) -> list[bytes]:
+        """Return the JSON of some of them."""
+        return [to_json(values) for values in self._values(np.array(places, np.int64))]
+
     def entries(self) -> Iterator[tuple[Order, bytes]]:
         """Yield the id and the JSON of each."""
         orders = zip(self.records["offset"].tolist(), self.records["sequence"].tolist(), strict=True)
@@ -162,7 +166,7 @@ class LatchRecords:
             self._name, self._contestants, [terms._replace(ending=ending) for terms in self.terms], records
         )
 
-    def _values(self, some: slice) -> Iterator[dict[str, Any]]:
+    def _values(self, some: slice | Index) -> Iterator[dict[str, Any]]:
         """Yield the fields of some of the changes."""
         records = self.records[some]
         pair, claim, kind = latch_of(records["sequence"])

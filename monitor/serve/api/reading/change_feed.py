@@ -8,7 +8,6 @@ from typing import Final
 from monitor.serve.api.problems import ProblemError, unknown_benchmark
 from monitor.serve.api.reading.verdict_history import START, Position, VerdictHistory, format_change_id, parse_change_id
 from monitor.serve.report_cache import ReportCache
-from schemas.results.changes import VerdictChange
 
 Cursor = dict[int, Position]
 """The place in each partition up to which a client has the changes; one that is absent has not begun."""
@@ -33,20 +32,20 @@ class ChangeFeed:
 
     def after(
         self, cursor: Cursor, limit: int, may_read: Callable[[str], bool]
-    ) -> tuple[list[tuple[str, VerdictChange]], Cursor]:
-        """Return the first changes after a cursor, each with the cursor after it as text, and the last of these."""
-        batch: list[tuple[str, VerdictChange]] = []
+    ) -> tuple[list[tuple[str, bytes]], Cursor]:
+        """Return the first changes after a cursor as JSON, each with the cursor after it as text, and the last of these."""
+        batch: list[tuple[str, bytes]] = []
         cursor = dict(cursor)
         for number, history in self._histories.items():
-            for change in history.after(cursor.get(number, START), limit - len(batch), may_read):
-                cursor[number] = parse_change_id(change.id)
+            for position, change in history.after(cursor.get(number, START), limit - len(batch), may_read):
+                cursor[number] = position
                 batch.append((self.text(cursor), change))
             if len(batch) == limit:
                 break
         return batch, cursor
 
-    def latest(self, limit: int, may_read: Callable[[str], bool]) -> list[VerdictChange]:
-        """Return the latest changes, newest first; those of several partitions by the time when they were stored."""
+    def latest(self, limit: int, may_read: Callable[[str], bool]) -> list[bytes]:
+        """Return the latest changes as JSON, newest first; those of several partitions by the time when they were stored."""
         parts = (history.latest(limit, may_read) for history in self._histories.values())
         return [change for _, change in islice(merge(*parts, key=lambda dated: -dated[0]), limit)]
 

@@ -30,7 +30,7 @@ def event_stream(events: AsyncIterator[bytes]) -> StreamingResponse:
     return StreamingResponse(readable(), media_type="text/event-stream", headers=headers)
 
 
-def frame(event: str, data: str, id_: str | None = None) -> bytes:
+def frame(event: str, data: bytes, id_: str | None = None) -> bytes:
     """Encode one event; JSON has no newline, so `data` is one line."""
     id_line = "" if id_ is None else f"id: {id_}\n"
-    return f"event: {event}\n{id_line}data: {data}\n\n".encode()
+    return b"".join((f"event: {event}\n{id_line}data: ".encode(), data, b"\n\n"))

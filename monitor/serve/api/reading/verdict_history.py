@@ -2,13 +2,12 @@
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator
-from itertools import islice
+from itertools import groupby, islice
 from typing import Final
 
 from monitor.engine.partition import Partition
 from monitor.engine.state.benchmark import Benchmark
 from monitor.serve.report_cache import ReportCache
-from schemas.results.changes import VerdictChange
 from schemas.results.verdict_changes import VerdictChanges
 
 Position = tuple[int, int]
@@ -60,26 +59,26 @@ class VerdictHistory:
         self._positions: list[Position] = []
         self._entries: list[Entry] = []
 
-    def after(self, position: Position, limit: int, may_read: Callable[[str], bool]) -> list[VerdictChange]:
-        """Return the first changes after a position, of benchmarks that may be read."""
+    def after(self, position: Position, limit: int, may_read: Callable[[str], bool]) -> list[tuple[Position, bytes]]:
+        """Return the first changes after a position, of benchmarks that may be read, as JSON, each with its position."""
         self._catch_up()
         start = bisect_right(self._positions, position)
         entries = (self._entries[k] for k in range(start, len(self._entries)))
-        return [changes[field] for _, changes, field in _readable(entries, limit, may_read)]
+        return _texts(list(_readable(entries, limit, may_read)))
 
-    def latest(self, limit: int, may_read: Callable[[str], bool]) -> list[tuple[float, VerdictChange]]:
-        """Return the latest changes, newest first, of benchmarks that may be read, each with the time when it was stored; 0: unknown."""
+    def latest(self, limit: int, may_read: Callable[[str], bool]) -> list[tuple[float, bytes]]:
+        """Return the latest changes that may be read as JSON, newest first, each with the time when it was stored; 0: unknown."""
         self._catch_up()
         latest = list(_readable(reversed(self._entries), limit, may_read))
-        return [
-            (self._reports.commit_times(name).changes.get(field, 0.0), changes[field])
-            for name, changes, field in latest
-        ]
+        times = (self._reports.commit_times(name).changes.get(field, 0.0) for name, _, field in latest)
+        return [(time, text) for time, (_, text) in zip(times, _texts(latest), strict=True)]
 
     def end(self, may_read: Callable[[str], bool]) -> Position:
         """Return the position of the latest change of a benchmark that may be read."""
-        latest = self.latest(1, may_read)
-        return parse_change_id(latest[0][1].id) if latest else START
+        self._catch_up()
+        for _, changes, field in _readable(reversed(self._entries), 1, may_read):
+            return changes.order(field)
+        return START
 
     def _catch_up(self) -> None:
         """Add the changes since the last call; start again if a benchmark was reloaded or removed."""
@@ -111,6 +110,16 @@ class VerdictHistory:
             self._positions, self._entries = [], []
         self._positions += (position for position, _ in fresh)
         self._entries += (entry for _, entry in fresh)
+
+
+def _texts(entries: list[Entry]) -> list[tuple[Position, bytes]]:
+    """Return the position and the JSON of each; those of one benchmark in sequence are made together."""
+    texts: list[tuple[Position, bytes]] = []
+    for _, group in groupby(entries, key=lambda entry: id(entry[1])):
+        of_one = list(group)
+        changes, fields = of_one[0][1], [field for _, _, field in of_one]
+        texts += zip(map(changes.order, fields), changes.texts(fields), strict=True)
+    return texts
 
 
 def _readable(entries: Iterable[Entry], limit: int, may_read: Callable[[str], bool]) -> Iterator[Entry]:

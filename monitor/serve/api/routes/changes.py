@@ -3,8 +3,9 @@
 from collections.abc import AsyncIterator
 from typing import Annotated, Final
 
-from fastapi import APIRouter, Header, Query
+from fastapi import APIRouter, Header, Query, Response
 from fastapi.responses import StreamingResponse
+from pydantic_core import to_json
 
 from monitor.serve.api.reading.change_feed import CURSOR_PATTERN, ChangeFeed, ChangeFeeds, Cursor
 from monitor.serve.api.reading.event_stream import HEARTBEAT, HEARTBEAT_SECONDS, STREAM, event_stream, frame
@@ -31,25 +32,26 @@ def change_routes(reports: ReportCache, watcher: StateWatcher) -> APIRouter:
     routes = APIRouter(prefix="/api/v1/changes")
     feeds = ChangeFeeds(reports)
 
-    @routes.get("")
+    @routes.get("", response_model=ChangePage)
     async def changes(
         benchmark: Name = None,
         after: After = None,
         limit: Annotated[int, Query(ge=1, le=1_000)] = 100,
         newest: Newest = False,  # noqa: FBT002 - a query parameter
-    ) -> ChangePage:
+    ) -> Response:
         """List verdict changes in log order, of each partition. Pages are stable: new changes only come after the last one."""
 
-        def page() -> ChangePage:
+        def page() -> bytes:
             feed = feeds.of(benchmark)
             start = feed.parse(after)
             if newest:
                 latest = feed.latest(limit, reports.may_read)
-                return ChangePage(changes=latest, next=feed.text(feed.end(reports.may_read)) if latest else after)
+                return _page(latest, feed.text(feed.end(reports.may_read)) if latest else after)
             found, _ = feed.after(start, limit, reports.may_read)
-            return ChangePage(changes=[change for _, change in found], next=found[-1][0] if found else after)
+            return _page([change for _, change in found], found[-1][0] if found else after)
 
-        return await reports.read(page, None if benchmark is None else [benchmark])
+        body = await reports.read(page, None if benchmark is None else [benchmark])
+        return Response(body, media_type="application/json")
 
     @routes.get(
         "/stream",
@@ -76,6 +78,11 @@ def change_routes(reports: ReportCache, watcher: StateWatcher) -> APIRouter:
     return routes
 
 
+def _page(changes: list[bytes], after: str | None) -> bytes:
+    """Return a `ChangePage` as JSON; the changes are JSON already."""
+    return b'{"changes":[' + b",".join(changes) + b'],"next":' + to_json(after) + b"}"
+
+
 async def _server_sent_events(
     reports: ReportCache, watcher: StateWatcher, feed: ChangeFeed, benchmark: str | None, cursor: Cursor
 ) -> AsyncIterator[bytes]:
@@ -93,9 +100,9 @@ async def _server_sent_events(
                 )
                 if not batch:
                     break
-                yield b"".join(frame("change", change.model_dump_json(), id_) for id_, change in batch)
+                yield b"".join(frame("change", change, id_) for id_, change in batch)
             updates = b"".join(
-                frame("update", Update(benchmark=name, events=events).model_dump_json())
+                frame("update", to_json(Update(benchmark=name, events=events)))
                 for name, events in watcher.events(reported, benchmark)
                 if reports.has(name)
             )

@@ -123,7 +123,7 @@ async def _answers(benchmark: str, answer: Next, look: Look, watcher: StateWatch
         while not watcher.stopped:
             version = watcher.version
             if answer != last:
-                yield frame("next", answer.model_dump_json())
+                yield frame("next", answer.model_dump_json().encode())
                 last = answer
             if answer.over:
                 return

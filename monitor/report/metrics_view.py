@@ -1,5 +1,6 @@
 """What the metrics show of a benchmark: some pairs one by one, and counts over all."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from math import log
 from typing import Final
@@ -163,7 +164,12 @@ def metrics_view(benchmark: Benchmark, cap: int = PAIR_CAP, table: PairTable | N
     candidates = _candidates(table)
     displayed = candidates[:cap]
     adjacent = np.flatnonzero(table.adjacent)  # all of them are counted, beyond the cap too
-    clusters = cluster_columns(table, candidates[: max(cap, adjacent.size)])
+    near = candidates[: max(cap, adjacent.size)]  # the adjacent ones come first
+    clusters = cluster_columns(table, near)
+    needed = required_n_by_procedure(table, clusters, near)
+    of_adjacent, of_displayed = (
+        {name: n[:size] for name, n in needed.items()} for size in (adjacent.size, displayed.size)
+    )
     statuses = [STATUSES[code] for code in status_codes(table, displayed).tolist()]
     n = table.n[displayed]
     columns = evidence_columns(table, displayed)
@@ -177,7 +183,7 @@ def metrics_view(benchmark: Benchmark, cap: int = PAIR_CAP, table: PairTable | N
         **vars(board_counts(table)),
         models=model_reports(table),
         adjacent_undecided=count_undecided(table, clusters, adjacent),
-        adjacent_unresolved=count_unresolved(table, required_n_by_procedure(table, clusters, adjacent), adjacent),
+        adjacent_unresolved=count_unresolved(table, of_adjacent, adjacent),
         pair=table.pair[displayed],
         names=[(names[a], names[b]) for a, b in zip(table.a[displayed], table.b[displayed], strict=True)],
         n=n,
@@ -189,7 +195,7 @@ def metrics_view(benchmark: Benchmark, cap: int = PAIR_CAP, table: PairTable | N
             "anytime": np.full(displayed.size, -log(benchmark.spec.alpha)),
             "anytime_family": table.log_family_threshold(displayed),
         },
-        resolution=_resolution(table, clusters, displayed),
+        resolution=_resolution(table, clusters, of_displayed, displayed),
     )
 
 
@@ -198,13 +204,16 @@ def _candidates(table: PairTable) -> Index:
     benchmark = table.benchmark
     declared = table.in_family if benchmark.spec.family.pairs is not None else np.zeros(table.size, bool)
     latched = np.logical_or.reduce([benchmark.latched[name][table.pair] != 0 for name in PROCEDURES])
-    order = np.select([table.adjacent, declared, latched], [0, 1, 2], 3)
+    order = np.full(table.size, 3, np.int8)
+    for place, some in ((2, latched), (1, declared), (0, table.adjacent)):
+        order[some] = place
     candidates = np.flatnonzero(order < 3)
     return np.asarray(candidates[np.argsort(order[candidates], kind="stable")], np.int64)
 
 
-def _resolution(table: PairTable, clusters: ClusterColumns | None, at: Index) -> dict[str, Floats]:
-    needed = required_n_by_procedure(table, clusters, at)
+def _resolution(
+    table: PairTable, clusters: ClusterColumns | None, needed: Mapping[str, Floats], at: Index
+) -> dict[str, Floats]:
     ratios = {name: resolution_ratio(table.n[at], n_star) for name, n_star in needed.items() if name != NEIGHBOURS}
     if clusters is not None:
         ratios["clustered"] = cluster_resolution_ratio(table.n[at], clusters.icc[at], needed["clustered"])

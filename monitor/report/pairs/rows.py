@@ -65,7 +65,11 @@ def status_codes(table: PairTable, at: Index) -> NDArray[np.int8]:
     }
     codes = np.empty(at.shape, np.int8)
     for code in reversed(range(len(STATUSES))):
-        codes[np.broadcast_to(applies[STATUSES[code]], at.shape)] = code
+        some = applies[STATUSES[code]]
+        if some is True:
+            codes.fill(code)
+        elif some is not False:
+            codes[some] = code
     return codes
 
 

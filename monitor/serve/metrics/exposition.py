@@ -1,6 +1,7 @@
 """Write samples in the Prometheus and OpenMetrics text formats, fast enough for tens of thousands of series per scrape."""
 
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from math import isfinite
 from typing import Final
 
@@ -53,6 +54,7 @@ class Exposition:
         return "".join(parts).encode()
 
 
+@lru_cache(maxsize=4_096)  # a board has some thirty samples in a row
 def label(name: str, value: str) -> str:
     r"""Return a label with its value escaped.
 

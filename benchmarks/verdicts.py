@@ -1,6 +1,7 @@
 """Verdicts: processor time of the fold and of encoding its changes for the store, with each order policy and without one.
 
-``--before FOLDER`` names the checkout of an earlier version: both are run in turn on the same events, each in processes of its own.
+Each version is run in turn on the same events, in processes of its own: `now`, and `now` without step-down and without `settled`, where
+the first threshold of a pair stays and nobody bets on what is settled. ``--before FOLDER`` adds the checkout of an earlier version.
 Boards are generated. Their events are in random order; under policy `committed` models go along the committed order, item by item.
 """
 
@@ -21,6 +22,16 @@ from benchmarks.harness import SEED, Options, Table
 
 BOARDS = ((29, 12_032), (300, 2_000))
 PACKED = 1_000
+
+_WITHOUT = """
+import numpy as np
+from monitor.engine.fold import scores
+from monitor.engine.state.pairs.step_down import StepDown
+from stats.families.stepwise import WHOLE
+scores.settle = lambda *_: None
+scores.newly_certain = lambda *_: np.zeros(0, np.int64)
+StepDown.open_weight = lambda *_: WHOLE
+"""
 
 _RUN = """
 import inspect, json, sys, time
@@ -48,12 +59,18 @@ print(json.dumps([fold, encode, sum(len(each.changes) for each in partition.benc
 
 def measure(options: Options) -> Iterator[Table]:
     """Fold the same boards with each version in turn."""
-    versions = {"before": options.before} if options.before else {}
-    versions["now"] = Path(__file__).parent.parent
+    here = Path(__file__).parent.parent
+    versions = {"without": (here, _WITHOUT + _RUN), "now": (here, _RUN)}
+    if options.before:
+        versions = {"before": (options.before, _RUN)} | versions
+    bases = [name for name in versions if name != "now"]
     table = Table(
         "Verdicts: processor seconds, medians, records of 1,000 events in chunks of 4,000",
-        ["models", "items", "order", "version", "verdict changes", "fold", "encode for the store", "times `before`"],
-        notes=["`times before` compares the sums of fold and encoding."] if options.before else [],
+        ["models", "items", "order", "version", "verdict changes", "fold", "encode for the store"]
+        + [f"times `{name}`" for name in bases],
+        notes=[
+            "Ratios compare the sums of fold and encoding. `without`: this version without step-down and `settled`."
+        ],
     )
     with tempfile.TemporaryDirectory() as folder:
         for models, whole in BOARDS:
@@ -63,16 +80,16 @@ def measure(options: Options) -> Iterator[Table]:
                 path.write_bytes(b"\n".join(records))
                 runs: dict[str, list[list[float]]] = {name: [] for name in versions}
                 for _ in range(options.runs):
-                    for name, tree in versions.items():
-                        runs[name].append(run(tree, path))
+                    for name, (tree, program) in versions.items():
+                        runs[name].append(run(tree, program, path))
                 sums = {
                     name: statistics.median(fold + encode for fold, encode, _ in each) for name, each in runs.items()
                 }
                 for name, each in runs.items():
                     fold, encode, changes = (statistics.median(column) for column in zip(*each, strict=True))
-                    ratio = round(sums[name] / sums["before"], 2) if options.before else None
+                    ratios = [round(sums[name] / sums[base], 2) for base in bases]
                     table.rows.append(
-                        (models, items, policy, name, int(changes), round(fold, 2), round(encode, 2), ratio)
+                        (models, items, policy, name, int(changes), round(fold, 2), round(encode, 2), *ratios)
                     )
     yield table
 
@@ -97,9 +114,9 @@ def boards(models: int, items: int) -> Iterator[tuple[str, list[bytes]]]:
         yield policy, [json.dumps({"declare": "made", **spec}).encode(), *packed]
 
 
-def run(tree: Path, path: Path) -> list[float]:
+def run(tree: Path, program: str, path: Path) -> list[float]:
     """Return processor seconds of the fold and of the encoding by a version, and its number of verdict changes."""
     environment = os.environ | {"PYTHONPATH": str(tree.resolve()), "OPENBLAS_NUM_THREADS": "1"}
-    command = [sys.executable, "-c", _RUN, str(path)]
+    command = [sys.executable, "-c", program, str(path)]
     done = subprocess.run(command, env=environment, cwd=path.parent, capture_output=True, text=True, check=True)
     return list(json.loads(done.stdout))

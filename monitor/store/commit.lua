@@ -10,8 +10,9 @@
 --   HSETNX k field value        HDEL k field
 --   DEL k                       of any type
 --   CELLS k runs bytes          SETRANGE by ranges: (key, byte offset, byte length) as uint32 each; then the bytes of all ranges
---   ANNOUNCE k entries bytes    on the stream k: entries are (id length, value length) as uint32 each; then the bytes of all of them; each
---                               is added under its id
+--   ANNOUNCE k entries bytes    on the stream k: entries are (id length, value length, number of changes) as uint32 each; then the bytes of
+--                               all of them; each is added under its id, as the field latches, with the fields count, and before: how many
+--                               changes the entries before it have more than one each, since the stream was empty
 --
 -- Returns 1, or {off, writer, seq} as stored ('' where missing) when off is not the expected one.
 --
@@ -53,12 +54,21 @@ local function above(id, other)
   return false
 end
 
+local function field(list, name)
+  for i = 1, #list, 2 do
+    if list[i] == name then return list[i + 1] end
+  end
+end
+
 local function last_id(key)
   if type_of[-key] then return '0-0' end
-  local info = redis.call('XINFO', 'STREAM', KEYS[key])
-  for i = 1, #info, 2 do
-    if info[i] == 'last-generated-id' then return info[i + 1] end
-  end
+  return field(redis.call('XINFO', 'STREAM', KEYS[key]), 'last-generated-id')
+end
+
+local function changes_before(key)
+  if redis.call('XLEN', KEYS[key]) == 0 then return 0 end
+  local last = field(redis.call('XINFO', 'STREAM', KEYS[key]), 'last-entry')[2]
+  return (field(last, 'before') or 0) + (field(last, 'count') or 1) - 1
 end
 
 local check = {}
@@ -101,9 +111,9 @@ function check.CELLS(key, first, count)
 end
 
 function check.ANNOUNCE(key, first, count)
-  if count ~= 2 or #ARGV[first] % 8 ~= 0 then return 'ANNOUNCE takes entries of 8 bytes, and bytes' end
+  if count ~= 2 or #ARGV[first] % 12 ~= 0 then return 'ANNOUNCE takes entries of 12 bytes, and bytes' end
   local last, at, body = last_id(key), 1, ARGV[first + 1]
-  for entry = 1, #ARGV[first], 8 do
+  for entry = 1, #ARGV[first], 12 do
     local id, value = struct.unpack('<I4I4', ARGV[first], entry)
     local this = body:sub(at, at + id - 1)
     if not above(this, last) then return 'the change ' .. this .. ' does not follow ' .. last .. ' in ' .. KEYS[key] end
@@ -135,11 +145,13 @@ function run.CELLS(key, first)
 end
 
 function run.ANNOUNCE(key, first)
-  local entries, body, at = ARGV[first], ARGV[first + 1], 1
-  for i = 1, #entries, 8 do
-    local id, value = struct.unpack('<I4I4', entries, i)
-    redis.call('XADD', KEYS[key], body:sub(at, at + id - 1), 'change', body:sub(at + id, at + id + value - 1))
-    at = at + id + value
+  local entries, body, at, before = ARGV[first], ARGV[first + 1], 1, changes_before(key)
+  for i = 1, #entries, 12 do
+    local id, value, changes = struct.unpack('<I4I4I4', entries, i)
+    local from = at + id
+    local latches = body:sub(from, from + value - 1)
+    redis.call('XADD', KEYS[key], body:sub(at, from - 1), 'latches', latches, 'count', changes, 'before', before)
+    at, before = from + value, before + changes - 1
   end
 end
 

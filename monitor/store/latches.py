@@ -6,7 +6,7 @@ Earlier versions stored verdict changes whole, in hashes. These are read, and wr
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -52,6 +52,13 @@ class TermNumbers:
         return number
 
 
+class OrderedLatches(NamedTuple):
+    """Latches in the order of their ids, and the lines of their terms, whose places the latches name."""
+
+    records: Records
+    lines: list[bytes]
+
+
 @dataclass(frozen=True)
 class PackedLatches:
     """Latches in the order of their ids, and the lines of those of their terms that are not stored yet."""
@@ -78,30 +85,35 @@ class EarlierLatches:
         return np.array([float(self.times.get(name.encode(), 0)) for name, _ in made], "<f8").tobytes()
 
 
-def pack(changes: VerdictChanges, numbers: TermNumbers) -> PackedLatches:
-    """Encode new changes of a benchmark in the order of their ids; new terms are numbered in the same order."""
-    lines: list[bytes] = []
+def in_order(changes: VerdictChanges) -> OrderedLatches:
+    """Return the changes of a benchmark as records in the order of their ids."""
+    numbers: dict[bytes, int] = {}
     parts = []
     for columns in changes.columns:
         records = columns.records.copy()
-        records["terms"] += len(lines)
-        lines += map(_line, columns.terms)
+        taken = [numbers.setdefault(_line(terms), len(numbers)) for terms in columns.terms]
+        records["terms"] = np.array(taken, "<u4")[records["terms"]]
         parts.append(records)
     for name, change in changes.whole().items():
         records = np.zeros(1, RECORD)
         records["offset"], records["sequence"] = change_order(change.id)
-        records["terms"] = len(lines)
-        lines.append(_line({"field": name, "change": change.model_dump(mode="json")}))
+        line = _line({"field": name, "change": change.model_dump(mode="json")})
+        records["terms"] = numbers.setdefault(line, len(numbers))
         parts.append(records)
-    if not parts:
+    ordered = np.concatenate([np.zeros(0, RECORD), *parts])
+    return OrderedLatches(ordered[np.lexsort((ordered["sequence"], ordered["offset"]))], list(numbers))
+
+
+def pack(latches: OrderedLatches, numbers: TermNumbers) -> PackedLatches:
+    """Encode new latches of a benchmark; new terms are numbered in the order of the ids."""
+    if not latches.records.size:
         return PackedLatches()
-    packed = np.concatenate(parts)
-    packed = packed[np.lexsort((packed["sequence"], packed["offset"]))]
+    packed = latches.records.copy()
     used, first, place = np.unique(packed["terms"], return_index=True, return_inverse=True)
     new: list[bytes] = []
     taken = np.zeros(used.size, "<u4")
     for k in np.argsort(first).tolist():
-        taken[k] = numbers.take(lines[used[k]], new)
+        taken[k] = numbers.take(latches.lines[used[k]], new)
     packed["terms"] = taken[place]
     return PackedLatches(packed.tobytes(), b"".join(new))
 
@@ -134,12 +146,12 @@ def stored_fields(records: bytes, terms: bytes) -> list[str]:
 def _decode(records: bytes, terms: bytes) -> tuple[Records, list[Terms], dict[int, dict[str, Any]]]:
     """Return the records, their terms, and the changes that are kept whole, by the number of their line."""
     lines = json.loads(b"[" + terms[:-1].replace(b"\n", b",") + b"]")
-    shared = [Terms(*line) if isinstance(line, list) else _OF_NONE for line in lines]
+    shared = [Terms(*line) if isinstance(line, list) else OF_WHOLE for line in lines]
     whole = {number: line for number, line in enumerate(lines) if isinstance(line, dict)}
     return np.frombuffer(records, RECORD), shared, whole
 
 
-_OF_NONE: Final = Terms(1, "", "", 0.0, 0.0, 0, False, False, False, False, False, None, False, False, False, 0.0, 0)
+OF_WHOLE: Final = Terms(1, "", "", 0.0, 0.0, 0, False, False, False, False, False, None, False, False, False, 0.0, 0)
 """In place of the terms of a change that is kept whole."""
 
 

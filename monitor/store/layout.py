@@ -36,7 +36,9 @@ benchmark's name (`monitor.engine.state.keys.benchmark_key`): names are untruste
 ``:verdicts:<b>``          HASH    up to state version 8: <pair>:<procedure>:<kind> -> verdict change (JSON); from version 2 of the
                                    declaration on <pair>:<procedure>:<kind>:<version>. The next commit moves them to ``:latches:<b>``
 ``:times:<b>``             HASH    up to state version 8: the same fields -> wall clock of the commit of that change
-``:outbox``                STREAM  id = the change's id, field change (JSON)
+``:outbox``                STREAM  up to 500 changes, under the id of the last one: latches (see `monitor.store.announced.parts`), count,
+                                   before (how many changes the entries ahead of it have more than one each); or, as an earlier
+                                   version has stored it, one change under its id: change (JSON)
 ``:relays``                HASH    publisher -> id of the last change it has relayed
 ``:notes:<publisher>``     HASH    <state>:<b> -> what the target of notifications was last notified of (`monitor.notify.states`)
 =========================  ======  =====================================================================================

@@ -138,7 +138,7 @@ async def load_state(fetch: Fetch, keys: Keys, partition: int) -> LoadedState | 
     except _Damaged as damage:
         if await changed_since(fetch, keys, meta):
             return None
-        raise _refusal(keys, str(damage)) from damage
+        raise refusal(keys, str(damage)) from damage
 
 
 async def load_state_at_once(fetch: Fetch, transact: Fetch, keys: Keys, partition: int) -> LoadedState | None:
@@ -172,10 +172,11 @@ async def load_state_at_once(fetch: Fetch, transact: Fetch, keys: Keys, partitio
         _check_offsets(benchmarks, _offset(meta))
         return _decode_state(seal, partition, meta, benchmarks)
     except _Damaged as damage:
-        raise _refusal(keys, str(damage)) from damage
+        raise refusal(keys, str(damage)) from damage
 
 
-def _refusal(keys: Keys, damage: str) -> StateRefused:
+def refusal(keys: Keys, damage: str) -> StateRefused:
+    """Return the error of a state of which a part is not what was written."""
     return StateRefused(
         f"the state {keys.tag} is damaged: {damage} {_DOES_NOT_MATCH}; delete the state (redis-cli --scan --pattern '{keys.tag}:*' | "
         "xargs redis-cli DEL; of `watch`, the folder valkey in its data directory) to fold the log again"
@@ -271,7 +272,7 @@ async def load_times(fetch: Fetch, keys: Keys, names: Iterable[str] | None = Non
                 times[name] = unpack_times(float(last or 0), *(value or b"" for value in latches))
                 times[name].changes |= {field.decode(): float(at) for field, at in earlier.items()}
             except ValueError as error:
-                raise _refusal(keys, f"a commit time of benchmark {name!r}") from error
+                raise refusal(keys, f"a commit time of benchmark {name!r}") from error
     return times
 
 

@@ -5,16 +5,22 @@ from collections.abc import Mapping
 from itertools import chain
 from typing import Final
 
+from monitor.store.announced import changes_of
 from monitor.store.layout import Keys, check_publisher, check_topic
 from monitor.store.server.clients import ANSWER_SECONDS
 from monitor.store.server.connection import Connection
 from schemas.results.changes import VerdictChange, change_order
+from schemas.results.verdict_changes import Order
 
 START: Final = "0-0"
 """The id before every verdict change."""
 
 _ID: Final = re.compile(r"\d+-\d+")
 _LONGEST_BLOCK_MS: Final = int(ANSWER_SECONDS * 1000 / 3)
+_FEW_ENTRIES: Final = 2
+_MORE_ENTRIES: Final = 8
+"""An entry has between one change and as many as a relay reads, so few are asked for first, and then so many times more."""
+
 _LARGEST_SEQUENCE: Final = 2**64 - 1
 
 
@@ -39,19 +45,25 @@ class StoredOutbox:
         """
         if count < 1 or block_ms < 0:
             raise ValueError(f"count {count} must be at least 1, and block_ms {block_ms} at least 0")
-        blocking = ("BLOCK", min(block_ms, _LONGEST_BLOCK_MS)) if block_ms else ()
-        command = ("XREAD", "COUNT", count, *blocking, "STREAMS", self._keys(partition).outbox, _check_id(after_id))
-        (streams,) = await self._connection.fetch([command])
-        return [
-            (identifier.decode(), VerdictChange.model_validate_json(fields[b"change"]))
-            for _, entries in streams
-            for identifier, fields in entries
-        ]
+        blocking: tuple[str | int, ...] = ("BLOCK", min(block_ms, _LONGEST_BLOCK_MS)) if block_ms else ()
+        keys, position, ask = self._keys(partition), _check_id(after_id), _FEW_ENTRIES
+        changes: list[VerdictChange] = []
+        while len(changes) < count:
+            command = ("XREAD", "COUNT", min(ask, count), *blocking, "STREAMS", keys.outbox, position)
+            (streams,) = await self._connection.fetch([command])
+            entries = [entry for _, entries in streams for entry in entries]
+            for identifier, fields in entries:
+                if len(changes) < count:
+                    changes += changes_of_entry(fields, change_order(after_id), count - len(changes), keys)
+                    position = identifier.decode()
+            if len(entries) < min(ask, count):
+                break
+            ask, blocking = ask * _MORE_ENTRIES, ()
+        return [(change.id, change) for change in changes]
 
     async def outbox_length(self, partition: int) -> int:
-        """Return how many verdict changes wait for a publisher."""
-        (length,) = await self._connection.fetch([("XLEN", self._keys(partition).outbox)])
-        return int(length)
+        """Return how many verdict changes wait for a publisher; of an entry that is relayed in part, all."""
+        return await waiting_changes(self._connection, self._keys(partition))
 
     async def relayed(self, partition: int, publisher: str) -> str:
         """Return the id of the last change a publisher relayed; the first call keeps all later changes until it has relayed them."""
@@ -89,6 +101,25 @@ class StoredOutbox:
 
     def _keys(self, partition: int) -> Keys:
         return Keys(self.topic, partition)
+
+
+def changes_of_entry(fields: Mapping[bytes, bytes], after: Order, count: int, keys: Keys) -> list[VerdictChange]:
+    """Return the first changes of an entry that follow an id; an earlier version has stored each change alone."""
+    if (change := fields.get(b"change")) is not None:
+        return [VerdictChange.model_validate_json(change)]
+    return changes_of(fields[b"latches"], after, count, keys)
+
+
+async def waiting_changes(connection: Connection, keys: Keys) -> int:
+    """Return how many verdict changes wait for a publisher; of an entry that is relayed in part, all."""
+    key = keys.outbox
+    ends = [("XRANGE", key, "-", "+", "COUNT", 1), ("XREVRANGE", key, "+", "-", "COUNT", 1)]
+    length, first, last = await connection.fetch([("XLEN", key), *ends])
+    if not first or not last:
+        return 0
+    (_, first_fields), (_, last_fields) = first[0], last[0]
+    more = int(last_fields.get(b"before", 0)) + int(last_fields.get(b"count", 1)) - 1
+    return int(length) + more - int(first_fields.get(b"before", 0))
 
 
 def _check_id(identifier: str) -> str:

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from itertools import chain
-from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -10,7 +9,8 @@ from numpy.typing import NDArray
 
 from monitor.engine.state.delta import BenchmarkDelta, DeletedBoard, Delta
 from monitor.engine.state.keys import benchmark_key
-from monitor.store.latches import LATCH_BYTES, pack
+from monitor.store.announced import Announced, Part, parts
+from monitor.store.latches import LATCH_BYTES, OrderedLatches, PackedLatches, in_order, pack
 from monitor.store.layout import EARLIER_HASHES, STRINGS, Keys, code_type, dump_json, pack_lines
 from monitor.store.seal import FIELD, BenchmarkSeal, PartitionSeal
 from monitor.store.versions import VERSIONS
@@ -45,8 +45,10 @@ class ScriptCall:
 def commit_call(keys: Keys, delta: Delta, seal: PartitionSeal, at: float = 0.0) -> ScriptCall:
     """Return the call that writes a delta and its commit time (0: none), guarded by the partition's offset; the seal is updated."""
     call = ScriptCall(keys.meta)
+    announced = []
     for deleted in delta.deleted:
         _delete_board(call, keys, deleted, seal)
+        announced.append(Announced.of(deleted.name, deleted.changes, in_order(deleted.changes)))
     moved = [key for key, of in seal.benchmarks.items() if of.earlier is not None]
     for key in moved:
         _move_latches(call, keys, key, seal.benchmarks[key])
@@ -54,8 +56,10 @@ def commit_call(keys: Keys, delta: Delta, seal: PartitionSeal, at: float = 0.0) 
         entry = {benchmark.key: dump_json([delta.off, place, benchmark.name])}
         call.add("HSETNX", keys.benchmarks, *chain.from_iterable(entry.items()))
         seal.names.set(entry, once=True)
-        _add_benchmark(call, keys, benchmark, seal.benchmarks.setdefault(benchmark.key, BenchmarkSeal()), at)
-    _add_changes(call, keys, delta)
+        latches = in_order(benchmark.changes)
+        _add_benchmark(call, keys, benchmark, latches, seal.benchmarks.setdefault(benchmark.key, BenchmarkSeal()), at)
+        announced.append(Announced.of(benchmark.name, benchmark.changes, latches))
+    _announce(call, keys, announced)
     for key in dict.fromkeys([*moved, *(benchmark.key for benchmark in delta.benchmarks)]):
         call.add("HSET", keys.of("spec", key), FIELD, dump_json(seal.benchmarks[key].digests()))
     meta = _meta(delta)
@@ -100,7 +104,7 @@ def _move_latches(call: ScriptCall, keys: Keys, key: str, seal: BenchmarkSeal) -
     """Write latches as records that an earlier version has stored as hashes."""
     earlier, seal.earlier = seal.earlier, None
     assert earlier is not None
-    packed = pack(earlier.decode(), seal.numbers)
+    packed = pack(in_order(earlier.decode()), seal.numbers)
     for kind, data in (("latches", packed.records), ("terms", packed.terms)):
         seal.replace(kind, data)
         call.add("SET", keys.of(kind, key), data)
@@ -109,7 +113,9 @@ def _move_latches(call: ScriptCall, keys: Keys, key: str, seal: BenchmarkSeal) -
         call.add("DEL", keys.of(kind, key))
 
 
-def _add_benchmark(call: ScriptCall, keys: Keys, delta: BenchmarkDelta, seal: BenchmarkSeal, at: float) -> None:
+def _add_benchmark(
+    call: ScriptCall, keys: Keys, delta: BenchmarkDelta, latches: OrderedLatches, seal: BenchmarkSeal, at: float
+) -> None:
     spec: dict[str, Argument] = {
         "name": delta.name,
         "off": delta.off,
@@ -130,7 +136,7 @@ def _add_benchmark(call: ScriptCall, keys: Keys, delta: BenchmarkDelta, seal: Be
         spec["at"] = repr(at)
     seal.fields.set(spec)
     call.add("HSET", keys.of("spec", delta.key), *chain.from_iterable(spec.items()))
-    _add_growing(call, keys, delta, seal, at)
+    _add_growing(call, keys, delta, pack(latches, seal.numbers), seal, at)
     if delta.arrival is not None and delta.arrival[0].size:
         seal.write("arrival", *delta.arrival)
         _add_numbers(call, keys.of("arrival", delta.key), *delta.arrival)
@@ -151,9 +157,10 @@ def _add_benchmark(call: ScriptCall, keys: Keys, delta: BenchmarkDelta, seal: Be
         _add_cells(call, keys, delta, *delta.cells)
 
 
-def _add_growing(call: ScriptCall, keys: Keys, delta: BenchmarkDelta, seal: BenchmarkSeal, at: float) -> None:
+def _add_growing(
+    call: ScriptCall, keys: Keys, delta: BenchmarkDelta, latches: PackedLatches, seal: BenchmarkSeal, at: float
+) -> None:
     """Write at the end of the strings that only grow: at its place, so that a server that repeats the write doubles nothing."""
-    latches = pack(delta.changes, seal.numbers)
     growing = {
         "rows": pack_lines(delta.rows),
         "models": pack_lines(delta.contestants),
@@ -214,26 +221,23 @@ def _add_cells(
     call.add("CELLS", call.keys[int(index[0]) - 1], ranges.tobytes(), code.astype(code_type(delta.width)).tobytes())
 
 
-def _add_changes(call: ScriptCall, keys: Keys, delta: Delta) -> None:
-    """Put the verdict changes of all benchmarks on the outbox, sorted by id as a stream requires."""
-    of_benchmarks = [each.changes for each in delta.deleted] + [each.changes for each in delta.benchmarks]
-    changes = sorted(chain.from_iterable(each.entries() for each in of_benchmarks), key=itemgetter(0))
-    for part in _by_bytes(changes):
-        identifiers = [b"%d-%d" % place for place, _ in part]
-        texts = [text for _, text in part]
-        sizes = np.array([[*map(len, identifiers)], [*map(len, texts)]], "<u4").T
-        call.add("ANNOUNCE", keys.outbox, sizes.tobytes(), b"".join(chain(*zip(identifiers, texts, strict=True))))
+def _announce(call: ScriptCall, keys: Keys, boards: list[Announced]) -> None:
+    """Put the verdict changes of all benchmarks on the outbox, in the order of their ids as a stream requires."""
+    for some in _by_bytes(parts(boards)):
+        sizes = np.array([(len(part.last), len(part.data), part.changes) for part in some], "<u4")
+        data = b"".join(chain.from_iterable((part.last, part.data) for part in some))
+        call.add("ANNOUNCE", keys.outbox, sizes.tobytes(), data)
 
 
-def _by_bytes(changes: list[tuple[tuple[int, int], bytes]]) -> Iterator[list[tuple[tuple[int, int], bytes]]]:
-    """Yield consecutive verdict changes of at most `_ANNOUNCED_BYTES`, or a single one."""
-    part: list[tuple[tuple[int, int], bytes]] = []
+def _by_bytes(entries: Iterator[Part]) -> Iterator[list[Part]]:
+    """Yield consecutive parts of at most `_ANNOUNCED_BYTES`, or a single one."""
+    some: list[Part] = []
     length = 0
-    for change in changes:
-        length += len(change[1])
-        if part and length > _ANNOUNCED_BYTES:
-            yield part
-            part, length = [], len(change[1])
-        part.append(change)
-    if part:
-        yield part
+    for part in entries:
+        length += len(part.data)
+        if some and length > _ANNOUNCED_BYTES:
+            yield some
+            some, length = [], len(part.data)
+        some.append(part)
+    if some:
+        yield some

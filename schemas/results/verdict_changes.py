@@ -22,6 +22,10 @@ class Columns(Protocol):
     def terms(self) -> Sequence[tuple[Any, ...]]:
         """What they share, by their field `terms`."""
 
+    @property
+    def contestants(self) -> Any:  # noqa: ANN401 - model and epoch of each, of the engine
+        """The models whose pairs they are of, by their number."""
+
     def fields(self) -> list[str]:
         """Return the field of each in the table of latches."""
 
@@ -36,9 +40,6 @@ class Columns(Protocol):
 
     def texts(self, places: Sequence[int]) -> list[bytes]:
         """Return the JSON of some of them."""
-
-    def entries(self) -> Iterator[tuple[Order, bytes]]:
-        """Yield the id and the JSON of each, which is what `change` makes."""
 
     def ended(self, some: Any, offset: int, sequence: Any, ending: tuple[str | int, ...]) -> "Columns":  # noqa: ANN401 - arrays
         """Return how decisions end: their places, and the ids of the changes that end them."""
@@ -117,13 +118,6 @@ class VerdictChanges(Mapping[str, VerdictChange]):
             else:
                 texts += some[0][1][0].texts([place[1] for _, place in some if place is not None])
         return texts
-
-    def entries(self) -> Iterator[tuple[Order, bytes]]:
-        """Yield the id and the JSON of each change."""
-        for columns in self.columns:
-            yield from columns.entries()
-        for change in self.whole().values():
-            yield change_order(change.id), change.model_dump_json().encode()
 
     def whole(self) -> dict[str, VerdictChange]:
         """Return those that are kept whole, by field."""

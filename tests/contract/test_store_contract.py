@@ -27,7 +27,7 @@ from monitor.engine.partition import Partition
 from monitor.engine.state.delta import STATE_VERSION, Delta, PairSnapshot, Source, StoredState
 from monitor.engine.state.keys import benchmark_key
 from monitor.retries import RetryPolicy
-from monitor.store import redis_store, script_call
+from monitor.store import announced, redis_store, script_call
 from monitor.store.commit_times import CommitTimes
 from monitor.store.errors import StaleState, StateRefused, StoreError, StoreUnavailable
 from monitor.store.latches import LATCH_BYTES, TIME_BYTES
@@ -135,14 +135,14 @@ async def test_a_partition_that_was_never_written_is_empty(world):
 async def test_what_is_committed_is_loaded(server, seed, chunks):
     async with open_world(server) as world:
         store, model, evaluation = await world.store(), MemoryStore(), Evaluation(seed)
-        announced = []
+        changes = []
         for _ in range(chunks):
             delta = evaluation.delta()
             await store.commit(delta)
             model.commit(delta)
-            announced += [change for benchmark in delta.benchmarks for change in benchmark.changes.values()]
+            changes += [change for benchmark in delta.benchmarks for change in benchmark.changes.values()]
         assert_same(await store.load(0), model.state)
-        ordered = sorted(announced, key=lambda change: tuple(map(int, change.id.split("-"))))
+        ordered = sorted(changes, key=lambda change: tuple(map(int, change.id.split("-"))))
         assert await store.read_outbox(0, count=1000) == [(change.id, change) for change in ordered]
         assert all(re.fullmatch(rb"\{topic-\d+:0\}:[a-z]+(:[0-9a-f]{32}(:\d+)?)?", key) for key in await world.dump())
 
@@ -213,6 +213,7 @@ async def test_an_export_in_parts_has_every_byte_and_none_is_omitted(world, tmp_
     for module, name, value in (
         (state_export, "_FIELDS_AT_ONCE", 70),
         (state_export, "_BYTES_AT_ONCE", 900),
+        (state_export, "_ENTRIES_AT_ONCE", 70),
         (connection, "_FIELDS_AT_ONCE", 70),
     ):
         monkeypatch.setattr(module, name, value)
@@ -239,8 +240,15 @@ async def test_an_export_in_parts_has_every_byte_and_none_is_omitted(world, tmp_
 
     _, partition, benchmark, _ = await exported()
     raw, of = world.raw, world.keys.of
-    outbox = await raw.xrange(world.keys.outbox)
-    assert partition["outbox"] == [[identifier.decode(), entry[b"change"].decode()] for identifier, entry in outbox]
+    stored = {identifier.decode(): fields for identifier, fields in await raw.xrange(world.keys.outbox)}
+    exported_changes = dict(partition["outbox"])
+    assert list(exported_changes) == list(stored)
+    assert sum(isinstance(entry, str) for entry in exported_changes.values()) == 159
+    for identifier, entry in exported_changes.items():
+        parts = {"change": entry} if isinstance(entry, str) else entry | {"latches": b64decode(entry["latches"])}
+        assert parts == {
+            name.decode(): value if name == b"latches" else value.decode() for name, value in stored[identifier].items()
+        }
     for kind in ("spec", "verdicts", "times"):
         stored = await raw.hgetall(of(kind, KEY))
         assert benchmark[kind] == {name.decode(): value.decode() for name, value in stored.items()}, kind
@@ -278,7 +286,7 @@ async def test_boards_are_loaded_moved_and_leave_no_key_behind(world, tmp_path):
     ]
     again = [b'{"declare":"one","items":30}', *scores[:60]]
     records = [*declared, *scores, *changes, *again, encode_board_change(BoardChange("delete", "one"))]
-    whole, parts, letters, published = Partition(), Partition(), [], []
+    whole, parts, letters = Partition(), Partition(), []
     for size in (len(records) - 1, 1):
         start, end = parts.off, parts.off + size
         delta = parts.fold(Chunk(0, start, end, range(start, end), records[start:end]))
@@ -297,9 +305,7 @@ async def test_boards_are_loaded_moved_and_leave_no_key_behind(world, tmp_path):
     left = {key async for key in world.raw.scan_iter(match=b"*") if key.startswith(tag) and b":two" not in key}
     key = benchmark_key("one").encode()
     assert not [name for name in left if key in name], "nothing of a deleted board is left"
-    entries = await world.raw.xrange(world.keys.outbox)
-    published = [json.loads(fields[b"change"]) for _, fields in entries]
-    kinds = Counter((each["benchmark"], each["kind"]) for each in published)
+    kinds = Counter((change.benchmark, change.kind) for _, change in await store.read_outbox(0, count=10_000))
     assert kinds["one", "invalidated"] == kinds["one", "decided"] + kinds["one", "settled"] > 0, (
         "both generations are withdrawn"
     )
@@ -430,21 +436,22 @@ def decided_events(count):
 async def test_latches_are_records_in_the_order_of_their_ids_and_give_the_changes_that_were_announced(
     world, monkeypatch
 ):
-    monkeypatch.setattr(script_call, "_ANNOUNCED_BYTES", 2_000)  # several commands a chunk
+    monkeypatch.setattr(announced, "_PART", 20)
+    monkeypatch.setattr(script_call, "_ANNOUNCED_BYTES", 4_000)  # several commands a chunk
     store = await world.store()
     records, partition = decided_events(150), Partition()
     for start, stop in pairwise([0, 100, 500, len(records)]):
         chunk = Chunk(0, start, stop, range(start, stop), records[start:stop])
         await store.commit(partition.fold(chunk), start + 0.5)
-    announced = dict(await store.read_outbox(0, count=10_000))
-    kinds = Counter(change.kind for change in announced.values())
+    waiting = dict(await store.read_outbox(0, count=10_000))
+    kinds = Counter(change.kind for change in waiting.values())
     assert kinds["decided"] > 10
     assert kinds["superseded"] > 3 < kinds["reversed"]
     stored = (await store.load(0)).benchmarks[0].changes
-    assert {change.id: change for change in stored.values()} == announced
+    assert {change.id: change for change in stored.values()} == waiting
     assert Partition.restore(await store.load(0)).benchmarks["mmlu-pro"].changes == stored
     size = await world.raw.strlen(world.keys.of("latches", KEY))
-    assert size == LATCH_BYTES * len(announced)
+    assert size == LATCH_BYTES * len(waiting)
     assert LATCH_BYTES + TIME_BYTES <= 70
     ids = [change_order(change.id) for change in unpacked(await world.raw.get(world.keys.of("latches", KEY)))]
     assert ids == sorted(ids), "however the log was cut into chunks"
@@ -665,7 +672,8 @@ async def test_a_state_that_changes_while_it_is_read_is_read_again(world):
     assert (state.off, len(state.benchmarks[0].rows), state.benchmarks[0].columns[0].tolist()) == (20, 2, [3, 3])
 
 
-async def test_the_outbox_is_trimmed_after_the_slowest_publisher(world):
+async def test_the_outbox_is_trimmed_after_the_slowest_publisher(world, monkeypatch):
+    monkeypatch.setattr(announced, "_PART", 1)
     store = await world.store()
     changes = [verdict(f"{off}-{seq}") for off, seq in ((1, 5), (1, 2**64 - 1), (2, 0), (30, 1))]
     await store.commit(one_row(0, changes=[(f"{k}:anytime:decided", change) for k, change in enumerate(changes)]))
@@ -687,6 +695,83 @@ async def test_the_outbox_is_trimmed_after_the_slowest_publisher(world):
     assert await store.outbox_length(0) == 0
     await store.commit(one_row(10, changes=[("9:anytime:decided", verdict("30-2"))]))
     assert await waiting() == ["30-2"]
+
+
+async def as_state_10(world):
+    """Put each change on the outbox as version 10 did: an entry of its own."""
+    changes = await (await world.store()).read_outbox(0, count=10_000)
+    await world.raw.delete(world.keys.outbox)
+    for identifier, change in changes:
+        await world.raw.xadd(world.keys.outbox, {"change": change.model_dump_json()}, identifier)
+    seal = json.loads(await world.raw.hget(world.keys.meta, "seal"))
+    moved = field_hash("state_version", 10) - field_hash("state_version", STATE_VERSION)
+    seal["fields"] = (seal["fields"] + moved) % 2**64
+    await world.raw.hset(world.keys.meta, mapping={"state_version": 10, "seal": json.dumps(seal)})
+
+
+async def test_the_outbox_of_a_state_of_version_10_is_read_ahead_of_what_follows(world, monkeypatch, tmp_path):
+    """Everything is read once and in order, wherever a reader begins; the length is that of the changes, however many are in an entry."""
+    monkeypatch.setattr(announced, "_PART", 7)
+    records, partition = decided_events(150), Partition()
+    store = await world.store()
+    ends = [*range(0, 800, 100), len(records)]
+    for start, stop in pairwise(ends):
+        if start == 400:
+            await as_state_10(world)
+            store = await world.store()
+        chunk = Chunk(0, start, stop, range(start, stop), records[start:stop])
+        await store.commit(partition.fold(chunk))
+    changes = sorted(partition.benchmarks["mmlu-pro"].changes.values(), key=lambda change: change_order(change.id))
+    entries = await world.raw.xrange(world.keys.outbox)
+    earlier = [fields[b"change"] for _, fields in entries if b"change" in fields]
+    assert 5 < len(earlier) < len(entries) < len(changes)
+    assert await store.outbox_length(0) == len(changes)
+    whole = [(change.id, change) for change in changes]
+    for start in range(0, len(changes), 5):
+        for most in (1, 6, 10_000):
+            assert await store.read_outbox(0, whole[start][0], most) == whole[start + 1 : start + 1 + most]
+    assert [c.model_dump_json() for _, c in await store.read_outbox(0, count=10_000)] == [
+        c.model_dump_json() for c in changes
+    ]
+    async with Transfer.open(world.server.options, world.topic, RetryPolicy()) as transfer:
+        with (tmp_path / "state").open("wb") as file:
+            await transfer.write(file)
+        assert [each.waiting for each in await transfer.summarize()] == [len(changes)]
+    async with Transfer.open(world.server.options, f"{world.topic}.moved", RetryPolicy()) as transfer:
+        with (
+            (tmp_path / "state").open("rb") as file,
+            pytest.raises(StateRefused, match=rf"^{len(changes)} verdict changes"),
+        ):
+            await transfer.read(file)
+    await store.relayed(0, "kafka")
+    lengths, position = [], "0-0"
+    while some := await store.read_outbox(0, position, 4):
+        position = some[-1][0]
+        await store.mark_relayed(0, "kafka", position)
+        lengths.append(await store.outbox_length(0))
+        left = len(changes) - 4 * len(lengths)
+        assert max(0, left) <= lengths[-1] < left + 7, "an entry leaves when all of it is relayed"
+    assert lengths[-1] == 0
+    chunk = Chunk(0, len(records), len(records) + 1, [len(records)], [records[0]])
+    delta = partition.fold(chunk)
+    delta.benchmarks[0].changes.add("9:anytime:decided", verdict(f"{len(records)}-2"))
+    await store.commit(delta)
+    assert await store.outbox_length(0) == 1
+
+
+async def test_a_changed_entry_of_the_outbox_is_refused(world):
+    store, (records, partition) = await world.store(), (decided_events(150), Partition())
+    await store.commit(partition.fold(Chunk(0, 0, len(records), range(len(records)), records)))
+    ((identifier, fields),) = await world.raw.xrange(world.keys.outbox)
+    data = fields[b"latches"]
+    for place in (0, 20, len(data) - 30):
+        changed = data[:place] + bytes([data[place] ^ 1]) + data[place + 1 :]
+        await world.raw.delete(world.keys.outbox)
+        await world.raw.xadd(world.keys.outbox, fields | {b"latches": changed}, identifier)
+        with pytest.raises(
+            StateRefused, match=r"is damaged: an entry of the outbox does not match .*; delete the state"
+        ):
+            await store.read_outbox(0)
 
 
 async def test_waiting_for_the_outbox_ends_with_a_change(world):

@@ -229,7 +229,19 @@ class Database:
         return cut
 
     def do_xinfo(self, _stream, key):
-        return [b"last-generated-id", _text(self._get(key, Stream).last)]
+        stream = self._get(key, Stream)
+        last = [_text(stream.ids[-1]), stream.fields[-1]] if stream.ids else None
+        return [b"last-generated-id", _text(stream.last), b"last-entry", last]
+
+    def do_xrange(self, key, *_):
+        return self._end(key, 0)
+
+    def do_xrevrange(self, key, *_):
+        return self._end(key, -1)
+
+    def _end(self, key, place):
+        stream = self._get(key, Stream)
+        return [] if stream is None or not stream.ids else [[_text(stream.ids[place]), stream.fields[place]]]
 
 
 class Scripts:
@@ -260,8 +272,11 @@ class Scripts:
         reply = self._run([word if isinstance(word, bytes) else b"%d" % word for word in words])
         if isinstance(reply, Status):
             return self._table({b"ok": bytes(reply)})
+        return self._of_reply(reply)
+
+    def _of_reply(self, reply):
         if isinstance(reply, list):
-            return self._table([False if value is None else value for value in reply])
+            return self._table([self._of_reply(value) for value in reply])
         return False if reply is None else reply
 
     def _reply(self, value):

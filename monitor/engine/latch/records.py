@@ -3,7 +3,7 @@
 A record holds what distinguishes one latch from another; the `Terms` hold what many latches share. Ids and sentences are functions of both.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from math import isfinite
 from typing import Any, Final, NamedTuple
 
@@ -112,15 +112,21 @@ class LatchRecords:
     ----------
     name : str
         The benchmark.
-    contestants : sequence of Contestant
-        All of them, in order.
+    contestants : sequence or mapping of Contestant
+        By their number: all of them, or those whose latches these are.
     terms : sequence of Terms
         By the field `terms` of the records.
     records : structured array of `RECORD`
     """
 
-    def __init__(self, name: str, contestants: Sequence[Contestant], terms: Sequence[Terms], records: Records) -> None:
-        self._name, self._contestants = name, contestants
+    def __init__(
+        self,
+        name: str,
+        contestants: Sequence[Contestant] | Mapping[int, Contestant],
+        terms: Sequence[Terms],
+        records: Records,
+    ) -> None:
+        self._name, self.contestants = name, contestants
         self.terms, self.records = terms, records
 
     def change(self, place: int) -> VerdictChange:
@@ -137,10 +143,9 @@ class LatchRecords:
         """Return the JSON of some of them."""
         return [to_json(values) for values in self._values(np.array(places, np.int64))]
 
-    def entries(self) -> Iterator[tuple[Order, bytes]]:
-        """Yield the id and the JSON of each."""
-        orders = zip(self.records["offset"].tolist(), self.records["sequence"].tolist(), strict=True)
-        return zip(orders, map(to_json, self._values(slice(None))), strict=True)
+    def changes(self) -> list[VerdictChange]:
+        """Make all verdict changes."""
+        return list(map(VerdictChange.model_validate, self._values(slice(None))))
 
     def fields(self) -> list[str]:
         """Return the field of each in the table of latches."""
@@ -163,7 +168,7 @@ class LatchRecords:
         records = self.records[some]
         records["offset"], records["sequence"] = offset, sequence
         return LatchRecords(
-            self._name, self._contestants, [terms._replace(ending=ending) for terms in self.terms], records
+            self._name, self.contestants, [terms._replace(ending=ending) for terms in self.terms], records
         )
 
     def _values(self, some: slice | Index) -> Iterator[dict[str, Any]]:
@@ -200,7 +205,7 @@ class LatchRecords:
     ) -> dict[str, Any]:
         """Return the fields of a verdict change, its pair in name order."""
         terms = self.terms[latch.terms]
-        first, second = self._contestants[members[0]], self._contestants[members[1]]
+        first, second = self.contestants[members[0]], self.contestants[members[1]]
         swap = first > second
         a, b = (second, first) if swap else (first, second)
         b_count, c_count = latch.b, latch.b - latch.lead

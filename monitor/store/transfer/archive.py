@@ -54,14 +54,19 @@ class PartitionLine:
         The fields of ``:meta``.
     relays : dict of str to str
         The last change that each publisher relayed.
-    outbox : list of (str, str)
-        Verdict changes that some publisher lacks: id, change (JSON).
+    outbox : list of (str, dict of str to str or bytes)
+        Entries with verdict changes that some publisher lacks: id, fields.
     """
 
     partition: int
     meta: dict[str, str]
     relays: dict[str, str] = field(default_factory=dict)
-    outbox: list[tuple[str, str]] = field(default_factory=list)
+    outbox: list[tuple[str, dict[str, str | bytes]]] = field(default_factory=list)
+
+    @property
+    def waiting(self) -> int:
+        """How many verdict changes its outbox has."""
+        return sum(int(fields.get("count", 1)) for _, fields in self.outbox)
 
 
 @dataclass
@@ -159,8 +164,22 @@ def _read_lines(lines: Iterator[bytes], digest: Any) -> Iterator[PartitionLine |
         if "benchmark" in data:
             yield _benchmark(data, number)
         else:
-            yield _make(PartitionLine, data, number)
+            yield _partition(data, number)
     raise ArchiveDamaged(f"the export ends at line {number} without its last line: it was truncated; export again")
+
+
+def _partition(data: dict[str, Any], number: int) -> PartitionLine:
+    try:
+        data["outbox"] = [(identifier, _outbox_fields(entry)) for identifier, entry in data.get("outbox", [])]
+    except (KeyError, ValueError, TypeError, AttributeError) as error:
+        raise ArchiveDamaged(f"line {number} does not hold the outbox of a partition: {_CHANGED}") from error
+    return _make(PartitionLine, data, number)
+
+
+def _outbox_fields(entry: str | dict[str, str]) -> dict[str, str | bytes]:
+    if isinstance(entry, str):
+        return {"change": entry}
+    return {**entry, "latches": b64decode(entry["latches"], validate=True), "count": str(int(entry["count"]))}
 
 
 def _benchmark(data: dict[str, Any], number: int) -> BenchmarkLine:

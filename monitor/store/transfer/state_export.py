@@ -17,6 +17,9 @@ from monitor.store.transfer.archive import ArchiveWriter
 from monitor.store.versions import check_meta
 
 _FIELDS_AT_ONCE: Final = 2_000
+_ENTRIES_AT_ONCE: Final = 70
+"""Of the outbox: 500 changes each, about 40 kB."""
+
 _BYTES_AT_ONCE: Final = 3 << 20
 """Divisible by 3, so that parts in base64 can be joined."""
 
@@ -51,14 +54,21 @@ async def _partition(connection: Connection, keys: Keys, number: int, meta: dict
     yield _open({"partition": number, "meta": _texts(meta), "relays": _texts(relays)}) + ',"outbox":['
     after, separator = "-", ""
     while True:
-        (entries,) = await connection.fetch([("XRANGE", keys.outbox, after, "+", "COUNT", _FIELDS_AT_ONCE)])
+        (entries,) = await connection.fetch([("XRANGE", keys.outbox, after, "+", "COUNT", _ENTRIES_AT_ONCE)])
         for identifier, fields in entries:
-            yield separator + dump_json([identifier.decode(), fields[b"change"].decode()])
+            yield separator + dump_json([identifier.decode(), _outbox_entry(fields)])
             separator = ","
-        if len(entries) < _FIELDS_AT_ONCE:
+        if len(entries) < _ENTRIES_AT_ONCE:
             break
         after = f"({entries[-1][0].decode()}"
     yield "]}"
+
+
+def _outbox_entry(fields: Mapping[bytes, bytes]) -> str | dict[str, str]:
+    """Return the change of an entry, or the fields of one with several."""
+    if (change := fields.get(b"change")) is not None:
+        return change.decode()
+    return {name.decode(): _encode(value) if name == b"latches" else value.decode() for name, value in fields.items()}
 
 
 async def _benchmark(connection: Connection, keys: Keys, number: int, key: str, entry: bytes) -> AsyncIterator[str]:

@@ -84,7 +84,7 @@ class StateImport:
             return
         if line.outbox:
             raise StateRefused(
-                f"{len(line.outbox)} verdict changes of partition {line.partition} are not published yet, and their ids are valid only "
+                f"{line.waiting} verdict changes of partition {line.partition} are not published yet, and their ids are valid only "
                 "with the old log; run a worker on the old state until `rankwatch state show` has none waiting, then export again"
             )
         self._move_quarantine(line)
@@ -114,13 +114,16 @@ class StateImport:
                 self._meta[number][field] = dump_json(entry._replace(since=0, deleted=entry.deleted and 0, begun=0))
 
     async def _keep_outbox(self, keys: Keys, line: PartitionLine) -> None:
-        calls: list[tuple[str | int, ...]] = []
+        calls: list[tuple[str | bytes | int, ...]] = []
         if line.relays:
             calls.append(("HSET", keys.relays, *chain.from_iterable(line.relays.items())))
         if line.outbox:
             # After a lost connection the calls run again, and must not add the changes twice.
             calls.append(("DEL", keys.outbox))
-            calls += [("XADD", keys.outbox, identifier, "change", change) for identifier, change in line.outbox]
+            calls += [
+                ("XADD", keys.outbox, identifier, *chain.from_iterable(fields.items()))
+                for identifier, fields in line.outbox
+            ]
         self._written += [keys.relays, keys.outbox]
         await self._connection.fetch(calls)
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from monitor.store.latches import LATCH_BYTES
 from monitor.store.layout import EARLIER_HASHES, STRINGS, Keys
+from monitor.store.outbox import waiting_changes
 from monitor.store.server.connection import Connection, slices
 
 
@@ -46,9 +47,7 @@ class PartitionSummary:
 async def summarize(connection: Connection, topic: str, number: int) -> PartitionSummary:
     """Count the contents of a partition."""
     keys = Keys(topic, number)
-    meta, names, waiting = await connection.fetch(
-        [("HGETALL", keys.meta), ("HKEYS", keys.benchmarks), ("XLEN", keys.outbox)]
-    )
+    meta, names = await connection.fetch([("HGETALL", keys.meta), ("HKEYS", keys.benchmarks)])
     total = dict.fromkeys(
         ("rows", "models", "latches", "stored_bytes", "events", "duplicates", "conflicts", "rejected"), 0
     )
@@ -73,7 +72,7 @@ async def summarize(connection: Connection, topic: str, number: int) -> Partitio
         total["stored_bytes"] += await _memory(connection, _keys_of(keys, key, contestants))
     total["stored_bytes"] += await _memory(connection, [keys.meta, keys.benchmarks, keys.outbox, keys.relays])
     off, log = meta.get(b"off", b"0"), meta.get(b"log", b"").decode()
-    return PartitionSummary(number, int(off), log, len(names), waiting=waiting, **total)
+    return PartitionSummary(number, int(off), log, len(names), waiting=await waiting_changes(connection, keys), **total)
 
 
 async def _memory(connection: Connection, keys: list[str]) -> int:

@@ -6,7 +6,8 @@ import pytest
 
 from monitor.engine.chunk import Chunk
 from monitor.engine.partition import Partition
-from monitor.store.latches import TermNumbers, pack, unpack
+from monitor.store.latches import TermNumbers, in_order, pack, unpack
+from schemas.results.changes import change_order
 from tests.golden.verdict_digests import POLICIES, made
 
 
@@ -15,12 +16,12 @@ def test_what_is_stored_is_what_a_reader_makes(policy):
     records = made(2, POLICIES[policy], models=6, items=120)
     delta = Partition().fold(Chunk(0, 0, len(records), range(len(records)), records))
     (benchmark,) = delta.benchmarks
-    stored = dict(benchmark.changes.entries())
+    stored = {change_order(each.id): each for columns in benchmark.changes.columns for each in columns.changes()}
     assert len(stored) == len(benchmark.changes) > 5
     for field, change in benchmark.changes.items():
         order = benchmark.changes.order(field)
         assert order == tuple(map(int, change.id.split("-")))
-        assert stored[order] == change.model_dump_json().encode()
+        assert stored[order] == change
         assert field.split(":")[1:3] == [change.procedure, change.kind]
         assert benchmark.changes.shared_items(field) == change.evidence.n
 
@@ -35,7 +36,7 @@ def test_records_and_terms_give_the_same_changes_again(policy):
         for start in range(0, len(records), size):
             some = records[start : start + size]
             delta = partition.fold(Chunk(0, start, start + len(some), range(start, start + len(some)), some))
-            parts += [pack(each.changes, numbers) for each in delta.benchmarks]
+            parts += [pack(in_order(each.changes), numbers) for each in delta.benchmarks]
         packed.append([b"".join(part[k] for part in map(astuple, parts)) for k in range(2)])
     assert packed[0][0] == packed[1][0]
     assert set(packed[0][1].splitlines()) == set(packed[1][1].splitlines())

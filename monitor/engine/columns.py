@@ -130,7 +130,7 @@ class JoinedEvents(EventColumns):
     """Events of several records, of which some are runs."""
 
     def __init__(self, parts: Sequence[EventColumns]) -> None:
-        self._parts = parts
+        self.parts = self._parts = parts
         self._starts = [*accumulate(map(len, parts), initial=0)]
 
     def __len__(self) -> int:

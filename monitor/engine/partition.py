@@ -10,7 +10,7 @@ import msgspec
 
 from monitor.engine.budget import in_log_order, may_exceed, usage_of
 from monitor.engine.chunk import Chunk, EventBatch
-from monitor.engine.columns import EventList
+from monitor.engine.columns import EventList, JoinedEvents
 from monitor.engine.declarations import redeclare, refusal, under_version
 from monitor.engine.fold.battles import end_battles, fold_battles
 from monitor.engine.fold.locate import locate
@@ -203,7 +203,7 @@ class Partition:
     def fold_events(
         self,
         declarations: Sequence[Declaration],
-        events: list[EventFields],
+        events: Sequence[EventFields],
         rejected: Sequence[str | None],
         end: int,
         places: Sequence[FileLine] = (),
@@ -216,8 +216,11 @@ class Partition:
         folding = _Folding(self, end, Whole())
         for declaration, place in zip_longest(declarations, places):
             run_slices(folding.take(folding.decoder.declared(declaration, self.off, 0, place)))
-        for step in folding.decoder.batches(events, range(self.off, self.off + len(events))):
-            run_slices(folding.take(step))
+        offset = self.off
+        for part in events.parts if isinstance(events, JoinedEvents) else [events]:
+            for step in folding.decoder.batches(part, range(offset, offset + len(part))):
+                run_slices(folding.take(step))
+            offset += len(part)
         run_slices(folding.flush())
         for each in ended:
             run_slices(folding.take(folding.decoder.run_ended(each, end - 1, len(events))))

@@ -1,6 +1,7 @@
-"""Columns of run messages: of no event an object is made unless somebody asks for it."""
+"""Columns of run messages, and of files with nothing but scores: of no event an object is made unless somebody asks for it."""
 
 from collections import OrderedDict
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import repeat
@@ -11,15 +12,19 @@ from typing_extensions import override
 
 from monitor.engine.columns import EventColumns, Index, Names, Scores
 from schemas.records.events import EventFields
+from schemas.records.names import MAX_NAME_LENGTH
 from schemas.records.runs import RunFields, decode_clusters, decode_names, decode_scores
 
 _COMMA, _DIGIT_0 = b",0"
+_SPACE, _DELETE = b" \x7f"
+
+Score = float | bool | None
 
 
 class ItemColumn:
-    """The items of a run message and their clusters. All runs of a benchmark whose message has the same lists share one."""
+    """The items of a run and their clusters. All runs of a benchmark whose message has the same lists share one."""
 
-    def __init__(self, names: list[str], clusters: list[str | None] | None) -> None:
+    def __init__(self, names: Sequence[str], clusters: Sequence[str | None] | None) -> None:
         self.names, self.clusters = names, clusters
         self._known: tuple[dict[str, int], Index] | None = None
 
@@ -63,28 +68,38 @@ class ItemColumns:
 
 @dataclass
 class _Run:
-    """A run message whose columns fit together."""
+    """A run whose columns fit together."""
 
-    fields: RunFields
+    benchmark: str
+    model: str
+    epoch: int
     items: ItemColumn
     scores: Scores
+    given: bytes | Sequence[Score]
 
     @cached_property
-    def sent_scores(self) -> list[float | bool | None]:
-        """The scores as they were sent."""
-        return decode_scores(bytes(self.fields.scores)) or []
+    def given_scores(self) -> Sequence[Score]:
+        """The scores as they were sent, or read."""
+        return (decode_scores(self.given) or []) if isinstance(self.given, bytes) else self.given
 
     def event(self, k: int) -> EventFields:
         """Return one event."""
-        fields, clusters = self.fields, self.items.clusters
+        clusters = self.items.clusters
         cluster = None if clusters is None else clusters[k]
         return EventFields(
-            fields.benchmark, self.items.names[k], fields.model, self.sent_scores[k], cluster, 0, fields.epoch
+            self.benchmark, self.items.names[k], self.model, self.given_scores[k], cluster, 0, self.epoch
         )
 
 
+def are_plain(names: Sequence[str]) -> bool:
+    """Return whether names are printable ASCII of a usual length, which needs no closer look."""
+    codes = np.frombuffer("".join(names).encode("utf-8", "surrogatepass"), np.uint8)
+    printable = ((codes - _SPACE) < _DELETE - _SPACE).all()  # what is below a space wraps around
+    return bool(printable) and all(names) and max(map(len, names)) <= MAX_NAME_LENGTH
+
+
 class RunEvents(EventColumns):
-    """Events of a run message."""
+    """Events of a run."""
 
     def __init__(self, run: _Run, part: slice) -> None:
         self._run, self._part = run, part
@@ -96,7 +111,35 @@ class RunEvents(EventColumns):
         scores = _scores(bytes(run.scores))
         if items is None or scores is None or len(items.names) != scores.size:
             return None
-        return cls(_Run(run, items, scores), slice(0, scores.size))
+        kept = _Run(run.benchmark, run.model, run.epoch, items, scores, bytes(run.scores))
+        return cls(kept, slice(0, scores.size))
+
+    @classmethod
+    def read(
+        cls,
+        benchmark: str,
+        model: str,
+        items: Sequence[str],
+        scores: Sequence[Score],
+        clusters: Sequence[str | None] | None,
+    ) -> "RunEvents":
+        """Return the events of a run that was read from a file; names and scores are as the fold takes them."""
+        try:  # booleans alone are bytes already, which takes a quarter of the time
+            values = np.frombuffer(bytes(scores), np.uint8).astype(np.float64)  # type: ignore[arg-type]
+        except TypeError:
+            values = np.array(scores, np.float64)  # None becomes NaN
+        return cls(_Run(benchmark, model, 0, ItemColumn(items, clusters), values, scores), slice(0, len(items)))
+
+    @property
+    def benchmark(self) -> str:
+        """The benchmark of all of them."""
+        return self._run.benchmark
+
+    @property
+    def graded(self) -> bool:
+        """Whether a score is neither 0 nor 1."""
+        scores = self.scores()
+        return bool(((scores > 0) & (scores < 1)).any())
 
     def __len__(self) -> int:
         return int(self._part.stop - self._part.start)
@@ -118,7 +161,7 @@ class RunEvents(EventColumns):
 
     @override
     def contestants(self, names: Names) -> Index:
-        run = self._run.fields
+        run = self._run
         return np.full(len(self), names.epoch_contestant_of.get((run.model, run.epoch), -1))
 
     @override

@@ -174,10 +174,14 @@ class Decoder:
         yield from self._plain(chunk, plain)
 
     def batches(
-        self, events: list[EventFields], offsets: Sequence[int], indices: Sequence[int] | None = None
+        self, events: Sequence[EventFields], offsets: Sequence[int], indices: Sequence[int] | None = None
     ) -> Iterator[EventBatch | Misrouted]:
         """Group events by benchmark, in their order; yield events of other partitions' benchmarks as misrouted."""
         indices = [0] * len(events) if indices is None else indices
+        if isinstance(events, RunEvents) and (self._is_ours is None or self._is_ours(events.benchmark)):
+            yield EventBatch(events.benchmark, events, offsets, indices)
+            return
+        events = events if isinstance(events, list) else list(events)
         names = {event.benchmark for event in events}
         foreign = set() if self._is_ours is None else {name for name in names if not self._is_ours(name)}
         if len(names) == 1 and not foreign:

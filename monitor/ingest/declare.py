@@ -1,9 +1,11 @@
 """Declare benchmarks that begin in files, before their first event."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from operator import attrgetter
 from typing import Any, Final
 
+from monitor.engine.columns import JoinedEvents
+from monitor.engine.run_columns import RunEvents
 from schemas.records.events import Declaration, EventFields
 from schemas.records.packed import Segment
 
@@ -24,7 +26,7 @@ def begin(segment: Segment, known: set[str], declare: Declare | None) -> Segment
     declare : callable, optional
         Asked once for each benchmark without a declaration in the file, and for each declaration in the file.
     """
-    names = set(map(_benchmark, segment.events))
+    names = benchmarks_of(segment.events)
     segment = with_own_declarations(segment, declare)
     known.update(declaration.declare for declaration in segment.declarations)
     fresh = names - known
@@ -40,9 +42,26 @@ def with_own_declarations(segment: Segment, declare: Declare | None) -> Segment:
     return segment._replace(declarations=[_replaced(each, segment.events, declare) for each in segment.declarations])
 
 
+def benchmarks_of(events: Iterable[EventFields]) -> set[str]:
+    """Return the benchmarks of events, which may be columns."""
+    names: set[str] = set()
+    for part in _parts(events):
+        names |= {part.benchmark} if isinstance(part, RunEvents) else set(map(_benchmark, part))
+    return names
+
+
 def has_graded(events: Iterable[EventFields], benchmark: str) -> bool:
     """Return whether a score of the benchmark is neither 0 nor 1."""
-    return any(event.score not in (0, 1, None) for event in events if event.benchmark == benchmark)
+    return any(
+        part.benchmark == benchmark and part.graded
+        if isinstance(part, RunEvents)
+        else any(event.score not in (0, 1, None) for event in part if event.benchmark == benchmark)
+        for part in _parts(events)
+    )
+
+
+def _parts(events: Iterable[EventFields]) -> Sequence[Iterable[EventFields]]:
+    return events.parts if isinstance(events, JoinedEvents) else [events]
 
 
 def _replaced(declaration: Declaration, events: Iterable[EventFields], declare: Declare) -> Declaration:

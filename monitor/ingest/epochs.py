@@ -170,6 +170,7 @@ class Epochs:
             this command has read the file already.
         """
         file = segment.path
+        segment = segment._replace(events=list(segment.events))  # columns have one epoch for all
         if file not in self._record.files:
             self.begin([file])
         epoch = self._record.files.get(file)

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from operator import itemgetter
 from pathlib import Path
 
+from monitor.engine.columns import EventColumns, EventList, JoinedEvents
 from monitor.engine.partition import Partition
 from monitor.engine.state.pairs.counts import CHUNK_CELLS
 from monitor.ingest.declare import Declare, begin, with_own_declarations
@@ -15,7 +16,7 @@ from monitor.ingest.files.streams import OpenStream, open_stream
 from monitor.ingest.incomplete import incomplete_benchmarks
 from monitor.ingest.reject_limit import RejectedLine, RejectLimit
 from monitor.ingest.runs import newer_runs
-from schemas.records.events import Declaration
+from schemas.records.events import Declaration, EventFields
 from schemas.records.packed import Segment
 
 FileStarts = list[tuple[int, str]]
@@ -123,18 +124,28 @@ def join_segments(segments: Iterable[Segment]) -> Iterator[tuple[Segment, FileSt
     """Join short segments into chunks of a full fold, whose fixed cost is then paid less often."""
     joined: Segment | None = None
     starts: FileStarts = []
+    parts: list[Sequence[EventFields]] = []
+    length = 0
     for segment in segments:
-        if joined is not None and (
-            segment.declarations or joined.ended or len(joined.events) + len(segment.events) > CHUNK_CELLS
-        ):
-            yield joined, starts
+        if joined is not None and (segment.declarations or joined.ended or length + len(segment.events) > CHUNK_CELLS):
+            yield joined._replace(events=_joined(parts)), starts
             joined = None
         if joined is None:
-            joined, starts = segment, [(0, segment.path)]
+            joined, starts, parts, length = segment, [(0, segment.path)], [segment.events], len(segment.events)
+            continue
+        starts.append((length, segment.path))
+        length += len(segment.events)
+        if isinstance(parts[-1], list) and isinstance(segment.events, list):
+            parts[-1].extend(segment.events)
         else:
-            starts.append((len(joined.events), segment.path))
-            joined.events.extend(segment.events)
-            joined.rejects.extend(segment.rejects)
-            joined = joined._replace(ended=segment.ended)
+            parts.append(segment.events)
+        joined.rejects.extend(segment.rejects)
+        joined = joined._replace(ended=segment.ended)
     if joined is not None:
-        yield joined, starts
+        yield joined._replace(events=_joined(parts)), starts
+
+
+def _joined(parts: Sequence[Sequence[EventFields]]) -> Sequence[EventFields]:
+    if len(parts) == 1:
+        return parts[0]
+    return JoinedEvents([part if isinstance(part, EventColumns) else EventList(list(part)) for part in parts])

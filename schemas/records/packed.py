@@ -69,9 +69,11 @@ class Segment(NamedTuple):
 
     Attributes
     ----------
-    declarations, events, rejects : list
+    declarations, rejects : list
+    events : sequence of EventFields
+        A list, or the columns of a run (`monitor.engine.run_columns`).
     end : int
-        Position after the segment, in (decompressed) bytes.
+        Position after the segment, in (decompressed) bytes of lines; an event of columns, of which no line is written, counts as one.
     line : int
         Number of its last line.
     path : str
@@ -89,7 +91,7 @@ class Segment(NamedTuple):
     """
 
     declarations: list[Declaration]
-    events: list[EventFields]
+    events: Sequence[EventFields]
     rejects: list[Reject]
     end: int
     line: int

@@ -11,6 +11,8 @@ from schemas.records.events import MAX_LINE_BYTES
 if TYPE_CHECKING:
     from hashlib import blake2b
 
+    from monitor.engine.run_columns import RunEvents
+
 BLOCK_BYTES: Final = 1 << 18
 _HEAD_BYTES: Final = 8_000
 _TAIL_BYTES: Final = 1 << 16
@@ -27,7 +29,7 @@ class Block(NamedTuple):
     `start` and `end` are positions in the (gunzipped) contents, `first_line` counts from 1. `data` holds the bytes from `start` to `end`,
     with a newline added if the last line of the file has none. A block with a `fault` is one line that cannot be read, and `data` is its
     beginning; if `start` is `end`, the file cannot be read from there on. `before` is the hash of everything before `start`, from a reader
-    that hashes. The lines of a log of another program are `translated`.
+    that hashes. The lines of a log of another program are `translated`. A block with `events` has no lines: see `Stream.run`.
     """
 
     start: int
@@ -37,6 +39,7 @@ class Block(NamedTuple):
     fault: Fault | None = None
     before: "blake2b | None" = None
     translated: bool = False
+    events: "RunEvents | None" = None
 
 
 class BlockReader:
@@ -128,6 +131,11 @@ class BlockReader:
         Block or None
             None if there is nothing more to read, for now if not `final`.
         """
+        if not (self.hashing or self._ahead or self._rest) and (run := self.stream.run()) is not None:
+            start, first = self.position, self.line + 1
+            self.position += len(run)
+            self.line += len(run)
+            return Block(start, self.position, first, b"", events=run)
         while piece := self._ahead or self.stream.read(self.block_bytes) or (self.stream.finish() if final else b""):
             self._ahead = b""
             if self._cut_short:  # the last line goes on after all

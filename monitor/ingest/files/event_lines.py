@@ -1,9 +1,9 @@
 """Write logs of other programs as event lines, and read the rejects among such lines."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from operator import attrgetter
-from typing import Any, Final, Protocol, Self
+from typing import TYPE_CHECKING, Any, Final, Protocol, Self, overload
 
 import msgspec
 
@@ -11,6 +11,9 @@ from monitor.ingest.files.streams import is_record
 from schemas.records.decode import BOM, Checker, Fault, check_object, plain_text
 from schemas.records.events import MAX_INDEX, EventFields
 from schemas.records.names import MAX_NAME_LENGTH, names_hold
+
+if TYPE_CHECKING:
+    from monitor.engine.run_columns import RunEvents
 
 REJECT_START: Final = b'{"rejected":'
 """How an event line begins that names a record which cannot be read."""
@@ -59,6 +62,35 @@ class EventLines(bytes):
         return cls.of(lines, events) if parts and all(isinstance(part, EventLines) for part in parts) else lines
 
 
+class Derived(Sequence[str | None]):
+    """The clusters of items whose names hold them: part of the name each, made when somebody asks for it.
+
+    Parameters
+    ----------
+    items : sequence of str
+    derive : callable
+        Returns the cluster of each of some items, or None.
+    """
+
+    def __init__(self, items: Sequence[str], derive: Callable[[Sequence[str]], Sequence[str | None]]) -> None:
+        self._items, self._derive = items, derive
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    def __iter__(self) -> Iterator[str | None]:
+        return iter(self._derive(self._items))
+
+    @overload
+    def __getitem__(self, place: int) -> str | None: ...
+    @overload
+    def __getitem__(self, place: slice) -> "Derived": ...
+    def __getitem__(self, place: int | slice) -> "str | Derived | None":
+        if isinstance(place, slice):
+            return Derived(self._items[place], self._derive)
+        return self._derive([self._items[place]])[0]
+
+
 Columns = Sequence[Sequence[Any]]
 """The values of each field of `EventFields`, all of one length, which is not 0."""
 
@@ -89,9 +121,33 @@ class EventLineWriter:
         except UnicodeEncodeError:
             return None
 
+    @staticmethod
+    def run(
+        benchmark: str, model: str, items: Sequence[str], scores: Sequence[Any], clusters: Sequence[str | None] | None
+    ) -> "RunEvents | None":
+        """Return the events of one benchmark and model as columns; None if one of them needs a closer look."""
+        from monitor.engine.run_columns import RunEvents, are_plain  # noqa: PLC0415 - start-up: event lines need no arrays
+
+        kinds = set(map(type, scores))
+        if int in kinds or not _are_scores(scores, kinds):
+            return None
+        labels = () if clusters is None or isinstance(clusters, Derived) else clusters
+        names = {benchmark, model, *(label for label in set(labels) if label is not None)}
+        try:
+            hold = names_hold(names) and (are_plain(items) or names_hold(items))
+        except TypeError:  # a name that is no text
+            return None
+        return RunEvents.read(benchmark, model, items, scores, clusters) if hold else None
+
     def columns(self, columns: Columns) -> EventLines | None:
         """Write events, given their fields; None if one of them needs a closer look."""
         return _event_lines(list(map(EventFields, *columns)), columns)
+
+    @staticmethod
+    def run_lines(run: "RunEvents") -> EventLines:
+        """Write the events of columns."""
+        events = list(run)
+        return EventLines.of(_encode_lines(events), events)
 
     def event(self, event: EventFields, number: int, raw: bytes = b"") -> bytes:
         """Write the event of line (or sample, row) `number` of the log."""

@@ -53,6 +53,10 @@ def decode(block: Block, path: Path, checker: Checker, benchmark: str | None = N
     if block.fault is not None:
         reject = _reject(block.fault, path, block.first_line, block.data, benchmark)
         return DecodedBlock([Segment([], [], [reject], block.end, block.first_line, origin(path))], benchmark)
+    if block.events is not None:
+        line = block.first_line + len(block.events) - 1
+        run = Segment([], block.events, [], block.end, line, origin(path))
+        return DecodedBlock([run], block.events.benchmark)
     data = block.data
     converted: set[str] = set()
     events = data.events if isinstance(data, EventLines) else _decode_good(data, checker)
@@ -119,7 +123,7 @@ class _LineDecoder:
                 if self.ended:
                     self._close_segment(position, block.first_line + start - 1)
                 self._name_benchmark(events[0].benchmark)
-                self.segment.events.extend(events)
+                self.events.extend(events)
                 self.benchmark = events[-1].benchmark
                 position += sum(map(len, group)) + len(group)
                 continue
@@ -146,7 +150,7 @@ class _LineDecoder:
             self.ended.append(record)
             self._name_benchmark(record.ended)
         elif isinstance(record, Declaration):
-            if self.segment.events or self.ended:
+            if self.events or self.ended:
                 self._close_segment(position, number - 1)
             self.segment.declarations.append(record)
             self.declared_at.append(number)
@@ -154,7 +158,7 @@ class _LineDecoder:
         else:
             if self.ended:
                 self._close_segment(position, number - 1)
-            self.segment.events.append(record)
+            self.events.append(record)
             self._name_benchmark(record.benchmark)
 
     def _add_reject(self, fault: Fault, line: bytes, number: int) -> None:
@@ -172,7 +176,8 @@ class _LineDecoder:
         self.without_benchmark = []
 
     def _new_segment(self) -> Segment:
-        return Segment([], [], [], 0, 0, origin(self.path))
+        self.events: list[EventFields] = []
+        return Segment([], self.events, [], 0, 0, origin(self.path))
 
     def _close_segment(self, end: int, line: int) -> None:
         self.segments.append(

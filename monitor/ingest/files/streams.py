@@ -6,9 +6,12 @@ import os
 import zlib
 from collections.abc import Callable
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from schemas.records.decode import BOM
+
+if TYPE_CHECKING:
+    from monitor.engine.run_columns import RunEvents
 
 _RAW_BYTES: Final = 1 << 16
 _GZIP_MAGIC: Final = b"\x1f\x8b"
@@ -70,6 +73,10 @@ class Stream:
         data = self.file.read(size)
         self.position += len(data)
         return data
+
+    def run(self) -> "RunEvents | None":
+        """Return events whose lines need not be written, as a reader has no use for them; None if lines come next."""
+        return None
 
     def finish(self) -> bytes:
         """Return what a complete file still holds; only translated streams keep anything back."""

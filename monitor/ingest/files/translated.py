@@ -7,17 +7,23 @@ log that is rewritten with the same scores in the same order has not changed.
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final, Union
 
 from monitor.ingest.files.event_lines import RAW_BYTES, Broken, EventLines, EventLineWriter, Refusal, Translator
 from monitor.ingest.files.streams import Stream
 from schemas.records.decode import Fault
+
+if TYPE_CHECKING:
+    from monitor.engine.run_columns import RunEvents
 
 MAX_SAMPLE_BYTES: Final = 1 << 26
 """Longest line of a log: with its transcript a sample is much longer than its score."""
 
 ChooseTranslator = Callable[[bytes], Translator | None]
 """Returns the translator of a file from its first line, or None for a file of event lines."""
+
+Piece = Union[bytes, "RunEvents"]
+"""Event lines, or the columns of events."""
 
 
 class TranslatedStream(Stream):
@@ -133,16 +139,18 @@ class DocumentStream(Stream):
     ----------
     path : Path
     read : callable
-        Returns the event lines of the file. It raises `Broken` where the file breaks off, and `Refusal` for a file that is not read.
+        Returns the event lines of the file, or columns of events. It raises `Broken` where the file breaks off, and `Refusal` for a file
+        that is not read.
     """
 
     translated = whole = True
 
-    def __init__(self, path: Path, read: Callable[[], Iterator[bytes]]) -> None:
+    def __init__(self, path: Path, read: Callable[[], Iterator[Piece]]) -> None:
         super().__init__(path)
         # The status when the file was opened: any later change must be noticed.
         self._status = os.fstat(self.file.fileno())
-        self._lines = read()
+        self._pieces = self._until_end(read())
+        self._next: Piece | None = None
         self._broken: str | None = None
 
     @property
@@ -159,14 +167,34 @@ class DocumentStream(Stream):
         first, self.position = self.position == 0, self._status.st_size
         parts: list[bytes] = []
         length = 0
+        while length < size and (piece := self._take()):
+            if not isinstance(piece, bytes):
+                if parts:
+                    self._next = piece  # the reader may take it as a run
+                    break
+                return EventLineWriter.run_lines(piece)
+            parts.append(piece)
+            length += len(piece)
+            if first and not isinstance(piece, EventLines):
+                break  # a declaration: the lines after it keep their events
+        return EventLines.joined(parts)
+
+    def run(self) -> "RunEvents | None":
+        """Return events whose lines need not be written; None if lines come next."""
+        self._next = piece = self._take()
+        if isinstance(piece, bytes):
+            return None
+        self._next, self.position = None, self._status.st_size
+        return piece
+
+    def _take(self) -> Piece:
+        piece, self._next = self._next, None
+        return next(self._pieces, b"") if piece is None else piece
+
+    def _until_end(self, pieces: Iterator[Piece]) -> Iterator[Piece]:
         try:
-            while length < size and (lines := next(self._lines, b"")):
-                parts.append(lines)
-                length += len(lines)
-                if first and not isinstance(lines, EventLines):
-                    break  # a declaration: the lines after it keep their events
+            yield from pieces
         except Refusal as refusal:
-            parts.append(EventLineWriter().reject(refusal.fault, 1))
+            yield EventLineWriter().reject(refusal.fault, 1)
         except Broken as broken:
             self._broken = str(broken)
-        return EventLines.joined(parts)

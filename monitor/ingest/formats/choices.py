@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Self
 
+from monitor.ingest.files.event_lines import Derived
 from schemas.records.text import shorten
 
 FIELDS: Final = ("benchmark", "item_id", "model", "score", "cluster", "repeat", "epoch")
@@ -231,7 +232,7 @@ def cluster_of(item: object, field: str | None) -> str | None:
 
 def clusters_of(values: Sequence[object]) -> Sequence[str | None]:
     """Return the clusters of items, given the values of their field."""
-    usual = set(map(type, values)) == {str} and all(values)
+    usual = isinstance(values, Derived) or (set(map(type, values)) == {str} and all(values))
     return values if usual else list(map(_cluster, values))  # type: ignore[return-value]
 
 

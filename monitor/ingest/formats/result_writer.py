@@ -10,7 +10,7 @@ import msgspec
 
 from monitor.ingest.files.event_lines import Broken, Columns, EventLineWriter, RecordTranslator, Refusal, Translator
 from monitor.ingest.files.streams import Stream, open_stream
-from monitor.ingest.files.translated import DocumentStream, TranslatedStream
+from monitor.ingest.files.translated import DocumentStream, Piece, TranslatedStream
 from monitor.ingest.formats.choices import FAILED_SKIP, FAILED_ZERO, NONE, cluster_of, clusters_of
 from monitor.ingest.formats.documents import decode_document
 from monitor.ingest.formats.log_file import LogFile
@@ -24,7 +24,10 @@ _PART: Final = "subtask"
 _MISSING: Final = "the score is missing; choose another metric with --metric, or add the score"
 _OUT_OF_RANGE: Final = f"{OUT_OF_RANGE}; choose another metric with --metric, or give its largest value with --scale"
 _TOGETHER: Final = 1_000
-"""Results by column that are written together."""
+"""Results that are written together."""
+
+_IN_COLUMNS: Final = 4_000
+"""Results by column that are read together: most of a chunk of the fold."""
 
 _LISTED: Final = 12
 """Metrics that a note lists; some harnesses write dozens."""
@@ -58,7 +61,7 @@ def _guarded(entries: Iterable[Entry], plugin: str) -> Iterator[Entry]:
         raise Refusal("importer", plugin, reason) from error
 
 
-def write_results(tool: Tool, log: LogFile, entries: Iterable[Entry]) -> Iterator[bytes]:
+def write_results(tool: Tool, log: LogFile, entries: Iterable[Entry]) -> Iterator[Piece]:
     """Write the event lines of a whole file."""
     return _ResultWriter(tool, log).document(entries)
 
@@ -155,7 +158,7 @@ class _ResultWriter:
         self._known: dict[tuple[str, str, str | None], _Known] = {}
         log.note_unused(tool.name, "metric", "cluster", "benchmark", "failed")
 
-    def document(self, entries: Iterable[Entry]) -> Iterator[bytes]:
+    def document(self, entries: Iterable[Entry]) -> Iterator[Piece]:
         """Write the event lines of a whole file; those ahead of a break are written too."""
         try:
             yield from self._written(entries)
@@ -168,7 +171,7 @@ class _ResultWriter:
             )
         self.finish()
 
-    def _written(self, entries: Iterable[Entry]) -> Iterator[bytes]:
+    def _written(self, entries: Iterable[Entry]) -> Iterator[Piece]:
         for entry in entries:
             if type(entry) is Result:
                 self._rows.append(entry)
@@ -182,7 +185,7 @@ class _ResultWriter:
                 yield from self._singly(entry)
         yield from self._rows_written()
 
-    def _singly(self, *entries: Single) -> Iterator[bytes]:
+    def _singly(self, *entries: Single) -> Iterator[Piece]:
         """Write what is not written together: the first results of a run, and those that need a closer look."""
         for entry in entries:
             number = self._number = entry.number if isinstance(entry, Result) else self._number
@@ -197,7 +200,7 @@ class _ResultWriter:
         if kept := self._writer.flush():
             yield kept
 
-    def _rows_written(self) -> Iterator[bytes]:
+    def _rows_written(self) -> Iterator[Piece]:
         """Write the results that were kept, together where nothing about them is new."""
         rows, self._rows = self._rows, []
         lines = self._together(rows) if len(rows) > 1 else None
@@ -207,11 +210,11 @@ class _ResultWriter:
         else:
             yield from self._singly(*rows)
 
-    def _columns_written(self, results: ResultColumns) -> Iterator[bytes]:
+    def _columns_written(self, results: ResultColumns) -> Iterator[Piece]:
         """Write results by column where they are like the first, which settles what counts."""
         yield from self._singly(*results.rows(0, 1))
-        for start in range(1, len(results.items), _TOGETHER):
-            some = slice(start, start + _TOGETHER)
+        for start in range(1, len(results.items), _IN_COLUMNS):
+            some = slice(start, start + _IN_COLUMNS)
             lines = self._of_columns(results, some)
             if lines is not None:
                 yield lines
@@ -241,7 +244,7 @@ class _ResultWriter:
         named = fixed if clusters is None else clusters_of(clusters)
         return self._counted([names, list(map(add, prefixes, items)), models, scores, named, repeats, epochs])
 
-    def _of_columns(self, results: ResultColumns, some: slice) -> bytes | None:
+    def _of_columns(self, results: ResultColumns, some: slice) -> Piece | None:
         """Write some results by column; None if one of them needs a closer look."""
         known = self._known.get((results.benchmark, results.model, results.part))
         if known is None or known.metric.name not in results.values:
@@ -253,6 +256,12 @@ class _ResultWriter:
         count = len(items)
         tags = results.tags.get(known.cluster) if known.cluster is not None else None
         clusters = tags[some] if tags is not None else None
+        if results.repeats is None and not known.prefix and known.fixed is None:
+            labels = None if clusters is None else clusters_of(clusters)
+            run = self._writer.run(known.benchmark, known.model, items, scores, labels)
+            if run is not None:
+                self._results += count
+                return run
         repeats = [0] * count if results.repeats is None else results.repeats[some]
         return self._write(known, items, scores, clusters, repeats, [0] * count)
 

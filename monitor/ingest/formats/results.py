@@ -52,7 +52,7 @@ class ResultColumns(NamedTuple):
     benchmark, model : str
     items : sequence of str
     values, tags : mapping of str to sequence
-        As in `Result`, for each item.
+        As in `Result`, for each item; a tag may be `Derived` from the items.
     repeats : sequence of int, optional
         0 by default.
     numbers : sequence of int, optional

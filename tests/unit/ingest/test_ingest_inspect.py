@@ -308,7 +308,11 @@ def test_a_compression_that_is_not_known_is_named(tmp_path):
         ("a.json", b'{"version": 2, "status": "success", "eval": {}}', "its field eval.task is missing or wrong"),
         ("a.json", b"", "the file is empty, and nothing of it is read"),
         ("a.eval", b"", "the file is empty, and nothing of it is read"),
-        ("a.eval.gz", gzip.compress(zipped({"header.json": b"{}"}, STORED)), "is a gzip of another packed file"),
+        (
+            "a.eval.gz",
+            gzip.compress(zipped({"header.json": b"{}"}, STORED), mtime=0),
+            "is a gzip of another packed file",
+        ),
         ("a.eval", zipped({"readme": b"x"}, STORED), "the zip archive is not an Inspect log"),
         ("a.eval", zipped({"header.json": b'{"eval": 3}'}, STORED), "is not an Inspect log"),
         ("a.eval", zipped({"header.json": b'{"eval"'}, STORED), "an entry of the archive is cut off or damaged"),

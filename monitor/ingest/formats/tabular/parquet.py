@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from monitor.ingest.files.event_lines import Broken, EventLineWriter, Refusal
 from monitor.ingest.files.streams import Stream
-from monitor.ingest.files.translated import DocumentStream
+from monitor.ingest.files.translated import DocumentStream, Piece
 from monitor.ingest.formats.log_file import LogFile
 from monitor.ingest.formats.result_writer import write_results
 from monitor.ingest.formats.tabular.battle_columns import BattleColumns, columns_of
@@ -36,7 +36,7 @@ def _columns(file: "ParquetFile", log: LogFile) -> Columns | BattleColumns:
     return columns_of(names, log.table_choices, log.model, first=first)
 
 
-def _read_lighteval(file: "ParquetFile", log: LogFile) -> Iterator[bytes]:
+def _read_lighteval(file: "ParquetFile", log: LogFile) -> Iterator[Piece]:
     batches = file.iter_batches(_BATCH_ROWS, columns=sorted(lighteval.COLUMNS))
     rows = (row for batch in batches for row in batch.to_pylist())
     yield from write_results(lighteval.TOOL, log, lighteval.results(log, rows))
@@ -67,7 +67,7 @@ def open_table(path: Path) -> Iterator["ParquetFile"]:
         raise Broken("the Parquet table is cut off or damaged") from error
 
 
-def _read(log: LogFile) -> Iterator[bytes]:
+def _read(log: LogFile) -> Iterator[Piece]:
     with open_table(log.path) as file:
         if set(file.schema_arrow.names) >= lighteval.COLUMNS:
             yield from _read_lighteval(file, log)

@@ -6,9 +6,9 @@ from typing import Final
 
 import msgspec
 
-from monitor.ingest.files.event_lines import Refusal
+from monitor.ingest.files.event_lines import Derived, Refusal
 from monitor.ingest.formats.choices import FAILED_SKIP
-from monitor.ingest.formats.documents import read_document, read_unique
+from monitor.ingest.formats.documents import read_document, read_verdicts
 from monitor.ingest.formats.log_file import LogFile
 from monitor.ingest.formats.results import Entry, Result, ResultColumns, Run, Tool
 from schemas.records.decode import Fault
@@ -64,24 +64,22 @@ def read_report(log: LogFile) -> Iterator[Entry]:
 
 def read_list(log: LogFile) -> Iterator[Entry]:
     """Return the results of a list of instances, each true or false; an instance that is absent has no score."""
-    results = read_unique(log.path)
+    results, others = read_verdicts(log.path)
     model = log.path.parent.name
-    pro = next(iter(results), "").startswith(_PRO)
+    pro = next(iter(results or others), "").startswith(_PRO)
     if not pro and log.choices.benchmark is None:
         reason = "the file does not name the benchmark of its ids; add --benchmark NAME"
         raise Refusal("benchmark", "nothing", reason)
     benchmark = "swe-bench-pro" if pro else log.choices.benchmark or ""
     if log.model is None:
         log.note(f"the model is called {shorten(model)}, like the folder")
-    if set(map(type, results.values())) != {bool}:
-        for item in [item for item, resolved in results.items() if not isinstance(resolved, bool)]:
-            found = shorten(results.pop(item))
-            yield Fault("resolved", found, f"{shorten(item)} is neither true nor false; use one of these")
+    for item, found in others.items():
+        yield Fault("resolved", shorten(found), f"{shorten(item)} is neither true nor false; use one of these")
     yield _by_column(benchmark, model, list(results), list(results.values()))
 
 
 def _by_column(benchmark: str, model: str, items: Sequence[str], resolved: Sequence[bool]) -> ResultColumns:
-    return ResultColumns(benchmark, model, items, {"resolved": resolved}, {"repository": _repositories(items)})
+    return ResultColumns(benchmark, model, items, {"resolved": resolved}, {"repository": Derived(items, _repositories)})
 
 
 def _repositories(items: Sequence[str]) -> list[str | None]:

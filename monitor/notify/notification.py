@@ -6,6 +6,7 @@ from typing import Final, Literal, NamedTuple
 from urllib.parse import quote
 
 from monitor.report.news import BoardNews, BoardState, PairNames
+from monitor.report.points import points, size
 from monitor.report.sentences import counted
 from schemas.records.text import shorten
 from schemas.results.changes import Kind, VerdictChange
@@ -239,11 +240,11 @@ def _first(changes: Sequence[VerdictChange], words: Callable[[VerdictChange], st
 
 
 def _sides(change: VerdictChange) -> tuple[str, str, float]:
-    """Return who leads, who trails, and the gap in points."""
-    points = 100 * change.evidence.gap
+    """Return who leads, who trails, and the gap."""
+    gap = change.evidence.gap
     if change.after == "b":
-        return change.model_b, change.model_a, -points
-    return change.model_a, change.model_b, points
+        return change.model_b, change.model_a, -gap
+    return change.model_a, change.model_b, gap
 
 
 def _title(changes: Sequence[VerdictChange], noun: str) -> str:
@@ -257,13 +258,13 @@ def _lines(changes: Sequence[VerdictChange], news: BoardNews | None) -> list[str
 
 
 def _clause(change: VerdictChange) -> str:
-    leader, trailer, points = _sides(change)
+    leader, trailer, gap = _sides(change)
     verb = "now leads" if change.kind == "reversed" else "beats"
-    return f"{_short(leader)} {verb} {_short(trailer)} ({points:+.1f} points)"
+    return f"{_short(leader)} {verb} {_short(trailer)} ({points(gap, 1)} points)"
 
 
 def _line(change: VerdictChange, news: BoardNews | None) -> str:
-    leader, trailer, points = _sides(change)
+    leader, trailer, gap = _sides(change)
 
     def ranked(name: str) -> str:
         rank = None if news is None else news.ranks.get(name)
@@ -273,7 +274,7 @@ def _line(change: VerdictChange, news: BoardNews | None) -> str:
     epochs = sorted({change.epoch_a, change.epoch_b})
     of = f"epoch {epochs[0]}" if len(epochs) == 1 else f"epochs {epochs[0]} and {epochs[1]}"
     items = counted(change.evidence.n, "shared item")
-    return f"{ranked(leader)} {verb} {ranked(trailer)} by {abs(points):.1f} points on {items}, {of}."
+    return f"{ranked(leader)} {verb} {ranked(trailer)} by {size(gap, 1)} points on {items}, {of}."
 
 
 def _duration(seconds: float) -> str:

@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from math import ceil, floor, isfinite, log10
 from typing import TYPE_CHECKING, Final
 
+from monitor.report.points import points as signed_points
+
 if TYPE_CHECKING:  # `plan` shows no report
     from schemas.results.report import ModelReport, PairReport, RepeatsReport
 
@@ -30,10 +32,10 @@ def points(gap: float | None, digits: int = 2) -> str:
 
     Examples
     --------
-    >>> points(0.0118), points(-0.0), points(None)
-    ('+1.18', '+0.00', '-')
+    >>> points(0.0118), points(None)
+    ('+1.18', '-')
     """
-    return MISSING if gap is None else f"{round(100 * gap, digits) + 0.0:+.{digits}f}"
+    return MISSING if gap is None else signed_points(gap, digits)
 
 
 def interval(low: float | None, high: float | None) -> str:

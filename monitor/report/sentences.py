@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from monitor.engine.state.benchmark import Benchmark
 from monitor.report.pairs.item_means import described, repeats_of
+from monitor.report.points import size
 from schemas.results.changes import Side
 from schemas.results.report import ASSERTED, FILES_COMPLETE, Status
 from schemas.results.sentences import ASSUMPTIONS, BATTLES, SCOPES, assumption, battle_counts, too_many_items
@@ -374,7 +375,7 @@ def _prospect(facts: PairFacts) -> list[str]:
 
 
 def _points(gap: float) -> str:
-    return f"{abs(gap) * 100:.2f} points"
+    return f"{size(gap)} points"
 
 
 def probability(share: float) -> str:

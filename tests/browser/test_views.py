@@ -5,6 +5,7 @@ import json
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 
+from monitor.report.points import points
 from tests.browser.pages import EVIL, HOSTILE, VIEWS, address, open_view, overflows
 from tests.commands import get, until
 
@@ -60,6 +61,11 @@ def test_the_board_is_that_of_the_report(page, monitor):
     assert cells(page, "score") == [f"{100 * m['mean']:.2f}" for m in expected["models"]]
     lines = page.locator(".result .line dd:nth-of-type(1)").all_inner_texts()
     assert lines == [expected["result"][question]["text"] for question in ("settled", "decided", "resolved")]
+    gaps = [0, 0.31193, -0.5, 0.00004, -0.0000123, 1e-13, -1e-13]
+    shown = page.evaluate(
+        "gaps => import('/page/format.js').then(({ points }) => gaps.map((gap) => points(gap)))", gaps
+    )
+    assert [text.replace("\u2212", "-") for text in shown] == [points(gap) for gap in gaps]
     tally = [int(text.split()[0]) for text in page.locator(".result .tally").all_inner_texts()]
     assert tally == [
         sum(p["settled"] is not None for p in expected["pairs"]),

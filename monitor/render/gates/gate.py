@@ -8,6 +8,7 @@ from xml.sax.saxutils import quoteattr
 
 from monitor.render.numbers import Q_IS_NO_EVIDENCE, safe
 from monitor.report.gates.reasons import conflict_sentence
+from monitor.report.points import points
 from schemas.results.report import BenchmarkReport, PairReport
 from schemas.results.sentences import SCOPES
 
@@ -54,8 +55,8 @@ def _evidence(report: BenchmarkReport, pair: PairReport, models: tuple[str, str]
     lines = [f"shared items {pair.n:,}{counts}"]
     if pair.gap is not None:
         ends = [sign * end for end in (pair.gap_low, pair.gap_high) if end is not None]
-        interval = f", anytime-valid interval {100 * min(ends):+.2f} to {100 * max(ends):+.2f}" if ends else ""
-        lines.append(f"gap A - B {100 * sign * pair.gap:+.2f} points{interval}")
+        interval = f", anytime-valid interval {points(min(ends))} to {points(max(ends))}" if ends else ""
+        lines.append(f"gap A - B {points(sign * pair.gap)} points{interval}")
     if report.order.policy == "completion" and pair.b is not None and pair.p_anytime is not None:
         lines.append(
             f"p = {pair.p_anytime:.4g} of the exact test, missing items at their worst; decided at <= {report.alpha:g}"

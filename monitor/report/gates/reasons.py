@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from monitor.report.gates.margin import Margin
+from monitor.report.points import points
 from schemas.records.text import shorten
 from schemas.results.gate import GateComparison
 
@@ -62,7 +63,7 @@ def _what_it_takes(c: GateComparison, margin: Margin) -> str:
     assert c.mean_baseline is not None
     allowed = margin.size * (c.mean_baseline if margin.relative else 1)
     if c.gap <= -allowed:
-        return f"the observed gap, {100 * c.gap:+.2f} points, is not inside the margin, so more items like these would not make it pass."
+        return f"the observed gap, {points(c.gap)} points, is not inside the margin, so more items like these would not make it pass."
     lost = (
         f"{c.missing:,} missing items count against the candidate; " if c.missing and c.policy == "completion" else ""
     )

@@ -17,11 +17,15 @@ export function money(amount) {
   return String(Number(amount.toPrecision(3)));
 }
 
-/** Format a difference of scores in points, with its sign. */
+const NOISE = 5e-10;
+
+/** Format a difference of scores in points, with its sign: one that is not 0 has as many digits as its first one needs (monitor/report/points.py). */
 export function points(gap, digits = 2) {
   if (gap === null || gap === undefined) return MISSING;
-  const text = fixed(100 * gap, digits);
-  return text.startsWith("−") || Number(text) === 0 ? text : `+${text}`;
+  const size = Math.abs(100 * gap);
+  if (size < NOISE) return fixed(0, digits);
+  const text = size.toFixed(digits);
+  return `${gap < 0 ? "−" : "+"}${Number(text) ? text : size.toFixed(Math.max(digits, -Math.floor(Math.log10(size))))}`;
 }
 
 export const range = (low, high, digits = 2) =>

@@ -1,9 +1,10 @@
 """Take pictures of page and terminal, to look at: ``python -m tests.browser.screenshots FOLDER [MODELS...]``.
 
-The page: boards of 10, 29 and 200 models (or the numbers given; 1000 takes a minute), held, battles and empty, and each view of the
+The page: boards of 10, 29, 200 and 1,000 models (or the numbers given), held, battles and empty, an unknown benchmark, and each view of the
 first, at 375, 1280 and 1920 pixels, light and dark; the first board in print, and after the monitor has stopped. The terminal: the
-report of each of these boards at 80, 120 and 200 columns, and the live screen of the demo. With the folder RANKWATCH_DATA the terminal
-shows the 29 models of MMLU-Pro too. Pages that are wider than their window, and the time of a picture, are printed.
+report of each of these boards at 80, 120 and 200 columns, the live screen of the demo, an empty file and an error. With the folder
+RANKWATCH_DATA the terminal shows the 29 models of MMLU-Pro too. Each picture shows a page that has caught up. Pages that are wider than
+their window, and the time of a picture, are printed; `commit` in the folder names the version. It takes about 8 minutes.
 """
 
 import io
@@ -56,14 +57,16 @@ def boards(sizes):
 
 def terminal(browser, folder, name, file):
     """Take pictures of the report of a file, in colour."""
-    others = {name: value for name, value in os.environ.items() if not name.startswith("RANKWATCH_")}
+    others = {variable: value for variable, value in os.environ.items() if not variable.startswith("RANKWATCH_")}
     for columns in COLUMNS:
         done = subprocess.run(
-            [sys.executable, "-m", "monitor", "report", str(file)],
+            [sys.executable, "-m", "monitor", "report", file.name],
+            cwd=file.parent,
             env={**others, "COLUMNS": str(columns), "FORCE_COLOR": "1"},
             stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
             text=True,
-            check=True,
+            check=False,
         )
         console = Console(record=True, width=columns, file=io.StringIO())
         console.print(Text.from_ansi(done.stdout))
@@ -91,6 +94,8 @@ def live(browser, folder):
 def take(folder, sizes):
     """Take every picture, and print those that are wider than their window."""
     folder.mkdir(parents=True, exist_ok=True)
+    commit = subprocess.run(["git", "describe", "--always", "--dirty"], stdout=subprocess.PIPE, text=True, check=True)
+    (folder / "commit").write_text(commit.stdout, encoding="utf-8")
     with tempfile.TemporaryDirectory() as base, sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
 
@@ -100,8 +105,7 @@ def take(folder, sizes):
                     tab = browser.new_page(viewport={"width": width, "height": 900}, color_scheme=scheme)
                     tab.set_default_timeout(1_000 * PATIENCE)
                     open_view(tab, url, *where, choices=choices)
-                    if where:
-                        tab.wait_for_selector("[data-state=live]")
+                    tab.wait_for_selector("[data-state=live]")
                     if overflows(tab):
                         print(f"{name} {width} {scheme}: wider than the window by {overflows(tab)} pixels")
                     tall = tab.evaluate("document.documentElement.scrollHeight") > TALL or tab.locator("tr.gap").count()
@@ -110,6 +114,11 @@ def take(folder, sizes):
 
         with Watch(Path(base) / "data", write(Path(base) / "none.jsonl", [])) as watch:
             pictures("empty", watch.url)
+            pictures("unknown", watch.url, "no such benchmark")
+            none = Path(base) / "none.jsonl"
+            terminal(browser, folder, "empty", none)
+            none.write_text('{"benchmark": "b", "item_id": "1", "model": "m", "score": 1.2}\n', encoding="utf-8")
+            terminal(browser, folder, "error", none)
             total = 0
             for declaration, records in boards(sizes):
                 post_lines(watch.url, [declaration, *records])
@@ -144,4 +153,4 @@ def take(folder, sizes):
 
 
 if __name__ == "__main__":
-    take(Path(sys.argv[1]), [int(size) for size in sys.argv[2:]] or [10, 29, 200])
+    take(Path(sys.argv[1]), [int(size) for size in sys.argv[2:]] or [10, 29, 200, 1_000])

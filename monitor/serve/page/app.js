@@ -223,11 +223,11 @@ function onChange(change) {
 const CONNECTIONS = { live: "Live", polling: "Updating", lost: "Disconnected" };
 let answered = null; // when the last response arrived
 
-/** Show the state of the connection: `live` with an open stream, `polling` without one, `lost` without responses. */
+/** Show the state of the connection: `live` with an open stream, or on the list, which is asked for anyway; `polling` without one; `lost` without responses. */
 function connection(change) {
   Object.assign(status, change);
   if (change.reachable) answered = new Date();
-  const state = status.reachable ? status.by : "lost";
+  const state = !status.reachable ? "lost" : route?.view === home ? "live" : status.by;
   const lags = status.reachable && status.lags;
   at("connection-text").textContent = lags ? "Catching up" : CONNECTIONS[state];
   at("connection").title = lags ? "Scores have arrived since this view was computed. The next one is being computed." : "";

@@ -360,18 +360,31 @@ function gapPlot(pair, x, own) {
 
 // --- many models, and how to read it ------------------------------------------------------------------------------------------------
 
-/** Draw every model as a bar of its possible ranks, with the blue rules; a click goes to the row. */
+/** Draw the ranks that each model could have, its own rank, and the blue rules, and say what they amount to; a click goes to the row. */
 function overview(shown, b, ties, byScore) {
-  const at = (place) => (1000 * place) / shown.length;
-  const bars = shown.map((m, place) => `M${(at(place) + 500 / shown.length).toFixed(1)} ${((60 * (m.rank_low - 1)) / b.models.length).toFixed(1)}V${((60 * m.rank_high) / b.models.length).toFixed(1)}`).join("");
-  const rules = byScore && shown.length === b.models.length ? ties.rules.map((rank) => `M${at(rank).toFixed(1)} 0V60`).join("") : "";
+  const [rows, all] = [shown.length, b.models.length];
+  const [x, y] = [(place) => ((1000 * place) / rows).toFixed(1), (rank) => ((60 * rank) / all).toFixed(1)];
+  const ranges = shown.map((m, place) => `M${x(place)} ${y(m.rank_low - 1)}H${x(place + 1)}V${y(m.rank_high)}H${x(place)}Z`).join("");
+  const own = shown.map((m, place) => `${place ? "L" : "M"}${x(place + 0.5)} ${y(m.rank - 0.5)}`).join("");
+  const rules = byScore && rows === all ? ties.rules : [];
   const go = (event) => {
     const box = event.currentTarget.getBoundingClientRect();
-    const place = Math.floor(((event.clientX - box.left) / box.width) * shown.length);
+    const place = Math.floor(((event.clientX - box.left) / box.width) * rows);
     scrollTo(0, scrollY + document.querySelector(".board tbody").getBoundingClientRect().top + place * rowHeight() - innerHeight / 3);
   };
-  return s("svg", { class: "overview", viewBox: "0 0 1000 60", preserveAspectRatio: "none", "aria-hidden": "true", onclick: go },
-    s("path", { class: "ranges", d: bars, "stroke-width": Math.max(1, 800 / shown.length) }), s("path", { class: "rules", d: rules }));
+  return h("figure", { class: "overview" },
+    s("svg", { viewBox: "0 0 1000 60", preserveAspectRatio: "none", "aria-hidden": "true", onclick: go },
+      s("path", { class: "ranges", d: ranges }), byScore && s("path", { class: "own-rank", d: own }), s("path", { class: "rules", d: rules.map((rank) => `M${x(rank)} 0V60`).join("") })),
+    h("figcaption", {}, openRanks(shown, all), byScore && " The thin line is the order by score.", rules.length > 0 && ` No tie crosses the ${plural(rules.length, "blue line")}.`));
+}
+
+/** Return how many ranks the verdicts leave open to the models on display. */
+function openRanks(shown, all) {
+  const widths = shown.map((m) => m.rank_high - m.rank_low + 1).sort((x, y) => x - y);
+  if (widths[0] === all) return `Nothing is decided yet: each of the ${count(all)} models could have any rank.`;
+  const [least, most, middle] = [widths[0], widths.at(-1), widths[Math.floor(widths.length / 2)]];
+  const ranks_ = least === most ? `each of ${count(all)} models could have ${plural(least, "rank")}` : `a model could have ${count(least)} to ${count(most)} of the ${count(all)} ranks, half of them at least ${count(middle)}`;
+  return `Shaded: the ranks that the decisions allow; ${ranks_}.`;
 }
 
 function key(b, ties) {

@@ -99,13 +99,13 @@ def take(folder, sizes):
     with tempfile.TemporaryDirectory() as base, sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
 
-        def pictures(name, url, *where, choices=""):
+        def pictures(name, url, *where, choices="", state="live"):
             for scheme in ("light", "dark"):
                 for width in WIDTHS:
                     tab = browser.new_page(viewport={"width": width, "height": 900}, color_scheme=scheme)
                     tab.set_default_timeout(1_000 * PATIENCE)
                     open_view(tab, url, *where, choices=choices)
-                    tab.wait_for_selector("[data-state=live]")
+                    tab.wait_for_selector(f"[data-state={state}]")
                     if overflows(tab):
                         print(f"{name} {width} {scheme}: wider than the window by {overflows(tab)} pixels")
                     tall = tab.evaluate("document.documentElement.scrollHeight") > TALL or tab.locator("tr.gap").count()
@@ -114,7 +114,7 @@ def take(folder, sizes):
 
         with Watch(Path(base) / "data", write(Path(base) / "none.jsonl", [])) as watch:
             pictures("empty", watch.url)
-            pictures("unknown", watch.url, "no such benchmark")
+            pictures("unknown", watch.url, "no such benchmark", state="polling")  # there is nothing to follow
             none = Path(base) / "none.jsonl"
             terminal(browser, folder, "empty", none)
             none.write_text('{"benchmark": "b", "item_id": "1", "model": "m", "score": 1.2}\n', encoding="utf-8")

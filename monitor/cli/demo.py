@@ -47,6 +47,7 @@ def demo(
 
 async def _replay(folder: Path, *, null: bool, seconds: float, seed: int, keep: bool, port: int | None) -> None:
     import asyncio
+    from contextlib import suppress
 
     from monitor.app.embedded_monitor import EmbeddedMonitor
     from monitor.cli.shared.running.live import make_view
@@ -74,7 +75,8 @@ async def _replay(folder: Path, *, null: bool, seconds: float, seed: int, keep: 
         render_story(monitor.reports.report("all"), naive, console, null)
         if keep and monitor.web is not None:
             console.print(f"\nThe page stays at {monitor.web.url} until Ctrl-C.", highlight=False)
-            await asyncio.Event().wait()
+            with suppress(asyncio.CancelledError):  # the announced end, not an interrupted one
+                await asyncio.Event().wait()
 
 
 async def _play(

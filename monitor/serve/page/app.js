@@ -80,7 +80,7 @@ function show(...nodes) {
 
 function showError(error) {
   const again = h("button", { class: "loud", type: "button", onclick: () => load() }, "Try again");
-  show(h("h1", { tabindex: "-1" }, error.title ?? "Something went wrong"), h("p", { class: "about" }, error.message), again,
+  show(h("h1", { tabindex: "-1" }, error.title ?? "Something went wrong"), h("p", { class: "about" }, error.message.replace(/ GET \/api\S* .*$/, "")), again, // a reader has the link below
     h("p", {}, h("a", { href: link.home() }, "All benchmarks")));
 }
 

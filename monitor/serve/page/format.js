@@ -18,10 +18,12 @@ export function money(amount) {
 }
 
 const NOISE = 5e-10;
+const OPEN = 1e-300;
 
 /** Format a difference of scores in points, with its sign: one that is not 0 has as many digits as its first one needs (monitor/report/points.py). */
 export function points(gap, digits = 2) {
   if (gap === null || gap === undefined) return MISSING;
+  if (gap !== 0 && Math.abs(gap) < OPEN) return gap > 0 ? "> 0" : "< 0";
   const size = Math.abs(100 * gap);
   if (size < NOISE) return fixed(0, digits);
   const text = size.toFixed(digits);

@@ -383,8 +383,9 @@ function openRanks(shown, all) {
   const widths = shown.map((m) => m.rank_high - m.rank_low + 1).sort((x, y) => x - y);
   if (widths[0] === all) return `Nothing is decided yet: each of the ${count(all)} models could have any rank.`;
   const [least, most, middle] = [widths[0], widths.at(-1), widths[Math.floor(widths.length / 2)]];
-  const ranks_ = least === most ? `each of ${count(all)} models could have ${plural(least, "rank")}` : `a model could have ${count(least)} to ${count(most)} of the ${count(all)} ranks, half of them at least ${count(middle)}`;
-  return `Shaded: the ranks that the decisions allow; ${ranks_}.`;
+  const open = least === most ? count(least) : `${count(least)} to ${count(most)}`;
+  const half = middle < most && middle > least ? `, and half of the models at least ${count(middle)}` : "";
+  return `Shaded: the ranks that the decisions allow. A model has ${open} of ${plural(all, "rank")} open${half}.`;
 }
 
 function key(b, ties) {

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator
 from html import escape
 from typing import Final
 
-from monitor.render import header
 from monitor.render.board import badges, tables
 from monitor.render.board.exporters import MANIFEST, Context, Exporter, File
 from monitor.render.board.standings import Board, Standing
@@ -72,7 +71,6 @@ def site(boards: Iterable[Board], _: Context) -> Iterator[File]:
 def _entry(board: Board, folder: str) -> str:
     """Build the part of a benchmark on the first page: the result, links, and what to quote with each model's badges."""
     report = board.document.report
-    result = "".join(f"<li><b>{word}</b>: {escape(safe(line.text))}</li>" for word, line in header.result(report))
     links = " · ".join(f'<a href="{folder}/{name}">{name}</a>' for name in ("index.html", *_TABLES, _EMBEDDED))
     drawn = "".join(f"{_picture(f'{folder}/badges/{name}.svg', name)} " for name in _OF_BOARD)
     rows = "".join(
@@ -84,7 +82,8 @@ def _entry(board: Board, folder: str) -> str:
         for pair in _claims(report)
     )
     return (
-        f'<section><h2><a href="{folder}/index.html">{escape(safe(report.benchmark))}</a></h2><ul>{result}</ul><p>{drawn}</p><p>{links}</p>'
+        f'<section><h2><a href="{folder}/index.html">{escape(safe(report.benchmark))}</a></h2>{tables.result_list(report)}'
+        f"<p>{drawn}</p><p>{links}</p>"
         f"<details><summary>Badges, and what to quote</summary><table><tbody>{rows}</tbody></table>{claims}</details></section>"
     )
 

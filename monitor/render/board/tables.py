@@ -13,6 +13,7 @@ from monitor.render.csv import cell
 from monitor.render.html.charts import tie_lanes
 from monitor.render.markdown import escape as markdown
 from monitor.render.numbers import percent, ranks, safe
+from monitor.render.signs import UNICODE, result_sign
 from monitor.report.ranking.tie_bands import TieBands
 from schemas.results.report import BenchmarkReport
 
@@ -45,7 +46,7 @@ _POLICY: Final = "default-src 'none'; style-src 'unsafe-inline'"
 _STYLE: Final = (
     ":root{color-scheme:light dark}body{font:14px system-ui,sans-serif;margin:8px}table{border-collapse:collapse}"
     "th,td{padding:3px 10px;text-align:left}.n{text-align:right;font-variant-numeric:tabular-nums}"
-    ".rule td{border-bottom:2px solid var(--decided)}p{max-width:46em}"
+    ".rule td{border-bottom:2px solid var(--decided)}p{max-width:46em}.result{list-style:none;padding:0}"
     ":root{--decided:#0a56ad;--open:#868f9a;--lacks:#99440a}"
     "@media(prefers-color-scheme:dark){:root{--decided:#7db9ff;--open:#6f7d8f;--lacks:#ffb26b}}"
     ".ties{position:relative;padding:0}.ties svg+svg{position:absolute;inset:0 auto auto 4px;height:100%}"
@@ -103,7 +104,10 @@ def as_json(report: BenchmarkReport, standings: Sequence[Standing]) -> str:
 
 def as_markdown(report: BenchmarkReport, standings: Sequence[Standing]) -> str:
     """Write a table with the result above it."""
-    lines = [f"- **{word}**: {markdown(line.text)}" for word, line in header.result(report)]
+    lines = [
+        f"- {result_sign(word, line, UNICODE)[0]} **{word}**: {markdown(line.text)}"
+        for word, line in header.result(report)
+    ]
     table = [f"| {' | '.join(_TITLES)} |", "|---:|---:|---|---:|---|"]
     table += [f"| {' | '.join(markdown(value) for value in row)} |" for row in _rows(standings)]
     return (
@@ -123,10 +127,18 @@ def as_latex(report: BenchmarkReport, standings: Sequence[Standing]) -> str:
     return "\n".join([f"% {caption}", *lines, r"\hline", r"\end{tabular}"]) + "\n"
 
 
+def result_list(report: BenchmarkReport) -> str:
+    """Write the lines of the result, each with its sign, as a list of a page."""
+    lines = "".join(
+        f'<li><span aria-hidden="true">{result_sign(word, line, UNICODE)[0]}</span> <b>{word}</b>: {html(safe(line.text))}</li>'
+        for word, line in header.result(report)
+    )
+    return f'<ul class="result">{lines}</ul>'
+
+
 def as_html(report: BenchmarkReport, standings: Sequence[Standing], bands: TieBands) -> str:
     """Write a page to embed in a frame, with the tie bands in lanes: it loads nothing and runs no script."""
     name = html(safe(report.benchmark))
-    result = "".join(f"<li><b>{word}</b>: {html(safe(line.text))}</li>" for word, line in header.result(report))
     drawn = bool(bands.lanes or bands.lacking)
     head = "".join(f'<th scope="col"{_number(k)}>{title}</th>' for k, title in enumerate(_TITLES))
     body = ""
@@ -137,7 +149,7 @@ def as_html(report: BenchmarkReport, standings: Sequence[Standing], bands: TieBa
     note = f"{'Models on one vertical line are tied. ' if drawn else ''}{html(_rule_note(standings))}"
     return page(
         safe(report.benchmark),
-        f"<h1>{name}</h1><ul>{result}</ul><table><caption>{note}</caption>"
+        f"<h1>{name}</h1>{result_list(report)}<table><caption>{note}</caption>"
         f"<thead><tr>{'<td></td>' if drawn else ''}{head}</tr></thead><tbody>{body}</tbody></table>"
         f"<p>{html(safe(header.assumed(report)))}</p>",
     )

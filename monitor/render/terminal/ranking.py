@@ -258,8 +258,11 @@ class Ranking:
             if resolved
             else (g.unresolved, UNDECIDED)
         )
+        second = decision_glyph(pair, "anytime_family", g)
+        if pair.status == "held" and pair.decided.anytime_family is None:
+            second = g.held, HELD
         text = Text()
-        for sign in (settled_glyph(pair, g), decision_glyph(pair, "anytime_family", g), third):
+        for sign in (settled_glyph(pair, g), second, third):
             text.append(*sign).append(" ")
         text.rstrip()
         return text

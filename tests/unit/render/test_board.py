@@ -11,6 +11,7 @@ from xml.etree import ElementTree as ET
 import numpy as np
 import pytest
 
+from monitor.render import header
 from monitor.render.board import tables
 from monitor.render.board.badges import (
     badge,
@@ -24,6 +25,7 @@ from monitor.render.board.badges import (
 from monitor.render.board.exporters import Context
 from monitor.render.board.site import file_name, site
 from monitor.render.board.standings import board_of, standings
+from monitor.render.signs import UNICODE, result_sign
 from monitor.report.build import report_view
 from monitor.report.ranking.tie_bands import TieBands, tie_bands, tied_with
 from tests.fold_log import FoldLog, packed
@@ -216,6 +218,12 @@ def test_a_page_to_embed_draws_each_tie_as_a_line_with_its_members():
     kinds = [[circle.attributes["class"] for circle in row.all("circle")] for row in tree.all("tr")]
     assert kinds == [[], ["band ring"], ["band dot"], ["band dot"]]
     assert "Models on one vertical line are tied." in tree.text
+    report, places = of(shown)
+    signs = {word: result_sign(word, line, UNICODE)[0] for word, line in header.result(report)}
+    assert list(signs) == ["settled", "decided", "resolved"]
+    for word, sign in signs.items():
+        assert f"{sign} {word}" in tree.text
+        assert f"- {sign} **{word}**" in tables.as_markdown(report, places)
     many = board([f"m{k}" for k in range(8)], right=[0.5] * 8)
     text = tables.as_html(*of(many), replace(many.ties, bands=None, lanes=0))
     assert "<circle" not in text

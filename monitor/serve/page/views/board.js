@@ -360,7 +360,7 @@ function gapPlot(pair, x, own) {
 
 // --- many models, and how to read it ------------------------------------------------------------------------------------------------
 
-/** Draw the ranks that each model could have, its own rank, and the blue rules, and say what they amount to; a click goes to the row. */
+/** Draw the ranks that each model could have, its own rank, and the blue rules, and count them; a click goes to the row. */
 function overview(shown, b, ties, byScore) {
   const [rows, all] = [shown.length, b.models.length];
   const [x, y] = [(place) => ((1000 * place) / rows).toFixed(1), (rank) => ((60 * rank) / all).toFixed(1)];

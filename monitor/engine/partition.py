@@ -382,7 +382,7 @@ class _Folding:
             return [(position, no_scores(benchmark)) for position in range(len(batch.events))]
         refused: list[tuple[int, Fault]] = []
         for start in range(0, len(batch.events), CHUNK_CELLS):
-            located, faults = locate(benchmark, batch.part(start, start + CHUNK_CELLS), delta, limits)
+            located, faults = yield from locate(benchmark, batch.part(start, start + CHUNK_CELLS), delta, limits)
             refused += [(start + position, fault) for position, fault in faults]
             yield from fold_located(benchmark, located, delta, self.cells[benchmark.name], self.pace)
         benchmark.counters["events"] += len(batch.events) - len(refused)

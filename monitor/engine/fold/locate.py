@@ -1,7 +1,7 @@
 """Find the row, contestant and code of each event of a piece, and add the names and scores that are new."""
 
 from itertools import repeat
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from monitor.engine.chunk import EventBatch, Located
 from monitor.engine.columns import EventColumns, Scores
 from monitor.engine.limits import Limits, Usage, bad_name, budget_fault, exceeds, limit_fault, model_fault
+from monitor.engine.slices import Slices
 from monitor.engine.state.benchmark import Benchmark
 from monitor.engine.state.codes import ABSENT, ONE, SCORE_UNIT, SKIPPED, ZERO
 from monitor.engine.state.delta import BenchmarkDelta, Refusal
@@ -20,11 +21,14 @@ from schemas.records.names import names_hold
 from schemas.records.text import shorten
 from stats.evidence.graded import MAX_ITEMS
 
+_LOOKED: Final = 256
+"""Events that are looked at on their own in a slice: about 20 us each."""
+
 
 def locate(
     benchmark: Benchmark, batch: EventBatch, delta: BenchmarkDelta, limits: Limits
-) -> tuple[Located, list[tuple[int, Fault]]]:
-    """Return the rows, contestants and codes of events, and the refused events; add new names and scores."""
+) -> Slices[tuple[Located, list[tuple[int, Fault]]]]:
+    """Return the rows, contestants and codes of events, and the refused events; add new names and scores, many in slices."""
     held, exceeded = benchmark.assumption_holds, benchmark.exceeded
     faults: list[tuple[int, Fault]] = []
     events, size = batch.events, len(batch.events)
@@ -37,7 +41,7 @@ def locate(
     row_limits = limits if _rows_may_fill(benchmark, size, limits) else None
     cut = size
     newer: dict[int, int] = {}
-    wary = 0
+    wary = looked = 0
     while unknown.size:
         if not wary:
             others = np.flatnonzero((contestant[unknown] < 0) | ~plain[unknown])
@@ -61,6 +65,9 @@ def locate(
         models = len(benchmark.contestants) > known
         left = _still_unknown(benchmark, events, unknown, (row, contestant, plain), models=models)
         unknown, wary = left, max(0, wary - (unknown.size - left.size))
+        looked += 1
+        if not looked % _LOOKED:
+            yield False
     if benchmark.ended:
         benchmark.grow()
         faults += _refuse_ended(benchmark, events, row, contestant, codes)

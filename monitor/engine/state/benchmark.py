@@ -341,7 +341,7 @@ class Benchmark(PairState):
         deque(self.grow_in_slices(), 0)
 
     def grow_in_slices(self) -> Iterator[None]:
-        """Make room for all rows and contestants; yield after each array of pairs: until the last, the state cannot be read."""
+        """Make room for all rows and contestants; yield after each part of an array of pairs: until the last, the state cannot be read."""
         rows, contestants = 0 if self.battles is not None else len(self.rows), len(self.contestants)
         self.scores = grown(self.scores, rows, contestants)
         for name in _MODEL_SUMS:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from monitor.engine.state.codes import Counts
 from monitor.engine.state.delta import Contestant
 from monitor.engine.state.pairs.index import Index, Places, pair_count, pair_index, pair_members
-from monitor.engine.state.pairs.step_down import StepDown, grown
+from monitor.engine.state.pairs.step_down import StepDown, grown_in_slices
 from schemas.records.events import Spec
 from schemas.results.changes import CLAIMS, PROCEDURES, Claim, Kind, Procedure, VerdictChange
 from schemas.results.verdict_changes import Columns, VerdictChanges, change_field
@@ -135,14 +135,12 @@ class PairState:
         return pair_index(np.minimum(others, contestant), np.maximum(others, contestant))
 
     def grow_pairs(self) -> Iterator[None]:
-        """Make room for the pairs of all contestants, one array after the other; those of a superseded contestant are closed."""
+        """Make room for the pairs of all contestants, a part of an array after the other; those of a superseded contestant are closed."""
         if self.n.size < self.pairs:
             for name in ("n", "b", "c", "family_index", "closed"):
-                setattr(self, name, grown(getattr(self, name), self.pairs))
-                yield
+                setattr(self, name, (yield from grown_in_slices(getattr(self, name), self.pairs)))
             for claim in self.claims.values():
-                claim.grow(self.pairs)
-                yield
+                yield from claim.grow_in_slices(self.pairs)
         superseded = any(self.superseded)
         while self._joined < len(self.contestants):
             if superseded:

@@ -1,6 +1,7 @@
 """One claim about the pairs of families whose thresholds fall with every pair that it holds of: what is latched, and what may follow."""
 
-from typing import Any
+from collections.abc import Generator, Iterator, Sequence
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,17 +11,37 @@ from stats.families.stepwise import WHOLE
 Index = NDArray[np.int64]
 
 
+_COPIED: Final = 1 << 20
+"""Pairs that are copied at a time: a few milliseconds."""
+
+
 def grown(array: NDArray[Any], *shape: int) -> NDArray[Any]:
     """Return an array of at least this shape that starts with the given one, with a sixteenth of spare room."""
+    result = _roomy(array, shape)
+    if result is not array:
+        result[tuple(slice(0, have) for have in array.shape)] = array
+    return result
+
+
+def grown_in_slices(array: NDArray[Any], size: int) -> Generator[None, None, NDArray[Any]]:
+    """Return what `grown` returns of an array of pairs; yield while it is copied."""
+    result = _roomy(array, (size,))
+    if result is not array:
+        for start in range(0, array.size, _COPIED):
+            result[start : min(start + _COPIED, array.size)] = array[start : start + _COPIED]
+            yield
+    return result
+
+
+def _roomy(array: NDArray[Any], shape: Sequence[int]) -> NDArray[Any]:
+    """Return an array of zeros with room for this shape, or the given array if it has the room."""
     if all(have >= need for have, need in zip(array.shape, shape, strict=True)):
         return array
     target = [
         have if have >= need else max(need, have + have // 16 + 2)
         for have, need in zip(array.shape, shape, strict=True)
     ]
-    result = np.zeros(target, array.dtype)
-    result[tuple(slice(0, have) for have in array.shape)] = array
-    return result
+    return np.zeros(target, array.dtype)
 
 
 class StepDown:
@@ -37,12 +58,14 @@ class StepDown:
         self._new_peaks: list[Index] = []
         self._open_weight: dict[int, int] = {}
 
-    def grow(self, pairs: int) -> None:
+    def grow_in_slices(self, pairs: int) -> Iterator[None]:
         """Make room for pairs."""
-        self.side = grown(self.side, pairs)
+        self.side = yield from grown_in_slices(self.side, pairs)
         if self.peak.size < pairs:
-            has_peaks = self.peak.flags.writeable and self.peak.size > 0
-            self.peak = grown(self.peak, pairs) if has_peaks else np.broadcast_to(np.float64(0), self.side.shape)
+            if self.peak.flags.writeable and self.peak.size > 0:
+                self.peak = yield from grown_in_slices(self.peak, pairs)
+            else:
+                self.peak = np.broadcast_to(np.float64(0), self.side.shape)
 
     def open_weight(self, family: int) -> int:
         """Return the weight of the open hypotheses of a family, those to come included."""

@@ -13,6 +13,7 @@ from monitor.app.operations.undo import BackgroundUndoes, BoardError, BoardView,
 from monitor.engine.origins import OriginKey
 from monitor.engine.ownership import owner
 from monitor.engine.partition import Partition
+from monitor.engine.slices import record_events
 from monitor.ingest.declare import Declare, has_graded
 from monitor.logs.errors import LogError
 from monitor.logs.file.log import FileLog
@@ -36,10 +37,6 @@ _FOLD_SECONDS: Final = 10.0
 
 _MESSAGE_EVENTS: Final = 1_000
 _MESSAGE_REJECTS: Final = 50
-_MANY_MODELS: Final = 400
-_RECORD_PAIRS: Final = 50_000
-"""Events of a record, times the models of its request, if they are many."""
-
 _MESSAGE_BYTES: Final = 900_000
 """By default a topic accepts messages of a little over a million bytes."""
 
@@ -234,13 +231,8 @@ def _records(submission: Submission, declarations: Sequence[dict[str, Any]]) -> 
 
 
 def _parts(events: Sequence[EventFields], most: int) -> list[Sequence[EventFields]]:
-    """Return the events in parts of at most `most`, and of fewer where they are of many models; one part if there are none.
-
-    A record is folded and stored whole, and each of its events can decide the pairs of its model.
-    """
-    models = len({event.model for event in events})
-    if models > _MANY_MODELS:
-        most = min(most, max(1, _RECORD_PAIRS // models))
+    """Return the events in parts of at most `most`, and of fewer where they are of many models; one part if there are none."""
+    most = min(most, record_events(len({event.model for event in events})) or most)
     return [events[start : start + most] for start in range(0, len(events), most)] or [events]
 
 

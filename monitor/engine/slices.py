@@ -29,13 +29,27 @@ MOST_CHANGES: Final = 50_000
 _PIECE_BYTES: Final = 500_000
 """Bytes of records that are decoded and folded at a time: their events are then still in the processor's cache."""
 
-_WIDE: Final = 400
+WIDE: Final = 400
 """Contestants above which a piece could bring more changes than a fold may."""
 
 _WIDE_PIECE_BYTES: Final = 2_000_000
 """Bytes of a piece of a wide benchmark, times its contestants."""
 
 _SHRINK, _GROW = 0.25, 2.0
+
+
+def record_events(models: int) -> int | None:
+    """Return how many events a record of so many models may have: each can decide the pairs of its model. None: as many as fit.
+
+    A record is stored whole.
+
+    Examples
+    --------
+    >>> record_events(5_000)
+    10
+    >>> record_events(50)
+    """
+    return max(1, MOST_CHANGES // models) if models > WIDE else None
 
 
 class Pace:
@@ -64,7 +78,7 @@ class Pace:
     def piece_bytes(self) -> int:
         """Return how many bytes of records to decode and fold next, given the benchmarks of those before."""
         widest, self._widest = self._widest, 0
-        return _PIECE_BYTES if widest <= _WIDE else _WIDE_PIECE_BYTES // widest
+        return _PIECE_BYTES if widest <= WIDE else _WIDE_PIECE_BYTES // widest
 
     def is_enough(self, changes: int) -> bool:
         """Return whether a fold with so many verdict changes is to end, so that they are stored."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from monitor.engine.slices import record_events
 from monitor.engine.state.delta import Source
 from monitor.ingest.declare import Declare, begin
 from monitor.ingest.epochs import Epochs
@@ -183,9 +184,9 @@ class BatchReader:
                 return None
             self._limit_open(file)
             parts: list[Part] = []
-            blocks = 0
+            blocks = 0.0
             while blocks < self._blocks and self._read_block(file, reader, parts, final=final):
-                blocks += 1
+                blocks += file.max_lines / _BLOCK_LINES
             file.remember(drained=not parts)
             if not parts:
                 if final and reader.incomplete is not None:
@@ -205,6 +206,8 @@ class BatchReader:
         file.benchmark = decoded.benchmark
         for clause in sorted(decoded.converted):
             reader.stream.note(clause)
+        file.models.update(event.model for segment in decoded.segments for event in segment.events)
+        file.max_lines = reader.max_lines = record_events(len(file.models)) or _BLOCK_LINES
         start, prefix = block.start, block.before
         for segment in decoded.segments:
             if segment.end == block.end:

@@ -37,6 +37,10 @@ class WatchedFile:
         The benchmark of the last line that names one.
     bytes_read : int
         How many bytes have been read, before gunzipping.
+    models : set of str
+        The models of the lines that were read since the start.
+    max_lines : int
+        Most lines of a block.
     """
 
     def __init__(self, path: Path, *, block_bytes: int, max_lines: int, opener: OpenStream = open_stream) -> None:
@@ -46,7 +50,8 @@ class WatchedFile:
         self.generation = 0
         self.benchmark: str | None = None
         self.bytes_read = 0
-        self._block_bytes, self._max_lines = block_bytes, max_lines
+        self.models: set[str] = set()
+        self._block_bytes, self.max_lines = block_bytes, max_lines
         self._reader: BlockReader | None = None
         self._mark: _Mark | None = None
 
@@ -145,7 +150,7 @@ class WatchedFile:
             self.path,
             position,
             block_bytes=self._block_bytes,
-            max_lines=self._max_lines,
+            max_lines=self.max_lines,
             hashing=True,
             opener=self._opener,
         )

@@ -52,6 +52,18 @@ def test_all_of_a_file_is_appended_in_spans_that_join_up(tmp_path, pack):
     assert (limit.lines, limit.rejected) == (3_004, 2)
 
 
+def test_records_of_many_models_are_small(tmp_path):
+    """Each event can decide the pairs of its model, and a record is stored whole."""
+    path = tmp_path / "a.jsonl"
+    path.write_bytes(lines(*(event(str(k), f"m{m}") for k in range(6) for m in range(500))))
+    log = Log()
+    once(log, path)
+    sizes = [len(packed["events"]) for packed in log.packed]
+    assert sizes[0] == 1_000  # nothing is known of the file
+    assert max(sizes[1:]) == 100
+    assert log.counters()["events"] == 3_000
+
+
 def test_good_blocks_are_taken_over_byte_for_byte(tmp_path):
     path = tmp_path / "a.jsonl"
     odd = [

@@ -57,3 +57,10 @@ async def _busy(connection):
     except Exception as error:  # noqa: BLE001 - redis-py has no class for it
         return "BUSY" in str(error)
     return False
+
+
+async def test_a_connection_that_is_closed_before_a_command_is_sent_is_a_lost_one():
+    """Its client waits a turn of the loop in between; the simulation (seed 2033) closed it then, and a worker crashed."""
+    connection = clients.make_clients("redis://localhost:1").state.connection_pool.make_connection()
+    with pytest.raises(ConnectionResetError):
+        await connection._send_packed_command([b"PING"])

@@ -41,6 +41,8 @@ class _InSlices(AbstractConnection):
         self._answer_seconds = self.socket_timeout
 
     async def _send_packed_command(self, command: Iterable[bytes]) -> None:
+        if self._writer is None:  # closed since it was chosen: the client takes such an error for a lost connection
+            raise ConnectionResetError("the connection was closed")
         parts = list(command)
         size = sum(map(len, parts))
         if self._answer_seconds is not None:
@@ -48,7 +50,6 @@ class _InSlices(AbstractConnection):
         if size <= _SLICE_BYTES:
             await super()._send_packed_command(parts)
             return
-        assert self._writer is not None
         for part in parts:
             view = memoryview(part)
             for start in range(0, len(view), _SLICE_BYTES):

@@ -42,8 +42,8 @@ class Kind(Enum):
     TABLE = auto()
     INSPECT = auto()
     PARQUET = auto()
-    BATTLES = auto()
-    """An array of battles."""
+    ROWS = auto()
+    """An array of objects: battles, or results."""
     FOREIGN = auto()
     """No results: `foreign` has the reason."""
 
@@ -99,13 +99,21 @@ def _json_format_of(path: Path, *_: int) -> Kind | Format:
         if found is not None:
             return found
     if not one_record and all(has_path(value, path) for path in _BATTLES):
-        return Kind.BATTLES
+        return Kind.ROWS
     found = match(_as_leaves(value), lines=False)
     if found is not None:
         return found
+    if not one_record and _row(value) is not None:
+        return Kind.ROWS
     # JSON lines may have any name. Any other .json file is read as an Inspect log, which reports what is wrong with it.
     document = path.name.lower().endswith((".json", ".json.gz", ".eval")) and not (newline and one_record)
     return Kind.INSPECT if document else Kind.LINES
+
+
+def _row(value: object) -> dict[str, Any] | None:
+    """Return the first object of an array of objects; None for anything else."""
+    first = value[0] if isinstance(value, list) and value else None
+    return first if isinstance(first, dict) and first else None
 
 
 def _as_leaves(value: Any) -> Any:  # noqa: ANN401 - any JSON value
@@ -175,16 +183,19 @@ def looks_like_results(path: Path, choices: Choices) -> bool | str:
     if name.endswith((".eval", ".parquet")):
         return True
     try:
-        status = path.stat()
-        head = _head(path, status.st_ino, status.st_size, status.st_mtime_ns)
+        stat = path.stat()
+        status = stat.st_ino, stat.st_size, stat.st_mtime_ns
+        head = _head(path, _HEAD_BYTES, *status)
         first = head.partition(b"\n")[0]
         if name.endswith(TABLE_SUFFIXES) and not _JSON.match(head):
             return _is_table(path, first, choices)
         found = _json_format(path)
     except PASSED_OVER:
         return False
-    if found is Kind.BATTLES:
-        return True
+    if found is Kind.ROWS:
+        row = _row(outline(_head(path, _JSON_BYTES, *status)))
+        names = list(flatten(row or {}))
+        return is_battle(names) or refusal_of(names) or _has_columns(names, choices)
     if isinstance(found, Format):
         return True if found.refusal is None else found.refusal
     return _INSPECT.match(head) is not None if name.endswith((".json", ".json.gz")) else _is_lines(first, choices)
@@ -222,10 +233,10 @@ def _has_columns(names: list[str], choices: Choices) -> bool | str:
 
 
 @lru_cache(maxsize=10_000)
-def _head(path: Path, *_: int) -> bytes:
+def _head(path: Path, size: int, *_: int) -> bytes:
     """Return the first bytes of a file; a changed status reads them again."""
     stream = open_stream(path)
     try:
-        return stream.read(_HEAD_BYTES)
+        return stream.read(size)
     finally:
         stream.close()

@@ -12,7 +12,7 @@ from monitor.ingest.formats.choices import Choices
 from schemas.records.text import shorten
 
 _LISTED_FILES: Final = 20
-_TABLE_SUFFIXES: Final = re.compile(r"(\.(csv|tsv|txt|parquet|gz))+$", re.IGNORECASE)
+_TABLE_SUFFIXES: Final = re.compile(r"(\.(csv|tsv|txt|json|parquet|gz))+$", re.IGNORECASE)
 
 
 class Table(Protocol):
@@ -79,6 +79,10 @@ class RunRegistry:
         self._differing: set[Path] = set()
         self.metrics: dict[str, str] = {}
         """The metric of each benchmark that an earlier file has: scores of two metrics are not compared."""
+        self.judges: dict[str, str] = {}
+        """The judge of each benchmark that an earlier file has."""
+        self.noted: set[tuple[object, ...]] = set()
+        """What was noted of a benchmark, in any file of it: not again for each set of other metrics."""
 
     def add_run(self, path: Path, task: str, model: str, version: object, run: str) -> None:
         """Add a run.

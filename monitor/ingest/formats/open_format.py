@@ -19,7 +19,7 @@ _KINDS = {
     Kind.INSPECT: "tools.inspect_log",
     Kind.PARQUET: "tabular.parquet",
     Kind.TABLE: "tabular.tables",
-    Kind.BATTLES: "tabular.battle_document",
+    Kind.ROWS: "tabular.row_document",
     Kind.FOREIGN: "foreign",
     Kind.LINES: "tabular.json_lines",
 }

@@ -429,7 +429,10 @@ class _ResultWriter:
         parts = [f"metric {shorten(metric.name)}{' (less is better)' if metric.lower else ''}{scale}{also}"]
         field = self._cluster_field(result)
         parts.append(f"clusters by {shorten(field)}" if field else "no clusters")
-        self._log.notices.choice(result.benchmark, "; ".join(parts))
+        noted = result.benchmark, metric, field
+        if noted not in self._log.runs.noted:
+            self._log.runs.noted.add(noted)
+            self._log.notices.choice(result.benchmark, "; ".join(parts))
         if result.part is not None and not self._choices.subtasks:
             self._log.notices(
                 f"{shorten(result.benchmark)}: its subtasks are one benchmark, and ids begin with the subtask; --subtasks keeps them apart"
@@ -438,8 +441,8 @@ class _ResultWriter:
     def _score(self, result: Result, metric: _Metric) -> float | bool | Fault | None:
         value = result.values.get(metric.name)
         value = read_score(value) if isinstance(value, str) else value
-        if value is None:
-            return None if metric.name in result.values else self._fault(result, metric, _MISSING)
+        if value is None or value is msgspec.UNSET:  # what a record does not have, as where a later version renamed it
+            return None if value is None and metric.name in result.values else self._fault(result, metric, _MISSING)
         value = self._choices.scaled(value, result.benchmark)
         if isinstance(value, float) and math.isnan(value):
             return None
@@ -455,6 +458,7 @@ class _ResultWriter:
 
     def _fault(self, result: Result, metric: _Metric, problem: str) -> Fault:
         value = result.values.get(metric.name)
+        value = None if value is msgspec.UNSET else value
         found = "nothing" if value is None else "a list" if isinstance(value, list | dict) else shorten(value)
         reason = problem if value is None else f"{found} {problem}"
         return Fault(shorten(metric.name), found, reason, result.benchmark)

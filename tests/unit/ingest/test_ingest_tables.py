@@ -411,3 +411,31 @@ def test_parquet_rows_come_to_the_same_together_and_one_by_one(tmp_path, monkeyp
     alone = Read(path)
     assert (together.events, together.faults, together.notes) == (alone.events, alone.faults, alone.notes)
     assert len(together.events) + len(together.faults) == len(rows)
+
+
+@pytest.mark.parametrize("name", ["a.json", "a.jsonl", "-"])
+def test_an_array_of_objects_is_a_table(tmp_path, name):
+    (tmp_path / name).write_text(json.dumps(ROWS, indent=1))
+    assert Read(tmp_path / name).scores == SCORES
+    nested = [{"meta": {"task": r["task"], "n": r["question_id"]}, **r, "x": [1]} for r in ROWS]
+    (tmp_path / name).write_text(json.dumps(nested))
+    assert Read(tmp_path / name, columns=["benchmark=meta.task,item_id=meta.n"]).scores == SCORES
+
+
+def test_an_array_says_what_it_lacks_and_a_bad_row_costs_itself_only(tmp_path):
+    path = tmp_path / "a.json"
+    path.write_text(json.dumps([{k: v for k, v in r.items() if k != "model"} for r in ROWS]))
+    assert "no column for the model" in Read(path).faults[0][3]
+    path.write_text(json.dumps([*ROWS, {**ROWS[0], "correct": "?"}, {"declare": 1}]))
+    read = Read(path)
+    assert read.scores == SCORES
+    assert [fault[0] for fault in read.faults] == [len(ROWS) + 1, len(ROWS) + 2]
+
+
+def test_an_array_that_is_no_result_is_passed_over_in_a_folder(tmp_path):
+    (tmp_path / "a.json").write_text(json.dumps(ROWS))
+    (tmp_path / "data.json").write_text(json.dumps([{"question": "?", "answer": "x" * 9_000}]))
+    (tmp_path / "long.json").write_text(json.dumps([{"text": "x" * 9_000, **r, "model": "third"} for r in ROWS]))
+    read = Read(tmp_path)
+    assert {e.model for e in read.events} == {"one", "other", "third"}
+    assert any("data.json is skipped" in note for note in read.notes)

@@ -298,6 +298,42 @@ def test_two_judges_need_two_files(tmp_path):
     assert [fault[1] for fault in read.faults] == ["judge"]
 
 
+def test_two_judges_are_not_one_benchmark(tmp_path):
+    (tmp_path / "claude.jsonl").write_bytes(jsonl({**grade(81, "a", 5), "judge": ["claude", "single"]}))
+    (tmp_path / "gpt.jsonl").write_bytes(jsonl(*(grade(k, "a", 4) for k in range(30))))
+    read = Read(tmp_path)
+    assert [(e.item_id, e.score) for e in read.events] == [("81/1", 0.5)]
+    ((_, field, _, reason),) = read.faults
+    assert field == "judge"
+    assert "read the files of each judge alone, with --benchmark NAME" in reason
+
+
+@pytest.mark.parametrize(
+    "made", [LIVEBENCH, EVERY_EVAL_EVER, OPENAI_EVALS], ids=["LiveBench", "Every Eval Ever", "OpenAI evals"]
+)
+def test_lines_of_another_tool_or_version_are_counted(tmp_path, made):
+    path = made.write(tmp_path)
+    renamed = (
+        made.results_bytes.replace(b'"score"', b'"grade"')
+        .replace(b'"is_correct"', b'"ok"')
+        .replace(b'"type"', b'"kind"')
+    )
+    path.write_bytes(made.results_bytes + renamed)
+    read = Read(path)
+    assert set(rows(read)) == set(expected(made))
+    assert read.faults
+    assert {fault[1] for fault in read.faults} <= {"score", "type"}
+
+
+def test_a_trial_without_a_verdict_field_is_no_failure(tmp_path):
+    path = tmp_path / "results.json"
+    trials = [{"task_id": "t1", "is_resolved": None}, {"task_id": "t2"}, {"task_id": "t3", "is_resolved": True}]
+    path.write_text(json.dumps({"results": trials}))
+    read = Read(path)
+    assert {e.item_id: e.score for e in read.events} == {"t1": 0, "t3": 1}
+    assert [fault[1] for fault in read.faults] == ["resolved"]
+
+
 def test_prompts_are_conditions(tmp_path):
     path = tmp_path / "results.json"
     polite = {**answer(0, "a", "1+1", 0), "promptId": "q", "promptIdx": 1, "prompt": {"label": "x\n" * 99}}

@@ -16,7 +16,7 @@ from schemas.records.text import shorten
 class Evaluation(msgspec.Struct):
     """The score of a sample."""
 
-    score: Any = None
+    score: Any = msgspec.UNSET
     is_correct: Any = None
 
 
@@ -77,7 +77,8 @@ def lines(log: LogFile) -> Callable[[Sample], Iterator[Entry]]:
         epoch = fields.get("epoch")
         repeat = epoch if isinstance(epoch, int) and not isinstance(epoch, bool) and epoch >= 0 else 0
         values = {"score": sample.evaluation.score, "is_correct": sample.evaluation.is_correct}
-        values = {name: value for name, value in values.items() if value is not None} or {"score": None}
+        given = {name: value for name, value in values.items() if value is not None and value is not msgspec.UNSET}
+        values = given or {"score": sample.evaluation.score}
         failure = "error" if sample.error else None
         yield Result(benchmark, sample.model_id, item, values, repeat, fields, failure)
 

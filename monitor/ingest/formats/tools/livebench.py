@@ -17,7 +17,7 @@ class Judgment(msgspec.Struct):
     question_id: Any = None
     task: str | None = None
     model: str | None = None
-    score: Any = None
+    score: Any = msgspec.UNSET
     category: str | None = None
     subtask: str | None = None
 

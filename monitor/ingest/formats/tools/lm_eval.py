@@ -150,7 +150,12 @@ class _Task:
         name = _text(sample.get("filter")) or "none"
         self.filters.add(name)
         if name != self.filter:
-            return None
+            # A line that is no sample has no filter either.
+            return (
+                None
+                if "doc_id" in sample
+                else Fault("doc_id", "nothing", "is missing; add it to the sample", self.benchmark)
+            )
         value = self._choices.scaled(_decoded(sample.get(self._metric)), *self._names)
         fault = self._value_fault(value)
         if fault is not None:

@@ -5,6 +5,7 @@ from typing import Any, Final
 
 import msgspec
 
+from monitor.ingest.files.event_lines import Refusal
 from monitor.ingest.formats.documents import read_bytes, text_of
 from monitor.ingest.formats.log_file import LogFile
 from monitor.ingest.formats.results import Entry, Result, Tool
@@ -44,7 +45,13 @@ def lines(log: LogFile) -> Callable[[Grade], Iterator[Entry]]:
             yield Fault(name, "nothing", f"the grade has no {name}; add it", _BENCHMARK)
             return
         if first is None:
-            first = judge
+            first = log.runs.judges.setdefault(_BENCHMARK, judge)
+            if judge != first:
+                reason = (
+                    f"its grades are of {shorten(judge)}, and those of an earlier file of {shorten(first)}; scores of two judges are not "
+                    "compared: read the files of each judge alone, with --benchmark NAME to keep both"
+                )
+                raise Refusal("judge", shorten(judge), reason, _BENCHMARK)
             log.note(f"grades of the judge {shorten(judge)}; the turns of a question are items of their own")
         if judge != first:
             reason = f"{shorten(judge)} is a second judge after {shorten(first)}; give each judge a file of its own"

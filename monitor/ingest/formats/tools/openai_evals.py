@@ -28,6 +28,7 @@ class Record(msgspec.Struct):
     type: str | None = None
     sample_id: str | int | None = None
     data: Any = None
+    final_report: Any = None
 
 
 def lines(_: LogFile) -> Callable[[Record], Iterator[Entry]]:
@@ -39,6 +40,9 @@ def lines(_: LogFile) -> Callable[[Record], Iterator[Entry]]:
         if record.spec is not None:
             run = record.spec
             return
+        if record.type is None and record.final_report is None:
+            reason = "the line is no record of OpenAI evals: it has no type; keep the lines of each tool in a file of their own"
+            yield Fault("type", "nothing", reason)
         if record.type not in _SCORED or not isinstance(record.data, dict):
             return
         benchmark = run.base_eval or run.eval_name

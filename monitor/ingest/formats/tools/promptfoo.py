@@ -53,7 +53,7 @@ class Row(msgspec.Struct):
     prompt: Prompt = msgspec.field(default_factory=Prompt)
     test_case: TestCase = msgspec.field(default_factory=TestCase, name="testCase")
     vars: dict[str, Any] | None = None
-    score: Any = None
+    score: Any = msgspec.UNSET
     success: Any = None
     named: dict[str, Any] | None = msgspec.field(default=None, name="namedScores")
     failure: int = msgspec.field(default=0, name="failureReason")

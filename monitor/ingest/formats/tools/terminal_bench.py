@@ -22,7 +22,7 @@ class Trial(msgspec.Struct):
 
     task_id: str
     trial_name: str = ""
-    is_resolved: bool | None = None
+    is_resolved: bool | msgspec.UnsetType | None = msgspec.UNSET
     failure_mode: str | None = None
 
 

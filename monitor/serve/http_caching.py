@@ -5,12 +5,14 @@ from collections import OrderedDict
 from gzip import compress
 from hashlib import blake2b
 from typing import Final
+from urllib.parse import parse_qsl
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from monitor.background import in_background
 from monitor.serve.access.caller import ANONYMOUS_NAME, current_caller
+from monitor.serve.api.problems import MEDIA_TYPE, ProblemError
 
 MIN_GZIP_BYTES: Final = 1_000
 """Smaller answers are not compressed."""
@@ -26,6 +28,11 @@ _REFUSED: Final = re.compile(r"q\s*=\s*0(\.0*)?")
 """A weight of a coding that a client does not take."""
 
 _DATA: Final = "/api/v1/"
+
+DIGEST: Final = "digest"
+"""Parameter of an address that names one answer by its digest: what it has never changes."""
+
+_FOREVER: Final = "public, max-age=31536000, immutable"
 
 
 class HttpCaching:
@@ -81,6 +88,13 @@ class HttpCaching:
             headers["Cache-Control"] = "no-cache" if waits else self._shared
         headers["Vary"] = "Accept-Encoding, Authorization"
         digest = blake2b(body, digest_size=16).hexdigest()
+        named = [value for name, value in parse_qsl(scope["query_string"].decode("latin-1")) if name == DIGEST]
+        if named and named != [digest]:
+            return _replace(
+                start, f"digest: the answer has the digest {digest} now. Ask without `{DIGEST}`, or with this one."
+            )
+        if named and headers.get("Cache-Control", "").startswith("public"):
+            headers["Cache-Control"] = _FOREVER
         tag = headers.setdefault("ETag", f'W/"{digest}"')
         if _has(requested.get("if-none-match", ""), tag):
             start["status"] = 304
@@ -108,6 +122,16 @@ class HttpCaching:
         while self._packed_bytes > _KEPT_BYTES:
             self._packed_bytes -= len(self._packed.popitem(last=False)[1])
         return packed
+
+
+def _replace(start: Message, detail: str) -> bytes:
+    """Make an answer a 404; return its body."""
+    problem = ProblemError(404, detail).response()
+    body = bytes(problem.body)
+    start["status"] = problem.status_code
+    headers = MutableHeaders(scope=start)
+    headers.update({"Content-Type": MEDIA_TYPE, "Content-Length": str(len(body)), "Cache-Control": "no-store"})
+    return body
 
 
 def _has(if_none_match: str, tag: str) -> bool:

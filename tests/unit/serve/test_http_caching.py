@@ -86,6 +86,16 @@ def test_only_answers_without_credentials_are_for_shared_caches():
             refused = served.get("benchmarks/b", Authorization="Bearer wrong")
             assert (refused.status, refused.headers["Cache-Control"]) == (401, "no-store")
             assert "ETag" not in served.get("benchmarks/none").headers
+            digest = served.get("benchmarks/b").headers["ETag"].removeprefix('W/"').removesuffix('"')
+            named = f"benchmarks/b?digest={digest}"
+            forever = "public, max-age=31536000, immutable" if seconds else "no-cache"
+            assert served.get(named).headers["Cache-Control"] == forever
+            assert served.get(named).text == served.get("benchmarks/b").text
+            assert served.get(named, Authorization="Bearer secret").headers["Cache-Control"] == "no-store"
+            served.post(MORE, Authorization="Bearer secret")
+            other = served.get(named + "&at_least=0:9", Accept_Encoding="gzip")
+            assert (other.status, other.headers["Cache-Control"], other.headers["ETag"]) == (404, "no-store", None)
+            assert served.get("benchmarks/b").headers["ETag"][3:-1] in other.text
 
 
 def many(names):

@@ -15,6 +15,7 @@ from fastapi import Request, Response
 from monitor.engine.state.benchmark import Benchmark
 from monitor.report.build import Which
 from monitor.serve.api.problems import unknown_benchmark
+from monitor.serve.http_caching import DIGEST
 from monitor.serve.log_position import AT_LEAST, accepts, note_lag, without_position
 from monitor.serve.report_cache import ReportCache
 
@@ -37,6 +38,9 @@ _REST: Final = 3
 
 MOST_SECONDS: Final = 60.0
 """An answer that is older, and no longer that of the state, is not given again."""
+
+_OF_THE_ANSWER: Final = {AT_LEAST, DIGEST}
+"""Parameters that say which answer is wanted, and change nothing in it."""
 
 _KEPT_BYTES: Final = 64_000_000
 
@@ -92,7 +96,7 @@ class KeptAnswers:
         if origin is None:
             raise unknown_benchmark(name)
         # In the order of the request: of a parameter that comes twice, the last one counts.
-        query = [each for each in parse_qsl(request.url.query, keep_blank_values=True) if each[0] != AT_LEAST]
+        query = [each for each in parse_qsl(request.url.query, keep_blank_values=True) if each[0] not in _OF_THE_ANSWER]
         key = f"{request.url.path}?{urlencode(query)} {self._reports.revision}"
         kept = self._kept.get(key)
         if kept is not None and kept.is_of(origin.sources) and kept.version == origin.version:

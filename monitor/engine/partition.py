@@ -126,7 +126,8 @@ class Partition:
         """
         assert chunk.start == self.off, "a chunk is folded exactly where the state ends"
         folding, count = _Folding(self, chunk.end, pace), 0
-        while count < len(chunk.records) and not pace.is_enough(folding.change_count()):
+        pace.begin()
+        while count < len(chunk.records) and not (count and pace.is_enough(folding.change_count())):
             piece = chunk.piece(count, _AT_ONCE, pace.piece_bytes())
             for step in folding.decoder.steps(piece):
                 yield from folding.take(step)

@@ -1,6 +1,7 @@
 """Work in slices, between which the event loop of a worker serves others. What is computed does not depend on where they end."""
 
 from collections.abc import Generator
+from math import inf
 from typing import Final, TypeVar
 
 from monitor.engine.state.pairs.counts import CHUNK_CELLS
@@ -55,6 +56,11 @@ def record_events(models: int) -> int | None:
 class Pace:
     """How much of the fold of each benchmark fits into a slice, from how long its last slices took.
 
+    Parameters
+    ----------
+    fold_seconds : float, optional
+        How long the slices of a fold may take before it ends with the current piece: nobody reads the state until then.
+
     Examples
     --------
     >>> pace, benchmark = Pace(), PairState("b")
@@ -70,10 +76,15 @@ class Pace:
     10
     """
 
-    def __init__(self) -> None:
+    def __init__(self, fold_seconds: float = inf) -> None:
+        self._fold_seconds, self._spent = fold_seconds, 0.0
         self._updates: dict[tuple[str, bool], float] = {}
         self._last: tuple[tuple[str, bool], int] | None = None
         self._widest = 0
+
+    def begin(self) -> None:
+        """Begin a fold."""
+        self._spent = 0.0
 
     def piece_bytes(self) -> int:
         """Return how many bytes of records to decode and fold next, given the benchmarks of those before."""
@@ -81,8 +92,8 @@ class Pace:
         return _PIECE_BYTES if widest <= WIDE else _WIDE_PIECE_BYTES // widest
 
     def is_enough(self, changes: int) -> bool:
-        """Return whether a fold with so many verdict changes is to end, so that they are stored."""
-        return changes >= MOST_CHANGES
+        """Return whether a fold with so many verdict changes is to end, so that they are stored, or so that the state is read."""
+        return changes >= MOST_CHANGES or self._spent >= self._fold_seconds
 
     def events(self, benchmark: PairState) -> int:
         """Return how many of the next events of a benchmark to fold in one slice: each meets every contestant."""
@@ -95,6 +106,7 @@ class Pace:
 
     def took(self, seconds: float) -> None:
         """Record how long the slice took for which `events` was asked last."""
+        self._spent += seconds
         if self._last is None:
             return
         (key, contestants), self._last = self._last, None

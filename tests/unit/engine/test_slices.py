@@ -2,6 +2,7 @@
 
 import json
 import random
+from math import inf
 
 import numpy as np
 import pytest
@@ -93,9 +94,10 @@ def test_slices_change_nothing_that_is_stored(policy):
         assert plain(ended[0]) == whole
 
 
+@pytest.mark.parametrize(("most", "seconds"), [(5, inf), (inf, 0.0)])
 @pytest.mark.parametrize("policy", SPECS)
-def test_a_fold_that_ends_after_many_changes_goes_on_to_the_same_state(policy, monkeypatch):
-    monkeypatch.setattr(slices, "MOST_CHANGES", 5)
+def test_a_fold_that_ends_after_many_changes_or_some_time_goes_on_to_the_same_state(policy, most, seconds, monkeypatch):
+    monkeypatch.setattr(slices, "MOST_CHANGES", most)
     monkeypatch.setattr(slices, "_PIECE_BYTES", 1)
     data = json.loads(record(SPECS[policy], 1))
     events = data["events"]
@@ -106,13 +108,14 @@ def test_a_fold_that_ends_after_many_changes_goes_on_to_the_same_state(policy, m
     partition, other, changes, folds = Partition(), Partition(), [], 0
     expected = plain(other.fold(whole))
     while rest is not None:
-        delta = run_slices(partition.fold_in_slices(rest, Pace()))
+        delta = run_slices(partition.fold_in_slices(rest, Pace(seconds)))
         part, rest = rest.cut(delta.records)
         assert (delta.expected, delta.off, delta.records) == (part.start, part.end, len(part.records))
         assert partition.off == delta.off
-        changes += plain(delta)["benchmarks"][0]["changes"]
+        changes += [change for each in plain(delta)["benchmarks"] for change in each["changes"]]
         folds += 1
     assert changes == expected["benchmarks"][0]["changes"]
     assert partition.off == other.off == len(records) + 3
     assert partition.benchmarks["b"].counters == other.benchmarks["b"].counters
     assert len(changes) <= 5 or folds > 2
+    assert seconds or folds == len(records)

@@ -30,7 +30,7 @@ _REFUSED: Final = re.compile(r"q\s*=\s*0(\.0*)?")
 _DATA: Final = "/api/v1/"
 
 DIGEST: Final = "digest"
-"""Parameter of an address that names one answer by its digest: what it has never changes."""
+"""Parameter of an address that names one answer by its digest."""
 
 _FOREVER: Final = "public, max-age=31536000, immutable"
 

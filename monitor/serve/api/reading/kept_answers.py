@@ -40,7 +40,7 @@ MOST_SECONDS: Final = 60.0
 """An answer that is older, and no longer that of the state, is not given again."""
 
 _OF_THE_ANSWER: Final = {AT_LEAST, DIGEST}
-"""Parameters that say which answer is wanted, and change nothing in it."""
+"""Parameters that choose an answer, and change nothing in it."""
 
 _KEPT_BYTES: Final = 64_000_000
 

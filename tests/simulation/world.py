@@ -66,6 +66,7 @@ class Slot:
 
     def start(self):
         self.starts += 1
+        self.since = self._world.loop.now
         self.process = Process(f"{self.name}.{self.starts}")
         self._stopping = asyncio.Event()
         self._world.loop.spawn(self._run(self.process), self.process)
@@ -162,6 +163,8 @@ class World:
 
     def _run(self):
         result = Result(self.seed, self.actions)
+        self._refused_until = -inf
+        """When the server was last started while workers had to refuse the log; its file may have lost that the state was deleted."""
         network = self.network = Network(self.rng("network"))
         loop = self.loop = VirtualLoop(network.connect)
         self.result = result
@@ -308,6 +311,8 @@ class World:
 
     def start_store(self):
         """Start the server again."""
+        if self._refused():
+            self._refused_until = self.loop.now
         self.server.start()
         self.note(f"store started with {len(self.server.file)} bytes")
         self.judge.restarted()
@@ -323,7 +328,8 @@ class World:
                 return
             self._delete_state()
         elif isinstance(error, LogError | StateRefused):
-            if not self._refused() or "is damaged" in str(error):
+            refused = self._refused() or slot.since <= self._refused_until  # it may have loaded the state before that
+            if not refused or "is damaged" in str(error):
                 self.fail(Wrong(f"{slot.process.name} ended with {type(error).__name__}: {error}"))
         elif not isinstance(error, StoreError | LogError | OSError | TimeoutError):
             text = "".join(traceback.format_exception(error)[-8:])

@@ -462,6 +462,22 @@ async def test_latches_are_records_in_the_order_of_their_ids_and_give_the_change
         assert times.changes[field] == (0.5 if offset < 100 else 100.5 if offset < 500 else 500.5)
 
 
+async def test_changes_after_a_restart_name_models_that_came_later(world):
+    store = await world.store()
+    records = decided_events(150)
+    size = len(records) - 1
+    await store.commit(Partition().fold(Chunk(0, 0, size, range(size), records[:size])), 0.5)
+    late = [{"benchmark": "mmlu-pro", "item_id": f"i{k}", "model": "late", "score": 1} for k in range(150)]
+    later = [records[-1], *(json.dumps(event).encode() for event in late)]
+    chunk = Chunk(0, size, size + len(later), range(size, size + len(later)), later)
+    await store.commit(Partition.restore(await store.load(0)).fold(chunk), 1.5)
+    waiting = dict(await store.read_outbox(0, count=10_000))
+    new = [change for change in waiting.values() if change_order(change.id)[0] >= size]
+    assert new[0].kind == "superseded"
+    assert "late" in {name for change in new for name in (change.model_a, change.model_b)}
+    assert {change.id: change for change in (await store.load(0)).benchmarks[0].changes.values()} == waiting
+
+
 def unpacked(data):
     return [SimpleNamespace(id=f"{each[0]}-{each[1]}") for each in struct.iter_unpack("<qQiiiqddIb", data)]
 

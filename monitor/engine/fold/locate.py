@@ -38,7 +38,7 @@ def locate(
     if (simple := events.plain()) is not None:
         plain &= simple
     unknown = np.flatnonzero((row < 0) | (contestant < 0) | ~plain)
-    row_limits = limits if _rows_may_fill(benchmark, size, limits) else None
+    row_limits = limits if _rows_may_fill(benchmark, limits, row, contestant, simple) else None
     cut = size
     newer: dict[int, int] = {}
     wary = looked = 0
@@ -52,7 +52,7 @@ def locate(
                 continue
             wary = stretch.size
         position, unknown, wary = int(unknown[0]), unknown[1:], max(0, wary - 1)
-        known = len(benchmark.contestants)
+        rows, known = len(benchmark.rows), len(benchmark.contestants)
         place = _place(benchmark, events[position], delta, limits, row_limits)
         if len(benchmark.contestants) > known and benchmark.is_newer(known):
             newer[position] = known
@@ -62,8 +62,7 @@ def locate(
         row[position], contestant[position], codes[position] = place
         if cut == size and not benchmark.exceeded and benchmark.too_many_items:
             cut = position
-        models = len(benchmark.contestants) > known
-        left = _still_unknown(benchmark, events, unknown, (row, contestant, plain), models=models)
+        left = _still_unknown(benchmark, events, unknown, (row, contestant, plain), before=(rows, known))
         unknown, wary = left, max(0, wary - (unknown.size - left.size))
         looked += 1
         if not looked % _LOOKED:
@@ -80,14 +79,17 @@ def _still_unknown(
     unknown: Index,
     places: tuple[Index, Index, NDArray[np.bool_]],
     *,
-    models: bool,
+    before: tuple[int, int],
 ) -> Index:
-    """Look unknown events up again, as one before them has just added a name; return those that are still unknown.
+    """Look unknown events up again if the one before them has just added a name; return those that are still unknown.
 
-    It ends at the first event that has an unknown model where a model was added (`models`), an unknown item otherwise. Eight times as
-    many are looked up each time: a name that many events share costs each of them one search.
+    `before`: how many rows and contestants there were. It ends at the first event that has an unknown model where a model was added, an
+    unknown item otherwise. Eight times as many are looked up each time: a name that many events share costs each of them one search.
     """
     row, contestant, plain = places
+    models = len(benchmark.contestants) > before[1]
+    if not (models or len(benchmark.rows) > before[0]):
+        return unknown
     left, width = [], 1
     while unknown.size:
         first = int(unknown[0])
@@ -116,10 +118,14 @@ def _known_codes(benchmark: Benchmark, scores: Scores) -> Index:
     return codes
 
 
-def _rows_may_fill(benchmark: Benchmark, size: int, limits: Limits) -> bool:
-    """Return whether so many events may meet a limit of rows, if each of them names a new item and a new model."""
-    rows = len(benchmark.rows) + size
-    most = Usage.sized(rows, min(len(benchmark.contestants) + size, limits.contestants))
+def _rows_may_fill(
+    benchmark: Benchmark, limits: Limits, row: Index, contestant: Index, simple: NDArray[np.bool_] | None
+) -> bool:
+    """Return whether events may meet a limit of rows, if each of those whose item or model is not known adds another one."""
+    others = np.True_ if simple is None else simple
+    rows = len(benchmark.rows) + int(np.count_nonzero((row < 0) | ~others))
+    models = len(benchmark.contestants) + int(np.count_nonzero((contestant < 0) | ~others))
+    most = Usage.sized(rows, min(models, limits.contestants))
     most_rows = min(limits.rows, MAX_ITEMS) if benchmark.graded else limits.rows
     return rows > most_rows or exceeds(limits.others.plus(most), limits.budget)
 

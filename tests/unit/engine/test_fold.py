@@ -5,6 +5,8 @@ import json
 import numpy as np
 import pytest
 
+from monitor.engine.columns import EventList
+from monitor.engine.fold import locate
 from monitor.engine.limits import BUDGET, Limits
 from monitor.engine.partition import usage_of
 from monitor.engine.state.codes import NARROW, SCORE_UNIT
@@ -248,6 +250,35 @@ def test_a_budget_of_several_benchmarks_refuses_the_same_events_however_the_log_
         assert all(taken <= most for taken, most in zip(total, log.partition.limits.budget, strict=True))
     assert refused[0] == refused[1] == refused[2]
     assert 0 < len(refused[0]) < len(records)
+
+
+def calls_of(monkeypatch, name):
+    """Count the calls of a function of `locate`."""
+    calls, function = [], getattr(locate, name)
+    monkeypatch.setattr(locate, name, lambda *args, **named: calls.append(args) or function(*args, **named))
+    return calls
+
+
+def test_events_of_an_epoch_are_looked_up_again_only_where_a_name_was_added(monkeypatch):
+    log = FoldLog()
+    log.send({"events": [event(k, "a", k % 2, epoch=1) for k in range(200)]})
+    rows = EventList.rows
+    calls = []
+    monkeypatch.setattr(EventList, "rows", lambda *args: calls.append(args) or rows(*args))
+    log.send({"events": [event(k, "b", k % 2, epoch=1) for k in range(200)]})
+    assert len(calls) < 10
+    assert log.bench.scored.tolist() == [200, 200]
+
+
+def test_a_limit_of_cells_counts_the_models_that_are_new_only(monkeypatch):
+    log = FoldLog(limits=Limits(budget=BUDGET._replace(cells=100_000)))
+    log.send(*({"benchmark": "bench", "model": m, "item_ids": ["0"], "scores": [1]} for m in "ab"))
+    calls = calls_of(monkeypatch, "_place")
+    for m in "ab":
+        names = [str(k) for k in range(1, 1_001)]
+        log.send({"benchmark": "bench", "model": m, "item_ids": names, "scores": [1] * 1_000})
+    assert not calls
+    assert counts_of(log.bench, "a", "b") == (1_001, 0, 0)
 
 
 def test_a_refused_event_leaves_no_name():

@@ -61,8 +61,11 @@ def suite(tmp_path):
         ended = subprocess.run(
             call,
             cwd=tmp_path,
-            # Plugins that happen to be installed take four times as long to load as these suites to run.
-            env=environment(PYTHONPATH=f"{CLIENT}:{tmp_path}", PYTEST_DISABLE_PLUGIN_AUTOLOAD="1"),
+            # Plugins that happen to be installed take four times as long to load as these suites to run. Byte code is
+            # matched by size and whole second: `[2, 0, 1]` written in the second of `[1, 0, 1]` would run as that.
+            env=environment(
+                PYTHONPATH=f"{CLIENT}:{tmp_path}", PYTEST_DISABLE_PLUGIN_AUTOLOAD="1", PYTHONDONTWRITEBYTECODE="1"
+            ),
             capture_output=True,
             text=True,
             timeout=240,

@@ -27,11 +27,12 @@ from monitor.engine.state.graded import (
     differences_of,
 )
 from monitor.engine.state.pairs.counts import Gains
-from monitor.engine.state.pairs.index import Index, chosen, pair_members
+from monitor.engine.state.pairs.index import Index, among, chosen, pair_members
 from monitor.engine.state.pairs.pair_state import PairState
 from stats.evidence.graded import FIXED_POINT, graded_bound, graded_log_e, log_increments
 
 _SLAB_CELLS: Final = 2_000_000
+_KEPT_STEPS: Final = 500_000
 _LOG_BETS: Final = log(BETS)
 _STRETCH: Final = 16
 """Steps that are ruled out together."""
@@ -55,6 +56,8 @@ class GradedWalk:
         self._pairs, self._sums, self._values, self._new, self._gains = pairs, sums, values, new, gains
         self._items = items
         self._completion = pairs.spec.order.policy == "completion"
+        self._kept: list[_Walked] = []
+        self._room = _KEPT_STEPS
 
     def enter(self) -> None:
         """Add the items that pairs share since the chunk to their capital."""
@@ -86,15 +89,12 @@ class GradedWalk:
             some = np.flatnonzero(reach)
             for part in _slabs(some, times):
                 walked = self._walk(pair[part], capital[part], lead[part], times[part], differences[part])
+                self._keep(walked)
                 yield walked.highest(limit[part])
 
     def reaching(self, pair: Index, low: NDArray[np.float64], high: NDArray[np.float64]) -> Trajectory:
         """Return the steps of some pairs with evidence from `low` on, up to the first from `high` on."""
-        times, differences = self._differences(pair)
-        parts = []
-        for part in _slabs(np.arange(pair.size), times):
-            walked = self._again(pair[part], times[part], differences[part])
-            parts.append(walked.reaching(low[part], high[part]))
+        parts = [walked.reaching(of, low[place], high[place]) for walked, of, place in self._walks(pair)]
         return by_pair(parts)
 
     def after(self, pair: Index, when: Index, limit: NDArray[np.float64]) -> Trajectory:
@@ -105,16 +105,20 @@ class GradedWalk:
 
     def turned(self, pair: Index, side: NDArray[np.integer[Any]], since: Index) -> Trajectory:
         """Return the first step against a side of those of some pairs that have one."""
-        return self._with_evidence(first_against(self.counts(pair), pair, side, since))
+        left = np.ones(pair.size, bool)
+        steps = []
+        for walked, of, place in self._known(pair):
+            left[place] = False
+            steps.append(walked.steps(of))
+        if left.any():
+            steps.append(self.counts(pair[left]))
+        return self._with_evidence(first_against(by_pair(steps), pair, side, since))
 
     def _with_evidence(self, steps: Trajectory) -> Trajectory:
         """Return one step of each of some pairs with its evidence."""
-        parts = []
-        times, differences = self._differences(steps.pair)
-        for part in _slabs(np.arange(steps.pair.size), times):
-            walked = self._again(steps.pair[part], times[part], differences[part])
-            parts.append(walked.at(steps.step[part].astype(np.int64)))
-        return by_pair(parts)
+        return by_pair(
+            [walked.at(of, steps.step[place].astype(np.int64)) for walked, of, place in self._walks(steps.pair)]
+        )
 
     def counts(self, pair: Index) -> Trajectory:
         """Return every step of some pairs and their state before the chunk as a step at BEFORE, without evidence."""
@@ -146,11 +150,37 @@ class GradedWalk:
         differences = differences_of(self._new.after[i], self._new.after[j], self._values)
         return times, np.where(_joined(times), self._sums.weigh(differences, self._items), 0)
 
-    def _again(self, pair: Index, times: Times, differences: Differences) -> "_Walked":
-        """Follow pairs whose new items have entered already."""
-        capital = self._sums.capital[pair] - capital_gained(differences)[0]
-        lead = self._sums.lead[pair] - differences.sum(axis=1)
-        return self._walk(pair, capital, lead, times, differences)
+    def _walks(self, pair: Index) -> Iterator[tuple["_Walked", Index, Index]]:
+        """Yield walks of some pairs (ascending) whose new items have entered: the places of these among its own, and in `pair`."""
+        left = np.ones(pair.size, bool)
+        for walked, of, place in self._known(pair):
+            left[place] = False
+            yield walked, of, place
+        rest = np.flatnonzero(left)
+        if not rest.size:
+            return
+        times, differences = self._differences(pair[rest])
+        for part in _slabs(np.arange(rest.size), times):
+            place = rest[part]
+            of, capital, lead = pair[place], self._sums.capital[pair[place]], self._sums.lead[pair[place]]
+            capital = capital - capital_gained(differences[part])[0]
+            lead = lead - differences[part].sum(axis=1)
+            walked = self._walk(of, capital, lead, times[part], differences[part])
+            self._keep(walked)
+            yield walked, np.arange(place.size), place
+
+    def _known(self, pair: Index) -> Iterator[tuple["_Walked", Index, Index]]:
+        """Yield the walks that are kept of some pairs, as `_walks` does."""
+        for walked in self._kept:
+            of, place = among(pair, walked.pair)
+            if of.size:
+                yield walked, of, place
+
+    def _keep(self, walked: "_Walked") -> None:
+        """Keep a walk for later, as long as they are not too many."""
+        self._room -= walked.cells
+        if self._room > 0:
+            self._kept.append(walked)
 
     def _walk(
         self, pair: Index, capital: Capital, lead: NDArray[np.int64], times: Times, differences: Differences
@@ -215,6 +245,7 @@ class _Walked:
         self._steps, self._completion, self._increments = steps, completion, increments
         self._starts = np.flatnonzero(steps.step == 0)
         self._sizes = np.diff(self._starts, append=steps.pair.size) - 1
+        self.pair = steps.pair[self._starts]
         pairs, longest = kind.shape
         self._stretches = -(-longest // _STRETCH)
         self._kind = np.full((pairs, self._stretches * _STRETCH), len(increments) - 1)
@@ -246,19 +277,28 @@ class _Walked:
         steps = self._evaluated(rows[some], bets[some])
         return Peaks.of(steps.pair, steps.evidence, steps.side)
 
-    def reaching(self, low: NDArray[np.float64], high: NDArray[np.float64]) -> Trajectory:
-        """Return the steps that may have evidence from `low` on, in stretches up to that where it is certainly from `high` on."""
-        reached = self._ends[:, :-1] - _LOG_BETS >= high[:, None] + SLACK
+    def reaching(self, of: Index, low: NDArray[np.float64], high: NDArray[np.float64]) -> Trajectory:
+        """Return steps of some pairs: those with evidence from `low` on, up to the stretch where it is certainly from `high` on."""
+        least = np.full(self.pair.size, np.inf)
+        least[of] = low
+        reached = self._ends[of, :-1] - _LOG_BETS >= high[:, None] + SLACK
         reached[:, :1] = False
-        before = ~np.logical_or.accumulate(reached, axis=1)
-        rows, bets, _, _ = self._rows(before & (self._most >= low[:, None] - SLACK), low)
+        stretches = np.zeros(self._most.shape, bool)
+        stretches[of] = ~np.logical_or.accumulate(reached, axis=1) & (self._most[of] >= low[:, None] - SLACK)
+        rows, bets, _, _ = self._rows(stretches, least)
         return self._evaluated(rows, bets)
 
-    def at(self, step: Index) -> Trajectory:
-        """Return one step of each pair with its evidence, given their numbers from 1."""
-        stretch = np.arange(step.size) * self._stretches + (step - 1) // _STRETCH
+    def steps(self, of: Index) -> Trajectory:
+        """Return all steps of some pairs without evidence, given their places (ascending)."""
+        some = np.zeros(self.pair.size, bool)
+        some[of] = True
+        return self._steps.rows(np.repeat(some, self._sizes + 1))
+
+    def at(self, of: Index, step: Index) -> Trajectory:
+        """Return one step of some pairs with its evidence, given the places of the pairs and its number, from 1."""
+        stretch = of * self._stretches + (step - 1) // _STRETCH
         bets = np.concatenate([self._capital(stretch[some])[0] for some in _parts(stretch.size)])
-        return self._evaluated(self._starts + step, bets[np.arange(step.size), (step - 1) % _STRETCH])
+        return self._evaluated(self._starts[of] + step, bets[np.arange(step.size), (step - 1) % _STRETCH])
 
     def _rows(
         self, stretches: NDArray[np.bool_], least: NDArray[np.float64]
@@ -283,6 +323,11 @@ class _Walked:
         bets = np.cumsum(self._increments[self._kind[stretch]], axis=1)
         bets += self._begin[stretch, None]
         return bets, bets.max(axis=2) / FIXED_POINT
+
+    @property
+    def cells(self) -> int:
+        """Steps that it holds."""
+        return self._kind.size
 
     def _evaluated(self, rows: Index, bets: Capital) -> Trajectory:
         evidence, side = self._evidence(rows, bets)

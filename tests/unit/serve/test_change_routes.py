@@ -276,12 +276,12 @@ async def test_a_stream_of_a_board_is_woken_by_that_board_only(monkeypatch):
         send("b", "2")
         assert not await watcher.wait(version, 0.2, "a")
         assert await watcher.wait(version, 5.0)
-        assert dict(watcher.events(version)) == {"b": 2}
-        assert dict(watcher.events(version, "a")) == {}
+        assert dict(watcher.updates(version)) == {"b": b'event: update\ndata: {"benchmark":"b","events":2}\n\n'}
+        assert dict(watcher.updates(version, "a")) == {}
         later = watcher.version
         partition.fold(Chunk(0, partition.off, partition.off + 1, [partition.off], [b'{"ended": "a"}']))
         assert await watcher.wait(version, 5.0, "a"), "the end of a run changes the board without an event"
-        assert dict(watcher.events(later, "a")) == {}
+        assert dict(watcher.updates(later, "a")) == {}
 
 
 def test_nobody_is_looked_out_for_once_everyone_has_gone(served):

@@ -3,15 +3,23 @@
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Iterator
+from functools import lru_cache
+from time import monotonic
 from typing import Final, NamedTuple
 
+from pydantic_core import to_json
+
 from monitor.engine.state.delta import BoardEntry
+from monitor.serve.api.reading.event_stream import frame
 from monitor.serve.kept_results import state_version
 from monitor.serve.log_position import without_position
 from monitor.serve.report_cache import ReportCache
 from monitor.state_lock import StateTorn
+from schemas.results.api import Update
 
-POLL_SECONDS: Final = 0.25
+POLL_SECONDS: Final = 0.1
+_REST: Final = 20
+"""Of many boards, the state is looked at again after this many times the time that it took."""
 
 
 class _Seen(NamedTuple):
@@ -20,6 +28,12 @@ class _Seen(NamedTuple):
     events: int
     state: tuple[object, ...]
     board: BoardEntry | None = None
+
+
+@lru_cache(maxsize=1 << 14)
+def _update(name: str, events: int) -> bytes:
+    """Return an `update` as all streams send it."""
+    return frame("update", to_json(Update(benchmark=name, events=events)))
 
 
 class StateWatcher:
@@ -41,7 +55,8 @@ class StateWatcher:
         self._changed_at: dict[str, int] = {}
         """The version of the last change of each name, also of those that are gone."""
         self._grown_at: dict[str, int] = {}
-        """The version at which the events of each name changed last."""
+        """The version at which the events of each name changed last, ascending."""
+        self._took = 0.0
         self._subscribers = 0
         self._polling: asyncio.Task[None] | None = None
         self._changed = asyncio.Event()
@@ -76,11 +91,13 @@ class StateWatcher:
             return False
         return True
 
-    def events(self, version: int, name: str | None = None) -> Iterator[tuple[str, int]]:
-        """Yield the name and the events of each benchmark and suite (of one, if it is named) that has new ones after a version."""
-        for each in self._seen if name is None else self._seen.keys() & {name}:
-            if self._grown_at[each] > version:
-                yield each, self._seen[each].events
+    def updates(self, version: int, name: str | None = None) -> Iterator[tuple[str, bytes]]:
+        """Yield each benchmark and suite (one, if it is named) that has new events after a version: its name and its `update`."""
+        for each in reversed(self._grown_at) if name is None else (name,):
+            if self._grown_at.get(each, 0) <= version:
+                return
+            if each in self._seen:
+                yield each, _update(each, self._seen[each].events)
 
     def stop(self) -> None:
         """Wake every subscriber so that it ends."""
@@ -93,7 +110,7 @@ class StateWatcher:
 
     async def _poll(self) -> None:
         while True:
-            await asyncio.sleep(POLL_SECONDS)
+            await asyncio.sleep(max(POLL_SECONDS, _REST * self._took))
             with contextlib.suppress(StateTorn):
                 await self._look()
 
@@ -104,7 +121,9 @@ class StateWatcher:
 
     def _compare(self) -> bool:
         """Compare the state with what was seen last; return whether it has changed."""
+        start = monotonic()
         before, now = self._seen, self._now()
+        self._took = monotonic() - start
         changed = [name for name in before.keys() | now.keys() if before.get(name) != now.get(name)]
         if not changed:
             return False
@@ -113,6 +132,7 @@ class StateWatcher:
         for name in changed:
             self._changed_at[name] = self.version
             if name in now and (name not in before or now[name].events != before[name].events):
+                self._grown_at.pop(name, None)
                 self._grown_at[name] = self.version
         return True
 

@@ -19,6 +19,9 @@ Entry = tuple[str, VerdictChanges, str]
 START: Final = (-1, -1)
 """Ahead of the first change."""
 
+_KEPT_TEXTS: Final = 1_000
+"""Changes whose JSON is kept: many streams send the same ones."""
+
 
 def parse_change_id(id_: str) -> Position:
     """Parse the id of a change.
@@ -58,20 +61,22 @@ class VerdictHistory:
         self._counts: dict[str, tuple[Benchmark, int]] = {}
         self._positions: list[Position] = []
         self._entries: list[Entry] = []
+        self._made: dict[Position, bytes] = {}
+        """The JSON of the changes that were made last."""
 
     def after(self, position: Position, limit: int, may_read: Callable[[str], bool]) -> list[tuple[Position, bytes]]:
         """Return the first changes after a position, of benchmarks that may be read, as JSON, each with its position."""
         self._catch_up()
         start = bisect_right(self._positions, position)
         entries = (self._entries[k] for k in range(start, len(self._entries)))
-        return _texts(list(_readable(entries, limit, may_read)))
+        return self._texts(list(_readable(entries, limit, may_read)))
 
     def latest(self, limit: int, may_read: Callable[[str], bool]) -> list[tuple[float, bytes]]:
         """Return the latest changes that may be read as JSON, newest first, each with the time when it was stored; 0: unknown."""
         self._catch_up()
         latest = list(_readable(reversed(self._entries), limit, may_read))
         times = (self._reports.commit_times(name).changes.get(field, 0.0) for name, _, field in latest)
-        return [(time, text) for time, (_, text) in zip(times, _texts(latest), strict=True)]
+        return [(time, text) for time, (_, text) in zip(times, self._texts(latest), strict=True)]
 
     def end(self, may_read: Callable[[str], bool]) -> Position:
         """Return the position of the latest change of a benchmark that may be read."""
@@ -88,7 +93,7 @@ class VerdictHistory:
         self._folded = folded
         benchmarks = self._own_benchmarks()
         if any(benchmarks.get(name) is not benchmark for name, (benchmark, _) in self._counts.items()):
-            self._counts, self._positions, self._entries = {}, [], []
+            self._counts, self._positions, self._entries, self._made = {}, [], [], {}
         fresh: list[tuple[Position, Entry]] = []
         for name, benchmark in benchmarks.items():
             _, count = self._counts.get(name, (benchmark, 0))
@@ -111,15 +116,18 @@ class VerdictHistory:
         self._positions += (position for position, _ in fresh)
         self._entries += (entry for _, entry in fresh)
 
-
-def _texts(entries: list[Entry]) -> list[tuple[Position, bytes]]:
-    """Return the position and the JSON of each; those of one benchmark in sequence are made together."""
-    texts: list[tuple[Position, bytes]] = []
-    for _, group in groupby(entries, key=lambda entry: id(entry[1])):
-        of_one = list(group)
-        changes, fields = of_one[0][1], [field for _, _, field in of_one]
-        texts += zip(map(changes.order, fields), changes.texts(fields), strict=True)
-    return texts
+    def _texts(self, entries: list[Entry]) -> list[tuple[Position, bytes]]:
+        """Return the position and the JSON of each; those of one benchmark in sequence are made together."""
+        positions = [changes.order(field) for _, changes, field in entries]
+        new = [each for each in zip(positions, entries, strict=True) if each[0] not in self._made]
+        for _, group in groupby(new, key=lambda each: id(each[1][1])):
+            of_one = list(group)
+            changes, fields = of_one[0][1][1], [field for _, (_, _, field) in of_one]
+            self._made.update(zip((position for position, _ in of_one), changes.texts(fields), strict=True))
+        texts = [(position, self._made[position]) for position in positions]
+        for position in list(islice(self._made, max(0, len(self._made) - _KEPT_TEXTS))):
+            del self._made[position]
+        return texts
 
 
 def _readable(entries: Iterable[Entry], limit: int, may_read: Callable[[str], bool]) -> Iterator[Entry]:

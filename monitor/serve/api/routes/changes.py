@@ -12,7 +12,7 @@ from monitor.serve.api.reading.event_stream import HEARTBEAT, HEARTBEAT_SECONDS,
 from monitor.serve.api.reading.state_watcher import StateWatcher
 from monitor.serve.report_cache import ReportCache
 from schemas.records.names import MAX_NAME_LENGTH
-from schemas.results.api import ChangePage, Update
+from schemas.results.api import ChangePage
 
 _BATCH: Final = 20
 """Changes that a stream reads at once: it reads while everything else waits."""
@@ -66,7 +66,7 @@ def change_routes(reports: ReportCache, watcher: StateWatcher) -> APIRouter:
         """Stream verdict changes as server-sent events.
 
         A `change` event carries a verdict change as JSON, and its id. With `Last-Event-ID` or `after`, the stream resumes after that id;
-        otherwise it starts with the next change. An `update` event reports new events of a benchmark, at most four times a second.
+        otherwise it starts with the next change. An `update` event reports new events of a benchmark, at most ten times a second.
         """
         feed = feeds.of(benchmark)
         known = last_event_id or after
@@ -101,11 +101,7 @@ async def _server_sent_events(
                 if not batch:
                     break
                 yield b"".join(frame("change", change, id_) for id_, change in batch)
-            updates = b"".join(
-                frame("update", to_json(Update(benchmark=name, events=events)))
-                for name, events in watcher.events(reported, benchmark)
-                if reports.has(name)
-            )
+            updates = b"".join(update for name, update in watcher.updates(reported, benchmark) if reports.has(name))
             reported = watcher.version
             if updates:
                 yield updates

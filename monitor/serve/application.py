@@ -129,7 +129,7 @@ def make_application(
     _add_metrics(web, reports, scrape)
     web.include_router(caller_routes(access))
     web.include_router(page_routes(low_coverage))
-    answers = KeptAnswers(readable)
+    answers = KeptAnswers(readable, web.log)
     web.include_router(read_routes(readable, answers))
     web.include_router(view_routes(readable, answers, low_coverage))
     web.include_router(run_routes(readable))

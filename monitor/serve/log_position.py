@@ -45,6 +45,9 @@ class FoldedLog(Protocol):
     def refusal(self) -> str | None:
         """Return why no data may be shown, or None."""
 
+    def age(self) -> float:
+        """Return how long ago the end of the log was seen that is folded, in seconds."""
+
 
 class WholeLog:
     """A log that is folded where it is written, as in tests and in `watch`: nothing is ever too old.
@@ -69,6 +72,10 @@ class WholeLog:
         except StateTorn as torn:
             return str(torn)
         return None
+
+    def age(self) -> float:
+        """Return 0: what is written is folded before the next answer."""
+        return 0.0
 
 
 @dataclass

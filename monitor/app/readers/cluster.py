@@ -34,6 +34,9 @@ from monitor.store.state_reader import StateReader, StoredPosition
 log = structlog.get_logger()
 
 _COMPARE_STORE_SECONDS: Final = 0.25
+_LOAD_TIMES_SECONDS: Final = 1.0
+_LOAD_TIMES_REST: Final = 10
+"""Commit times are loaded again after this many times the time that it took."""
 _SEE_ENDS_SECONDS: Final = 0.25
 _COMPARE_SET_ASIDE_SECONDS: Final = 5.0
 _CHECK_TOPIC_SECONDS: Final = 1.0
@@ -62,7 +65,7 @@ class Reader(ServedProcess):
         if benchmarks is not None:
             shown = lambda name: fnmatchcase(name, benchmarks)  # noqa: E731
         super().__init__(settings, shown=shown)
-        self._reloads = self.process_metrics.add_reader(self._age)
+        self._reloads = self.process_metrics.add_reader(self.age)
         self._kafka = kafka
         self._broker_up = self.process_metrics.add_broker()
         self._source = SourceTopic(settings, kafka)
@@ -115,8 +118,8 @@ class Reader(ServedProcess):
             self._readers, self._follower, self._loading = readers, follower, None
             freeze_heap()
             log.info("all partitions loaded", partitions=len(readers))
-            others = [self._ask_store(), self._ask_set_aside(), self._see_ends(follower), self._check_topic(follower)]
-            await run_together(self._fold_all(follower), *others)
+            asked = self._ask_store(), self._load_times(), self._ask_set_aside()
+            await run_together(self._fold_all(follower), *asked, self._see_ends(follower), self._check_topic(follower))
 
     async def _fold_all(self, follower: KafkaFollower) -> None:
         """Fold what follows, as long as it is what the store folds."""
@@ -218,15 +221,24 @@ class Reader(ServedProcess):
         return True
 
     async def _ask_store(self) -> None:
-        """Ask repeatedly how far the store is, and for the commit times of new verdicts."""
+        """Ask repeatedly how far the store is."""
         while True:
             await asyncio.sleep(_COMPARE_STORE_SECONDS)
-            try:
+            with suppress(
+                StoreUnavailable
+            ):  # the log is the truth; what is folded meanwhile is reported as unconfirmed
                 self._stored = await self.store.positions(list(self._readers))
-                for reader, position in zip(self._folded(), self._stored, strict=False):
-                    await reader.load_times(position.off)
-            except StoreUnavailable:
-                continue  # the log is the truth; what is folded meanwhile is reported as unconfirmed
+
+    async def _load_times(self) -> None:
+        """Load the commit times of new verdicts repeatedly; those of a large board take long, so the fold keeps most of the time."""
+        took = 0.0
+        while True:
+            await asyncio.sleep(max(_LOAD_TIMES_SECONDS, _LOAD_TIMES_REST * took))
+            start = monotonic()
+            with suppress(StoreUnavailable):
+                for reader in self._folded():
+                    await reader.load_times()
+            took = monotonic() - start
 
     async def _ask_set_aside(self) -> None:
         """Ask repeatedly which benchmarks the store has set aside."""
@@ -261,13 +273,14 @@ class Reader(ServedProcess):
             await asyncio.sleep(_CHECK_TOPIC_SECONDS)
             await follower.check_topic()
 
-    def _age(self) -> float:
+    def age(self) -> float:
+        """Return how long ago the end of the log was seen that is folded, in seconds."""
         return self._freshness.age(monotonic())
 
     def _waiting_for(self) -> str | None:
         if self._loading is not None:
             return self._loading
-        age, bound = self._age(), self.settings.max_stale_seconds
+        age, bound = self.age(), self.settings.max_stale_seconds
         if age <= bound:
             return None
         ends = self._log_ends()

@@ -100,14 +100,15 @@ class PartitionReader(FoldedPartition):
                 self._unknown_until = dropped.end
         return True
 
-    async def load_times(self, off: int) -> None:
-        """Load the commit times of verdict changes up to an offset; until then the times of this reader's fold replace them."""
-        names = [name for name, after in self._changed.items() if after <= off]
-        if names:
-            stored = await self.store.commit_times(self.number, names)
-            for name in names:
-                del self._changed[name]
-                self.commit_times[name].changes |= stored[name].changes
+    async def load_times(self) -> None:
+        """Load the commit times of the verdict changes that the store confirms; until then the times of this reader's fold replace them."""
+        confirmed = {name: after for name, after in self._changed.items() if after <= self.committed}
+        if confirmed:
+            stored = await self.store.commit_times(self.number, confirmed)
+            for name, after in confirmed.items():
+                if self._changed.get(name) == after:  # neither changed nor deleted meanwhile
+                    del self._changed[name]
+                    self.commit_times[name].changes |= stored[name].changes
 
     def compare(self, stored: StoredPosition) -> str | None:
         """Compare with how far the store is; return why the state has to be loaded again, or None."""

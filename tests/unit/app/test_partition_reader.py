@@ -212,9 +212,13 @@ async def test_commit_times_are_those_of_the_store_once_it_has_them():
     assert changes
     assert changes <= set(reader.commit_times["b"].changes)
     store.times = {"b": CommitTimes(7.0, dict.fromkeys(changes, 6.0))}
-    await reader.load_times(899)
+    worker(store, 100, 899)
+    assert reader.compare(store.position()) is None
+    await reader.load_times()
     assert 6.0 not in reader.commit_times["b"].changes.values(), "the store has not got there"
-    await reader.load_times(900)
+    worker(store, 899, 900)
+    assert reader.compare(store.position()) is None
+    await reader.load_times()
     assert {reader.commit_times["b"].changes[change] for change in changes} == {6.0}
 
 

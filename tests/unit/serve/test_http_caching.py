@@ -7,6 +7,7 @@ import threading
 import pytest
 
 from monitor.engine.partition import Partition
+from monitor.serve import log_position
 from monitor.serve.api.reading import kept_answers
 from schemas.records.events import Declaration, EventFields
 from tests.commands import until
@@ -221,6 +222,11 @@ def test_quick_answers_are_given_again_when_computing_takes_too_much_of_the_time
     assert served.get(f"board?benchmark=b&at_least=0:{end}").json["report"]["events"] == 9
     assert served.get("board?benchmark=b&new").status == 200, "nothing is kept of it"
     monkeypatch.undo()
+    assert served.get("board?benchmark=b").headers["Rankwatch-Lag"] is None
+    served.post([{**MORE[0], "item_id": "yet another"}])
+    with monkeypatch.context() as old:
+        old.setattr(log_position.WholeLog, "age", lambda _: 1e9)
+        assert served.get("board?benchmark=b").headers["Rankwatch-Lag"], "of an old state the fold comes first"
     assert served.get("board?benchmark=b").headers["Rankwatch-Lag"] is None
 
 

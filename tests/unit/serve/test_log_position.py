@@ -43,6 +43,9 @@ class Log:
     def refusal(self):
         return self.why
 
+    def age(self):
+        return 0.0
+
 
 @pytest.fixture
 def log():

@@ -16,7 +16,7 @@ from monitor.engine.state.benchmark import Benchmark
 from monitor.report.build import Which
 from monitor.serve.api.problems import unknown_benchmark
 from monitor.serve.http_caching import DIGEST
-from monitor.serve.log_position import AT_LEAST, accepts, note_lag, without_position
+from monitor.serve.log_position import AT_LEAST, FoldedLog, accepts, note_lag, without_position
 from monitor.serve.report_cache import ReportCache
 
 SLOW_SECONDS: Final = 0.2
@@ -27,6 +27,9 @@ _AT_ONCE: Final = 4
 
 _SHARE: Final = 0.3
 """The same holds when computing took more than this share of the last seconds: the fold keeps the rest."""
+
+_FRESH_SECONDS: Final = 0.5
+"""The share falls with the age of the state from this age on: the fold catches up first, for all boards and streams wait for it."""
 
 _SHARE_SECONDS: Final = 2.0
 
@@ -80,10 +83,12 @@ class KeptAnswers:
     Parameters
     ----------
     reports : ReportCache
+    log : FoldedLog
+        How far the log is folded.
     """
 
-    def __init__(self, reports: ReportCache) -> None:
-        self._reports = reports
+    def __init__(self, reports: ReportCache, log: FoldedLog) -> None:
+        self._reports, self._log = reports, log
         self._kept: OrderedDict[str, _Kept] = OrderedDict()
         self._bytes = 0
         self._computing: dict[str, asyncio.Task[_Kept]] = {}
@@ -135,7 +140,8 @@ class KeptAnswers:
         return monotonic() - kept.at < MOST_SECONDS and kept.is_accepted()
 
     def _is_busy(self) -> bool:
-        return len(self._computing) >= _AT_ONCE or self._recent(monotonic()) > _SHARE * _SHARE_SECONDS
+        share = _SHARE * _FRESH_SECONDS / max(self._log.age(), _FRESH_SECONDS)
+        return len(self._computing) >= _AT_ONCE or self._recent(monotonic()) > share * _SHARE_SECONDS
 
     def _recent(self, now: float) -> float:
         """Return how many of the last seconds computing took; earlier ones count less."""

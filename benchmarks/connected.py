@@ -59,8 +59,8 @@ class Run:
         self.items = 0
         self.calls: list[float] = []
         self.delays: list[float] = []
-        self.refused = 0
-        """Calls that the reader refused, because its state was too old."""
+        self.lags = self.refused = 0
+        """Calls with an earlier answer, while the next is computed; and those that the reader refused, because its state was too old."""
 
     async def measure(self, cluster: KafkaCluster, redis_url: str, folder: Path) -> Table:
         """Run everything, and return the table."""
@@ -97,11 +97,11 @@ class Run:
             f"One reader of {self.boards:,} boards of {self.models} models and one of {self.large:,}; {self.rate:,} events/s sent for "
             f"{self.seconds} s a phase",
             ["readers", "events/s folded", "events per processor second of the worker", "processor time of the reader, share", "calls/s",
-             "call ms, p50", "p99", "feed ms, p50", "p99", "reader MB", "load"],
+             "call ms, p50", "p99", "with an earlier answer, share", "feed ms, p50", "p99", "reader MB", "load"],
         )  # fmt: skip
         for phase in range(PHASES):
             connected = self.readers * (phase % 2)
-            self.calls, self.delays = [], []
+            self.calls, self.delays, self.lags = [], [], 0
             async with asyncio.TaskGroup() as tasks:
                 shown = [None, LARGE, *(self.rng.choice(self.names) for _ in range(connected))][:connected]
                 pages = [Page(url, name) for name in shown]
@@ -111,6 +111,7 @@ class Run:
                 if connected:
                     clients.append(tasks.create_task(self._probe(url, sender)))
                 self.calls.clear()
+                self.lags = 0
                 used, seen, began, sent = cpu(worker), cpu(reader), time.perf_counter(), sender.events
                 await self._steady(sender)
                 steady = time.perf_counter() - began
@@ -120,7 +121,8 @@ class Run:
             took, events = time.perf_counter() - began, sender.events - sent
             table.rows.append(
                 (connected, round(events / took), round(events / (cpu(worker) - used)), round((cpu(reader) - seen) / took, 2),
-                 round(len(self.calls) / steady), *percentiles(self.calls), *percentiles(self.delays), memory(reader), load())
+                 round(len(self.calls) / steady), *percentiles(self.calls), self._earlier_share(),
+                 *percentiles(self.delays), memory(reader), load())
             )  # fmt: skip
         table.notes.append(
             f"The sender and the pages took {time.process_time() - used_here:.1f} s of processor time in "
@@ -130,6 +132,10 @@ class Run:
         table.notes.append(f"Calls that the reader refused: {self.refused:,}.")
         table.notes.append(f"Throughput with readers / without: {sum(with_readers) / sum(without):.3f}.")
         return table
+
+    def _earlier_share(self) -> float | None:
+        """Return the share of the calls with an earlier answer."""
+        return round(self.lags / len(self.calls), 2) if self.calls else None
 
     async def _fill(self, sender: "Sender") -> None:
         for start in range(0, self.boards, BOARDS_AT_ONCE):
@@ -213,7 +219,9 @@ class Page:
         run.calls.append(time.perf_counter() - asked)
         run.refused += status == 503
         self._tag = headers.get("etag", self._tag)
-        return "rankwatch-lag" in headers
+        lags = "rankwatch-lag" in headers
+        run.lags += lags
+        return lags
 
 
 class Sender:

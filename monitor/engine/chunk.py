@@ -1,8 +1,9 @@
 """Input of the fold: consecutive records of one partition, and runs of events of one benchmark."""
 
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain, groupby
+from itertools import accumulate, chain, groupby
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -59,10 +60,8 @@ class Chunk(NamedTuple):
 
     def piece(self, start: int, size: int, length: int) -> "Chunk":
         """Return at most `size` records from one on, and at most `length` bytes or a single record."""
-        stop, taken = start + 1, len(self.records[start])
-        while stop < min(len(self.records), start + size) and (taken := taken + len(self.records[stop])) <= length:
-            stop += 1
-        return self._taken(slice(start, stop))
+        ends = [*accumulate(map(len, self.records[start : start + size]))]
+        return self._taken(slice(start, start + max(1, bisect_right(ends, length))))
 
     def cut(self, place: int) -> "tuple[Chunk, Chunk | None]":
         """Return the records before a place, and the rest, if any, as two consecutive chunks."""

@@ -75,6 +75,7 @@ class EventList(EventColumns):
 
     def __init__(self, events: list[EventFields]) -> None:
         self._events = events
+        self._has_battles: bool | None = None
 
     def __len__(self) -> int:
         return len(self._events)
@@ -118,7 +119,9 @@ class EventList(EventColumns):
 
     @override
     def has_battles(self) -> bool:
-        return has_battles(self._events)
+        if self._has_battles is None:  # a fold asks more than once
+            self._has_battles = has_battles(self._events)
+        return self._has_battles
 
     @classmethod
     def joined(cls, parts: Sequence["EventList"]) -> "EventList":

@@ -1,7 +1,7 @@
 """Verdict changes by their field in the table of latches; they are kept as records, and made when somebody reads one."""
 
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any, Protocol
 
@@ -35,8 +35,8 @@ class Columns(Protocol):
     def change(self, place: int) -> VerdictChange:
         """Make the change of one of them."""
 
-    def order(self, place: int) -> Order:
-        """Return the id of one of them."""
+    def orders(self) -> list[Order]:
+        """Return the id of each."""
 
     def texts(self, places: Sequence[int]) -> list[bytes]:
         """Return the JSON of some of them."""
@@ -99,13 +99,18 @@ class VerdictChanges(Mapping[str, VerdictChange]):
         self._starts.append(start)
         self._changes.update(zip(fields, range(start, self._numbered), strict=True))
 
-    def order(self, field: str) -> Order:
-        """Return the id of a change without making it."""
-        change = self._changes[field]
-        if isinstance(change, int):
-            columns, place = self._place(change)
-            return columns.order(place)
-        return change_order(change.id)
+    def orders(self, fields: Iterable[str]) -> Iterator[Order]:
+        """Yield the ids of the changes of some fields without making them; a block of records is read once."""
+        of_blocks: dict[int, list[Order]] = {}
+        for field in fields:
+            change = self._changes[field]
+            if not isinstance(change, int):
+                yield change_order(change.id)
+                continue
+            block = self._block(change)
+            if block not in of_blocks:
+                of_blocks[block] = self.columns[block].orders()
+            yield of_blocks[block][change - self._starts[block]]
 
     def texts(self, fields: Sequence[str]) -> list[bytes]:
         """Return the JSON of the changes of some fields: those of one block of records are made together."""
@@ -139,8 +144,11 @@ class VerdictChanges(Mapping[str, VerdictChange]):
         return self._place(change) if isinstance(change, int) else None
 
     def _place(self, number: int) -> tuple[Columns, int]:
-        block = bisect_right(self._starts, number) - 1
+        block = self._block(number)
         return self.columns[block], number - self._starts[block]
+
+    def _block(self, number: int) -> int:
+        return bisect_right(self._starts, number) - 1
 
 
 def change_field(pair: int, procedure: str, kind: str, version: int) -> str:

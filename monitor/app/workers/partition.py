@@ -362,7 +362,7 @@ class PartitionWorker(FoldedPartition):
         if self._imported is None:
             return
         for each in delta.benchmarks:
-            for offset in {each.changes.order(field)[0] for field in each.changes}:
+            for offset in {order[0] for order in each.changes.orders(each.changes)}:
                 number = bisect_left(chunk.offsets, offset)
                 if number < len(chunk.records) and is_imported(chunk.records[number]):
                     self._imported.add(offset)

@@ -134,10 +134,9 @@ class LatchRecords:
         (values,) = self._values(slice(place, place + 1))
         return VerdictChange.model_validate(values)
 
-    def order(self, place: int) -> Order:
-        """Return the id of one of them."""
-        record = self.records[place]
-        return int(record["offset"]), int(record["sequence"])
+    def orders(self) -> list[Order]:
+        """Return the id of each."""
+        return list(zip(self.records["offset"].tolist(), self.records["sequence"].tolist(), strict=True))
 
     def texts(self, places: Sequence[int]) -> list[bytes]:
         """Return the JSON of some of them."""

@@ -52,7 +52,8 @@ class VerdictTimes:
         version = [] if benchmark.spec.version == 1 else [str(benchmark.spec.version)]
         columns = {key: np.full(table.size, NEVER, np.int64) for key in _COLUMNS.values()}
         listed, omitted = [], 0
-        for field in benchmark.changes:
+        changes = benchmark.changes
+        for field, order in zip(changes, changes.orders(changes), strict=True):
             number, claim, kind, *under = field.split(":")
             column = _COLUMNS.get((claim, kind))
             if column is None:
@@ -61,7 +62,6 @@ class VerdictTimes:
             if at < 0 or under != version:
                 omitted += 1
                 continue
-            order = benchmark.changes.order(field)
             columns[column][at] = order[0]
             listed.append((order, field))
         listed.sort()

@@ -18,8 +18,8 @@ def test_what_is_stored_is_what_a_reader_makes(policy):
     (benchmark,) = delta.benchmarks
     stored = {change_order(each.id): each for columns in benchmark.changes.columns for each in columns.changes()}
     assert len(stored) == len(benchmark.changes) > 5
-    for field, change in benchmark.changes.items():
-        order = benchmark.changes.order(field)
+    orders = benchmark.changes.orders(benchmark.changes)
+    for (field, change), order in zip(benchmark.changes.items(), orders, strict=True):
         assert order == tuple(map(int, change.id.split("-")))
         assert stored[order] == change
         assert field.split(":")[1:3] == [change.procedure, change.kind]

@@ -30,7 +30,8 @@ def test_the_sign_can_be_read(gap, digits):
 @given(gaps, gaps)
 @example(float(np.finfo(float).tiny), 0.3)
 @example(-0.3, -float(np.finfo(float).tiny))
+@example(1e-300, 1.0)
 def test_an_interval_touches_zero_exactly_when_it_reads_so(one, other):
-    low, high = sorted(0.0 if 1e-300 < abs(end) < 5e-12 else end for end in (one, other))
+    low, high = sorted(0.0 if 1e-300 <= abs(end) < 5e-12 else end for end in (one, other))
     first, second = (float({"> 0": 1, "< 0": -1}.get(end, end)) for end in interval(low, high).strip("[]").split(", "))
     assert (first <= 0 <= second) == (low <= 0 <= high)

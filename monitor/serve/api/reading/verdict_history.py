@@ -1,7 +1,8 @@
 """Verdict changes in log order, sorted by id as the state grows, so that pages and streams resume at an id."""
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Sequence
+from functools import cache
 from itertools import groupby, islice
 from typing import Final
 
@@ -13,14 +14,14 @@ from schemas.results.verdict_changes import VerdictChanges
 Position = tuple[int, int]
 """A change's id as numbers: the offset of its record in the log, and its sequence number in the record."""
 
-Entry = tuple[str, VerdictChanges, str]
-"""A benchmark, its changes, and the field of one of them: it is made when it is read."""
-
-START: Final = (-1, -1)
-"""Ahead of the first change."""
+Source = tuple[str, VerdictChanges]
+"""A benchmark, and its changes by field: one is made when it is read."""
 
 _KEPT_TEXTS: Final = 1_000
 """Changes whose JSON is kept: many streams send the same ones."""
+
+START: Final = (-1, -1)
+"""Ahead of the first change."""
 
 
 def parse_change_id(id_: str) -> Position:
@@ -59,8 +60,12 @@ class VerdictHistory:
         self._folded: list[tuple[Partition, int]] = []
         """The partitions, and how far each was folded, as of the last call."""
         self._counts: dict[str, tuple[Benchmark, int]] = {}
+        self._clear()
+
+    def _clear(self) -> None:
         self._positions: list[Position] = []
-        self._entries: list[Entry] = []
+        self._sources: list[Source] = []
+        self._fields: list[str] = []
         self._made: dict[Position, bytes] = {}
         """The JSON of the changes that were made last."""
 
@@ -68,22 +73,42 @@ class VerdictHistory:
         """Return the first changes after a position, of benchmarks that may be read, as JSON, each with its position."""
         self._catch_up()
         start = bisect_right(self._positions, position)
-        entries = (self._entries[k] for k in range(start, len(self._entries)))
-        return self._texts(list(_readable(entries, limit, may_read)))
+        return self._texts(self._readable(range(start, len(self._positions)), limit, may_read))
 
     def latest(self, limit: int, may_read: Callable[[str], bool]) -> list[tuple[float, bytes]]:
         """Return the latest changes that may be read as JSON, newest first, each with the time when it was stored; 0: unknown."""
         self._catch_up()
-        latest = list(_readable(reversed(self._entries), limit, may_read))
-        times = (self._reports.commit_times(name).changes.get(field, 0.0) for name, _, field in latest)
+        latest = self._readable(self._backwards, limit, may_read)
+        named = ((self._sources[place][0], self._fields[place]) for place in latest)
+        times = (self._reports.commit_times(name).changes.get(field, 0.0) for name, field in named)
         return [(time, text) for time, (_, text) in zip(times, self._texts(latest), strict=True)]
 
     def end(self, may_read: Callable[[str], bool]) -> Position:
         """Return the position of the latest change of a benchmark that may be read."""
         self._catch_up()
-        for _, changes, field in _readable(reversed(self._entries), 1, may_read):
-            return changes.order(field)
-        return START
+        latest = self._readable(self._backwards, 1, may_read)
+        return self._positions[latest[0]] if latest else START
+
+    @property
+    def _backwards(self) -> range:
+        return range(len(self._positions) - 1, -1, -1)
+
+    def _readable(self, places: Iterable[int], limit: int, may_read: Callable[[str], bool]) -> list[int]:
+        """Return the first of some places whose benchmarks may be read."""
+        allowed = cache(may_read)
+        return list(islice((place for place in places if allowed(self._sources[place][0])), limit))
+
+    def _texts(self, places: Sequence[int]) -> list[tuple[Position, bytes]]:
+        """Return the position and the JSON of the changes at some places; those of one benchmark in sequence are made together."""
+        new = [place for place in places if self._positions[place] not in self._made]
+        for _, group in groupby(new, key=lambda place: id(self._sources[place])):
+            of_one = list(group)
+            texts = self._sources[of_one[0]][1].texts([self._fields[place] for place in of_one])
+            self._made.update(zip((self._positions[place] for place in of_one), texts, strict=True))
+        made = [(position, self._made[position]) for position in (self._positions[place] for place in places)]
+        for position in list(islice(self._made, max(0, len(self._made) - _KEPT_TEXTS))):
+            del self._made[position]
+        return made
 
     def _catch_up(self) -> None:
         """Add the changes since the last call; start again if a benchmark was reloaded or removed."""
@@ -93,15 +118,18 @@ class VerdictHistory:
         self._folded = folded
         benchmarks = self._own_benchmarks()
         if any(benchmarks.get(name) is not benchmark for name, (benchmark, _) in self._counts.items()):
-            self._counts, self._positions, self._entries, self._made = {}, [], [], {}
-        fresh: list[tuple[Position, Entry]] = []
+            self._counts = {}
+            self._clear()
+        known = len(self._positions)
         for name, benchmark in benchmarks.items():
             _, count = self._counts.get(name, (benchmark, 0))
-            self._counts[name] = (benchmark, len(benchmark.changes))
             changes = benchmark.changes
-            fresh += ((changes.order(field), (name, changes, field)) for field in islice(changes, count, None))
-        if fresh:
-            self._add(sorted(fresh, key=lambda entry: entry[0]))
+            self._counts[name] = (benchmark, len(changes))
+            fields = list(islice(changes, count, None))
+            self._positions += changes.orders(fields)
+            self._sources += [(name, changes)] * len(fields)
+            self._fields += fields
+        self._sort(known)
 
     def _own_benchmarks(self) -> dict[str, Benchmark]:
         if self._benchmark is None:
@@ -109,35 +137,12 @@ class VerdictHistory:
         suite, benchmark = self._reports.suite(self._benchmark), self._reports.benchmark(self._benchmark)
         return {} if suite is not None or benchmark is None else {self._benchmark: benchmark}
 
-    def _add(self, fresh: list[tuple[Position, Entry]]) -> None:
-        if self._positions and fresh[0][0] < self._positions[-1]:
-            fresh = sorted([*zip(self._positions, self._entries, strict=True), *fresh], key=lambda entry: entry[0])
-            self._positions, self._entries = [], []
-        self._positions += (position for position, _ in fresh)
-        self._entries += (entry for _, entry in fresh)
-
-    def _texts(self, entries: list[Entry]) -> list[tuple[Position, bytes]]:
-        """Return the position and the JSON of each; those of one benchmark in sequence are made together."""
-        positions = [changes.order(field) for _, changes, field in entries]
-        new = [each for each in zip(positions, entries, strict=True) if each[0] not in self._made]
-        for _, group in groupby(new, key=lambda each: id(each[1][1])):
-            of_one = list(group)
-            changes, fields = of_one[0][1][1], [field for _, (_, _, field) in of_one]
-            self._made.update(zip((position for position, _ in of_one), changes.texts(fields), strict=True))
-        texts = [(position, self._made[position]) for position in positions]
-        for position in list(islice(self._made, max(0, len(self._made) - _KEPT_TEXTS))):
-            del self._made[position]
-        return texts
-
-
-def _readable(entries: Iterable[Entry], limit: int, may_read: Callable[[str], bool]) -> Iterator[Entry]:
-    """Return the first entries of benchmarks that may be read."""
-    allowed: dict[str, bool] = {}
-
-    def is_allowed(entry: Entry) -> bool:
-        name = entry[0]
-        if name not in allowed:
-            allowed[name] = may_read(name)
-        return allowed[name]
-
-    return islice(filter(is_allowed, entries), limit)
+    def _sort(self, known: int) -> None:
+        """Restore the order of the ids after changes were added to the first `known` ones."""
+        if known == len(self._positions):
+            return
+        start = known if not known or min(self._positions[known:]) > self._positions[known - 1] else 0
+        places = sorted(range(start, len(self._positions)), key=self._positions.__getitem__)
+        self._positions[start:] = [self._positions[place] for place in places]
+        self._sources[start:] = [self._sources[place] for place in places]
+        self._fields[start:] = [self._fields[place] for place in places]

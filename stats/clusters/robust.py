@@ -263,6 +263,10 @@ def effective_clusters(n: ArrayLike) -> FloatArray:
     [3.0, 1.15]
     """
     size, _, _ = check_sums(n, np.zeros(np.shape(n)))
+    return _effective(size)
+
+
+def _effective(size: FloatArray) -> FloatArray:
     with np.errstate(invalid="ignore"):
         return np.asarray(size.sum(-1) ** 2 / (size**2).sum(-1))
 
@@ -278,7 +282,7 @@ def _score_sums(n: ArrayLike, s1: ArrayLike) -> tuple[FloatArray, FloatArray, Fl
     scores = items[..., None] * d1 - size * total[..., None]
     scores[np.abs(scores) <= _NOISE * items[..., None] * size] = 0.0
     clusters = (size > 0).sum(-1).astype(np.float64)
-    few = (effective_clusters(size) < FEW_CLUSTERS) & (clusters >= 2)
+    few = (_effective(size) < FEW_CLUSTERS) & (clusters >= 2)
     if few.any():
         with np.errstate(divide="ignore", invalid="ignore"):
             wider = (1 - 1 / clusters[..., None]) * items[..., None] / (items[..., None] - size)

@@ -104,8 +104,6 @@ def bands_of(better: Flags, lacking: Flags) -> TieBands:
     if sets is not None:
         placed = [tuple(ranked[list(members)].tolist()) for members in sets]
         bands, lanes = _in_lanes(sorted(placed, key=lambda members: (members[0], -len(members), members)))
-    if lanes > MAX_LANES:
-        bands, lanes = None, 0
     return TieBands(
         bands, lanes, _rules(better, ranked), {k: _positions(tied[k]) for k in np.flatnonzero(lacking).tolist()}
     )
@@ -136,7 +134,7 @@ def _in_lanes(sets: Sequence[tuple[int, ...]]) -> tuple[tuple[TieBand, ...], int
 
 
 def _largest_sets(tied: Flags) -> list[tuple[int, ...]] | None:
-    """Return the largest sets of models that are all tied; None where they are too many."""
+    """Return the largest sets of models that are all tied; None where they are too many, or more than `MAX_LANES` overlap."""
     # Models tied with each other and with the same others are in the same sets: one of them is enough.
     kind = kinds_of_rows(tied | np.eye(tied.shape[0], dtype=bool))
     alike = [_positions(kind == k) for k in range(int(kind.max(initial=-1)) + 1)]
@@ -145,10 +143,16 @@ def _largest_sets(tied: Flags) -> list[tuple[int, ...]] | None:
         int("0" + "".join("01"[bit] for bit in row[::-1]), 2) for row in tied[np.ix_(chosen, chosen)].tolist()
     ]
     sets: list[tuple[int, ...]] = []
+    side_by_side = np.zeros(tied.shape[0], np.int64)
     for found in _cliques(neighbours):
         if found is None or len(sets) == MAX_BANDS:
             return None
-        sets.append(tuple(sorted(k for place in found for k in alike[place])))
+        members = tuple(sorted(k for place in found for k in alike[place]))
+        across = side_by_side[members[0] : members[-1] + 1]
+        across += 1
+        if across.max() > MAX_LANES:
+            return None  # a large board gives up after a few dozen of its sets
+        sets.append(members)
     return sets
 
 

@@ -22,6 +22,7 @@ from monitor.report.ranking.standings import count_undecided, count_unresolved, 
 from monitor.report.ranking.suite import suite_benchmark, suite_report
 from monitor.report.result import result_report
 from monitor.report.sentences import order_reason, partial
+from schemas.records.names import natural
 from schemas.records.suites import Suite
 from schemas.results.report import BenchmarkReport, BoardReport, OrderReport, Report, Summary
 
@@ -69,7 +70,7 @@ def report_views(
         union = suite_benchmark(suite, benchmarks, assert_complete=assert_complete)
         yield suite_view(suite, benchmarks, PairTable.of(union, assert_complete=assert_complete), pairs)
     hidden = {suite.name for suite in suites}
-    for name, benchmark in sorted(benchmarks.items()):
+    for name, benchmark in sorted(benchmarks.items(), key=lambda item: natural(item[0])):
         if name in hidden:
             continue
         yield report_view(benchmark, pairs=pairs, assert_complete=assert_complete)

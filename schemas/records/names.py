@@ -15,6 +15,19 @@ _FORBIDDEN = re.compile(
 )
 
 
+def natural(name: str) -> tuple[list[tuple[int, str]], str]:
+    """Return a key that sorts names as people do: a number in a name counts as one.
+
+    Examples
+    --------
+    >>> sorted(["model 1000", "model 200", "model 03"], key=natural)
+    ['model 03', 'model 200', 'model 1000']
+    """
+    parts = re.split("([0-9]+)", name)
+    numbers = {k: part.lstrip("0") for k, part in enumerate(parts) if k % 2}
+    return [(len(numbers[k]), numbers[k]) if k in numbers else (0, part) for k, part in enumerate(parts)], name
+
+
 def name_fault(name: str) -> str | None:
     """Return what is wrong with a name, or None.
 

@@ -114,7 +114,7 @@ def take(folder, sizes):
 
         with Watch(Path(base) / "data", write(Path(base) / "none.jsonl", [])) as watch:
             pictures("empty", watch.url)
-            pictures("unknown", watch.url, "no such benchmark", state="polling")  # there is nothing to follow
+            pictures("unknown", watch.url, "no such benchmark")
             none = Path(base) / "none.jsonl"
             terminal(browser, folder, "empty", none)
             none.write_text('{"benchmark": "b", "item_id": "1", "model": "m", "score": 1.2}\n', encoding="utf-8")

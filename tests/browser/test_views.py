@@ -390,6 +390,8 @@ def test_an_address_without_a_meaning_says_so(page, monitor):
         page.wait_for_selector("h1:text('No such page')")
     page.goto(address(monitor, "unknown"))
     page.wait_for_selector("text=Benchmark 'unknown' has no events")
+    page.wait_for_selector("[data-state=live]")
+    assert page.locator(".tabs").count() == 0
     page.goto(address(monitor, "ordinary", "pair", "alpha", "nobody"))
     page.wait_for_selector("main >> text=nobody")
 

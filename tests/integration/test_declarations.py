@@ -78,7 +78,7 @@ def test_declared_models_are_alike_by_flag_file_and_event(tmp_path, records, by)
 @pytest.mark.parametrize(
     ("flags", "words"),
     [
-        (("--models", "strong"), "a family of 1 model has no pair; list at least 2 models"),
+        (("--models", "strong", "--models", "fair"), "a family of 1 model has no pair; list the models in one flag"),
         (("--models", "strong,fair,strong"), "family models repeats strong; list each model once"),
         (("--models", "strong,,fair"), "give names between commas"),
         (("--models", '"strong,fair'), "write a name that holds a comma"),

@@ -20,6 +20,7 @@ from monitor.settings import Settings
 from monitor.store.state_reader import StateReader
 from monitor.store.transfer.transfer import StoredBoard, Transfer
 from schemas.records.events import Spec
+from schemas.records.names import natural
 from schemas.records.operations import BoardChange, Undone, encode_board_change
 
 _POLL_SECONDS = 0.2
@@ -44,7 +45,7 @@ class TopicBoards:
     def rows(self) -> list[dict[str, Any]]:
         """Return a summary of each board, by name."""
         boards = asyncio.run(self._stored())
-        return [_row(each) for each in sorted(boards, key=lambda each: each.entry.benchmark)]
+        return [_row(each) for each in sorted(boards, key=lambda each: natural(each.entry.benchmark))]
 
     def show(self, benchmark: str) -> dict[str, Any]:
         """Return one board with its declaration; raise `BoardError` if there is none."""

@@ -39,8 +39,9 @@ _LATEX: Final = {
     "]": r"{]}",
     "-": r"{-}",
     "*": r"{*}",
+    "\u2013": "--",
 }
-"""Characters that mean something to LaTeX, also at the start of a row, and ligatures such as `--`."""
+"""Characters that mean something to LaTeX, also at the start of a row, ligatures such as `--`, and the dash that one of them is."""
 
 _POLICY: Final = "default-src 'none'; style-src 'unsafe-inline'"
 _STYLE: Final = (

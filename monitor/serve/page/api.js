@@ -1,5 +1,7 @@
 // Send requests to the monitor that served the page. The token stays in this tab and travels in a header.
 
+import { byName } from "./format.js";
+
 const BASE = "/api/v1";
 const RESPONSE_MS = 30_000;
 const SILENCE_MS = 40_000; // the stream sends a heartbeat every 15 s
@@ -95,7 +97,7 @@ export async function sendFile(file, model) {
 /** Get whose token the page uses, and what it may do. */
 export const caller = () => get("/caller");
 
-/** List the benchmarks, page by page. */
+/** List the benchmarks, page by page: suites first, then by name. */
 export async function summaries(signal) {
   const all = [];
   let cursor = null;
@@ -104,7 +106,7 @@ export async function summaries(signal) {
     all.push(...data);
     cursor = next;
   } while (cursor);
-  return all;
+  return all.sort((x, y) => Boolean(y.members) - Boolean(x.members) || byName(x.benchmark, y.benchmark));
 }
 
 /** Get the report of one benchmark with its adjacent pairs: that of the board, which the page has often got already. */

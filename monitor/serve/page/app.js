@@ -66,7 +66,7 @@ function parse(hash) {
 }
 
 function tabs() {
-  if (!route.benchmark) return null;
+  if (!route.benchmark || route.missing) return null;
   const battles = withBattles.has(route.benchmark);
   return h("nav", { class: "tabs", "aria-label": "Views", "data-key": "tabs" }, VIEWS.filter(([key]) => !battles || !OF_ITEMS.has(key)).map(([key, , label]) =>
     h("a", { href: link.benchmark(route.benchmark, key), "aria-current": route.key === key && "page" }, label)));
@@ -80,7 +80,8 @@ function show(...nodes) {
 
 function showError(error) {
   const again = h("button", { class: "loud", type: "button", onclick: () => load() }, "Try again");
-  show(h("h1", { tabindex: "-1" }, error.title ?? "Something went wrong"), h("p", { class: "about" }, error.message.replace(/ GET \/api\S* .*$/, "")), again, // a reader has the link below
+  const message = error.message.replace(/ GET \/api\S* .*$/, ""); // a reader has the link below
+  show(h("h1", { tabindex: "-1" }, error.title ?? "Something went wrong"), h("p", { class: "about" }, message, route.missing && " This page shows it as soon as the first ones arrive."), again,
     h("p", {}, h("a", { href: link.home() }, "All benchmarks")));
 }
 
@@ -96,13 +97,17 @@ async function load(earlier = null) {
   try {
     const data = await current.view.load(current, leaving.signal, earlier);
     if (current !== route || options !== route.options) return;
+    if (current.missing) {
+      current.missing = false;
+      offerBenchmarks(await summaries().catch(() => []));
+    }
     remember(current.path, data);
     if (!isShown(data) || current.view.pending?.()) display(data);
     if (current.view === home) offerBenchmarks(data);
     connection({ reachable: true, lags: freshness.lags });
     if (freshness.lags) setTimeout(refresh, LAG_MS); // nothing else announces the newer answer
   } catch (error) {
-    if (current === route && error.name !== "AbortError") failed(error);
+    if (current === route && error.name !== "AbortError") await failed(error);
   }
 }
 
@@ -139,8 +144,14 @@ function remember(path, data) {
   if (lastData.size > 12) lastData.delete(lastData.keys().next().value);
 }
 
-function failed(error) {
+async function failed(error) {
   if (!(error instanceof ApiError)) console.error(error);
+  const current = route;
+  if (error.status === 404 && route.benchmark) {
+    current.missing = !(await summaries().catch(() => [])).some((b) => b.benchmark === current.benchmark);
+    if (current !== route) return;
+    connection({ reachable: true });
+  }
   if (error.status === 0) connection({ reachable: false });
   if (error.status === 401) askForToken(true);
   else if (error.status !== 0 || !lastData.has(route?.path)) showError(error);
@@ -212,8 +223,9 @@ function offerBenchmarks(benchmarks) {
   }
   at("choose").hidden = benchmarks.length < 2;
   const options = benchmarks.map((b) => h("option", { value: b.benchmark, "data-key": b.benchmark }, isolated(b.benchmark)));
-  morph(at("benchmark"), ...(route.benchmark ? options : [h("option", { value: "" }, "Choose a benchmark"), ...options]));
-  at("benchmark").value = route.benchmark ?? "";
+  const chosen = route.missing ? "" : route.benchmark ?? "";
+  morph(at("benchmark"), ...(chosen ? options : [h("option", { value: "" }, "Choose a benchmark"), ...options]));
+  at("benchmark").value = chosen;
 }
 
 function onChange(change) {
@@ -223,11 +235,11 @@ function onChange(change) {
 const CONNECTIONS = { live: "Live", polling: "Updating", lost: "Disconnected" };
 let answered = null; // when the last response arrived
 
-/** Show the state of the connection: `live` with an open stream, or on the list, which is asked for anyway; `polling` without one; `lost` without responses. */
+/** Show the state of the connection: `live` with an open stream, or where there is none to follow, on the list and before a benchmark begins; `polling` without one; `lost` without responses. */
 function connection(change) {
   Object.assign(status, change);
   if (change.reachable) answered = new Date();
-  const state = !status.reachable ? "lost" : route?.view === home ? "live" : status.by;
+  const state = !status.reachable ? "lost" : route?.view === home || route?.missing ? "live" : status.by;
   const lags = status.reachable && status.lags;
   at("connection-text").textContent = lags ? "Catching up" : CONNECTIONS[state];
   at("connection").title = lags ? "Scores have arrived since this view was computed. The next one is being computed." : "";

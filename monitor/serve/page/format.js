@@ -1,5 +1,8 @@
 // Format numbers for people.
 
+/** Compare names as people order them: "model-200" before "model-1000". */
+export const byName = new Intl.Collator("en", { numeric: true }).compare;
+
 const whole = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
 const MISSING = "–";
 

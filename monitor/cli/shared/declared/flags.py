@@ -110,12 +110,18 @@ def _family(text: str) -> Fields:
     return {"policy": "capacity", "size": _whole(size)}
 
 
+class _LoneModelError(ValueError):
+    """A list of models has one: a pair has two."""
+
+
 def _models(text: str) -> Fields:
     """Parse names between commas; a name in double quotes may hold commas itself."""
     try:
         names = next(csv.reader([text], skipinitialspace=True, strict=True), [])
     except csv.Error:
         raise ValueError(text) from None
+    if len(names) == 1:
+        raise _LoneModelError
     return {"policy": "capacity", "models": [name.strip() for name in names]}
 
 
@@ -189,5 +195,7 @@ def _parse(field: str, entry: str, text: str) -> object:
         if field == "models" and isinstance(error, ValidationError):
             fault = error.errors(include_url=False)[0]
             advice = describe_error(fault) if fault["type"] == "value_error" else advice
+        if isinstance(error, _LoneModelError):
+            advice = "a family of 1 model has no pair; list the models in one flag, as in --models A,B,C"
         stop(f"--{field} {shorten(entry)}: {advice}", USAGE)
     return value

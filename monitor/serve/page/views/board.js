@@ -4,7 +4,7 @@ import { allPairs, get } from "../api.js";
 import { battles, ratings, votes } from "../battles.js";
 import { h, s } from "../dom.js";
 import { downloads } from "../downloads.js";
-import { count, fixed, isolated, percent, plural, points, ranks } from "../format.js";
+import { byName, count, fixed, isolated, percent, plural, points, ranks } from "../format.js";
 import { QUESTIONS, answered, glyph, signs, states, ticks } from "../glyph.js";
 import { goal } from "../goal.js";
 import { members } from "../members.js";
@@ -27,7 +27,7 @@ const SORTS = {
   score: [null, (x, y) => x.rank - y.rank],
   range: ["Possible ranks", (x, y) => x.rank_low - y.rank_low || x.rank_high - y.rank_high || x.rank - y.rank],
   items: ["Items", (x, y) => y.items - x.items || x.rank - y.rank],
-  name: ["Name", (x, y) => x.model.localeCompare(y.model)],
+  name: ["Name", (x, y) => byName(x.model, y.model)],
 };
 
 /** Rows from which only those in view are drawn. */

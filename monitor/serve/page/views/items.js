@@ -11,6 +11,7 @@ export const title = ({ benchmark }) => `Items, ${benchmark}`;
 
 const PAGE = 50;
 const MOST = 1_000; // items of one answer
+const FEW = 0.1; // of the other models
 
 export const load = ({ benchmark, options }, signal) => get("/items", { ...asked(benchmark, options), limit: PAGE, cursor: options.get("from") }, signal);
 
@@ -64,7 +65,7 @@ export function render(page, route) {
     page.items.length ? rows(page) : h("p", { class: "about" }, page.counts.all ? "No item matches." : "No item has a score: a benchmark of battles has prompts and votes."),
     h("p", { class: "actions pager" }, move(from - PAGE, "‹ Previous", from > 0), move(from + PAGE, "Next ›", page.next_cursor !== null), files(page, route),
       h("span", { class: "about", role: "status" }, page.total ? `${count(from + 1)} to ${count(from + page.items.length)} of ${plural(page.total, "item")}` : "0 items")),
-    h("p", { class: "about assumes" }, "Each bar is a model, the best rank at the left; its height is the score, and a gap is a missing score. r is the correlation, over the models, between the score of the item and the mean score. ",
+    h("p", { class: "about assumes" }, "Each bar is a model, the best rank at the left; its height is the score, and a gap is a missing score. ", page.two && ["Blue is ", name(page.two.model_a), ", black ", name(page.two.model_b), ". "], "r is the correlation, over the models, between the score of the item and the mean score. ",
       "An item is marked “check the key” if r is below −0.3, or if only the best model fails it. With many items some are marked by chance: this is a reason to look at the item, not a correction."),
   ];
 }
@@ -107,7 +108,7 @@ function differences({ two }) {
 function groups(two, list, head, n) {
   const most = Math.max(...list.flatMap((g) => [g.only_a, g.only_b]), 1);
   const half = (value) => (46 * value) / most;
-  const only = (model, kind) => ({ title: `only ${model}`, class: "number", mark: [swatch(kind), h("span", { class: "whose" }, " only ", name(model))] });
+  const only = (model, kind) => ({ title: `only ${model}`, class: "number", mark: [swatch(kind), " only", h("span", { class: "sr" }, " ", name(model))] });
   const columns = [
     { title: head, head: true }, only(two.model_a, "only-a"),
     { title: "Drawn", mark: h("span", { class: "sr" }, "Drawn"), class: "plot" }, only(two.model_b, "only-b"), { title: "Net, points", class: "number" },
@@ -157,10 +158,22 @@ function rows(page) {
       `${count(item.right)} of ${count(item.scored)}`,
       bars(item, a, b),
       item.correlation === null ? "–" : fixed(item.correlation, 2),
-      item.suspicious ? h("b", {}, "check the key") : item.scored && item.mean === 0 ? "no model gets it right" : item.scored && item.right === item.scored ? "every model gets it right" : "",
+      item.suspicious ? h("b", {}, "check the key") : note(item, page.two ? [item.scores[a], item.scores[b]] : []),
     ],
   }));
   return table("Items with the score of every model", columns, [{ rows: list }], { class: "items" });
+}
+
+/** Return what is special about an item: of the models but the two that are compared, none, few, most or all get it right. */
+function note(item, compared) {
+  const others = item.scored - compared.filter((score) => score !== null).length;
+  const right = item.right - compared.filter((score) => score === 1).length;
+  if (!others) return "";
+  const who = compared.length ? "other" : "model";
+  if (right === 0) return item.mean > 0 && !compared.length ? "" : `no ${who} gets it right`;
+  if (right === others) return `every ${who} gets it right`;
+  if (compared.length && right <= FEW * others) return "few others get it right";
+  return compared.length && right >= (1 - FEW) * others ? "most others get it right" : "";
 }
 
 /** Draw one bar a model in rank order; models beyond one pixel each are averaged. */

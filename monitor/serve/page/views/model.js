@@ -51,15 +51,18 @@ export function render({ b, pairs, profile, surprises }, { model }) {
     h("p", { class: "about" }, facts(own, b), titled(own), aliases(own)),
     trouble && notice(trouble),
     rows.length > 0 && result(own, rows, b),
-    rows.length > 0 && [
-      h("h2", {}, "Against every other model"),
-      h("p", { class: "about" }, "Gap on the shared items in points, with its family-wise interval. Hollow: undecided. Right of the line this model is better."),
-      against(own, rows, b),
-    ],
-    profile?.total > 0 && byCategory(own, profile),
-    surprises.higher.length + surprises.lower.length > 0 && unlike(surprises),
+    inColumns(
+      rows.length > 0 && [
+        h("h2", {}, "Against every other model"),
+        h("p", { class: "about" }, "Gap on the shared items in points, with its family-wise interval. Hollow: undecided. Right of the line this model is better."),
+        against(own, rows, b),
+      ],
+      [profile?.total > 0 && byCategory(own, profile), surprises.higher.length + surprises.lower.length > 0 && unlike(surprises)].filter(Boolean)),
   ];
 }
+
+/** Show the gaps, and next to them, where the window has room, what else there is. */
+const inColumns = (gaps, others) => (gaps && others.length ? h("div", { class: "of-model" }, h("section", {}, gaps), h("section", {}, others)) : [gaps, others]);
 
 /** Show the items on which the model is most unlike the others. */
 function unlike({ model, models, higher, lower }) {

@@ -65,7 +65,7 @@ export function render(page, route) {
     page.items.length ? rows(page) : h("p", { class: "about" }, page.counts.all ? "No item matches." : "No item has a score: a benchmark of battles has prompts and votes."),
     h("p", { class: "actions pager" }, move(from - PAGE, "‹ Previous", from > 0), move(from + PAGE, "Next ›", page.next_cursor !== null), files(page, route),
       h("span", { class: "about", role: "status" }, page.total ? `${count(from + 1)} to ${count(from + page.items.length)} of ${plural(page.total, "item")}` : "0 items")),
-    h("p", { class: "about assumes" }, "Each bar is a model, the best rank at the left; its height is the score, and a gap is a missing score. ", page.two && ["Blue is ", name(page.two.model_a), ", black ", name(page.two.model_b), ". "], "r is the correlation, over the models, between the score of the item and the mean score. ",
+    h("p", { class: "about assumes" }, "Each bar is a model, the best rank at the left; its height is the score, and a gap is a missing score. ", page.two && ["Coloured are ", swatch("only-a"), " ", name(page.two.model_a), " and ", swatch("own-b"), " ", name(page.two.model_b), ". "], "r is the correlation, over the models, between the score of the item and the mean score. ",
       "An item is marked “check the key” if r is below −0.3, or if only the best model fails it. With many items some are marked by chance: this is a reason to look at the item, not a correction."),
   ];
 }

@@ -4,6 +4,11 @@ import re
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
+
+# A shared machine may pause any single example: time is measured by benchmarks, not here.
+settings.register_profile("laws", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("laws")
 
 pytest_plugins = ["tests.kafka.fixtures", "tests.served"]
 

@@ -133,14 +133,14 @@ class JoinedEvents(EventColumns):
     """Events of several records, of which some are runs."""
 
     def __init__(self, parts: Sequence[EventColumns]) -> None:
-        self.parts = self._parts = parts
+        self.parts = parts
         self._starts = [*accumulate(map(len, parts), initial=0)]
 
     def __len__(self) -> int:
         return int(self._starts[-1])
 
     def __iter__(self) -> Iterator[EventFields]:
-        return chain.from_iterable(self._parts)
+        return chain.from_iterable(self.parts)
 
     @overload
     def __getitem__(self, place: int) -> EventFields: ...
@@ -153,29 +153,29 @@ class JoinedEvents(EventColumns):
                 return join_columns([])
             # Only the parts inside are looked at: of a board that begins with a thousand runs, each brings a new model.
             inside = range(bisect_right(self._starts, start) - 1, bisect_left(self._starts, stop))
-            parts = ((self._parts[k], self._starts[k]) for k in inside)
+            parts = ((self.parts[k], self._starts[k]) for k in inside)
             return join_columns([part[max(0, start - first) : stop - first] for part, first in parts])
         which = bisect_right(self._starts, place) - 1
-        return self._parts[which][place - self._starts[which]]
+        return self.parts[which][place - self._starts[which]]
 
     @override
     def rows(self, names: Names) -> Index:
-        return np.concatenate([part.rows(names) for part in self._parts])
+        return np.concatenate([part.rows(names) for part in self.parts])
 
     @override
     def contestants(self, names: Names) -> Index:
-        return np.concatenate([part.contestants(names) for part in self._parts])
+        return np.concatenate([part.contestants(names) for part in self.parts])
 
     @override
     def scores(self) -> Scores:
-        return np.concatenate([part.scores() for part in self._parts])
+        return np.concatenate([part.scores() for part in self.parts])
 
     @override
     def items(self, places: Index) -> tuple[list[str], list[str | None]]:
         ends = np.searchsorted(places, self._starts).tolist()
         items: list[str] = []
         clusters: list[str | None] = []
-        for part, start, (low, high) in zip(self._parts, self._starts, pairwise(ends), strict=False):
+        for part, start, (low, high) in zip(self.parts, self._starts, pairwise(ends), strict=False):
             some = part.items(places[low:high] - start)
             items += some[0]
             clusters += some[1]
@@ -183,14 +183,14 @@ class JoinedEvents(EventColumns):
 
     @override
     def plain(self) -> NDArray[np.bool_] | None:
-        parts = [(part.plain(), len(part)) for part in self._parts]
+        parts = [(part.plain(), len(part)) for part in self.parts]
         if all(plain is None for plain, _ in parts):
             return None
         return np.concatenate([np.ones(size, bool) if plain is None else plain for plain, size in parts])
 
     @override
     def has_battles(self) -> bool:
-        return any(part.has_battles() for part in self._parts)
+        return any(part.has_battles() for part in self.parts)
 
 
 def join_columns(parts: Sequence[EventColumns]) -> EventColumns:

@@ -2,6 +2,7 @@
 
 import zlib
 from collections.abc import Iterator
+from hashlib import sha256
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
@@ -22,6 +23,8 @@ MAX_RESULTS: Final = 200_000
 
 _MAX_ERRORS: Final = 100
 _NAME_BYTES: Final = 200
+_FOLDERS: Final = 6
+"""Folders around a posted file, all of one name: some tools name the model or the benchmark in a folder a few levels up."""
 _GZIP: Final = 16 + zlib.MAX_WBITS
 _SEND: Final = "send it with `rankwatch send`"
 
@@ -55,14 +58,16 @@ class FileReader:
         if body.startswith(b"PAR1"):
             raise FileError(415, f"{name}: Parquet is not read here; {_SEND}")
         with TemporaryDirectory(prefix="rankwatch-") as folder:
-            path = Path(folder).resolve() / name
+            # Some tools number a repeat by the name of its folder: the same file has the same one.
+            path = Path(folder).resolve().joinpath(*[sha256(body).hexdigest()[:32]] * _FOLDERS, name)
+            path.parent.mkdir(parents=True)
             path.write_bytes(body)
             self._check_archive(path, body)
             return self._read(path, model)
 
     def _read(self, path: Path, model: str | None) -> FileResults:
         def without_folder(text: str) -> str:
-            return text.replace(f"{path.parent}/", "")
+            return text.replace(f"{path.parent}/", "").replace(str(path.parent), "its folder")
 
         notes: list[str] = []
         try:

@@ -169,6 +169,21 @@ def test_a_file_that_does_not_name_its_model_needs_one(server):
     assert [m["model"] for m in server.get("benchmarks/task").json["benchmarks"][0]["models"]] == ["ash"]
 
 
+def test_folders_that_were_not_sent_name_neither_models_nor_repeats(server):
+    trial = {"task_id": "t1", "trial_name": "t1.1-of-1.run1", "is_resolved": True, "failure_mode": "unset"}
+    body = json.dumps({"id": "x", "results": [trial], "n_resolved": 1}).encode()
+    answer = post(server, "results.json", body)
+    assert (answer.status, "give the model" in answer.json["detail"]) == (422, True), answer.text
+    assert nothing_stored(server)
+    for accepted_before in (0, 1):
+        target = "/api/v1/files?name=results.json&model=ash"
+        answer = server.request("POST", target, body, content_type="application/octet-stream")
+        assert answer.status == 200, answer.text
+        (board,) = server.partitions[0].benchmarks.values()
+        assert [m["model"] for m in server.get(f"benchmarks/{board.name}").json["benchmarks"][0]["models"]] == ["ash"]
+        assert board.counters["duplicates"] == accepted_before
+
+
 @pytest.mark.parametrize("name", ["/etc/passwd", "..", ".", "a/b.jsonl", "a\0.jsonl", "x" * 201, "\ud800.jsonl"])
 def test_no_name_leaves_the_folder(name):
     assert not is_file_name(name)

@@ -16,10 +16,12 @@ from monitor.ingest.files.paths import PathError
 from monitor.ingest.files.read import read_files
 from monitor.ingest.files.segments import RAW_LENGTH
 from monitor.ingest.formats.choices import Choices
+from monitor.ingest.formats.tabular.columns import find_battle, flatten
 from monitor.ingest.importer import Importer
 from monitor.serve.api.problems import ProblemError
 from monitor.serve.api.writing.body_parser import parse_body
 from monitor.store.transfer.archive import ArchiveDamaged, read_archive
+from schemas.records.battles import BattleFields
 from schemas.records.decode import Fault, decode_message
 from schemas.records.events import Declaration, EventFields
 from schemas.records.names import name_fault
@@ -118,7 +120,8 @@ def read(name, contents, beside=None):
         except (PathError, OSError):
             pass
     for event in events:
-        assert not [n for n in (event.benchmark, event.item_id, event.model) if name_fault(n)]
+        models = (event.model_a, event.model_b) if isinstance(event, BattleFields) else (event.model,)
+        assert not [n for n in (event.benchmark, event.item_id, *models) if name_fault(n)]
         assert event.score is None or 0 <= event.score <= 1
     return events
 
@@ -152,6 +155,48 @@ def table(data):
     read("a.tsv", data)
 
 
+def array(data):
+    """Elements of a JSON array after a good one; one that is not JSON refuses the file, as there is no telling where it ends."""
+    contents = b"[" + line(FIRST) + b"," + data + b"]"
+    events = read("a.json", contents)
+    if _are_scores(contents):
+        assert [e.item_id for e in events][:1] == ["first"]
+
+
+def _are_scores(contents):
+    """Return whether an array has objects only, and no field that makes its rows battles."""
+    try:
+        rows = json.loads(contents)
+        return find_battle(list(dict.fromkeys(name for row in rows for name in flatten(row)))) is None
+    except (ValueError, RecursionError, AttributeError):
+        return False
+
+
+def lighteval(data):
+    """Details of lighteval: rows of JSON lines, as structs or as text in the columns doc and metric, next to a good one."""
+    import pyarrow as pa
+    from pyarrow.parquet import write_table
+
+    rows = [{"doc": {"id": "first"}, "metric": {"acc": 1}}]
+    for each in data.splitlines():
+        try:
+            value = json.loads(each)
+        except (ValueError, RecursionError):
+            value = {"doc": each.decode("utf-8", "replace"), "metric": each.decode("utf-8", "replace")}
+        rows.append(value if isinstance(value, dict) else {"doc": value})
+    try:
+        table = pa.Table.from_pylist([{name: row.get(name) for name in ("doc", "metric")} for row in rows])
+        file = pa.BufferOutputStream()
+        write_table(table, file)
+    except (pa.ArrowException, ValueError, OverflowError, RecursionError, TypeError):
+        # The rows have no common type: they are written as text, which some versions do.
+        texts = [{name: json.dumps(row.get(name)) for name in ("doc", "metric")} for row in rows]
+        file = pa.BufferOutputStream()
+        write_table(pa.Table.from_pylist(texts), file)
+    events = read("details_quiz_2026-01-01T00-00-00.parquet", file.getvalue().to_pybytes())
+    assert [e.item_id for e in events][:1] == ["first"]
+
+
 def archive(data):
     """An exported state."""
     try:
@@ -180,6 +225,8 @@ TARGETS = {
     "inspect_eval": partial(read, "log.eval"),
     "gzip": partial(read, "a.jsonl.gz"),
     "parquet": partial(read, "a.parquet"),
+    "array": array,
+    "lighteval": lighteval,
     "archive": archive,
     **TOOL_TARGETS,
 }

@@ -43,6 +43,10 @@ def map_(
         else:
             proposal = propose(path)
             print(proposal.text)
+            if proposal.reader is not None:
+                note(
+                    f"{show(path)} is read without a mapping too, as results of {proposal.reader}; a mapping comes first"
+                )
             for guess in proposal.guesses:
                 note(f"guessed: {guess}")
             with target.open("a", encoding="utf-8") as file:

@@ -83,6 +83,15 @@ def test_a_wide_table_takes_the_listed_columns_as_models(tmp_path):
     assert not read.rejects
 
 
+def test_fields_that_are_read_or_not_named_are_no_records(tmp_path):
+    base = 'records = "{item_id}"\nmodel = "../who"\nscore = "."\nbenchmark = { value = "x" }\n'
+    content = [{"who": "a", "1": 1, "2": 0, "mean": 0.5}]
+    assert keys(mapped(tmp_path, content, base)) == {("1", "a", 1), ("2", "a", 0), ("mean", "a", 0.5)}
+    assert keys(mapped(tmp_path, content, base + 'only = ["1", "2"]')) == {("1", "a", 1), ("2", "a", 0)}
+    dotted = base.replace('"../who"', '["..", "who.a"]')
+    assert keys(mapped(tmp_path, [{"who.a": "m", "1": 1}], dotted)) == {("1", "m", 1)}
+
+
 def test_the_model_comes_from_the_path_of_the_file(tmp_path):
     table = "item_id = \"q\"\nscore = \"r.ok\"\nmodel = { file = '([^/]+)/[^/]+$' }\nbenchmark = { file = '([^/.]+)[.]json$' }"
     read = mapped(tmp_path, ROWS, table, name="gpt-4/quiz.json")
@@ -187,6 +196,7 @@ def test_a_record_without_a_field_names_the_mapping(tmp_path):
         ("[[map]]\nfiles = 1\n" + BASE, "files: use a pattern"),
         ("[[map]]\nmodels = 'a'\n" + BASE, "models: use a list"),
         ("[[map]]\nrecords = 4\n" + BASE, "records: use a path"),
+        ("[[map]]\nonly = 'a'\n" + BASE, "only: use a list"),
     ],
 )
 def test_a_mapping_that_is_not_valid_ends_the_command_with_the_reason(tmp_path, text, words):
@@ -295,6 +305,119 @@ def test_odd_files_get_a_mapping_that_reads_them(tmp_path, shape):
     assert len({(e.model, e.item_id, e.repeat) for e in read.events}) == len(scores), "no record hides another"
 
 
+SCORED = {"a": {"q1": 1, "q2": 0, "q3": 1}, "b": {"q1": 0, "q2": 0, "q3": 1}}
+LONG = [(model, item, score) for model, scores in SCORED.items() for item, score in scores.items()]
+WIDE = {item: {model: scores[item] for model, scores in SCORED.items()} for item in SCORED["a"]}
+
+
+def table(header, rows):
+    return "\n".join([header, *rows]) + "\n"
+
+
+CROSSED = {
+    "names that hint": [{"sys": m, "prompt": q, "score": s} for m, q, s in LONG],
+    "a number of each row": [{"row_idx": k, "row": {"question": q, "model": m, "correct": s == 1}} for k, (m, q, s) in enumerate(LONG)],
+    "no names": table("a1,b1,c1", [f"{q},{m},{s}" for m, q, s in LONG]),
+    "a category of the items": table("topic,prompt,bot,grade", [f"{'law' if q == 'q1' else 'art'},{q},{m},{s}" for m, q, s in LONG]),
+    "times and prices": table("when,latency,llm,prompt_nr,ok,cost", [f"2026-01-01,0.3,{m},{q},{s},3" for m, q, s in LONG]),
+    "a heading with the scale": table("Question ID;Model Name;Score (0-20);Notes", [f"{q};{m};{s * 20};fine" for m, q, s in LONG]),
+    "rows next to their header": {"columns": ["model", "question", "score"], "data": [[m, q, s] for m, q, s in LONG]},
+    "rows by their number": {str(k): {"model": m, "question": q, "score": s} for k, (m, q, s) in enumerate(LONG)},
+    "runs by name": {
+        "runs": {f"r{m}": {"model": m, "results": [{"id": q, "score": s} for q, s in scores.items()]} for m, scores in SCORED.items()}
+    },
+    "lists by model": {m: [{"id": q, "score": s} for q, s in scores.items()] for m, scores in SCORED.items()},
+    "models in an object": [{"id": q, "scores": scores} for q, scores in WIDE.items()],
+    "items with their models": {"results": WIDE},
+    "answers in an item": [{"question": q, "answers": {m: {"correct": s == 1} for m, s in scores.items()}} for q, scores in WIDE.items()],
+    "one item an object": [{q: scores} for q, scores in WIDE.items()],
+    "models as rows": table("model,year,q1,q2,q3", [",".join(map(str, (m, 2026, *scores.values()))) for m, scores in SCORED.items()]),
+    "columns with a mean": table("question,a,b,avg", [f"{q},{x['a']},{x['b']},{(x['a'] + x['b']) / 2}" for q, x in WIDE.items()]),
+    "flags of what is wrong": [{"item": q, "model": m, "is_wrong": s == 0} for m, q, s in LONG],
+    "dots in names": [{"Question no.": q, "a": each["a"], "b": each["b"]} for q, each in WIDE.items()],
+}  # fmt: skip
+"""One result for each model and item, in shapes in which the values say more than the names."""
+
+
+@pytest.mark.parametrize("shape", CROSSED)
+def test_a_proposal_follows_how_models_and_items_are_crossed(tmp_path, shape):
+    content = CROSSED[shape]
+    path = tmp_path / "acme" / ("x.csv" if isinstance(content, str) else "x.json")
+    path.parent.mkdir()
+    path.write_text(content if isinstance(content, str) else json.dumps(content))
+    (path.parent / "rankwatch.toml").write_text(propose(path).text)
+    read = Read(path)
+    assert read.rejects == []
+    assert keys(read) == {(item, model, score) for model, item, score in LONG}
+    assert len(read.events) == len(LONG)
+    assert {e.benchmark for e in read.events} == {"x"}
+
+
+UNCERTAIN = {
+    "two judges": ([{"item": q, "model": m, "judge": j, "score": s} for m, q, s in LONG for j in "xy"], "differ in judge (x, y)"),
+    "words without a score": ([{"item": q, "model": m, "score": "partly"} for m, q, s in LONG], "partly: no score is known"),
+    "scores below 0": ([{"item": q, "model": m, "score": -s} for m, q, s in LONG], "scores below 0 are rejected"),
+    "two scores": ([{"item": q, "model": m, "strict": s, "loose": 1} for m, q, s in LONG], "loose may be it too"),
+    "totals": ([{"model": m, "mmlu": 0.5, "gsm8k": 0.7} for m in "ab"], "each model has one record"),
+    "a row of totals": ([{"id": q, "a": 1, "b": 0} for q in ("1", "Total")], "Total may be a total"),
+    "a mean next to models": ([{"id": q, "a": 1, "b": 0, "avg": 0.5} for q in "xy"], "avg: not read"),
+    "no common item": ([{"id": k, "model": m, "score": 1} for k, m in enumerate("ab")], "no two models share an item"),
+    "as many models as items": ({"x": {"y": 1, "z": 0}, "w": {"y": 1, "z": 1}}, "may be the other way round"),
+    "repeats in columns": ([{"id": q, "model": "a", "run1": 1, "run2": 0} for q in "xy"], "run2 may be it too"),
+    "a scale that is not reached": ([{"id": q, "model": "a", "score": 3} for q in "xy"], "correct it if a score can be another"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("shape", UNCERTAIN)
+def test_a_proposal_reports_what_it_cannot_know(tmp_path, shape):
+    content, words = UNCERTAIN[shape]
+    path = tmp_path / "x.json"
+    path.write_text(json.dumps(content))
+    assert words in "\n".join(propose(path).guesses)
+
+
+def test_lists_of_ids_by_verdict_get_a_table_each(tmp_path):
+    path = tmp_path / "x.json"
+    path.write_text(json.dumps({"model": "a", "passed": ["q1", "q3"], "failed_ids": ["q2"], "total": 3}))
+    (tmp_path / "rankwatch.toml").write_text(propose(path).text)
+    assert keys(Read(path)) == {("q1", "a", 1), ("q2", "a", 0), ("q3", "a", 1)}
+    path.write_text(json.dumps({"model": "a", "failed": ["q2"]}))
+    with pytest.raises(Refusal, match=r"lists items of one verdict.*others = 1"):
+        propose(path)
+    path.write_text(json.dumps({"question_id": [1, 2], "model": ["a", "b"], "score": [1, 0]}))
+    with pytest.raises(Refusal, match="a list for each column"):
+        propose(path)
+
+
+def test_files_that_need_no_mapping_are_named(tmp_path):
+    path = tmp_path / "x.json"
+    path.write_text(json.dumps([{"question_id": 1, "model_a": "a", "model_b": "b", "winner": "model_a"}]))
+    with pytest.raises(Refusal, match="read without a mapping"):
+        propose(path)
+    path.write_text(json.dumps({"mteb_version": "1", "scores": {}}))
+    with pytest.raises(Refusal, match="MTEB writes one score a task"):
+        propose(path)
+    path.write_text(json.dumps({f"{['score', 'time', 'law'][min(k, 2)]}_{k}": k % 2 == 0 for k in range(100)}))
+    proposal = propose(path)
+    assert proposal.reader == "SWE-bench Pro"
+    (tmp_path / "rankwatch.toml").write_text(proposal.text)
+    assert len(Read(path).events) == 100
+
+
+def test_a_model_without_a_field_is_what_differs_between_files(tmp_path):
+    for model in ("gpt-4", "llama"):
+        for name in ("quiz.json", f"sums_{model}.csv"):
+            path = tmp_path / model / name
+            path.parent.mkdir(exist_ok=True)
+            path.write_text(json.dumps(ROWS) if name.endswith("json") else "item,score\n1,1\n2,0\n")
+    assert "(.+)" not in propose(tmp_path / "gpt-4/quiz.json").text
+    assert "the model is the folder of the file, gpt-4" in propose(tmp_path / "gpt-4/sums_gpt-4.csv").guesses
+    (tmp_path / "llama/sums_llama.csv").rename(tmp_path / "gpt-4/sums_llama.csv")
+    (tmp_path / "gpt-4/rankwatch.toml").write_text(propose(tmp_path / "gpt-4/sums_gpt-4.csv").text)
+    read = Read(tmp_path / "gpt-4/sums_gpt-4.csv", tmp_path / "gpt-4/sums_llama.csv")
+    assert {(e.model, e.benchmark) for e in read.events} == {("gpt-4", "gpt-4"), ("llama", "gpt-4")}
+
+
 def test_a_proposal_reports_records_that_hide_each_other_and_other_scores(tmp_path):
     path = tmp_path / "scores.json"
     path.write_text(json.dumps(cells({"grade": 1, "style": 2}, {"grade": 0, "style": 1}, qid="q")))
@@ -311,7 +434,9 @@ def test_columns_of_one_name_and_records_without_a_score_are_reported(tmp_path):
         propose(path)
     path.write_text("id,score\n1,1\n2,\n")
     (tmp_path / "rankwatch.toml").write_text(propose(path).text)
-    assert "not scored" not in "".join(Read(path).notes)
+    read = Read(path)
+    assert [(e.item_id, e.score) for e in read.events] == [("1", 1), ("2", None)]
+    assert "records without a value at score are not scored" in "".join(read.notes)
     (tmp_path / "rankwatch.toml").write_text(propose(path).text.replace('score = "score"', 'score = "points"'))
     assert "records without a value at points are not scored" in "".join(Read(path).notes)
 

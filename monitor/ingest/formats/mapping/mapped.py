@@ -28,6 +28,7 @@ from monitor.ingest.formats.documents import decode_document, read_bytes
 from monitor.ingest.formats.log_file import LogFile
 from monitor.ingest.formats.mapping.table import CAPTURE, EVERY, FileMap, Node, step_into
 from monitor.ingest.formats.results import Entry, Result, Tool
+from monitor.ingest.formats.tabular.columns import without_value
 from monitor.ingest.formats.tabular.parquet import open_table
 from monitor.ingest.formats.tools.open_telemetry import ERROR, NAME, Spans, as_export, evaluations, no_span, spans_of
 from schemas.records.decode import Fault
@@ -109,8 +110,8 @@ def _records(mapping: FileMap, root: object) -> Iterator[Node]:
     start: list[Node] = [(root, None, {})]
     if isinstance(root, list) and (not mapping.records or not _leads_into_list(mapping.records[0])):
         start = [(row, (root, None, {}), {}) for row in root]
-    for name in mapping.records:
-        start = [inner for node in start for inner in _step(mapping, node, name)]
+    for up, name in zip(range(len(mapping.records), 0, -1), mapping.records, strict=True):
+        start = [inner for node in start for inner in _step(mapping, node, name, up)]
     yield from start
 
 
@@ -118,16 +119,20 @@ def _leads_into_list(name: str) -> bool:
     return name == EVERY or name.isdecimal()
 
 
-def _step(mapping: FileMap, node: Node, name: str) -> list[Node]:
+def _step(mapping: FileMap, node: Node, name: str, up: int) -> list[Node]:
+    """Return what a node leads to; a field that another field of the event is read from is no record."""
     value, captured = node[0], node[2]
     capture = CAPTURE.fullmatch(name)
     pairs = (
         list(value.items()) if isinstance(value, dict) else list(enumerate(value)) if isinstance(value, list) else []
     )
     if capture:
-        wanted = mapping.models if capture[1] == "model" else ()
+        wanted = mapping.models if capture[1] == "model" else mapping.only if up == 1 else ()
+        read = {source.path[0] for source in mapping.sources.values() if source.path and source.up == up}
         return [
-            (inner, node, {**captured, capture[1]: str(key)}) for key, inner in pairs if not wanted or key in wanted
+            (inner, node, {**captured, capture[1]: str(key)})
+            for key, inner in pairs
+            if (key in wanted if wanted else key not in read)
         ]
     if name == EVERY:
         return [(inner, node, captured) for _, inner in pairs]
@@ -177,6 +182,8 @@ def _entries(mapping: FileMap, nodes: Iterable[Node], log: LogFile, first: int) 
     for number, node in enumerate(nodes, first):
         data = {name: source.read(node, log.path) for name, source in mapping.sources.items()}
         data = {**node[2], **data}
+        if mapping.evaluation is None:
+            data["score"] = without_value(data.get("score"))
         benchmark = read_name(data.get("benchmark")) if "benchmark" in data else log.choices.benchmark
         names = {
             "item_id": read_name(data.get("item_id")),

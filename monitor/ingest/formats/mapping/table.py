@@ -15,7 +15,7 @@ from schemas.records.text import shorten
 
 FILE: Final = "rankwatch.toml"
 _KEYS: Final = (
-    *FIELDS, "files", "records", "models", "scores", "scale", "lower_is_better", "threshold", "items", "others",
+    *FIELDS, "files", "records", "models", "only", "scores", "scale", "lower_is_better", "threshold", "items", "others",
     "evaluation", "spans",
 )  # fmt: skip
 _REQUIRED: Final = ("item_id", "model", "score")
@@ -80,6 +80,7 @@ class FileMap:
     records: tuple[str, ...]
     sources: Mapping[str, Source]
     models: tuple[str, ...] = ()
+    only: tuple[str, ...] = ()
     scores: Mapping[str, float] = field(default_factory=dict)
     scale: float = 1.0
     lower_is_better: bool = False
@@ -125,7 +126,8 @@ class FileMap:
             raise ChoiceError(f"{where}: lower_is_better: use true or false")
         items, others = _rest(table, where, folder)
         return cls(
-            where, _pattern(table, where), records, sources, _names(table, where), _scores(table, where),
+            where, _pattern(table, where), records, sources, _names(table, where, "models"), _names(table, where, "only"),
+            _scores(table, where),
             1.0 if scale is None else scale, lower, _number(table, "threshold", where), items, others, evaluation, spans,
         )  # fmt: skip
 
@@ -178,6 +180,8 @@ def _source(value: object, where: str, key: str) -> Source:
     up = 0
     while isinstance(value, str) and value.startswith("../"):
         value, up = value[3:], up + 1
+    while isinstance(value, list) and value[:1] == [".."]:
+        value, up = value[1:], up + 1
     return Source(_path(value, where, key), up)
 
 
@@ -188,7 +192,7 @@ def _evaluation(table: Mapping[str, Any], where: str, folder: Path) -> tuple[str
         raise ChoiceError(f'{where}: evaluation: use the value of {NAME}, or "*" for every evaluation')
     if spans is not None and (name is None or not isinstance(spans, str)):
         raise ChoiceError(f"{where}: spans: use the path of a file of traces, together with evaluation")
-    if wrong := table.keys() & {"records", "models", "items", "others"} if name is not None else ():
+    if wrong := table.keys() & {"records", "models", "only", "items", "others"} if name is not None else ():
         raise ChoiceError(f"{where}: {min(wrong)} has no meaning with evaluation; remove it")
     return name, None if spans is None else folder / spans
 
@@ -225,11 +229,11 @@ def _number(table: Mapping[str, Any], key: str, where: str) -> float | None:
     raise ChoiceError(f"{where}: {key}: use a number")
 
 
-def _names(table: Mapping[str, Any], where: str) -> tuple[str, ...]:
-    names = table.get("models", [])
+def _names(table: Mapping[str, Any], where: str, key: str) -> tuple[str, ...]:
+    names = table.get(key, [])
     if isinstance(names, list) and all(isinstance(name, str) for name in names):
         return tuple(names)
-    raise ChoiceError(f'{where}: models: use a list of names, for example ["a", "b"]')
+    raise ChoiceError(f'{where}: {key}: use a list of names, for example ["a", "b"]')
 
 
 def _scores(table: Mapping[str, Any], where: str) -> dict[str, float]:

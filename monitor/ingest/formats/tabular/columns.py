@@ -87,7 +87,7 @@ class Columns:
             self._columns.pop("model", None)
         self._used = set(self._columns.values())
         others = [name for name in names if name not in self._used]
-        self._text = [name for name in others if isinstance(read_score(_cell((first or {}).get(name))), str)]
+        self._text = [name for name in others if isinstance(read_score(without_value((first or {}).get(name))), str)]
         chosen = choices.columns.get("models")
         self._every_other = chosen == EVERY_OTHER
         self._models = None if chosen is None else others if self._every_other else self._listed(chosen, names)
@@ -124,8 +124,8 @@ class Columns:
             "benchmark": read_name(data["benchmark"]) if "benchmark" in columns else self._benchmark,
             "item_id": read_name(data["item_id"]),
             "cluster": read_name(data.get("cluster")) or None,
-            "repeat": read_index(_cell(data.get("repeat"))),
-            "epoch": read_index(_cell(data.get("epoch"))),
+            "repeat": read_index(without_value(data.get("repeat"))),
+            "epoch": read_index(without_value(data.get("epoch"))),
         }
         if self._models is None:
             model = self._model if self._model is not None else read_name(data.get("model"))
@@ -148,8 +148,8 @@ class Columns:
                 "benchmark": benchmarks,
                 "item_id": self._cells(cells, "item_id", rows, read_name),
                 "cluster": self._cells(cells, "cluster", rows, lambda cell: read_name(cell) or None),
-                "repeat": self._cells(cells, "repeat", rows, lambda cell: read_index(_cell(cell)), 0),
-                "epoch": self._cells(cells, "epoch", rows, lambda cell: read_index(_cell(cell)), 0),
+                "repeat": self._cells(cells, "repeat", rows, lambda cell: read_index(without_value(cell)), 0),
+                "epoch": self._cells(cells, "epoch", rows, lambda cell: read_index(without_value(cell)), 0),
             }
             if self._models is None:
                 models = self._cells(cells, "model", rows, read_name, self._model)
@@ -177,7 +177,7 @@ class Columns:
 
     def _scores(self, cells: Sequence[Any], benchmarks: Sequence[Any]) -> Sequence[Any]:
         if not self._choices.scale:
-            return _read_cells(cells, lambda cell: read_score(_cell(cell)))
+            return _read_cells(cells, lambda cell: read_score(without_value(cell)))
         return [self._score(*each) for each in zip(cells, benchmarks, strict=True)]
 
     def _listed(self, chosen: str, names: Sequence[str]) -> list[str]:
@@ -200,7 +200,7 @@ class Columns:
         return column.removeprefix(self._prefix)
 
     def _score(self, value: object, benchmark: object) -> object:
-        return self._choices.scaled(read_score(_cell(value)), benchmark)
+        return self._choices.scaled(read_score(without_value(value)), benchmark)
 
     def _require(self, names: Sequence[str]) -> None:
         missing = [field for field in ("item_id", "score") if field not in self._columns]
@@ -333,7 +333,7 @@ def _read_cells(cells: Sequence[Any], read: Callable[[object], object]) -> Seque
     return [known[cell] for cell in cells]
 
 
-def _cell(value: object) -> object:
+def without_value(value: object) -> object:
     """Return the value of a cell; None for the text and the NaN with which tables write that there is none."""
     if isinstance(value, str):
         return None if value.strip().lower() in _NOTHING else value

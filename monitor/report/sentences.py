@@ -335,7 +335,8 @@ def _pair_only(facts: PairFacts, side: Side) -> str:
 
 
 def _interval(facts: PairFacts) -> list[str]:
-    if facts.low is None or facts.high is None:
+    """Return what the interval rules out; nothing where what it rests on is not declared, or proved to be wrong."""
+    if facts.low is None or facts.high is None or facts.status in {"held", "invalidated"}:
         return []
     leads = []
     if facts.high < 1:

@@ -1,11 +1,11 @@
 """The sentences of verdicts that every surface shares: assumptions, scopes and verdict changes."""
 
+from collections.abc import Iterable
 from functools import lru_cache
 from typing import Final, NamedTuple
 
 from schemas.records.catalogue import published
 from schemas.records.events import FamilySpec
-from schemas.results.changes import Evidence
 
 ASSUMPTIONS: Final[dict[str, str]] = {
     "completion": "the declared number of items is the whole benchmark, with no items omitted because of their scores",
@@ -58,7 +58,7 @@ ORDERED: Final = "their order comes from the committed seed"
 
 
 class Numbers(NamedTuple):
-    """The fields of `Evidence`, for sentences about many pairs."""
+    """The fields of `Evidence`, for sentences about many pairs: there as the model sees them that a sentence names first."""
 
     n: int
     b: int | None
@@ -68,6 +68,10 @@ class Numbers(NamedTuple):
     log_e: float | None
     log_threshold: float | None
     resolution_ratio: float | None
+
+    def swapped(self) -> "Numbers":
+        """Return the same as the other model sees it."""
+        return self._replace(b=self.c, c=self.b, gap=-self.gap)
 
 
 SCOPES: Final = {"anytime": "for this pair only", "anytime_family": "family-wise"}
@@ -155,7 +159,12 @@ def assumption(
         (COMPOSED, composed),
         (BROKEN_OFF, broken_off),
     )
-    return ", and that ".join([of_items, *(text for text, holds in others if holds and text)])
+    return _all_of(of_items, others)
+
+
+def _all_of(first: str, others: Iterable[tuple[str | None, bool]]) -> str:
+    """Return an assumption and those of the others that are made."""
+    return ", and that ".join([first, *(text for text, holds in others if holds and text)])
 
 
 def _items_read(items: int) -> str:
@@ -211,26 +220,41 @@ def decided(
     benchmark: str,
     procedure: str,
     policy: str,
-    evidence: Evidence | Numbers,
+    evidence: Numbers,
     assumed: str | None,
     *,
     weighted: bool = False,
 ) -> str:
-    """Return the sentence of a decision; `assumed` is its `assumption`, `weighted` whether clusters have weights."""
+    """Return the sentence of a decision; `assumed` is its `assumption`, `weighted` whether clusters have weights.
+
+    `evidence` is that of the better model against the other.
+    """
     kind = "prompts" if policy == BATTLES else "items"
-    if evidence.b is None or evidence.c is None:
-        outcome = f"on {evidence.n:,} shared {kind} its {_mean(weighted)} is higher by {abs(evidence.gap):.4g}"
-    elif policy == BATTLES:
-        outcome = battle_counts(better, worse, evidence.n, max(evidence.b, evidence.c), min(evidence.b, evidence.c))
+    if policy == BATTLES and evidence.b is not None and evidence.c is not None:
+        outcome = battle_counts(better, worse, evidence.n, evidence.b, evidence.c)
     else:
-        wins, losses = max(evidence.b, evidence.c), min(evidence.b, evidence.c)
-        outcome = f"of {evidence.n:,} shared items, only {better} is right on {wins:,} and only {worse} on {losses:,}"
-    if evidence.missing:
+        outcome = _outcome(better, worse, evidence, kind, weighted=weighted)
+    if evidence.missing and evidence.gap > 0:
         lacking = "skipped" if policy == "committed" else "missing"
         rest = f"the 1 {lacking} item" if evidence.missing == 1 else f"all {evidence.missing:,} {lacking} items"
         outcome += f", even if {rest} went the other way"
-    scope = SCOPES[procedure]
-    return f"{better} is better than {worse} on {kind} like those of {benchmark}, decided {scope}: {outcome}. Assumes that {assumed}."
+    how = f"decided {SCOPES[procedure]}{_earlier(better, evidence)}"
+    return f"{better} is better than {worse} on {kind} like those of {benchmark}, {how}: {outcome}. Assumes that {assumed}."
+
+
+def _outcome(better: str, worse: str, evidence: Numbers, kind: str, *, weighted: bool) -> str:
+    """Return how the better model did against the other on the shared items."""
+    if evidence.b is None or evidence.c is None:
+        higher = "higher" if evidence.gap >= 0 else "lower"
+        return f"on {evidence.n:,} shared {kind} its {_mean(weighted)} is {higher} by {abs(evidence.gap):.4g}"
+    return (
+        f"of {evidence.n:,} shared items, only {better} is right on {evidence.b:,} and only {worse} on {evidence.c:,}"
+    )
+
+
+def _earlier(better: str, evidence: Numbers) -> str:
+    """Return that earlier evidence counts, where the better model does not lead at the event: another decision lowered the threshold."""
+    return "" if evidence.gap > 0 else f" by its largest evidence so far, although {better} does not lead now"
 
 
 def battle_counts(better: str, worse: str, n: int, wins: int, losses: int) -> str:
@@ -252,10 +276,12 @@ def settled(
     worse: str,
     benchmark: str,
     items: int,
-    evidence: Evidence | Numbers,
+    evidence: Numbers,
     *,
     listed: bool = False,
     joined: str | None = None,
+    begun_again: bool = False,
+    rescored: bool = False,
     tie: bool = False,
     weighted: bool = False,
 ) -> str:
@@ -266,45 +292,43 @@ def settled(
     better, worse, benchmark : str
     items : int
         The items of the benchmark.
-    evidence : Evidence
-        Without `log_e` it is certain.
+    evidence : Numbers
+        Of the better model against the other; without `log_e` it is certain.
     listed : bool
         Whether the items are declared one by one, and not only their number.
     joined : str, optional
         What is assumed of the models that join, from `joining`.
+    begun_again, rescored : bool
+        See `assumption`. They and `joined` matter only where it is not certain.
     tie : bool
         Whether both models have the same score on all items.
     weighted : bool
         Whether clusters have weights.
     """
+    of_items = f"on the {items:,} items of {benchmark}, settled"
     assumed = "" if listed else f" Assumes that {ASSUMPTIONS['completion']}."
     if tie:
-        return f"{better} and {worse} have the same score on the {items:,} items of {benchmark}, settled: all of them are scored.{assumed}"
-    if evidence.b is None or evidence.c is None:
-        lead = f"its {_mean(weighted)} is higher by {abs(evidence.gap):.4g} on {evidence.n:,} shared items"
-    else:
-        wins, losses = max(evidence.b, evidence.c), min(evidence.b, evidence.c)
-        lead = f"of {evidence.n:,} shared items, only {better} is right on {wins:,} and only {worse} on {losses:,}"
+        return f"{better} and {worse} have the same {_score(weighted)} {of_items}: all of them are scored.{assumed}"
+    lead = _outcome(better, worse, evidence, "items", weighted=weighted)
     if evidence.log_e is not None:
-        also = "" if joined is None else f", and that {joined}"
-        rest, assumed = f"{evidence.missing:,} items are left.", f" Assumes that {ORDERED}{also}."
-    elif evidence.missing:
+        others = ((joined, True), (BEGUN_AGAIN, begun_again), (RESCORED, rescored))
+        assumed = f" Assumes that {_all_of(ORDERED, others)}."
+        left = "1 item is" if evidence.missing == 1 else f"{evidence.missing:,} items are"
+        return f"{better} leads {worse} {of_items}{_earlier(better, evidence)}: {lead}; {left} left.{assumed}"
+    rest = "all items are scored."
+    if evidence.missing:
         rest = (
             f"the {evidence.missing:,} missing {'item' if evidence.missing == 1 else 'items'} cannot change who leads."
         )
-    else:
-        rest = "all items are scored."
-    return f"{better} leads {worse} on the {items:,} items of {benchmark}, settled: {lead}; {rest}{assumed}"
+    return f"{better} leads {worse} {of_items}: {lead}; {rest}{assumed}"
 
 
 def reversed_after(
-    leader: str, trailer: str, benchmark: str, procedure: str, evidence: Evidence | Numbers, policy: str = "trusted"
+    leader: str, trailer: str, benchmark: str, procedure: str, evidence: Numbers, policy: str = "trusted"
 ) -> str:
-    """Return the sentence of a gap that reversed after the decision."""
-    if evidence.b is None or evidence.c is None:
-        lead = f"by {abs(evidence.gap):.4g}"
-    else:
-        lead = f"{max(evidence.b, evidence.c):,} to {min(evidence.b, evidence.c):,}"
+    """Return the sentence of a gap that reversed after the decision; `evidence` is that of the leader against the other."""
+    graded = evidence.b is None or evidence.c is None
+    lead = f"by {evidence.gap:.4g}" if graded else f"{evidence.b:,} to {evidence.c:,}"
     return (
         f"The gap on {benchmark} has reversed after the decision ({SCOPES[procedure]}): {leader} now leads {trailer}, {lead} on "
         f"{evidence.n:,} shared {'prompts' if policy == BATTLES else 'items'}. The decision is kept; look at what changed."
@@ -313,6 +337,10 @@ def reversed_after(
 
 def _mean(weighted: bool) -> str:  # noqa: FBT001 - of this module
     return "weighted mean score" if weighted else "mean score"
+
+
+def _score(weighted: bool) -> str:  # noqa: FBT001 - of this module
+    return "weighted mean score" if weighted else "score"
 
 
 def invalidated(first: str, second: str, benchmark: str, procedure: str, reason: str) -> str:

@@ -160,6 +160,23 @@ def check_changes(benchmark, rows):
             assert change is not None
             winner = {"a": row.model_a, "b": row.model_b}.get(side)
             assert winner == {"a": change.model_a, "b": change.model_b}.get(change.after)
+            if winner is not None:
+                check_sentence(change)
+
+
+def check_sentence(change):
+    """The sentence of a verdict counts for the model that it names first, and states where that one does not lead."""
+    evidence, turned = change.evidence, change.after == "b"
+    better, worse = (change.model_b, change.model_a) if turned else (change.model_a, change.model_b)
+    gap = -evidence.gap if turned else evidence.gap
+    assert change.sentence.startswith((f"{better} is better than {worse} ", f"{better} leads {worse} "))
+    assert (f", although {better} does not lead now" in change.sentence) == (gap <= 0)
+    assert "went the other way" not in change.sentence or gap > 0
+    if evidence.b is not None and " shared items, only " in change.sentence:
+        wins, losses = (evidence.c, evidence.b) if turned else (evidence.b, evidence.c)
+        assert f"only {better} is right on {wins:,} and only {worse} on {losses:,}" in change.sentence
+    elif evidence.b is None and "mean score is " in change.sentence:
+        assert f"mean score is {'higher' if gap >= 0 else 'lower'} by {abs(gap):.4g}" in change.sentence
 
 
 @settings(max_examples=25, deadline=None)

@@ -253,6 +253,8 @@ class LatchRecords:
         after: Outcome,
     ) -> str:
         better, worse = reversed(pair) if after == "b" else pair
+        evidence = evidence.swapped() if after == "b" else evidence
+        rescored = max(better.epoch, worse.epoch) > 0
         names = better.model, worse.model, self._name
         if kind == "reversed":
             return sentences.reversed_after(*names, claim, evidence, terms.rule)
@@ -260,7 +262,15 @@ class LatchRecords:
         if claim == "settled":
             tie = after == "tie"
             return sentences.settled(
-                *names, terms.items, evidence, listed=listed, joined=joined, tie=tie, weighted=weighted
+                *names,
+                terms.items,
+                evidence,
+                listed=listed,
+                joined=joined,
+                begun_again=terms.begun_again,
+                rescored=rescored,
+                tie=tie,
+                weighted=weighted,
             )
         assumed = sentences.assumption(
             terms.rule,
@@ -269,7 +279,7 @@ class LatchRecords:
             redeclared=terms.redeclared,
             begun_again=terms.begun_again,
             repeated=terms.repeated,
-            rescored=max(better.epoch, worse.epoch) > 0,
+            rescored=rescored,
             ignored=terms.ignored and evidence.n < terms.items,
         )
         return sentences.decided(*names, claim, terms.rule, evidence, assumed, weighted=weighted)

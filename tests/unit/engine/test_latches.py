@@ -238,6 +238,24 @@ def test_a_reversal_is_not_reported_again_on_the_way_to_the_family_verdict():
     assert log.changes["anytime", "reversed"].id == reversed_at
 
 
+@pytest.mark.parametrize("chunks", [1, 2, 60])
+@pytest.mark.parametrize(
+    ("scores", "words"),
+    [("binary", "only a is right on 9 and only b on 20"), ("graded", "its mean score is lower by 0.2821")],
+)
+def test_a_pair_that_another_one_latches_counts_for_the_model_it_is_decided_for(scores, words, chunks):
+    log = FoldLog({"declare": "bench", "order": "trusted", "family": {"models": ["a", "b", "c"]}, "scores": scores})
+    first = np.column_stack([paired(9, 20), np.full(29, np.nan)])
+    records = packed(np.vstack([first, [[1, 1, 0]] * 14]), "abc")["events"]
+    for part in np.array_split(np.arange(len(records)), chunks):
+        log.send({"events": [records[k] for k in part]})
+    late = log.bench.changes["0:anytime_family:decided"]
+    assert (late.model_a, late.model_b, late.after) == ("a", "b", "a")
+    assert late.evidence.gap < 0
+    assert "decided family-wise by its largest evidence so far, although a does not lead now: " in late.sentence
+    assert words in late.sentence
+
+
 def test_a_tie_is_no_reversal():
     assert set(trusted([[1, 0]] * 8 + [[0, 1]] * 8).changes) == {("anytime", "decided")}
 

@@ -169,7 +169,10 @@ def test_every_status_that_can_be_reached_was():
     ],
 )  # fmt: skip
 def test_the_reason_says_why(case, says):
-    assert says in only(STATUSES[case]()).reason
+    pair = only(STATUSES[case]())
+    assert says in pair.reason
+    # What the interval rests on is not declared there, or proved to be wrong.
+    assert "rules out" not in pair.reason or pair.status not in {"held", "invalidated"}
 
 
 def test_what_was_invalidated_supports_no_rank_and_counts_as_undecided():

@@ -3,16 +3,56 @@
 import pytest
 
 from schemas.records.text import mask_url
-from schemas.results.changes import Evidence
-from schemas.results.sentences import assumption, decided
+from schemas.results.sentences import Numbers, assumption, decided, reversed_after, settled
+
+
+def numbers(b, c, missing=0, gap=None, log_e=3.5):
+    n = 10 if b is None else 2 * (b + c)
+    return Numbers(n, b, c, (b - c) / n if gap is None else gap, missing, log_e, 3.0, None)
 
 
 @pytest.mark.parametrize(
     ("missing", "words"), [(1, "even if the 1 missing item went"), (1200, "all 1,200 missing items")]
 )
 def test_a_count_agrees_with_its_noun(missing, words):
-    evidence = Evidence.model_construct(n=10, b=9, c=1, gap=0.8, missing=missing)
+    evidence = numbers(9, 1, missing)
     assert words in decided("ash", "birch", "demo", "anytime", "completion", evidence, assumption("completion"))
+
+
+def test_counts_are_those_of_the_model_that_is_named_first():
+    ahead, behind = numbers(9, 1), numbers(9, 1).swapped()
+    of = ("ash", "birch", "demo", "anytime_family", "trusted")
+    assert "only ash is right on 9 and only birch on 1" in decided(*of, ahead, assumption("trusted"))
+    late = decided(*of, behind, assumption("trusted"))
+    assert "decided family-wise by its largest evidence so far, although ash does not lead now: " in late
+    assert "only ash is right on 1 and only birch on 9" in late
+    assert "9 to 1" in reversed_after("ash", "birch", "demo", "anytime", ahead)
+
+
+def test_a_model_that_does_not_lead_is_decided_by_earlier_evidence_alone():
+    of = ("ash", "birch", "demo", "anytime_family")
+    late = decided(*of, "committed", numbers(4, 5, missing=3), assumption("committed"))
+    assert "does not lead now" in late
+    assert "skipped" not in late.split(" Assumes ")[0]
+    graded = decided(*of, "trusted", numbers(None, None, gap=-0.02), assumption("trusted"))
+    assert "although ash does not lead now: on 10 shared items its mean score is lower by 0.02." in graded
+
+
+def test_bets_that_settle_name_what_they_assume():
+    of = ("ash", "birch", "demo", 40)
+    plain = settled(*of, numbers(9, 1, missing=1), listed=True)
+    assert plain.endswith("only birch on 1; 1 item is left. Assumes that their order comes from the committed seed.")
+    again = settled(*of, numbers(4, 5, missing=20), begun_again=True, rescored=True)
+    assert "settled by its largest evidence so far, although ash does not lead now: " in again
+    assert again.count(", and that ") == 2
+    certain = settled(*of, numbers(9, 1, missing=20, log_e=None), begun_again=True, listed=True)
+    assert certain.endswith("the 20 missing items cannot change who leads.")
+
+
+@pytest.mark.parametrize(("weighted", "word"), [(False, "the same score"), (True, "the same weighted mean score")])
+def test_a_tie_names_what_is_equal(weighted, word):
+    tie = settled("ash", "birch", "demo", 40, numbers(None, None, gap=-5e-13), tie=True, weighted=weighted)
+    assert tie.startswith(f"ash and birch have {word} on the 40 items of demo, settled: all of them are scored.")
 
 
 @pytest.mark.parametrize(

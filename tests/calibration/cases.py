@@ -349,7 +349,7 @@ def _ranks() -> dict[str, Run]:
 
 
 def _intervals(*, graded: bool = False) -> dict[str, Run]:
-    """Look at the intervals of pairs every twenty items: of each two opponents the gap is 0, or .1."""
+    """Look at the intervals of pairs after every item: of each two opponents the gap is 0, or .1."""
     models = 2 * LOOKED_AT
     quality = [(0.6, 0.6, 0.7, 0.6)[k % 4] for k in range(models)]
     true = {named(k): value for k, value in enumerate(quality)}
@@ -357,7 +357,7 @@ def _intervals(*, graded: bool = False) -> dict[str, Run]:
     def run(rng, arrange=streams.random_order, **spec):
         scores = (streams.graded_of_quality if graded else streams.of_quality)(rng, quality)
         board = Board(scores="graded" if graded else "binary", **spec)
-        looks = board.looks(arrange(rng, scores), 20 * models)
+        looks = board.looks(arrange(rng, scores), models)
         return by_opponents([each for look in looks for each in excluded_gaps(look, true, "gap", opponents)], models)
 
     def in_order(rng):

@@ -48,7 +48,11 @@ def monitor(tmp_path_factory):
     base = tmp_path_factory.mktemp("page")
     rng = random.Random(7)
     ordinary = events(rng, {"alpha": 0.95, "bravo": 0.5, "charlie": 0.48, "delta": 0.1}, 150, benchmark="ordinary")
-    ordinary = [e for e in ordinary if e["model"] != "charlie" or int(e["item_id"][5:]) % 3]
+    ordinary = [
+        {**e, "cluster": f"category {int(e['item_id'][5:]) % 7}"}
+        for e in ordinary
+        if e["model"] != "charlie" or int(e["item_id"][5:]) % 3
+    ]
     hostile = events(rng, {name: 0.1 + 0.08 * k for k, name in enumerate(HOSTILE)}, 120, benchmark=EVIL)
     # Only the ends of the large one are decided: latches are made event by event, and its page is what is tested.
     large = [

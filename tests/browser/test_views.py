@@ -1,6 +1,7 @@
 """What the views say, to every reader: they agree with the API, pass axe, fit a phone, can be used from the keyboard."""
 
 import json
+from math import ceil
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
@@ -142,10 +143,10 @@ def test_a_model_has_its_gaps_to_every_other(page, monitor):
     page.wait_for_selector(".gaps")
     assert f"rank {own['rank_low']}–{own['rank_high']} of 4" in page.locator("h1").inner_text()
     sides = {p["model_b"] if p["model_a"] == "bravo" else p["model_a"]: p["decided"]["anytime_family"] for p in pairs}
-    assert sorted(page.locator(".gaps tbody tr.tied .name").all_inner_texts()) == sorted(
+    assert sorted(page.locator(".gaps:not(.profile) tbody tr.tied .name").all_inner_texts()) == sorted(
         m for m, s in sides.items() if s is None
     )
-    assert page.locator(".gaps tbody tr").count() == len(pairs) + 1
+    assert page.locator(".gaps:not(.profile) tbody tr").count() == len(pairs) + 1
     page.goto(address(monitor, "ordinary", "model", "nobody"))
     page.wait_for_selector("h1:text('No such model')")
 
@@ -245,6 +246,10 @@ def test_the_items_on_which_two_models_differ(page, monitor):
     page.get_by_label("Where do").select_option("alpha")
     page.get_by_label("and", exact=True).select_option("bravo")
     page.wait_for_selector("h1:text('alpha and bravo')")
+    lines = page.locator(".result .line dd:nth-of-type(1)").all_inner_texts()
+    assert lines[0].startswith(f"alpha leads on {pair['n']} shared items")
+    assert lines[1] == pair["reason"]
+    assert f"it needs {ceil(pair['required_n'])} in a planned test" in lines[2]
     assert f"They differ on {pair['b'] + pair['c']} of {pair['n']} shared items" in page.locator("main").inner_text()
     page.get_by_role("button", name="Both wrong").click()
     url = "show=both_wrong&model_a=alpha&model_b=bravo&benchmark=ordinary&limit=1000&sort=hardest"
@@ -253,6 +258,34 @@ def test_the_items_on_which_two_models_differ(page, monitor):
     until(lambda: page.locator(".items .item .name").all_inner_texts() == wrong[:50], "the items that both get wrong")
     page.keyboard.press("Escape")
     until(lambda: "show" not in page.url, "the choice to be dropped")
+
+
+def test_the_categories_answer_the_three_questions_for_the_baseline(page, monitor):
+    api = json.loads(get(f"{monitor}/api/v1/categories?benchmark=ordinary&baseline=bravo")[1])
+    pairs = json.loads(get(f"{monitor}/api/v1/pairs?benchmark=ordinary&model=bravo")[1])["pairs"]
+    open_view(page, monitor, "ordinary", "categories", choices="?to=bravo")
+    sides = [
+        side
+        for row, model in zip(api["baseline"]["side"], api["models"], strict=True)
+        if model != "bravo"
+        for side in row
+    ]
+    assert page.locator(".result .tally").all_inner_texts() == [
+        f"{sum(p['settled'] is not None for p in pairs)} of {len(pairs)} others",
+        f"{sum(side != 0 for side in sides)} of {len(sides)} cells",
+        f"{sum(p['resolved']['fixed_n'] for p in pairs)} of {len(pairs)} others",
+    ]
+    head = page.locator(".categories.upright thead .number .name, .categories.upright thead .number .who")
+    assert head.all_inner_texts() == [category["name"] for category in api["categories"]]
+    assert all(head.evaluate_all("heads => heads.map((head) => head.scrollHeight <= head.clientHeight)"))
+    # On a phone the cells are in view, each row below the name of its model.
+    page.set_viewport_size({"width": 375, "height": 800})
+    places = (
+        page.locator(".categories tbody tr")
+        .first.locator(".cell")
+        .evaluate_all("cells => cells.map((cell) => cell.getBoundingClientRect().right)")
+    )
+    assert sum(right <= 375 for right in places) >= 6
 
 
 def test_of_200_models_the_rows_in_view_are_drawn(page, monitor):
@@ -279,20 +312,26 @@ def test_of_200_models_the_rows_in_view_are_drawn(page, monitor):
 
 def test_axe_finds_nothing(page, monitor):
     places = [
-        (),
-        *((name, view) for name in ("ordinary", "repeated") for view in VIEWS),
-        ("ordinary", *PAIR),
-        ("ordinary", *MODEL),
+        ((), ""),
+        *((("ordinary", view), "") for view in VIEWS),
+        *((("repeated", view), "") for view in ("", "pairs", "data")),
+        (("ordinary", *PAIR), ""),
+        (("ordinary", *MODEL), ""),
+        (("ordinary",), "?to=bravo"),
+        (("ordinary", "items"), "?a=alpha&b=bravo"),
+        (("no such benchmark",), ""),
     ]
-    for place in places:
-        open_view(page, monitor, *place)
+    for place, choices in places:
+        open_view(page, monitor, *place, choices=choices)
         for summary in page.locator("main summary").all():
             summary.click()
         for (scheme, width), options in RULES.items():
             page.emulate_media(color_scheme=scheme)
             page.set_viewport_size({"width": width, "height": 800})
             violations = Axe().run(page, options=options)
-            assert violations.violations_count == 0, f"{place} {scheme} {width}\n{violations.generate_report()}"
+            assert violations.violations_count == 0, (
+                f"{place}{choices} {scheme} {width}\n{violations.generate_report()}"
+            )
 
 
 @pytest.mark.parametrize("benchmark", ["ordinary", "repeated", EVIL])

@@ -81,8 +81,8 @@ function show(...nodes) {
 function showError(error) {
   const again = h("button", { class: "loud", type: "button", onclick: () => load() }, "Try again");
   const message = error.message.replace(/ GET \/api\S* .*$/, ""); // a reader has the link below
-  show(h("h1", { tabindex: "-1" }, error.title ?? "Something went wrong"), h("p", { class: "about" }, message, route.missing && " This page shows it as soon as the first ones arrive."), again,
-    h("p", {}, h("a", { href: link.home() }, "All benchmarks")));
+  show(h("h1", { tabindex: "-1" }, error.title ?? "Something went wrong"), h("p", { class: "about" }, message, route.missing && " This page shows it as soon as the first ones arrive."),
+    h("p", { class: "actions" }, again, h("a", { class: "button", href: link.home() }, "All benchmarks")));
 }
 
 /**

@@ -35,6 +35,12 @@ export function states(pair) {
 
 export const QUESTIONS = ["settled", "decided", "resolved"];
 
+/** Show the answer to one question as a line of a result: its sign and word, a sentence, and what comes after it. */
+export function answerLine(question, state, words, ...others) {
+  const word = { no: `Not ${question}`, held: "Held" }[state] ?? question[0].toUpperCase() + question.slice(1);
+  return h("div", { class: `line ${state}` }, h("dt", {}, glyph(question, state), ` ${word}`), h("dd", {}, words), others);
+}
+
 const WORDS = {
   settled: { yes: "settled", no: "not settled", against: "settled against the rank", equal: "equal on these items", unknown: "no shared item" },
   decided: { yes: "decided", no: "undecided", against: "decided against the rank", held: "held", unknown: "no shared item" },

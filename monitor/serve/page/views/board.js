@@ -5,7 +5,7 @@ import { battles, ratings, votes } from "../battles.js";
 import { h, s } from "../dom.js";
 import { downloads } from "../downloads.js";
 import { byName, count, fixed, isolated, percent, plural, points, ranks } from "../format.js";
-import { QUESTIONS, answered, glyph, signs, states, ticks } from "../glyph.js";
+import { QUESTIONS, answerLine, answered, glyph, signs, states, ticks } from "../glyph.js";
 import { goal } from "../goal.js";
 import { members } from "../members.js";
 import { choose } from "../options.js";
@@ -77,10 +77,7 @@ function result(b) {
     const yes = values.filter(answered).length;
     const answer = b.result[question];
     const state = answer.yes ? "yes" : answer.held ? "held" : "no";
-    const word = { yes: question[0].toUpperCase() + question.slice(1), held: "Held", no: `Not ${question}` }[state];
-    return h("div", { class: `line ${state}` },
-      h("dt", {}, glyph(question, state), ` ${word}`),
-      h("dd", {}, sentence(answer.text, names)),
+    return answerLine(question, state, sentence(answer.text, names),
       h("dd", { class: "tally" }, h("b", {}, count(yes)), ` of ${plural(values.length, "step")}`, h("span", { class: "sr" }, ` ${question}`)),
       h("dd", { class: "drawn", "aria-hidden": "true" }, ticks(values)));
   };
@@ -267,10 +264,11 @@ function modelName(m, b, options) {
     titled(m),
     aliases(m),
     waits(m) && h("span", { class: "aside" }, "counts when its run ends"),
-    lowCoverage(m) && !waits(m) && h("span", { class: "low aside" }, coverage(m), " of items"),
+    lowCoverage(m) && !waits(m) && h("span", { class: "low aside" }, coverage(m), h("span", { class: "of-items" }, " of items")),
     m.run_ended && someEnded(b) && h("span", { class: "aside" }, "run ended"),
   ];
-  return h("span", { class: "who" }, options.has("pick") && pick(m, options), h("a", { href: link.model(b.benchmark, m.model), title: m.model }, modelTitle(m)), asides);
+  const long = [...(m.title ?? m.model)].length > (lowCoverage(m) ? 10 : 18); // of a phone
+  return h("span", { class: "who" }, options.has("pick") && pick(m, options), h("a", { class: long && "long", href: link.model(b.benchmark, m.model), title: m.model }, modelTitle(m)), asides);
 }
 
 function keepOnly(members, b) {

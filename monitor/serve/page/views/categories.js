@@ -1,11 +1,13 @@
 // Show the categories: every model against one in each of them, or the scores of all.
 
-import { get } from "../api.js";
+import { allPairs, get } from "../api.js";
 import { h } from "../dom.js";
 import { downloads } from "../downloads.js";
 import { count, fixed, isolated, percent, plural, points } from "../format.js";
+import { answerLine } from "../glyph.js";
 import { choose } from "../options.js";
 import { crumb, link, name } from "../parts.js";
+import { onTheseItems, seenFrom } from "./model.js";
 
 export const title = ({ benchmark }) => `Categories, ${benchmark}`;
 
@@ -13,9 +15,9 @@ const NONE = "scores";
 
 export async function load({ benchmark, options }, signal) {
   const to = options.get("to");
-  const page = await get("/categories", { benchmark, baseline: to === NONE ? null : to }, signal);
-  if (to !== null || !page.total || !page.models.length) return page;
-  return get("/categories", { benchmark, baseline: page.models[0] }, signal); // without a choice the leader
+  let page = await get("/categories", { benchmark, baseline: to === NONE ? null : to }, signal);
+  if (to === null && page.total && page.models.length) page = await get("/categories", { benchmark, baseline: page.models[0] }, signal); // without a choice the leader
+  return { page, pairs: page.baseline && page.models.length > 1 ? await allPairs(benchmark, page.baseline.model, signal) : [] };
 }
 
 const TONES = {
@@ -24,7 +26,7 @@ const TONES = {
   0: ["open", "", "undecided"],
 };
 
-export function render(page, route) {
+export function render({ page, pairs }, route) {
   const { baseline: v } = page;
   const head = [crumb(page, "categories"), h("h1", { tabindex: "-1" }, "Categories")];
   if (!page.total) return [...head, h("p", { class: "about" }, "No item of this benchmark carries a category. The field ", h("code", {}, "cluster"), " of an event names it.")];
@@ -34,7 +36,7 @@ export function render(page, route) {
     h("p", { class: "about" }, v ? ["Every model against ", name(v.model), `, in ${plural(page.total, "category", "categories")}`] : `The scores of every model, in ${plural(page.total, "category", "categories")}`,
       page.total > page.categories.length && `; the ${count(page.categories.length)} largest are on display`, ".",
       h("span", { class: "sideways" }, " The table scrolls sideways.")),
-    v && verdicts(page),
+    v && verdicts(page, pairs),
     tools(page, route, shown),
     shown.length ? h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Scores by category" }, grid(page, shown)) : h("p", { class: "about" }, "No model matches."),
     h("p", { class: "about assumes" }, v?.side
@@ -43,15 +45,44 @@ export function render(page, route) {
   ];
 }
 
-/** Count the decided comparisons with the baseline; without any, give the reason. */
-function verdicts({ baseline: v, models, categories }) {
+/** Answer the three questions for the baseline: on all items, in each category, and whether there are enough items. */
+function verdicts(page, pairs) {
+  const { baseline: v, models, alpha } = page;
   if (!v.side) return h("p", { class: "notice" }, `No verdicts by category: ${v.why}.`);
   const cells = v.side.flatMap((row, k) => (models[k] === v.model ? [] : row));
   const of = (side) => cells.filter((cell) => cell === side).length;
+  const yes = (n) => (n > 0 ? "yes" : "no");
+  const tally = (n, all, words) => h("dd", { class: "tally" }, h("b", {}, count(n)), ` of ${plural(all, words)}`);
+  const place = onTheseItems(pairs.map((p) => seenFrom(v.model, p)));
+  const resolved = pairs.filter((p) => p.resolved.fixed_n).length;
+  const decided = cells.length - of(0);
   return [
-    h("p", {}, h("b", {}, `${count(cells.length - of(0))} of ${plural(cells.length, "comparison")} with it ${cells.length - of(0) === 1 ? "is" : "are"} decided`), `, in ${plural(categories.length, "category", "categories")}.`),
+    h("dl", { class: "result" },
+      answerLine("settled", yes(place.closed), [place.words, extremes(page)], tally(place.closed, pairs.length, "other")),
+      answerLine("decided", yes(decided), [h("b", {}, `${count(decided)} of ${plural(cells.length, "comparison")} by category`), `, at ${percent(alpha, 0)} % over all pairs and categories.`], tally(decided, cells.length, "cell")),
+      answerLine("resolved", yes(resolved), [h("b", {}, `Enough items for ${count(resolved)} of its ${plural(pairs.length, "gap")}`), ` over all categories, in a planned test. ${sizes(page)}`], tally(resolved, pairs.length, "other"))),
     h("ul", { class: "key" }, Object.entries(TONES).map(([side, [tone, sign, words]]) => h("li", {}, h("span", { class: `cell ${tone}`, "aria-hidden": "true" }, sign || "±"), ` ${words} `, h("b", {}, count(of(Number(side))))))),
   ];
+}
+
+/** Return in which categories the baseline has its best and its worst rank. */
+function extremes({ baseline: v, models, categories, means }) {
+  const own = models.indexOf(v.model);
+  const ranks = categories.map((_, j) => (means[own][j] === null ? null : 1 + means.filter((row) => row[j] > means[own][j]).length));
+  const scored = ranks.filter((rank) => rank !== null);
+  if (scored.length < 2) return null;
+  const at = (rank) => {
+    const here = categories.filter((_, j) => ranks[j] === rank).map((c) => c.name);
+    return `${count(rank)} (${here.length > 2 ? plural(here.length, "category", "categories") : here.map(isolated).join(", ")})`;
+  };
+  const [best, worst] = [Math.min(...scored), Math.max(...scored)];
+  return best === worst ? ` Its rank is ${count(best)} in every category.` : ` Its rank by score in a category is from ${at(best)} to ${at(worst)}.`;
+}
+
+function sizes({ categories }) {
+  const items = categories.map((c) => c.items);
+  const [least, most] = [Math.min(...items), Math.max(...items)];
+  return least === most ? `A category has ${plural(least, "item")}.` : `A category has ${count(least)} to ${plural(most, "item")}.`;
 }
 
 /** Return the places of the models that the search leaves. */
@@ -95,7 +126,8 @@ function grid(page, shown) {
     h("th", { scope: "row" }, h("span", { class: "who" }, h("a", { href: link.model(page.benchmark, models[k]), title: models[k] }, name(models[k])))),
     h("td", { class: "number" }, page.mean[k] === null ? "–" : fixed(100 * page.mean[k], 2)),
     categories.map((_, j) => (v?.model === models[k] ? score(k, j) : cell(k, j))));
-  return h("table", { class: "categories" },
+  const upright = categories.length > 6 && categories.some((c) => c.name.length > 8);
+  return h("table", { class: upright ? "categories upright" : "categories" },
     h("caption", { class: "sr" }, v ? `Gap of every model to ${v.model} in each category, points` : "Score of every model in each category, percent"),
     h("thead", {}, h("tr", {}, h("th", { scope: "col", class: "number" }, "Rank"), h("th", { scope: "col" }, "Model"), h("th", { scope: "col", class: "number" }, "Score"), categories.map(column))),
     h("tbody", {}, shown.map(row)));

@@ -1,11 +1,12 @@
 // Show the items: where two models differ, the hardest, the most informative, and those to check.
 
-import { get } from "../api.js";
+import { get, report } from "../api.js";
 import { h, s } from "../dom.js";
 import { downloads } from "../downloads.js";
 import { count, fixed, isolated, percent, plural, points } from "../format.js";
 import { choose } from "../options.js";
-import { crumb, link, name, table } from "../parts.js";
+import { answerLine, states } from "../glyph.js";
+import { crumb, link, name, prospect, sentence, size, table } from "../parts.js";
 
 export const title = ({ benchmark }) => `Items, ${benchmark}`;
 
@@ -13,7 +14,12 @@ const PAGE = 50;
 const MOST = 1_000; // items of one answer
 const FEW = 0.1; // of the other models
 
-export const load = ({ benchmark, options }, signal) => get("/items", { ...asked(benchmark, options), limit: PAGE, cursor: options.get("from") }, signal);
+export async function load({ benchmark, options }, signal) {
+  const page = await get("/items", { ...asked(benchmark, options), limit: PAGE, cursor: options.get("from") }, signal);
+  if (!page.two) return { page };
+  const [board, found] = await Promise.all([report(benchmark, signal), get("/pairs", { benchmark, model: page.two.model_a, other: page.two.model_b, limit: 1 }, signal)]);
+  return { page, board, pair: found.pairs[0] };
+}
 
 /** Return what the choices in the address ask for. */
 function asked(benchmark, options) {
@@ -52,7 +58,7 @@ const ANY = { all: "All", suspicious: "To check", all_wrong: "All wrong", all_ri
 const TWO = { differ: "Differ", both_right: "Both right", both_wrong: "Both wrong" };
 const SORTS = { suspicious: "To check first", informative: "Most informative", hardest: "Hardest", easiest: "Easiest", item: "Arrival" };
 
-export function render(page, route) {
+export function render({ page, board, pair }, route) {
   const { options } = route;
   const from = Number(options.get("from") ?? 0);
   const move = (place, label, on) => h("button", { type: "button", disabled: !on, onclick: () => choose({ from: place || null }) }, label);
@@ -60,6 +66,7 @@ export function render(page, route) {
     crumb(page, "items"),
     h("h1", { tabindex: "-1" }, page.two ? [name(page.two.model_a), " and ", name(page.two.model_b)] : "Items"),
     models(page, options),
+    pair?.n > 0 && result(pair, board),
     page.two && differences(page),
     filters(page, options),
     page.items.length ? rows(page) : h("p", { class: "about" }, page.counts.all ? "No item matches." : "No item has a score: a benchmark of battles has prompts and votes."),
@@ -83,6 +90,22 @@ function models(page, options) {
 const swatch = (kind) => s("svg", { width: 12, height: 12, class: "four", "aria-hidden": "true" }, s("rect", { class: kind, width: 12, height: 12 }));
 
 // --- two models --------------------------------------------------------------------------------------------------------------------
+
+/** Answer the three questions for two models. */
+function result(p, b) {
+  const names = [p.model_a, p.model_b];
+  const state = states(p);
+  const [leader, other] = p.gap < 0 ? [p.model_b, p.model_a] : names;
+  const lead = p.gap === 0 ? "The same score" : [name(leader), " leads"];
+  const by = p.gap === 0 ? "" : `, by ${points(Math.abs(p.gap)).replace("+", "")} points`;
+  const left = size(b) - p.n;
+  const needed = p.required_n === null ? "" : `: it needs ${count(Math.ceil(p.required_n))} in a planned test`;
+  const more = p.decided.anytime_family === null && prospect(p, b);
+  return h("dl", { class: "result" },
+    answerLine("settled", state.settled, [h("b", {}, lead, ` on ${plural(p.n, "shared item")}`), by, left > 0 ? `; ${plural(left, "item")} of the benchmark ${left === 1 ? "is" : "are"} not shared yet.` : "."]),
+    answerLine("decided", state.decided, sentence(p.reason, names)),
+    answerLine("resolved", state.resolved, [h("b", {}, state.resolved === "yes" ? "Enough items for a gap of this size" : state.resolved === "no" ? "Too few items for a gap of this size" : "Not computed"), `${needed}.`, more && ` A decision ${more}.`]));
+}
 
 function differences({ two }) {
   const n = two.both_right + two.only_a + two.only_b + two.both_wrong + two.equal;

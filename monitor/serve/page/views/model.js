@@ -4,7 +4,7 @@ import { ApiError, allPairs, get, report } from "../api.js";
 import { h, s } from "../dom.js";
 import { downloads } from "../downloads.js";
 import { count, fixed, percent, plural, points, ranks } from "../format.js";
-import { QUESTIONS, glyph, signs, states } from "../glyph.js";
+import { QUESTIONS, answerLine, glyph, signs, states } from "../glyph.js";
 import { bars } from "./items.js";
 import { aliases, axis, coverage, crumb, link, lowCoverage, modelTitle, name, need, notice, orderTrouble, scaleOf, size, table, titled, waits, whisker } from "../parts.js";
 
@@ -121,24 +121,29 @@ function facts(m, b) {
     ` · ${count(m.items)} of ${plural(size(b), "item")}`, lowCoverage(m) && [" · ", coverage(m)], m.run_ended && " · run ended"];
 }
 
+/** Return how many gaps of a model are settled, and the words for them. */
+export function onTheseItems(rows) {
+  const [ahead, trailing, level] = ["own", "other", "tie"].map((side) => rows.filter((r) => r.settled === side).length);
+  const closed = ahead + trailing + level;
+  const open = rows.length - closed;
+  return { closed, words: [h("b", {}, `Ahead of ${plural(ahead, "model")} on these items, below ${count(trailing)}`), level > 0 && `, level with ${count(level)}`, open > 0 && `; ${count(open)} may still change`, "."] };
+}
+
 /** Answer the three questions for one model. */
 function result(own, rows, b) {
   const of = (test) => rows.filter(test).length;
   const models = (n) => plural(n, "model");
-  const [ahead, trailing, level] = [of((r) => r.settled === "own"), of((r) => r.settled === "other"), of((r) => r.settled === "tie")];
-  const open = rows.length - ahead - trailing - level;
+  const place = onTheseItems(rows);
   const [better, worse] = [of((r) => r.decided === "own"), of((r) => r.decided === "other")];
   const held = of((r) => states(r.pair).decided === "held");
   const tied = rows.length - better - worse - held;
   const resolved = of((r) => r.pair.resolved.fixed_n);
   const possible = own.rank_low === own.rank_high ? `No other rank than ${own.rank_low} is left.` : `The decisions leave ranks ${own.rank_low} to ${own.rank_high}.`;
   const closest = rows.filter((r) => r.decided === null && r.pair.items_to_decision >= 1).sort((x, y) => x.pair.items_to_decision - y.pair.items_to_decision)[0];
-  const line = (question, state, words, n) => h("div", { class: `line ${state}` },
-    h("dt", {}, glyph(question, state), ` ${state === "no" ? `Not ${question}` : question[0].toUpperCase() + question.slice(1)}`),
-    h("dd", {}, words), h("dd", { class: "tally" }, h("b", {}, count(n)), ` of ${plural(rows.length, "other")}`));
+  const line = (question, state, words, n) => answerLine(question, state, words, h("dd", { class: "tally" }, h("b", {}, count(n)), ` of ${plural(rows.length, "other")}`));
   const yes = (n) => (n > 0 ? "yes" : "no");
   return h("dl", { class: "result" },
-    line("settled", yes(rows.length - open), [h("b", {}, `Ahead of ${models(ahead)} on these items, below ${count(trailing)}`), level > 0 && `, level with ${count(level)}`, open > 0 && `; ${count(open)} may still change`, "."], rows.length - open),
+    line("settled", yes(place.closed), place.words, place.closed),
     line("decided", held === rows.length ? "held" : yes(better + worse), [h("b", {}, `Better than ${models(better)}, worse than ${count(worse)}, tied with ${count(tied)}`), held > 0 && `, held ${count(held)}`, `. ${possible}`], better + worse),
     line("resolved", yes(resolved), [h("b", {}, `Enough items for ${count(resolved)} of its ${plural(rows.length, "gap")}`), ", in a planned test.", closest && [" Closest tie: ", name(closest.other), `, items it would still take: ${need(closest.pair, b)}.`]], resolved));
 }

@@ -25,7 +25,7 @@ export async function load({ benchmark, options }, signal, earlier) {
 export function render(data, { benchmark, options }) {
   const { moments } = data;
   return [
-    ...heading(benchmark, "The board over time", "The verdicts in force after any record of the log. A verdict has the same place in the log on every replay."),
+    ...heading(benchmark, "The board over time", "The verdicts in force after any record of the log, by its offset. A verdict has the same place in the log on every replay."),
     moments.length === 0 ? h("p", { class: "about" }, data.kept ? "No verdict has fallen yet. Each one appears on this line as soon as it is reached." : "A suite has no verdict changes of its own, so its past is not kept. Those of its members are on their boards.") : [
       result(data),
       line(data, options),
@@ -78,13 +78,13 @@ function line(data, options) {
     event.stopPropagation();
     go(Math.min(moved[event.key], moments.length - 1));
   };
-  const words = `${options.has("at") ? "" : "now, "}record ${count(at)} of ${count(end)}: ${plural(data.decided, "pair")} decided, ${count(data.settled)} settled`;
+  const words = `${options.has("at") ? "" : "now, "}offset ${count(at)} of ${count(end)}: ${plural(data.decided, "pair")} decided, ${count(data.settled)} settled`;
   return h("div", { class: "timeline" },
     marks(data, x),
     h("input", { type: "range", id: "moment", min: 0, max: SCALE, step: 1, "aria-label": "Moment", "aria-valuetext": words, "data-at": at,
       paint: (node) => { node.value = String(Math.round(x(at))); },
       oninput: (event) => go(nearest(Number(event.target.value))), onkeydown }),
-    h("p", { class: "span-of-log" }, h("span", {}, "0"), h("b", { role: "status" }, moment(data, options, place)), h("span", {}, `record ${count(end)}`)),
+    h("p", { class: "span-of-log" }, h("span", {}, "0"), h("b", { role: "status" }, moment(data, options, place)), h("span", {}, `offset ${count(end)}`)),
     h("p", { class: "steps-of-time" },
       h("button", { type: "button", class: "chip-button", disabled: place <= 0, onclick: () => go(place - 1) }, "‹ earlier"),
       h("button", { type: "button", class: "chip-button", disabled: place >= moments.length - 1, onclick: () => go(place + 1) }, "later ›"),
@@ -96,7 +96,7 @@ function line(data, options) {
 function moment(data, options, place) {
   const when = data.time ? `, ${new Date(data.time).toLocaleString([], { dateStyle: "medium", timeStyle: "medium" })}` : "";
   const which = place < 0 ? "ahead of the first verdict" : `moment ${count(place + 1)} of ${count(data.moments.length)}`;
-  return `${options.has("at") ? "" : "Now: "}record ${count(data.at)}, ${which}${when}`;
+  return `${options.has("at") ? "" : "Now: "}offset ${count(data.at)}, ${which}${when}`;
 }
 
 /** Draw a tick for each moment, taller where more pairs were decided or settled. */
@@ -119,7 +119,7 @@ function marks({ moments, at }, x) {
 
 /** List the changes of the moment. */
 function happened({ changes, changes_total: total, at }, benchmark) {
-  if (!changes.length) return h("p", { class: "about" }, `No verdict fell or ended in record ${count(at)}.`);
+  if (!changes.length) return h("p", { class: "about" }, `No verdict fell or ended at offset ${count(at)}.`);
   return h("details", { open: total <= 5 }, h("summary", {}, `${plural(total, "change")} in this record`),
     h("ul", { class: "happened" }, changes.map((change) => h("li", { "data-key": change.id },
       h("a", { href: link.pair(benchmark, change.model_a, change.model_b) }, change.kind, h("span", { class: "sr" }, ` ${change.model_a} and ${change.model_b}`)), " ",
@@ -150,7 +150,7 @@ function board(data, benchmark, options) {
       paint: (field) => { if (field !== document.activeElement) field.value = options.get("q") ?? ""; } }),
     found.length > ROWS && h("span", { class: "aside" }, `the first ${count(ROWS)} of ${count(found.length)} models`)),
     shown.length === 0 ? h("p", { class: "about" }, "No model matches.") :
-      h("table", { class: all.length >= MANY ? "board past many" : "board past" }, h("caption", { class: "sr" }, `Ties and possible ranks after record ${count(data.at)}`),
+      h("table", { class: all.length >= MANY ? "board past many" : "board past" }, h("caption", { class: "sr" }, `Ties and possible ranks after offset ${count(data.at)}`),
         h("thead", {}, h("tr", {}, column("lanes", "Ties"), column("rank", "Rank"), column("strip", "could be"), column("model", "Model, in the present order"), column("step", "Step to the next rank"))),
         h("tbody", {}, shown.map(row))),
     arranged.omitted && h("p", { class: "about" }, "Too many bands overlap here, so the ties are shown as possible ranks only."),

@@ -30,6 +30,7 @@ NAMES = (
     "reading",
     "connected",
     "recovery",
+    "cold_start",
     "store",
     "sizes",
     "scale",

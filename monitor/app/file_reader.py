@@ -66,22 +66,20 @@ class FileReader:
             return self._read(path, model)
 
     def _read(self, path: Path, model: str | None) -> FileResults:
-        def without_folder(text: str) -> str:
-            return text.replace(f"{path.parent}/", "").replace(str(path.parent), "its folder")
+        def as_posted(text: str) -> str:
+            return text.replace(f"{path.parent}/", "").replace("NAME=PATH", "the field model")
 
         notes: list[str] = []
         try:
             importer = Importer(report=notes.append)
             collected = self._collected(importer, path, model)
         except FileError as error:
-            raise FileError(error.status, without_folder(str(error))) from None
+            raise FileError(error.status, as_posted(str(error))) from None
         except (OSError, ValueError) as error:
-            raise FileError(422, without_folder(str(error))) from None
+            raise FileError(422, as_posted(str(error))) from None
+        errors = [each.model_copy(update={"reason": as_posted(each.reason)}) for each in collected.errors]
         return FileResults(
-            collected.submission,
-            collected.errors,
-            collected.first and without_folder(collected.first),
-            [*map(without_folder, notes)],
+            collected.submission, errors, collected.first and as_posted(collected.first), [*map(as_posted, notes)]
         )
 
     def _collected(self, importer: Importer, path: Path, model: str | None) -> FileResults:
@@ -89,10 +87,12 @@ class FileReader:
         submission, errors, first = Submission.empty(), list[RecordError](), None
         for segment in self._segments(importer, files):
             submission.declarations.extend(segment.declarations)
-            if any(
-                path.parent.name in each for event in segment.events for each in (*models_of(event), event.benchmark)
-            ):
+            named = [each for event in segment.events for each in (*models_of(event), event.benchmark)]
+            if any(path.parent.name in each for each in named):
                 raise FileError(422, f"{path.name} does not name its model, and its folder is not sent; give the model")
+            if any(path.parent.name in reject["reason"].replace(f"{path.parent}/", "") for reject in segment.rejects):
+                why = "its folder, or a file there, names the model and the benchmark, and neither is sent"
+                raise FileError(422, f"{path.name}: {why}; send the folder with `rankwatch send`")
             submission.events.extend(segment.events)
             submission.ended.extend(segment.ended)
             if len(submission.events) > MAX_RESULTS:

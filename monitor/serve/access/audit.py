@@ -45,7 +45,7 @@ class Audit:
         self._minute, self._refusals, self._omitted = -1, 0, 0
 
     def add(
-        self, action: str, producer: str, address: str, counts: Mapping[str, int], outcome: str, **more: int
+        self, action: str, producer: str, address: str, counts: Mapping[str, int], outcome: str, **more: int | str
     ) -> None:
         """Add a line for each benchmark of a request.
 
@@ -61,7 +61,7 @@ class Audit:
         outcome : str
             `accepted`, `repeated`, `refused`, `failed` or `unknown`.
         **more
-            Further numbers, such as the status.
+            Further fields, such as the status.
         """
         if self._path is None:
             return

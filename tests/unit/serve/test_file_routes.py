@@ -12,6 +12,7 @@ import pytest
 from monitor.app import file_reader
 from monitor.app.file_reader import FileReader, is_file_name
 from monitor.serve.access.access_file import AccessFile, new_token
+from monitor.serve.access.audit import Audit
 from tests import forked
 from tests.commands import PATIENCE, RANKWATCH, environment
 from tests.served import Served
@@ -184,6 +185,28 @@ def test_folders_that_were_not_sent_name_neither_models_nor_repeats(server):
         assert board.counters["duplicates"] == accepted_before
 
 
+def test_a_file_that_only_its_folder_describes_is_refused(server):
+    stats = [{"instance_id": "id1", "stats": [{"name": {"name": "exact_match", "split": "test"}, "mean": 1.0}]}]
+    for model in ("", "&model=ash"):
+        target = f"/api/v1/files?name=per_instance_stats.json{model}"
+        answer = server.request("POST", target, json.dumps(stats).encode(), content_type="application/octet-stream")
+        assert (answer.status, answer.json.get("errors", [])) == (422, []), answer.text
+        assert "send the folder with `rankwatch send`" in answer.json["detail"]
+        assert "/tmp" not in answer.text
+        assert nothing_stored(server)
+
+
+def test_a_note_names_the_field_of_the_upload(server):
+    info = {
+        "trace_id": "t1",
+        "trace_metadata": {"mlflow.sourceRun": "5bd8"},
+        "assessments": [{"assessment_name": "exact", "feedback": {"value": True}, "valid": True}],
+    }
+    answer = post(server, "traces.json", json.dumps([{"info": {**info, "trace_location": {}}}]).encode())
+    assert answer.status == 200, answer.text
+    assert any("the model is called 5bd8; name it with the field model" in note for note in answer.json["notes"])
+
+
 @pytest.mark.parametrize("name", ["/etc/passwd", "..", ".", "a/b.jsonl", "a\0.jsonl", "x" * 201, "\ud800.jsonl"])
 def test_no_name_leaves_the_folder(name):
     assert not is_file_name(name)
@@ -204,7 +227,9 @@ def test_only_benchmarks_of_the_scope_are_written(tmp_path):
     with AccessFile(tmp_path / "access.json").edit() as tokens:
         tokens += [token for _, token in made.values()]
     both = lines(*events(benchmark="mine 1"), *events(benchmark="other"))
-    with Served(read_file=FileReader(LIMIT), rules={"access_file": tmp_path / "access.json"}) as server:
+    audit = tmp_path / "audit.jsonl"
+    rules = {"access_file": tmp_path / "access.json"}
+    with Served(read_file=FileReader(LIMIT), rules=rules, audit=Audit(audit)) as server:
 
         def sent(name, body, **headers):
             answer = post(server, "a.jsonl", body, Authorization=f"Bearer {made[name][0]}", **headers)
@@ -217,4 +242,8 @@ def test_only_benchmarks_of_the_scope_are_written(tmp_path):
         first = sent("mine", lines(*events(benchmark="mine 1")), Idempotency_Key="k")
         assert first[0] == 200
         assert sent("mine", lines(*events(benchmark="mine 1")), Idempotency_Key="k") == first
+        assert sent("mine", b"not a result")[0] == 422
         assert server.partitions[0].benchmarks["mine 1"].counters["events"] == 8
+    shown = [json.loads(line) for line in audit.read_text().splitlines()]
+    assert {each["file"] for each in shown if each["action"] == "write"} == {"a.jsonl"}
+    assert [each["status"] for each in shown][-1] == 422

@@ -73,7 +73,7 @@ def read(log: LogFile) -> Iterator[Entry]:
             model = run or log.path.stem
             if log.model is None:
                 log.note(
-                    f"runs.csv next to the file has no params.model of run {shorten(run)}; the model is called "
+                    f"no runs.csv next to the file has params.model of run {shorten(run)}; the model is called "
                     f"{shorten(model)}; name it with NAME=PATH"
                 )
         experiment = info.trace_location.mlflow_experiment

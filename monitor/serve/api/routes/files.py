@@ -80,6 +80,7 @@ def file_routes(reports: ReportCache, intake: Intake, rules: WriteRules, read: R
         stored. Results that the state refuses are listed in `rejected`, by their number in the file, and are not stored; the rest is.
         """
         with rules.writing(request) as writing:
+            writing.file = name
             require_any("write")
             require_media_type(request, (_TYPE,))
             if read is None:

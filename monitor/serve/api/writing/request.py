@@ -17,6 +17,9 @@ from monitor.serve.api.writing.intake import Submission
 from monitor.serve.api.writing.quotas import QuotaExceeded
 from monitor.serve.connections import client_of
 
+_MAX_FILE_NAME = 200
+"""Characters of the name of a file in the audit log."""
+
 
 class Writing:
     """A request under way.
@@ -35,6 +38,8 @@ class Writing:
         """Records by action and benchmark, for the audit log."""
         self.rejected = 0
         self.outcome = "accepted"
+        self.file: str | None = None
+        """The name of the file that the request sends."""
         self._rules, self._request, self._producer = rules, request, caller.name
         self.quota = caller.grants.quotas.get("events")
         """Events a second, in place of the limit of every client."""
@@ -70,7 +75,9 @@ class Writing:
     def audit(self, outcome: str, status: int) -> None:
         """Add the lines of the request."""
         for action, counts in (self.counts or {"write": Counter[str]()}).items():
-            more = {"rejected": self.rejected} if self.rejected and action == "write" else {}
+            more: dict[str, int | str] = {"rejected": self.rejected} if self.rejected and action == "write" else {}
+            if self.file is not None:
+                more["file"] = self.file[:_MAX_FILE_NAME]
             self._rules.audit.add(action, self._producer, self.address, counts, outcome, status=status, **more)
 
 

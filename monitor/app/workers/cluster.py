@@ -70,6 +70,8 @@ class ClusterWorker(MonitorProcess):
         self._kafka = kafka
         self._source = SourceTopic(settings, kafka)
         self._relays: dict[int, asyncio.Task[None]] = {}
+        self._paused: set[int] = set()
+        """Partitions that are not read until their publishers have caught up."""
         self._assigned = False
         self._notices = Notices()
         self._broker_up = self.process_metrics.add_broker()
@@ -139,6 +141,7 @@ class ClusterWorker(MonitorProcess):
                     await app.consumer.seek_wait({tp: worker.partition.off})
                 if worker is not None and worker.is_full:
                     app.consumer.pause_partitions({tp})
+                    self._paused.add(chunk.partition)
 
         app.on_assigned, app.on_revoked, app.stored_offsets = self._take, self._pause, self._offsets
         app.agent(app.chunks, name="fold")(fold)
@@ -346,10 +349,11 @@ class ClusterWorker(MonitorProcess):
             self._report_lag(ends)
             for number, worker in list(self.partitions.items()):
                 moved, since = seen.get(number, (-1, now))
-                full = worker.is_full
-                if full and await worker.has_room():
+                paused = number in self._paused  # it may have room by now: the probe also asks
+                if paused and await worker.has_room():
                     self._faust.consumer.resume_partitions({TP(self.settings.topic, number)})
-                if full or worker.committed != moved or ends.get(number, 0) <= worker.committed:
+                    self._paused.discard(number)
+                if paused or worker.committed != moved or ends.get(number, 0) <= worker.committed:
                     seen[number] = (worker.committed, now)
                 elif now - since > self.settings.stall_seconds:
                     raise Stalled(

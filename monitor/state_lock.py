@@ -9,7 +9,7 @@ from typing import Any, Final, TypeVar
 
 _Result = TypeVar("_Result")
 
-_TURN_SECONDS: Final = 0.03
+_TURN_SECONDS: Final = 0.1
 """After so long a turn of the readers ends, if a change waits."""
 
 
@@ -24,7 +24,7 @@ class StateLock(asyncio.Lock):
     """Held while the state changes, or while a thread reads it.
 
     Work on the event loop that takes no turn may read the state without the lock, unless it is `changing`: then it is between two offsets.
-    Readers and changes take turns. A turn of the readers, one after another, ends after 0.03 s and the reader under way, so a change waits
+    Readers and changes take turns. A turn of the readers, one after another, ends after 0.1 s and the reader under way, so a change waits
     no longer, however many they are.
 
     Attributes

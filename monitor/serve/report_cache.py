@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, Final, NamedTuple, TypeVar
+from typing import Any, Final, Generic, NamedTuple, TypeVar
 
 from monitor.background import in_background
 from monitor.engine.partition import Partition
@@ -50,20 +50,23 @@ _CELLS_A_PAIR: Final = 1_000
 """Scores of which reading costs about as much as the statistics of a pair."""
 
 
-class Origin(NamedTuple):
-    """The state from which a benchmark, or a suite, is reported.
+_Source = TypeVar("_Source")
+
+
+class Origin(NamedTuple, Generic[_Source]):
+    """The state from which a benchmark, a suite or a list is reported.
 
     Attributes
     ----------
-    sources : tuple of Benchmark
-        The benchmark, or the members of the suite that exist.
+    sources : tuple of Benchmark or Partition
+        The benchmark, or the members of the suite that exist; of a list, the partitions.
     version : tuple
         Differs whenever one of them has changed since it was loaded.
     offsets : dict of int to int
         The offset up to which each of their partitions was folded.
     """
 
-    sources: tuple[Benchmark, ...]
+    sources: tuple[_Source, ...]
     version: tuple[object, ...]
     offsets: dict[int, int]
 
@@ -118,9 +121,8 @@ class ReportCache(ShownBoards):
         if sum(map(_cost, read)) > (_QUICK_PAIRS if pairs == "all" else _QUICK_NEIGHBOURS):
             # The thread goes on where its request is cancelled, and the state must not change under it.
             return await asyncio.shield(asyncio.create_task(self._read_in_thread(work, wanted)))
-        if not self._state.changing:
-            return self._read(work, wanted)
         async with self._state.read():
+            await asyncio.sleep(0)  # the loop is not held by many readers in a row: others have their turns between two
             return self._read(work, wanted)
 
     async def read_briefly(self, work: Callable[[], _Result], names: Iterable[str] | None = None) -> _Result:
@@ -221,12 +223,18 @@ class ReportCache(ShownBoards):
         kept: _Result = self._reports.get(key, origin.sources, result)
         return kept
 
-    def origin(self, name: str) -> Origin | None:
+    def origin(self, name: str) -> Origin[Benchmark] | None:
         """Return the state from which a benchmark or a suite is reported; None if there is no such benchmark."""
         sources = self._sources(name)
         if not sources and self.find(name) is None:
             return None
         return Origin(sources, (self._hides(name), *map(state_version, sources)), self._offsets(sources))
+
+    def list_origin(self) -> Origin[Partition]:
+        """Return the state from which all benchmarks are listed."""
+        partitions = tuple(self.partitions)
+        offsets = {each.number: each.off for each in partitions}
+        return Origin(partitions, tuple(offsets.items()), offsets)
 
     def note_offsets(self, offsets: Mapping[int, int]) -> None:
         """Record that the answer to the current request shows partitions as of these offsets."""

@@ -1,9 +1,10 @@
-"""Keep answers about one benchmark until its state changes; one is given again, as of its offset, while the next takes long."""
+"""Keep answers until the state changes that they show; one is given again, as of its offset, while the next takes long."""
 
 import asyncio
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from hashlib import blake2b
 from math import exp
 from time import monotonic
 from typing import Any, Final, NamedTuple
@@ -17,7 +18,7 @@ from monitor.report.build import Which
 from monitor.serve.api.problems import unknown_benchmark
 from monitor.serve.http_caching import DIGEST
 from monitor.serve.log_position import AT_LEAST, FoldedLog, accepts, note_lag, without_position
-from monitor.serve.report_cache import ReportCache
+from monitor.serve.report_cache import Origin, ReportCache
 
 SLOW_SECONDS: Final = 0.2
 """Answers that took longer are given again at once while the next is computed."""
@@ -54,7 +55,7 @@ _ENTRY_BYTES: Final = 2_000
 class _Kept(NamedTuple):
     """An answer, and the state that it was computed from."""
 
-    sources: tuple[ref[Benchmark], ...]
+    sources: tuple[ref[Any], ...]
     version: tuple[object, ...]
     offsets: Mapping[int, int]
     """Offset up to which each partition was folded."""
@@ -64,8 +65,8 @@ class _Kept(NamedTuple):
     seconds: float
     """How long that took."""
 
-    def is_of(self, sources: Sequence[Benchmark]) -> bool:
-        """Return whether it was computed from the same benchmarks, as objects: one that was loaded again is another one."""
+    def is_of(self, sources: Sequence[object]) -> bool:
+        """Return whether it was computed from the same sources, as objects: one that was loaded again is another one."""
         return len(self.sources) == len(sources) and all(
             known() is source for known, source in zip(self.sources, sources, strict=True)
         )
@@ -75,8 +76,29 @@ class _Kept(NamedTuple):
         return all(accepts(partition, offset) for partition, offset in self.offsets.items())
 
 
+class _Wanted(NamedTuple):
+    """What a request asks for.
+
+    Attributes
+    ----------
+    origin : callable
+        Returns the state that the answer is computed from; raises the 404 if there is none.
+    render : callable
+        Makes the answer from the state.
+    names : list of str
+        The benchmarks that it reads.
+    pairs : Which
+        The pairs that it reports.
+    """
+
+    origin: Callable[[], Origin[Any]]
+    render: Callable[[], bytes]
+    names: list[str]
+    pairs: Which
+
+
 class KeptAnswers:
-    """Answers to requests about one benchmark or suite, by address; those last requested.
+    """Answers to requests about a benchmark, a suite or a list of them, by address; those last requested.
 
     Only the event loop uses it. Requests for an answer that is being computed wait for that one.
 
@@ -97,12 +119,25 @@ class KeptAnswers:
 
     async def json(self, request: Request, name: str, render: Callable[[], str], pairs: Which = "all") -> Response:
         """Answer a request with JSON about a benchmark, or raise the 404; `render` makes it from the state, and reports `pairs`."""
-        origin = self._reports.origin(name)
-        if origin is None:
-            raise unknown_benchmark(name)
+
+        def origin() -> Origin[Benchmark]:
+            origin = self._reports.origin(name)
+            if origin is None:
+                raise unknown_benchmark(name)
+            return origin
+
+        return await self._answer(request, "", _Wanted(origin, lambda: render().encode(), [name], pairs))
+
+    async def list_json(self, request: Request, names: list[str], render: Callable[[], bytes]) -> Response:
+        """Answer a request with JSON about a list of benchmarks, those that its caller may read; `render` makes it from the state."""
+        listed = blake2b("\0".join(names).encode("utf-8", "replace"), digest_size=16).hexdigest()
+        return await self._answer(request, listed, _Wanted(self._reports.list_origin, render, names, "all"))
+
+    async def _answer(self, request: Request, listed: str, wanted: _Wanted) -> Response:
+        origin = wanted.origin()
         # In the order of the request: of a parameter that comes twice, the last one counts.
         query = [each for each in parse_qsl(request.url.query, keep_blank_values=True) if each[0] not in _OF_THE_ANSWER]
-        key = f"{request.url.path}?{urlencode(query)} {self._reports.revision}"
+        key = f"{request.url.path}?{urlencode(query)} {self._reports.revision} {listed}"
         kept = self._kept.get(key)
         if kept is not None and kept.is_of(origin.sources) and kept.version == origin.version:
             self._kept.move_to_end(key)
@@ -110,25 +145,25 @@ class KeptAnswers:
         else:
             if kept is not None and not (kept.is_of(origin.sources) and self._may_serve(kept)):
                 kept = None
-            kept = await self._next(key, name, render, pairs, kept)
+            kept = await self._next(key, wanted, kept)
             for partition, offset in origin.offsets.items():
                 if offset > kept.offsets.get(partition, offset):
                     note_lag(partition, offset - kept.offsets[partition])
         self._reports.note_offsets(kept.offsets)
         return Response(kept.body, media_type="application/json")  # FastAPI would encode it on the event loop
 
-    async def _next(self, key: str, name: str, render: Callable[[], str], pairs: Which, earlier: _Kept | None) -> _Kept:
+    async def _next(self, key: str, wanted: _Wanted, earlier: _Kept | None) -> _Kept:
         """Return a new answer, or the earlier one where the new one takes long, and is computed meanwhile."""
         task = self._computing.get(key)
         if earlier is None:
-            kept = await asyncio.shield(task or self._compute(key, name, render, pairs))
+            kept = await asyncio.shield(task or self._compute(key, wanted))
             if not kept.is_accepted():  # it was begun before the request
-                kept = await asyncio.shield(self._computing.get(key) or self._compute(key, name, render, pairs))
+                kept = await asyncio.shield(self._computing.get(key) or self._compute(key, wanted))
             return kept
         slow = earlier.seconds > SLOW_SECONDS
         rests = slow and monotonic() < earlier.at + _REST * earlier.seconds
         if task is None and not rests and not self._is_busy():
-            task = self._compute(key, name, render, pairs)
+            task = self._compute(key, wanted)
         if task is None or slow:
             return earlier
         await asyncio.wait([task], timeout=_PATIENCE_SECONDS)
@@ -147,23 +182,19 @@ class KeptAnswers:
         """Return how many of the last seconds computing took; earlier ones count less."""
         return self._spent * exp((self._spent_at - now) / _SHARE_SECONDS)
 
-    def _compute(self, key: str, name: str, render: Callable[[], str], pairs: Which) -> asyncio.Task[_Kept]:
-        task = self._computing[key] = asyncio.create_task(
-            self._computed(key, name, render, pairs), context=without_position()
-        )
+    def _compute(self, key: str, wanted: _Wanted) -> asyncio.Task[_Kept]:
+        task = self._computing[key] = asyncio.create_task(self._computed(key, wanted), context=without_position())
         task.add_done_callback(_retrieve)
         return task
 
-    async def _computed(self, key: str, name: str, render: Callable[[], str], pairs: Which) -> _Kept:
+    async def _computed(self, key: str, wanted: _Wanted) -> _Kept:
         def work() -> _Kept:
-            origin, start = self._reports.origin(name), monotonic()
-            if origin is None:
-                raise unknown_benchmark(name)
-            body, end = render().encode(), monotonic()
+            origin, start = wanted.origin(), monotonic()
+            body, end = wanted.render(), monotonic()
             return _Kept(tuple(map(ref, origin.sources)), origin.version, origin.offsets, body, end, end - start)
 
         try:
-            kept = await self._reports.read(work, [name], pairs)
+            kept = await self._reports.read(work, wanted.names, wanted.pairs)
         except BaseException:
             self._drop(key)
             raise

@@ -99,14 +99,14 @@ def rank_of(live: LivePairs, model: str) -> int:
 def read_routes(reports: ReportCache, answers: KeptAnswers) -> APIRouter:
     """Make the routes that read the state."""
     routes = APIRouter(prefix="/api/v1")
-    _add_lists(routes, reports)
+    _add_lists(routes, reports, answers)
     _add_reports(routes, reports, answers)
     _add_pairs(routes, reports, answers)
     _add_path_and_matrix(routes, reports, answers)
     return routes
 
 
-def _add_lists(routes: APIRouter, reports: ReportCache) -> None:
+def _add_lists(routes: APIRouter, reports: ReportCache, answers: KeptAnswers) -> None:
     def chosen(limit: int, cursor: str | None) -> tuple[list[str], dict[str, str]]:
         """Return the names of a page, and the header that names the next one."""
         names, start = reports.names(), int(cursor or 0)
@@ -130,14 +130,17 @@ def _add_lists(routes: APIRouter, reports: ReportCache) -> None:
         return Response(await reports.read(report, names), headers=headers, media_type="application/json")
 
     @routes.get("/summaries", response_model=list[BenchmarkSummary])
-    async def summaries(limit: Annotated[int, Query(ge=1, le=10_000)] = 1_000, cursor: Cursor = None) -> Response:
+    async def summaries(
+        request: Request, limit: Annotated[int, Query(ge=1, le=10_000)] = 1_000, cursor: Cursor = None
+    ) -> Response:
         """List suites, then benchmarks, by name, page by page, with a summary of each.
 
         `Rankwatch-Next-Cursor` names the next page; the last one has no such header.
         """
         names, headers = chosen(limit, cursor)
-        text = await reports.read(lambda: _SUMMARIES.dump_json(reports.summaries(names)), names)
-        return Response(text, headers=headers, media_type="application/json")
+        response = await answers.list_json(request, names, lambda: _SUMMARIES.dump_json(reports.summaries(names)))
+        response.headers.update(headers)
+        return response
 
 
 def _add_reports(routes: APIRouter, reports: ReportCache, answers: KeptAnswers) -> None:

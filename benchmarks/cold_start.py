@@ -32,7 +32,7 @@ def measure(options: Options) -> Iterator[Table]:
         "Start of `rankwatch serve` until it answers, seconds",
         ["state", "events", "ready", "a board", "list of the boards", "first scrape", "processor s", "MB", "load"],
     )
-    shapes = ((1_000, 100, 100), (1, 100, 100_000)) if not options.quick else ((10, 20, 20), (1, 20, 100))
+    shapes = ((1_000, 20, 500), (1, 100, 100_000)) if not options.quick else ((10, 20, 20), (1, 20, 100))
     for boards, models, items in shapes:
         with (
             KafkaCluster(1) as cluster,

@@ -57,11 +57,12 @@ def describe_wrong_call(error: Any) -> str:  # noqa: ANN401 - typer's error
     problem, ask, commands = message.removesuffix("?").partition(". Did you mean ")
     problem = problem[0].lower() + problem[1:].removesuffix(".")
     problem = re.sub(r"^(missing \w+|no such \w+:?) '(.*)'$", r"\1 \2", problem)
-    return (
-        f"{problem}; did you mean {' or '.join(name.strip(chr(39)) for name in commands.split(', '))}?"
-        if ask
-        else problem
-    )
+    if not ask:
+        return problem
+    from monitor.cli.shared.declared.values import by_similarity
+
+    names = by_similarity(problem.rpartition(" ")[2], [name.strip("'") for name in commands.split(", ")])
+    return f"{problem}; did you mean {' or '.join(names)}?"
 
 
 def _rule(error: Mapping[str, Any]) -> str:

@@ -4,6 +4,7 @@ import csv
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from monitor.cli.shared.declared.values import name_hint
 from monitor.cli.shared.errors import USAGE, file_error, stop
 from monitor.ingest.files.paths import show
 from schemas.records.prices import FORM, Prices, parse_price, split_prices
@@ -53,7 +54,7 @@ def _fault(models: Sequence[str], prices: Prices) -> str | None:
         return f"--price: {show(lacking[0])} has no price; give {show(lacking[0])}=PRICE, or PRICE for all models"
     unknown = sorted(prices.keys() - {"", *models})
     if unknown:
-        return f"--price: there is no model {show(unknown[0])}; the models are {', '.join(map(show, models))}"
+        return f"--price: there is no model {show(unknown[0])}; {name_hint(unknown[:1], models, 'the models are')}"
     return None
 
 

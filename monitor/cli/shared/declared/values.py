@@ -4,19 +4,42 @@ import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
+from schemas.records.names import natural
 from schemas.records.text import shorten
 
 _LISTED_NAMES: Final = 10
 
+_TIED_NAMES: Final = 50
+"""Names that are compared again, where many are as close to one."""
+
 
 def similar_first(name: str, names: Iterable[str]) -> str:
     """List names, the most similar to one first."""
+    return first_names(by_similarity(name, names)) or "none"
+
+
+def name_hint(wanted: Sequence[str], names: Iterable[str], otherwise: str) -> str:
+    """Return the names that are close to one of those wanted, the closest first, else what there is, in natural order.
+
+    Examples
+    --------
+    >>> name_hint(["model-3x"], [f"model-{k}" for k in range(1, 30)], "the files have")
+    'did you mean model-3, model-13, model-23?'
+    """
+    from difflib import get_close_matches
+
+    known = sorted(set(names), key=natural)
+    close = [match for name in wanted for match in by_similarity(name, get_close_matches(name, known, _TIED_NAMES))[:3]]
+    return f"did you mean {first_names(list(dict.fromkeys(close)))}?" if close else f"{otherwise} {first_names(known)}"
+
+
+def by_similarity(name: str, names: Iterable[str]) -> list[str]:
+    """Sort names, the most similar to one first, and those that are as similar in natural order."""
     from difflib import SequenceMatcher
 
-    def distance(other: str) -> tuple[float, str]:
-        return -SequenceMatcher(None, name.lower(), other.lower()).ratio(), other
-
-    return first_names(sorted(names, key=distance)) or "none"
+    return sorted(
+        names, key=lambda other: (-SequenceMatcher(None, name.lower(), other.lower()).ratio(), natural(other))
+    )
 
 
 def first_names(names: Sequence[str]) -> str:

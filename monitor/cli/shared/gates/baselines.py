@@ -4,17 +4,16 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import BinaryIO, Final
+from typing import BinaryIO
 
 import msgspec
 
+from monitor.cli.shared.declared.values import first_names, name_hint
 from monitor.cli.shared.errors import USAGE, note, stop
-from monitor.cli.shared.gates.margins import name_hint
 from monitor.cli.shared.remote.places import StoredPlace, open_boards
 from monitor.ingest.files.paths import name_copy, show
+from schemas.records.names import natural
 from schemas.records.text import mask_url, shorten
-
-_LISTED: Final = 10
 
 
 class _Line(msgspec.Struct):
@@ -38,11 +37,11 @@ def stored_baseline(place: StoredPlace, baseline: str, benchmarks: Sequence[str]
     """
     where = mask_url(place.server) if place.server is not None else "the stored state"
     with open_boards(place) as boards, TemporaryDirectory(prefix="rankwatch-") as folder:
-        known = sorted(row["benchmark"] for row in boards.rows())
+        known = sorted((row["benchmark"] for row in boards.rows()), key=natural)
         chosen = [name for name in dict.fromkeys(benchmarks) if name in known] if benchmarks else known
         if not chosen or (not benchmarks and len(chosen) > 1):
-            problem = f"no board of {_join(benchmarks)}" if benchmarks else f"{len(known):,} boards"
-            stop(f"{where} has {problem}; choose one with --benchmark: {_join(known)}", USAGE)
+            problem = f"no board of {first_names(benchmarks)}" if benchmarks else f"{len(known):,} boards"
+            stop(f"{where} has {problem}; choose one with --benchmark: {first_names(known)}", USAGE)
         file = Path(folder, "baseline.jsonl")
         counts = {}
         models: set[str] = set()
@@ -50,8 +49,8 @@ def stored_baseline(place: StoredPlace, baseline: str, benchmarks: Sequence[str]
             for name in chosen:
                 counts[name] = _copy(boards.scores(name), baseline, lines, models)
         if not any(counts.values()):
-            hint = f"; {name_hint(baseline, sorted(models), 'it has')}" if models else ""
-            stop(f"the baseline {show(baseline)} has no scores on {where}, in {_join(chosen)}{hint}", USAGE)
+            hint = f"; {name_hint([baseline], models, 'it has')}" if models else ""
+            stop(f"the baseline {show(baseline)} has no scores on {where}, in {first_names(chosen)}{hint}", USAGE)
         for name, count in counts.items():
             if count:
                 note(f"{shorten(name)}: {count:,} scores of the baseline {show(baseline)} are read from {where}")
@@ -72,8 +71,3 @@ def _copy(parts: Iterable[bytes], baseline: str, file: BinaryIO, models: set[str
             if record.model is not None:
                 models.add(record.model)
     return scores
-
-
-def _join(names: Sequence[str]) -> str:
-    more = f" and {len(names) - _LISTED:,} more" if len(names) > _LISTED else ""
-    return ", ".join(shorten(name) for name in names[:_LISTED]) + more

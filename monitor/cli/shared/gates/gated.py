@@ -10,6 +10,7 @@ from typing import NamedTuple, NoReturn
 from monitor.app.gates.command import EvaluationError, parse_command
 from monitor.app.gates.evaluation import Plan, Scores, evaluate, evaluate_all
 from monitor.app.gates.folder import CandidateFolder, EvaluationFolder
+from monitor.cli.shared.declared.values import first_names, name_hint
 from monitor.cli.shared.errors import USAGE, file_error, note, stop
 from monitor.cli.shared.files import read_results
 from monitor.cli.shared.gates.margins import check_items
@@ -21,6 +22,7 @@ from monitor.render.board.site import file_name
 from monitor.report.gates.along_order import Question, questions_of
 from monitor.report.gates.margin import Margin
 from monitor.report.pairs.item_means import scores_by_item
+from schemas.records.names import natural
 from schemas.records.text import shorten
 from schemas.results.gate import GateComparison
 from schemas.results.sentences import assumption
@@ -178,16 +180,17 @@ def _benchmark(partition: Partition, baseline: str, name: str | None) -> Benchma
         each.name: each for each in partition.benchmarks.values() if any(c.model == baseline for c in each.contestants)
     }
     if not benchmarks:
-        models = sorted({c.model for each in partition.benchmarks.values() for c in each.contestants})
-        stop(f"the baseline {show(baseline)} has no results; the files have {_join(models)}", USAGE)
+        models = {c.model for each in partition.benchmarks.values() for c in each.contestants}
+        stop(f"the baseline {show(baseline)} has no results; {name_hint([baseline], models, 'the files have')}", USAGE)
+    known = first_names(sorted(benchmarks, key=natural))
     if name is not None and name not in benchmarks:
         stop(
-            f"--benchmark {show(name)}: the baseline has no results there; choose one of {_join(sorted(benchmarks))}",
+            f"--benchmark {show(name)}: the baseline has no results there; choose one of {known}",
             USAGE,
         )
     if name is None and len(benchmarks) > 1:
         stop(
-            f"the baseline has results of {len(benchmarks)} benchmarks; choose one with --benchmark: {_join(sorted(benchmarks))}",
+            f"the baseline has results of {len(benchmarks)} benchmarks; choose one with --benchmark: {known}",
             USAGE,
         )
     chosen = benchmarks[name] if name is not None else next(iter(benchmarks.values()))
@@ -202,18 +205,14 @@ def _candidate_scores(output: Partition, benchmark: str, candidate: str) -> Scor
     benchmarks = {each.name: each for each in output.benchmarks.values() if each.contestants}
     chosen = benchmarks.get(benchmark) or (next(iter(benchmarks.values())) if len(benchmarks) == 1 else None)
     if chosen is None:
-        raise EvaluationError(f"the output has no results of {benchmark}, but of {_join(sorted(benchmarks))}")
+        raise EvaluationError(
+            f"the output has no results of {benchmark}, but of {first_names(sorted(benchmarks, key=natural))}"
+        )
     models = list(dict.fromkeys(each.model for each in chosen.contestants))
     if candidate in models:
         return scores_by_item(chosen, candidate)
     if len(models) > 1:
         raise EvaluationError(
-            f"the output has no results of {candidate}, but of {_join(models)}; name one of them in --pair or --candidate"
+            f"the output has no results of {candidate}, but of {first_names(models)}; name one of them in --pair or --candidate"
         )
     return scores_by_item(chosen, models[0])
-
-
-def _join(names: Sequence[str]) -> str:
-    return ", ".join(shorten(name) for name in names[:10]) + (
-        f" and {len(names) - 10:,} more" if len(names) > 10 else ""
-    )

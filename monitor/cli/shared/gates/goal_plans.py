@@ -7,6 +7,7 @@ from typing import Final
 import numpy as np
 
 from monitor.cli.shared.declared.prices import parse_prices, prices_of
+from monitor.cli.shared.declared.values import name_hint
 from monitor.cli.shared.errors import USAGE, stop
 from monitor.cli.shared.files import read_results
 from monitor.cli.shared.progress import progress_bar
@@ -84,7 +85,7 @@ def _places(goal: Goal, names: list[str]) -> list[int]:
     """Return the numbers of the models that a goal names; a goal that these models cannot have ends the command."""
     if unknown := next((name for name in goal.models if name not in names), None):
         stop(
-            f"--goal {goal.text}: there is no model {show(unknown)}; the models are {', '.join(map(show, names))}",
+            f"--goal {goal.text}: there is no model {show(unknown)}; {name_hint([unknown], names, 'the models are')}",
             USAGE,
         )
     if goal.kind == "top" and goal.size >= len(names):

@@ -2,13 +2,12 @@
 
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from difflib import get_close_matches
 from math import isfinite
 from pathlib import Path
-from typing import Final
 
 import numpy as np
 
+from monitor.cli.shared.declared.values import first_names, name_hint
 from monitor.cli.shared.errors import USAGE, file_error, note, stop
 from monitor.cli.shared.gates.readings import Reading
 from monitor.ingest.files.paths import show
@@ -17,10 +16,9 @@ from monitor.report.gates.comparison import compare_with_margin
 from monitor.report.gates.gate import holm_ratios
 from monitor.report.gates.margin import Margin
 from monitor.report.items.noise import rerun_difference
+from schemas.records.names import natural
 from schemas.records.text import shorten
 from schemas.results.gate import GateComparison
-
-_LISTED: Final = 10
 
 
 def parse_margin(text: str) -> Margin:
@@ -63,34 +61,27 @@ def compare(
     ]
     known = list(dict.fromkeys(view.report.benchmark for view, _ in views))
     if unknown := [name for name in benchmarks if name not in known]:
-        stop(f"--benchmark {show(unknown[0])} is not in the files; choose one of {_join(known)}", USAGE)
+        stop(f"--benchmark {show(unknown[0])} is not in the files; choose one of {first_names(known)}", USAGE)
     views = [view for view in views if not benchmarks or view[0].report.benchmark in benchmarks]
     models = {model.model: None for view, _ in views for model in view.report.models}
     runs = "" if len(models) > 1 else "; give the two runs names of their own, as NAME=PATH"
     for flag, name in [("the baseline", baseline), *(("the candidate", name) for name in candidates)]:
         if name not in models:
-            stop(f"{flag} {show(name)} has no results; {name_hint(name, models, 'the files have')}{runs}", USAGE)
+            stop(f"{flag} {show(name)} has no results; {name_hint([name], models, 'the files have')}{runs}", USAGE)
     if baseline in candidates:
         stop(
             f"{show(baseline)} is the baseline and a candidate; name two different models, or the runs as NAME=PATH",
             USAGE,
         )
-    chosen = list(dict.fromkeys(candidates)) or sorted(models.keys() - {baseline})
+    chosen = list(dict.fromkeys(candidates)) or sorted(models.keys() - {baseline}, key=natural)
     if not chosen:
         stop(f"the files have no model but the baseline {show(baseline)}; add the candidate's results", USAGE)
     comparisons = [each for view, metric in views for each in _compare(view, metric, chosen, baseline, margin)]
     if not comparisons:
         stop("no benchmark has results of the baseline and a candidate; give the files of both runs")
     if absent := [name for name in chosen if name not in {each.candidate for each in comparisons}]:
-        stop(f"{_join(absent)} and the baseline have no benchmark in common; give the files of both runs", USAGE)
+        stop(f"{first_names(absent)} and the baseline have no benchmark in common; give the files of both runs", USAGE)
     return comparisons
-
-
-def name_hint(name: str, models: Iterable[str], otherwise: str) -> str:
-    """Return the models with a similar name, else some of them."""
-    models = list(models)
-    similar = get_close_matches(name, models, 3)
-    return f"did you mean {_join(similar)}?" if similar else f"{otherwise} {_join(models)}"
 
 
 def _compare(
@@ -107,7 +98,7 @@ def _compare(
         stop(f"{report.incomplete}; complete the file, and run the command again")
     check_items(name, weights=report.weights is not None, battles=view.table.benchmark.battles is not None)
     if absent := [model for model in candidates if model not in here]:
-        note(f"{name}: no results of {_join(absent)}: not compared there")
+        note(f"{name}: no results of {first_names(absent)}: not compared there")
     pairs = {frozenset((pair.model_a, pair.model_b)): pair for pair in report.pairs if pair.status != "superseded"}
     return [
         compare_with_margin(view.table, pairs[frozenset((model, baseline))], model, baseline, margin).model_copy(
@@ -143,7 +134,10 @@ def hold_for_rerun(
     if rerun in {each.candidate for each in comparisons}:
         stop(f"--rerun {show(rerun)} is the candidate; name another run of the baseline", USAGE)
     if rerun not in models or rerun == comparisons[0].baseline:
-        stop(f"--rerun {show(rerun)}: name another run of the baseline; the files have {_join(sorted(models))}", USAGE)
+        stop(
+            f"--rerun {show(rerun)}: name another run of the baseline; the files have {first_names(sorted(models, key=natural))}",
+            USAGE,
+        )
     ratios = {
         each.where: rerun_difference(benchmark, each.baseline, rerun) / each.alpha
         for each, benchmark in zip(comparisons, benchmarks, strict=True)
@@ -183,12 +177,12 @@ def check_prices(
     candidates = list(dict.fromkeys(candidates))
     if unknown := [name for name in named if name not in {*candidates, baseline}]:
         stop(
-            f"--price {show(unknown[0])}: no candidate has this name; the candidates are {_join(sorted(candidates))}",
+            f"--price {show(unknown[0])}: no candidate has this name; the candidates are {first_names(sorted(candidates, key=natural))}",
             USAGE,
         )
     if absent := sorted(set(candidates) - prices.keys()):
         stop(
-            f"{_join(absent)} {'has' if len(absent) == 1 else 'have'} no price; give one with --price MODEL=PRICE",
+            f"{first_names(absent)} {'has' if len(absent) == 1 else 'have'} no price; give one with --price MODEL=PRICE",
             USAGE,
         )
 
@@ -215,9 +209,3 @@ def write_outputs(outputs: Iterable[tuple[Path, str]]) -> None:
                 file.write_text(lines, encoding="utf-8")
         except OSError as error:
             stop(file_error(error, file))
-
-
-def _join(names: Iterable[str]) -> str:
-    shown = [show(name) for name in names]
-    rest = len(shown) - _LISTED
-    return ", ".join(shown[:_LISTED]) + (f" and {rest:,} more" if rest > 0 else "")

@@ -6,7 +6,7 @@ import { downloads } from "../downloads.js";
 import { count, fixed, isolated, percent, plural, points } from "../format.js";
 import { choose } from "../options.js";
 import { answerLine, states } from "../glyph.js";
-import { crumb, link, name, prospect, sentence, size, table } from "../parts.js";
+import { crumb, link, name, sentence, size, table } from "../parts.js";
 
 export const title = ({ benchmark }) => `Items, ${benchmark}`;
 
@@ -100,11 +100,10 @@ function result(p, b) {
   const by = p.gap === 0 ? "" : `, by ${points(Math.abs(p.gap)).replace("+", "")} points`;
   const left = size(b) - p.n;
   const needed = p.required_n === null ? "" : `: it needs ${count(Math.ceil(p.required_n))} in a planned test`;
-  const more = p.decided.anytime_family === null && prospect(p, b);
   return h("dl", { class: "result" },
     answerLine("settled", state.settled, [h("b", {}, lead, ` on ${plural(p.n, "shared item")}`), by, left > 0 ? `; ${plural(left, "item")} of the benchmark ${left === 1 ? "is" : "are"} not shared yet.` : "."]),
     answerLine("decided", state.decided, sentence(p.reason, names)),
-    answerLine("resolved", state.resolved, [h("b", {}, state.resolved === "yes" ? "Enough items for a gap of this size" : state.resolved === "no" ? "Too few items for a gap of this size" : "Not computed"), `${needed}.`, more && ` A decision ${more}.`]));
+    answerLine("resolved", state.resolved, [h("b", {}, state.resolved === "yes" ? "Enough items for a gap of this size" : state.resolved === "no" ? "Too few items for a gap of this size" : "Not computed"), `${needed}.`]));
 }
 
 function differences({ two }) {

@@ -192,22 +192,27 @@ class EvidenceColumns(PairCounts):
     def evidence(self) -> tuple[Index, Index, Index, Index, Index]:
         """Counts n, b and c that verdicts use, then c at its worst and b at its best for a: these differ where items were skipped.
 
-        Along a committed order they count the prefix, skipped items among n; else all shared items.
+        Along a committed order they count the prefix, skipped items among n, until runs end whose missing items are ignored. Else they
+        count all shared items.
         """
         committed = self.benchmark.committed
+        shared = self.n, self.wins, self.losses, self.losses, self.wins
         if committed is None:
-            return self.n, self.wins, self.losses, self.losses, self.wins
+            return shared
         b, c, c_worst, b_best = (
             committed.sums[name][self.pair].astype(np.int64) for name in ("b", "c", "c_worst", "b_best")
         )
         flip = self.flip
-        return (
+        prefix = (
             committed.prefix(self.a, self.b),
             np.where(flip, c, b),
             np.where(flip, b, c),
             np.where(flip, b_best, c_worst),
             np.where(flip, c_worst, b_best),
         )
+        judged_on_shared = self.ignored > 0
+        n, b, c, c_worst, b_best = (np.where(judged_on_shared, *each) for each in zip(shared, prefix, strict=True))
+        return n, b, c, c_worst, b_best
 
     @cached_property
     def log_e(self) -> Floats:

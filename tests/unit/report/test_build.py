@@ -12,9 +12,10 @@ from monitor.report.build import benchmark_report, build_report
 from monitor.report.pairs.table import PairTable
 from schemas.results.report import Status
 from schemas.results.sentences import ASSUMPTIONS, JOINED
-from stats import moments_from_sums, required_n_paired
+from stats import committed_order, moments_from_sums, required_n_paired
 from stats.clusters import robust as cluster_stats
 from stats.intervals.completion_gap import completion_interval
+from stats.intervals.confidence import gap_interval
 from tests.fold_log import FoldLog, event, packed, paired
 from tests.oracle import log_e
 
@@ -510,6 +511,30 @@ def test_ignorable_missing_items_are_left_aside_and_the_sentence_says_so():
         "Assumes that the 100 items read are the whole benchmark, and that what is missing does not depend on"
         in pair.reason
     )
+
+
+def test_the_interval_of_ended_runs_is_of_the_items_that_they_were_judged_on():
+    items = [str(k) for k in range(120)]
+    order = {"policy": "committed", "seed": "one"}
+    log = FoldLog(
+        {
+            "declare": "bench",
+            "item_ids": items,
+            "order": order,
+            "family": {"models": ["a", "b"]},
+            "missing": "ignorable",
+        }
+    )
+    # Nothing is known of the first item of the order, so the prefix of the pair is empty.
+    late = [items[k] for k in committed_order("one", items)][1:61]
+    log.send(*(event(item, model, int(k % 5 == 0 or model == "a")) for k, item in enumerate(late) for model in "ab"))
+    assert only(log).decided.anytime_family is None
+    log.send({"ended": "bench"})
+    pair = only(log)
+    low, high = gap_interval(60, 48, 0, 0.05)
+    assert (pair.n, pair.decided.anytime_family) == (60, "a")
+    assert (pair.gap_low, pair.gap_high) == pytest.approx((float(low), float(high)))
+    assert pair.log_e == pytest.approx(-math.log(pair.p_anytime))
 
 
 # --- graded and clustered ---------------------------------------------------------------------------------------------------------------

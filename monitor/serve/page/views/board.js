@@ -294,7 +294,7 @@ function measureOf(b) {
   const rated = ratings(b);
   if (!rated) {
     const times = (value) => (value === null ? null : 100 * value);
-    return { head: "Score", unit: "Score, % of items,", of: (m) => [m.mean, m.mean_low, m.mean_high].map(times), text: (value) => fixed(value, 2), about: (m) => (m.unweighted_rank === null ? undefined : `unweighted ${percent(m.unweighted_mean)}, rank ${m.unweighted_rank}`) };
+    return { head: "Score", unit: "Score, %,", of: (m) => [m.mean, m.mean_low, m.mean_high].map(times), text: (value) => fixed(value, 2), about: (m) => (m.unweighted_rank === null ? undefined : `unweighted ${percent(m.unweighted_mean)}, rank ${m.unweighted_rank}`) };
   }
   const of = (m) => {
     const r = rated.get(m.model);

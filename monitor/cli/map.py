@@ -22,7 +22,8 @@ def map_(
 ) -> None:
     """Propose a mapping for a file of any shape, show the first events it gives, and write it.
 
-    Where a mapping is already there, it is used and not changed: edit it, and run the command again to see what it gives.
+    Where a mapping is already there, it is used and not changed: edit it, and run the command again to see what it gives. Results of
+    a harness that rankwatch reads need none: their first events are shown, and --output writes a proposal nevertheless.
 
     Example: rankwatch map results/scores.json
     """
@@ -30,7 +31,7 @@ def map_(
     from monitor.ingest.files.event_lines import Broken, Refusal
     from monitor.ingest.files.paths import show
     from monitor.ingest.formats.choices import ChoiceError
-    from monitor.ingest.formats.mapping.propose import propose
+    from monitor.ingest.formats.mapping.propose import harness_of, propose
     from monitor.ingest.formats.mapping.table import read_mappings
 
     if not path.is_file():
@@ -40,13 +41,13 @@ def map_(
         existing = [each for each in read_mappings(target) if each.matches(path.resolve())] if target.is_file() else []
         if existing:
             note(f"{existing[0].where} is used unchanged")
+        elif output is None and (harness := harness_of(path)) is not None:
+            note(f"{show(path)} needs no mapping: it is read as results of {harness}; --output FILE writes a proposal")
+            _show_events(path, None, benchmark)
+            return
         else:
             proposal = propose(path)
             print(proposal.text)
-            if proposal.reader is not None:
-                note(
-                    f"{show(path)} is read without a mapping too, as results of {proposal.reader}; a mapping comes first"
-                )
             for guess in proposal.guesses:
                 note(f"guessed: {guess}")
             with target.open("a", encoding="utf-8") as file:
@@ -63,7 +64,7 @@ def map_(
         stop(f"{show(error.filename or path)}: {error.strerror}")
 
 
-def _show_events(path: Path, mapping: Path, benchmark: str | None) -> None:
+def _show_events(path: Path, mapping: Path | None, benchmark: str | None) -> None:
     """Print the first events that a file gives, and the first rejects."""
     import msgspec
 
@@ -73,7 +74,7 @@ def _show_events(path: Path, mapping: Path, benchmark: str | None) -> None:
     from monitor.ingest.importer import Importer
     from monitor.ingest.reject_limit import RejectedLine
 
-    importer = Importer(Choices.parse(map=str(mapping), benchmark=benchmark), note)
+    importer = Importer(Choices.parse(map=None if mapping is None else str(mapping), benchmark=benchmark), note)
     events = rejects = 0
     for segment in read_files(importer.find([path]), opener=importer.open):
         for event in segment.events[: max(0, _SHOWN - events)]:
@@ -84,4 +85,8 @@ def _show_events(path: Path, mapping: Path, benchmark: str | None) -> None:
     more = f", the first {_SHOWN} above" if events > _SHOWN else ""
     note(f"{events:,} event{'' if events == 1 else 's'}{more}; rejected: {rejects:,}")
     if not events:
-        stop(f"the mapping gives no event; correct {mapping}, and run the command again")
+        stop(
+            "the file gives no event"
+            if mapping is None
+            else f"the mapping gives no event; correct {mapping}, and run the command again"
+        )

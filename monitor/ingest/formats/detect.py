@@ -25,6 +25,7 @@ TABLE_SUFFIXES: Final = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
 _HEAD_BYTES: Final = 4_096
 _GZIP_WINDOW: Final = 31
 _INSPECT: Final = re.compile(rb'\s*\{\s*"version"\s*:\s*\d+\s*,\s*"status"\s*:\s*"')
+_ZIP: Final = b"PK\x03\x04"
 _JSON: Final = re.compile(rb'(?:\xef\xbb\xbf)?\s*(?:\{\s*"|\[\s*\{)')
 """How JSON begins that cannot be the first line of a table."""
 
@@ -63,7 +64,7 @@ def format_of(path: Path) -> Kind | Format:
     text = _unpacked(head)
     if head.startswith(b"PAR1"):
         return Kind.PARQUET
-    if head.startswith(b"PK\x03\x04"):
+    if head.startswith(_ZIP):
         return Kind.INSPECT
     if not _JSON.match(text):
         if name.endswith(TABLE_SUFFIXES):
@@ -108,6 +109,18 @@ def _json_format_of(path: Path, *_: int) -> Kind | Format:
     # JSON lines may have any name. Any other .json file is read as an Inspect log, which reports what is wrong with it.
     document = path.name.lower().endswith((".json", ".json.gz", ".eval")) and not (newline and one_record)
     return Kind.INSPECT if document else Kind.LINES
+
+
+def is_inspect(path: Path) -> bool:
+    """Return whether a file begins as an archive, or as a log of Inspect: `Kind.INSPECT` is any other document too.
+
+    Raises
+    ------
+    OSError
+        If it cannot be read.
+    """
+    head = read_head(path)
+    return head.startswith(_ZIP) or _INSPECT.match(_unpacked(head)) is not None
 
 
 def _row(value: object) -> dict[str, Any] | None:

@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 from monitor.ingest.files.event_lines import Broken, Refusal
 from monitor.ingest.files.paths import PathError
 from monitor.ingest.formats.choices import ChoiceError
-from monitor.ingest.formats.mapping.propose import propose
+from monitor.ingest.formats.mapping.propose import harness_of, propose
 from monitor.ingest.importer import Importer
 from tests.commands import rankwatch
 from tests.unit.ingest.native_logs import Read
 from tests.unit.ingest.result_lines import lines
-from tests.unit.ingest.tool_files import SWE_BENCH_PRO
+from tests.unit.ingest.tool_files import SWE_BENCH_PRO, TOOLS
 
 ROWS = [{"q": "1", "who": "a", "r": {"ok": True}}, {"q": "2", "who": "a", "r": {"ok": False}}]
 BASE = 'item_id = "q"\nmodel = "who"\nscore = "r.ok"\nbenchmark = { value = "quiz" }\n'
@@ -398,10 +398,38 @@ def test_files_that_need_no_mapping_are_named(tmp_path):
     with pytest.raises(Refusal, match="MTEB writes one score a task"):
         propose(path)
     path.write_text(json.dumps({f"{['score', 'time', 'law'][min(k, 2)]}_{k}": k % 2 == 0 for k in range(100)}))
-    proposal = propose(path)
-    assert proposal.reader == "SWE-bench Pro"
-    (tmp_path / "rankwatch.toml").write_text(proposal.text)
+    (tmp_path / "rankwatch.toml").write_text(propose(path).text)
     assert len(Read(path).events) == 100
+    path = tmp_path / "summary.csv"
+    path.write_text("dataset,version,metric,mode,a,b\nquiz,122160,accuracy,gen,87.50,62.50\n")
+    with pytest.raises(Refusal, match="one score a dataset"):
+        propose(path)
+    assert "one score a dataset" in Read(path).rejects[0]["reason"]
+
+
+def test_results_of_a_harness_need_no_mapping(tmp_path):
+    unknown = [name for name, made in TOOLS.items() if harness_of(made.write(tmp_path / name)) is None]
+    assert unknown == []
+    path = TOOLS["MLFLOW"].write(tmp_path / "shown")
+    answer = rankwatch("map", path)
+    assert "needs no mapping: it is read as results of MLflow" in answer.stderr
+    assert answer.stdout.count('"item_id"') == len(Read(path).events) > 0
+    assert not (path.parent / "rankwatch.toml").exists()
+
+
+def test_logs_of_inspect_and_lm_eval_and_details_of_lighteval_need_no_mapping(tmp_path):
+    pa, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    for name, content, harness in [
+        ("log.json", b'{"version": 2, "status": "success", "eval": {}}', "Inspect"),
+        ("samples.jsonl", b'{"doc_id": 1, "doc": {}, "target": "x", "acc": 1}\n', "lm-evaluation-harness"),
+        ("other.json", b'{"rows": [{"qid": 1, "system": "a", "score": 1}]}', None),
+        ("table.csv", b"item_id,model,score\n1,a,1\n", None),
+    ]:
+        (tmp_path / name).write_bytes(content)
+        assert harness_of(tmp_path / name) == harness
+    rows = [{"doc": {"id": "1"}, "metric": {"acc": 1}, "model_response": {"text": ["x"]}}]
+    parquet.write_table(pa.Table.from_pylist(rows), tmp_path / "details.parquet")
+    assert harness_of(tmp_path / "details.parquet") == "lighteval"
 
 
 def test_a_model_without_a_field_is_what_differs_between_files(tmp_path):

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from monitor.ingest.files.event_lines import Refusal
-from monitor.ingest.formats.detect import format_of, read_head
+from monitor.ingest.files.streams import open_stream
+from monitor.ingest.formats.detect import Kind, format_of, is_inspect, read_head
 from monitor.ingest.formats.mapping import hints
 from monitor.ingest.formats.mapping.mapped import percentage, read_rows
 from monitor.ingest.formats.mapping.places import EVERY, KEYED, Column, holds_columns, places
@@ -18,10 +19,14 @@ from monitor.ingest.formats.outline import outline
 from monitor.ingest.formats.registry import Format
 from monitor.ingest.formats.tabular.battle_columns import is_battle, refusal_of
 from monitor.ingest.formats.tabular.columns import flatten, without_value
+from monitor.ingest.formats.tabular.json_lines import is_sample
+from monitor.ingest.formats.tabular.parquet import is_lighteval
+from monitor.ingest.formats.tabular.tables import SUMMARY, SUMMARY_REMEDY
 from schemas.records.lenient import read_score
 from schemas.records.text import shorten
 
 _FEW: Final = 2
+_LINE_BYTES: Final = 1 << 20
 _SCALES: Final = (5, 10, 100)
 _ALNUM: Final = string.ascii_letters + string.digits
 
@@ -31,8 +36,34 @@ class Proposal(NamedTuple):
 
     text: str
     guesses: list[str]
-    reader: str | None = None
-    """What reads the file without a mapping."""
+
+
+def harness_of(path: Path) -> str | None:
+    """Return the harness whose results a file holds, None where a mapping has something to add: for tables, and files that are not known.
+
+    Raises
+    ------
+    OSError
+        If it cannot be read.
+    Broken, Refusal
+        If it is a Parquet table that cannot be read.
+    """
+    found = format_of(path)
+    if isinstance(found, Format):
+        return found.name if found.refusal is None else None
+    if found is Kind.INSPECT:
+        return "Inspect" if is_inspect(path) else None
+    if found is Kind.PARQUET:
+        return "lighteval" if is_lighteval(path) else None
+    return "lm-evaluation-harness" if found is Kind.LINES and is_sample(_first_line(path)) else None
+
+
+def _first_line(path: Path) -> bytes:
+    stream = open_stream(path)
+    try:
+        return stream.read(_LINE_BYTES).partition(b"\n")[0]
+    finally:
+        stream.close()
 
 
 def propose(path: Path) -> Proposal:
@@ -50,24 +81,21 @@ def propose(path: Path) -> Proposal:
         raise Refusal("file", f"a file of {known.name}", known.refusal)
     root = read_rows(path)[0]
     first = root[0] if isinstance(root, list) and root else None
-    reader = known.name if isinstance(known, Format) else None
-    if isinstance(first, dict) and (battle := _battle(list(flatten(first)))) is not None:
-        raise Refusal(
-            "columns",
-            "battles",
-            battle if reader is None else f"the file is read without a mapping, as results of {reader}",
-        )
+    if isinstance(first, dict) and (reason := _refusal(list(flatten(first)))) is not None:
+        raise Refusal("columns", "rows of another kind", reason)
     if (verdicts := _lists_of_ids(root, path)) is not None:
-        return verdicts._replace(reader=reader)
+        return verdicts
     found = [roles for place in places(root) if (roles := assign(place)) is not None]
     best = max(found, key=lambda roles: roles.fit, default=None)
     if best is None:
         raise Refusal("file", "no records", f"{_missing(root)}; write the mapping by hand (docs/how-to/map-files.md)")
-    return _table(path, best)._replace(reader=reader)
+    return _table(path, best)
 
 
-def _battle(names: list[str]) -> str | None:
-    """Return what to do with rows that are battles, None if they are not."""
+def _refusal(names: list[str]) -> str | None:
+    """Return what to do with rows that are battles, or totals, None if they are not."""
+    if set(names) >= SUMMARY:
+        return SUMMARY_REMEDY
     if is_battle(names):
         return "the rows are battles of two models, which are read without a mapping (docs/how-to/rank-battles.md)"
     return refusal_of(names)

@@ -20,7 +20,9 @@ from schemas.records.text import shorten
 _EVENTS: Final = ("benchmark", "item_id", "model", "score"), ("benchmark", "item_id", "model_a", "model_b", "winner")
 """The fields of a score, and of a battle."""
 
-_SAMPLE: Final = ("doc_id", "doc", "target")
+_SAMPLE: Final = frozenset({"doc_id", "doc", "target"})
+"""Fields of a sample of lm-evaluation-harness."""
+
 _ONE_EVENT: Final = frozenset({"declare", "ended", "events", "model", "score"})
 """Fields of a record that is not a row with a field for each model."""
 
@@ -33,13 +35,19 @@ def open_log(log: LogFile) -> Stream:
     return TranslatedStream(open_stream(log.path), lambda first: _choose(first, log))
 
 
+def is_sample(line: bytes) -> bool:
+    """Return whether a line is a sample of lm-evaluation-harness."""
+    record = _object(line)
+    return record is not None and record.keys() >= _SAMPLE
+
+
 def _choose(first: bytes, log: LogFile) -> Translator | None:
     """Return the translator of a file from its first line; None for a file of events."""
     choices, model = log.choices, log.model
     record = _object(first)
     if record is None:
         return None
-    if all(field in record for field in _SAMPLE):
+    if record.keys() >= _SAMPLE:
         from monitor.ingest.formats.tools.lm_eval import SampleTranslator  # noqa: PLC0415 - for start-up: most files are events
 
         return SampleTranslator(log)

@@ -67,6 +67,20 @@ def open_table(path: Path) -> Iterator["ParquetFile"]:
         raise Broken("the Parquet table is cut off or damaged") from error
 
 
+def is_lighteval(path: Path) -> bool:
+    """Return whether a table has the details of lighteval.
+
+    Raises
+    ------
+    Broken
+        If the table cannot be read.
+    Refusal
+        If pyarrow is not installed.
+    """
+    with open_table(path) as file:
+        return set(file.schema_arrow.names) >= lighteval.COLUMNS
+
+
 def _read(log: LogFile) -> Iterator[Piece]:
     with open_table(log.path) as file:
         if set(file.schema_arrow.names) >= lighteval.COLUMNS:

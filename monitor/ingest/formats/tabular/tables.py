@@ -24,6 +24,12 @@ _PROMPTFOO_REMEDY: Final = (
     "a table of promptfoo has columns of the same names for each provider; "
     "write the results with promptfoo eval -o results.json"
 )
+SUMMARY: Final = frozenset({"dataset", "version", "metric", "mode"})
+"""Columns of a summary of OpenCompass, next to one for each model."""
+
+SUMMARY_REMEDY: Final = (
+    "a summary of OpenCompass has one score a dataset; run it with --dump-eval-details, and give its folder results"
+)
 
 
 def open_log(log: LogFile) -> Stream:
@@ -117,6 +123,8 @@ class _TableTranslator:
         """Refuse a table without the columns that are needed; one with columns that may be models waits for its first row."""
         if set(self._names) >= _PROMPTFOO and not self._log.choices.columns:
             return self._refuse(ColumnError(_PROMPTFOO_REMEDY))
+        if set(self._names) >= SUMMARY and not self._log.choices.columns:
+            return self._refuse(ColumnError(SUMMARY_REMEDY))
         try:
             columns_of(self._names, self._log.table_choices, self._log.model)
         except WideTableError as error:

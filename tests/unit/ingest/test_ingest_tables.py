@@ -228,7 +228,11 @@ def test_a_table_that_grows_in_any_pieces_is_read_exactly_once(tmp_path):
 
 def test_a_last_row_without_newline_is_read_if_it_reaches_the_last_column(tmp_path):
     (tmp_path / "a.csv").write_text("id,task,model,score\n1,quiz,m,1\n2,quiz,m,0")
-    assert len(Read(tmp_path).events) == 2
+    read = Read(tmp_path)
+    assert len(read.events) == 2
+    assert any("no line end follows the last row" in text for text in read.notes)
+    (tmp_path / "a.csv").write_text("id,task,model,score\n1,quiz,m,1\n2,quiz,m,0\n")
+    assert not any("line end" in text for text in Read(tmp_path).notes)
     (tmp_path / "a.csv").write_text("id,task,model,score\n1,quiz,m,1\n2,quiz,")
     read = Read(tmp_path)
     assert len(read.events) == 1

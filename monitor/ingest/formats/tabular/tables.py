@@ -108,7 +108,11 @@ class _TableTranslator:
     def last(self, line: bytes, number: int) -> bytes | None:
         """Translate the last line; None if it ends before the last column."""
         whole = line.count(b'"') % 2 == 0 and self._reaches_end(line.decode("utf-8", "replace"))
-        return self._line(line, number) if whole and not self._open_row else None
+        if not whole or self._open_row:
+            return None
+        if not line.rstrip().endswith(b'"'):
+            self._log.note("no line end follows the last row; if the file was cut off, the last cell may be too")
+        return self._line(line, number)
 
     def end(self) -> Fault | None:
         """Return the fault of a file that ends within a quoted cell, or before the first row of a table that is refused."""

@@ -97,7 +97,7 @@ class Run:
             f"One reader of {self.boards:,} boards of {self.models} models and one of {self.large:,}; {self.rate:,} events/s sent for "
             f"{self.seconds} s a phase",
             ["readers", "events/s folded", "events per processor second of the worker", "processor time of the reader, share", "calls/s",
-             "call ms, p50", "p99", "with an earlier answer, share", "feed ms, p50", "p99", "reader MB", "load"],
+             "call ms, p50", "call ms, p99", "with an earlier answer, share", "feed ms, p50", "feed ms, p99", "reader MB", "load"],
         )  # fmt: skip
         for phase in range(PHASES):
             connected = self.readers * (phase % 2)

@@ -23,12 +23,12 @@ def cell(value: object) -> str:
 
 
 def markdown(table: dict[str, Any]) -> str:
-    """Write one table with its title and notes; columns of numbers are aligned to the right."""
+    """Write one table with its title, if any, and notes; columns of numbers are aligned to the right."""
     rows = table["rows"]
+    title = [f"{table['title']} (load {table['load']}):", ""] if "title" in table else []
     right = [any(isinstance(row[k], (int, float)) for row in rows) for k in range(len(table["columns"]))]
     lines = [
-        f"{table['title']} (load {table['load']}):",
-        "",
+        *title,
         "| " + " | ".join(table["columns"]) + " |",
         "|" + "|".join("---:" if number else "---" for number in right) + "|",
         *("| " + " | ".join(cell(value).replace("|", "\\|") for value in row) + " |" for row in rows),
@@ -39,6 +39,7 @@ def markdown(table: dict[str, Any]) -> str:
 def write_page(results: Path, names: Sequence[str]) -> None:
     """Put the tables and charts of the kept results between the markers of the page."""
     from benchmarks.charts import draw
+    from benchmarks.goals import goals_table
 
     text = PAGE.read_text(encoding="utf-8")
     machines = set()
@@ -54,6 +55,7 @@ def write_page(results: Path, names: Sequence[str]) -> None:
         if name in drawn:
             body += f"\n\n![{name}](charts/{name}.svg)"
         text = put(text, name, body)
+    text = put(text, "goals", markdown(goals_table(results)))
     PAGE.write_text(put(text, "machine", "\n".join(sorted(machines))), encoding="utf-8")
 
 

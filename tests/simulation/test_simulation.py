@@ -42,6 +42,11 @@ def test_a_seed_that_the_simulator_judged_wrong(seed, operated):
     assert World(seed, actions, operated=operated).run().failure is None
 
 
+def test_a_reader_drops_what_it_read_before_it_loaded_the_state_again():
+    """Its fold crashed on the first of several chunks, and the state that it loaded ended where the next one began: then it waited."""
+    assert World(4035).run().failure is None
+
+
 def test_an_error_of_the_simulation_ends_the_run(monkeypatch):
     """A server that never starts again is not 150 s of patience."""
 

@@ -192,10 +192,11 @@ class Reader(ServedProcess):
                 raise
             await self._reload(follower, error.partition, str(error))
             return
+        loaded = set()
         for chunk in chunks:
             reader = self._readers[chunk.partition]
-            if chunk.start != reader.partition.off:
-                continue  # read before a seek
+            if chunk.partition in loaded or chunk.start != reader.partition.off:
+                continue  # read before a seek: what is read next begins where the state was loaded
             try:
                 reason = None if await reader.fold(chunk) else "the state has another record than this reader has read"
             except FoldCrashed:
@@ -203,6 +204,7 @@ class Reader(ServedProcess):
                 self._loading = f"partition {chunk.partition}: {reason}"
                 await asyncio.sleep(_WAIT_SECONDS)
             if reason is not None:
+                loaded.add(chunk.partition)
                 await self._reload(follower, chunk.partition, reason)
         self._freshness.fold({number: reader.partition.off for number, reader in self._readers.items()})
 

@@ -27,6 +27,9 @@ AS_STORED: Final = "as stored: first-seen order of the items"
 COMMITTED: Final = "committed: the order that the seed fixes, up to the first item that either model lacks"
 """The order of a path under policy committed, which is the order of the latch: the path crosses where the latch closed."""
 
+COMMITTED_SHARED: Final = "committed: the order that the seed fixes, of the items that both models have"
+"""The same once both runs have ended and missing items are ignored: the pair is judged at the end of this path."""
+
 
 class PairPath(NamedTuple):
     """The path of a pair, shape (points,) each. Graded scores have no interval; ln e is None if they were not declared.
@@ -34,7 +37,7 @@ class PairPath(NamedTuple):
     Attributes
     ----------
     order : str
-        The order of the items: `AS_STORED` or `COMMITTED`.
+        The order of the items: `AS_STORED`, `COMMITTED` or `COMMITTED_SHARED`.
     n : array of int64
         Shared items so far; of a committed order, items of the prefix, skipped ones too.
     gap : array
@@ -74,7 +77,8 @@ def pair_path(benchmark: Benchmark, one: int, other: int, points: int) -> PairPa
         Points to keep at most, evenly spaced in n, the last item included.
     """
     benchmark = described(benchmark)
-    along = _walk(benchmark, one, other, points)
+    table = PairTable(benchmark, superseded=(np.array([one]), np.array([other])))
+    along = _walk(benchmark, one, other, points, ignoring=bool(table.ignored[0]))
     n, kept = along.kept, along.kept - 1
     spec = benchmark.spec
     pair = pair_index(np.array([min(one, other)]), np.array([max(one, other)]))
@@ -96,7 +100,6 @@ def pair_path(benchmark: Benchmark, one: int, other: int, points: int) -> PairPa
     for_other = log_e_halves(b_best, c, spec.mixture)[1]
     if spec.order.policy == "completion":
         # The items that come later on the path are missing at this point of it.
-        table = PairTable(benchmark, superseded=(np.array([one]), np.array([other])))
         assert table.counted_missing is not None
         items = int(table.n[0] + table.counted_missing[0])
         low, high = completion_interval(items, b, c, items - n, spec.alpha)
@@ -126,16 +129,17 @@ class _Walk(NamedTuple):
         return b, c, c_worst, b_best
 
 
-def _walk(benchmark: Benchmark, one: int, other: int, points: int) -> _Walk:
-    committed = benchmark.committed if benchmark.binary else None
-    if committed is not None:
+def _walk(benchmark: Benchmark, one: int, other: int, points: int, *, ignoring: bool) -> _Walk:
+    """Return the items of a pair in order; `ignoring`: whether its runs have ended, and what is missing is ignored."""
+    committed, codes = benchmark.committed if benchmark.binary else None, benchmark.item_codes()
+    if committed is not None and not ignoring:
         order, items = COMMITTED, committed.items(one, other)
-        scores = benchmark.item_codes()[items][:, [one, other]]
     else:
-        order, scores = AS_STORED, benchmark.item_codes()[:, [one, other]]
-        items = np.flatnonzero((scores >= ZERO).all(axis=1))
-        scores = scores[items]
-    x, y = scores.T
+        order, items = AS_STORED, np.arange(len(codes))
+        if committed is not None:
+            order, items = COMMITTED_SHARED, committed.item_at[committed.item_at >= 0]
+        items = items[(codes[items][:, [one, other]] >= ZERO).all(axis=1)]
+    x, y = codes[items][:, [one, other]].T
     kept = np.unique(np.linspace(1, x.size, min(points, x.size)).round().astype(np.int64))
     return _Walk(order, x, y, kept, items)
 
@@ -223,6 +227,6 @@ def _curve(table: PairTable, q: int) -> EvidenceCurve:
 
     The order changes the path, not its endpoint.
     """
-    walk = _walk(table.benchmark, int(table.a[q]), int(table.b[q]), POINTS)
+    walk = _walk(table.benchmark, int(table.a[q]), int(table.b[q]), POINTS, ignoring=bool(table.ignored[q]))
     log_e = prefix_log_e(*walk.counts(), table.benchmark.spec.mixture)
     return EvidenceCurve(np.concatenate([[0], walk.kept]), np.concatenate([[0.0], log_e]))

@@ -104,7 +104,8 @@ def _tables(planned: Planned, source: str) -> Group:
             )
         )
     settings = f"alpha {planned.alpha:g}, power {planned.power:g}, mixture {planned.mixture}; items in random order"
-    parts += [Text(settings if planned.gap is None else f"Gap {_points(planned.gap)} points, {settings}"), Text()]
+    parts.append(Text(settings if planned.gap is None else f"Gap {_points(planned.gap)} points, {settings}"))
+    parts += [*map(Text, _saved_by_order(planned)), Text()]
     parts.append(table(_columns(planned)))
     notes = _notes(planned)
     if notes:
@@ -193,7 +194,6 @@ def _notes(planned: Planned) -> list[str]:
         notes.append(
             "10% by item: a tenth of the runs is decided for the better model by that item; - where fewer ever are."
         )
-    notes += _saved_by_order(planned)
     if any(row.needed is not None and not isfinite(row.needed) for row in planned.rows):
         notes.append("No number: the power is not reached with any number of items, or only with more than 10^12.")
     if planned.family > 1:

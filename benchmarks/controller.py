@@ -17,7 +17,7 @@ from random import Random
 from typing import Any
 
 from benchmarks.harness import SEED, Options, Table
-from benchmarks.latency import EMBEDDED, post, worker
+from benchmarks.latency import EMBEDDED, post, process
 from monitor.engine.partition import Partition
 from monitor.report.pairs.table import PairTable
 from monitor.report.ranking.race import Race
@@ -89,15 +89,15 @@ def in_process(models: int, looks: int) -> float:
 def over_http(models: int, looks: int) -> tuple[float, float, float]:
     """Return the mean processor time of the server, and the median and the largest time of a request."""
     rng, events, spent, waited = Random(SEED), 0, 0.0, []
-    with tempfile.TemporaryDirectory(prefix="rankwatch-bench-") as folder, worker(EMBEDDED, folder) as (url, process):
+    with tempfile.TemporaryDirectory(prefix="rankwatch-bench-") as folder, process(EMBEDDED, folder) as (url, number):
         post(url, [json.dumps(declared(models)).encode()])
         for _ in range(looks):
             while sum(board["events"] for board in _get(url, "summaries")) < events:
                 time.sleep(0.2)
-            begin, before = time.perf_counter(), _processor_time(process)
+            begin, before = time.perf_counter(), _processor_time(number)
             answer = _get(url, "next?benchmark=made")
             waited.append(time.perf_counter() - begin)
-            spent += _processor_time(process) - before
+            spent += _processor_time(number) - before
             made = scores(answer["models"], models, rng)
             events += len(made)
             post(url, [json.dumps(each).encode() for each in made])

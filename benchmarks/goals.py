@@ -83,8 +83,8 @@ GOALS = (
     Goal(
         "one event a message, verdicts, 29 models: share of bare `getmany`",
         0.7,
-        "ingest",
-        "K = 29",
+        "packs",
+        "One event a message",
         "of bare",
         {"what": DECLARED},
     ),

@@ -1,13 +1,13 @@
 """Latency: from an accepted event to its visible verdict.
 
 Embedded: log with fsync, fold, Valkey with fsync at every write. Events are posted, and accepted when the request is answered. Kafka: a
-worker of the service with a Redis that fsyncs at every write; one message an event, sent as the service itself sends, accepted when the
-broker has acknowledged all of a batch.
+worker and a reader of the service with a Redis that fsyncs at every write; the reader is scraped, and folds the topic itself. One message
+an event, sent as the service itself sends, accepted when the broker has acknowledged all of a batch.
 
-The worker runs in its own process. A sender sends ten batches a second. A reader requests its /metrics, and again 0.1 s after each
+Each runs in its own process. A sender sends ten batches a second. A client requests /metrics, and again 0.1 s after each
 answer. An event is visible when its benchmark's count of events in the answer includes it; the verdicts of that answer come from the
 same state. So that pause, and the time of the scrape itself, are part of the latency. 29 models, order policy `trusted`. For the
-maximum the next batch is sent as soon as the last one was accepted; the reader scrapes only once all are sent, and then with the same
+maximum the next batch is sent as soon as the last one was accepted; the client scrapes only once all are sent, and then with the same
 pause.
 """
 
@@ -63,6 +63,21 @@ async def main():
         await worker.failed()
 asyncio.run(main())
 """
+READER = """
+import asyncio, sys
+from monitor.app.readers.cluster import Reader
+from monitor.logs.kafka.settings import KafkaSettings
+from monitor.settings import Settings
+async def main():
+    addresses, topic, port = sys.argv[1:]
+    settings = Settings(redis_url="redis://127.0.0.1:" + port, topic=topic, port=0)
+    async with Reader(settings, KafkaSettings(addresses=addresses)) as reader:
+        while reader.refusal() is not None:
+            await asyncio.sleep(0.01)
+        print(reader.web.url, flush=True)
+        await reader.failed()
+asyncio.run(main())
+"""
 
 Send = Callable[[list[bytes]], None]
 """Sends events; returns when they are accepted."""
@@ -90,25 +105,25 @@ def measure(options: Options) -> Iterator[Table]:
 
 
 @contextmanager
-def worker(program: str, *words: str) -> Iterator[tuple[str, int]]:
-    """Run a worker; gives the address of its page and the number of its process."""
-    process = subprocess.Popen(
+def process(program: str, *words: str) -> Iterator[tuple[str, int]]:
+    """Run a monitor, a worker or a reader; gives the address where it listens and the number of its process."""
+    started = subprocess.Popen(
         [sys.executable, "-c", program, *words], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
     )
     try:
-        assert process.stdout is not None
-        while not (url := process.stdout.readline().strip()).startswith("http"):
-            assert process.poll() is None, "the worker has ended"
-        yield url, process.pid
+        assert started.stdout is not None
+        while not (url := started.stdout.readline().strip()).startswith("http"):
+            assert started.poll() is None, "it has ended"
+        yield url, started.pid
     finally:
-        process.terminate()
-        process.wait()
+        started.terminate()
+        started.wait()
 
 
 @contextmanager
 def embedded() -> Iterator[tuple[str, Send]]:
     """Run an embedded monitor that accepts posts."""
-    with tempfile.TemporaryDirectory(prefix="rankwatch-bench-") as folder, worker(EMBEDDED, folder) as (url, _):
+    with tempfile.TemporaryDirectory(prefix="rankwatch-bench-") as folder, process(EMBEDDED, folder) as (url, _):
         yield url, partial(post, url)
 
 
@@ -122,7 +137,7 @@ def post(url: str, lines: list[bytes]) -> None:
 
 @contextmanager
 def service() -> Iterator[tuple[str, Send]]:
-    """Run a worker of the service, its broker and its Redis."""
+    """Run a worker and a reader of the service, their broker and their Redis; the reader has the metrics of boards."""
     topic = uuid.uuid4().hex
     with KafkaCluster(1) as cluster, redis_server() as port, asyncio.Runner() as runner:
         runner.run(cluster.create_topic(topic, 1))
@@ -132,7 +147,8 @@ def service() -> Iterator[tuple[str, Send]]:
             runner.run(producer.deliver(topic, [Message(0, b"made", line) for line in lines]))
 
         try:
-            with worker(SERVICE, cluster.addresses, topic, str(port)) as (url, _):
+            place = cluster.addresses, topic, str(port)
+            with process(SERVICE, *place), process(READER, *place) as (url, _):
                 yield url, produce
         finally:
             runner.run(producer.close())

@@ -176,7 +176,7 @@ class Importer:
             if not is_companion(file):
                 self._notices.kind(file, f"the file is skipped: {accepted}")
             return False
-        if not accepted and not file.name.startswith("results") and not is_companion(file) and file.stat().st_size:
+        if not accepted and not is_companion(file) and file.stat().st_size:
             readable = os.access(file, os.R_OK)
             reason = "does not look like results; give its path to read it" if readable else UNREADABLE
             self._notices(f"{show(file)} is skipped: it {reason}")

@@ -385,6 +385,18 @@ def test_many_bad_lines_are_named_up_to_a_point(tmp_path):
         ({}, ["missing.jsonl"], 2, ["missing.jsonl does not exist", "check the path"]),
         ({"notes.txt": "x"}, ["."], 2, ["has no files of results", ".jsonl", ".parquet (text also as .gz)"]),
         (
+            {"a.csv": "hello\n", "b.csv": "item,model,score\n1,a,1\n", "results.json": '{"results": {}}'},
+            ["."],
+            2,
+            [
+                "a.csv is skipped: it does not look like results",
+                "b.csv: the file is skipped: no column names the benchmark; add --benchmark NAME",
+                "results.json is skipped: it does not look like results",
+                "has no results in its 3 files; see the lines above",
+            ],
+        ),
+        ({"a.csv": ""}, ["."], 2, ["has no results in its 1 file; nothing is written there yet"]),
+        (
             {"a.jsonl": ""},
             ["a.jsonl"],
             1,
@@ -398,7 +410,15 @@ def test_many_bad_lines_are_named_up_to_a_point(tmp_path):
             ["stopped at 30 rejected", "more than 10%", "--max-rejected", "a.jsonl:1:"],
         ),
     ],
-    ids=["missing path", "no results below a folder", "empty file", "all lines bad", "too many bad lines"],
+    ids=[
+        "missing path",
+        "no results below a folder",
+        "files of a folder refused",
+        "folder with an empty table",
+        "empty file",
+        "all lines bad",
+        "too many bad lines",
+    ],
 )
 def test_what_cannot_be_reported_ends_with_a_reason(tmp_path, files, paths, code, reasons):
     for name, text in files.items():

@@ -157,16 +157,27 @@ def _files(path: Path, *, strict: bool, walk: "_FolderWalk", accept: Callable[[P
     elif stat.S_ISDIR(mode):
         if strict and not os.access(path, os.R_OK | os.X_OK):
             raise PathError(f"{show(path)} {UNREADABLE}, or omit it")
-        inside = [file for file in walk.files(path) if accept is None or accept(file)]
+        found = list(walk.files(path))
+        inside = [file for file in found if accept is None or accept(file)]
         if strict and not inside:
-            names = ", ".join(suffix for suffix in walk.suffixes if not suffix.endswith(".gz"))
-            raise PathError(
-                f"{show(path)} has no files of results; use names that end with {names} (text also as .gz), or give one file and "
-                "its fields with --columns"
-            )
+            raise PathError(f"{show(path)} {_none(found, walk.suffixes)}")
         yield from inside
     elif strict:
         raise PathError(f"{show(path)} is neither a file nor a folder; use a file or a folder of results")
+
+
+def _none(found: list[Path], suffixes: tuple[str, ...]) -> str:
+    """State what a folder holds none of: of its files, each with a name of results, none is read."""
+    if not found:
+        names = ", ".join(suffix for suffix in suffixes if not suffix.endswith(".gz"))
+        return (
+            f"has no files of results; use names that end with {names} (text also as .gz), or give one file and its fields with "
+            "--columns"
+        )
+    files = f"has no results in its {len(found):,} {'file' if len(found) == 1 else 'files'}"
+    if any(file.stat().st_size for file in found):
+        return f"{files}; see the lines above, or give one file and its fields with --columns"
+    return f"{files}; nothing is written there yet"
 
 
 class _FolderWalk:

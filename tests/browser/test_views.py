@@ -334,6 +334,22 @@ def test_axe_finds_nothing(page, monitor):
             )
 
 
+def test_the_tools_of_a_board_with_a_model_that_lacks_items_keep_to_one_line(page, monitor):
+    open_view(page, monitor, "ordinary")
+    tools = page.locator(".tools > *:visible:not(.sr, .spacer)")
+    assert page.locator("button:text('% of items')").is_visible()
+    middles = {round(box["y"] + box["height"] / 2) for box in (tool.bounding_box() for tool in tools.all())}
+    assert max(middles) - min(middles) <= 2
+
+
+def test_a_phone_shows_the_numbers_of_every_axis(page, monitor):
+    page.set_viewport_size({"width": 375, "height": 740})
+    open_view(page, monitor, "ordinary", "model", "bravo")
+    for axis in page.locator(".axis").all():
+        assert axis.is_visible()
+    assert page.locator(".gaps:not(.profile) .axis text").count() > 2
+
+
 @pytest.mark.parametrize("benchmark", ["ordinary", "repeated", EVIL])
 def test_a_phone_does_not_scroll_sideways(page, monitor, benchmark):
     page.set_viewport_size({"width": 360, "height": 740})

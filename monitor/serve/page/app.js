@@ -81,7 +81,7 @@ function show(...nodes) {
 function showError(error) {
   const again = h("button", { class: "loud", type: "button", onclick: () => load() }, "Try again");
   const message = error.message.replace(/ GET \/api\S* .*$/, ""); // a reader has the link below
-  show(h("h1", { tabindex: "-1" }, error.title ?? "Something went wrong"), h("p", { class: "about" }, message, route.missing && " This page shows it as soon as the first ones arrive."),
+  show(h("h1", { tabindex: "-1" }, route.missing ? "No such benchmark" : error.title ?? "Something went wrong"), h("p", { class: "about" }, message, route.missing && " This page shows it as soon as the first ones arrive."),
     h("p", { class: "actions" }, again, h("a", { class: "button", href: link.home() }, "All benchmarks")));
 }
 
@@ -224,7 +224,7 @@ function offerBenchmarks(benchmarks) {
   at("choose").hidden = benchmarks.length < 2;
   const options = benchmarks.map((b) => h("option", { value: b.benchmark, "data-key": b.benchmark }, isolated(b.benchmark)));
   const chosen = route.missing ? "" : route.benchmark ?? "";
-  morph(at("benchmark"), ...(chosen ? options : [h("option", { value: "" }, "Choose a benchmark"), ...options]));
+  morph(at("benchmark"), ...(chosen ? options : [h("option", { value: "" }, "Benchmark…"), ...options]));
   at("benchmark").value = chosen;
 }
 

@@ -4,7 +4,7 @@ import { h, s } from "./dom.js";
 import { count, evalue, fixed, isolated, points, superscript } from "./format.js";
 
 const HEIGHT = 260;
-const PAD = { left: 48, right: 14, top: 20, bottom: 28 };
+const PAD = { left: 48, right: 20, top: 20, bottom: 28 };
 
 /** One unit is about one pixel, so text keeps its size on a narrow screen. */
 const width = () => Math.min(560, Math.max(300, innerWidth - 40));

@@ -214,11 +214,11 @@ export function sharedItems(b) {
 
 // --- plots of one row; places are percentages of the width, so they need no measuring --------------------------------------------------
 
-/** Return a scale from values to percentages of the width, with round ticks. */
-export function scaleOf(low, high, format) {
+/** Return a scale from values to percentages of the width, with at most about `most` round ticks. */
+export function scaleOf(low, high, format, most = 5) {
   const span = Math.max(high - low, 1e-6);
   const [from, to] = [low - 0.03 * span, high + 0.03 * span];
-  const rough = span / 5;
+  const rough = span / most;
   const power = 10 ** Math.floor(Math.log10(rough));
   const step = [1, 2, 5, 10].map((k) => k * power).find((k) => k >= rough);
   const x = (value) => (2 + (96 * (value - from)) / (to - from)).toFixed(2);

@@ -135,13 +135,13 @@ function tools(b, shown, options, next) {
   const full = b.models.filter((m) => !lowCoverage(m)).length;
   const picked = options.getAll("m");
   const every = !["q", "tie", "full", "m"].some((key_) => options.has(key_));
-  return h("div", { class: "tools", role: "group", "aria-label": "Choose what the board shows" },
+  return h("div", { class: "tools of-board", role: "group", "aria-label": "Choose what the board shows" },
     h("input", { type: "search", id: "find", placeholder: "Find a model", "aria-label": "Find a model", "aria-keyshortcuts": "/", spellcheck: "false", oninput: (event) => choose({ q: event.target.value }),
       paint: (field) => { if (field !== document.activeElement) field.value = options.get("q") ?? ""; } }),
     toggle(`All ${count(b.models.length)}`, every, { q: null, tie: null, full: null, m: null, pick: null }),
     full < b.models.length && toggle(`≥ ${percent(LOW_COVERAGE, 0)} % of items ${count(full)}`, options.has("full"), { full: options.has("full") ? null : "1" }),
     toggle(options.has("pick") ? "Done" : picked.length ? `Chosen ${count(picked.length)}` : "Choose models", options.has("pick"), { pick: options.has("pick") ? null : "1" }),
-    select("Show the models in a tie with", "tie", "In a tie with…", b.models.map(model)),
+    select("Show the models in a tie with", "tie", "Tied with…", b.models.map(model)),
     h("span", { class: "spacer" }),
     h("label", {}, "Sort ", select("Sort", "sort", measureOf(b).head, Object.entries(SORTS).slice(1).map(([key_, [label]]) => h("option", { value: key_ }, label)))),
     h("label", {}, "Compare all with ", select("Compare all with", "to", "nobody", b.models.map(model))),
@@ -196,8 +196,8 @@ function board(data, route) {
         head(context),
         h("tbody", { role: "rowgroup", onpointerover: (event) => dim(event, context.tied), onpointerleave: undim },
           from > 0 && gap(from), rows, to < shown.length && gap(shown.length - to))),
-    context.arranged.omitted && h("p", { class: "about" }, `More than ${MAX_LANES} bands overlap here, so the ties are shown as possible ranks only. Choose a model under “In a tie with” to see its ties.`),
-    context.arranged.threadsOmitted > 0 && h("p", { class: "about" }, `${plural(context.arranged.threadsOmitted, "model")} with low coverage: choose one under “In a tie with” to see its ties.`),
+    context.arranged.omitted && h("p", { class: "about" }, `More than ${MAX_LANES} bands overlap here, so the ties are shown as possible ranks only. Choose a model under “Tied with” to see its ties.`),
+    context.arranged.threadsOmitted > 0 && h("p", { class: "about" }, `${plural(context.arranged.threadsOmitted, "model")} with low coverage: choose one under “Tied with” to see its ties.`),
   ];
 }
 

@@ -93,7 +93,7 @@ function byCategory(own, { benchmark, models, categories, means, total }) {
   const x = scaleOf(100 * Math.min(...values, 1), 100 * Math.max(...values, 0), (v) => fixed(v, 0));
   const columns = [
     { title: "Category", head: true, class: "model" },
-    { title: "Score, %: this model among all", mark: ["Score, %: this model among all", axis(x)], class: "plot" },
+    { title: "Score, %: this model among all", mark: ["Score, % among all", axis(x)], class: "plot" },
     { title: "Score", class: "number" }, { title: "Rank", class: "number rank" }, { title: "Items", class: "number" },
   ];
   const rows = categories.flatMap((category, j) => {
@@ -150,7 +150,7 @@ function result(own, rows, b) {
 
 function against(own, rows, b) {
   const numbers = rows.flatMap((r) => [r.low, r.high, r.gap]).filter((v) => v !== null).map((v) => 100 * v);
-  const x = scaleOf(Math.min(...numbers, -1), Math.max(...numbers, 1), (v) => (v > 0 ? `+${fixed(v, 0)}` : fixed(v, 0)));
+  const x = scaleOf(Math.min(...numbers, -1), Math.max(...numbers, 1), (v) => (v > 0 ? `+${fixed(v, 0)}` : fixed(v, 0)), 7);
   x.signed = true;
   const rankOf = new Map(b.models.map((m) => [m.model, m]));
   const columns = [

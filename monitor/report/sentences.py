@@ -12,14 +12,13 @@ from schemas.results.report import ASSERTED, FILES_COMPLETE, Status
 from schemas.results.sentences import ASSUMPTIONS, BATTLES, SCOPES, assumption, battle_counts, too_many_items
 
 NO_ORDER = (
-    "no order policy is declared, so no anytime verdict is given; declare the item count (items: N), or that neither the arrival order "
+    "no order policy is declared; declare the item count (items: N), or that neither the arrival order "
     "nor what is skipped depends on outcomes (order: trusted)"
 )
 
 
 NO_BATTLE_ORDER = (
-    "no order policy is declared, so no anytime verdict is given; declare order: trusted (--order trusted), which assumes that "
-    f"{ASSUMPTIONS[BATTLES]}"
+    f"no order policy is declared; declare order: trusted (--order trusted), which assumes that {ASSUMPTIONS[BATTLES]}"
 )
 
 
@@ -142,7 +141,7 @@ def cluster_warning(facts: ClusterFacts) -> str | None:
         parts.append(
             f"The effective number of clusters is {facts.effective:.1f} of {facts.clusters:,}; the largest, {facts.largest}, has "
             f"{100 * facts.share:.0f} % of the items. Below {facts.few:.0f} the clustered test uses the CR3 standard error: "
-            "at a nominal .05 it errs .05 with equal sizes, up to .12 where one cluster dominates and up to .23 where two do."
+            "at a nominal .05 its error rate is .05 with equal sizes, up to .12 where one cluster dominates and up to .23 where two do."
         )
     if facts.unlabelled:
         verb = "has no cluster and is" if facts.unlabelled == 1 else "have no cluster and are"

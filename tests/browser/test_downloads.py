@@ -87,3 +87,19 @@ def test_a_picture_of_too_many_rows_is_refused_with_what_to_do(page, monitor):
     assert "at most 150 rows: choose some models first" in page.locator(".menu").inner_text()
     page.locator(".menu summary").click()
     assert len(download(page, "CSV")[1].splitlines()) == 201
+
+
+def test_a_model_hands_out_the_badge_of_its_possible_ranks(page, monitor):
+    open_view(page, monitor, "ordinary", "model", "bravo")
+    own = next(
+        m
+        for m in json.loads(get(f"{monitor}/api/v1/board?benchmark=ordinary")[1])["report"]["models"]
+        if m["model"] == "bravo"
+    )
+    name, svg = download(page, "Badge")
+    assert name == "ordinary-bravo-rank.svg"
+    assert words(svg) == f"ordinary rank {own['rank_low']}–{own['rank_high']} of 4"
+    assert ET.fromstring(svg).find(f"{SVG}title").text.startswith("ordinary: bravo")
+    assert page.locator("h1 .badge.yes").count() == 1
+    open_view(page, monitor, EVIL, "model", HOSTILE[0])
+    assert HOSTILE[0] in ET.fromstring(download(page, "Badge")[1]).find(f"{SVG}title").text

@@ -30,9 +30,9 @@ const fileName = (...parts) => parts.join("-").normalize("NFKD").replace(/[^\w.-
  * Make the menu of a view.
  *
  * name: parts of the file name. rows: returns the rows of the CSV file, titles first, or a promise of them. json: the same for the JSON file.
- * figure: a selector of what to draw, or null with `why` it cannot be drawn. caption: the words below the picture.
+ * figure: a selector of what to draw, or null with `why` it cannot be drawn. caption: the words below the picture. badge: returns an SVG badge.
  */
-export function downloads({ name, rows, json, figure, why, heading, caption }) {
+export function downloads({ name, rows, json, figure, why, heading, caption, badge }) {
   const at = fileName(...name);
   const drawn = () => picture(document.querySelector(figure), heading, `${caption} · rankwatch, ${new Date().toISOString().slice(0, 16).replace("T", " ")} UTC`);
   const files = {
@@ -40,6 +40,7 @@ export function downloads({ name, rows, json, figure, why, heading, caption }) {
     JSON: json && (async () => save(`${at}.json`, JSON.stringify(await json(), null, 1), "application/json")),
     SVG: figure && (() => save(`${at}.svg`, drawn().text, "image/svg+xml")),
     PNG: figure && (async () => save(`${at}.png`, await png(drawn()), "image/png")),
+    Badge: badge && (() => save(`${at}-rank.svg`, badge(), "image/svg+xml")),
   };
   const act = (make) => async (event) => {
     const menu = event.target.closest("details");

@@ -6,7 +6,7 @@ const STYLES = ["fill", "fill-opacity", "stroke", "stroke-width", "stroke-dashar
 const MARGIN = 16;
 const [HEADING, CAPTION] = [15, 11]; // sizes of the words above and below
 const LEADING = 1.5;
-const FORBIDDEN = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\ufffe\uffff]/g; // in XML
+export const FORBIDDEN = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\ufffe\uffff]/g; // in XML
 const RULE = /^(.+\)) 0px -([\d.]+)px 0px 0px inset$/; // the blue line below a row of the board
 const MOST_PIXELS = 16_000; // a side of a canvas
 

@@ -1,9 +1,10 @@
 // Show one model: the ranks it may have, and its gap to every other model with the family-wise interval.
 
 import { ApiError, allPairs, get, report } from "../api.js";
+import { badge, place } from "../badge.js";
 import { h, s } from "../dom.js";
 import { downloads } from "../downloads.js";
-import { count, fixed, percent, plural, points, ranks } from "../format.js";
+import { count, fixed, percent, plural, points } from "../format.js";
 import { QUESTIONS, answerLine, glyph, signs, states } from "../glyph.js";
 import { bars } from "./items.js";
 import { aliases, axis, coverage, crumb, link, lowCoverage, modelTitle, name, need, notice, orderTrouble, scaleOf, size, table, titled, waits, whisker } from "../parts.js";
@@ -42,9 +43,10 @@ export function render({ b, pairs, profile, surprises }, { model }) {
     return m && h("a", { class: "button", href: link.model(b.benchmark, m.model), title: m.model }, words);
   };
   const trouble = orderTrouble(b);
+  const answer = place(b, own);
   return [
     crumb(b, "models"),
-    h("h1", { tabindex: "-1", class: "with-badge" }, modelTitle(own), " ", h("span", { class: "badge" }, `rank ${ranks(own.rank_low, own.rank_high)} of ${count(b.models.length)}`)),
+    h("h1", { tabindex: "-1", class: "with-badge" }, modelTitle(own), " ", h("span", { class: `badge ${answer.state}` }, answer.words)),
     h("p", { class: "actions" }, neighbour(own.rank - 1, `‹ rank ${own.rank - 1}`), neighbour(own.rank + 1, `rank ${own.rank + 1} ›`),
       h("a", { class: "button", href: `${link.benchmark(b.benchmark)}?to=${encodeURIComponent(model)}` }, "Compare all with it"),
       rows.length > 0 && files(b, own, rows)),
@@ -188,5 +190,6 @@ function files(b, own, rows) {
   return downloads({
     name: [b.benchmark, own.model], rows: () => [COLUMNS, ...rows.map(line)], json: () => ({ benchmark: b.benchmark, model: own, pairs: rows.map((r) => r.pair) }), figure: ".gaps",
     heading: `${own.model}, ${b.benchmark}`, caption: `Gap to every other model, with family-wise intervals at ${percent(1 - b.alpha, 0)} %`,
+    badge: () => badge(b, own),
   });
 }

@@ -92,7 +92,7 @@ function conflicts(b) {
 }
 
 function declared(b) {
-  const family = [b.family.policy === "capacity" ? "declared capacity" : "alpha spending: any number of models may join",
+  const family = [b.family.policy === "capacity" ? "declared capacity" : "alpha spending: any number of models may join; pairs that come later get smaller shares (equal ones if you declare the models)",
     b.family_assumption && `verdicts assume that ${b.family_assumption}`,
     b.family_outside > 0 && `${plural(b.family_outside, "pair")} outside it, without family-wise verdicts`].filter(Boolean).join("; ");
   return h("dl", { class: "list" },

@@ -67,6 +67,15 @@ def test_a_notebook_shows_names_as_text():
     assert len(list(read_html(shown).all("tr"))) == 3
 
 
+def test_an_interpreter_shows_the_same_as_text():
+    lines = repr(report(Frame(ROWS))).split("\n")
+    assert lines[0] == "bench"
+    assert lines[1] == "◆ settled <b>best</b> leads on the 60 items."
+    assert [line[0] for line in lines[1:4]] == ["◆", "●", "■"]
+    assert lines[5].split() == ["rank", "could", "be", "model", "score", "%"]
+    assert lines[-1].split() == ["2", "2", "worst", "20.00"]
+
+
 def test_errors_are_those_of_the_command(tmp_path):
     with pytest.raises(ValueError, match=r"none\.csv does not exist; check the path"):
         report(tmp_path / "none.csv")

@@ -10,11 +10,12 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-_TITLES = ("rank", "ranks", "model", "score %")
+_TITLES = ("rank", "could be", "model", "score %")
+_SIGNS = {"settled": "◇◆", "decided": "○●", "resolved": "□■"}
 
 
 class Report:
-    """A report of the results; a notebook shows it as tables.
+    """A report of the results; a notebook shows it as tables, and an interpreter as text.
 
     Attributes
     ----------
@@ -37,7 +38,11 @@ class Report:
 
     def _repr_html_(self) -> str:
         """Return the result and the ranking of each benchmark."""
-        return "".join(_show(each, self.result[each["benchmark"]]) for each in self.json["benchmarks"])
+        return "".join(map(_show, self.json["benchmarks"]))
+
+    def __repr__(self) -> str:
+        """Return the same as text."""
+        return "\n\n".join(map(_text, self.json["benchmarks"]))
 
 
 def report(
@@ -121,13 +126,31 @@ def _rows(report: "dict[str, Any]", kind: str) -> "list[dict[str, Any]]":
     return [{name: row.get(name) for name in names} for row in rows]
 
 
-def _show(benchmark: "dict[str, Any]", result: "dict[str, str]") -> str:
-    lines = "".join(f"<li><b>{escape(word)}</b>: {escape(text)}</li>" for word, text in result.items())
+def _lines(benchmark: "dict[str, Any]") -> "list[tuple[str, str, str]]":
+    """Return the three lines of the result: sign, word, text."""
+    result = benchmark["result"] or {}
+    return [
+        ("!" if line.get("held") else _SIGNS[word][line["yes"]], word, line["text"]) for word, line in result.items()
+    ]
+
+
+def _ranking(benchmark: "dict[str, Any]") -> "list[tuple[str, ...]]":
+    """Return the cells of the ranking, as text."""
+    return [(str(m["rank"]), _range(m), m["model"], _percent(m["mean"])) for m in benchmark["models"]]
+
+
+def _text(benchmark: "dict[str, Any]") -> str:
+    rows = [_TITLES, *_ranking(benchmark)]
+    rank, ranks, model, score = (max(len(row[k]) for row in rows) for k in range(len(_TITLES)))
+    table = [f"{a:>{rank}}  {b:>{ranks}}  {c:{model}}  {d:>{score}}" for a, b, c, d in rows]
+    return "\n".join([benchmark["benchmark"], *map(" ".join, _lines(benchmark)), "", *table])
+
+
+def _show(benchmark: "dict[str, Any]") -> str:
+    lines = "".join(f"<li>{sign} <b>{word}</b>: {escape(text)}</li>" for sign, word, text in _lines(benchmark))
     head = "".join(f"<th>{title}</th>" for title in _TITLES)
-    rows = "".join(
-        f"<tr><td>{m['rank']}</td><td>{_range(m)}</td><td>{escape(m['model'])}</td><td>{_percent(m['mean'])}</td></tr>"
-        for m in benchmark["models"]
-    )
+    cells = ("".join(f"<td>{escape(cell)}</td>" for cell in row) for row in _ranking(benchmark))
+    rows = "".join(f"<tr>{row}</tr>" for row in cells)
     name = escape(benchmark["benchmark"])
     return f"<h3>{name}</h3><ul>{lines}</ul><table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
 

@@ -76,6 +76,14 @@ def test_an_interpreter_shows_the_same_as_text():
     assert lines[-1].split() == ["2", "2", "worst", "20.00"]
 
 
+def test_held_verdicts_have_their_sign(tmp_path):
+    path = tmp_path / "rows.jsonl"
+    path.write_text(
+        "".join(json.dumps(row) + "\n" for row in ROWS) + "{"
+    )  # a file that is not complete declares nothing
+    assert [line[0] for line in repr(report(path)).split("\n")[1:4]] == ["◇", "!", "■"]
+
+
 def test_errors_are_those_of_the_command(tmp_path):
     with pytest.raises(ValueError, match=r"none\.csv does not exist; check the path"):
         report(tmp_path / "none.csv")

@@ -129,9 +129,11 @@ def _rows(report: "dict[str, Any]", kind: str) -> "list[dict[str, Any]]":
 def _lines(benchmark: "dict[str, Any]") -> "list[tuple[str, str, str]]":
     """Return the three lines of the result: sign, word, text."""
     result = benchmark["result"] or {}
-    return [
-        ("!" if line.get("held") else _SIGNS[word][line["yes"]], word, line["text"]) for word, line in result.items()
-    ]
+    return [(_sign(word, line), word, line["text"]) for word, line in result.items()]
+
+
+def _sign(word: str, line: "dict[str, Any]") -> str:
+    return "!" if line.get("held") and not line["yes"] else _SIGNS[word][line["yes"]]
 
 
 def _ranking(benchmark: "dict[str, Any]") -> "list[tuple[str, ...]]":

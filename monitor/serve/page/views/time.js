@@ -194,9 +194,9 @@ function replayed(replay, benchmark) {
       h("b", {}, `Anytime verdicts: ${count(replay.decided)}`), ", and none is withdrawn."),
     h("table", { class: "replay" }, h("caption", { class: "sr" }, "Calls of p < .05 and anytime verdicts for each step down the ranking"),
       h("thead", {}, h("tr", {}, column("model", "Step down from"), column("strip-of-time", "p < .05 at each look"), column("n", "withdrawn"),
-        column("strip-of-time", `verdict among all ${plural(pairs, "pair")}`), column("n", "at item"))),
+        column("strip-of-time", "anytime verdict in this order"), column("n", "at item"))),
       h("tbody", {}, shown.map(row))),
-    h("p", { class: "about" }, `The scores on the ${plural(items, "item")} that all models have, in one random order. Pale bar: p < .05 in favour of the upper model; orange: of the lower one; `,
+    h("p", { class: "about" }, `The scores on the ${plural(items, "item")} that all models have, in one random order; the verdicts are among all ${plural(pairs, "pair")}. Pale bar: p < .05 in favour of the upper model; orange: of the lower one; `,
       h("b", { class: "warn" }, "▼"), ": the call is withdrawn. It is no verdict on this board, because no order was committed for these scores. ",
       shown.length < steps.length && `The first ${count(ROWS)} of ${count(steps.length)} steps are drawn.`),
   ];

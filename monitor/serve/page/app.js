@@ -224,7 +224,7 @@ function offerBenchmarks(benchmarks) {
   at("choose").hidden = benchmarks.length < 2;
   const options = benchmarks.map((b) => h("option", { value: b.benchmark, "data-key": b.benchmark }, isolated(b.benchmark)));
   const chosen = route.missing ? "" : route.benchmark ?? "";
-  morph(at("benchmark"), ...(chosen ? options : [h("option", { value: "" }, "Benchmark…"), ...options]));
+  morph(at("benchmark"), ...(chosen ? options : [h("option", { value: "" }, "Benchmark"), ...options]));
   at("benchmark").value = chosen;
 }
 

@@ -151,7 +151,7 @@ function filters(page, options) {
   const button = ([key, label]) => h("button", { type: "button", class: "chip-button", "aria-pressed": String(key === show), onclick: () => choose({ show: key, from: null }) }, `${label} ${count(page.counts[key])}`);
   const select = (key, label, first, entries) => h("select", { "aria-label": label, onchange: (event) => choose({ [key]: event.target.value, from: null }), paint: (node) => { node.value = options.get(key) ?? first; } }, entries);
   return h("div", { class: "tools", role: "group", "aria-label": "Choose which items to list" },
-    h("input", { type: "search", id: "find", placeholder: "Item or category", "aria-label": "Find an item or category", "aria-keyshortcuts": "/", spellcheck: "false", oninput: (event) => choose({ q: event.target.value, from: null }),
+    h("input", { type: "search", id: "find", placeholder: "Find item", "aria-label": "Find an item or category", "aria-keyshortcuts": "/", spellcheck: "false", oninput: (event) => choose({ q: event.target.value, from: null }),
       paint: (field) => { if (field !== document.activeElement) field.value = options.get("q") ?? ""; } }),
     Object.entries(page.two ? { ...TWO, ...ANY } : ANY).map(button),
     page.clusters.length > 0 && select("cluster", "Category", "", [h("option", { value: "" }, "All categories"), page.clusters.map((c) => h("option", { value: c, "data-key": c }, isolated(c)))]),

@@ -342,6 +342,18 @@ def test_the_tools_of_a_board_with_a_model_that_lacks_items_keep_to_one_line(pag
     assert max(middles) - min(middles) <= 2
 
 
+def test_a_phone_names_each_group_of_procedures(page, monitor):
+    page.set_viewport_size({"width": 375, "height": 740})
+    open_view(page, monitor, "ordinary", "pairs")
+    row = page.locator(".verdicts tbody tr").first
+    names = row.locator(".edge").evaluate_all(
+        "cells => cells.map((cell) => getComputedStyle(cell, '::before').content)"
+    )
+    assert names == ['"Any time"', '"Planned n"', '"Resolved"']
+    tops = [round(cell.bounding_box()["y"]) for cell in row.locator(".mark").all()]
+    assert [tops.count(top) for top in sorted(set(tops))] == [3, 5, 4]
+
+
 def test_a_phone_shows_the_numbers_of_every_axis(page, monitor):
     page.set_viewport_size({"width": 375, "height": 740})
     open_view(page, monitor, "ordinary", "model", "bravo")

@@ -241,14 +241,14 @@ export function whisker(low, high, value, x, kind, words) {
 /**
  * Make a table that turns into blocks on a phone. It sets the ARIA roles, which `display` on rows and cells removes.
  *
- * columns: [{title, class, head}]; each body: {head, rows: [{key, attributes, cells}]}.
+ * columns: [{title, class, head, group}], `group` on the first column of several under one name; each body: {head, rows: [{key, attributes, cells}]}.
  */
 export function table(caption, columns, bodies, attributes = {}) {
   const row = ({ key, cells, attributes: more }) =>
     h("tr", { role: "row", "data-key": key, ...more }, cells.map((cell, k) => {
-      const { title, class: kind, head } = columns[k];
+      const { title, class: kind, head, group } = columns[k];
       const tag = head ? "th" : "td";
-      return h(tag, { role: head ? "rowheader" : "cell", scope: head && "row", class: kind, "data-label": title }, cell);
+      return h(tag, { role: head ? "rowheader" : "cell", scope: head && "row", class: kind, "data-label": title, "data-group": group }, cell);
     }));
   return h("table", { role: "table", ...attributes },
     h("caption", { class: "sr" }, caption),

@@ -9,11 +9,14 @@ export const title = ({ benchmark }) => `Neighbours, ${benchmark}`;
 
 export const load = ({ benchmark }, signal) => report(benchmark, signal);
 
+/** The words for each group of signs, by the procedure that begins it; a phone shows them next to the group. */
+const GROUPS = { anytime_family: "Any time", fixed_n: "Planned n" };
+
 const COLUMNS = [
   { title: "Pair", head: true, class: "pair" },
   { title: "Gap in points", class: "number gap" },
-  ...DECISIONS.map((p, k) => ({ title: p.short, about: `decided, ${p.name}: ${p.about}`, class: `mark ${k === 0 || p.key === "fixed_n" ? "edge" : ""}`, mark: [h("span", { class: "sr" }, "Decided, "), p.short] })),
-  ...RESOLUTIONS.map((p, k) => ({ title: p.short, about: `resolved, ${p.name}`, class: `mark ${k ? "" : "edge"}`, mark: [h("span", { class: "sr" }, "Resolved, "), p.short] })),
+  ...DECISIONS.map((p) => ({ title: p.short, about: `decided, ${p.name}: ${p.about}`, class: `mark ${GROUPS[p.key] ? "edge" : ""}`, group: GROUPS[p.key], mark: [h("span", { class: "sr" }, "Decided, "), p.short] })),
+  ...RESOLUTIONS.map((p, k) => ({ title: p.short, about: `resolved, ${p.name}`, class: `mark ${k ? "" : "edge"}`, group: k ? null : "Resolved", mark: [h("span", { class: "sr" }, "Resolved, "), p.short] })),
 ];
 
 export function render(b) {
@@ -64,6 +67,6 @@ function pairs(b) {
   const made = table("Neighbours in rank, decided and resolved under each procedure", COLUMNS, [{ rows }], { class: "data verdicts" });
   const over = (text, span, kind) => h("th", { role: "columnheader", scope: "colgroup", colspan: span, class: kind }, text);
   made.tHead.prepend(h("tr", { role: "row", class: "over" }, h("td", { role: "cell", colspan: 2 }),
-    over("Decided, at any time", 3, "edge"), over("Decided, at a planned n", 5, "edge"), over("Resolved", 4, "edge")));
+    over("Decided, any time", 3, "edge"), over("Decided, at a planned n", 5, "edge"), over("Resolved", 4, "edge")));
   return made;
 }

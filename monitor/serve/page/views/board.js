@@ -305,7 +305,7 @@ function measureOf(b) {
 
 function scoreScale(models, measure) {
   const ends = models.flatMap((m) => measure.of(m)).filter((value) => value !== null);
-  return scaleOf(Math.min(...(ends.length ? ends : [0])), Math.max(...(ends.length ? ends : [100])), count);
+  return scaleOf(Math.min(...(ends.length ? ends : [0])), Math.max(...(ends.length ? ends : [100])), count, 6);
 }
 
 function scorePlot(m, x, { of, text }) {
@@ -344,7 +344,7 @@ function compared({ to, pairs }) {
 function gapScale({ pairs }, shown) {
   const seen = shown.flatMap((m) => pairs.get(m.model) ?? []);
   const values = seen.flatMap((p) => [p.low, p.high, p.oriented]).filter((v) => v !== null).map((v) => 100 * v);
-  const x = scaleOf(Math.min(...values, -1), Math.max(...values, 1), (v) => (v > 0 ? `+${fixed(v, 0)}` : fixed(v, 0)));
+  const x = scaleOf(Math.min(...values, -1), Math.max(...values, 1), (v) => (v > 0 ? `+${fixed(v, 0)}` : fixed(v, 0)), 7);
   return Object.assign(x, { signed: true });
 }
 

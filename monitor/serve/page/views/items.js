@@ -137,7 +137,7 @@ function groups(two, list, head, n) {
   ];
   const rows_ = list.filter((g) => g.items).map((g) => ({
     key: g.name,
-    cells: [g.name, count(g.only_a), s("svg", { class: "four", height: 14, width: "100%", "aria-hidden": "true" },
+    cells: [head === "Category" ? g.name : g.name.replace("-", "–"), count(g.only_a), s("svg", { class: "four", height: 14, width: "100%", "aria-hidden": "true" },
       s("rect", { class: "only-a", x: `${50 - half(g.only_a)}%`, width: `${half(g.only_a)}%`, y: 1, height: 12 }), s("rect", { class: "only-b", x: "50%", width: `${half(g.only_b)}%`, y: 1, height: 12 })),
     count(g.only_b), points((g.only_a - g.only_b) / g.items, 1)],
   }));

@@ -86,14 +86,14 @@ def joining(family: FamilySpec) -> str | None:
     >>> joining(FamilySpec()) == JOINED
     True
     >>> joining(FamilySpec(policy="capacity", size=45))
-    'no more than 45 pairs join, or which models join, and when, does not depend on their scores'
+    'either at most 45 pairs join, or which models join, and when, does not depend on their scores'
     >>> joining(FamilySpec(models=("ash", "birch")))
     """
     if family.policy == "spending":
         return JOINED
     if family.models is not None or family.pairs is not None:
         return None
-    return f"no more than {family.size:,} {'pair joins' if family.size == 1 else 'pairs join'}, or {JOINED}"
+    return f"either at most {family.size:,} {'pair joins' if family.size == 1 else 'pairs join'}, or {JOINED}"
 
 
 @lru_cache(maxsize=256)

@@ -12,7 +12,7 @@ from schemas.results.sentences import JOINED
 from stats.order import committed_order
 from tests.fold_log import FoldLog, packed
 
-WITHIN = f"no more than 9 pairs join, or {JOINED}"
+WITHIN = f"either at most 9 pairs join, or {JOINED}"
 ONE_SIDED = np.tile([1, 0, 0], (200, 1))
 MODELS = {"models": ["a", "b", "c"]}
 PAIRS = [["a", "b"], ["a", "c"]]

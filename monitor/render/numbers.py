@@ -72,10 +72,10 @@ def more(count: float) -> str:
     Examples
     --------
     >>> more(152.3), more(220_767), more(2e6)
-    ('150 more', '220,000 more', '>= 10^6 more')
+    ('150 more', '220,000 more', '> 1 million')
     """
     if count >= _MILLION:
-        return ">= 10^6 more"
+        return "> 1 million"
     digit = 10 ** max(floor(log10(max(count, 1))) - 1, 0)
     return f"{max(round(count / digit) * digit, 1):,} more"
 

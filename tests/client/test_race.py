@@ -48,7 +48,7 @@ def test_a_race_with_asyncio(served):
 def test_the_progress_line_shows_what_is_open_and_what_was_saved(served, capsys):
     race(SKILLS, ITEMS, score, benchmark="shown", goal="ranking", url=served.url, progress=True)
     error = capsys.readouterr().err
-    assert "ranking: open, 1 pair undecided; " in error
+    assert "ranking: open, 3 pairs undecided; 0 of 600 scores" in error
     assert " % saved so far" in error
     assert error.endswith("% saved\n")
 

@@ -144,11 +144,14 @@ def wrap(line: Text, console: Console, indent: int = 0) -> list[Text]:
     if line.cell_len <= width:
         return [line]
     first, *rest = line.wrap(console, width)
-    if not rest or width <= 3 * indent:
-        return [first, *rest]
-    remaining = line[len(first.plain.rstrip()) :]
-    remaining = remaining[len(remaining.plain) - len(remaining.plain.lstrip()) :]
-    return [first, *(Text(" " * indent).append_text(part) for part in remaining.wrap(console, width - indent))]
+    parts = [first, *rest]
+    if rest and width > 3 * indent:
+        remaining = line[len(first.plain.rstrip()) :]
+        remaining = remaining[len(remaining.plain) - len(remaining.plain.lstrip()) :]
+        parts = [first, *(Text(" " * indent).append_text(part) for part in remaining.wrap(console, width - indent))]
+    for part in parts:
+        part.rstrip()
+    return parts
 
 
 def ellipsis_of(*, ascii_only: bool) -> str:

@@ -23,6 +23,12 @@ _ONE_SCREEN: Final = 10
 _SEPARATED: Final = 8
 """Ties listed with what would separate them."""
 
+_LINES: Final = 24
+"""Lines of the smallest terminal, and of one screen of a file."""
+
+_PROMPTS: Final = 2
+"""Lines for the command above, and for the prompt below."""
+
 _ENDLESS: Final = 10**6
 _BAR: Final = 10
 
@@ -36,6 +42,7 @@ def overview(
     limit: int,
     low_coverage: float,
     last: bool = True,
+    whole: bool = False,
 ) -> list[Text]:
     """Build the lines of a benchmark.
 
@@ -43,7 +50,8 @@ def overview(
     ----------
     benchmark : BenchmarkReport
     console : Console
-        A terminal's height determines what is drawn: up to ten models fit one screen, and thirty fit two. Elsewhere nothing is omitted.
+        A terminal's height determines what is drawn: up to ten models fit one screen, and thirty fit two.
+        A file has two screens of 24 lines.
     ties : TieBands or None
         None where they are not known: they are not drawn.
     head : sequence of Text
@@ -54,6 +62,8 @@ def overview(
         Share of the items below which a model is marked.
     last : bool
         Whether no benchmark follows: the flags that show more come once, at the end.
+    whole : bool
+        Whether nothing is omitted, however many lines that takes.
     """
     screen = _Screen(benchmark, console, ties, limit, low_coverage)
     models = len(screen.models)
@@ -63,7 +73,9 @@ def overview(
 
     top, key, checks = wrapped(head, 2), wrapped([*screen.key(), *screen.assumptions()]), wrapped(screen.checks(), 2)
     following = wrapped([screen.next()]) if last else []
-    room = max(24, console.height) * (1 if models <= _ONE_SCREEN else 2) - 1 if console.is_terminal else _ENDLESS
+    height = max(_LINES, console.height) if console.is_terminal else _LINES
+    screens = 1 if models <= _ONE_SCREEN and console.is_terminal else 2
+    room = _ENDLESS if whole else screens * height - _PROMPTS
     spare = room - sum(map(len, (top, key, checks, following))) - models - 1
     if spare < 0:
         checks = wrapped(screen.checks(with_harmless=False), 2)
@@ -73,9 +85,9 @@ def overview(
     spare -= len(rules)
     separated = screen.separated(spare - 2) if models > _ONE_SCREEN else []
     spare -= len(separated)
-    blanks = [Text()] * min(4, max(0, spare))
+    blanks = [Text()] * min(5, max(0, spare))
     lines = top
-    for part in (screen.table(rules), key, [*separated, *checks], following):
+    for part in (screen.table(rules), key, separated, checks, following):
         lines += [*(blanks and part and [blanks.pop()]), *part]
     return lines
 
@@ -85,11 +97,12 @@ class _Screen(Ranking):
 
     def separated(self, room: int) -> list[Text]:
         """List the ties between neighbours that need the fewest items, in at most `room` lines."""
-        ranks = {model.model: model.rank for model in self.benchmark.models}
+        ranks = {model.model: model.rank for model in self.models}
         ties = [
             pair
             for pair in self.steps.values()
-            if pair.status in {"collecting", "exhausted"}
+            if {pair.model_a, pair.model_b} <= ranks.keys()
+            and pair.status in {"collecting", "exhausted"}
             and pair.items_to_decision is not None
             and pair.items_to_decision >= 1
         ]
@@ -162,7 +175,8 @@ class _Screen(Ranking):
         return [*lines, *([Text(form.safe(text), UNDECIDED)] if text else [])]
 
     def next(self) -> Text:
-        """Return which flags show more."""
-        return Text("Next: ", "bold").append(
-            "rankwatch report PATH --verbose (reasons), --pairs all, --format html", "not bold"
-        )
+        """Return which flags show more, or where nothing is compared, how to compare."""
+        more = "rankwatch report PATH --verbose (reasons), --pairs all, --format html"
+        if not self.benchmark.pairs and len(self.benchmark.models) == 1:
+            more = "add the results of another model, rankwatch report PATH PATH"
+        return Text("Next: ", "bold").append(more, "not bold")

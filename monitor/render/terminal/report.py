@@ -64,7 +64,10 @@ def render_report(
         lines = result(benchmark, glyphs_for(console)) or [Text(facts.NO_PAIR, style=HELD)]
         head = [*title(benchmark), *lines]
         last = position == min(len(report.benchmarks), limit) - 1
-        for line in overview(benchmark, console, drawn, head=head, limit=limit, low_coverage=low_coverage, last=last):
+        lines = overview(
+            benchmark, console, drawn, head=head, limit=limit, low_coverage=low_coverage, last=last, whole=verbose
+        )
+        for line in lines:
             console.print(line, highlight=False)
         if with_pairs or verbose or extra:
             details = _details(benchmark, console, extra, limit, low_coverage, verbose=verbose)

@@ -47,7 +47,11 @@ def ladder(count, *, step=3, **fields):
     ]
     pairs = [
         pair(
-            a, b, **({"decided": {"anytime_family": "a"}, "status": "decided"} if better[k, k + 1] else {}), n=1000 + k
+            a,
+            b,
+            **({"decided": {"anytime_family": "a"}, "status": "decided"} if better[k, k + 1] else {}),
+            n=1000 + k,
+            items_to_decision=2000.0,
         )
         for k, (a, b) in enumerate(pairwise(names))
     ]
@@ -64,11 +68,28 @@ def test_ten_models_fit_one_screen_and_thirty_fit_two(count, height, screens):
     shown, ties = ladder(count)
     text = screen(shown, 80, height=height, ties=ties)
     lines = text.splitlines()
-    assert len(lines) <= height * screens - 1  # and the prompt
+    assert len(lines) <= height * screens - 2  # the command above, and the prompt
     assert max(cell_len(line) for line in lines) <= 80
     assert len(table_of(text)) == count
     assert lines[1].startswith("◇ settled")
     assert "Next: " in lines[-1]
+
+
+def test_a_file_has_two_screens_and_verbose_omits_nothing():
+    shown, ties = ladder(30)
+    short, whole = screen(shown, ties=ties), screen(shown, ties=ties, verbose=True)
+    assert len(short.splitlines()) <= 46
+    assert len(table_of(short)) == 30
+    assert "no tie crosses ───" not in short
+    assert "no tie crosses ───" in whole
+    assert "What would separate the ties" in whole
+    assert not [line for line in short.splitlines() if line != line.rstrip()]
+
+
+def test_results_of_one_model_say_how_to_compare_them():
+    assert screen(report(benchmark([], [model("only", 1)]))).splitlines()[-1] == (
+        "Next: add the results of another model, rankwatch report PATH PATH"
+    )
 
 
 @pytest.mark.parametrize("width", [20, 40, 60, 80, 100, 120, 200, 400])
@@ -179,6 +200,8 @@ def test_what_would_separate_the_ties_lists_the_nearest_first():
     listed = [line.split("~")[0].split() for line in text.splitlines() if " ~ " in line]
     assert [words[:3] for words in listed] == [[str(k), "v", str(k + 1)] for k in range(13, 5, -1)]
     assert "5 further ties: 16,000 or more items each" in text
+    top = screen(report(benchmark(pairs, [model(name, k + 1) for k, name in enumerate(names)])), limit=11)
+    assert " v 12 " not in top
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,8 @@ def main() -> None:
     """Run the command line."""
     # Imports create hundreds of thousands of objects that live to the end: searching them for cycles costs time and finds nothing.
     gc.set_threshold(1_000_000)
+    if sys.__stdout__ is None:  # closed by the caller, who wants the exit code alone
+        sys.stdout = os.fdopen(os.open(os.devnull, os.O_WRONLY), "w", encoding="utf-8")
     try:
         code = _run()
     except KeyboardInterrupt:  # also while modules are loaded

@@ -33,7 +33,7 @@ def named_path(path: str | os.PathLike[str]) -> tuple[str | None, str]:
     """Split ``NAME=PATH`` into a model and a path; a path that exists, and a URL, has no model."""
     text = os.fspath(path)
     model, _, rest = text.partition("=")
-    return (None, text) if not rest or _URL.match(text) or Path(text).exists() else (model, rest)
+    return (None, text) if not (model and rest) or _URL.match(text) or Path(text).exists() else (model, rest)
 
 
 def show_argument(path: str) -> str:

@@ -72,22 +72,32 @@ class RejectLimit:
             raise ValueError(f"at_least is {at_least}; use a number of lines from 0")
         self.share, self.at_least = share, at_least
         self.lines = self.rejected = 0
-        self._first: list[Reject] = []
+        self._first: dict[tuple[str, str, str], Reject] = {}
+        """The first rejects, one of each reason."""
 
     def add(self, lines: int, rejects: Sequence[Reject]) -> None:
         """Count lines, with their rejects; raise `TooManyRejected` beyond the limit."""
         self.lines += lines
         self.rejected += len(rejects)
-        self._first += rejects[: _NAMED - len(self._first)]
+        for each in rejects if len(self._first) < _NAMED else ():
+            alike = (each["source"], each["field"], each["reason"])
+            if alike not in self._first and len(self._first) < _NAMED:
+                self._first[alike] = each
         if self.rejected > max(self.at_least, self.share * self.lines):
             allowed = f"more than {self.share:.0%} of the lines and more than {self.at_least}"
             problem = f"stopped at {self.rejected:,} rejected of {self.lines:,} lines, {allowed}"
-            raise TooManyRejected(f"{problem}; fix the files, or raise the limit with --max-rejected", self._first)
+            raise TooManyRejected(
+                f"{problem}; fix the files, or raise the limit with --max-rejected", [*self._first.values()]
+            )
 
     def finish(self) -> None:
         """Raise `TooManyRejected` if more than half of the lines, however few, cannot be read, unless `share` allows more; never all."""
         if self.lines and self.rejected == self.lines:
-            raise TooManyRejected(f"no line can be read (rejected: {self.rejected:,}); fix the files", self._first)
+            raise TooManyRejected(
+                f"no line can be read (rejected: {self.rejected:,}); fix the files", [*self._first.values()]
+            )
         if self.rejected > max(_HALF, self.share) * self.lines:
             problem = f"{self.rejected:,} of {self.lines:,} lines cannot be read, more than half"
-            raise TooManyRejected(f"{problem}; fix the files, or raise the limit with --max-rejected", self._first)
+            raise TooManyRejected(
+                f"{problem}; fix the files, or raise the limit with --max-rejected", [*self._first.values()]
+            )

@@ -60,6 +60,7 @@ def test_a_report_that_fails_leaves_the_file_alone(results, tmp_path):
         (["--verbose", "-o", "r.html"], "--verbose is not available with --format html; omit it"),
         (["--detail", "-o", "r.csv"], "--detail is not available with --format csv; use json, markdown or html"),
         (["--top", "0"], "--top 0: use 1 or more"),
+        (["-o", "r.json.gz"], "a report is not written as .gz; use .html, .md"),
     ],
 )
 @pytest.mark.parametrize("command", [["report"], ["watch", "--once", "--data-dir", "data"]], ids=" ".join)
@@ -105,6 +106,15 @@ def test_a_reader_that_stops_early_is_no_fault_and_keeps_the_verdict(results, co
         process.stdout.close()
         assert process.stderr.read() == b""
         assert process.wait(60) == code
+
+
+@pytest.mark.parametrize(("command", "code"), [("report {}", 0), ("gate {} --pair worst best", 4), ("--help", 0)])
+def test_a_closed_standard_output_keeps_the_verdict(results, command, code):
+    run = [sys.executable, "-m", "monitor", *command.format(results).split()]
+    ended = subprocess.run(
+        ["sh", "-c", 'exec "$@" >&-', "sh", *run], stderr=subprocess.PIPE, text=True, env=environment(), check=False
+    )
+    assert (ended.returncode, ended.stderr) == (code, "")
 
 
 def test_a_full_device_is_a_fault_reported_once(results):

@@ -400,7 +400,7 @@ def test_many_bad_lines_are_named_up_to_a_point(tmp_path):
             {"a.jsonl": ""},
             ["a.jsonl"],
             1,
-            ["a.jsonl", "no results; write one JSON object a line", "benchmark, item_id, model and score"],
+            ["a.jsonl: the file is empty; write one JSON object a line", "benchmark, item_id, model and score"],
         ),
         ({"a.jsonl": "{\n" * 3}, ["a.jsonl"], 1, ["no line can be read (rejected: 3)", "a.jsonl:1:"]),
         (

@@ -257,7 +257,7 @@ def test_dead_letters_hold_what_is_needed_to_mend_them(tmp_path, records):
 
 @pytest.mark.parametrize(
     ("text", "reason"),
-    [("", "no results; write one JSON object a line"), ("{\n" * 25, "stopped at 25 rejected")],
+    [("", "the file is empty; write one JSON object a line"), ("{\n" * 25, "stopped at 25 rejected")],
     ids=["empty", "too many bad"],
 )
 def test_what_report_refuses_is_refused(tmp_path, text, reason):

@@ -25,6 +25,7 @@ CALLS = [
         2,
         "--order committed: order policy 'committed' needs a seed and the items; use",
     ),
+    ("report =a.jsonl", 2, "=a.jsonl does not exist; check the path"),
     ("report a.json", 1, "the JSON document is not an Inspect log: its field eval is missing or wrong; use"),
     (
         "watch a.jsonl --once --data-dir a.jsonl",

@@ -10,7 +10,7 @@ from monitor.cli.shared.commands import given
 from monitor.cli.shared.declared.declarations import Declarations, make_declarations
 from monitor.cli.shared.declared.epochs import by_path
 from monitor.cli.shared.declared.values import similar_first
-from monitor.cli.shared.errors import USAGE, file_error, note, stop
+from monitor.cli.shared.errors import FAULT, USAGE, file_error, note, stop
 from monitor.cli.shared.options import DeclareOptions, LogOptions, ScoreOptions
 from monitor.cli.shared.progress import progress_bar
 from monitor.engine.partition import Partition
@@ -70,6 +70,8 @@ def read_results(
                 on_progress=None if update is None else lambda done, total: update(completed=done, total=total),
             )
     except TooManyRejected as error:
+        if limit.rejected == 1:  # the line above is all there is to report
+            raise SystemExit(FAULT) from None
         stop(error.problem)
     except OSError as error:
         stop(file_error(error))
@@ -151,7 +153,8 @@ def not_ending(
 def stop_without_results(files: Sequence[Path]) -> NoReturn:
     """End a command that read no result."""
     names = ", ".join(show(file) for file in files)
-    stop(f"{names}: no results; write one JSON object a line with benchmark, item_id, model and score")
+    what = "no results" if len(files) > 1 or files[0].stat().st_size else "the file is empty"
+    stop(f"{names}: {what}; write one JSON object a line with benchmark, item_id, model and score")
 
 
 class RejectedLines:

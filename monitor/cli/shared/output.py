@@ -34,7 +34,25 @@ _SUFFIXES: Final = {
 }
 
 
-_OTHER: Final = frozenset({".tex", ".svg", ".png", ".pdf", ".xlsx", ".jsonl", ".yaml", ".yml", ".xml"})
+_OTHER: Final = frozenset(
+    {
+        ".tex",
+        ".svg",
+        ".png",
+        ".pdf",
+        ".xls",
+        ".xlsx",
+        ".ods",
+        ".jsonl",
+        ".ndjson",
+        ".yaml",
+        ".yml",
+        ".xml",
+        ".tsv",
+        ".ipc",
+    }
+    | {".gz", ".bz2", ".xz", ".zst", ".zip"}
+)
 """How the names of files end that a table of text would not be."""
 
 _DOCUMENTS: Final = frozenset({ReportFormat.json, ReportFormat.markdown, ReportFormat.html})

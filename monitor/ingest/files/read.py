@@ -69,7 +69,7 @@ def _blocks(
         with BlockReader(path, block_bytes=_BLOCK_BYTES, opener=opener) as reader:
             while (block := reader.next(final=True)) is not None:
                 yield path, block, reader.stream.note, done + reader.stream.position
-            if reader.stream.position == 0 and not path.stat().st_size:
+            if len(files) > 1 and reader.stream.position == 0 and not path.stat().st_size:
                 reader.stream.note("the file is empty")
             done += reader.stream.position
             if reader.incomplete is not None:

@@ -29,6 +29,12 @@ _ZIP: Final = b"PK\x03\x04"
 _JSON: Final = re.compile(rb'(?:\xef\xbb\xbf)?\s*(?:\{\s*"|\[\s*\{)')
 """How JSON begins that cannot be the first line of a table."""
 
+_CONTROLS: Final = bytes({*range(32)} - set(b"\t\n\v\f\r\x1b"))
+"""Control characters that text does not have."""
+
+_LEAST_TEXT: Final = 0.95
+"""Share of other bytes below which a file is no text: random bytes have 0.9. Fewer damaged bytes are rejected by line."""
+
 _JSON_BYTES: Final = 1 << 16
 _LINE_BYTES: Final = 1 << 20
 _BATTLES: Final = ("*.model_a", "*.model_b", "*.winner")
@@ -181,6 +187,8 @@ def foreign(head: bytes) -> str | None:
         for zeros, letters in ((odd, even), (even, odd)):
             if 2 * zeros.count(0) > len(zeros) > 1 and not letters.count(0):
                 return "the text is UTF-16 without a byte order mark; write it as UTF-8"
+        if not _JSON.match(head) and len(head.translate(None, _CONTROLS)) < _LEAST_TEXT * len(head):
+            return "the file is binary data, not results; use JSON lines, a table (CSV, TSV, Parquet) or the log of a harness"
     return None
 
 

@@ -23,7 +23,15 @@ def test_a_share_and_a_number_have_to_be_passed_both():
     message = str(caught.value)
     assert "22 rejected of 212 lines, more than 10% of the lines and more than 20" in message
     assert "--max-rejected" in message
-    assert message.count("a\\x1b.jsonl:3: score: too large") == 3
+    assert message.count("a\\x1b.jsonl:3: score: too large") == 1
+
+
+def test_the_first_rejects_are_of_different_reasons():
+    limit = RejectLimit()
+    limit.add(9, [REJECT | {"reason": reason} for reason in "aabbcccdd"])
+    with pytest.raises(TooManyRejected) as caught:
+        limit.finish()
+    assert [line[-1] for line in str(caught.value).splitlines()[1:]] == ["a", "b", "c"]
 
 
 def test_nothing_accepted_at_all_is_too_little():

@@ -113,13 +113,18 @@ def test_a_column_a_model(tmp_path):
         (
             "id,model,benchmark",
             {},
-            "no column for score in id, model, benchmark; name it with --columns score=COLUMN",
+            "no column for score in id, model, benchmark; name it with --columns score=COLUMN; `rankwatch map FILE` proposes a mapping",
         ),
         ("a,b", {}, "no column for item_id and score in a, b"),
         (
+            "a,b,model_name",
+            {"columns": ["model=model_name"]},
+            "no column for item_id and score in a, b, model_name; name them with --columns item_id=COLUMN,score=COLUMN; `rankwatch map",
+        ),
+        (
             "id,score,task",
             {},
-            "no column for the model in id, score, task; name it with --columns model=COLUMN, or the model with NAME=PATH",
+            "no column for model in id, score, task; name it with --columns model=COLUMN, or the model with NAME=PATH; `rankwatch map",
         ),
         ("id,score,model", {"columns": ["score=ok"]}, "no column for score in id, score, model; ok is not one of them"),
         ("id,score,model,task", {"cluster": "topic"}, "topic is not one of them"),
@@ -429,7 +434,7 @@ def test_an_array_of_objects_is_a_table(tmp_path, name):
 def test_an_array_says_what_it_lacks_and_a_bad_row_costs_itself_only(tmp_path):
     path = tmp_path / "a.json"
     path.write_text(json.dumps([{k: v for k, v in r.items() if k != "model"} for r in ROWS]))
-    assert "no column for the model" in Read(path).faults[0][3]
+    assert "no column for model" in Read(path).faults[0][3]
     path.write_text(json.dumps([*ROWS, {**ROWS[0], "correct": "?"}, {"declare": 1}]))
     read = Read(path)
     assert read.scores == SCORES

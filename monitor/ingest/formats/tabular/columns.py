@@ -206,12 +206,16 @@ class Columns:
         missing = [field for field in ("item_id", "score") if field not in self._columns]
         if self._models is not None:
             missing = [field for field in missing if field != "score"]
-        if missing:
-            if wide := self._wide_remedy(names):
-                raise WideTableError(_missing(" and ".join(missing), names, wide))
-            raise _missing(" and ".join(missing), names, f"name it with --columns {missing[0]}=COLUMN")
+        if missing and (wide := self._wide_remedy(names)):
+            raise WideTableError(_missing(" and ".join(missing), names, wide))
         if self._models is None and "model" not in self._columns and self._model is None:
-            raise _missing("the model", names, "name it with --columns model=COLUMN, or the model with NAME=PATH")
+            missing = [field for field in ("item_id", "model", "score") if field in {*missing, "model"}]
+        if missing:
+            flag = f"--columns {','.join(f'{field}=COLUMN' for field in missing)}"
+            named = f"{'it' if len(missing) == 1 else 'them'} with {flag}"
+            named += ", or the model with NAME=PATH" if missing == ["model"] else ""
+            listed = " and ".join([", ".join(missing[:-1]), missing[-1]] if len(missing) > 1 else missing)
+            raise _missing(listed, names, f"name {named}; `rankwatch map FILE` proposes a mapping")
         if self._models is not None and not self._models:
             raise _missing("a model", names, "add a column for each model, or omit --columns models=*")
         if "benchmark" not in self._columns and self._benchmark is None:

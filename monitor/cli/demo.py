@@ -71,7 +71,8 @@ async def _replay(folder: Path, *, null: bool, seconds: float, seed: int, keep: 
             raise
         console = output_console()
         if null or not is_short(console):
-            print_table(report_views(monitor.reports.partitions, pairs="adjacent", assert_complete=False))
+            views = report_views(monitor.reports.partitions, pairs="adjacent", assert_complete=False)
+            print_table(views, last=False)
         render_story(monitor.reports.report("all"), naive, console, null)
         if keep and monitor.web is not None:
             console.print(f"\nThe page stays at {monitor.web.url} until Ctrl-C.", highlight=False)

@@ -13,9 +13,14 @@ from schemas.results.report import Report
 
 
 def print_table(
-    views: Iterable[ReportView], pairs: Pairs | None = None, *, verbose: bool = False, top: int | None = None
+    views: Iterable[ReportView],
+    pairs: Pairs | None = None,
+    *,
+    verbose: bool = False,
+    top: int | None = None,
+    last: bool = True,
 ) -> None:
-    """Print reports as tables for the terminal; `pairs` that were asked for are listed."""
+    """Print reports as tables for the terminal; `pairs` that were asked for are listed. The last output names the next command."""
     low_coverage = read_settings().low_coverage
     shown = list(views)
     render_report(
@@ -26,4 +31,5 @@ def print_table(
         ties={view.report.benchmark: tie_bands(view.table, low_coverage) for view in shown},
         with_pairs=pairs is not None,
         verbose=verbose,
+        last=last,
     )

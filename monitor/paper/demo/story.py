@@ -12,7 +12,7 @@ from monitor.paper.demo import top_ten
 from monitor.paper.demo.naive import LOOK_EVERY, NaivePeeking
 from monitor.render.numbers import decimal, items, points, ratio
 from monitor.render.signs import HELD, UNDECIDED, Glyphs, decision_glyph, in_name_order, resolution_glyph
-from monitor.render.terminal.layout import Column, ellipsis_of, first_that_fits, glyphs_for, shorten, table, width_of
+from monitor.render.terminal.layout import Column, first_that_fits, glyphs_for, shorten, table
 from monitor.render.terminal.report import result
 from monitor.render.terminal.tables import Extra
 from schemas.results.report import BenchmarkReport, PairReport, Report
@@ -31,7 +31,6 @@ FIFTH_DECIDED_OF_NINE: Final = 0.82
 _Sign = Callable[[PairReport, str, Glyphs], tuple[str, str]]
 
 _NAME: Final = 12
-_LEAST_NAMES: Final = 16
 _WHOLE_STORY: Final = 60
 """Lines of a terminal from which the whole end is shown."""
 _FIFTH_AND_SIXTH: Final = 4
@@ -98,10 +97,13 @@ def _short_story(
         if computed[key] == top_ten.UNRESOLVED[key]
     )
     paper = Text(f"Unresolved of nine pairs, in the paper and as computed: {counts}.")
-    following = Text("Next: ", "bold").append(
+    return [headline, *result(benchmark, glyphs_for(console)), ways, saved, paper, _next()]
+
+
+def _next() -> Text:
+    return Text("Next: ", "bold").append(
         "rankwatch reproduce; demo --null, --keep; report PATH of your own", "not bold"
     )
-    return [headline, *result(benchmark, glyphs_for(console)), ways, saved, paper, following]
 
 
 def _find(report: Report, naive: NaivePeeking) -> tuple[BenchmarkReport, list[PairReport]]:
@@ -137,6 +139,8 @@ def _paper_story(
             style=UNDECIDED,
         ),
         _looks(naive),
+        Text(),
+        _next(),
     ]
 
 
@@ -155,31 +159,23 @@ def _three_ways(
     total, changes = len(benchmark.pairs), int(naive.flips.sum())
     columns = {
         "rank": Column("ranks", [Text(row.name) for row in top_ten.PAIRS], right=True),
-        "names": _names(naive),
+        "names": _verdicts(pairs, naive),
         "gap": Column(
             "points", [Text(points(_gap(pair, a))) for pair, (a, _) in zip(pairs, naive.pairs, strict=True)], right=True
         ),
-        "naive": Column(
-            f"p < .05 at {naive.looks} looks\nchanges of verdict", [_changes(flips) for flips in naive.flips.tolist()]
-        ),
+        "naive": Column("p < .05\nchanges", [_changes(flips) for flips in naive.flips.tolist()]),
         "committed": Column(
-            "committed order\ndecided after",
+            "committed\nat item",
             [
                 Text(f"{pair.decided_at_n:,}" if pair.decided.anytime_family and pair.decided_at_n else "tie")
                 for pair in pairs
             ],
             right=True,
         ),
-        "full": Column("one look at the end\n(Holm)", [Text(*decision_glyph(pair, "holm", glyphs)) for pair in pairs]),
+        "full": Column("one look\n(Holm)", [Text(*decision_glyph(pair, "holm", glyphs)) for pair in pairs]),
     }
-    fixed = width_of(columns, tuple(columns), but="names")
-    if 0 < console.width - fixed < columns["names"].width:
-        ellipsis = ellipsis_of(ascii_only=console.options.ascii_only)
-        room = max(_LEAST_NAMES, console.width - fixed)
-        columns["names"] = Column(
-            "pair", [Text(shorten(cell.plain, room, ellipsis)) for cell in columns["names"].cells]
-        )
-    layouts = [tuple(columns), ("rank", "gap", "naive", "committed", "full"), ("rank", "naive", "committed")]
+    full = tuple(columns)
+    layouts = [full, full[1:], ("rank", "gap", "naive", "committed", "full"), ("rank", "naive", "committed")]
     shown = first_that_fits(columns, layouts, console.width)
     headline = Text("One stream, three ways: ", style="bold")
     headline.append(
@@ -193,6 +189,19 @@ def _three_ways(
         else f"Along the committed order none of {total} pairs is decided; one look after all items decides {at_end}."
     )
     return [headline, table([columns[key] for key in shown], ascii_only=console.options.ascii_only, ruled=ruled), saved]
+
+
+def _verdicts(pairs: Sequence[PairReport], naive: NaivePeeking) -> Column:
+    """Name the pairs with the verdict of the committed order between them."""
+    signs = [
+        "~" if pair.decided.anytime_family is None else ">" if _leader(pair) == a else "<"
+        for pair, (a, _) in zip(pairs, naive.pairs, strict=True)
+    ]
+    return Column("pair", [Text(f"{a} {sign} {b}") for sign, (a, b) in zip(signs, naive.pairs, strict=True)])
+
+
+def _leader(pair: PairReport) -> str:
+    return pair.model_a if pair.decided.anytime_family == "a" else pair.model_b
 
 
 def _gap(pair: PairReport, first: str) -> float | None:
@@ -324,6 +333,8 @@ def _null_story(
             style=UNDECIDED,
         ),
         _looks(naive),
+        Text(),
+        _next(),
     ]
 
 

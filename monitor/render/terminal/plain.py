@@ -157,7 +157,9 @@ class PlainView:
         with_note = self._written is None or status.note != self._written.note
         self._due, self._written = now + self._every, status
         progress = "" if status.caught_up else self._progress.sentence(status)
-        self._write(status_sentence(status, with_note=with_note) + (f" ({progress})" if progress else ""))
+        self._write(status_sentence(status, with_note=False) + (f" ({progress})" if progress else ""))
+        if with_note and status.note:
+            self._write(safe(status.note))
 
     def change(self, change: VerdictChange) -> None:
         """Write one verdict change."""

@@ -33,6 +33,7 @@ def render_report(
     ties: Mapping[str, TieBands] | None = None,
     with_pairs: bool = False,
     verbose: bool = False,
+    last: bool = True,
 ) -> None:
     """Print a report: the overview of each benchmark, and details on demand.
 
@@ -54,6 +55,8 @@ def render_report(
         Whether the pairs of the report are listed.
     verbose : bool
         Whether the pairs are listed with every reason, procedure and assumption.
+    last : bool
+        Whether no more output follows: the flags that show more are named.
     """
     if not report.benchmarks:
         console.print(Text(facts.NO_RESULTS))
@@ -63,9 +66,9 @@ def render_report(
         drawn = None if ties is None else ties.get(benchmark.benchmark)
         lines = result(benchmark, glyphs_for(console)) or [Text(facts.NO_PAIR, style=HELD)]
         head = [*title(benchmark), *lines]
-        last = position == min(len(report.benchmarks), limit) - 1
+        ends = last and position == min(len(report.benchmarks), limit) - 1
         lines = overview(
-            benchmark, console, drawn, head=head, limit=limit, low_coverage=low_coverage, last=last, whole=verbose
+            benchmark, console, drawn, head=head, limit=limit, low_coverage=low_coverage, last=ends, whole=verbose
         )
         for line in lines:
             console.print(line, highlight=False)

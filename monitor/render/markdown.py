@@ -72,10 +72,6 @@ def _benchmark(document: ReportDocument) -> list[str]:
         for word, line in header.result(document.report)
     ]
     parts = [f"## {escape(document.report.benchmark)}", "\n".join(result) or NO_PAIR]
-    parts.append("\n".join(f"- {name}: {escape(value)}" for name, value in facts(document)))
-    warnings = notes(document)
-    if warnings:
-        parts.append("\n".join(f"> - {escape(note)}" for note in warnings))
     goal = document.report.goal
     if goal is not None:
         columns, rows = header.goal_table(goal)
@@ -83,6 +79,9 @@ def _benchmark(document: ReportDocument) -> list[str]:
         parts += ["### Run for the goal", _table(columns, cells, right=range(1, len(columns) - 1))]
         parts += [] if goal.committed is None else [escape(goal.committed.text)]
     parts += ["### Ranking", _ranking(document)]
+    if warnings := notes(document):
+        parts.append("\n".join(f"> - {escape(note)}" for note in warnings))
+    parts.append("\n".join(f"- {name}: {escape(value)}" for name, value in facts(document)))
     pairs = document.neighbours
     if not pairs:
         return parts

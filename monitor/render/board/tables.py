@@ -32,7 +32,7 @@ _LATEX: Final = {
     "<": r"\textless{}",
     ">": r"\textgreater{}",
     "|": r"\textbar{}",
-    '"': r"\textquotedbl{}",
+    '"': r"\char34{}",  # \textquotedbl is not known to LaTeX's default font encoding
     "`": r"\textasciigrave{}",
     "'": r"\textquotesingle{}",
     "[": r"{[}",
@@ -47,6 +47,7 @@ _POLICY: Final = "default-src 'none'; style-src 'unsafe-inline'"
 _STYLE: Final = (
     ":root{color-scheme:light dark}body{font:14px system-ui,sans-serif;margin:8px}table{border-collapse:collapse}"
     "th,td{padding:3px 10px;text-align:left}.n{text-align:right;font-variant-numeric:tabular-nums}"
+    "@media(max-width:30rem){th,td{padding:3px 4px}}"
     ".rule td{border-bottom:2px solid var(--decided)}p{max-width:46em}.result{list-style:none;padding:0}"
     ":root{--decided:#0a56ad;--open:#868f9a;--lacks:#99440a}"
     "@media(prefers-color-scheme:dark){:root{--decided:#7db9ff;--open:#6f7d8f;--lacks:#ffb26b}}"

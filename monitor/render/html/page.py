@@ -58,9 +58,10 @@ def _benchmark(document: ReportDocument, k: int) -> str:
     warnings = f'<ul class="notes">{warnings}</ul>' if warnings else ""
     parts = [
         f'<section class="benchmark" id="b{k}" aria-labelledby="h{k}"><h2 id="h{k}">{text(b.benchmark)}</h2>',
-        f'{_result(b)}<dl class="facts">{entries}</dl>{warnings}',
+        _result(b),
         "" if b.goal is None else goal_runs(b.goal),
         ranking(document),
+        f'{warnings}<dl class="facts">{entries}</dl>',
     ]
     neighbours, others = document.neighbours, document.others
     if neighbours:

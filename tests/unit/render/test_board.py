@@ -193,7 +193,9 @@ def test_latex_has_no_command_of_names():
     report, places = of(board(PRINTABLE))
     text = tables.as_latex(report, places)
     lines = [line for line in text.splitlines() if not line.startswith("%")]
-    written = "begin end hline textbackslash textasciitilde textasciicircum textless textgreater textbar textquotedbl textasciigrave"
+    written = (
+        "begin end hline textbackslash textasciitilde textasciicircum textless textgreater textbar char textasciigrave"
+    )
     assert set(re.findall(r"\\([A-Za-z]+)", "\n".join(lines))) <= {*written.split(), "textquotesingle"}
     rows = [line for line in lines if line.endswith(r"\\")]
     assert len(rows) == 1 + len(PRINTABLE)

@@ -72,6 +72,14 @@ def test_models_with_little_coverage_are_marked():
     ).replace("allow", "")
 
 
+def test_the_result_comes_first_then_the_ranking_then_what_needs_attention():
+    document = document_of(hostile_benchmark("plain"), low_coverage=1.1)
+    low = f"{len(NAMES)} models with scores on less than"
+    for text in (render_markdown([document]), render_html([document]).partition("<main>")[2]):
+        words = ["settled", "resolved", "Ranking", low, "Not counted", "Neighbouring ranks"]
+        assert words == sorted(words, key=text.index)
+
+
 def test_nothing_read_is_said():
     assert render_markdown([]) == "No results: no score was read.\n"
 

@@ -23,10 +23,11 @@ Flags = NDArray[np.bool_]
 
 _SLAB_ROWS: Final = 8_192
 
-_SLAB_CELLS: Final = 4_000_000
+SLAB_CELLS: Final = 4_000_000
+"""Scores of pairs that are compared at a time."""
 
-_FEW: Final = 0.01
-"""Share of the pairs up to which their means are computed one by one."""
+FEW: Final = 0.01
+"""Share of the pairs up to which their sums are computed one by one."""
 
 _SMALL_SPREAD: Final = 1e-4
 """Below it the standard deviation of D is computed from the rows: as a difference of sums of squares it has an error of about 1e-8."""
@@ -161,12 +162,12 @@ class PairCounts:
         """Return the mean score of a and of b on the items that they share, of some pairs; see `sums`."""
         benchmark = self.benchmark
         one_by_one = benchmark.binary and benchmark.battles is None and self.weighted is None
-        if not one_by_one or at.size > _FEW * self.size:
+        if not one_by_one or at.size > FEW * self.size:
             return self.sums[0][at], self.sums[1][at]
         # Sums over all pairs are products of matrices of all models.
         codes, n = benchmark.item_codes(), self.n[at]
         sums = np.zeros((2, at.size))
-        step = max(1, _SLAB_CELLS // max(1, codes.shape[0]))
+        step = max(1, SLAB_CELLS // max(1, codes.shape[0]))
         for start in range(0, at.size, step):
             some = slice(start, start + step)
             a, b = codes[:, self.a[at[some]]], codes[:, self.b[at[some]]]
@@ -294,9 +295,13 @@ class PairCounts:
 
     def matrix(self, upper: NDArray[Any], lower: NDArray[Any]) -> NDArray[Any]:
         """Arrange values of the pairs by rank, shape (models, models): `upper` at (a, b), `lower` at (b, a), 0 on the diagonal."""
-        matrix = np.zeros((self.ranking.size, self.ranking.size), upper.dtype)
-        places = ranked_pairs(self.ranking.size)
-        matrix[places], matrix.T[places] = upper, lower
+        models, start = self.ranking.size, 0
+        matrix = np.zeros((models, models), upper.dtype)
+        for rank in range(models - 1):
+            end = start + models - 1 - rank
+            matrix[rank, rank + 1 :] = upper[start:end]
+            matrix[rank + 1 :, rank] = lower[start:end]
+            start = end
         return matrix
 
     def win_matrices(self) -> tuple[NDArray[Any], NDArray[Any]] | None:

@@ -87,7 +87,7 @@ def pair_rows(
         "mde": table.mde(at),
         "p_clustered": clusters.p[at] if clusters is not None else np.full(at.size, np.nan),
         "family_threshold": _level(table.log_family_threshold(at), table.n[at]),
-        "p_anytime": np.where(table.n[at] > 0, table.p_anytime[at] if table.bets else np.nan, np.nan),
+        "p_anytime": np.where(table.n[at] > 0, table.p_anytime(at) if table.bets else np.nan, np.nan),
         "settled_log_e": table.settled_log_e[at],
     }
     columns: dict[str, list[Any]] = {name: json_numbers(values) for name, values in numbers.items()}

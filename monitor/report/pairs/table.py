@@ -132,6 +132,14 @@ class PairTable(EvidenceColumns):
         return self.fixed_n_decisions[procedure]
 
     @cached_property
+    def clustered(self) -> Sides | None:
+        """The side that the cluster-robust test decides; see `clustered_sides`."""
+        # Most reports have no clusters: this module is not loaded for them.
+        from monitor.report.pairs.clusters import clustered_sides  # noqa: PLC0415
+
+        return clustered_sides(self)
+
+    @cached_property
     def _e_bh(self) -> Sides | None:
         return self.e_decisions(e_bh)
 
@@ -215,14 +223,13 @@ class PairTable(EvidenceColumns):
             log_e[bets] = benchmark.settling.log_e(self.pair[bets], self.missing[bets])
         return np.where(np.isinf(log_e), np.nan, log_e)
 
-    @cached_property
-    def p_anytime(self) -> Floats:
-        """What anytime verdicts rest on: the exact p at worst, or 1 / e; see `PairReport`."""
+    def p_anytime(self, at: Index) -> Floats:
+        """Return what anytime verdicts on some pairs rest on: the exact p at worst, or 1 / e; see `PairReport`."""
         if self.completes or self.decides_at_end:
             assert self.counted_missing is not None
-            return np.minimum(1, np.exp(-self.bound(self.counted_missing)[0]))
-        peak = np.abs(self.benchmark.claims["anytime_family"].peak[self.pair])
-        return np.minimum(1, np.exp(-np.maximum(peak, self.log_e)))
+            return np.minimum(1, np.exp(-self.bound(self.counted_missing)[0][at]))
+        peak = np.abs(self.benchmark.claims["anytime_family"].peak[self.pair[at]])
+        return np.minimum(1, np.exp(-np.maximum(peak, self.log_e[at])))
 
     @cached_property
     def decided_if_ignored(self) -> Sides:

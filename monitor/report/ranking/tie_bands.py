@@ -113,7 +113,7 @@ def _rules(better: Flags, ranked: NDArray[np.int64]) -> tuple[int, ...]:
     """Return the positions after which all models above are decided over all below."""
     among = better[np.ix_(ranked, ranked)]
     # How far up from the last model each one is decided to be better than all, and how far that goes for every model down to this one.
-    reach = np.minimum.accumulate(np.cumprod(among[:, ::-1], axis=1).sum(axis=1))
+    reach = np.minimum.accumulate(among[:, ::-1].argmin(axis=1)) if ranked.size else ranked
     below = ranked.size - 1 - np.arange(ranked.size)
     return tuple(ranked[(reach >= below) & (below > 0)].tolist())
 

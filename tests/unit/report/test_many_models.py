@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from monitor.report.build import table_view
-from monitor.report.pairs import counts
+from monitor.report.pairs import clusters, counts
 from monitor.report.pairs.table import PairTable
-from stats import benjamini_hochberg, exact_p, holm, log_e_halves, log_e_value, mid_p
+from stats import benjamini_hochberg, clustered_p, exact_p, holm, log_e_halves, log_e_value, mid_p
 from tests.fold_log import FoldLog, packed
 
 MODELS = 120
@@ -60,9 +60,34 @@ def test_what_is_displayed_of_some_pairs_is_what_all_pairs_have(log, monkeypatch
         assert column(some).tolist() == column()[some].tolist()
     assert table.has_place().tolist() == np.isfinite(table.log_family_threshold()).tolist()
     all_means = table.means(np.arange(table.size))
-    monkeypatch.setattr(counts, "_FEW", 1.0)
-    monkeypatch.setattr(counts, "_SLAB_CELLS", 400)
+    monkeypatch.setattr(counts, "FEW", 1.0)
+    monkeypatch.setattr(counts, "SLAB_CELLS", 400)
     np.testing.assert_array_equal(table.means(some), [means[some] for means in all_means])
     whole = {(row.model_a, row.model_b): row for row in table_view(PairTable(log.bench), "all").report.pairs}
     for row in table_view(table, "adjacent").report.pairs:
         assert row == whole[row.model_a, row.model_b]
+
+
+@pytest.mark.parametrize("graded", [False, True])
+@pytest.mark.parametrize("missing", [0.0, 0.2])
+def test_the_cluster_robust_test_decides_as_the_p_values_of_all_pairs(graded, missing, monkeypatch):
+    rng = np.random.default_rng(8)
+    label = np.arange(120) % 15
+    scores = (rng.random((120, 40)) < np.linspace(0.1, 0.9, 40)).astype(float)
+    if graded:
+        scores = np.where(rng.random(scores.shape) < 0.3, 0.5, scores)
+    scores[rng.random(scores.shape) < missing] = np.nan
+    scores[3, :9] = np.nan  # all models have some items, and some of them others
+    log = FoldLog({"declare": "bench", "scores": "graded" if graded else "binary"})
+    events = packed(scores, [f"m{k:02}" for k in range(40)])["events"]
+    log.send({"events": [each | {"cluster": f"c{label[int(each['item_id'])]}"} for each in events]})
+    table, every = PairTable(log.bench), np.arange(780)
+    monkeypatch.setattr(clusters, "_BLOCK_PAIRS", 130)
+    sums = clusters.cluster_sums(table, every)
+    p = clustered_p(sums.n, sums.s1)
+    assert 50 < np.count_nonzero(holm(p) <= 0.05) < 700
+    assert table.clustered.tolist() == table.towards_lead(holm(p) <= 0.05).tolist()
+    monkeypatch.setattr(clusters, "FEW", 1.0)
+    monkeypatch.setattr(clusters, "SLAB_CELLS", 5_000)
+    for one_by_one, product in zip(clusters.cluster_sums(table, every)[2:], sums[2:], strict=True):
+        np.testing.assert_allclose(one_by_one, product, atol=1e-12)

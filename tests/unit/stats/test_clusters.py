@@ -7,6 +7,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.integrate import quad
 from scipy.stats import t as student
 
+from stats.clusters import robust
 from stats.clusters.eprocess import cluster_e_max, cluster_e_process, clusters_needed
 from stats.clusters.robust import (
     FEW_CLUSTERS,
@@ -17,6 +18,7 @@ from stats.clusters.robust import (
     clustered_se,
     design_effect,
     effective_clusters,
+    holm_rejects,
     robust_design_effect,
 )
 from stats.clusters.sensitivity import (
@@ -26,6 +28,7 @@ from stats.clusters.sensitivity import (
     random_clusters,
     split_halves,
 )
+from stats.families.error_control import holm
 from stats.fixed_n.resolution import required_n
 
 
@@ -312,3 +315,16 @@ def test_swapping_the_models_or_relabelling_the_clusters_changes_no_verdict(sums
         assert_allclose(clustered_p(m, d1), clustered_p(n, s1), rtol=1e-9)
     log_e, plus, minus = cluster_e_process(n, s1)
     assert_allclose(cluster_e_process(n, -s1), (log_e, minus, plus), rtol=1e-9)
+
+
+@pytest.mark.parametrize("rounds", [50, 1])
+@pytest.mark.parametrize("effect", [0.0, 2.0, 8.0])
+def test_thresholds_on_t_reject_what_holm_rejects(effect, rounds, monkeypatch):
+    monkeypatch.setattr(robust, "_ROUNDS", rounds)
+    rng = np.random.default_rng(2)
+    df = rng.integers(1, 14, 500).astype(float)
+    t = np.abs(rng.standard_t(df) + effect)
+    p = 2 * student.sf(t, df)
+    for m in (500, 900):
+        assert_array_equal(holm_rejects(t, df, m, 0.05), holm(p, m) <= 0.05)
+    assert holm_rejects(np.full(3, 1e9), np.ones(3), 3, 0.05).all()

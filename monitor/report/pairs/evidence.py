@@ -231,7 +231,7 @@ class EvidenceColumns(PairCounts):
             return self.log_e
         assert self.counted_missing is not None
         if not self.benchmark.binary:
-            return np.maximum(*self._graded_bound(self.counted_missing))
+            return np.maximum(*self._graded_bound(self.counted_missing, ALL))
         return log_leader_bound(self.wins, self.losses, self.counted_missing, self.benchmark.spec.mixture)
 
     @property
@@ -250,23 +250,23 @@ class EvidenceColumns(PairCounts):
         mixture = self.benchmark.spec.mixture
         return log_e_halves(b, c_worst, mixture)[0], log_e_halves(b_best, c, mixture)[1]
 
-    def bound(self, missing: Index) -> tuple[Floats, Sides]:
-        """Return the evidence of each pair under policy completion with some missing items at their worst, and the side it is for.
+    def bound(self, missing: Index, at: Index | slice = ALL) -> tuple[Floats, Sides]:
+        """Return the evidence of some pairs under policy completion with missing items at their worst, and the side it is for.
 
         Of a suite with committed orders: the largest evidence along them.
         """
         united = self.benchmark.united
         if united is not None and united.walked is not None:
-            peak, side = united.walked[0][self.pair], united.walked[1][self.pair]
-            return peak, np.where(self.flip, -side, side).astype(np.int8)
+            peak, side = united.walked[0][self.pair[at]], united.walked[1][self.pair[at]]
+            return peak, np.where(self.flip[at], -side, side).astype(np.int8)
         if self.benchmark.binary:
-            for_a, for_b = (-log_p for log_p in curtailed_log_p(self.wins, self.losses, missing))
+            for_a, for_b = (-log_p for log_p in curtailed_log_p(self.wins[at], self.losses[at], missing))
         else:
-            for_a, for_b = self._graded_bound(missing)
+            for_a, for_b = self._graded_bound(missing, at)
         return np.maximum(for_a, for_b), np.where(for_a >= for_b, 1, -1).astype(np.int8)
 
-    def _graded_bound(self, missing: Index) -> tuple[Floats, Floats]:
+    def _graded_bound(self, missing: Index, at: Index | slice) -> tuple[Floats, Floats]:
         """Return what missing items leave of the evidence for a and for b, at their worst; weighted ones are those the pair lacks."""
         if self.weighted is None:
-            return graded_completion_bound(self.capital, missing)
-        return graded_bound(self.capital + self.weighted.weighting.lost(self._by_cluster[2]))
+            return graded_completion_bound(self.capital[at], missing)
+        return graded_bound((self.capital + self.weighted.weighting.lost(self._by_cluster[2]))[at])

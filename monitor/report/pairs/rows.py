@@ -211,7 +211,7 @@ def _reasons(table: PairTable, at: Index, columns: dict[str, list[Any]]) -> tupl
         [None] * at.size if counts is None else counts[at].tolist() for counts in (table.counted_missing, table.left)
     )
     ended, ignored = table.ended[at].tolist(), table.ignored[at].tolist()
-    if_ignored = side_names(table.decided_if_ignored, at)
+    if_ignored = side_names(table.decided_if_ignored(at), np.arange(at.size))
     repeated = has_repeats(benchmark)
     joined, outside = family_assumption(table), unlisted(benchmark)
     has_place = table.has_place(at) | (table.n[at] == 0)

@@ -227,13 +227,12 @@ class PairTable(EvidenceColumns):
         """Return what anytime verdicts on some pairs rest on: the exact p at worst, or 1 / e; see `PairReport`."""
         if self.completes or self.decides_at_end:
             assert self.counted_missing is not None
-            return np.minimum(1, np.exp(-self.bound(self.counted_missing)[0][at]))
+            return np.minimum(1, np.exp(-self.bound(self.counted_missing[at], at)[0]))
         peak = np.abs(self.benchmark.claims["anytime_family"].peak[self.pair[at]])
         return np.minimum(1, np.exp(-np.maximum(peak, self.log_e[at])))
 
-    @cached_property
-    def decided_if_ignored(self) -> Sides:
-        """Family-wise decisions that pairs of ended runs would have if what is missing were ignored."""
+    def decided_if_ignored(self, at: Index) -> Sides:
+        """Return the family-wise decisions that pairs of ended runs would have if what is missing were ignored."""
         counted, policy = self.counted_missing, self.benchmark.spec.order.policy
         # The shared items of a pair need not hold every cluster: without what is missing there is no weighted gap.
         if (
@@ -242,10 +241,10 @@ class PairTable(EvidenceColumns):
             or not self.in_force
             or (policy in {"none", "trusted"} and not self.asserted)
         ):
-            return np.zeros(self.size, np.int8)
-        bound, side = self.bound(np.zeros(self.size, np.int64))
-        reached = bound >= self.log_family_threshold() - TOLERANCE
-        return np.where(self.ended & (counted > 0) & reached, side, 0).astype(np.int8)
+            return np.zeros(at.size, np.int8)
+        bound, side = self.bound(np.zeros(at.size, np.int64), at)
+        reached = bound >= self.log_family_threshold(at) - TOLERANCE
+        return np.where(self.ended[at] & (counted[at] > 0) & reached, side, 0).astype(np.int8)
 
     @property
     def rests_on_ends(self) -> bool:

@@ -35,7 +35,11 @@ class Frame:
 
 
 class Polars(Frame):
-    """A frame with the method of polars."""
+    """A frame with the method of polars, which takes the types of columns from the first 100 rows unless it has to read all."""
+
+    def __init__(self, rows, infer_schema_length=100):
+        super().__init__(rows)
+        assert infer_schema_length is None or rows is ROWS
 
     def write_csv(self, path):
         self.to_csv(path, index=False)
@@ -72,8 +76,14 @@ def test_an_interpreter_shows_the_same_as_text():
     assert lines[0] == "bench"
     assert lines[1] == "◆ settled <b>best</b> leads on the 60 items."
     assert [line[0] for line in lines[1:4]] == ["◆", "●", "■"]
-    assert lines[5].split() == ["rank", "could", "be", "model", "score", "%"]
+    assert lines[5].split() == ["rank", "could", "be", "model", "score", "%", "to", "next"]
+    assert lines[-2].split() == ["1", "1", "<b>best</b>", "90.00", "+70.00", "decided"]
     assert lines[-1].split() == ["2", "2", "worst", "20.00"]
+
+
+def test_an_error_names_the_frame_and_not_the_file_that_it_was_written_to():
+    with pytest.raises(ValueError, match=r"^rankwatch: frame:1: columns: no column for score in benchmark, item_id, m"):
+        report(Frame({k: v for k, v in row.items() if k != "score"} for row in ROWS))
 
 
 def test_held_verdicts_have_their_sign(tmp_path):

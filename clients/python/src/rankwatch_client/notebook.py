@@ -6,11 +6,15 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from functools import partial
 from html import escape
 from pathlib import Path
 from typing import Any
 
-_TITLES = ("rank", "could be", "model", "score %")
+_TITLES = ("rank", "could be", "model", "score %", "to next", "")
+_WORDS = {2, 5}
+"""Columns of words; the others are numbers."""
+
 _SIGNS = {"settled": "◇◆", "decided": "○●", "resolved": "□■"}
 
 
@@ -79,13 +83,20 @@ def report(
         return Report(_run([*call, "report", os.fspath(data), *flags, "--format", "json"]), list)
     with tempfile.TemporaryDirectory(prefix="rankwatch-") as folder:
         path = Path(folder) / "frame.csv"
-        if hasattr(data, "write_csv"):
+        make_frame: Any = type(data)
+        if hasattr(
+            data, "write_csv"
+        ):  # polars, which takes the types of columns from the first rows unless it has to read all
             data.write_csv(path)
+            make_frame = partial(make_frame, infer_schema_length=None)
         elif hasattr(data, "to_csv"):
             data.to_csv(path, index=False)
         else:
             raise TypeError(f"data: give a pandas or polars frame, or a path, not {type(data).__name__}")
-        return Report(_run([*call, "report", str(path), *flags, "--format", "json"]), type(data))
+        try:
+            return Report(_run([*call, "report", str(path), *flags, "--format", "json"]), make_frame)
+        except ValueError as error:
+            raise ValueError(str(error).replace(os.path.realpath(path), "frame").replace(str(path), "frame")) from None
 
 
 def _command(given: "str | os.PathLike[str] | None") -> "list[str]":
@@ -138,23 +149,46 @@ def _sign(word: str, line: "dict[str, Any]") -> str:
 
 def _ranking(benchmark: "dict[str, Any]") -> "list[tuple[str, ...]]":
     """Return the cells of the ranking, as text."""
-    return [(str(m["rank"]), _range(m), m["model"], _percent(m["mean"])) for m in benchmark["models"]]
+    steps = {p["model_a"]: p for p in benchmark["pairs"] if p["adjacent"] and p["status"] != "superseded"}
+    return [
+        (str(m["rank"]), _range(m), m["model"], _percent(m["mean"]), *_step(steps.get(m["model"])))
+        for m in benchmark["models"]
+    ]
+
+
+def _step(pair: "dict[str, Any] | None") -> "tuple[str, str]":
+    """Return the gap to the next model in points, and the verdict on it."""
+    if pair is None:
+        return "", ""
+    gap = "" if pair["gap"] is None else f"{100 * pair['gap']:+.2f}"
+    return gap, {"exhausted": "tie", "collecting": "undecided"}.get(pair["status"], pair["status"])
 
 
 def _text(benchmark: "dict[str, Any]") -> str:
     rows = [_TITLES, *_ranking(benchmark)]
-    rank, ranks, model, score = (max(len(row[k]) for row in rows) for k in range(len(_TITLES)))
-    table = [f"{a:>{rank}}  {b:>{ranks}}  {c:{model}}  {d:>{score}}" for a, b, c, d in rows]
+    widths = [max(len(row[k]) for row in rows) for k in range(len(_TITLES))]
+    table = [
+        "  ".join(f"{cell:{'<' if k in _WORDS else '>'}{widths[k]}}" for k, cell in enumerate(row)).rstrip()
+        for row in rows
+    ]
     return "\n".join([benchmark["benchmark"], *map(" ".join, _lines(benchmark)), "", *table])
 
 
 def _show(benchmark: "dict[str, Any]") -> str:
-    lines = "".join(f"<li>{sign} <b>{word}</b>: {escape(text)}</li>" for sign, word, text in _lines(benchmark))
-    head = "".join(f"<th>{title}</th>" for title in _TITLES)
-    cells = ("".join(f"<td>{escape(cell)}</td>" for cell in row) for row in _ranking(benchmark))
+    lines = "".join(
+        f"<li style='list-style:none'>{sign} <b>{word}</b>: {escape(text)}</li>"
+        for sign, word, text in _lines(benchmark)
+    )
+    head = "".join(_cell("th", k, title) for k, title in enumerate(_TITLES))
+    cells = ("".join(_cell("td", k, cell) for k, cell in enumerate(row)) for row in _ranking(benchmark))
     rows = "".join(f"<tr>{row}</tr>" for row in cells)
     name = escape(benchmark["benchmark"])
     return f"<h3>{name}</h3><ul>{lines}</ul><table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
+
+
+def _cell(tag: str, k: int, text: str) -> str:
+    side = "left" if k in _WORDS else "right"
+    return f'<{tag} style="text-align:{side}">{escape(text)}</{tag}>'
 
 
 def _range(model: "dict[str, Any]") -> str:

@@ -52,6 +52,7 @@ from monitor.engine.steps import (
 )
 from schemas.records.decode import Fault, check_object
 from schemas.records.events import Declaration, Ended, EventFields
+from schemas.records.names import name_fault
 from schemas.records.operations import BoardChange
 from schemas.records.text import shorten
 from schemas.results.sentences import DELETED, UNDONE
@@ -235,7 +236,7 @@ class Partition:
             if name in self.benchmarks:
                 self.benchmarks[name].incomplete = reason
         ended = [
-            Ended(ended=name)
+            Ended.model_construct(ended=name)
             for name, benchmark in self.benchmarks.items()
             if benchmark.contestants and not benchmark.incomplete
         ]
@@ -398,9 +399,10 @@ class _Folding:
         benchmark = partition.benchmarks.get(name)
         if benchmark is not None:
             return benchmark
-        checked = check_object({"benchmark": name, "item_id": "1", "model": "1", "score": 0})
-        if isinstance(checked, Fault):
-            return checked
+        if name_fault(name):
+            checked = check_object({"benchmark": name, "item_id": "1", "model": "1", "score": 0})
+            if isinstance(checked, Fault):
+                return checked
         fault = benchmark_fault(name, len(partition.benchmarks), partition.limits)
         if fault is not None:
             return fault

@@ -18,7 +18,7 @@ class Battle(BaseModel):
     The key is (benchmark, item_id, the two models, cluster, position, repeat); the first vote of a key wins. Unknown fields are ignored.
     """
 
-    model_config = ConfigDict(extra="ignore", title="Battle of two models")
+    model_config = ConfigDict(extra="ignore", title="Battle of two models", defer_build=True)
 
     benchmark: Name
     item_id: Name = Field(description="the prompt: all votes on one prompt are one unit of its pair")

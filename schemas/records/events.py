@@ -44,7 +44,7 @@ class Event(BaseModel):
     The key is (benchmark, epoch, item_id, repeat, model); the first score of a key wins. Unknown fields are ignored.
     """
 
-    model_config = ConfigDict(extra="ignore", title="Evaluation event")
+    model_config = ConfigDict(extra="ignore", title="Evaluation event", defer_build=True)
 
     benchmark: Name
     item_id: Name
@@ -379,7 +379,7 @@ def alias_problem(aliases: Mapping[str, str]) -> str | None:
 class Declaration(Spec):
     """A declaration in the log: the benchmark's name and its specification."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, title="Benchmark declaration")
+    model_config = ConfigDict(extra="forbid", frozen=True, title="Benchmark declaration", defer_build=True)
 
     declare: Name
 
@@ -391,7 +391,7 @@ class Declaration(Spec):
 class End(BaseModel):
     """The end of a run of a benchmark that is named elsewhere."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
     model: Name | None = None
     epoch: Annotated[StrictInt, Field(ge=0, le=MAX_INDEX)] | None = Field(
@@ -417,6 +417,6 @@ class Ended(End):
     copied from that older epoch of the model first.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True, title="End of a run")
+    model_config = ConfigDict(extra="forbid", frozen=True, title="End of a run", defer_build=True)
 
     ended: Name = Field(description="the benchmark")

@@ -33,7 +33,7 @@ class Run(BaseModel):
     Unknown fields are ignored.
     """
 
-    model_config = ConfigDict(extra="ignore", title="Run message")
+    model_config = ConfigDict(extra="ignore", title="Run message", defer_build=True)
 
     benchmark: Name
     model: Name

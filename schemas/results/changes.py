@@ -18,7 +18,7 @@ KINDS: Final[tuple[Kind, ...]] = ("decided", "reversed", "invalidated", "superse
 class Evidence(BaseModel):
     """Evidence of a verdict at its event; for kinds invalidated and superseded, the evidence of the decision that ends."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
     n: int = Field(description="shared items of the pair")
     b: int | None = Field(description="items that only model_a has right; null for graded scores")
@@ -48,7 +48,7 @@ class VerdictChange(BaseModel):
     chunking.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True, title="Verdict change")
+    model_config = ConfigDict(extra="forbid", frozen=True, title="Verdict change", defer_build=True)
 
     id: str = Field(description="<record offset>-<position in the record and pair>, increasing along the log")
     benchmark: str

@@ -73,6 +73,8 @@ class Declarations:
     def _check(self, name: str) -> None:
         """End the command if the flags and the table of a benchmark contradict each other."""
         fields = self.given(name)
+        if not fields:
+            return
         try:
             Declaration.model_validate({"declare": name, **fields})
         except ValidationError as error:

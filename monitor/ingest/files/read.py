@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from queue import Empty, Queue
 from threading import Event, Thread
-from typing import Final, TypeVar
+from typing import TypeVar
 
 from monitor.ingest.files.blocks import Block, BlockReader
 from monitor.ingest.files.paths import origin
@@ -12,9 +12,6 @@ from monitor.ingest.files.segments import decode
 from monitor.ingest.files.streams import OpenStream, open_stream
 from schemas.records.decode import Checker
 from schemas.records.packed import Segment
-
-# Blocks that fit the cache together with their decoded events are decoded faster than larger ones.
-_BLOCK_BYTES: Final = 1 << 16
 
 T = TypeVar("T")
 
@@ -66,7 +63,7 @@ def _blocks(
     """Yield the blocks of each file, and after them what is missing of it, if it breaks off."""
     done = 0
     for path in files:
-        with BlockReader(path, block_bytes=_BLOCK_BYTES, opener=opener) as reader:
+        with BlockReader(path, opener=opener) as reader:
             while (block := reader.next(final=True)) is not None:
                 yield path, block, reader.stream.note, done + reader.stream.position
             if len(files) > 1 and reader.stream.position == 0 and not path.stat().st_size:
@@ -76,7 +73,7 @@ def _blocks(
                 yield path, reader.incomplete, reader.stream.note, done
 
 
-def prefetch(items: Iterator[T], depth: int = 32) -> Iterator[T]:
+def prefetch(items: Iterator[T], depth: int = 8) -> Iterator[T]:
     """Run an iterator in a thread, at most `depth` items ahead of the caller.
 
     The depth covers a fold: while the caller folds, the thread gets the interpreter a few times at best.

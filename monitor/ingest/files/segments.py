@@ -68,7 +68,8 @@ def decode(block: Block, path: Path, checker: Checker, benchmark: str | None = N
         events = decode_converted(data.split(b"\n")[:-1], converted)
     if not events:
         return _LineDecoder(block, path, checker, benchmark).decode()
-    line = block.first_line + block.data.count(b"\n") - 1
+    lines = len(events) if data is block.data else block.data.count(b"\n")
+    line = block.first_line + lines - 1
     segment = Segment([], events, [], block.end, line, origin(path), raw=raw)
     return DecodedBlock([segment], events[-1].benchmark, frozenset(converted))
 

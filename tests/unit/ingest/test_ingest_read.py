@@ -173,7 +173,7 @@ def test_damage_is_a_reject_and_other_files_are_read(tmp_path):
 
 def test_progress_goes_from_file_to_file_up_to_the_total(tmp_path):
     for name in "ab":
-        (tmp_path / f"{name}.jsonl").write_bytes(lines(*(event(i) for i in range(3_000))))
+        (tmp_path / f"{name}.jsonl").write_bytes(lines(*(event(i) for i in range(8_000))))
     seen = []
     list(read_files(find_files([tmp_path]), lambda done, total: seen.append((done, total))))
     sizes = sum(f.stat().st_size for f in tmp_path.iterdir())

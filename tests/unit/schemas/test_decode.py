@@ -148,6 +148,10 @@ def test_a_fault_knows_its_benchmark_where_it_is_good():
         json.dumps(GOOD).encode()[:-1] + b',"x":[{}\n{}]}\n',
         json.dumps(GOOD).encode()[:-1] + b',"x":[{}\n' + b"{}]}," + json.dumps(GOOD).encode() + b"\n",
         json.dumps(GOOD).encode() + b"," + json.dumps(GOOD).encode() + b"\n",
+        b'{"benchmark":"b",\n"item_id":"i","model":"m","score":1}\n' + 2 * json.dumps(GOOD).encode() + b"\n",
+        b'{"benchmark":"b",\n"item_id":"i","model":"m","score":1}\n'
+        + b" ".join(2 * [json.dumps(GOOD).encode()])
+        + b"\n",
         json.dumps(GOOD).encode()[:-1] + b',"x":"\xff"}\n',
         b"\n",
     ],

@@ -151,6 +151,6 @@ class VerdictChanges(Mapping[str, VerdictChange]):
         return bisect_right(self._starts, number) - 1
 
 
-def change_field(pair: int, procedure: str, kind: str, version: int) -> str:
+def change_field(pair: int | str, procedure: str, kind: str, version: int) -> str:
     """Return the field of a change in the table of latches; each version of the declaration has fields of its own."""
     return f"{pair}:{procedure}:{kind}" if version == 1 else f"{pair}:{procedure}:{kind}:{version}"

@@ -248,6 +248,7 @@ def step_down_events(
     highest = [(-value, k) for k, value in enumerate(score.tolist())]
     heapify(highest)
     waiting = set(range(score.size))
+    weight, share = units.tolist(), shares.tolist()
     decided: list[tuple[int, int, float]] = []
     rows_in_time = zip(when.tolist(), of.tolist(), evidence.tolist(), strict=True)
     for event, group in groupby(rows_in_time, key=itemgetter(0)):
@@ -259,8 +260,8 @@ def step_down_events(
                 met.add(heappop(highest)[1])
             met &= waiting
             waiting -= met
-            decided += [(event, k, need - float(shares[k])) for k in met]
-            open_weight -= sum(int(units[k]) for k in met)
+            decided += [(event, k, need - share[k]) for k in met]
+            open_weight -= sum([weight[k] for k in met])
             need = log(max(open_weight, 1))
     at, places, thresholds = zip(*sorted(decided), strict=True)
     return Decisions(final.pair[list(places)], np.array(at, np.int64), np.array(thresholds), open_weight)

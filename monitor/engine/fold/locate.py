@@ -95,7 +95,10 @@ def _still_unknown(
         first = int(unknown[0])
         here = unknown[: int(np.searchsorted(unknown, first + width))]
         part = events[first : int(here[-1]) + 1]
-        row[here], contestant[here] = part.rows(benchmark)[here - first], part.contestants(benchmark)[here - first]
+        if (row[here] < 0).any():
+            row[here] = part.rows(benchmark)[here - first]
+        if (contestant[here] < 0).any():
+            contestant[here] = part.contestants(benchmark)[here - first]
         left.append(here[(row[here] < 0) | (contestant[here] < 0) | ~plain[here]])
         unknown, width = unknown[here.size :], 8 * width
         if ((contestant if models else row)[here] < 0).any():

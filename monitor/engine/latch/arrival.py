@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from monitor.engine.latch.base import log_e_from
 from monitor.engine.latch.paths import Paths, Points, Sums, points_of
 from monitor.engine.state.codes import Counts
+from monitor.engine.state.pairs.index import Index
 from stats.evidence.eprocess import log_e_value
 from stats.evidence.lookup import ROUGH, rough_log_e
 
@@ -39,21 +40,18 @@ class ArrivalEvidence:
         """Return ln e at points; minus infinity where it is certainly below a limit."""
         return log_e_from(sums.b, sums.c, limit, self._mixture)
 
-    def highest(self, paths: Paths, limit: NDArray[np.float64]) -> Points:
-        """Return few points of each pair, its highest among them; none of a pair that stays below its limit."""
+    def highest(self, paths: Paths, limit: NDArray[np.float64], reach: NDArray[np.float64]) -> tuple[Points, Points]:
+        """Return few points of each pair, its highest among them, and its points around `reach` up to the first from there on."""
         rough = self._roughly(paths, limit)
         most = rough.max(axis=1)
         least = np.where(most >= limit - ROUGH, most - 2 * ROUGH, np.inf)
-        return points_of((rough >= least[:, None]) & (rough > -np.inf))
+        highest = points_of((rough >= least[:, None]) & (rough > -np.inf))
+        reached = np.flatnonzero(most >= reach - ROUGH)
+        return highest, _between(rough, reached, reach[reached], reach[reached])
 
     def reaching(self, paths: Paths, low: NDArray[np.float64], high: NDArray[np.float64]) -> Points:
         """Return the points with evidence from `low` on, up to the first from `high` on; a few below may be among them."""
-        rough = self._roughly(paths, low)
-        ends = rough >= (high + ROUGH)[:, None]
-        last = np.where(ends.any(axis=1), ends.argmax(axis=1), rough.shape[1])
-        above = rough >= (low - ROUGH)[:, None]
-        above &= np.arange(rough.shape[1]) <= last[:, None]
-        return points_of(above)
+        return _between(self._roughly(paths, low), np.arange(low.size), low, high)
 
     def _roughly(self, paths: Paths, limit: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return ln e up to `ROUGH`, shape (pairs, 1 + steps); minus infinity before the first step.
@@ -67,7 +65,8 @@ class ArrivalEvidence:
             of, step = np.nonzero(moved)
             rough = np.full(paths.b.shape, -np.inf)
             rough[of, step + 1] = log_e_from(paths.b[of, step + 1], paths.c[of, step + 1], limit[of], self._mixture)
-        rough[~paths.there()] = -np.inf
+        if not paths.whole:
+            rough[~paths.there()] = -np.inf
         rough[:, 0] = -np.inf
         return rough
 
@@ -78,3 +77,16 @@ class ArrivalEvidence:
     def missing(self, n: Counts) -> Counts:
         """Return that no items count against the leader."""
         return np.zeros_like(n)
+
+
+def _between(rough: NDArray[np.float64], some: Index, low: NDArray[np.float64], high: NDArray[np.float64]) -> Points:
+    """Return the points of some rows that may be from `low` on, up to the first that is certainly from `high` on."""
+    if some.size < len(rough):
+        rough = rough[some]
+    ends = rough >= (high + ROUGH)[:, None]
+    last = ends.argmax(axis=1)
+    last[~ends[np.arange(last.size), last]] = rough.shape[1]
+    above = rough >= (low - ROUGH)[:, None]
+    above &= np.arange(rough.shape[1]) <= last[:, None]
+    of, step = points_of(above)
+    return some[of], step

@@ -36,6 +36,10 @@ class AtOnce:
         """Return the state of some pairs, which the event does not change."""
         return self.counts(pair)
 
+    def crossing(self, pair: Index, limit: NDArray[np.float64]) -> Trajectory:  # noqa: ARG002 - one step
+        """Return the same."""
+        return self.counts(pair)
+
     def after(self, pair: Index, when: Index, limit: NDArray[np.float64]) -> Trajectory:  # noqa: ARG002 - one step
         """Return the same."""
         return self.counts(pair)

@@ -160,6 +160,9 @@ class Evident(Steps, Protocol):
 class Walk(Evident, Protocol):
     """Trajectories on which pairs are decided."""
 
+    def crossing(self, pair: Index, limit: NDArray[np.float64]) -> Trajectory:
+        """Return `reaching` of pairs that are near and not decided on their own, up to the first step from ln 1/alpha on."""
+
     def turned(self, pair: Index, side: NDArray[np.integer[Any]], since: Index) -> Trajectory:
         """Return the first step at which the lead is against a side, for those of some pairs (ascending) that have one after a step."""
 

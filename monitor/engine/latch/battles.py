@@ -63,6 +63,10 @@ class BattleWalk:
         """Return every step of some pairs."""
         return self._whole(pair)
 
+    def crossing(self, pair: Index, limit: NDArray[np.float64]) -> Trajectory:
+        """Return the steps of some pairs with evidence from a limit on, up to the first."""
+        return self.reaching(pair, limit, limit)
+
     def after(self, pair: Index, when: Index, limit: NDArray[np.float64]) -> Trajectory:
         """Return the steps of some pairs that reach a limit at an event each, or their state after it."""
         return reaching_or_last(self._whole(pair), when, limit)

@@ -11,14 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from monitor.engine.latch.base import SLACK, Peaks, Trajectory, by_pair
-from monitor.engine.latch.paths import Evidence, NewScores, Paths, Sums, paths
+from monitor.engine.latch.paths import Evidence, KeptPaths, NewScores, Paths, Sums, paths
 from monitor.engine.state.pairs.counts import Gains
 from monitor.engine.state.pairs.index import Index, among, chosen
 from monitor.engine.state.pairs.pair_state import PairState
 from schemas.results.changes import PROCEDURES
 
 _SLAB_PAIRS: Final = 32_768
-_KEPT_CELLS: Final = 4_000_000
 
 
 class BinaryWalk:
@@ -26,8 +25,8 @@ class BinaryWalk:
 
     def __init__(self, pairs: PairState, evidence: Evidence, new: NewScores, gains: Gains) -> None:
         self._pairs, self._evidence, self._new, self._gains = pairs, evidence, new, gains
-        self._kept: list[tuple[Index, Paths]] = []
-        self._room = _KEPT_CELLS
+        self._paths = KeptPaths(lambda pair: paths(new, pair, self._before(pair), evidence.cells))
+        self._crossing: list[Trajectory] = []
 
     def near(self) -> Iterator[Peaks]:
         """Yield the pairs of which a latch may close."""
@@ -36,16 +35,16 @@ class BinaryWalk:
             yield Peaks.turning(turns)
             pair = chosen(self._gains.pair, near)
             after = Sums(pairs.n[pair], pairs.b[pair], pairs.c[pair])
-            limit = pairs.limits(pair)
+            limit, alone = pairs.open_limits(pair)
             if evidence.final:
                 yield Peaks(pair, evidence.at(after, limit), np.sign(after.b - after.c), np.zeros(pair.size, bool))
                 continue
             before = Sums(*(x - gain[near] for x, gain in zip(after, self._gains[1:], strict=True)))
             candidates = np.flatnonzero(_highest(evidence, before, after, limit) >= limit - SLACK)
-            pair, limit, before = pair[candidates], limit[candidates], Sums(*(x[candidates] for x in before))
-            for path in paths(self._new, pair, before, evidence.cells):
-                self._keep(pair[path.place], path)
-                of, step = evidence.highest(path, limit[path.place])
+            pair, limit, alone = pair[candidates], limit[candidates], alone[candidates]
+            for path in self._paths.new(pair):
+                (of, step), crossing = evidence.highest(path, limit[path.place], alone[path.place])
+                self._crossing.append(self._steps(pair, path, *crossing))
                 sums = path.sums(of, step)
                 yield Peaks.of(pair[path.place[of]], evidence.exact(sums), np.sign(sums.b - sums.c))
 
@@ -53,59 +52,41 @@ class BinaryWalk:
         """Return the steps of some pairs with evidence from `low` on, up to the first from `high` on."""
         evidence = self._evidence
         parts = [
-            self._steps(pair, path, *evidence.reaching(path, low[path.place], high[path.place]))
-            for path in self._paths(pair)
+            self._steps(pair, rows, *evidence.reaching(rows, low[rows.place], high[rows.place]))
+            for rows in self._paths.rows(pair)
         ]
         return self._exact(by_pair(parts))
+
+    def crossing(self, pair: Index, limit: NDArray[np.float64]) -> Trajectory:
+        """Return the steps of pairs that are not decided on their own, around ln 1/alpha up to the first from there on."""
+        if self._evidence.final:
+            return self.reaching(pair, limit, limit)
+        return self._exact(by_pair([steps.rows(among(pair, steps.pair)[0]) for steps in self._crossing]))
 
     def after(self, pair: Index, when: Index, limit: NDArray[np.float64]) -> Trajectory:  # noqa: ARG002 - one step an event
         """Return the state of some pairs after an event each."""
         parts = []
-        for path in self._paths(pair):
-            of, step = np.arange(path.place.size), path.number(when[path.place])
-            parts.append(self._steps(pair, path, of, step))
+        for rows in self._paths.rows(pair):
+            of, step = np.arange(rows.place.size), rows.number(when[rows.place])
+            parts.append(self._steps(pair, rows, of, step))
         return self._exact(by_pair(parts))
 
     def turned(self, pair: Index, side: NDArray[np.integer[Any]], since: Index) -> Trajectory:
         """Return the first step against a side of those of some pairs that have one."""
-        parts = []
-        for path in self._paths(pair):
-            of, step = path.first_against(side[path.place], since[path.place])
-            parts.append(self._steps(pair, path, of, step))
-        return self._exact(by_pair(parts))
+        turns = self._paths.first_against(pair, side, since)
+        return self._exact(by_pair([self._steps(pair, rows, of, step) for rows, of, step in turns]))
 
     def certain(self, pair: Index) -> Trajectory:
         """Return the first step from which on no missing item can undo the lead, for those of some pairs that have one."""
         missing = self._pairs.missing
         parts = []
-        for path in self._paths(pair):
-            of, step = path.first_certain(missing(path.n))
-            parts.append(self._steps(pair, path, of, step))
+        for rows in self._paths.rows(pair):
+            of, step = rows.first_certain(missing(rows.n))
+            parts.append(self._steps(pair, rows, of, step))
         return by_pair(parts)
 
     def _exact(self, steps: Trajectory) -> Trajectory:
         return steps._replace(evidence=self._evidence.exact(Sums(steps.n, steps.b, steps.c)))
-
-    def _paths(self, pair: Index) -> Iterator[Paths]:
-        """Yield the paths of pairs (ascending), those that are kept first."""
-        left = np.ones(pair.size, bool)
-        for of, path in self._kept:
-            some, place = among(pair, of)
-            if some.size:
-                left[place] = False
-                yield path.rows(some)._replace(place=place)
-        rest = np.flatnonzero(left)
-        if rest.size:
-            of = pair[rest]
-            for path in paths(self._new, of, self._before(of), self._evidence.cells):
-                self._keep(of[path.place], path)
-                yield path._replace(place=rest[path.place])
-
-    def _keep(self, pair: Index, path: Paths) -> None:
-        """Keep paths for later, as long as they are not too many."""
-        self._room -= path.b.size
-        if self._room > 0:
-            self._kept.append((pair, path))
 
     def _before(self, pair: Index) -> Sums:
         """Return the sums of some pairs before the chunk."""

@@ -52,7 +52,7 @@ def _first_alone(pairs: PairState, pair: Index, walk: Walk) -> Trajectory:
     limit = np.full(pair.size, pairs.limit)
     if not pair.size:
         return Trajectory.nothing()
-    steps = walk.reaching(pair, limit, limit)
+    steps = walk.crossing(pair, limit)
     closes = (steps.when > BEFORE) & (steps.side != 0) & (steps.evidence >= pairs.limit - TOLERANCE)
     return steps.rows(first(steps.pair, closes))
 

@@ -23,7 +23,7 @@ from monitor.engine.latch.base import (
     reaching_or_last,
     rising,
 )
-from monitor.engine.latch.paths import BEFORE, Evidence, Paths, Sums, running_sums
+from monitor.engine.latch.paths import BEFORE, Evidence, KeptPaths, Paths, Sums, running_sums
 from monitor.engine.state.committed import SUMS, Advance, Committed
 from monitor.engine.state.pairs.index import Index, among, pair_index, pair_members
 from monitor.engine.state.pairs.pair_state import PairState
@@ -69,11 +69,13 @@ class CommittedWalk:
         self._pairs, self._committed, self.advance = pairs, committed, advance
         self._evidence = evidence
         self.pair = pair_index(advance.i, advance.j)
+        self._paths = KeptPaths(self._follow)
+        self._crossing: list[Trajectory] = []
 
     def near(self) -> Iterator[Peaks]:
         """Yield the pairs of which a latch may close: the evidence is largest at corners of their counts, with skips part by part."""
         pairs, sums, before, pair = self._pairs, self._committed.sums, self.advance.before, self.pair
-        limit, mixture = pairs.limits(pair), pairs.spec.mixture
+        (limit, alone), mixture = pairs.open_limits(pair), pairs.spec.mixture
         b, c = sums["b"][pair], sums["c"][pair]
         yield Peaks.turning(pair[pairs.may_reverse(pair, before["b"] - c, b - before["c"])])
         highest = np.maximum(log_e_from(b, before["c"], limit, mixture), log_e_from(before["b"], c, limit, mixture))
@@ -84,14 +86,15 @@ class CommittedWalk:
         )
         candidates = highest >= limit - SLACK
         plain = np.flatnonzero(candidates & ~self._skipped)
-        for path in self._paths(plain):
-            of, step = self._evidence.highest(path, limit[plain[path.place]])
+        for path in self._paths.new(pair[plain]):
+            place = plain[path.place]
+            (of, step), crossing = self._evidence.highest(path, limit[place], alone[place])
+            self._crossing.append(self._evident(place, path, *crossing))
             at = path.sums(of, step)
-            yield Peaks.of(
-                pair[plain[path.place[of]]], self._evidence.exact(at), _sides(at.b, at.c, at.c, at.b, mixture)
-            )
+            yield Peaks.of(pair[place[of]], self._evidence.exact(at), _sides(at.b, at.c, at.c, at.b, mixture))
         steps = self._whole(np.sort(pair[candidates & self._skipped]))
         steps = steps.rows(steps.when > BEFORE)
+        self._crossing.append(steps)
         yield Peaks.of(steps.pair, steps.evidence, steps.side)
 
     def reaching(self, pair: Index, low: NDArray[np.float64], high: NDArray[np.float64]) -> Trajectory:
@@ -100,18 +103,15 @@ class CommittedWalk:
         plain = ~self._skipped[some]
         parts = [self._whole(self.pair[some[~plain]])]
         some, low, high = some[plain], low[grown][plain], high[grown][plain]
-        for path in self._paths(some):
-            of, step = _to_ends_of_events(
-                self.advance, some[path.place], *self._evidence.reaching(path, low[path.place], high[path.place])
-            )
-            evidence = np.full(path.b.shape, -np.inf)
-            evidence[of, step] = self._evidence.exact(path.sums(of, step))
-            highest = rising(evidence)[of, step]
-            of, step = of[highest], step[highest]
-            at, place = path.sums(of, step), some[path.place[of]]
-            sides = _sides(at.b, at.c, at.c, at.b, self._pairs.spec.mixture)
-            parts.append(self._steps(place, step, at)._replace(evidence=evidence[of, step], side=sides))
+        for path in self._paths.rows(self.pair[some]):
+            place = some[path.place]
+            points = self._evidence.reaching(path, low[path.place], high[path.place])
+            parts.append(self._evident(place, path, *_to_ends_of_events(self.advance, place, *points)))
         return by_pair(parts)
+
+    def crossing(self, pair: Index, limit: NDArray[np.float64]) -> Trajectory:  # noqa: ARG002 - seen by `near`
+        """Return the steps of pairs that are not decided on their own, around ln 1/alpha up to the first from there on."""
+        return by_pair([steps.rows(among(pair, steps.pair)[0]) for steps in self._crossing])
 
     def after(self, pair: Index, when: Index, limit: NDArray[np.float64]) -> Trajectory:
         """Return the first step of some pairs that reaches a limit at an event each, or the state after it."""
@@ -128,10 +128,9 @@ class CommittedWalk:
         skipped = self.pair[some[~plain]]
         turned = first_against(self._along(skipped)[0], skipped, side[~plain], since[~plain])
         turns = [(turned.pair, turned.step)]
-        some, side, since = some[plain], side[plain], since[plain]
-        for path in self._paths(some):
-            of, step = path.first_against(side[path.place], since[path.place])
-            turns.append((self.pair[some[path.place[of]]], step))
+        pair = self.pair[some[plain]]
+        for path, of, step in self._paths.first_against(pair, side[plain], since[plain]):
+            turns.append((pair[path.place[of]], step))
         pair, step = (np.concatenate(columns) for columns in zip(*turns, strict=True))
         order = np.argsort(pair)
         whole = self._whole(pair[order])
@@ -157,9 +156,16 @@ class CommittedWalk:
         nothing = np.full(some.size, -np.inf), np.zeros(some.size, np.int64)
         return Trajectory(self.pair[some], advance.when_at(some, step), n, b, c, b - c, missing, *nothing, step)
 
-    def _paths(self, some: Index) -> Iterator[Paths]:
-        """Yield the steps of pairs without skipped items, some at a time, given their places."""
+    def _evident(self, place: Index, path: Paths, of: Index, step: Index) -> Trajectory:
+        """Return some points of paths with their evidence, given the places of the pairs of the paths."""
+        sums = path.sums(of, step)
+        sides = _sides(sums.b, sums.c, sums.c, sums.b, self._pairs.spec.mixture)
+        return self._steps(place[of], step, sums)._replace(evidence=self._evidence.exact(sums), side=sides)
+
+    def _follow(self, pair: Index) -> Iterator[Paths]:
+        """Yield the steps of pairs without skipped items, some at a time."""
         advance, before = self.advance, self.advance.before
+        some = self._places(pair)[0]
         order = np.argsort(advance.start[some], kind="stable")
         for slab in advance.slabs(some[order]):
             place = order[slab]

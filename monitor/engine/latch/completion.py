@@ -40,9 +40,9 @@ class CompletionEvidence:
         evidence[some] = -curtailed_leader_log_p(sums.b[some], sums.c[some], missing[some])
         return evidence
 
-    def highest(self, paths: Paths, limit: NDArray[np.float64]) -> Points:  # noqa: ARG002 - all have one
-        """Return the last point of each pair."""
-        return np.arange(paths.steps.size), paths.steps
+    def highest(self, paths: Paths, limit: NDArray[np.float64], reach: NDArray[np.float64]) -> tuple[Points, Points]:  # noqa: ARG002 - all have one
+        """Return the last point of each pair, and its first from `reach` on."""
+        return (np.arange(paths.steps.size), paths.steps), self.reaching(paths, reach, reach)
 
     def reaching(self, paths: Paths, low: NDArray[np.float64], high: NDArray[np.float64]) -> Points:
         """Return the points with evidence from `low` on, up to the first from `high` on; a few below may be among them."""

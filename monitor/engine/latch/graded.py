@@ -97,6 +97,10 @@ class GradedWalk:
         parts = [walked.reaching(of, low[place], high[place]) for walked, of, place in self._walks(pair)]
         return by_pair(parts)
 
+    def crossing(self, pair: Index, limit: NDArray[np.float64]) -> Trajectory:
+        """Return the steps of some pairs with evidence from a limit on, up to the first."""
+        return self.reaching(pair, limit, limit)
+
     def after(self, pair: Index, when: Index, limit: NDArray[np.float64]) -> Trajectory:
         """Return the state of some pairs after an event each: one event is one step of a pair."""
         state = reaching_or_last(self.counts(pair), when, limit)

@@ -1,6 +1,6 @@
 """New scores by time, and the steps of pairs of 0/1 scores through a chunk as tables: a row a pair, a column a step."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final, NamedTuple, Protocol
@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from monitor.engine.state.codes import ONE, ZERO, Codes, Counts
-from monitor.engine.state.pairs.index import Index, pair_members
+from monitor.engine.state.pairs.index import Index, among, pair_members
 
 Times = NDArray[np.int16]
 NEVER: Final = np.iinfo(np.int16).max
@@ -18,6 +18,7 @@ ALWAYS: Final = -1
 BEFORE: Final = -1
 """The time of the state before a chunk."""
 _SLAB_CELLS: Final = 500_000
+_KEPT_CELLS: Final = 4_000_000
 _SHARE: Final = 64
 """The pairs of one model with those that have nothing new are walked apart from others if they fill such a part of a table."""
 
@@ -150,6 +151,11 @@ class Paths(NamedTuple):
     n: Counts
     when: Times | None = None
 
+    @property
+    def whole(self) -> bool:
+        """Whether every pair has all columns."""
+        return bool((self.steps == self.b.shape[1] - 1).all())
+
     def there(self) -> NDArray[np.bool_]:
         """Return which columns of `b` and `c` a pair has, the first one included."""
         return np.asarray(np.arange(self.b.shape[1]) <= self.steps[:, None])
@@ -163,6 +169,12 @@ class Paths(NamedTuple):
         """Return how many steps each pair has taken after an event."""
         assert self.when is not None
         return np.asarray(((self.when <= when[:, None]) & self.there()[:, 1:]).sum(axis=1))
+
+    def may_turn(self, some: Index, side: NDArray[np.integer[Any]], since: Index) -> NDArray[np.bool_]:
+        """Return which of some pairs lose as many items after a point as bring the lead against a side."""
+        b, c = self.b[some, since], self.c[some, since]
+        lost = np.where(side > 0, self.c[some, -1] - c, self.b[some, -1] - b)
+        return np.asarray(lost > np.sign(side) * (b - c))
 
     def first_against(self, side: NDArray[np.integer[Any]], since: Index) -> Points:
         """Return the first point of each pair, after one of them, at which the lead is against a side, for pairs that have one."""
@@ -194,6 +206,57 @@ class Paths(NamedTuple):
         return when
 
 
+class KeptPaths:
+    """Paths of pairs that are kept to be followed again, as long as they are not too many.
+
+    Parameters
+    ----------
+    follow : callable
+        Yields the paths of some pairs; `Paths.place` is where each of them is among these.
+    """
+
+    def __init__(self, follow: Callable[[Index], Iterator[Paths]]) -> None:
+        self._follow = follow
+        self._kept: list[tuple[Index, Paths]] = []
+        self._room = _KEPT_CELLS
+
+    def new(self, pair: Index) -> Iterator[Paths]:
+        """Yield the paths of pairs that have none yet."""
+        for path in self._follow(pair):
+            self._room -= path.b.size
+            if self._room > 0:
+                self._kept.append((pair[path.place], path))
+            yield path
+
+    def of(self, pair: Index) -> Iterator[tuple[Paths, Index, Index]]:
+        """Yield the paths of pairs (ascending): tables, which of their rows are asked for, and where these are in `pair`."""
+        left = np.ones(pair.size, bool)
+        for of, path in self._kept[:]:
+            some, place = among(pair, of)
+            if some.size:
+                left[place] = False
+                yield path, some, place
+        rest = np.flatnonzero(left)
+        if rest.size:
+            for path in self.new(pair[rest]):
+                yield path, np.arange(path.place.size), rest[path.place]
+
+    def rows(self, pair: Index) -> Iterator[Paths]:
+        """Yield the paths of pairs (ascending) alone; `Paths.place` is where each is in `pair`."""
+        for path, some, place in self.of(pair):
+            yield path.rows(some)._replace(place=place)
+
+    def first_against(
+        self, pair: Index, side: NDArray[np.integer[Any]], since: Index
+    ) -> Iterator[tuple[Paths, Index, Index]]:
+        """Yield the first points against a side after one of them; `Paths.place` is where each pair is in `pair`."""
+        for path, some, place in self.of(pair):
+            turning = np.flatnonzero(path.may_turn(some, side[place], since[place]))
+            if turning.size:
+                rows = path.rows(some[turning])._replace(place=place[turning])
+                yield rows, *rows.first_against(side[rows.place], since[rows.place])
+
+
 class Evidence(Protocol):
     """The evidence of 0/1 scores under one order policy: ln e, or -ln p."""
 
@@ -208,8 +271,11 @@ class Evidence(Protocol):
     def at(self, sums: Sums, limit: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the evidence at points; minus infinity where it is certainly below a limit."""
 
-    def highest(self, paths: Paths, limit: NDArray[np.float64]) -> Points:
-        """Return few points of each pair, its highest among them; a pair that stays below its limit may have none."""
+    def highest(self, paths: Paths, limit: NDArray[np.float64], reach: NDArray[np.float64]) -> tuple[Points, Points]:
+        """Return few points of each pair, its highest among them, and its points around `reach` up to the first from there on.
+
+        A pair that stays below its limit may have none; `reach` is at least the limit.
+        """
 
     def reaching(self, paths: Paths, low: NDArray[np.float64], high: NDArray[np.float64]) -> Points:
         """Return the points with evidence from `low` on, up to the first from `high` on; a few below may be among them."""

@@ -148,12 +148,14 @@ class LatchRecords:
 
     def fields(self) -> list[str]:
         """Return the field of each in the table of latches."""
-        pair, claim, kind = (x.tolist() for x in latch_of(self.records["sequence"]))
-        latches = zip(pair, claim, kind, self.records["terms"].tolist(), strict=True)
-        return [
-            change_field(of_pair, CLAIMS[of_claim], KINDS[of_kind], self.terms[terms].version)
-            for of_pair, of_claim, of_kind, terms in latches
-        ]
+        pair, claim, kind = latch_of(self.records["sequence"])
+        code = (self.records["terms"].astype(np.int64) * len(CLAIMS) + claim) * len(KINDS) + kind
+        ends: dict[int, str] = {}
+        for each in np.unique(code).tolist():
+            rest, of_kind = divmod(each, len(KINDS))
+            terms, of_claim = divmod(rest, len(CLAIMS))
+            ends[each] = change_field("", CLAIMS[of_claim], KINDS[of_kind], self.terms[terms].version)
+        return [f"{of_pair}{ends[of_code]}" for of_pair, of_code in zip(pair.tolist(), code.tolist(), strict=True)]
 
     def kinds(self) -> dict[tuple[Claim, Kind], int]:
         """Return how many there are of each claim and kind."""

@@ -264,10 +264,14 @@ class PairState:
             is_open &= place <= capacity
         return np.where(is_open, np.maximum(self.limit, np.abs(latches.peak[pair])), np.inf)
 
+    def open_limits(self, pair: Index) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return from which evidence on a pair matters, and ln 1/alpha where it is not decided on its own, else infinity."""
+        alone = np.where(self.latched["anytime"][pair] == 0, self.limits_alone(pair), np.inf)
+        return np.minimum(alone, self.limits_in_family(pair)), alone
+
     def limits(self, pair: Index) -> NDArray[np.float64]:
         """Return from which evidence on a pair matters, for the pair on its own or in its family."""
-        alone = np.where(self.latched["anytime"][pair] == 0, self.limits_alone(pair), np.inf)
-        return np.minimum(alone, self.limits_in_family(pair))
+        return self.open_limits(pair)[0]
 
     def latch(self, claim: Claim, pair: Index, side: NDArray[np.integer[Any]]) -> None:
         """Latch pairs; the thresholds of the others in their families fall."""

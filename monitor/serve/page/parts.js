@@ -126,7 +126,7 @@ export function need(pair, b) {
   if (pair.items_to_decision < 1) return "undecided";
   const left = itemsLeft(pair, b);
   const needed = more(pair.items_to_decision).replace("about ", "").replace("more than a", "> 1");
-  return left === null ? needed : `${needed}, ${left ? `${count(left)} left` : "none left"}`;
+  return left === null ? needed : `${needed}; ${left ? `${count(left)} left` : "none left"}`;
 }
 
 export const lowCoverage = (model) => model.coverage < LOW_COVERAGE;

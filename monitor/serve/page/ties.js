@@ -5,9 +5,6 @@ import { ranks } from "./format.js";
 
 export const MAX_LANES = 8;
 
-/** Models from which a range of ranks needs a wider column. */
-export const MANY = 1000;
-
 const MAX_THREADS = 3;
 
 const known = new WeakMap(); // by ties
@@ -91,9 +88,15 @@ function largest(lines) {
   return kept;
 }
 
+/** Return what gives the columns of a board their widths: the lanes of its ties, and the characters of a range of ranks. */
+export const fitColumns = (arranged, models) => (node) => {
+  node.style.setProperty("--lanes", arranged.lanes);
+  node.style.setProperty("--ranks", ranks(Math.max(models - 1, 1), models).length);
+};
+
 /** Draw the part of every line that passes a row. */
 export function tieCell(arranged, row, onBand) {
-  const pitch = Math.min(14.4, 96 / Math.max(arranged.lanes, 1));
+  const pitch = 96 / Math.max(arranged.lanes, 3);
   return s("svg", { class: "ties", "aria-hidden": "true" }, arranged.byRow[row].map(({ line, members }) => {
     const x = `${(line.lane + 0.5) * pitch}%`;
     const [first, last] = [line.rows[0], line.rows.at(-1)];

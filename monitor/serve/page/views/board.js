@@ -10,7 +10,7 @@ import { goal } from "../goal.js";
 import { members } from "../members.js";
 import { choose } from "../options.js";
 import { LOW_COVERAGE, aliases, assumption, axis, boardName, boardNote, coverage, link, lowCoverage, modelTitle, name, need, notice, orderNote, orderTrouble, partial, scaleOf, sentence, sharedItems, size, someEnded, titled, waits, weighted, whisker } from "../parts.js";
-import { MANY, MAX_LANES, arrange, rankX, strip, tieCell, tiedRanks } from "../ties.js";
+import { MAX_LANES, arrange, fitColumns, rankX, strip, tieCell, tiedRanks } from "../ties.js";
 
 export const title = ({ benchmark }) => benchmark;
 
@@ -191,7 +191,7 @@ function board(data, route) {
     shown.length > WINDOWED && overview(shown, b, ties, byScore),
     h("p", { class: "about moved", role: "status" }, moved > 0 && `The ranking has changed: ${plural(moved, "row")} will move when pointer and focus leave the board.`),
     shown.length === 0 ? h("p", { class: "about" }, "No model matches. ", h("button", { type: "button", class: "quiet", onclick: () => choose({ q: null, tie: null, full: null, m: null }) }, "Show all")) :
-      h("table", { role: "table", class: ["board", options.has("pick") && "picking", !context.arranged.lanes && "unlaned", b.models.length >= MANY && "many"].filter(Boolean).join(" "), "aria-rowcount": shown.length + 1 },
+      h("table", { role: "table", class: ["board", options.has("pick") && "picking", !context.arranged.lanes && "unlaned"].filter(Boolean).join(" "), "aria-rowcount": shown.length + 1, paint: fitColumns(context.arranged, b.models.length) },
         h("caption", { class: "sr" }, baseline ? `Ranking, with the gap of each model to ${against.to}` : "Ranking with tie bands"),
         head(context),
         h("tbody", { role: "rowgroup", onpointerover: (event) => dim(event, context.tied), onpointerleave: undim },
@@ -224,11 +224,11 @@ export function scrolled() {
 
 function head({ b, baseline, measure, x }) {
   const column = (kind, label, more_, about) => h("th", { role: "columnheader", scope: "col", class: kind, title: about }, label, more_);
-  const edge = (rank) => s("text", { x: `${rankX(rank, b.models.length)}%`, y: 12, "text-anchor": rank === 1 ? "start" : "end" }, count(rank));
+  const edge = (rank) => s("text", { x: `${rankX(rank, b.models.length)}%`, y: 12, "text-anchor": "middle" }, count(rank));
   return h("thead", { role: "rowgroup" }, h("tr", { role: "row" },
     column("lanes", "Ties"),
     column("rank", "Rank"),
-    column("strip", "could be", s("svg", { class: "axis", height: 14, "aria-hidden": "true" }, edge(1), b.models.length > 1 && edge(b.models.length)), "the ranks that the decisions allow"),
+    column("strip", "Possible ranks", s("svg", { class: "axis", height: 14, "aria-hidden": "true" }, edge(1), b.models.length > 1 && edge(b.models.length)), "the ranks that the decisions allow"),
     column("model", "Model"),
     column("plot", baseline ? `Gap to ${isolated(baseline.to)}, points, with family-wise interval` : `${measure.unit} with ${percent(1 - b.alpha, 0)} % interval`, axis(x)),
     column("score", measure.head),
@@ -267,7 +267,7 @@ function modelName(m, b, options) {
     lowCoverage(m) && !waits(m) && h("span", { class: "low aside" }, coverage(m), h("span", { class: "of-items" }, " of items")),
     m.run_ended && someEnded(b) && h("span", { class: "aside" }, "run ended"),
   ];
-  const long = [...(m.title ?? m.model)].length > (lowCoverage(m) ? 10 : 18); // of a phone
+  const long = [...(m.title ?? m.model)].length > (lowCoverage(m) ? 16 : 25); // of a phone
   return h("span", { class: "who" }, options.has("pick") && pick(m, options), h("a", { class: long && "long", href: link.model(b.benchmark, m.model), title: m.model }, modelTitle(m)), asides);
 }
 
@@ -383,7 +383,7 @@ function openRanks(shown, all) {
   const [least, most, middle] = [widths[0], widths.at(-1), widths[Math.floor(widths.length / 2)]];
   const open = least === most ? count(least) : `${count(least)} to ${count(most)}`;
   const half = middle < most && middle > least ? `, and half of the models at least ${count(middle)}` : "";
-  return `Shaded: the ranks that the decisions allow. A model has ${open} of ${plural(all, "rank")} open${half}.`;
+  return `Each column is a model, with rank 1 at the top and ${count(all)} at the bottom. Shaded: the ranks that the decisions allow. A model has ${open} of ${plural(all, "rank")} open${half}.`;
 }
 
 function key(b, ties) {

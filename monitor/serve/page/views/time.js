@@ -6,7 +6,7 @@ import { count, plural, ranks } from "../format.js";
 import { glyph, ticks } from "../glyph.js";
 import { choose } from "../options.js";
 import { heading, link, name, sentence } from "../parts.js";
-import { MANY, arrange, strip, tieCell } from "../ties.js";
+import { arrange, fitColumns, strip, tieCell } from "../ties.js";
 
 const ROWS = 150;
 
@@ -150,8 +150,8 @@ function board(data, benchmark, options) {
       paint: (field) => { if (field !== document.activeElement) field.value = options.get("q") ?? ""; } }),
     found.length > ROWS && h("span", { class: "aside" }, `the first ${count(ROWS)} of ${count(found.length)} models`)),
     shown.length === 0 ? h("p", { class: "about" }, "No model matches.") :
-      h("table", { class: all.length >= MANY ? "board past many" : "board past" }, h("caption", { class: "sr" }, `Ties and possible ranks after offset ${count(data.at)}`),
-        h("thead", {}, h("tr", {}, column("lanes", "Ties"), column("rank", "Rank"), column("strip", "could be"), column("model", "Model, in the present order"), column("step", "Step to the next rank"))),
+      h("table", { class: "board past", paint: fitColumns(arranged, all.length) }, h("caption", { class: "sr" }, `Ties and possible ranks after offset ${count(data.at)}`),
+        h("thead", {}, h("tr", {}, column("lanes", "Ties"), column("rank", "Rank"), column("strip", "Possible ranks"), column("model", "Model, in the present order"), column("step", "Step to the next rank"))),
         h("tbody", {}, shown.map(row))),
     arranged.omitted && h("p", { class: "about" }, "Too many bands overlap here, so the ties are shown as possible ranks only."),
   ];

@@ -19,6 +19,7 @@ VIEWS = [
     ("ordinary", "pair", "alpha", "bravo"),
     ("ordinary", "matrix"),
     ("ordinary", "items"),
+    ("ordinary", "categories"),
 ]
 
 
@@ -49,6 +50,15 @@ def test_each_figure_leaves_as_a_picture_and_as_numbers(page, monitor, where):
     size = struct.unpack(">II", png[16:24])
     assert png[:4] == b"\x89PNG"
     assert size == (2 * int(root.get("width")), 2 * int(root.get("height")))
+
+
+def test_the_heads_of_narrow_columns_run_upwards_in_a_picture_too(page, monitor):
+    open_view(page, monitor, "ordinary", "categories")
+    heads = [
+        node for node in ET.fromstring(download(page, "SVG")[1]).iter(f"{SVG}text") if node.text.startswith("category ")
+    ]
+    assert len(heads) == 7
+    assert all(node.get("transform").endswith("rotate(-90)") for node in heads)
 
 
 def test_the_board_is_handed_out_as_it_is_on_display(page, monitor):

@@ -30,8 +30,9 @@ function styled(source) {
 /** Draw the words of a text node, one element a line. */
 function texts(node, style, at) {
   const range = document.createRange();
+  if (style.writingMode !== "horizontal-tb") return upright(node, range, style, at);
   const lines = [];
-  for (const { 0: word, index } of node.data.matchAll(/\S+\s*/g)) {
+  for (const { 0: word, index } of node.data.matchAll(/[^\s-]+[\s-]*|[\s-]+/g)) {
     range.setStart(node, index);
     range.setEnd(node, index + word.trimEnd().length);
     const box = range.getBoundingClientRect();
@@ -47,6 +48,16 @@ function texts(node, style, at) {
   }, words.trimEnd().replace(FORBIDDEN, "")));
 }
 
+/** Draw words that run upwards, as the heads of narrow columns do. */
+function upright(node, range, style, at) {
+  range.selectNodeContents(node);
+  const { left, bottom, width, height } = range.getBoundingClientRect();
+  return [s("text", {
+    transform: `translate(${at.x(left + width / 2) + 0.35 * parseFloat(style.fontSize)} ${at.y(bottom)}) rotate(-90)`, textLength: height, lengthAdjust: "spacingAndGlyphs",
+    fill: style.color, "font-size": style.fontSize, "font-weight": style.fontWeight, "font-family": style.fontFamily,
+  }, node.data.replace(FORBIDDEN, ""))];
+}
+
 /** Draw background and borders of an element. */
 function box(style, rect, at) {
   const marks = [];
@@ -56,7 +67,7 @@ function box(style, rect, at) {
   for (const [side, [x1, y1, x2, y2]] of Object.entries(sides)) {
     const width = parseFloat(style[`border${side}Width`]);
     if (width && style[`border${side}Style`] !== "none" && !clear(style[`border${side}Color`])) {
-      marks.push(s("line", { x1: at.x(rect[x1]), y1: at.y(rect[y1]), x2: at.x(rect[x2]), y2: at.y(rect[y2]), stroke: style[`border${side}Color`], "stroke-width": width }));
+      marks.push(s("line", { x1: at.x(rect[x1]), y1: at.y(rect[y1]), x2: at.x(rect[x2]), y2: at.y(rect[y2]), stroke: style[`border${side}Color`], "stroke-width": width, "stroke-dasharray": style[`border${side}Style`] === "dashed" ? "4 3" : null }));
     }
   }
   const [, colour, thickness] = RULE.exec(style.boxShadow) ?? [];
@@ -78,7 +89,7 @@ function draw(node, at) {
   }
   if (node instanceof HTMLCanvasElement) return [s("image", { ...area, href: node.toDataURL() })];
   // A name that is too long for its column ends there.
-  const clipped = style.overflowX !== "visible" && node.scrollWidth > node.clientWidth + 1;
+  const clipped = style.overflowX !== "visible" && (node.scrollWidth > node.clientWidth + 1 || node.scrollHeight > node.clientHeight + 1);
   const inside = clipped ? { x: (x) => x - rect.left, y: (y) => y - rect.top } : at;
   const children = [...node.childNodes].flatMap((child) => draw(child, inside));
   return [...box(style, rect, at), ...(clipped ? [s("svg", { ...area, overflow: "hidden" }, children)] : children)];

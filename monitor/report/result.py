@@ -118,11 +118,14 @@ def _resolved(table: PairTable) -> ResultLine:
     n, needed = table.n[at], table.n_star(at)
     enough, total = n >= needed, counted(at.size, "gap")
     what = "items" if table.benchmark.battles is None else "prompts"
-    text = f"Enough {what} for {np.count_nonzero(enough):,} of {total} between neighbours in a planned test"
-    if table.benchmark.binary:
+    resolved = int(np.count_nonzero(enough))
+    text = (
+        f"Enough {what} for {f'{resolved:,}' if resolved else 'none'} of {total} between neighbours in a planned test"
+    )
+    if resolved and table.benchmark.binary:
         text += f", {np.count_nonzero(n >= table.anytime_required_n(at)):,} if you look as results arrive"
     short = np.where(~enough & np.isfinite(needed), needed - n, np.inf)
     if np.isfinite(short).any():
         place = int(np.argmin(short))
         text += f"; ranks {place + 1:,} and {place + 2:,} need {more_items(short[place], what)}"
-    return ResultLine(yes=bool(enough.any()), text=f"{text}.")
+    return ResultLine(yes=resolved > 0, text=f"{text}.")

@@ -237,11 +237,11 @@ def _next_look(seen: Index) -> Index:
 
 def describe_finding(finding: OrderFinding, model: str) -> str:
     """Describe the finding against the arrival order in a sentence."""
-    tail = f"a random order does so with probability {finding.p_value:.1g} at most"
+    tail = f"p at most {finding.p_value:.1g}"
     if finding.statistic == "cluster successions":
         return (
-            f"the arrival order is suspect: of the first {finding.items:,} items of {model}, {finding.observed:,.0f} follow one of the "
-            f"same cluster, where a random order has about {finding.expected:,.0f} ({tail})"
+            f"the arrival order is suspect: of the first {finding.items:,} items of {model}, {finding.observed:,.0f} follow an "
+            f"item of the same cluster, about {finding.expected:,.0f} would in a random order ({tail})"
         )
     return (
         f"the arrival order is suspect: the first {finding.items:,} items of {model} follow the order of their ids "

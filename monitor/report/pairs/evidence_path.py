@@ -21,7 +21,7 @@ from stats.evidence.graded import graded_log_e, graded_log_e_halves, initial_cap
 from stats.intervals.completion_gap import completion_interval
 from stats.intervals.confidence import gap_interval
 
-AS_STORED: Final = "as stored: first-seen order of the items"
+AS_STORED: Final = "as first seen"
 """The order of a path that may differ from the order of arrival, so the path need not cross where the latch closed."""
 
 COMMITTED: Final = "committed: the order that the seed fixes, up to the first item that either model lacks"

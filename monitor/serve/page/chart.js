@@ -3,8 +3,8 @@
 import { h, s } from "./dom.js";
 import { count, evalue, fixed, isolated, points, superscript } from "./format.js";
 
-const HEIGHT = 260;
-const PAD = { left: 48, right: 20, top: 20, bottom: 28 };
+const HEIGHT = 284;
+const PAD = { left: 48, right: 20, top: 30, bottom: 42 };
 
 /** One unit is about one pixel, so text keeps its size on a narrow screen. */
 const width = () => Math.min(560, Math.max(300, innerWidth - 40));
@@ -22,7 +22,7 @@ const linear = ([d0, d1], [r0, r1]) => (value) => r0 + ((Math.min(Math.max(value
 
 const line = (x, y, xs, ys) => `M${xs.map((value, k) => `${x(value).toFixed(1)},${y(ys[k]).toFixed(1)}`).join("L")}`;
 
-function frame({ id, title, about, xs, domain, labels, marks }) {
+function frame({ id, title, about, xs, domain, unit, labels, marks }) {
   const wide = width();
   const right = wide - PAD.right;
   const x = linear([0, xs.at(-1)], [PAD.left, right]);
@@ -34,7 +34,9 @@ function frame({ id, title, about, xs, domain, labels, marks }) {
       s("line", { class: "rule", x1: PAD.left, x2: right, y1: y(value), y2: y(value) }),
       s("text", { class: "tick", x: PAD.left - 8, y: y(value) + 4, "text-anchor": "end" }, text),
     ]),
-    ticks(0, xs.at(-1), wide > 400 ? 5 : 3).map((value) => s("text", { class: "tick", x: x(value), y: HEIGHT - 8, "text-anchor": "middle" }, count(value))),
+    ticks(0, xs.at(-1), wide > 400 ? 5 : 3).map((value) => s("text", { class: "tick", x: x(value), y: HEIGHT - 24, "text-anchor": "middle" }, count(value))),
+    s("text", { class: "tick", x: (PAD.left + right) / 2, y: HEIGHT - 7, "text-anchor": "middle" }, "shared items"),
+    s("text", { class: "tick", x: 8, y: 17 }, unit),
     marks(x, y, right),
     s("line", { class: "cross", x1: 0, x2: 0, y1: PAD.top, y2: HEIGHT - PAD.bottom, visibility: "hidden" }));
 }
@@ -70,6 +72,15 @@ function figure({ title, xs, read, caption, start }, picture) {
   return h("figure", { onpointermove: move, onpointerleave: leave }, h("h3", {}, title), picture, h("p", { class: "readout" }, start), h("figcaption", {}, caption));
 }
 
+/** Return a place next to a threshold where its words cover no line; none where there is no such place. */
+function clear(text, [first, second], lines, n, x, y, right) {
+  const wide = 7.6 * text.length;
+  const crosses = (values, k, top, bottom) => k > 0 && Math.min(y(values[k - 1]), y(values[k])) < bottom && Math.max(y(values[k - 1]), y(values[k])) > top;
+  const covers = ({ x: left, y: base }) => lines.some((values) => n.some((items, k) => x(items) > left - 4 && x(items) < left + wide + 4 && crosses(values, k, base - 14, base + 4)));
+  const places = [first, second].flatMap((base) => [0, 1, 2, 3, 4, 5, 6, 7, 8].map((k) => ({ x: PAD.left + 6 + (k / 8) * Math.max(0, right - PAD.left - 12 - wide), y: base })));
+  return places.find((place) => !covers(place));
+}
+
 /** Draw the e-process and its directional halves on a logarithmic scale, against 1/alpha and 1/alpha_j. */
 export function evidence(path, policy) {
   const { n, log_e: e, log_e_a: a, log_e_b: b, log_threshold: alone, log_family_threshold: joint } = path;
@@ -77,20 +88,22 @@ export function evidence(path, policy) {
   const top = Math.max(...lines, joint ?? alone, alone) * 1.06 + 0.5;
   const low = Math.max(Math.min(...lines) - 0.5, -0.35 * top);
   const labels = ticks(low / Math.LN10, top / Math.LN10, 5).filter(Number.isInteger).map((p) => [p * Math.LN10, p === 0 ? "1" : p === 1 ? "10" : `10${superscript(p)}`]);
-  const threshold = (value, text, kind, y, right) => value !== null && [
-    s("line", { class: `threshold ${kind}`, x1: PAD.left, x2: right, y1: y(value), y2: y(value) }),
-    s("text", { class: `tag ${kind}`, x: PAD.left + 6, y: y(value) - 5 }, text),
-  ];
+  const threshold = (value, text, kind, x, y, right) => {
+    if (value === null) return null;
+    const [above, below] = [y(value) - 6, y(value) + 15];
+    const place = clear(text, kind === "joint" ? [above, below] : [below, above], [e, a, b], n, x, y, right);
+    return [s("line", { class: `threshold ${kind}`, x1: PAD.left, x2: right, y1: y(value), y2: y(value) }), place && s("text", { class: `tag ${kind}`, ...place }, text)];
+  };
   const last = n.length - 1;
   const picture = frame({
-    id: "evidence", title: "Evidence", xs: n, domain: [low, top], labels,
+    id: "evidence", title: "Evidence", xs: n, domain: [low, top], unit: "e-value", labels,
     about: `The e-value is ${evalue(e[last])} after ${count(n[last])} shared items. The threshold for this pair only is ${evalue(alone)}; the family-wise threshold is ${joint === null ? "not assigned" : evalue(joint)}.`,
     marks: (x, y, right) => [
       s("path", { class: "line half-b", d: line(x, y, n, b) }),
       s("path", { class: "line half-a", d: line(x, y, n, a) }),
       s("path", { class: "line main", d: line(x, y, n, e) }),
-      threshold(alone, `this pair only: ${evalue(alone)}`, "alone", y, right),
-      threshold(joint, `family-wise: ${evalue(joint)}`, "joint", y, right),
+      threshold(alone, `this pair only: ${evalue(alone)}`, "alone", x, y, right),
+      threshold(joint, `family-wise: ${evalue(joint)}`, "joint", x, y, right),
     ],
   });
   const read = (k) => `${count(n[k])} items · e = ${evalue(e[k])} · for ${isolated(path.model_a)} ${evalue(a[k])} · for ${isolated(path.model_b)} ${evalue(b[k])}`;
@@ -98,7 +111,7 @@ export function evidence(path, policy) {
   const caption = [
     h("span", { class: "swatch-line main" }), " both directions ", h("span", { class: "swatch-line half-a" }), ` for ${isolated(path.model_a)} `,
     h("span", { class: "swatch-line half-b" }), ` for ${isolated(path.model_b)}. `,
-    `Item order: ${path.order}. `,
+    `Thresholds: ${joint === null ? "" : `family-wise ${evalue(joint)}, `}this pair only ${evalue(alone)} (dotted). Order of the items: ${path.order}. `,
     policy === "committed" ? "The pair is decided where the line crosses the threshold." : `Under the order policy ${policy}, the decision need not fall where the line crosses the threshold.`,
   ];
   return figure({ title: "Evidence against its thresholds", xs: n, read, caption, start }, picture);
@@ -115,7 +128,7 @@ export function interval(path, alpha) {
   const last = n.length - 1;
   const read = (k) => `${count(n[k])} items · gap ${points(gap[k])} points, interval ${points(low[k])} to ${points(high[k])}`;
   const picture = frame({
-    id: "interval", title: "Interval", xs: n, domain: [bottom, top], labels,
+    id: "interval", title: "Interval", xs: n, domain: [bottom, top], unit: "points", labels,
     about: `${read(last)}.`,
     marks: (x, y, right) => [
       s("path", { class: "band", d: `${line(x, y, n, high)}L${line(x, y, [...n].reverse(), [...low].reverse()).slice(1)}Z` }),

@@ -51,7 +51,7 @@ def test_a_verdict_flips_without_a_reload(page, tmp_path):
         port = watch.url.rpartition(":")[2]
         assert watch.stop() == 0
     page.wait_for_selector("[data-state=lost]")
-    assert "does not respond. The page shows the answer of" in page.locator("#banner").inner_text()
+    assert "does not respond. The page shows the answer from" in page.locator("#banner").inner_text()
     assert page.locator(".feed .scope", has_text="family-wise").count() == 3
     with Watch(tmp_path / "data", path, "--port", port):
         page.wait_for_selector("[data-state=live]", timeout=30_000)

@@ -1,6 +1,7 @@
 """What the views say, to every reader: they agree with the API, pass axe, fit a phone, can be used from the keyboard."""
 
 import json
+import re
 from math import ceil
 
 import pytest
@@ -205,6 +206,17 @@ def test_decided_and_resolved_are_distinguished_under_each_procedure(page, monit
         assert rows.nth(k).locator(".chip").inner_text() == pair["status"]
 
 
+COVERED = """() => [...document.querySelectorAll('.chart')].flatMap((chart) => {
+  const along = (line) => [...Array(2000).keys()].map((k) => line.getPointAtLength((k / 2000) * line.getTotalLength()));
+  const points = [...chart.querySelectorAll('.line')].flatMap(along);
+  const between = (value, from, size) => value > from && value < from + size;
+  const covers = ({ x, y, width, height }) =>
+    points.some((at) => between(at.x, x, width) && between(at.y, y + 2, height - 4));
+  return [...chart.querySelectorAll('.threshold ~ .tag')].filter((tag) => covers(tag.getBBox()));
+})"""
+"""The words next to a threshold that cover a line of their chart."""
+
+
 def test_a_pair_is_shown_with_its_counts_and_thresholds(page, monitor):
     pair = next(p for p in report(monitor, "ordinary")["pairs"] if p["model_a"] == "alpha")
     assert pair["model_b"] == "bravo"
@@ -218,6 +230,7 @@ def test_a_pair_is_shown_with_its_counts_and_thresholds(page, monitor):
     assert page.locator(".chart .band").count() == 1
     assert pair["reason"] in page.locator(".verdict-line").inner_text()
     assert "= =" not in page.locator("main").inner_text()
+    assert page.evaluate(COVERED) == []
     # Named the other way round it is the same pair.
     open_view(page, monitor, "ordinary", "pair", "bravo", "alpha")
     assert page.locator("h1").inner_text() == "alpha v. bravo"
@@ -492,3 +505,20 @@ def test_the_board_of_any_moment_is_in_the_address(page, monitor):
     calls = sum(len(step["called"]) for step in replay["steps"])
     assert page.locator(".replay rect.call").count() == calls
     assert page.locator(".replay circle.verdict").count() == sum(step["decided_side"] != 0 for step in replay["steps"])
+
+
+def test_the_board_leaves_its_plot_the_room_of_unused_lanes(page, monitor):
+    open_view(page, monitor, "ordinary")
+    width = {kind: page.locator(f".board thead .{kind}").bounding_box()["width"] for kind in ("lanes", "rank", "plot")}
+    assert width["lanes"] <= 60
+    assert width["rank"] <= 70
+    assert width["plot"] >= 250
+
+
+def test_a_change_compares_two_numbers(page, monitor):
+    open_view(page, monitor, "ordinary", "changes")
+    page.wait_for_selector(".feed li")
+    evidence = [text for text in page.locator(".feed .evidence").all_inner_texts() if "p = " in text]
+    assert evidence
+    number = r"[\d.]+(?: × 10[⁰¹²³⁴⁵⁶⁷⁸⁹⁻]+)?"
+    assert all(re.search(rf" p = {number} ≤ {number} ", text) for text in evidence)

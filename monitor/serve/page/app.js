@@ -245,7 +245,7 @@ function connection(change) {
   at("connection").title = lags ? "Scores have arrived since this view was computed. The next one is being computed." : "";
   if (at("connection").dataset.state === state) return;
   at("connection").dataset.state = state;
-  const since = answered ? `The page shows the answer of ${answered.toLocaleTimeString()} and retries.` : "The page retries.";
+  const since = answered ? `The page shows the answer from ${answered.toLocaleTimeString()} and keeps trying.` : "The page keeps trying.";
   at("banner").textContent = state === "lost" ? `The monitor does not respond. ${since}` : "";
 }
 

@@ -75,12 +75,12 @@ function contradictions({ battles: { disagreements: all }, benchmark }) {
 function position(p) {
   const title = h("h2", {}, "Position");
   if (!p) return [title, h("p", { class: "about" }, "It is not known which answer was shown first, so a preference for a position cannot be measured. The field ", h("code", {}, "position"), " of a battle names it.")];
-  const effect = p.effect === null ? "Its effect on ratings cannot be estimated." : `The first place is worth ${fixed(p.effect, 0)} rating points (${fixed(p.effect_low, 0)} to ${fixed(p.effect_high, 0)}), which the ratings take out.`;
+  const effect = p.effect === null ? "Its effect on ratings cannot be estimated." : `Being shown first is worth ${fixed(p.effect, 0)} rating points (${fixed(p.effect_low, 0)} to ${fixed(p.effect_high, 0)}); the ratings correct for it.`;
   const drawn = p.votes - p.first_wins - p.second_wins;
   const row = (label, n) => ({ key: label, cells: [label, count(n), `${fixed((100 * n) / p.votes, 1)} %`] });
   return [
     title,
-    h("p", { class: "about" }, `${effect} ${plural(p.swapped, "prompt")} judged in both orders, ${count(p.fixed)} in one.`),
+    h("p", { class: "about" }, `${effect} Prompts judged in both orders: ${count(p.swapped)}; in one order: ${count(p.fixed)}.`),
     table("Wins by position", [{ title: "Winner", head: true }, { title: "Votes", class: "number" }, { title: "Share", class: "number" }],
       [{ rows: [row("The answer shown first", p.first_wins), row("The answer shown second", p.second_wins), row("Tie", drawn)] }], { class: "small" }),
   ];

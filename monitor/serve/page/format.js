@@ -58,6 +58,15 @@ export function pvalue(p) {
   return `< ${p < 1e-12 ? "10⁻¹²" : `10${superscript(Math.floor(Math.log10(p)) + 1)}`}`;
 }
 
+/** Format a probability from its natural logarithm with two digits, so that it compares with another of its size. */
+export function small(logP) {
+  const p = Math.exp(logP);
+  if (p >= 0.001) return p.toPrecision(2);
+  const power = Math.floor(logP / Math.LN10);
+  const digits = Math.exp(logP - power * Math.LN10).toFixed(1);
+  return digits === "10.0" ? `1.0 × 10${superscript(power + 1)}` : `${digits} × 10${superscript(power)}`;
+}
+
 export const superscript = (n) => String(n).replace(/[-\d]/g, (d) => "⁰¹²³⁴⁵⁶⁷⁸⁹"[d] ?? "⁻");
 
 /** Format an e-value from its natural logarithm: in full up to a million, then as a power of ten. */

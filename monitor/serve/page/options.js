@@ -18,6 +18,9 @@ export function withOptions(changes) {
   return options.size ? `${path}?${options}` : path;
 }
 
+/** Return a choice in the address of this moment: the view may still show an earlier one. */
+export const chosen = (key) => new URLSearchParams(location.hash.split("?")[1]).get(key);
+
 /** Change some choices. Typing replaces the address, so that Back leaves the view and does not step through letters. */
 export function choose(changes) {
   const next = withOptions(changes);

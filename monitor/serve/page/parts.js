@@ -124,9 +124,13 @@ export function need(pair, b) {
   if (pair.status === "equivalent") return "equivalent";
   if (pair.items_to_decision === null) return pair.b === null ? "undecided" : "no number of items";
   if (pair.items_to_decision < 1) return "undecided";
+  return `${more(pair.items_to_decision).replace("about ", "").replace("more than a", "> 1")}${andLeft(pair, b)}`;
+}
+
+/** Return how many items are left, after a semicolon; nothing without a declared item count. */
+export function andLeft(pair, b) {
   const left = itemsLeft(pair, b);
-  const needed = more(pair.items_to_decision).replace("about ", "").replace("more than a", "> 1");
-  return left === null ? needed : `${needed}; ${left ? `${count(left)} left` : "none left"}`;
+  return left === null ? "" : `; ${left ? `${count(left)} left` : "none left"}`;
 }
 
 export const lowCoverage = (model) => model.coverage < LOW_COVERAGE;
@@ -171,8 +175,11 @@ export const partial = (b) => (b.partial ? `This benchmark may be partial: ${b.p
 /** Return what was done with the board that a reader has to know, or null. */
 export const boardNote = (b) => (b.board?.note ? `This board is ${b.board.note}.` : null);
 
-/** Return a warning about the arrival order that does not affect the verdicts, or null. */
-export const orderNote = (b) => (b.order.suspect && b.order.reason && !orderTrouble(b) ? `Note: ${b.order.reason}.` : null);
+/** Return a warning about the arrival order that does not affect the verdicts, or null; the data view gives the reason of a harmless one. */
+export function orderNote(b) {
+  if (!b.order.suspect || !b.order.reason || orderTrouble(b)) return null;
+  return b.order.reason.includes("this order policy does not depend on it") ? "The arrival order is suspect; no verdict here depends on it." : `Note: ${b.order.reason}.`;
+}
 
 export const notice = (text, names = []) => h("p", { class: "notice" }, sentence(text, names));
 

@@ -50,8 +50,8 @@ function box() {
   section.append(
     h("label", { for: "upload" }, "Send results: choose files, or drop them here"),
     input,
-    h("label", { for: "upload-model", class: "inline" }, "Model, of files that do not name it ", model),
-    h("p", { class: "about" }, "JSON lines, CSV, or the log of an evaluation harness. A file is stored as a whole, or not at all where a line cannot be read."),
+    h("label", { for: "upload-model", class: "inline" }, "Model, for files that do not name one ", model),
+    h("p", { class: "about" }, "JSON lines, CSV, or the log of an evaluation harness. A file with an unreadable line is not stored."),
     outcomes,
   );
   Object.assign(section, { ondragover: over(true), ondragleave: over(false), ondrop: dropped });

@@ -50,9 +50,7 @@ export function render(data, route) {
     battles(b),
     sharedItems(b),
     b.weights && h("p", { class: "about" }, weighted(b)),
-    orderNote(b) && h("p", { class: "about" }, orderNote(b)),
-    b.clusters?.warning && h("p", { class: "about" }, `Clusters: ${b.clusters.warning}`),
-    h("p", { class: "about assumes" }, assumption(b), " ", h("a", { href: link.benchmark(b.benchmark, "data") }, "Data quality")),
+    h("p", { class: "about assumes" }, assumption(b), " ", orderNote(b) && `${orderNote(b)} `, h("a", { href: link.benchmark(b.benchmark, "data") }, "Data quality")),
   ];
 }
 
@@ -239,7 +237,8 @@ function row(m, place, shown, context) {
   const { b, options, baseline, arranged, measure, ruled, byScore, tied, x } = context;
   const below = shown[place + 1];
   const pair = baseline ? baseline.pairs.get(m.model) : context.next.get(m.model);
-  const next = baseline ? null : byScore && below?.rank === m.rank + 1 && pair;
+  const between = pair && !baseline && byScore; // the step leads to the row below
+  const follows = below?.rank === m.rank + 1;
   const rule = byScore && below && [...Array(below.rank - m.rank).keys()].some((k) => ruled.has(m.rank + k));
   const others = tied?.get(m.rank)?.size;
   const ownRow = baseline?.to === m.model;
@@ -250,7 +249,7 @@ function row(m, place, shown, context) {
     h("th", { role: "rowheader", scope: "row", class: "model" }, modelName(m, b, options)),
     h("td", { role: "cell", class: "plot" }, baseline ? gapPlot(pair, x, ownRow) : scorePlot(m, x, measure)),
     h("td", { role: "cell", class: "score", title: measure.about(m) }, measure.text(measure.of(m)[0])),
-    h("td", { role: "cell", class: `step${next ? " between" : ""}` }, ownRow ? h("span", { class: "note" }, "the baseline") : (baseline ? pair : next) && step(pair, b)));
+    h("td", { role: "cell", class: `step${between && follows ? " between" : ""}` }, ownRow ? h("span", { class: "note" }, "the baseline") : pair && (follows || !between) && step(pair, b)));
 }
 
 function pick(m, options) {

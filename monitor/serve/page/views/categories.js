@@ -33,8 +33,8 @@ export function render({ page, pairs }, route) {
   const shown = displayed(page, route.options);
   return [
     ...head,
-    h("p", { class: "about" }, v ? ["Every model against ", name(v.model), `, in ${plural(page.total, "category", "categories")}`] : `The scores of every model, in ${plural(page.total, "category", "categories")}`,
-      page.total > page.categories.length && `; the ${count(page.categories.length)} largest are on display`, ".",
+    h("p", { class: "about" }, v ? ["Gap of every model to ", name(v.model), `, in points, in ${plural(page.total, "category", "categories")}`] : `Score of every model, in percent, in ${plural(page.total, "category", "categories")}`,
+      page.total > page.categories.length && `; the ${count(page.categories.length)} largest are on display`, v ? ". Its own row has its scores, in percent." : ".",
       h("span", { class: "sideways" }, " The table scrolls sideways.")),
     v && verdicts(page, pairs),
     tools(page, route, shown),
@@ -76,7 +76,7 @@ function extremes({ baseline: v, models, categories, means }) {
     return `${count(rank)} (${here.length > 2 ? plural(here.length, "category", "categories") : here.map(isolated).join(", ")})`;
   };
   const [best, worst] = [Math.min(...scored), Math.max(...scored)];
-  return best === worst ? ` Its rank is ${count(best)} in every category.` : ` Its rank by score in a category is from ${at(best)} to ${at(worst)}.`;
+  return best === worst ? ` Its rank is ${count(best)} in every category.` : ` Its rank by score in a category runs from ${at(best)} to ${at(worst)}.`;
 }
 
 function sizes({ categories }) {

@@ -2,7 +2,7 @@
 
 import { get } from "../api.js";
 import { h } from "../dom.js";
-import { count, fixed, plural, points, pvalue, ratio } from "../format.js";
+import { count, fixed, plural, points, ratio, small } from "../format.js";
 import { heading, link, sentence } from "../parts.js";
 
 export const title = ({ benchmark }) => `Changes, ${benchmark}`;
@@ -37,7 +37,7 @@ export function render({ changes }, route) {
 
 function strength({ evidence: e, mixture }) {
   if (e.log_e === null) return "certain";
-  if (mixture === "exact test at N") return `p ${pvalue(Math.exp(-e.log_e))} ≤ ${pvalue(Math.exp(-e.log_threshold)).replace("= ", "")}`;
+  if (mixture === "exact test at N") return `p = ${small(-e.log_e)} ≤ ${small(-e.log_threshold)}`;
   return `ln e ${fixed(e.log_e, 2)} ≥ ${fixed(e.log_threshold, 2)}`;
 }
 
@@ -50,7 +50,7 @@ function entry(change, benchmark) {
       h("p", {}, sentence(change.sentence, [a, b, benchmark])),
       h("p", { class: "evidence" },
         h("a", { href: link.pair(benchmark, a, b) }, "The pair", h("span", { class: "sr" }, ` ${a} and ${b}`)),
-        ` after ${plural(e.n, "shared item")} · gap ${points(Math.abs(e.gap))} points · ${strength(change)}`,
+        ` · after ${plural(e.n, "shared item")} · gap ${points(Math.abs(e.gap))} points · ${strength(change)}`,
         e.missing > 0 && ` · ${plural(e.missing, "missing item")}${change.procedure === "settled" ? "" : " counted against the leader"}`,
         e.resolution_ratio !== null && ` · q\u00a0${ratio(e.resolution_ratio)}`)));
 }

@@ -42,7 +42,7 @@ function counts(b) {
   const odd = (n) => (n ? "odd" : "");
   return h("dl", { class: "list" },
     fact("Items", count(b.items), size(b) > b.items && `of ${count(size(b))}`),
-    fact("Results", count(b.events)),
+    fact("Scores", count(b.events)),
     repeatFact(b),
     runFact(b),
     fact("Duplicates", count(b.duplicates), "repeated scores, counted once"),
@@ -99,8 +99,8 @@ function declared(b) {
     fact("Order policy", POLICIES[b.order.policy]),
     fact("Arrival order", b.order.suspect ? "suspect" : "no problem detected", b.order.suspect && b.order.reason, b.order.suspect ? "odd" : ""),
     fact("Family", b.family.size === null ? "–" : plural(b.family.size, "pair"), family),
-    fact("Error rate", `${percent(b.alpha, 1)} %`, "upper bound on the chance of any false family-wise decision"),
-    fact("Power", `${percent(b.power, 0)} %`, "that “resolved” requires"),
+    fact("Error rate", `${Number((100 * b.alpha).toPrecision(3))} %`, "upper bound on the chance of any false family-wise decision"),
+    fact("Power", `${percent(b.power, 0)} %`, "required for “resolved”"),
     fact("Mixture", b.mixture));
 }
 

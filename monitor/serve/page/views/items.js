@@ -80,7 +80,7 @@ export function render({ page, board, pair }, route) {
 function models(page, options) {
   const now = (key) => options.get(key) ?? "";
   const select = (key, label, after) => h("label", {}, `${label} `, h("select", { "aria-label": label, onchange: (event) => choose({ [key]: event.target.value, from: null, show: null }), paint: (node) => { node.value = now(key); } },
-    h("option", { value: "" }, "none"), page.models.map((m) => h("option", { value: m, "data-key": m }, isolated(m)))), after);
+    h("option", { value: "" }, "choose a model"), page.models.map((m) => h("option", { value: m, "data-key": m }, isolated(m)))), after);
   const { two } = page;
   return h("div", { class: "tools two", role: "group", "aria-label": "Two models" }, select("a", "Where do"), select("b", "and", " differ?"),
     two && h("button", { type: "button", onclick: () => choose({ a: two.model_b, b: two.model_a, from: null }) }, "Swap"),
@@ -151,9 +151,10 @@ function filters(page, options) {
   const button = ([key, label]) => h("button", { type: "button", class: "chip-button", "aria-pressed": String(key === show), onclick: () => choose({ show: key, from: null }) }, `${label} ${count(page.counts[key])}`);
   const select = (key, label, first, entries) => h("select", { "aria-label": label, onchange: (event) => choose({ [key]: event.target.value, from: null }), paint: (node) => { node.value = options.get(key) ?? first; } }, entries);
   return h("div", { class: "tools", role: "group", "aria-label": "Choose which items to list" },
-    h("input", { type: "search", id: "find", placeholder: "Find item", "aria-label": "Find an item or category", "aria-keyshortcuts": "/", spellcheck: "false", oninput: (event) => choose({ q: event.target.value, from: null }),
+    h("input", { type: "search", id: "find", placeholder: "Find an item", "aria-label": "Find an item or category", "aria-keyshortcuts": "/", spellcheck: "false", oninput: (event) => choose({ q: event.target.value, from: null }),
       paint: (field) => { if (field !== document.activeElement) field.value = options.get("q") ?? ""; } }),
-    Object.entries(page.two ? { ...TWO, ...ANY } : ANY).map(button),
+    page.two && [Object.entries(TWO).map(button), h("span", { class: "break" })],
+    Object.entries(ANY).map(button),
     page.clusters.length > 0 && select("cluster", "Category", "", [h("option", { value: "" }, "All categories"), page.clusters.map((c) => h("option", { value: c, "data-key": c }, isolated(c)))]),
     h("label", {}, "Sort ", select("sort", "Sort", "suspicious", Object.entries(SORTS).map(([key, label]) => h("option", { value: key }, label)))));
 }
@@ -165,7 +166,7 @@ function rows(page) {
   const columns = [
     { title: "Item", head: true, class: "item" },
     page.clusters.length > 0 && { title: "Category", class: "category" },
-    page.two && { title: "Better", class: "category" },
+    page.two && { title: "Better", class: "category better-one" },
     { title: "Right", class: "number" },
     { title: `Scores, rank 1 to ${page.models.length}`, class: "bars" },
     { title: "r", class: "number" },

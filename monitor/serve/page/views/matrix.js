@@ -17,7 +17,7 @@ const TONES = [
   ["against", "decided against the current rank"],
 ];
 const SHOW_NAMES_FROM = 13; // pixels of a cell
-const NAME_ROOM = 165;
+const NAME_ROOM = 236;
 const HEAD = 18; // pixels above the cells, and left of them where names have no room: ranks
 const NUMBER_ROOM = 40;
 const STEPS = [1, 2, 5, 10, 20, 50, 100, 200, 500];
@@ -77,7 +77,7 @@ class Grid {
     const room = canvas.parentElement.clientWidth;
     const named = room / this.size >= SHOW_NAMES_FROM && room > 480;
     this.margin = named ? Math.min(NAME_ROOM, room / 4) : NUMBER_ROOM;
-    this.cell = Math.min(28, (Math.min(room, 860) - this.margin) / this.size);
+    this.cell = Math.min(28, (Math.min(room, 932) - this.margin) / this.size);
     const [width, height] = [this.margin + this.cell * this.size, HEAD + this.cell * this.size];
     const scale = devicePixelRatio || 1;
     canvas.width = Math.round(width * scale);

@@ -4,10 +4,10 @@ import { ApiError, allPairs, get, report } from "../api.js";
 import { badge, place } from "../badge.js";
 import { h, s } from "../dom.js";
 import { downloads } from "../downloads.js";
-import { count, fixed, percent, plural, points } from "../format.js";
+import { count, fixed, more, percent, plural, points } from "../format.js";
 import { QUESTIONS, answerLine, glyph, signs, states } from "../glyph.js";
 import { bars } from "./items.js";
-import { aliases, axis, coverage, crumb, link, lowCoverage, modelTitle, name, need, notice, orderTrouble, scaleOf, size, table, titled, waits, whisker } from "../parts.js";
+import { aliases, andLeft, axis, coverage, crumb, link, lowCoverage, modelTitle, name, notice, orderTrouble, scaleOf, size, table, titled, waits, whisker } from "../parts.js";
 
 const CATEGORIES = 30;
 
@@ -82,7 +82,7 @@ function unlike({ model, models, higher, lower }) {
   const part = (title, items) => items.length > 0 && [h("h3", {}, title), table(title, columns, [{ rows: items.map(row) }], { class: "items" })];
   return [
     h("h2", {}, "Its surprises"),
-    h("p", { class: "about" }, "Items on which it is most unlike the other models; one bar a model in rank order, this one in blue; at the right how many of the others have it right. Chosen after a look at the scores: they describe the items, and are no finding about the model."),
+    h("p", { class: "about" }, "Items on which it differs most from the other models, with one bar per model in rank order, this one in blue, and how many others are right. They were picked by their scores, so they prove nothing about the model."),
     part("Right, where most others are wrong", higher), part("Wrong, where most others are right", lower),
   ];
 }
@@ -95,7 +95,7 @@ function byCategory(own, { benchmark, models, categories, means, total }) {
   const x = scaleOf(100 * Math.min(...values, 1), 100 * Math.max(...values, 0), (v) => fixed(v, 0));
   const columns = [
     { title: "Category", head: true, class: "model" },
-    { title: "Score, %: this model among all", mark: ["Score, % among all", axis(x)], class: "plot" },
+    { title: "Score, %: this model among all", mark: ["Score, %, all models", axis(x)], class: "plot" },
     { title: "Score", class: "number" }, { title: "Rank", class: "number rank" }, { title: "Items", class: "number" },
   ];
   const rows = categories.flatMap((category, j) => {
@@ -119,7 +119,7 @@ function byCategory(own, { benchmark, models, categories, means, total }) {
 
 function facts(m, b) {
   if (waits(m)) return "Its scores count when its run ends.";
-  return [m.mean === null ? "No score" : `Score ${percent(m.mean)} %`, m.mean_low === null ? "" : `, from ${percent(m.mean_low)} to ${percent(m.mean_high)} for one look`,
+  return [m.mean === null ? "No score" : `Score ${percent(m.mean)} %`, m.mean_low === null ? "" : ` (interval ${percent(m.mean_low)} to ${percent(m.mean_high)}, for one look)`,
     ` · ${count(m.items)} of ${plural(size(b), "item")}`, lowCoverage(m) && [" · ", coverage(m)], m.run_ended && " · run ended"];
 }
 
@@ -128,26 +128,32 @@ export function onTheseItems(rows) {
   const [ahead, trailing, level] = ["own", "other", "tie"].map((side) => rows.filter((r) => r.settled === side).length);
   const closed = ahead + trailing + level;
   const open = rows.length - closed;
-  return { closed, words: [h("b", {}, `Ahead of ${plural(ahead, "model")} on these items, below ${count(trailing)}`), level > 0 && `, level with ${count(level)}`, open > 0 && `; ${count(open)} may still change`, "."] };
+  const places = enumerated({ "ahead of": ahead, below: trailing, "level with": level });
+  return { closed, words: [h("b", {}, places ? `${places} on these items` : "Nothing is settled on these items"), open > 0 && `; ${count(open)} ${open === 1 ? "is" : "are"} still open`, "."] };
+}
+
+/** Return numbers of models with the words before each, without those of none: "Ahead of 3 models, below 1". */
+function enumerated(numbers) {
+  const words = Object.entries(numbers).filter(([, n]) => n > 0).map(([lead, n], k) => `${lead} ${k ? count(n) : plural(n, "model")}`).join(", ");
+  return words && words[0].toUpperCase() + words.slice(1);
 }
 
 /** Answer the three questions for one model. */
 function result(own, rows, b) {
   const of = (test) => rows.filter(test).length;
-  const models = (n) => plural(n, "model");
   const place = onTheseItems(rows);
   const [better, worse] = [of((r) => r.decided === "own"), of((r) => r.decided === "other")];
   const held = of((r) => states(r.pair).decided === "held");
   const tied = rows.length - better - worse - held;
   const resolved = of((r) => r.pair.resolved.fixed_n);
-  const possible = own.rank_low === own.rank_high ? `No other rank than ${own.rank_low} is left.` : `The decisions leave ranks ${own.rank_low} to ${own.rank_high}.`;
+  const possible = own.rank_low === own.rank_high ? `No other rank than ${own.rank_low} is left.` : `The decisions leave ranks ${own.rank_low} to ${own.rank_high} open.`;
   const closest = rows.filter((r) => r.decided === null && r.pair.items_to_decision >= 1).sort((x, y) => x.pair.items_to_decision - y.pair.items_to_decision)[0];
   const line = (question, state, words, n) => answerLine(question, state, words, h("dd", { class: "tally" }, h("b", {}, count(n)), ` of ${plural(rows.length, "other")}`));
   const yes = (n) => (n > 0 ? "yes" : "no");
   return h("dl", { class: "result" },
     line("settled", yes(place.closed), place.words, place.closed),
-    line("decided", held === rows.length ? "held" : yes(better + worse), [h("b", {}, `Better than ${models(better)}, worse than ${count(worse)}, tied with ${count(tied)}`), held > 0 && `, held ${count(held)}`, `. ${possible}`], better + worse),
-    line("resolved", yes(resolved), [h("b", {}, `Enough items for ${count(resolved)} of its ${plural(rows.length, "gap")}`), ", in a planned test.", closest && [" Closest tie: ", name(closest.other), `, items it would still take: ${need(closest.pair, b)}.`]], resolved));
+    line("decided", held === rows.length ? "held" : yes(better + worse), [h("b", {}, enumerated({ "better than": better, "worse than": worse, "tied with": tied, "held against": held })), `. ${possible}`], better + worse),
+    line("resolved", yes(resolved), [h("b", {}, `Enough items for ${count(resolved)} of its ${plural(rows.length, "gap")}`), ", in a planned test.", closest && [" Closest tie: ", name(closest.other), `, which needs ${more(closest.pair.items_to_decision)} more ${b.battles ? "prompts" : "items"}${andLeft(closest.pair, b)}.`]], resolved));
 }
 
 function against(own, rows, b) {

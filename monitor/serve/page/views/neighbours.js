@@ -24,6 +24,7 @@ export function render(b) {
   return [
     ...heading(b.benchmark, "Neighbours in rank", "Each model against the next, under each procedure. The first column of signs is the headline. The columns from “Fixed” on are valid at a planned n only, evaluated once."),
     trouble && notice(trouble),
+    b.clusters?.warning && h("p", { class: "about" }, `Clusters: ${b.clusters.warning}`),
     counts(b),
     key(),
     b.pairs.length ? pairs(b) : h("p", { class: "about" }, "There are no pairs yet: a pair needs two models."),
@@ -35,7 +36,7 @@ function counts({ summary }) {
     h("th", { scope: "row" }, label),
     procedures.map(({ key: procedure }) => h("td", { class: "number" }, procedure === null ? "" : count(values[procedure]))));
   const resolved = DECISIONS.map(({ key: procedure }) => ({ key: RESOLUTIONS.some((r) => r.key === procedure) ? procedure : null }));
-  return h("details", { class: "legend" }, h("summary", {}, `Open pairs under each procedure, of ${count(summary.pairs)}`),
+  return h("details", { class: "legend" }, h("summary", {}, `Undecided and unresolved pairs under each procedure, of ${count(summary.pairs)}`),
     h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Counts per procedure" },
       h("table", { class: "data small" },
         h("caption", { class: "sr" }, "Undecided and unresolved pairs per procedure"),

@@ -90,7 +90,7 @@ function verdicts(p) {
       const side = better(p, procedure.key);
       return row([side ? ["for ", name(side)] : decision(p, procedure.key)[2], `; ${procedure.about}`], procedure, decision(p, procedure.key));
     })),
-    h("h3", {}, "Resolved: would a planned test of so many items detect a gap of this size?"),
+    h("h3", {}, "Resolved: would a planned test of this many items detect a gap of this size?"),
     h("ul", { class: "procedures" }, RESOLUTIONS.map((procedure) => row(resolution(p, procedure.key)[2], procedure, resolution(p, procedure.key)))));
 }
 
@@ -104,7 +104,7 @@ function checklist(p, b) {
     [!order, "Do the verdicts allow for the arrival order?", order ?? `Order policy ${b.order.policy}.`],
     [better(p) !== null, "Is it decided over the whole family of pairs?", better(p) ? `For ${better(p)}.` : "Not yet: report it as a tie."],
     [excludesZero, "Does the family-wise interval exclude 0?", `${range(p.gap_family_low, p.gap_family_high)} points.`],
-    [p.resolved.anytime, "Is it resolved, also if you look at any time?", `q = ${ratio(p.resolution_ratio)} at fixed n.`],
+    [p.resolved.anytime, "Is it resolved even if you look at any time?", `q = ${ratio(p.resolution_ratio)} at fixed n.`],
     [p.cluster === null ? null : p.decided.clustered !== null, "Is it decided when related items count as one cluster?", p.cluster === null ? (b.clusters?.warning ?? "The events name no clusters.") : `Design effect ${fixed(p.cluster.design_effect, 1)} over ${plural(p.cluster.clusters, "cluster")}.`],
     [least >= LOW_COVERAGE, "Do both models cover the benchmark?", `${share(x?.coverage ?? 0)} and ${share(y?.coverage ?? 0)} of the items.`],
     [b.conflicts === 0, "Are the scores free of conflicts?", b.conflicts ? `${plural(b.conflicts, "conflict")} on this benchmark; the first score counts.` : "No conflicts."],

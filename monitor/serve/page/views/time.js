@@ -4,7 +4,7 @@ import { get } from "../api.js";
 import { h, s } from "../dom.js";
 import { count, plural, ranks } from "../format.js";
 import { glyph, ticks } from "../glyph.js";
-import { choose } from "../options.js";
+import { choose, chosen } from "../options.js";
 import { heading, link, name, sentence } from "../parts.js";
 import { arrange, fitColumns, strip, tieCell } from "../ties.js";
 
@@ -32,9 +32,9 @@ export function render(data, { benchmark, options }) {
       happened(data, benchmark),
       board(data, benchmark, options),
     ],
-    h("p", { class: "about assumes" }, "Models are in their present order: scores and ranks of then are not kept, and a model that had no score yet is shown as tied. ",
+    h("p", { class: "about assumes" }, "Models are in their present order: past scores and ranks are not kept, and a model that had no score yet is shown as tied. ",
       data.omitted > 0 && `${plural(data.omitted, "change")} of scores, or under a declaration, that were replaced since ${data.omitted === 1 ? "is" : "are"} omitted. `,
-      "A resolved gap is a matter of the present estimate, so it has no past here."),
+      "Resolved depends on the present estimate alone, so it has no history."),
     replayed(data.replay, benchmark),
   ];
 }
@@ -64,6 +64,9 @@ const placeOf = ({ moments, at }) => moments.findLastIndex(({ offset }) => offse
 
 const SCALE = 1000;
 
+/** How many moments each key moves the slider. */
+const MOVES = { ArrowRight: 1, ArrowUp: 1, ArrowLeft: -1, ArrowDown: -1, PageUp: 10, PageDown: -10, Home: -Infinity, End: Infinity };
+
 function line(data, options) {
   const { moments, at } = data;
   const end = moments.at(-1).offset;
@@ -71,12 +74,11 @@ function line(data, options) {
   const x = (offset) => (SCALE * offset) / Math.max(end, 1);
   const go = (to) => choose({ at: to >= moments.length - 1 ? null : String(moments[Math.max(to, 0)].offset) });
   const nearest = (value) => Math.max(0, moments.findLastIndex(({ offset }) => x(offset) <= value + 0.5));
-  const moved = { ArrowRight: place + 1, ArrowUp: place + 1, ArrowLeft: place - 1, ArrowDown: place - 1, PageUp: place + 10, PageDown: place - 10, Home: 0, End: moments.length - 1 };
   const onkeydown = (event) => {
-    if (!(event.key in moved) || event.ctrlKey || event.metaKey || event.altKey) return;
+    if (!(event.key in MOVES) || event.ctrlKey || event.metaKey || event.altKey) return;
     event.preventDefault();
     event.stopPropagation();
-    go(Math.min(moved[event.key], moments.length - 1));
+    go(placeOf({ moments, at: Number(chosen("at") ?? end) }) + MOVES[event.key]); // a key that repeats is ahead of the view
   };
   const words = `${options.has("at") ? "" : "now, "}offset ${count(at)} of ${count(end)}: ${plural(data.decided, "pair")} decided, ${count(data.settled)} settled`;
   return h("div", { class: "timeline" },
@@ -84,12 +86,12 @@ function line(data, options) {
     h("input", { type: "range", id: "moment", min: 0, max: SCALE, step: 1, "aria-label": "Moment", "aria-valuetext": words, "data-at": at,
       paint: (node) => { node.value = String(Math.round(x(at))); },
       oninput: (event) => go(nearest(Number(event.target.value))), onkeydown }),
-    h("p", { class: "span-of-log" }, h("span", {}, "0"), h("b", { role: "status" }, moment(data, options, place)), h("span", {}, `offset ${count(end)}`)),
+    h("p", { class: "span-of-log" }, h("span", {}, "offset 0"), h("b", { role: "status" }, moment(data, options, place)), h("span", {}, `offset ${count(end)}`)),
     h("p", { class: "steps-of-time" },
       h("button", { type: "button", class: "chip-button", disabled: place <= 0, onclick: () => go(place - 1) }, "‹ earlier"),
       h("button", { type: "button", class: "chip-button", disabled: place >= moments.length - 1, onclick: () => go(place + 1) }, "later ›"),
       h("button", { type: "button", class: "chip-button", "aria-pressed": String(!options.has("at")), onclick: () => choose({ at: null }) }, "Now")),
-    h("p", { class: "about" }, "Above the line: verdicts, a dot where two neighbours were decided. Below it ", h("b", { class: "warn" }, "▼"), ": a verdict was withdrawn, replaced or reversed. ← → one moment, Home and End the ends.",
+    h("p", { class: "about" }, "Above the line: verdicts, a dot where two neighbours were decided. Below it ", h("b", { class: "warn" }, "▼"), ": a verdict was withdrawn, replaced or reversed. ← → move by one moment, Home and End to the first and the last.",
       data.moments_total > moments.length && ` ${count(moments.length)} of ${count(data.moments_total)} moments are drawn.`));
 }
 
@@ -180,7 +182,8 @@ function replayed(replay, benchmark) {
     at !== null && [
       s("rect", { class: side > 0 ? "verdict" : "verdict against", x: `${x(at)}%`, y: 3.5, width: `${100 - x(at)}%`, height: 6 }),
       s("circle", { class: side > 0 ? "verdict" : "verdict against", cx: `${x(at)}%`, cy: 6.5, r: 5 })]);
-  const column = (kind, label) => h("th", { scope: "col", class: kind }, label);
+  const column = (kind, label, more) => h("th", { scope: "col", class: kind }, label, more);
+  const span = () => s("svg", { class: "axis", height: 14, "aria-hidden": "true" }, s("text", { x: 0, y: 12 }, "item 0"), s("text", { x: "100%", y: 12, "text-anchor": "end" }, count(items)));
   const row = (step) => h("tr", { "data-key": `${step.model_a}\n${step.model_b}` },
     h("th", { scope: "row", class: "model" }, h("a", { href: link.pair(benchmark, step.model_a, step.model_b), title: `${step.model_a}, ${step.model_b}` }, name(step.model_a))),
     h("td", { class: "strip-of-time" }, peeked(step)),
@@ -193,11 +196,11 @@ function replayed(replay, benchmark) {
       `, in ${count(replay.undone_pairs)} of ${plural(pairs, "pair")}. `,
       h("b", {}, `Anytime verdicts: ${count(replay.decided)}`), ", and none is withdrawn."),
     h("table", { class: "replay" }, h("caption", { class: "sr" }, "Calls of p < .05 and anytime verdicts for each step down the ranking"),
-      h("thead", {}, h("tr", {}, column("model", "Step down from"), column("strip-of-time", "p < .05 at each look"), column("n", "withdrawn"),
-        column("strip-of-time", "anytime verdict in this order"), column("n", "at item"))),
+      h("thead", {}, h("tr", {}, column("model", "Step down from"), column("strip-of-time", "p < .05 at each look", span()), column("n", "Withdrawn"),
+        column("strip-of-time", "Anytime verdict", span()), column("n", "At item"))),
       h("tbody", {}, shown.map(row))),
-    h("p", { class: "about" }, `The scores on the ${plural(items, "item")} that all models have, in one random order; the verdicts are among all ${plural(pairs, "pair")}. Pale bar: p < .05 in favour of the upper model; orange: of the lower one; `,
-      h("b", { class: "warn" }, "▼"), ": the call is withdrawn. It is no verdict on this board, because no order was committed for these scores. ",
+    h("p", { class: "about" }, `The scores on the ${plural(items, "item")} that all models have, in one random order; the verdicts are among all ${plural(pairs, "pair")}. Pale bar: p < .05 for the upper model; orange bar: for the lower one; `,
+      h("b", { class: "warn" }, "▼"), ": the call was withdrawn. These are no verdicts of this board: no order was committed for its scores. ",
       shown.length < steps.length && `The first ${count(ROWS)} of ${count(steps.length)} steps are drawn.`),
   ];
 }

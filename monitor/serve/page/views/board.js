@@ -222,7 +222,7 @@ export function scrolled() {
 
 function head({ b, baseline, measure, x }) {
   const column = (kind, label, more_, about) => h("th", { role: "columnheader", scope: "col", class: kind, title: about }, label, more_);
-  const edge = (rank) => s("text", { x: `${rankX(rank, b.models.length)}%`, y: 12, "text-anchor": "middle" }, count(rank));
+  const edge = (rank) => s("text", { x: `${rankX(rank, b.models.length)}%`, y: 12, "text-anchor": rank < 100 ? "middle" : "end" }, count(rank)); // a longer one would reach the next head
   return h("thead", { role: "rowgroup" }, h("tr", { role: "row" },
     column("lanes", "Ties"),
     column("rank", "Rank"),
@@ -393,5 +393,5 @@ function key(b, ties) {
     (ruled || lacking) && h("p", {}, s("svg", { width: 26, height: 30, "aria-hidden": "true" }, ruled && s("line", { class: "rule-key", x1: 1, x2: 25, y1: 8, y2: 8 }), lacking && [s("line", { class: "thread", x1: 13, x2: 13, y1: 14, y2: 30 }), s("circle", { class: "thread own", cx: 13, cy: 22, r: 3.4 })]),
       h("span", {}, ruled && ["No tie crosses a ", h("b", { class: "good" }, "blue line"), ": all above are decided over all below. "], lacking && ["A model that ", h("b", { class: "warn" }, "lacks items"), " is in no band and enters no line; its thread marks the models that it may be tied with."])),
     h("p", {}, h("span", { class: "signs", "aria-hidden": "true" }, QUESTIONS.map((question) => glyph(question, "yes"))),
-      h("span", {}, h("span", { class: "of-steps" }, "Each step has three signs: settled, decided, resolved. "), "A filled sign is yes, a hollow one no. The score interval is for one look and enters no verdict.")));
+      h("span", {}, h("span", { class: "of-steps" }, "Each step has three signs: settled, decided, resolved. "), `A filled sign is yes, a hollow one no${b.result?.decided.held ? ", ! is held" : ""}. The score interval is for one look and enters no verdict.`)));
 }

@@ -186,14 +186,14 @@ class LackingModel(_Answer):
     """A model with low coverage: it is in no band."""
 
     rank: int
-    tied: list[int] = Field(description="ranks of the models that it may be tied with")
+    tied: list[int] = Field(description="ranks of the models that it may be tied with; empty where all are too many to list")
 
 
 class Ties(_Answer):
     """The ties of a ranking by the family-wise decisions and what follows from them. Ties overlap, so they are no tiers."""
 
     bands: list[Band] | None = Field(
-        description="two models share a band exactly when they are undecided; null where the bands are too many to draw"
+        description="two models share a band exactly when they are undecided; null where the ties are too many to draw"
     )
     lanes: int
     rules: list[int] = Field(

@@ -16,6 +16,10 @@ MAX_LANES: Final = 8
 """Bands side by side at most; where more overlap, only the ranges of ranks are drawn."""
 
 MAX_BANDS: Final = 2_000
+
+MAX_TIED: Final = 50_000
+"""Ties of models that lack items, at most: while the first of a thousand models is ahead of all others, they have a million."""
+
 _MAX_WORK: Final = 500_000  # ties looked at in the search for bands, about .2 s
 
 
@@ -34,13 +38,14 @@ class TieBands:
     Attributes
     ----------
     bands : tuple of TieBand or None
-        By first member, then by size. A model that is tied with none is a band of one. None where they are too many to draw.
+        By first member, then by size. A model that is tied with none is a band of one. None where ties are too many to draw.
     lanes : int
         How many bands lie side by side.
     rules : tuple of int
         Positions after which a rule may be drawn: every model above is decided to be better than every model below.
     lacking : dict of int to tuple of int
-        Models that lack items and are in no band, and enter no rule, each with the models it may be tied with.
+        Models that lack items and are in no band, and enter no rule, each with the models it may be tied with; with none where these are
+        more than `MAX_TIED` in all.
     """
 
     bands: tuple[TieBand, ...] | None
@@ -99,14 +104,14 @@ def bands_of(better: Flags, lacking: Flags) -> TieBands:
     tied = ~(better | better.T)
     np.fill_diagonal(tied, val=False)
     ranked = np.flatnonzero(~lacking)
-    sets = _largest_sets(tied[np.ix_(ranked, ranked)])
+    lists = int(np.count_nonzero(tied[lacking])) <= MAX_TIED
+    sets = _largest_sets(tied[np.ix_(ranked, ranked)]) if lists else None
     bands, lanes = None, 0
     if sets is not None:
         placed = [tuple(ranked[list(members)].tolist()) for members in sets]
         bands, lanes = _in_lanes(sorted(placed, key=lambda members: (members[0], -len(members), members)))
-    return TieBands(
-        bands, lanes, _rules(better, ranked), {k: _positions(tied[k]) for k in np.flatnonzero(lacking).tolist()}
-    )
+    others = {k: _positions(tied[k]) if lists else () for k in np.flatnonzero(lacking).tolist()}
+    return TieBands(bands, lanes, _rules(better, ranked), others)
 
 
 def _rules(better: Flags, ranked: NDArray[np.int64]) -> tuple[int, ...]:

@@ -129,3 +129,14 @@ def test_models_that_all_lack_items_yet_are_in_bands():
 def test_a_benchmark_without_scores_has_no_ties():
     found = tie_bands(PairTable.of(FoldLog({"declare": "bench", "items": 400}).bench), 0.9)
     assert (found.bands, found.rules, found.lacking) == ((), (), {})
+
+
+def test_ties_of_many_models_that_lack_items_are_not_listed():
+    better = np.zeros((400, 400), bool)
+    better[0, 1:] = True
+    lacking = np.arange(400) > 0
+    found = bands_of(better, lacking)
+    assert (found.bands, found.rules, set(found.lacking.values())) == (None, (), {()})
+    assert list(found.lacking) == list(range(1, 400))
+    few = bands_of(better[:100, :100], lacking[:100])
+    assert ([band.members for band in few.bands], len(few.lacking[1])) == ([(0,)], 98)

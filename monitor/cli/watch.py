@@ -184,7 +184,8 @@ async def _read_once(
             stop(str(error))
         await monitor.caught_up()
         if not any(benchmark.counters["events"] for benchmark in monitor.reports.benchmarks().values()):
-            stop_without_results(inputs)
+            rejected = monitor.dead_letters_written
+            stop_without_results(inputs, _rejected(rejected, monitor) if rejected else None)
         for text in unmatched_choices(files.importer):
             note(text)
         all_ended = not (files.ended or files.inherit) or await _end_runs(files, monitor, tailer)

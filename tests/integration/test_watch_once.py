@@ -269,6 +269,18 @@ def test_what_report_refuses_is_refused(tmp_path, text, reason):
     assert len(letters(data)) == text.count("\n")
 
 
+def test_scores_that_are_all_refused_are_counted_and_not_called_no_results(tmp_path):
+    rows = [
+        {"benchmark": "b", "item_id": str(i), "model": m, "score": 1, "cluster": "c"} for i in range(9) for m in "xy"
+    ]
+    path, flags = write(tmp_path / "a.jsonl", rows), ("--weights", "equal-clusters", "--clusters", "other:9")
+    watched = rankwatch("watch", path, "--once", "--data-dir", tmp_path / "data", *flags, code=1).stderr
+    assert "18 records rejected; " in watched
+    reported = rankwatch("report", path, *flags, code=1).stderr
+    assert "no result is left (rejected: 18); fix the files, or the flags" in reported
+    assert "no results; write" not in watched + reported
+
+
 def test_a_second_look_at_bad_lines_alone_fails_too(tmp_path):
     path = write(tmp_path / "a.jsonl", ["{"] * 3)
     first = rankwatch("watch", path, "--once", "--data-dir", tmp_path / "data", code=1)

@@ -78,7 +78,8 @@ def read_results(
     rejected.print_rest()
     begun = [part or benchmark.counters["events"] for benchmark in partition.benchmarks.values()]
     if not any(begun):
-        stop_without_results(files)
+        refused = f"no result is left (rejected: {rejected.count:,}); fix the files, or the flags"
+        stop_without_results(files, refused if rejected.count else None)
     declarations.stop_unused(partition.benchmarks)
     if texts := [*unmatched_choices(importer), *_unmatched_aliases(declarations.aliases, files, importer)]:
         stop("\nrankwatch: ".join(texts), USAGE)
@@ -150,17 +151,26 @@ def not_ending(
     ]
 
 
-def stop_without_results(files: Sequence[Path]) -> NoReturn:
-    """End a command that read no result."""
+def stop_without_results(files: Sequence[Path], refused: str | None = None) -> NoReturn:
+    """End a command that read no result; where results were read and refused, with these words."""
+    if refused is not None:
+        stop(refused)
     names = ", ".join(show(file) for file in files)
     what = "no results" if len(files) > 1 or files[0].stat().st_size else "the file is empty"
     stop(f"{names}: {what}; write one JSON object a line with benchmark, item_id, model and score")
 
 
 class RejectedLines:
-    """Prints the first lines that were rejected, few of each reason, and counts the rest."""
+    """Prints the first lines that were rejected, few of each reason, and counts the rest.
+
+    Attributes
+    ----------
+    count : int
+        The lines so far.
+    """
 
     def __init__(self) -> None:
+        self.count = 0
         self._alike: dict[tuple[str, str, str], list[RejectedLine]] = {}
         """By file, field and reason: the lines that were printed."""
         self._more: Counter[tuple[str, str, str]] = Counter()
@@ -168,6 +178,7 @@ class RejectedLines:
 
     def print(self, line: RejectedLine) -> None:
         """Print a line unless some of its reason, or many others, have been printed."""
+        self.count += 1
         key = line.source, line.field, line.reason
         alike = self._alike.get(key, [])
         if len(alike) == (_ALIKE if line.line is not None else 1):

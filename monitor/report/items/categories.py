@@ -6,7 +6,7 @@ import numpy as np
 
 from monitor.engine.state.codes import ONE
 from monitor.engine.state.pairs.index import Index, pair_count, ranked_pairs
-from monitor.report.pairs.clusters import labels
+from monitor.report.pairs.cluster_sums import labels
 from monitor.report.pairs.counts import Floats
 from monitor.report.pairs.evidence import Sides
 from monitor.report.pairs.table import PairTable

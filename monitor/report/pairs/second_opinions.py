@@ -6,7 +6,7 @@ from typing import Final
 import numpy as np
 
 from monitor.engine.state.pairs.index import Index
-from monitor.report.pairs.clusters import ClusterSums, cluster_sums
+from monitor.report.pairs.cluster_sums import ClusterSums, cluster_sums
 from monitor.report.pairs.counts import Flags, Floats, json_numbers
 from monitor.report.pairs.evidence import resolution_ratio
 from monitor.report.pairs.rows import side_names

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from monitor.engine.state.benchmark import Benchmark
 from monitor.engine.state.codes import SCORE_UNIT
 from monitor.engine.state.pairs.index import Index
+from monitor.report.pairs.cluster_sums import pair_t
 from monitor.report.pairs.counts import Flags, Floats
 from monitor.report.pairs.evidence import ALL, EvidenceColumns, Sides
 from monitor.report.sentences import hold_reason
@@ -133,11 +134,17 @@ class PairTable(EvidenceColumns):
 
     @cached_property
     def clustered(self) -> Sides | None:
-        """The side that the cluster-robust test decides; see `clustered_sides`."""
+        """The side that the cluster-robust test decides for each pair, by Holm's procedure; None where it is not computed for all pairs."""
+        found = pair_t(self)
+        if found is None:
+            return None
         # Most reports have no clusters: this module is not loaded for them.
-        from monitor.report.pairs.clusters import clustered_sides  # noqa: PLC0415
+        from stats.clusters.robust import holm_rejects  # noqa: PLC0415
 
-        return clustered_sides(self)
+        rejected, members = np.zeros(self.size, bool), self.in_family
+        t, df = (column[members] for column in found)
+        rejected[members] = holm_rejects(t, df, self.family_size, self.benchmark.spec.alpha)
+        return self.towards_lead(rejected)
 
     @cached_property
     def _e_bh(self) -> Sides | None:

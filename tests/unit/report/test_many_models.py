@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from monitor.report.build import table_view
-from monitor.report.pairs import clusters, counts
+from monitor.report.pairs import cluster_sums, counts
 from monitor.report.pairs.table import PairTable
 from stats import benjamini_hochberg, clustered_p, exact_p, holm, log_e_halves, log_e_value, mid_p
 from tests.fold_log import FoldLog, packed
@@ -82,12 +82,12 @@ def test_the_cluster_robust_test_decides_as_the_p_values_of_all_pairs(graded, mi
     events = packed(scores, [f"m{k:02}" for k in range(40)])["events"]
     log.send({"events": [each | {"cluster": f"c{label[int(each['item_id'])]}"} for each in events]})
     table, every = PairTable(log.bench), np.arange(780)
-    monkeypatch.setattr(clusters, "_BLOCK_PAIRS", 130)
-    sums = clusters.cluster_sums(table, every)
+    monkeypatch.setattr(cluster_sums, "_BLOCK_PAIRS", 130)
+    sums = cluster_sums.cluster_sums(table, every)
     p = clustered_p(sums.n, sums.s1)
     assert 50 < np.count_nonzero(holm(p) <= 0.05) < 700
     assert table.clustered.tolist() == table.towards_lead(holm(p) <= 0.05).tolist()
-    monkeypatch.setattr(clusters, "FEW", 1.0)
-    monkeypatch.setattr(clusters, "SLAB_CELLS", 5_000)
-    for one_by_one, product in zip(clusters.cluster_sums(table, every)[2:], sums[2:], strict=True):
+    monkeypatch.setattr(cluster_sums, "FEW", 1.0)
+    monkeypatch.setattr(cluster_sums, "SLAB_CELLS", 5_000)
+    for one_by_one, product in zip(cluster_sums.cluster_sums(table, every)[2:], sums[2:], strict=True):
         np.testing.assert_allclose(one_by_one, product, atol=1e-12)

@@ -9,7 +9,7 @@ from statsmodels.stats.contingency_tables import mcnemar
 from statsmodels.stats.multitest import multipletests
 
 from monitor.report.build import benchmark_report, report_view
-from monitor.report.pairs import clusters
+from monitor.report.pairs import cluster_sums, clusters
 from monitor.report.pairs.evidence_path import chart_data
 from monitor.report.pairs.second_opinions import with_detail
 from tests.fold_log import FoldLog, event
@@ -169,7 +169,8 @@ def test_a_held_benchmark_draws_no_decision():
 
 
 def test_beyond_the_budget_clusters_are_computed_for_the_listed_pairs(view, monkeypatch):
-    monkeypatch.setattr(clusters, "CELL_BUDGET", CLUSTERS * (len(MODELS) - 1))
+    for module in (cluster_sums, clusters):
+        monkeypatch.setattr(module, "CELL_BUDGET", CLUSTERS * (len(MODELS) - 1))
     few = report_view(stream(), assert_complete=True).report
     whole = {(p.model_a, p.model_b): p for p in view.report.pairs}
     for pair in few.pairs:

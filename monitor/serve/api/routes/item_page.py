@@ -18,7 +18,7 @@ from monitor.report.items.hardness import (
     two_models,
 )
 from monitor.report.live_pairs import LivePairs
-from monitor.report.pairs.clusters import labels
+from monitor.report.pairs.cluster_sums import labels
 from monitor.report.pairs.counts import Flags
 from monitor.serve.api.routes.reports import rank_of
 from schemas.results.api import Group, ItemPage, ItemRow, Surprises, TwoModelItems

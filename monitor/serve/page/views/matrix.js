@@ -76,7 +76,10 @@ class Grid {
     this.canvas = canvas;
     const room = canvas.parentElement.clientWidth;
     const named = room / this.size >= SHOW_NAMES_FROM && room > 480;
-    this.margin = named ? Math.min(NAME_ROOM, room / 4) : NUMBER_ROOM;
+    const context = canvas.getContext("2d");
+    this.#ink(context, 12);
+    const longest = Math.max(...this.models.map((model) => context.measureText(`${model} ${this.size}`).width));
+    this.margin = named ? Math.min(NAME_ROOM, room / 4, longest + 16) : NUMBER_ROOM;
     this.cell = Math.min(28, (Math.min(room, 932) - this.margin) / this.size);
     const [width, height] = [this.margin + this.cell * this.size, HEAD + this.cell * this.size];
     const scale = devicePixelRatio || 1;
@@ -84,7 +87,6 @@ class Grid {
     canvas.height = Math.round(height * scale);
     canvas.style.width = `${width}px`;
     canvas.style.height = `${height}px`;
-    const context = canvas.getContext("2d");
     context.scale(scale, scale);
     context.save();
     context.translate(this.margin, HEAD);
@@ -154,7 +156,8 @@ class Grid {
   #names(context) {
     this.#ink(context, Math.min(12, this.cell - 2));
     context.textAlign = "right";
-    this.models.forEach((model, row) => context.fillText(`${shorten(context, model, this.margin - 40)} ${row + 1}`, -8, (row + 0.5) * this.cell));
+    const room = this.margin - 15 - context.measureText(` ${this.size}`).width;
+    this.models.forEach((model, row) => context.fillText(`${shorten(context, model, room)} ${row + 1}`, -8, (row + 0.5) * this.cell));
   }
 
   #ink(context, size) {

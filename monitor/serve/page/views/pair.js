@@ -79,7 +79,7 @@ function counts(p) {
       h("tbody", {},
         h("tr", {}, h("th", { scope: "row" }, name(p.model_a), " right"), cell(both, ""), cell(p.b, "only-a")),
         h("tr", {}, h("th", { scope: "row" }, name(p.model_a), " wrong"), cell(p.c, "only-b"), cell(neither, "")))),
-    h("p", { class: "about" }, `p ${pvalue(p.p_exact)} exact, ${pvalue(p.p_mid)} mid-p, ${pvalue(p.p_chi2)} chi-squared; valid if evaluated once. Correlation of the 0/1 scores (phi) ${fixed(p.rho, 2)}.`));
+    h("p", { class: "about" }, `p ${pvalue(p.p_exact)} (exact), ${pvalue(p.p_mid).replace("= ", "")} (mid-p), ${pvalue(p.p_chi2).replace("= ", "")} (chi-squared); valid if evaluated once. Correlation of the 0/1 scores (phi) ${fixed(p.rho, 2)}.`));
 }
 
 function verdicts(p) {

@@ -125,9 +125,9 @@ def test_messages_of_a_topic_are_no_lines_of_a_file(tmp_path):
 def test_files_without_any_score_are_no_report(tmp_path):
     ended = write(tmp_path / "a.jsonl", [{"ended": "bench"}])
     declared = write(tmp_path / "b.jsonl", [{"declare": "bench", "items": 5}])
-    for path in (ended, declared):
+    for path, words in ((ended, "rejected"), (declared, "no results")):
         for command in ("report", "watch"):
-            assert "no results" in run(command, path, tmp_path, code=1).stderr
+            assert words in run(command, path, tmp_path, code=1).stderr
 
 
 def test_named_models_of_a_wide_table_reach_every_command(tmp_path):

@@ -164,7 +164,7 @@ def test_a_failing_command_keeps_what_is_done(place):
         ("run.py --ids={ids}", (), 2, "{ids} has to be an argument of its own"),
         ("run.py '{items}", (), 2, "close its quotes"),
         ("/nonexistent {items}", (), 1, "check the command"),
-        ("true {items}", (), 1, "no results"),
+        ("true {items}", (), 1, "the file is empty"),
         ("true {items} {output}", (), 1, "wrote nothing to {output}"),
         ("true {items}", ("--items", "600"), 2, "commits to an order of its own; omit --items"),
     ],

@@ -108,7 +108,8 @@ def top_goal(better: npt.ArrayLike, size: int, not_worse: npt.ArrayLike | None =
         place[among[sure]], place[among[ruled_out]] = 1, -1
         left -= int(sure.sum())
     candidates = order[place[order] == 0]
-    chosen = np.isin(np.arange(models), candidates[: max(left, 0)])
+    chosen = np.zeros(models, bool)
+    chosen[candidates[: max(left, 0)]] = True
     other = (place == 0) & ~chosen
     boundary = chosen[:, None] & other
     return _state(wins, not_worse, order, boundary | boundary.T, place=place)

@@ -3,12 +3,9 @@
 All models answer all items, in a trusted order and in packed messages of 100 events. The generated models differ much, so most pairs get a
 verdict: a state with fewer is smaller. Each size is measured in a process of its own: it folds and stores, then another one loads what is
 stored, and one exports it. Memory of Redis is that of the keys, without the outbox, which publishers empty.
-
-Many boards, and many items: what a worker has in memory, folded from run messages of up to 1,000 items and without a store.
 """
 
 import asyncio
-import itertools
 import json
 import sys
 import tempfile
@@ -16,12 +13,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import redis
 
 from benchmarks.events import right_answers
 from benchmarks.folding import declaration
-from benchmarks.harness import SEED, Options, Table, run_command
+from benchmarks.harness import Options, Table, run_command
 from benchmarks.servers import redis_server
 from monitor.engine.chunk import Chunk
 from monitor.engine.partition import Partition
@@ -31,7 +27,6 @@ from monitor.store.redis_store import RedisStore
 
 TOPIC, NAME = "sizes", "made"
 RUN_ITEMS = 100
-RUN_NAMES = 1_000
 SHAPES = ((29, 12_000), (100, 4_000), (200, 4_000), (400, 2_000))
 
 
@@ -45,37 +40,6 @@ def measure(options: Options) -> Iterator[Table]:
     shapes = ((10, 400), (20, 200)) if options.quick else SHAPES
     table.rows += [measured(models, items) for models, items in shapes]
     yield table
-    many = Table(
-        "Many boards, and many items", ["boards", "models", "items", "events", "MB", "kB a board", "B an item"]
-    )
-    wide = ((50, 5, 20), (1, 2, 5_000)) if options.quick else ((10_000, 10, 20), (1, 2, 9_000_000), (1, 100, 1_000_000))
-    for boards, models, items in wide:
-        empty, full = (
-            run_command([sys.executable, "-m", "benchmarks.sizes", "many", *map(str, (each, models, items))]).megabytes
-            for each in (0, boards)
-        )
-        taken = 1e6 * (full - empty)
-        events = boards * models * items
-        many.rows.append(
-            (boards, models, items, events, round(full), round(taken / boards / 1e3, 1), round(taken / boards / items))
-        )
-    yield many
-
-
-def fold_many(boards: int, models: int, items: int) -> None:
-    """Fold boards of the same size, model by model, 20 records at a time."""
-    state, rng = Partition(), np.random.default_rng(SEED)
-    for board in range(boards):
-        chunk: list[bytes] = []
-        for model, start in itertools.product(range(models), range(0, items, RUN_NAMES)):
-            names = [f"question-{item:08}" for item in range(start, min(items, start + RUN_NAMES))]
-            scores = rng.integers(0, 2, len(names)).tolist()
-            run = {"benchmark": f"{NAME}-{board}", "model": f"model-{model:04}", "item_ids": names, "scores": scores}
-            chunk.append(json.dumps(run).encode())
-            if len(chunk) == 20 or (model == models - 1 and start + RUN_NAMES >= items):
-                records = range(state.off, state.off + len(chunk))
-                state.fold(Chunk(0, records.start, records.stop, records, chunk))
-                chunk = []
 
 
 def measured(models: int, items: int) -> tuple[Any, ...]:
@@ -151,7 +115,4 @@ async def load_stored(port: int) -> None:
 
 if __name__ == "__main__":
     what, *numbers = sys.argv[1:]
-    if what == "many":
-        fold_many(*map(int, numbers))
-    else:
-        asyncio.run((fold_and_store if what == "fold" else load_stored)(*map(int, numbers)))
+    asyncio.run((fold_and_store if what == "fold" else load_stored)(*map(int, numbers)))

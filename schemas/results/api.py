@@ -186,7 +186,9 @@ class LackingModel(_Answer):
     """A model with low coverage: it is in no band."""
 
     rank: int
-    tied: list[int] = Field(description="ranks of the models that it may be tied with; empty where all are too many to list")
+    tied: list[int] = Field(
+        description="ranks of the models that it may be tied with; empty where all are too many to list"
+    )
 
 
 class Ties(_Answer):

@@ -57,7 +57,7 @@ from schemas.records.operations import BoardChange
 from schemas.records.text import shorten
 from schemas.results.sentences import DELETED, UNDONE
 
-_AT_ONCE: Final = 2_000
+_AT_ONCE: Final = 6_000
 """Most records that are decoded and folded at a time."""
 
 _COUNTERS: Final = ("records", "rejected", "skipped_spans", "misrouted", "republished")

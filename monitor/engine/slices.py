@@ -27,8 +27,11 @@ _LEAST_EVENTS: Final = 10
 MOST_CHANGES: Final = 50_000
 """Verdict changes after which a fold ends with the current piece: storing them takes the server about half a second."""
 
-_PIECE_BYTES: Final = 500_000
-"""Bytes of records that are decoded and folded at a time: their events are then still in the processor's cache."""
+_PIECE_BYTES: Final = 1_500_000
+"""Bytes of records that are decoded and folded at a time. Many small pieces cost more than events that leave the processor's cache."""
+
+_PIECE_CHANGES: Final = 150_000_000
+"""Bytes of a piece times its contestants: more could bring many verdict changes at once."""
 
 WIDE: Final = 400
 """Contestants above which a piece could bring more changes than a fold may."""
@@ -89,7 +92,7 @@ class Pace:
     def piece_bytes(self) -> int:
         """Return how many bytes of records to decode and fold next, given the benchmarks of those before."""
         widest, self._widest = self._widest, 0
-        return _PIECE_BYTES if widest <= WIDE else _WIDE_PIECE_BYTES // widest
+        return min(_PIECE_BYTES, (_PIECE_CHANGES if widest <= WIDE else _WIDE_PIECE_BYTES) // max(1, widest))
 
     def is_enough(self, changes: int) -> bool:
         """Return whether a fold with so many verdict changes is to end, so that they are stored, or so that the state is read."""

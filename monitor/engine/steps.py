@@ -147,7 +147,7 @@ class Decoder:
         self._last_misrouted = (-1, -1)
 
     def steps(self, chunk: Chunk) -> Iterator[Step]:
-        """Yield the steps of all records; at most 2,000 records at a time keep their events in the processor's cache."""
+        """Yield the steps of all records; those of one piece are decoded together."""
         if chunk.origins is None:
             events = contained(decode_records, chunk.records)
             if isinstance(events, list):

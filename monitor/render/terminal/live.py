@@ -125,7 +125,9 @@ class LiveView:
         lines = _lines(console, options, *self._head(console, benchmark, room, room - rows - _FEED_LEAST - 1), Text())
         if covered:
             shown = max(1, min(len(covered), room - len(lines) - _FEED_ROOM - _TITLE_LINES))
-            table, _ = pairs_table(benchmark, covered[:shown], console, options.max_width, self._extra)
+            table, _ = pairs_table(
+                benchmark, covered[:shown], console, options.max_width, self._extra, with_legend=False
+            )
             lines += _lines(console, options, table, *_more(len(covered) - shown, "pairs"), Text())
         rest = room - len(lines) - _FEED_ROOM
         if not covered:  # a line that explains the ties, and each model, come before further changes

@@ -70,6 +70,10 @@ _LAYOUTS: Final = (
     ("names", "gap", "headline"),
     ("names", "headline"),
 )
+_WITHOUT_NUMBERS: Final = tuple(
+    tuple("headline" if key == "decided_short" else key for key in layout if key != "resolved_short")
+    for layout in _LAYOUTS
+)
 
 
 class Extra(NamedTuple):
@@ -130,9 +134,15 @@ def _model_name(model: ModelReport, room: int, low_coverage: float, *, ascii_onl
 
 
 def pairs_table(
-    benchmark: BenchmarkReport, pairs: Sequence[PairReport], console: Console, width: int, extra: Extra | None = None
+    benchmark: BenchmarkReport,
+    pairs: Sequence[PairReport],
+    console: Console,
+    width: int,
+    extra: Extra | None = None,
+    *,
+    with_legend: bool = True,
 ) -> tuple[Group, bool]:
-    """Build the table of pairs.
+    """Build the table of pairs; without a legend below it, no column numbers the procedures.
 
     Returns
     -------
@@ -146,7 +156,9 @@ def pairs_table(
     columns["names"] = Column("pair", [Text(" " * min(natural, _NAME_ROOM))])
     if extra:
         columns["extra"] = Column(extra.title, [extra.cells.get(in_name_order(p), Text(form.MISSING)) for p in pairs])
-    layouts = [tuple(key for key in layout if key in columns) for layout in _LAYOUTS]
+    layouts = [
+        tuple(key for key in layout if key in columns) for layout in (_LAYOUTS if with_legend else _WITHOUT_NUMBERS)
+    ]
     keys = first_that_fits(columns, layouts, width)
     left = width - width_of(columns, keys, but="names")
     columns["names"] = Column("pair", [_names(p, max(9, min(left, natural)), ascii_only=ascii_only) for p in pairs])

@@ -144,6 +144,14 @@ def test_a_further_column_chooses_the_pairs_it_speaks_of():
     assert "a ~ b" not in with_extra
 
 
+@pytest.mark.parametrize("width", [60, 80, 100, 120])
+def test_no_column_numbers_the_procedures_as_no_legend_names_them(width):
+    extra = Extra("naive\nverdict", {("a", "b"): Text("none, 3")})
+    text = "\n".join(screen(live(report(benchmark([pair("a", "b")])), extra=extra), width, 30))
+    assert "FAM" in text
+    assert "1 2 3" not in text
+
+
 def test_catching_up_shows_a_bar_with_rate_and_time_left():
     times = iter([0.0, 2.0])
     view = live(report(), LiveStatus(bytes_done=0, bytes_total=10_000_000), clock=lambda: next(times))

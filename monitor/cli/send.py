@@ -265,7 +265,7 @@ async def _send(
                 yield Delivery(batch.path, batch.source, [part.segment for part in batch.parts], batch.place)
 
     async with destination.open() as deliver:
-        with progress_bar("sending") as update:
+        with lines, progress_bar("sending") as update:
 
             def delivered(delivery: "Delivery") -> None:
                 rejects = [reject for segment in delivery.segments for reject in segment.rejects]
@@ -292,7 +292,6 @@ async def _send(
                 raise
             finally:
                 reader.close()
-    lines.print_rest()
     note_read_before(epochs.epoch, reader.read_before())
     declare.note_unused(record.benchmarks)
     _note_changes(sender, destination.refused)

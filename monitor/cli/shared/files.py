@@ -4,7 +4,7 @@ import gc
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Final, NoReturn
+from typing import Final, NoReturn, Self
 
 from monitor.cli.shared.commands import given
 from monitor.cli.shared.declared.declarations import Declarations, make_declarations
@@ -56,7 +56,7 @@ def read_results(
     limit = RejectLimit(max_rejected)
     rejected = RejectedLines()
     try:
-        with progress_bar("reading") as update:
+        with rejected, progress_bar("reading") as update:
             partition = fold_files(
                 files,
                 declarations,
@@ -75,7 +75,6 @@ def read_results(
         stop(error.problem)
     except OSError as error:
         stop(file_error(error))
-    rejected.print_rest()
     begun = [part or benchmark.counters["events"] for benchmark in partition.benchmarks.values()]
     if not any(begun):
         refused = f"no result is left (rejected: {rejected.count:,}); fix the files, or the flags"
@@ -163,6 +162,9 @@ def stop_without_results(files: Sequence[Path], refused: str | None = None) -> N
 class RejectedLines:
     """Prints the first lines that were rejected, few of each reason, and counts the rest.
 
+    A reject without a line number is printed at the end, once, with the count of those like it. Use it as a context manager, which
+    prints that at every end.
+
     Attributes
     ----------
     count : int
@@ -186,17 +188,20 @@ class RejectedLines:
         elif self._printed < _PRINTED_LINES:
             self._alike[key] = [*alike, line]
             self._printed += 1
-            note(str(line))
+            if line.line is not None:
+                note(str(line))
         else:
             self._rest += 1
 
-    def print_rest(self) -> None:
-        """Print how many lines were not printed."""
-        for key, count in self._more.items():
-            last = self._alike[key][-1]
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for key, alike in self._alike.items():
+            last, count = alike[-1], self._more[key]
             if last.line is None:
-                note(f"{last} (and {count:,} more)")
-            else:
+                note(f"{last} (and {count:,} more)" if count else str(last))
+            elif count:
                 lines = "1 more line" if count == 1 else f"{count:,} more lines"
                 note(f"{show(last.source)}: {lines} rejected for the same reason as line {last.line}")
         if self._rest:

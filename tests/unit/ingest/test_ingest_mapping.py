@@ -446,6 +446,21 @@ def test_a_model_without_a_field_is_what_differs_between_files(tmp_path):
     assert {(e.model, e.benchmark) for e in read.events} == {("gpt-4", "gpt-4"), ("llama", "gpt-4")}
 
 
+def test_a_proposal_is_for_its_file_and_those_of_its_shape(tmp_path):
+    (tmp_path / "known.csv").write_text("benchmark,item_id,model,score\nknown,1,a,1\nknown,1,b,0\n")
+    odd = tmp_path / "odd[1].csv"
+    odd.write_text("llm,qid,grade\na,1,1\nb,1,0\n")
+    (tmp_path / "rankwatch.toml").write_text(propose(odd).text)
+    read = Read(tmp_path)
+    assert {(e.benchmark, e.model) for e in read.events} == {
+        (name, model) for name in ("known", "odd[1]") for model in "ab"
+    }
+    for part in (1, 2):
+        (tmp_path / f"part-{part}.csv").write_text(f"llm,qid,grade\na,{part},1\nb,{part},0\n")
+    odd.unlink()
+    assert 'files = "part-*.csv"' in propose(tmp_path / "part-1.csv").text
+
+
 def test_a_proposal_reports_records_that_hide_each_other_and_other_scores(tmp_path):
     path = tmp_path / "scores.json"
     path.write_text(json.dumps(cells({"grade": 1, "style": 2}, {"grade": 0, "style": 1}, qid="q")))

@@ -5,6 +5,7 @@ import math
 import re
 import string
 from collections.abc import Mapping, Sequence
+from glob import escape
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -144,12 +145,13 @@ def _lists_of_ids(root: object, path: Path) -> Proposal | None:
     model = max(scalars, key=lambda name: hints.rank("model", name), default=None)
     if model is not None and hints.rank("model", model) > 0:
         fields["model"] = _source(Column(model, [], 2, (model,)))
-    fields |= _from_path(path, fields, guesses)
+    alike = _alike_files(path)
+    fields |= _from_path(path, alike, fields, guesses)
     tables = []
     for name in lists:
         guesses.append(f"the items of {shorten(name)} have the score {_verdict(name)}")
         own = {"item_id": '"."', **fields, "score": f"{{ value = {_verdict(name)} }}"}
-        tables.append(_lines(path, (name, EVERY), own))
+        tables.append(_lines(_pattern(path, alike), (name, EVERY), own))
     return Proposal("\n".join(tables), guesses)
 
 
@@ -165,28 +167,34 @@ def _table(path: Path, roles: Roles) -> Proposal:
     guesses = list(roles.guesses)
     if roles.place.only:
         fields["models" if names[-1] == "{model}" else "only"] = f"[{', '.join(map(_quoted, roles.place.only))}]"
-    fields |= _from_path(path, {**fields, **columns}, guesses)
+    alike = _alike_files(path)
+    fields |= _from_path(path, alike, {**fields, **columns}, guesses)
     fields |= _scale(columns["score"], guesses)
-    return Proposal(_lines(path, names, fields), guesses)
+    return Proposal(_lines(_pattern(path, alike), names, fields), guesses)
 
 
-def _lines(path: Path, names: Sequence[str], fields: Mapping[str, str]) -> str:
-    lines = ["[[map]]", f"files = {_quoted('*' + path.suffix)}"]
+def _lines(files: str, names: Sequence[str], fields: Mapping[str, str]) -> str:
+    lines = ["[[map]]", f"files = {_quoted(files)}"]
     lines += [f"records = {_path(names)}"] if names else []
     lines += [f"{name} = {value}" for name, value in fields.items()]
     return "\n".join(lines) + "\n"
 
 
-def _from_path(path: Path, known: Mapping[str, Any], guesses: list[str]) -> dict[str, str]:
+def _pattern(path: Path, alike: Sequence[Path]) -> str:
+    """Return the name of a file as a pattern; with files of its shape next to it, what their names have in common."""
+    name = path.resolve().name
+    return f"{escape(_common(path, alike)[0])}*{escape(path.suffix)}" if alike else escape(name)
+
+
+def _from_path(path: Path, others: Sequence[Path], known: Mapping[str, Any], guesses: list[str]) -> dict[str, str]:
     """Return a model and a benchmark that the records do not have: what differs between files, of their folders or of their names."""
     fields = dict[str, str]()
     path = path.resolve()
     stem, folder = path.name.partition(".")[0] or "benchmark", path.parent.name
-    others = [each for each in _files(path.parent) if each != path and _alike(path, each)]
     beside = any(each.joinpath(path.name).is_file() for each in _folders(path.parent.parent) if each != path.parent)
     by_name = "model" not in known and bool(others) and not beside
     if by_name:
-        start, end = _around([each.name.partition(".")[0] for each in (path, *others)])
+        start, end = _common(path, others)
         fields["model"] = f"{{ file = '{re.escape(start)}([^/]+?){re.escape(end)}[.][^/]*$' }}"
         model = stem[len(start) : len(stem) - len(end)]
         guesses.append(
@@ -201,6 +209,17 @@ def _from_path(path: Path, known: Mapping[str, Any], guesses: list[str]) -> dict
             f"the benchmark is called {folder if by_name else stem}, like the {'folder' if by_name else 'file'}"
         )
     return fields
+
+
+def _common(path: Path, others: Sequence[Path]) -> tuple[str, str]:
+    """Return what the names of files have in common before and after the part that differs."""
+    return _around([each.name.partition(".")[0] for each in (path.resolve(), *others)])
+
+
+def _alike_files(path: Path) -> list[Path]:
+    """Return the files of one kind and shape next to a file."""
+    path = path.resolve()
+    return [each for each in sorted(path.parent.iterdir()) if each.is_file() and each != path and _alike(path, each)]
 
 
 def _alike(path: Path, other: Path) -> bool:
@@ -237,10 +256,6 @@ def _shared(texts: Sequence[str]) -> str:
     """Return the longest beginning of texts that is the same."""
     first, last = min(texts), max(texts)
     return first[: next((k for k, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), len(first))]
-
-
-def _files(folder: Path) -> list[Path]:
-    return sorted(each for each in folder.iterdir() if each.is_file())
 
 
 def _folders(folder: Path) -> list[Path]:

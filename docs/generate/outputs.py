@@ -40,7 +40,7 @@ def plan() -> str:
 def plan_goal() -> str:
     """Return a plan of a goal."""
     return _console(
-        "rankwatch plan --goal best --model a=0.8 --model b=0.74 --model c=0.5 --rho 0.4 --items 1000 --price 0.002"
+        "rankwatch plan --goal best --model a=0.8 --model b=0.7 --model c=0.5 --rho 0.4 --items 400 --boards 50 --price 0.002"
     )
 
 

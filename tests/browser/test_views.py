@@ -202,7 +202,8 @@ def test_decided_and_resolved_are_distinguished_under_each_procedure(page, monit
                 assert words == ("resolved" if value else "not resolved")
             else:
                 assert words in {"undecided", "not computed"}
-        assert rows.nth(k).locator(".reason").inner_text() == f"{pair['status']} {pair['reason']}"
+        reason = pair["reason"].partition(" Assumes that ")[0]
+        assert rows.nth(k).locator(".reason").inner_text() == f"{pair['status']} {reason}"
         assert rows.nth(k).locator(".chip").inner_text() == pair["status"]
 
 
@@ -522,3 +523,48 @@ def test_a_change_compares_two_numbers(page, monitor):
     assert evidence
     number = r"[\d.]+(?: × 10[⁰¹²³⁴⁵⁶⁷⁸⁹⁻]+)?"
     assert all(re.search(rf" p = {number} ≤ {number} ", text) for text in evidence)
+
+
+def test_what_verdicts_assume_is_stated_once(page, monitor):
+    clause = "the declared number of items is the whole benchmark"
+    changes = json.loads(get(f"{monitor}/api/v1/changes?benchmark=ordinary&newest=true&limit=200")[1])["changes"]
+    decided = [pair for pair in report(monitor, "ordinary")["pairs"] if pair["status"] == "decided"]
+    for view, texts in (("changes", [c["sentence"] for c in changes]), ("pairs", [p["reason"] for p in decided])):
+        assert texts
+        assert all(clause in text for text in texts)
+        open_view(page, monitor, "ordinary", view)
+        page.wait_for_selector(".feed li, .verdicts .reason")
+        shown = page.inner_text("main")
+        assert shown.count(clause) == 1
+        assert "Assumes that" not in shown
+        assert all(text.partition(" Assumes that ")[0] in shown for text in texts)
+
+
+def test_a_verdict_keeps_an_assumption_of_its_own(page, monitor):
+    open_view(page, monitor, "ordinary", "changes")
+    verdicts = [
+        ("settled", "x leads. Assumes that A."),
+        ("anytime", "x Assumes that B. is better. Assumes that A."),
+        ("anytime_family", "x is better. Assumes that A, and that C."),
+        ("anytime_family", "y is better. Assumes that A, and that C."),
+        ("anytime_family", "z is better. Assumes that A, and that C, and that D."),
+    ]
+    stated, rows = page.evaluate(
+        """async (verdicts) => {
+            const { assumptions } = await import("/page/assumptions.js");
+            const { stated, drop } = assumptions(verdicts.map(([kind, text]) => ({ kind, text })));
+            return [stated.textContent, verdicts.map(([kind, text]) => drop(kind, text))];
+        }""",
+        verdicts,
+    )
+    assert stated == (
+        "Settled leads and pair-only verdicts assume that A. Family-wise verdicts also assume that C. "
+        "One verdict names another assumption."
+    )
+    assert rows == [
+        "x leads.",
+        "x Assumes that B. is better.",
+        "x is better.",
+        "y is better.",
+        "z is better. Assumes that A, and that C, and that D.",
+    ]

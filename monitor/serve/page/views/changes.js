@@ -1,6 +1,7 @@
 // List verdict changes, newest first.
 
 import { get } from "../api.js";
+import { assumptions } from "../assumptions.js";
 import { h } from "../dom.js";
 import { count, fixed, plural, points, ratio, small } from "../format.js";
 import { heading, link, sentence } from "../parts.js";
@@ -26,10 +27,12 @@ function markFresh(changes, benchmark) {
 
 export function render({ changes }, route) {
   markFresh(changes, route.benchmark);
+  const { stated, drop } = assumptions(changes.filter((c) => c.kind === "decided" || c.kind === "settled").map((c) => ({ kind: c.procedure, text: c.sentence })));
   return [
     ...heading(route.benchmark, "Verdict changes", "Each change is reported once and has the same id on every replay of the log."),
+    stated,
     changes.length
-      ? h("ol", { class: "feed", reversed: true }, changes.map((change) => entry(change, route.benchmark)))
+      ? h("ol", { class: "feed", reversed: true }, changes.map((change) => entry(change, route.benchmark, drop(change.procedure, change.sentence))))
       : h("p", { class: "about" }, "No pair is decided yet. Verdicts appear here as soon as they are reached."),
     changes.length === SHOWN && h("p", { class: "about" }, `These are the latest ${count(SHOWN)} changes. /api/v1/changes lists all of them.`),
   ];
@@ -41,13 +44,13 @@ function strength({ evidence: e, mixture }) {
   return `ln e ${fixed(e.log_e, 2)} ≥ ${fixed(e.log_threshold, 2)}`;
 }
 
-function entry(change, benchmark) {
+function entry(change, benchmark, text) {
   const { evidence: e, model_a: a, model_b: b } = change;
   const tone = { decided: "good", settled: "good settled", reversed: "warn turned" }[change.kind] ?? "warn";
   return h("li", { "data-key": change.id, class: seen.fresh.has(change.id) && "fresh" },
     h("p", { class: "marks" }, h("span", { class: `chip ${tone}` }, change.kind), h("span", { class: "scope" }, SCOPES[change.procedure])),
     h("div", {},
-      h("p", {}, sentence(change.sentence, [a, b, benchmark])),
+      h("p", {}, sentence(text, [a, b, benchmark])),
       h("p", { class: "evidence" },
         h("a", { href: link.pair(benchmark, a, b) }, "The pair", h("span", { class: "sr" }, ` ${a} and ${b}`)),
         ` · after ${plural(e.n, "shared item")} · gap ${points(Math.abs(e.gap))} points · ${strength(change)}`,

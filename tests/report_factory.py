@@ -122,7 +122,7 @@ def benchmark(pairs=None, models=None, **fields):
             settled=ResultLine(
                 yes=False, text="alpha leads on the items scored; only beta may still pass it on all 12,032 items."
             ),
-            decided=ResultLine(yes=True, text="1 of 2 pairs of neighbours in rank, 1 open."),
+            decided=ResultLine(yes=True, text="1 of 2 pairs of neighbours in rank, 1 undecided so far."),
             resolved=ResultLine(
                 yes=False, text="Enough items for none of 2 gaps between neighbours in a planned test."
             ),

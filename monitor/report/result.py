@@ -97,16 +97,20 @@ def _decided(table: PairTable) -> ResultLine:
         return ResultLine(yes=False, held=True, text=f"No verdict: {table.hold_reason}.")
     neighbours = table.adjacent
     real, total = int(np.count_nonzero(sides[neighbours])), int(np.count_nonzero(neighbours))
-    undecided = neighbours & (sides == 0)
-    ended = int(np.count_nonzero(undecided & (table.ended | table.complete)))
-    rest = [f"{counted(ended, 'tie')}"] if ended else []
-    if total - real - ended:
-        rest.append(f"{total - real - ended:,} open")
-    text = f"{real:,} of {counted(total, 'pair')} of neighbours in rank"
-    if rest:
-        text += f", {', '.join(rest)}"
-    if total < table.size:
-        text += f"; {np.count_nonzero(sides):,} of all {table.size:,} pairs"
+    over = table.ended | table.complete
+    ties, undecided = (int(np.count_nonzero(neighbours & (sides == 0) & part)) for part in (over, ~over))
+    rest = [counted(ties, "tie")] if ties else []
+    if undecided:
+        rest.append(f"{undecided:,} undecided so far")
+    every = int(np.count_nonzero(sides))
+    of_all = f"{every:,} of all {table.size:,}"
+    if not every:
+        text = f"No pair is decided{' yet' if not over.all() else ''}"
+    elif not real:
+        text = f"No pair of neighbours in rank is decided: {', '.join(rest)}; {of_all} {'is' if every == 1 else 'are'}"
+    else:
+        text = ", ".join([f"{real:,} of {counted(total, 'pair')} of neighbours in rank", *rest])
+        text += f"; {of_all} pairs" if total < table.size else ""
     held = table.hold_reason is not None
     reason = f" No further verdict: {table.hold_reason}." if held else ""
     return ResultLine(yes=real > 0, held=held, text=f"{text}.{reason}")

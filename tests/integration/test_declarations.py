@@ -354,7 +354,7 @@ def test_a_benchmark_without_an_item_count_is_named_with_the_command_that_declar
     path = write(tmp_path / "a.jsonl", records)
     with Watch(tmp_path / "data", path, RANKWATCH_POLL_SECONDS="0.05") as watch:
         decided = watch.line(
-            r'bench: no item count is declared; `report` would print "decided (.*)" if these 60 items were all'
+            r'bench: no item count is declared; `report` would print "decided: (.*)" if these 60 items were all'
         )
         assert watch.stop() == 0
     (advice,) = [line for line in watch.errors if "neither declared nor published" in line]

@@ -278,7 +278,7 @@ def test_decided_and_resolved_are_counted_apart():
     assert unresolved[4:] == ["2", "1", "0", "n/a"]
     assert lines[1:4] == [
         "◇ settled  alpha leads on the items scored; only beta may still pass it on all 12,032 items.",
-        "● decided  1 of 2 pairs of neighbours in rank, 1 open.",
+        "● decided  1 of 2 pairs of neighbours in rank, 1 undecided so far.",
         "□ resolved Enough items for none of 2 gaps between neighbours in a planned test.",
     ]
 

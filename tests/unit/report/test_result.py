@@ -50,7 +50,24 @@ def test_the_lines_count_all_pairs_whatever_the_report_shows():
 def test_what_may_still_come_is_open():
     result = lines(packed(three(), ["a", "b", "c"]), items=150)
     assert result["settled"] == (False, "a leads on the items scored; only b and c may still pass it on all 150 items.")
-    assert result["decided"] == (False, "0 of 2 pairs of neighbours in rank, 2 open; 0 of all 3 pairs.")
+    assert result["decided"] == (False, "No pair is decided yet.")
+    nearly = lines(packed(three(), ["a", "b", "c"]), items=105)
+    assert nearly["decided"] == (True, "1 of 2 pairs of neighbours in rank, 1 undecided so far; 2 of all 3 pairs.")
+
+
+def test_neighbours_may_be_ties_where_other_pairs_are_decided():
+    scores = np.zeros((60, 3), int)
+    scores[:45, 0], scores[:35, 1], scores[:25, 2] = 1, 1, 1
+    rolled = np.column_stack([np.roll(scores[:, k], 20 * k) for k in range(3)])
+    result = lines(packed(rolled, ["a", "b", "c"]), assert_complete=True)
+    assert result["decided"] == (
+        False,
+        "No pair of neighbours in rank is decided: 2 ties; 1 of all 3 is.",
+    )
+    assert lines(packed(scores[::20], ["a", "b", "c"]), assert_complete=True)["decided"] == (
+        False,
+        "No pair is decided.",
+    )
 
 
 def test_many_rivals_are_counted():

@@ -75,7 +75,7 @@ def _if_complete(name: str, benchmark: Benchmark) -> str | None:
     items = counted(benchmark.items, "item")
     return (
         decided
-        and f'{safe(name)}: no item count is declared; `report` would print "decided {decided}" if these {items} were all'
+        and f'{safe(name)}: no item count is declared; `report` would print "decided: {decided}" if these {items} were all'
     )
 
 

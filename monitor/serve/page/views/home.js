@@ -41,7 +41,7 @@ export function render(benchmarks) {
   }));
   return [
     h("h1", { tabindex: "-1" }, plural(benchmarks.length, "benchmark")),
-    table("Benchmarks", columns, [{ rows }], { class: "data" }),
+    table("Benchmarks", columns, [{ rows }], { class: "data benchmarks" }),
     upload(),
   ];
 }

@@ -46,6 +46,16 @@ def test_the_board_shows_ratings_and_what_to_check(page, monitor):
     assert page.locator(".tabs a").all_inner_texts() == ["Board", "Neighbours", "All pairs", "Time", "Changes", "Data"]
 
 
+def test_a_model_of_battles_has_prompts_and_no_items(page, monitor):
+    (report,) = json.loads(get(f"{monitor}/api/v1/benchmarks/bench")[1])["benchmarks"]
+    open_view(page, monitor, "bench", "model", report["models"][1]["model"])
+    page.wait_for_selector(".gaps")
+    shown = page.inner_text("main")
+    assert "Enough prompts for" in shown
+    assert "Gap on the shared prompts" in shown
+    assert "item" not in shown
+
+
 def test_the_win_matrix_reads_its_cells_to_the_keyboard_and_the_pointer(page, monitor):
     matrix = json.loads(get(f"{monitor}/api/v1/matrix?benchmark=bench")[1])
     prompts, wins = matrix["prompts"][0][1], (matrix["wins"][0][1], matrix["wins"][1][0])

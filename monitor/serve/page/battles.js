@@ -9,6 +9,9 @@ const NAMED = 20; // disagreements in the table
 /** Return the rating of each model by its name; null for a benchmark of scores. */
 export const ratings = ({ battles }) => battles && new Map(battles.ratings.map((r) => [r.model, r]));
 
+/** Return the word for what the models of a benchmark share. */
+export const unit = (b) => (b.battles ? "prompt" : "item");
+
 /** Return what was counted, in one line. */
 export function votes(b) {
   const { votes: all, prompts, ties, units, judge_count: judges } = b.battles;

@@ -1,7 +1,7 @@
 // Show the leaderboard as a forest plot: tie bands, possible ranks, scores, and the step from each model to the next.
 
 import { allPairs, get } from "../api.js";
-import { battles, ratings, votes } from "../battles.js";
+import { battles, ratings, unit, votes } from "../battles.js";
 import { h, s } from "../dom.js";
 import { downloads } from "../downloads.js";
 import { byName, count, fixed, isolated, percent, plural, points, ranks } from "../format.js";
@@ -230,7 +230,7 @@ function head({ b, baseline, measure, x }) {
     column("model", "Model"),
     column("plot", baseline ? `Gap to ${isolated(baseline.to)}, points, with family-wise interval` : `${measure.unit} with ${percent(1 - b.alpha, 0)} % interval`, axis(x)),
     column("score", measure.head),
-    column("step", baseline ? "Against the baseline" : "Step to the next rank ↓", h("span", { class: "legend-line" }, h("span", { "aria-hidden": "true" }, QUESTIONS.map((question) => glyph(question, "yes"))), h("span", {}, `points · ${b.battles ? "prompts" : "items"} it would still take`)))));
+    column("step", baseline ? "Against the baseline" : "Step to the next rank ↓", h("span", { class: "legend-line" }, h("span", { "aria-hidden": "true" }, QUESTIONS.map((question) => glyph(question, "yes"))), h("span", {}, `points · ${unit(b)}s it would still take`)))));
 }
 
 function row(m, place, shown, context) {

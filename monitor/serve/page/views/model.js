@@ -2,6 +2,7 @@
 
 import { ApiError, allPairs, get, report } from "../api.js";
 import { badge, place } from "../badge.js";
+import { unit } from "../battles.js";
 import { h, s } from "../dom.js";
 import { downloads } from "../downloads.js";
 import { count, fixed, more, percent, plural, points } from "../format.js";
@@ -56,7 +57,7 @@ export function render({ b, pairs, profile, surprises }, { model }) {
     inColumns(
       rows.length > 0 && [
         h("h2", {}, "Against every other model"),
-        h("p", { class: "about" }, "Gap on the shared items in points, with its family-wise interval. Hollow: undecided. Right of the line this model is better."),
+        h("p", { class: "about" }, `Gap on the shared ${unit(b)}s in points, with its family-wise interval. Hollow: undecided. Right of the line this model is better.`),
         against(own, rows, b),
       ],
       [profile?.total > 0 && byCategory(own, profile), surprises.higher.length + surprises.lower.length > 0 && unlike(surprises)].filter(Boolean)),
@@ -120,7 +121,7 @@ function byCategory(own, { benchmark, models, categories, means, total }) {
 function facts(m, b) {
   if (waits(m)) return "Its scores count when its run ends.";
   return [m.mean === null ? "No score" : `Score ${percent(m.mean)} %`, m.mean_low === null ? "" : ` (interval ${percent(m.mean_low)} to ${percent(m.mean_high)}, for one look)`,
-    ` · ${count(m.items)} of ${plural(size(b), "item")}`, lowCoverage(m) && [" · ", coverage(m)], m.run_ended && " · run ended"];
+    ` · ${count(m.items)} of ${plural(size(b), unit(b))}`, lowCoverage(m) && [" · ", coverage(m)], m.run_ended && " · run ended"];
 }
 
 /** Return how many gaps of a model are settled, and the words for them. */
@@ -141,7 +142,7 @@ function enumerated(numbers) {
 /** Answer the three questions for one model. */
 function result(own, rows, b) {
   const of = (test) => rows.filter(test).length;
-  const place = onTheseItems(rows);
+  const place = b.battles ? { closed: 0, words: [h("b", {}, "Nothing is settled"), ": battles have no last prompt."] } : onTheseItems(rows);
   const [better, worse] = [of((r) => r.decided === "own"), of((r) => r.decided === "other")];
   const held = of((r) => states(r.pair).decided === "held");
   const tied = rows.length - better - worse - held;
@@ -153,7 +154,7 @@ function result(own, rows, b) {
   return h("dl", { class: "result" },
     line("settled", yes(place.closed), place.words, place.closed),
     line("decided", held === rows.length ? "held" : yes(better + worse), [h("b", {}, enumerated({ "better than": better, "worse than": worse, "tied with": tied, "held against": held })), `. ${possible}`], better + worse),
-    line("resolved", yes(resolved), [h("b", {}, `Enough items for ${count(resolved)} of its ${plural(rows.length, "gap")}`), ", in a planned test.", closest && [" Closest tie: ", name(closest.other), `, which needs ${more(closest.pair.items_to_decision)} more ${b.battles ? "prompts" : "items"}${andLeft(closest.pair, b)}.`]], resolved));
+    line("resolved", yes(resolved), [h("b", {}, `Enough ${unit(b)}s for ${count(resolved)} of its ${plural(rows.length, "gap")}`), ", in a planned test.", closest && [" Closest tie: ", name(closest.other), `, which needs ${more(closest.pair.items_to_decision)} more ${unit(b)}s${andLeft(closest.pair, b)}.`]], resolved));
 }
 
 function against(own, rows, b) {
@@ -171,7 +172,7 @@ function against(own, rows, b) {
   const cells = (r) => {
     const m = rankOf.get(r.other);
     const tone = r.decided ? "sure" : "open";
-    const words = r.gap === null ? "no shared item" : `${points(r.gap)} points${r.low === null ? "" : `, from ${points(r.low)} to ${points(r.high)}`}`;
+    const words = r.gap === null ? `no shared ${unit(b)}` : `${points(r.gap)} points${r.low === null ? "" : `, from ${points(r.low)} to ${points(r.high)}`}`;
     return [
       count(m?.rank),
       h("span", { class: "who" }, h("a", { href: link.pair(b.benchmark, r.pair.model_a, r.pair.model_b), title: r.other }, name(r.other)), m && lowCoverage(m) && h("span", { class: "low aside" }, coverage(m))),

@@ -1,50 +1,33 @@
-"""The commands that README and documentation show on files are run as they are shown."""
+"""The commands that README and documentation show are run as they are shown: on files, on a server and on a stored state."""
 
+import asyncio
 import json
+import os
 import random
 import re
 import shlex
 import shutil
+import sys
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
 
 import pytest
 
 from docs.generate.outputs import DEMO, sample
 from tests import forked
-from tests.commands import PATIENCE, environment, events, write
+from tests.commands import PATIENCE, Watch, environment, events, rankwatch, until, write
+from tests.documented import COMMANDS, ELSEWHERE, ON_A_SERVER, ON_A_STATE, ON_FILES, TEXTS, TOKENS
 from tests.forked import RANKWATCH
+from tests.redis_server import RedisServer
+from tests.stored_state import drain, fold, records
 from tests.unit.engine.test_battles import stream
 from tests.unit.ingest.native_logs import inspect_json, inspect_sample, lm_eval_run
 from tests.unit.ingest.native_logs import sample as lm_eval_sample
-from tests.unit.test_documented_commands import GENERATED, PAGES, ROOT
+from tests.unit.test_documented_commands import ROOT
 
 pytestmark = pytest.mark.full
-
-SHOWN = re.compile(r"^\s*(?:\$ )?(?:[A-Z_]+=\S+ )*rankwatch (.*(?:\\\n.*)*)", re.MULTILINE)
-BLOCK = re.compile(r"^```(?:console|sh|bash)\n(.*?)^```", re.MULTILINE | re.DOTALL)
-
-ON_FILES = {"report", "gate", "plan", "export", "order", "map", "next", "schema"}
-"""Commands that end on their own, and need no server."""
-
-ELSEWHERE = {
-    "board": "tests/unit/serve/test_board_command.py",
-    "config": "tests/integration/test_config.py",
-    "dead-letters": "tests/unit/app/test_dead_letters.py",
-    "demo": "tests/integration/test_demo.py",
-    "doctor": "tests/unit/app/test_doctor.py",
-    "notify": "tests/unit/notify/test_notifier.py",
-    "quarantine": "tests/fault/test_quarantine.py",
-    "reproduce": "tests/golden/test_reproduce.py",
-    "run": "tests/integration/test_service_start.py",
-    "send": "tests/unit/send/test_sender.py",
-    "serve": "tests/integration/test_readers.py",
-    "state": "tests/integration/test_state_command.py",
-    "token": "tests/integration/test_token_command.py",
-    "watch": "tests/integration/test_watch_live.py",
-}
-"""Commands that need a server or do not end: the files whose tests run them."""
-
-NOT_HERE = ("https://", "http://", "--server", "--run ", "PATH", "...", "--model a=0.8", "top:3", "algebra:1187")
-"""What a command may name that this test does not have: other hosts, a harness, a placeholder. Plans of goals are run for their page."""
 
 SEVERAL = ("math-l5", "cruxeval-o", "my-bench", "math=")
 
@@ -74,25 +57,14 @@ SKILLS = {
 }
 
 
-def shown():
-    """Each command in a block, with its page."""
-    for page in PAGES:
-        if page.name not in GENERATED:
-            for block in BLOCK.finditer(page.read_text(encoding="utf-8")):
-                for match in SHOWN.finditer(block[1]):
-                    yield (
-                        str(page.relative_to(ROOT)),
-                        match[1].replace("\\\n", " ").split(" | ")[0].split(" > ")[0].split(" >> ")[0],
-                    )
-
-
-COMMANDS = sorted(set(shown()))
-RUN = [
-    (page, text)
-    for page, text in COMMANDS
-    if text.startswith(("watch results/", *(f"{name} " for name in ON_FILES)))
-    and not any(part in text for part in NOT_HERE)
-]
+HARNESS = """
+import json, sys
+model, ids, out = sys.argv[2], sys.argv[4], sys.argv[6]
+with open(ids) as asked, open(out, "w") as answers:
+    for item in asked.read().splitlines():
+        answers.write(json.dumps({"benchmark": "gsm8k", "item_id": item, "model": model, "score": 1}) + "\\n")
+"""
+"""The `eval.py` of a page, for a model that is always right."""
 
 
 @pytest.fixture(scope="module")
@@ -110,7 +82,7 @@ def folders(tmp_path_factory):
     for path in ("results/gsm8k.jsonl", "results.jsonl", "mmlu-pro.jsonl", "physics.jsonl"):
         scores(one / path, SKILLS)
     scores(one / "pilot.jsonl", ("model-a", "model-b"))
-    scores(one / "pilot/pilot.jsonl", ("a", "b", "c", "gpt"))
+    (one / "eval.py").write_text(HARNESS)
     for path, model in (("baseline.jsonl", "old"), ("main.jsonl", "old"), ("main-2.jsonl", "old"), ("pr.jsonl", "new")):
         scores(one / path, (model,))
     for run in ("runs/monday/gemma-7b", "runs/friday/gemma-7b", "runs/gemma-7b"):
@@ -127,7 +99,15 @@ def folders(tmp_path_factory):
     shutil.copytree(one, several)
     for name in SEVERAL:
         scores(several / f"results/{name.removesuffix('=')}.jsonl", SKILLS, name.removesuffix("="))
-    return one, several, metrics(one.with_name("metrics"), rng)
+    other, topics = one.with_name("other"), ("algebra", "geometry", "counting")
+    (other / "results").mkdir(parents=True)
+    rows = events(rng, {"a": 0.6, "b": 0.8}, 90, benchmark="math")
+    write(other / "results/math.jsonl", [{**row, "cluster": topics[int(row["item_id"][5:]) % 3]} for row in rows])
+    far_apart = {"a": 0.15, "b": 0.75, "c": 0.8, "gpt": 0.9}  # few items are simulated
+    (other / "pilot").mkdir()
+    write(other / "pilot/pilot.jsonl", events(rng, far_apart, 120))
+    (other / "prices.csv").write_text("model,price\n" + "".join(f"{model},0.01\n" for model in far_apart))
+    return one, several, metrics(one.with_name("metrics"), rng), other
 
 
 def metrics(folder, rng):
@@ -146,21 +126,148 @@ def metrics(folder, rng):
     return folder
 
 
-def test_every_command_that_a_page_shows_is_run_by_a_test():
-    names = {text.split()[0] for _, text in COMMANDS}
-    assert {name for name in names if not name.startswith("-")} <= ON_FILES | ELSEWHERE.keys()
-    assert all((ROOT / path).is_file() for path in ELSEWHERE.values())
-    assert len(RUN) > 25
+def folder_of(text, folders):
+    """The folder on which a command has an answer."""
+    one, several, with_metrics, other = folders
+    if "algebra:" in text or "pilot/" in text:
+        return other
+    return with_metrics if METRICS.search(text) else several if any(name in text for name in SEVERAL) else one
 
 
-@pytest.mark.parametrize(("page", "text"), RUN)
-def test_a_command_on_files_runs_as_it_is_shown(folders, tmp_path, page, text):
-    folder = folders[2 if METRICS.search(text) else any(name in text for name in SEVERAL)]
-    words = shlex.split(text, comments=True)
-    if words[0] == "watch":  # to its end
-        words += ["--once", "--data-dir", str(tmp_path)]
-    ended = forked.run([RANKWATCH, *words], env=environment(), cwd=folder, timeout=2 * PATIENCE)
-    # 3 and 4: the gate and the next items have no answer on these scores.
-    answers = (0, 3, 4) if words[0] in {"gate", "next"} else (0,)
-    assert ended.returncode in answers, f"{page}: rankwatch {text}\n{ended.stdout}\n{ended.stderr}"
+def run(text, folder, *more, given=None, other=(), **env):
+    """Run a shown command to its end, with other addresses, and return its output."""
+    command = text
+    for old, new in dict(other).items():
+        command = command.replace(old, new)
+    words = [*shlex.split(command, comments=True), *more]
+    env = environment(PATH=f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}", **env)
+    ended = forked.run([RANKWATCH, *words], input=given, env=env, cwd=folder, timeout=2 * PATIENCE)
+    # From 3 on: no answer yet, one against the candidate, or a goal that is met.
+    answers = (0, 3, 4, 5) if words[0] in {"gate", "next"} else (0,)
+    assert ended.returncode in answers, f"rankwatch {text}\n{ended.stdout}\n{ended.stderr}"
     assert "Traceback" not in ended.stderr
+    return ended.stdout
+
+
+def test_every_command_that_a_page_shows_is_run_by_a_test():
+    assert len(COMMANDS) > 90
+    assert ON_FILES | ON_A_SERVER | ON_A_STATE | TOKENS | ELSEWHERE.keys() == TEXTS
+    assert all((ROOT / where.partition(": ")[0]).is_file() for where in ELSEWHERE.values())
+
+
+@pytest.mark.parametrize("text", sorted(ON_FILES))
+def test_a_command_on_files_runs_as_it_is_shown(folders, tmp_path, text):
+    more = ("--once", "--data-dir", str(tmp_path)) if text.startswith("watch ") else ()  # to its end
+    run(text, folder_of(text, folders), *more)
+
+
+def test_the_commands_on_a_stored_state_run_as_they_are_shown(tmp_path):
+    for name in ("old", "new"):
+        (tmp_path / name).mkdir()
+    with RedisServer(tmp_path / "old") as old, RedisServer(tmp_path / "new") as new:
+        asyncio.run(fold(old.url, "rankwatch.events", 3, records(random.Random(7), 0, 60)))
+        asyncio.run(drain(old.url, "rankwatch.events", 3))
+        other = {f"redis://{name}:6379": server.url for name, server in (("old", old), ("new", new))}
+        other |= {
+            "redis://localhost:6379/1": new.url,
+            "redis://localhost:6379/0": old.url,
+            "redis://localhost:6379": old.url,
+        }
+        imports = {text for text in ON_A_STATE if text.startswith("state import")}
+        compares = {text for text in ON_A_STATE if text.startswith("state compare")}
+        for text in sorted(ON_A_STATE - imports - compares):
+            run(text, tmp_path, other=other, RANKWATCH_REDIS_URL=old.url)
+        for text in sorted(
+            imports, key=len, reverse=True
+        ):  # the last one is on the same topic, with which the state is compared
+            new.flush()
+            run(text, tmp_path, other=dict.fromkeys(other, new.url))
+        for text in compares:
+            assert "; 0 differ" in run(text, tmp_path, other=other)
+
+
+@pytest.mark.parametrize("text", sorted(TOKENS))
+def test_a_command_on_tokens_runs_as_it_is_shown(tmp_path, text):
+    access = {"RANKWATCH_ACCESS_FILE": str(tmp_path / "access.json")}
+    if not text.startswith("token create"):
+        rankwatch("token", "create", "nightly", "--scope", "read", **access)
+    run(text, tmp_path, **access)
+
+
+@pytest.fixture
+def web(folders):
+    """A server of the files of the pages, that takes notifications too."""
+
+    class Handler(SimpleHTTPRequestHandler):
+        def do_POST(self):
+            self.rfile.read(int(self.headers["Content-Length"]))
+            self.send_response(204)
+            self.end_headers()
+
+        def log_message(self, *_):
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Handler, directory=folders[0]))
+    thread = Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
+    server.server_close()
+    thread.join()
+
+
+ON_BOARDS = (
+    "list",
+    "show",
+    "export",
+    "rename ",
+    "rename-model",
+    "delete-model",
+    "undo",
+    "archive",
+    "delete ",
+    "reopen",
+)
+"""The commands of a board in an order in which each has something to do."""
+
+
+def declared(benchmark, models):
+    """The declaration of a race along a committed order."""
+    order, items = {"policy": "committed", "seed": "2026-11"}, [f"item {k}" for k in range(9)]
+    return {"declare": benchmark, "order": order, "item_ids": items, "family": {"models": models}, "goal": "best"}
+
+
+def test_the_commands_on_a_server_run_as_they_are_shown(folders, web, tmp_path):
+    one, data, rng = folders[0], tmp_path / "state", random.Random(5)
+    write(one / "board.jsonl", events(rng, {"run-17": 0.3, "broken-run": 0.1}, 60, benchmark="physics"))
+    write(one / "ash.jsonl", events(rng, {"ash": 0.9}, 60, benchmark="physics"))
+    write(one / "races.jsonl", [declared(name, ["a", "b", "c"]) for name in ("capitals", "my-bench")])
+    (one / "out").mkdir()
+    shutil.copy(one / "pr.jsonl", one / "out")
+    access = {"RANKWATCH_ACCESS_FILE": str(tmp_path / "access.json")}
+    scopes = ("--scope", "write:*", "--scope", "declare:*")
+    nightly = {"RANKWATCH_TOKEN": rankwatch("token", "create", "nightly", *scopes, **access).stdout.strip()}
+    operator = {"RANKWATCH_TOKEN": "the-token-of-the-operator", "XDG_STATE_HOME": str(tmp_path)}
+    left = set(ON_A_SERVER) - {"watch --data-dir state", "watch --items support-bot=200"}  # both are this one
+    with Watch(data, "--items", "support-bot=200", **access | operator) as watch:
+        monitors = ("https://ranks.example.org", "https://evals.example.org", "http://127.0.0.1:8642")
+        other = dict.fromkeys(monitors, watch.url)
+        other |= {"https://example.org": web, '"$model"': "a", "2026-11-23T07:00Z": "2026-01-01T00:00Z"}
+
+        def each(*starts, **options):
+            """Run the commands that begin like these, in the order of the beginnings."""
+            for start in starts:
+                texts = sorted(text for text in left if text.startswith(start))
+                assert texts, start
+                left.difference_update(texts)
+                for text in texts:
+                    run(text, one, other=other, **operator | options)
+
+        each("send - ", given=(one / "races.jsonl").read_text())
+        run("send board.jsonl --to", one, watch.url, **operator | nightly)
+        run("send ash.jsonl results/gsm8k.jsonl --items gsm8k=120 --to", one, watch.url, **operator)
+        each("next", "gate", *(f"board {verb}" for verb in ON_BOARDS))
+        until((data / "verdicts.jsonl").exists, "a verdict")
+        shutil.copy(data / "verdicts.jsonl", one)
+        each("notify", RANKWATCH_NOTIFY_WEBHOOK_URL=f"{web}/hook", RANKWATCH_PRIVATE_ADDRESSES="127.0.0.1")
+    assert not left

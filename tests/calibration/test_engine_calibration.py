@@ -125,8 +125,8 @@ def ignores_missing_items(monkeypatch):
     """Look at the exact p of the items so far, at any time."""
     monkeypatch.setattr(CompletionEvidence, "missing", lambda self, n: np.zeros_like(n))
     monkeypatch.setattr(CompletionEvidence, "final", False)
-    for looks in ("highest", "reaching"):
-        monkeypatch.setattr(CompletionEvidence, looks, lambda self, paths, *_: points_of(paths.there()))
+    monkeypatch.setattr(CompletionEvidence, "highest", lambda self, paths, *_: 2 * (points_of(paths.there()),))
+    monkeypatch.setattr(CompletionEvidence, "reaching", lambda self, paths, *_: points_of(paths.there()))
 
 
 def divides_by_nothing(monkeypatch):

@@ -324,6 +324,29 @@ def test_of_200_models_the_rows_in_view_are_drawn(page, monitor):
     assert all(url.startswith(monitor) for url in requests)
 
 
+def test_the_menus_of_models_are_built_once_for_the_same_names(page, monitor):
+    open_view(page, monitor, "large")
+    page.evaluate(
+        """() => {
+            const make = document.createElement.bind(document);
+            window.made = 0;
+            document.createElement = (tag) => (tag === "option" ? (window.made += 1) : 0, make(tag));
+        }"""
+    )
+    page.evaluate("scrollTo(0, 3000)")
+    page.wait_for_selector(".board tbody tr[data-rank='120']")
+    assert page.evaluate("window.made") == 0
+    menu = page.locator("select[aria-label='Compare all with'] option")
+    assert menu.count() == 201
+    for view in ("", "items", ""):
+        page.evaluate("(to) => { location.hash = to }", address("", "ordinary", view).partition("#")[2])
+        page.wait_for_selector(".tools.two" if view else ".board [data-key=bravo]")
+    assert menu.all_inner_texts() == [
+        "nobody",
+        *[f"\u2068{m['model']}\u2069" for m in report(monitor, "ordinary")["models"]],
+    ]
+
+
 def test_axe_finds_nothing(page, monitor):
     places = [
         ((), ""),

@@ -7,10 +7,11 @@ const HANDLERS = ["onclick", "onchange", "oninput", "onkeydown", "onpointermove"
 function build(node, attributes, children) {
   for (const [name, value] of Object.entries(attributes ?? {})) {
     if (value === null || value === undefined || value === false) continue;
-    if (HANDLERS.includes(name) || name === "paint") node[name] = value;
+    if (HANDLERS.includes(name) || name === "paint" || name === "once") node[name] = value;
     else node.setAttribute(name, value === true ? "" : value);
   }
   if (node.paint) node.dataset.paint = "";
+  if (node.once) node.dataset.once = "";
   for (const child of children.flat(Infinity)) {
     if (child !== null && child !== undefined && child !== false && child !== "") node.append(child);
   }
@@ -36,6 +37,7 @@ function morphAttributes(from, to) {
   }
   for (const name of HANDLERS) if (from[name] !== to[name]) from[name] = to[name] ?? null;
   from.paint = to.paint;
+  from.once = to.once;
 }
 
 function morphNode(from, to) {
@@ -46,7 +48,16 @@ function morphNode(from, to) {
   // An element with data-keep shows what the reader points at.
   if (from.hasAttribute("data-keep")) return;
   morphAttributes(from, to);
+  if (to.once) return;
+  from.filled = null;
   morphChildren(from, to);
+}
+
+/** Make the children of an element with `once: {key, make}`, unless it has those of that key: the many that most updates leave unchanged. */
+function fill(node) {
+  if (node.filled === node.once.key) return;
+  node.replaceChildren(...node.once.make());
+  node.filled = node.once.key;
 }
 
 function firstLike(next, at) {
@@ -91,5 +102,6 @@ export function morph(root, ...nodes) {
   const active = document.activeElement;
   morphChildren(root, target);
   restoreFocus(root, active);
+  for (const lasting of root.querySelectorAll("[data-once]")) fill(lasting);
   for (const painted of root.querySelectorAll("[data-paint]")) painted.paint(painted);
 }

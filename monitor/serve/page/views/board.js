@@ -125,11 +125,13 @@ function inPlace(models, place) {
 // --- search, filters, order --------------------------------------------------------------------------------------------------------
 
 function tools(b, shown, options, next) {
-  const model = (m) => h("option", { value: m.model, "data-key": m.model }, isolated(m.model));
   const value = (now) => (select) => { if (select.value !== now) select.value = now; };
-  const select = (label, name_, first, choices) => h("select", { "aria-label": label, onchange: (event) => choose({ [name_]: event.target.value }), paint: value(options.get(name_) ?? "") },
-    h("option", { value: "" }, first), choices);
+  const select = (label, name_, key_, choices) => h("select", { "aria-label": label, once: { key: `${label}\n${key_}`, make: () => choices().map(([value_, words]) => h("option", { value: value_ }, words)) },
+    onchange: (event) => choose({ [name_]: event.target.value }), paint: value(options.get(name_) ?? "") });
+  const names = b.models.map((m) => m.model);
+  const models = (label, name_, first) => select(label, name_, names.join("\n"), () => [["", first], ...names.map((m) => [m, isolated(m)])]);
   const toggle = (label, pressed, change) => h("button", { type: "button", class: "chip-button", "aria-pressed": String(pressed), onclick: () => choose(change) }, label);
+  const { head: head_ } = measureOf(b);
   const full = b.models.filter((m) => !lowCoverage(m)).length;
   const picked = options.getAll("m");
   const every = !["q", "tie", "full", "m"].some((key_) => options.has(key_));
@@ -139,10 +141,10 @@ function tools(b, shown, options, next) {
     toggle(`All ${count(b.models.length)}`, every, { q: null, tie: null, full: null, m: null, pick: null }),
     full < b.models.length && toggle(`≥ ${percent(LOW_COVERAGE, 0)} % of items ${count(full)}`, options.has("full"), { full: options.has("full") ? null : "1" }),
     toggle(options.has("pick") ? "Done" : picked.length ? `Chosen ${count(picked.length)}` : "Choose models", options.has("pick"), { pick: options.has("pick") ? null : "1" }),
-    select("Show the models in a tie with", "tie", "Tied with…", b.models.map(model)),
+    models("Show the models in a tie with", "tie", "Tied with…"),
     h("span", { class: "spacer" }),
-    h("label", {}, "Sort ", select("Sort", "sort", measureOf(b).head, Object.entries(SORTS).slice(1).map(([key_, [label]]) => h("option", { value: key_ }, label)))),
-    h("label", {}, "Compare all with ", select("Compare all with", "to", "nobody", b.models.map(model))),
+    h("label", {}, "Sort ", select("Sort", "sort", head_, () => [["", head_], ...Object.entries(SORTS).slice(1).map(([key_, [label]]) => [key_, label])])),
+    h("label", {}, "Compare all with ", models("Compare all with", "to", "nobody")),
     files(b, shown, next),
     h("p", { class: "sr", role: "status" }, `${plural(shown.length, "model")} on display`));
 }

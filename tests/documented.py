@@ -14,28 +14,14 @@ ELSEWHERE = {
     "plan --goal best --model a=0.8 --model b=0.7 --model c=0.5 --rho 0.4 --items 400 --boards 50 --price 0.002": (
         "tests/unit/test_import_graph.py: compares its output with the page"
     ),
-    "doctor": "tests/kafka/test_doctor_command.py: needs Kafka",
-    "doctor --broker kafka://localhost:9092 --redis-url redis://localhost:6379": "tests/kafka/test_doctor_command.py: needs Kafka",
     "doctor --bundle support.zip --log rankwatch.log": "tests/unit/app/test_bundle.py: looks at the running process of the machine",
     "quarantine release mmlu-pro --replay --broker kafka://localhost:9092 --redis-url redis://localhost:6379": (
-        "tests/fault/test_quarantine.py: needs Kafka, and a benchmark that is set aside"
+        "tests/fault/test_quarantine.py: needs a benchmark that is set aside"
     ),
-    "run": "tests/integration/test_service_start.py: needs Kafka, does not end",
     "run --accept-gap --broker kafka://localhost:9092 --redis-url redis://localhost:6379": (
-        "tests/fault/test_recover.py: needs Kafka, and a gap in its log"
-    ),
-    "run --broker kafka://localhost:9092 --redis-url redis://localhost:6379": (
-        "tests/integration/test_service_start.py: needs Kafka, does not end"
+        "tests/fault/test_recover.py: needs a gap in the log"
     ),
     "run --broker kafka://localhost:9092 --redis-url redis://localhost:6379/1": "tests/fault/test_upgrade.py: runs the guide",
-    "run    --broker kafka://localhost:9092 --redis-url redis://localhost:6379": (
-        "tests/integration/test_service_start.py: needs Kafka, does not end"
-    ),
-    "send deploy/compose/examples/demo.jsonl --to kafka://localhost:9092/rankwatch.events": "tests/kafka/test_send.py: needs Kafka",
-    "send results/ --to kafka://localhost:9092/rankwatch.events --items 12032": "tests/kafka/test_send.py: needs Kafka",
-    "serve  --broker kafka://localhost:9092 --redis-url redis://localhost:6379 --port 8643": (
-        "tests/integration/test_readers.py: needs Kafka, does not end"
-    ),
     "serve --broker kafka://localhost:9092 --redis-url redis://localhost:6379/1 --port 8644": "tests/fault/test_upgrade.py: runs the guide",
     "state compare redis://localhost:6379/0 --redis-url redis://localhost:6379/1 --keep-times": (
         "tests/fault/test_upgrade.py: runs the guide"
@@ -61,4 +47,5 @@ HERE = TEXTS - ELSEWHERE.keys()
 TOKENS = {text for text in HERE if text.startswith("token")}
 ON_A_STATE = {text for text in HERE if text.startswith(("state", "quarantine"))}
 ON_A_SERVER = {text for text in HERE if re.search(r"--server|https?://|^watch --|^notify", text)}
+OF_THE_SERVICE = {text for text in HERE if text.split()[0] in {"run", "serve", "doctor", "send"}} - ON_A_SERVER
 ON_FILES = {text for text in HERE if text.split()[0] in FILES or text.startswith("watch results/")} - ON_A_SERVER

@@ -1,4 +1,4 @@
-"""The commands that README and documentation show are run as they are shown: on files, on a server and on a stored state."""
+"""The commands that README and documentation show are run as they are shown: on files, a server, a stored state and the service."""
 
 import asyncio
 import json
@@ -8,6 +8,7 @@ import re
 import shlex
 import shutil
 import sys
+from contextlib import ExitStack
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -17,9 +18,10 @@ import pytest
 
 from docs.generate.outputs import DEMO, sample
 from tests import forked
-from tests.commands import PATIENCE, Watch, environment, events, rankwatch, until, write
-from tests.documented import COMMANDS, ELSEWHERE, ON_A_SERVER, ON_A_STATE, ON_FILES, TEXTS, TOKENS
+from tests.commands import PATIENCE, Watch, environment, events, get, rankwatch, until, write
+from tests.documented import COMMANDS, ELSEWHERE, OF_THE_SERVICE, ON_A_SERVER, ON_A_STATE, ON_FILES, TEXTS, TOKENS
 from tests.forked import RANKWATCH
+from tests.kafka.broker import free_ports
 from tests.redis_server import RedisServer
 from tests.stored_state import drain, fold, records
 from tests.unit.engine.test_battles import stream
@@ -134,12 +136,16 @@ def folder_of(text, folders):
     return with_metrics if METRICS.search(text) else several if any(name in text for name in SEVERAL) else one
 
 
+def words_of(text, other):
+    """The words of a shown command, with other addresses."""
+    for old, new in dict(other).items():
+        text = text.replace(old, new)
+    return shlex.split(text, comments=True)
+
+
 def run(text, folder, *more, given=None, other=(), **env):
     """Run a shown command to its end, with other addresses, and return its output."""
-    command = text
-    for old, new in dict(other).items():
-        command = command.replace(old, new)
-    words = [*shlex.split(command, comments=True), *more]
+    words = [*words_of(text, other), *more]
     env = environment(PATH=f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}", **env)
     ended = forked.run([RANKWATCH, *words], input=given, env=env, cwd=folder, timeout=2 * PATIENCE)
     # From 3 on: no answer yet, one against the candidate, or a goal that is met.
@@ -151,7 +157,7 @@ def run(text, folder, *more, given=None, other=(), **env):
 
 def test_every_command_that_a_page_shows_is_run_by_a_test():
     assert len(COMMANDS) > 90
-    assert ON_FILES | ON_A_SERVER | ON_A_STATE | TOKENS | ELSEWHERE.keys() == TEXTS
+    assert ON_FILES | ON_A_SERVER | ON_A_STATE | OF_THE_SERVICE | TOKENS | ELSEWHERE.keys() == TEXTS
     assert all((ROOT / where.partition(": ")[0]).is_file() for where in ELSEWHERE.values())
 
 
@@ -271,3 +277,43 @@ def test_the_commands_on_a_server_run_as_they_are_shown(folders, web, tmp_path):
         shutil.copy(data / "verdicts.jsonl", one)
         each("notify", RANKWATCH_NOTIFY_WEBHOOK_URL=f"{web}/hook", RANKWATCH_PRIVATE_ADDRESSES="127.0.0.1")
     assert not left
+
+
+@pytest.mark.kafka
+def test_the_commands_of_the_service_run_as_they_are_shown(kafka, topic, folders, tmp_path):
+    (tmp_path / "redis").mkdir()
+    asyncio.run(kafka.create_topic(topic, 4))
+    port = free_ports(1)[0]
+    with RedisServer(tmp_path / "redis") as redis, ExitStack() as stack:
+        other = {"kafka://localhost:9092": f"kafka://{kafka.addresses}", "redis://localhost:6379": redis.url}
+        other |= {"rankwatch.events": topic, "--port 8643": f"--port {port}"}
+        env = {"BROKER_URL": f"kafka://{kafka.addresses}", "REDIS_URL": redis.url, "CREATE_TOPICS": "all", "PORT": "0"}
+        env |= {
+            "TOPIC": topic,
+            "GROUP": topic,
+            "VERDICT_TOPIC": f"{topic}.verdicts",
+            "DATA_DIR": str(tmp_path / "data"),
+        }
+        env = {f"RANKWATCH_{name}": value for name, value in env.items()} | {"XDG_STATE_HOME": str(tmp_path)}
+        service = []
+
+        def events_read():
+            try:
+                status, text = get(f"http://127.0.0.1:{port}/api/v1/summaries")
+            except OSError:
+                return 0
+            return sum(each["events"] for each in json.loads(text)) if status == 200 else 0
+
+        for text in sorted(text for text in OF_THE_SERVICE if text.startswith(("run", "serve"))):
+            log = stack.enter_context((tmp_path / f"{len(service)}.log").open("w"))
+            command = [RANKWATCH, *words_of(text, other)]
+            service.append(forked.start(command, env=environment(**env), cwd=folders[0], stdout=log, stderr=log))
+            stack.callback(service[-1].kill)
+        for text in sorted(text for text in OF_THE_SERVICE if text.startswith("send")):
+            run(text, folders[0], other=other, **env)
+        until(lambda: events_read() == 450 + 120 * len(SKILLS), "the events of the demo and of the results")
+        for text in sorted(text for text in OF_THE_SERVICE if text.startswith("doctor")):
+            run(text, folders[0], other=other, **env)
+        for process in service:
+            process.terminate()
+        assert [process.wait(PATIENCE) for process in service] == [0] * len(service)

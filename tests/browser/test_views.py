@@ -302,6 +302,17 @@ def test_the_categories_answer_the_three_questions_for_the_baseline(page, monito
     assert sum(right <= 375 for right in places) >= 6
 
 
+def test_scores_by_category_are_the_stronger_in_grey_the_higher_they_are(page, monitor):
+    open_view(page, monitor, "ordinary", "categories", choices="?to=scores")
+    page.wait_for_selector(".categories .cell")
+    cells_ = page.locator(".categories .cell").evaluate_all(
+        "cells => cells.map((c) => [c.textContent, c.classList[1]])"
+    )
+    levels = [int(level.removeprefix("heat-")) for _, level in sorted(cells_, key=lambda cell: float(cell[0]))]
+    assert levels == sorted(levels)
+    assert (levels[0], levels[-1]) == (0, 5)
+
+
 def test_of_200_models_the_rows_in_view_are_drawn(page, monitor):
     requests = []
     page.on("request", lambda request: requests.append(request.url))
@@ -356,6 +367,7 @@ def test_axe_finds_nothing(page, monitor):
         (("ordinary", *MODEL), ""),
         (("ordinary",), "?to=bravo"),
         (("ordinary", "items"), "?a=alpha&b=bravo"),
+        (("ordinary", "categories"), "?to=scores"),
         (("no such benchmark",), ""),
     ]
     for place, choices in places:

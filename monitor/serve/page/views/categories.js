@@ -41,7 +41,7 @@ export function render({ page, pairs }, route) {
     shown.length ? h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Scores by category" }, grid(page, shown)) : h("p", { class: "about" }, "No model matches."),
     h("p", { class: "about assumes" }, v?.side
       ? `A column is about the items of its category alone. All ${count(v.comparisons)} comparisons, of every pair in every category, share the ${percent(page.alpha, 0)} %, so baseline and category may be chosen after a look at the results. They are computed from the scores of this moment and are not kept: a new model or category may withdraw one.`
-      : "Scores are in percent of the items of a category, gaps in points. A profile: it enters no verdict."),
+      : v ? "Scores are in percent of the items of a category, gaps in points. A profile: it enters no verdict." : "Scores are in percent of the items of a category; the stronger the grey, the higher the score. A profile: it enters no verdict."),
   ];
 }
 
@@ -108,12 +108,22 @@ function tools(page, { benchmark, options }, shown) {
     }));
 }
 
+const LEVELS = 5;
+
+/** Return what gives a score its level of grey, from the lowest score on the page to the highest. */
+function heatOf(means) {
+  const values = means.flat().filter((value) => value !== null);
+  const [least, most] = [values.reduce((x, y) => Math.min(x, y), 1), values.reduce((x, y) => Math.max(x, y), 0)];
+  return (value) => (value === null || most <= least ? "" : `heat-${Math.round((LEVELS * (value - least)) / (most - least))}`);
+}
+
 function grid(page, shown) {
   const { baseline: v, categories, models } = page;
   const column = (c) => h("th", { scope: "col", class: "number", title: c.name }, h("span", { class: "who" }, c.name), h("span", { class: "aside" }, count(c.items)));
-  const score = (k, j) => h("td", { class: "number own" }, h("span", { class: "cell" }, percent(page.means[k][j], 0)));
+  const score = (k, j, level) => h("td", { class: level === undefined ? "number own" : "number" }, h("span", { class: `cell ${level ?? ""}` }, percent(page.means[k][j], 0)));
+  const heat = v ? null : heatOf(page.means);
   const cell = (k, j) => {
-    if (!v) return score(k, j);
+    if (!v) return score(k, j, heat(page.means[k][j]));
     const gap = v.gap[k][j];
     if (gap === null) return h("td", { class: "number" }, "–");
     const [tone, sign, words] = TONES[v.side?.[k][j] ?? 0];

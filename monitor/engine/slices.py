@@ -36,7 +36,7 @@ _PIECE_CHANGES: Final = 150_000_000
 WIDE: Final = 400
 """Contestants above which a piece could bring more changes than a fold may."""
 
-_WIDE_PIECE_BYTES: Final = 2_000_000
+_WIDE_PIECE_BYTES: Final = 6_000_000
 """Bytes of a piece of a wide benchmark, times its contestants."""
 
 _SHRINK, _GROW = 0.25, 2.0

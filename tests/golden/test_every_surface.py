@@ -96,7 +96,7 @@ def test_the_table_of_a_watch(answers, width):
     lines = console.file.getvalue().splitlines()
     (row,) = [line for line in lines if re.search("rank 5 +63.41", line)]
     assert row.split()[-2:] == ["○", "■"], "not decided in the family, resolved at a planned n"
-    assert any(line.startswith("○ decided  0 of 1 pair of neighbours") for line in lines)
+    assert any(line.startswith("○ decided  No pair is decided") for line in lines)
     assert any("Enough items for 1 of 1 gap" in line and "0 if you look as results arrive" in line for line in lines)
 
 

@@ -29,9 +29,10 @@ install: $(STAMP)  ## install rankwatch and its locked dependencies into .venv (
 $(STAMP): pyproject.toml deploy/requirements.lock
 	@test -n "$(PYTHON)" || { echo "Install Python 3.11 or newer, or set PYTHON=/path/to/python: none is on PATH"; exit 1; }
 	$(PYTHON) -m venv $(VENV)
-	$(PIP) --require-hashes -r deploy/requirements.lock -r deploy/requirements-build.lock
+	$(PIP) --require-hashes --no-compile -r deploy/requirements.lock -r deploy/requirements-build.lock
 	$(PIP) --no-build-isolation --editable .
 	$(BIN)/python -m compileall -q monitor schemas stats
+	@$(BIN)/rankwatch report deploy/compose/examples/demo.jsonl >/dev/null  # compiles what a command imports, not all of scipy
 	@touch $(STAMP)
 
 dev: $(DEV_STAMP)  ## install the tools for tests, checks and docs as well (3 min)

@@ -169,13 +169,15 @@ def _decode_lines(block: bytes) -> list[EventFields] | None:
     """Decode lines without cutting them first; None unless each line is one event, as the decoder would cut them elsewhere too."""
     if len(block) > MAX_LINE_BYTES or not block.startswith(b"{") or BATTLE_MARK in block[: block.find(b"\n")]:
         return None
+    # No object has "}\n{" inside: where it is between all of them, and no other line ends, each is on a line of its own.
+    lines = block.count(b"\n")
+    if not block.endswith(b"\n") or block.count(b"}\n{") != lines - 1:
+        return None
     try:
         events = _EVENT.decode_lines(block)
     except _BROKEN:
         return None
-    # No object has "}\n{" inside: where it is between all of them, and no other line ends, each is on a line of its own.
-    whole = block.endswith(b"\n") and block.count(b"}\n{") == len(events) - 1 and block.count(b"\n") == len(events)
-    return events if whole else None
+    return events if len(events) == lines else None
 
 
 def decode_records(records: Sequence[bytes]) -> list[EventFields] | None:

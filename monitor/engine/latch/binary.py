@@ -24,7 +24,7 @@ class BinaryWalk:
     """The trajectories of 0/1 scores through a chunk; its sums are already added to `pairs`, and its new pairs registered."""
 
     def __init__(self, pairs: PairState, evidence: Evidence, new: NewScores, gains: Gains) -> None:
-        self._pairs, self._evidence, self._new, self._gains = pairs, evidence, new, gains
+        self._pairs, self._evidence, self._gains = pairs, evidence, gains
         self._paths = KeptPaths(lambda pair: paths(new, pair, self._before(pair), evidence.cells))
         self._crossing: list[Trajectory] = []
 

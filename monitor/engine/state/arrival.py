@@ -241,7 +241,7 @@ def describe_finding(finding: OrderFinding, model: str) -> str:
     if finding.statistic == "cluster successions":
         return (
             f"the arrival order is suspect: of the first {finding.items:,} items of {model}, {finding.observed:,.0f} follow an "
-            f"item of the same cluster, about {finding.expected:,.0f} would in a random order ({tail})"
+            f"item of the same cluster; about {finding.expected:,.0f} would in a random order ({tail})"
         )
     return (
         f"the arrival order is suspect: the first {finding.items:,} items of {model} follow the order of their ids "

@@ -5,8 +5,8 @@ import re
 import shlex
 import signal
 import subprocess
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO, Final
 
@@ -77,13 +77,37 @@ def run_command(arguments: Sequence[str], stdout: int | BinaryIO) -> int:
 
     A group of its own: what a script has started would go on for hours after the script, and write into the folder.
     """
-    with subprocess.Popen(arguments, stdin=subprocess.DEVNULL, stdout=stdout, process_group=0) as process:  # noqa: S603 - the user's own command, without a shell
-        try:
-            return process.wait()
-        except BaseException:
+    process = None
+    try:
+        with _signals_held():
+            process = subprocess.Popen(arguments, stdin=subprocess.DEVNULL, stdout=stdout, process_group=0)  # noqa: S603 - the user's own command, without a shell
+        return process.wait()
+    except BaseException:
+        if process is not None:
             for number in (signal.SIGTERM, signal.SIGKILL):
                 with suppress(ProcessLookupError):
                     os.killpg(process.pid, number)
                 with suppress(subprocess.TimeoutExpired):
                     process.wait(_GRACE_SECONDS)
-            raise
+        raise
+
+
+@contextmanager
+def _signals_held() -> Iterator[None]:
+    """Keep a signal whose handler raises until the end of the block: a process just started would have no name yet.
+
+    Handlers instead of a mask, which the started process would inherit.
+    """
+    held: list[int] = []
+    handlers = {
+        number: signal.signal(number, lambda number, _frame: held.append(number))
+        for number in (signal.SIGINT, signal.SIGTERM)
+        if callable(signal.getsignal(number))
+    }
+    try:
+        yield
+    finally:
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
+        for kept in held:
+            signal.raise_signal(kept)

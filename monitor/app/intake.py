@@ -12,8 +12,8 @@ from monitor.app.operations.record_logs import FileRecords, TopicRecords
 from monitor.app.operations.undo import BackgroundUndoes, BoardError, BoardView, Undoing, view_of
 from monitor.engine.origins import OriginKey
 from monitor.engine.ownership import owner
+from monitor.engine.pace import record_events
 from monitor.engine.partition import Partition
-from monitor.engine.slices import record_events
 from monitor.ingest.declare import Declare, has_graded
 from monitor.logs.errors import LogError
 from monitor.logs.file.log import FileLog

@@ -3,7 +3,8 @@
 import asyncio
 from typing import Final, TypeVar
 
-from monitor.engine.slices import Pace, Slices
+from monitor.engine.pace import Pace
+from monitor.engine.slices import Slices
 
 _Result = TypeVar("_Result")
 
@@ -21,11 +22,11 @@ async def in_turns(work: Slices[_Result], pace: Pace) -> _Result:
     while True:
         start = clock()
         try:
-            next(work)
+            whole = next(work)
         except StopIteration as stop:
             return stop.value  # type: ignore[no-any-return]
         now = clock()
-        pace.took(now - start)
+        pace.took(now - start, whole=whole)
         if now >= end:
             await _turn()
             end = clock() + _SECONDS

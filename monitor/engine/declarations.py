@@ -13,6 +13,7 @@ from monitor.engine.latch.at_once import AtOnce
 from monitor.engine.latch.changes import announce, replace
 from monitor.engine.latch.close import close_latches, settle
 from monitor.engine.latch.settled import certain_along, certain_steps, newly_certain
+from monitor.engine.slices import run_slices
 from monitor.engine.state.battles import Battles, battle_fault
 from monitor.engine.state.benchmark import Benchmark
 from monitor.engine.state.codes import SCORE_UNIT
@@ -189,7 +190,7 @@ def redeclare(old: Benchmark, new: Benchmark, batch: EventBatch, delta: Benchmar
     batch.redeclared = True
     if new.can_decide:
         walk = AtOnce(new, new.graded_pairs, every, ignored=False)
-        announce(new, batch, close_latches(new, walk), delta)
+        announce(new, batch, run_slices(close_latches(new, walk)), delta)
         if new.has_fixed_items:
             graded = new.graded_pairs
             certain = newly_certain(new, graded, every)
@@ -199,7 +200,7 @@ def redeclare(old: Benchmark, new: Benchmark, batch: EventBatch, delta: Benchmar
             else:
                 room = graded.room(certain, new.missing(steps.n))
                 steps = certain_along(new, steps, room, graded.rounding(steps.n))
-            announce(new, batch, settle(new, [steps]), delta)
+            announce(new, batch, run_slices(settle(new, [steps])), delta)
 
 
 def _carry_over(old: Benchmark, new: Benchmark) -> None:

@@ -9,9 +9,6 @@ from schemas.records.decode import Fault
 from schemas.records.names import name_fault
 from schemas.records.text import shorten
 
-LARGE_PAIRS: Final = 500_000
-"""Pairs of which one array takes some milliseconds to grow."""
-
 SNAPSHOT_PAIRS: Final = 2_000_000
 """Most pairs of a benchmark whose sums are saved for a restart; those of a larger one are computed again from its scores."""
 

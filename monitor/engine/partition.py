@@ -17,8 +17,9 @@ from monitor.engine.fold.locate import locate
 from monitor.engine.fold.scores import Cells, end_runs, fold_located, judge_ended, no_runs, no_scores, record_cells
 from monitor.engine.latch.changes import withdraw
 from monitor.engine.limits import NOTHING, Limits, Usage, benchmark_fault
+from monitor.engine.pace import Pace, Whole
 from monitor.engine.run_columns import ItemColumns
-from monitor.engine.slices import Pace, Slices, Whole, run_slices
+from monitor.engine.slices import Slices, run_slices
 from monitor.engine.state.benchmark import Benchmark
 from monitor.engine.state.boards import Boards
 from monitor.engine.state.delta import (

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from monitor.engine.slices import record_events
+from monitor.engine.pace import record_events
 from monitor.engine.state.delta import Source
 from monitor.ingest.declare import Declare, begin
 from monitor.ingest.epochs import Epochs

@@ -155,7 +155,9 @@ def graded_log_e_halves(capital: IntArray) -> tuple[FloatArray, FloatArray]:
     """
     logs = capital / FIXED_POINT
     peak = logs.max(axis=-1, keepdims=True)
-    halves = peak[..., 0] + np.log(np.exp(logs - peak).mean(axis=-1))
+    logs -= peak
+    np.exp(logs, out=logs)
+    halves = peak[..., 0] + np.log(logs.mean(axis=-1))
     return halves[..., 0], halves[..., 1]
 
 

@@ -16,7 +16,7 @@ from monitor.app.workers import cluster as cluster_worker
 from monitor.app.workers import source_topic
 from monitor.app.workers.cluster import ClusterWorker
 from monitor.app.workers.folded_partition import FoldedPartition
-from monitor.engine import partition, slices
+from monitor.engine import pace, partition
 from monitor.engine.state import quarantine
 from monitor.logs.errors import OffsetOutOfRange
 from monitor.logs.kafka.records import chunks
@@ -75,10 +75,10 @@ def replaced(world):
     def make_app(_url, topic, **_):
         return Transport(world, topic)
 
-    piece_bytes = 1 if isfinite(world.most_changes) else slices._PIECE_BYTES
+    piece_bytes = 1 if isfinite(world.most_changes) else pace._PIECE_BYTES
     with (
         patch.object(quarantine, "MOST", MOST),
-        patch.multiple(slices, MOST_CHANGES=world.most_changes, _PIECE_BYTES=piece_bytes),
+        patch.multiple(pace, MOST_CHANGES=world.most_changes, _PIECE_BYTES=piece_bytes),
         patch.multiple(turns, _SECONDS=0.0, _turn=partial(turn, world.rng("turn"), world.turn_seconds)),
         patch.object(FoldedPartition, "_fold", judged(world, FoldedPartition._fold)),
         patch.object(partition._Folding, "change_count", change_count),

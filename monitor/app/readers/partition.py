@@ -9,7 +9,7 @@ from typing import Final
 
 from monitor.app.workers.folded_partition import FoldedPartition
 from monitor.engine.chunk import Chunk
-from monitor.engine.slices import Pace
+from monitor.engine.pace import Pace
 from monitor.engine.state.delta import Delta, Suspect
 from monitor.engine.state.keys import record_digest
 from monitor.store.commit_times import record_commit

@@ -13,8 +13,8 @@ from monitor.app.turns import in_turns
 from monitor.background import in_background
 from monitor.engine.chunk import Chunk
 from monitor.engine.limits import Limits
+from monitor.engine.pace import Pace
 from monitor.engine.partition import Partition
-from monitor.engine.slices import Pace
 from monitor.engine.state.delta import Delta, StoredState
 from monitor.engine.state.pairs.index import pair_count
 from monitor.serve.metrics.process_metrics import ProcessMetrics

@@ -11,8 +11,8 @@ from monitor.engine.columns import EventColumns
 from monitor.engine.latch.battles import BattleWalk
 from monitor.engine.latch.changes import announce, invalidate
 from monitor.engine.latch.close import close_latches
-from monitor.engine.limits import LARGE_PAIRS, Limits, Usage, bad_name, exceeds, limit_fault, model_fault, usage_fault
-from monitor.engine.slices import Slices
+from monitor.engine.limits import Limits, Usage, bad_name, exceeds, limit_fault, model_fault, usage_fault
+from monitor.engine.slices import Slices, run_slices
 from monitor.engine.state.battles import (
     COLUMNS,
     NO_JUDGE,
@@ -72,10 +72,9 @@ def fold_battles(
         if len(faults) < size:
             counted = _count(benchmark, piece, *places.enter(benchmark, delta, faults), delta)
             for _ in benchmark.grow_in_slices():
-                if benchmark.pairs > LARGE_PAIRS:
-                    yield False
+                yield False
             if counted.when.size:
-                _enter(benchmark, piece, counted.units, counted.when, delta)
+                yield from _enter(benchmark, piece, counted.units, counted.when, delta)
             if counted.beyond is not None:
                 position, reason = counted.beyond
                 delta.undeclared = reason, False
@@ -354,7 +353,7 @@ def _ended_fault(benchmark: Benchmark, members: tuple[int, int]) -> Fault:
 # --- units --------------------------------------------------------------------------------------------------------------------------------
 
 
-def _enter(benchmark: Benchmark, piece: EventBatch, units: Units, when: Index, delta: BenchmarkDelta) -> None:
+def _enter(benchmark: Benchmark, piece: EventBatch, units: Units, when: Index, delta: BenchmarkDelta) -> Slices[None]:
     """Add units to the sums of their pairs, and close latches."""
     touched = np.unique(units.pair)
     fresh = touched[benchmark.n[touched] == 0]
@@ -367,7 +366,7 @@ def _enter(benchmark: Benchmark, piece: EventBatch, units: Units, when: Index, d
         delta.registered.append(np.asarray(eligible, np.uint32))
     if benchmark.can_decide:
         walk = BattleWalk(benchmark, benchmark.graded_pairs, units.pair, when, units.difference)
-        announce(benchmark, piece, close_latches(benchmark, walk), delta)
+        announce(benchmark, piece, (yield from close_latches(benchmark, walk)), delta)
 
 
 def end_battles(benchmark: Benchmark, fresh: set[int], place: tuple[int, int], delta: BenchmarkDelta) -> None:
@@ -380,4 +379,4 @@ def end_battles(benchmark: Benchmark, fresh: set[int], place: tuple[int, int], d
         part = units.rows(slice(start, start + CHUNK_CELLS))
         size = part.pair.size
         piece = EventBatch.at(benchmark.name, *place, size)
-        _enter(benchmark, piece, part, np.arange(size), delta)
+        run_slices(_enter(benchmark, piece, part, np.arange(size), delta))

@@ -18,8 +18,8 @@ from monitor.engine.latch.completion import CompletionEvidence
 from monitor.engine.latch.graded import GradedWalk
 from monitor.engine.latch.paths import Evidence, NewScores
 from monitor.engine.latch.settled import certain_along, certain_steps, newly_certain
-from monitor.engine.limits import LARGE_PAIRS
-from monitor.engine.slices import Pace, Slices
+from monitor.engine.pace import Pace
+from monitor.engine.slices import Slices, run_slices
 from monitor.engine.state.benchmark import Benchmark
 from monitor.engine.state.codes import ABSENT, ONE, SKIPPED, ZERO, Codes
 from monitor.engine.state.delta import BenchmarkDelta, Refusal
@@ -46,8 +46,7 @@ def fold_located(
     `delta` gets the changes to store, except for the new scores: `cells` gets these, for `record_cells`.
     """
     for _ in benchmark.grow_in_slices():
-        if benchmark.pairs > LARGE_PAIRS:
-            yield False
+        yield False
     batch = located.batch
     # An item too many ends what rests on the count, a newer epoch the verdicts on the older one: fold what is before it on its own.
     ends = sorted({located.cut, *located.newer, len(batch.events)})
@@ -61,7 +60,8 @@ def fold_located(
         if low == located.cut and not benchmark.undeclared:
             invalidate(benchmark, batch, low, benchmark.excess, delta, claims=CLAIMS if refuted else ("settled",))
         holds = located.held and not (refuted or benchmark.order_refuted or benchmark.undeclared)
-        cells.append(_apply(benchmark, located, slice(low, high), delta, holds=holds))
+        written = yield from _apply(benchmark, located, slice(low, high), delta, holds=holds)
+        cells.append(written)
         benchmark.revision += 1
         low = high
         yield True
@@ -73,7 +73,7 @@ def no_scores(benchmark: Benchmark) -> Fault:
     return Refusal("score", "a score", reason, benchmark.name)
 
 
-def _apply(benchmark: Benchmark, located: Located, part: slice, delta: BenchmarkDelta, *, holds: bool) -> Cells:
+def _apply(benchmark: Benchmark, located: Located, part: slice, delta: BenchmarkDelta, *, holds: bool) -> Slices[Cells]:
     """Fold some located events: first score wins, then sums, family and latches."""
     piece = located.batch
     position = np.flatnonzero(located.code[part] != ABSENT) + part.start
@@ -107,7 +107,7 @@ def _apply(benchmark: Benchmark, located: Located, part: slice, delta: Benchmark
     for some, decides in ((early, can_decide), (~early, False)):
         if some.any():
             cells = row[some], contestant[some], code[some], position[some]
-            _enter(benchmark, piece, cells, delta, can_decide=decides)
+            yield from _enter(benchmark, piece, cells, delta, can_decide=decides)
     if holds and refuted_at is not None and benchmark.order_refuted:
         # What is settled does not rest on the order.
         invalidate(benchmark, piece, refuted_at, benchmark.invalidation_reason, delta, claims=PROCEDURES)
@@ -168,7 +168,7 @@ def _count_again(
 
 def _enter(
     benchmark: Benchmark, piece: EventBatch, cells: NewCells, delta: BenchmarkDelta, *, can_decide: bool
-) -> None:
+) -> Slices[None]:
     """Write new cells (sorted by row) to the matrix, add those that count to the sums, and close latches."""
     matrix, repeats = benchmark.scores, benchmark.repeats
     if repeats is not None:
@@ -178,12 +178,12 @@ def _enter(
         benchmark.skipped[: len(benchmark.contestants)] -= np.bincount(lost, minlength=len(benchmark.contestants))
         matrix = repeats.codes
     if cells[0].size:
-        _enter_items(benchmark, piece, matrix, cells, delta, can_decide=can_decide)
+        yield from _enter_items(benchmark, piece, matrix, cells, delta, can_decide=can_decide)
 
 
 def _enter_items(
     benchmark: Benchmark, piece: EventBatch, matrix: Codes, cells: NewCells, delta: BenchmarkDelta, *, can_decide: bool
-) -> None:
+) -> Slices[None]:
     """Write new items (sorted by item) to their matrix, add them to the sums, and close latches."""
     rows, at = _write(matrix, len(benchmark.contestants), cells)
     item, contestant, code, position = cells
@@ -192,16 +192,17 @@ def _enter_items(
     events = (at[scored], contestant[scored], code[scored], position[scored])
     committed = benchmark.committed
     touched = np.unique(item) if benchmark.spec.weights is not None else item[:0]
-    certain = _enter_pairs(benchmark, piece, rows, events, touched, delta, can_decide=can_decide)
+    certain = yield from _enter_pairs(benchmark, piece, rows, events, touched, delta, can_decide=can_decide)
     bets: BettingWalk | RestingWalk | None = None
     if committed is not None:
         bets = RestingWalk(benchmark, committed)
         advance = committed.advance(benchmark.item_keys, benchmark.item_codes(), (item, contestant, position))
         if advance is not None and can_decide:
             along = CommittedWalk(benchmark, committed, advance, _evidence(benchmark.spec))
-            announce(benchmark, piece, close_latches(benchmark, along), delta)
+            yield False
+            announce(benchmark, piece, (yield from close_latches(benchmark, along)), delta)
             bets = BettingWalk(benchmark, benchmark.settling, committed, along)
-    announce(benchmark, piece, settle(benchmark, certain, bets), delta)
+    announce(benchmark, piece, (yield from settle(benchmark, certain, bets)), delta)
 
 
 def _write(matrix: Codes, contestants: int, cells: NewCells) -> tuple[tuple[Codes, Codes], Index]:
@@ -239,7 +240,7 @@ def _enter_pairs(
     delta: BenchmarkDelta,
     *,
     can_decide: bool,
-) -> list[Trajectory]:
+) -> Slices[list[Trajectory]]:
     """Add new scores to the sums of their pairs, and close the latches they reach; return the steps that are certain to settle a pair.
 
     `items`: the items of the rows, where their weights matter.
@@ -272,7 +273,7 @@ def _enter_pairs(
     else:
         walk = BinaryWalk(benchmark, _evidence(benchmark.spec), new, gains)
     if by_arrival:
-        announce(benchmark, piece, close_latches(benchmark, walk), delta)
+        announce(benchmark, piece, (yield from close_latches(benchmark, walk)), delta)
     if graded is not None:
         certain = newly_certain(benchmark, graded, touched)
     return [_certain(benchmark, walk, certain)] if certain.size else []
@@ -331,7 +332,8 @@ def end_runs(
             for part in _parts(item.size):
                 new = item[part], np.full(item[part].size, run), code[part], np.arange(item[part].size)
                 piece = _at_once(benchmark, place, item[part].size)
-                _enter_items(benchmark, piece, benchmark.repeats.codes, new, delta, can_decide=benchmark.can_decide)
+                can_decide = benchmark.can_decide
+                run_slices(_enter_items(benchmark, piece, benchmark.repeats.codes, new, delta, can_decide=can_decide))
     if fresh:
         benchmark.ended.update(fresh)
         delta.ended = sorted(benchmark.ended)
@@ -379,7 +381,7 @@ def _inherit(
         holds, exceeded = benchmark.assumption_holds, benchmark.exceeded
         batch = _at_once(benchmark, place, size)
         located = Located(batch, row[part], np.full(size, run), code[part], size, {}, holds, exceeded)
-        cells.append(_apply(benchmark, located, slice(0, size), delta, holds=holds))
+        cells.append(run_slices(_apply(benchmark, located, slice(0, size), delta, holds=holds)))
 
 
 def judge_ended(benchmark: Benchmark, fresh: list[int], batch: EventBatch, delta: BenchmarkDelta) -> None:
@@ -391,7 +393,7 @@ def judge_ended(benchmark: Benchmark, fresh: list[int], batch: EventBatch, delta
     ended = benchmark.ended_flags()
     pair = pair_index(i, j)[ended[i] & ended[j]]
     walk = AtOnce(benchmark, benchmark.graded_pairs, pair, ignored=True)
-    announce(benchmark, batch, close_latches(benchmark, walk), delta, ignored=True)
+    announce(benchmark, batch, run_slices(close_latches(benchmark, walk)), delta, ignored=True)
 
 
 def _parts(size: int) -> list[slice]:

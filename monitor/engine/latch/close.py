@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from monitor.engine.latch.base import Closed, Evident, Peaks, Steps, Trajectory, Walk, first
 from monitor.engine.latch.paths import BEFORE
+from monitor.engine.slices import Slices
 from monitor.engine.state.pairs.index import Index
 from monitor.engine.state.pairs.pair_state import PairState
 from monitor.engine.state.pairs.step_down import StepDown
@@ -23,9 +24,9 @@ from stats.evidence.curtailed import TOLERANCE
 from stats.families.stepwise import step_down, step_down_events, step_thresholds
 
 
-def close_latches(pairs: PairState, walk: Walk) -> Closed | None:
+def close_latches(pairs: PairState, walk: Walk) -> Slices[Closed | None]:
     """Close the latches that pairs reach in a chunk, and keep the largest evidence of open pairs; return what closed in the log's order."""
-    parts = [part for part in walk.near() if part.pair.size]
+    parts = yield from _near(walk)
     if not parts:
         return None
     peaks = Peaks.joined(parts)
@@ -34,7 +35,9 @@ def close_latches(pairs: PairState, walk: Walk) -> Closed | None:
     in_family = latching(pairs, "anytime_family", peaks)
     if not (alone.any() or in_family.pair.size or peaks.turns.any()):
         return None
+    yield False
     families, threshold = latch_together(pairs, "anytime_family", in_family, walk)
+    yield False
     singles = _first_alone(pairs, np.unique(peaks.pair[alone]), walk)
     pairs.latch("anytime", singles.pair, singles.side)
     closed = [
@@ -45,6 +48,16 @@ def close_latches(pairs: PairState, walk: Walk) -> Closed | None:
     for procedure, decided in zip(PROCEDURES, (singles, families), strict=True):
         closed.append(_reverse(pairs, procedure, walk, turning, decided))
     return Closed.joined(closed)
+
+
+def _near(walk: Evident) -> Slices[list[Peaks]]:
+    """Return the pairs of which a latch may close, in parts; a slice ends after each."""
+    parts = []
+    for part in walk.near():
+        if part.pair.size:
+            parts.append(part)
+            yield False
+    return parts
 
 
 def _first_alone(pairs: PairState, pair: Index, walk: Walk) -> Trajectory:
@@ -178,9 +191,9 @@ def _events(
     return pair[order], when[order], limit[order]
 
 
-def settle(pairs: PairState, certain: list[Trajectory], bets: Evident | None = None) -> Closed | None:
+def settle(pairs: PairState, certain: list[Trajectory], bets: Evident | None = None) -> Slices[Closed | None]:
     """Settle pairs by steps at which they are certain, and by bets along a committed order; return this in the log's order."""
-    parts = [] if bets is None else [part for part in bets.near() if part.pair.size]
+    parts = [] if bets is None else (yield from _near(bets))
     for steps in certain:
         parts = [part.rows(~np.isin(part.pair, steps.pair)) for part in parts]
         parts.append(Peaks.of(steps.pair, steps.evidence, steps.side))
@@ -189,6 +202,7 @@ def settle(pairs: PairState, certain: list[Trajectory], bets: Evident | None = N
     some = latching(pairs, "settled", Peaks.joined(parts))
     if not some.pair.size:
         return None
+    yield False
     settled, limit = latch_together(pairs, "settled", some, _CertainOr(certain, bets))
     return Closed.joined([Closed.of("settled", "settled", settled, limit)])
 

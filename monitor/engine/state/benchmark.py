@@ -351,7 +351,7 @@ class Benchmark(PairState):
             for name in Repeats.MATRICES:
                 setattr(self.repeats, name, grown(getattr(self.repeats, name), self.items, contestants))
         if self.graded_pairs is not None:
-            self.graded_pairs.grow(contestants)
+            yield from self.graded_pairs.grow_in_slices(contestants)
 
     @property
     def item_places(self) -> dict[str, int] | None:

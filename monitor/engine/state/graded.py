@@ -4,7 +4,8 @@ Each bet has one whole number, so that no chunking, order or restart changes it.
 difference times u_k = v_k / max v (`stats.clusters.weighted`), in units of `SCORE_UNIT`: whole numbers too.
 """
 
-from collections.abc import Callable, Sequence
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
 import numpy as np
@@ -13,7 +14,7 @@ from numpy.typing import NDArray
 from monitor.engine.state.codes import ONE, SCORE_UNIT, ZERO, Codes, Counts
 from monitor.engine.state.delta import RowKey
 from monitor.engine.state.pairs.index import Index, pair_count
-from monitor.engine.state.pairs.step_down import grown
+from monitor.engine.state.pairs.step_down import grown, grown_in_slices
 from schemas.records.events import Spec, Weights
 from schemas.records.text import shorten
 from stats.clusters.weighted import bet_scales
@@ -32,6 +33,8 @@ GRADED_MIXTURE: Final = "graded grid"
 
 _NAMED: Final = 5
 _SLAB_CELLS: Final = 2_000_000
+_SPARE: Final = 1 / 4
+"""Of a capital that grows: copying it takes long, and spare rows take no memory before they are used."""
 
 Capital = NDArray[np.int64]
 Differences = NDArray[np.int64]
@@ -47,10 +50,13 @@ class GradedPairs:
 
     def grow(self, contestants: int) -> None:
         """Make room for the pairs of all contestants."""
+        deque(self.grow_in_slices(contestants), 0)
+
+    def grow_in_slices(self, contestants: int) -> Iterator[None]:
+        """Make room for the pairs of all contestants; yield after each part that is copied."""
         pairs = pair_count(contestants)
-        if self.lead.size < pairs:
-            self.capital = np.concatenate([self.capital, initial_capital((pairs - self.lead.size,))])
-            self.lead = np.concatenate([self.lead, np.zeros(pairs - self.lead.size, np.int64)])
+        self.capital = yield from grown_in_slices(self.capital, pairs, _SPARE)
+        self.lead = yield from grown_in_slices(self.lead, pairs)
 
     def rebuild(self, codes: Codes, values: NDArray[np.int64], i: Index, j: Index) -> None:
         """Compute the state from a whole matrix of items."""
@@ -281,12 +287,10 @@ class WeightedPairs(GradedPairs):
         self.weighting = weighting
         self.shared = np.zeros((0, len(weighting.names)), np.int32)
 
-    def grow(self, contestants: int) -> None:
-        """Make room for the pairs of all contestants."""
-        super().grow(contestants)
-        missing = pair_count(contestants) - len(self.shared)
-        if missing > 0:
-            self.shared = np.concatenate([self.shared, np.zeros((missing, self.shared.shape[1]), np.int32)])
+    def grow_in_slices(self, contestants: int) -> Iterator[None]:
+        """Make room for the pairs of all contestants; yield after each part that is copied."""
+        yield from super().grow_in_slices(contestants)
+        self.shared = yield from grown_in_slices(self.shared, pair_count(contestants))
 
     def rebuild(self, codes: Codes, values: NDArray[np.int64], i: Index, j: Index) -> None:
         """Compute the state from a whole matrix of items."""

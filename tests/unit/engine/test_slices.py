@@ -7,11 +7,15 @@ from math import inf
 import numpy as np
 import pytest
 
-from monitor.engine import slices
+from monitor.engine import pace
 from monitor.engine.chunk import Chunk
+from monitor.engine.pace import Pace
 from monitor.engine.partition import Partition
-from monitor.engine.slices import Pace, run_slices
+from monitor.engine.slices import run_slices
+from monitor.engine.state.pairs import step_down
+from monitor.engine.state.pairs.pair_state import PairState
 from monitor.report.build import benchmark_report
+from schemas.records.events import Spec
 from schemas.results.changes import change_order
 
 ITEMS = [f"i{k}" for k in range(40)]
@@ -97,8 +101,8 @@ def test_slices_change_nothing_that_is_stored(policy):
 @pytest.mark.parametrize(("most", "seconds"), [(5, inf), (inf, 0.0)])
 @pytest.mark.parametrize("policy", SPECS)
 def test_a_fold_that_ends_after_many_changes_or_some_time_goes_on_to_the_same_state(policy, most, seconds, monkeypatch):
-    monkeypatch.setattr(slices, "MOST_CHANGES", most)
-    monkeypatch.setattr(slices, "_PIECE_BYTES", 1)
+    monkeypatch.setattr(pace, "MOST_CHANGES", most)
+    monkeypatch.setattr(pace, "_PIECE_BYTES", 1)
     data = json.loads(record(SPECS[policy], 1))
     events = data["events"]
     parts = [{"declare": data["declare"], "events": []}]
@@ -119,3 +123,61 @@ def test_a_fold_that_ends_after_many_changes_or_some_time_goes_on_to_the_same_st
     assert partition.benchmarks["b"].counters == other.benchmarks["b"].counters
     assert len(changes) <= 5 or folds > 2
     assert seconds or folds == len(records)
+
+
+def board(policy, models):
+    """A benchmark without scores."""
+    order = {"policy": policy} | ({"seed": "s"} if policy == "committed" else {})
+    spec = Spec(order=order, items=40, item_ids=ITEMS if policy == "committed" else None)
+    benchmark = PairState("b")
+    benchmark.spec = spec
+    for model in range(models):
+        benchmark.add_contestant(f"m{model}", 0)
+    return benchmark
+
+
+def test_the_parts_of_a_slice_count_together():
+    benchmark, pace, other = board("trusted", 100), Pace(), Pace()
+    assert pace.events(benchmark) == other.events(benchmark)
+    pace.took(0.05, whole=False)
+    pace.took(0.05, whole=False)
+    pace.took(0.06)
+    other.took(0.16)
+    assert pace.events(benchmark) == other.events(benchmark)
+
+
+def test_pieces_are_smaller_for_many_models_and_where_one_event_decides_what_many_brought():
+    sizes = []
+    for policy, models in (
+        ("trusted", 2),
+        ("trusted", 400),
+        ("trusted", 1_000),
+        ("completion", 1_000),
+        ("committed", 1_000),
+    ):
+        pace = Pace()
+        first = pace.piece_bytes()
+        pace.events(board(policy, 2))
+        pace.events(board(policy, models))
+        sizes.append(pace.piece_bytes())
+        assert pace.piece_bytes() == first  # the benchmarks of the piece before are known, others are not
+    few, many, wide, complete, committed = sizes
+    assert few == first > many > wide > complete == committed
+
+
+@pytest.mark.parametrize("shape", [(), (2, 52)])
+def test_arrays_of_pairs_grow_in_parts(shape, monkeypatch):
+    monkeypatch.setattr(step_down, "_COPIED", 1_000)
+    array = np.arange(3 * 1_100 * max(1, int(np.prod(shape)))).reshape(3_300, *shape)
+    growing, parts = step_down.grown_in_slices(array, 5_000), 0
+    try:
+        while True:
+            next(growing)
+            parts += 1
+    except StopIteration as end:
+        grown = end.value
+    assert parts == -(-3_300 // max(1, 1_000 // int(np.prod(shape))))
+    assert len(grown) >= 5_000
+    assert grown.shape[1:] == shape
+    assert (grown[:3_300] == array).all()
+    assert not grown[3_300:].any()

@@ -14,7 +14,8 @@ from monitor.engine.state.pairs.index import Index
 from stats.evidence.settled import SettledState, settled_start, settled_steps
 
 SLACK: Final = 1e-9
-_SLAB_CELLS: Final = 1_000_000
+_SLAB_CELLS: Final = 200_000
+_SLAB_PAIRS: Final = 32_768
 
 Halves = tuple[NDArray[np.float64], NDArray[np.float64]]
 """ln e+ / 2 and ln e- / 2, shape (pairs, items)."""
@@ -39,7 +40,7 @@ class Stretch(NamedTuple):
 
     def slabs(self) -> Iterator[slice]:
         """Yield slices of pairs that fit into memory."""
-        step = max(1, _SLAB_CELLS // max(1, int((self.stop - self.start).max(initial=0))))
+        step = max(1, min(_SLAB_PAIRS, _SLAB_CELLS // max(1, int((self.stop - self.start).max(initial=0)))))
         yield from (slice(start, start + step) for start in range(0, self.pair.size, step))
 
     def differences(self) -> tuple[NDArray[np.int8], NDArray[np.int8], Index]:

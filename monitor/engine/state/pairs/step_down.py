@@ -1,6 +1,7 @@
 """One claim about the pairs of families whose thresholds fall with every pair that it holds of: what is latched, and what may follow."""
 
 from collections.abc import Generator, Iterator, Sequence
+from math import prod
 from typing import Any, Final
 
 import numpy as np
@@ -11,34 +12,36 @@ from stats.families.stepwise import WHOLE
 Index = NDArray[np.int64]
 
 
+_SPARE: Final = 1 / 16
 _COPIED: Final = 1 << 20
 """Pairs that are copied at a time: a few milliseconds."""
 
 
 def grown(array: NDArray[Any], *shape: int) -> NDArray[Any]:
     """Return an array of at least this shape that starts with the given one, with a sixteenth of spare room."""
-    result = _roomy(array, shape)
+    result = _roomy(array, shape, _SPARE)
     if result is not array:
         result[tuple(slice(0, have) for have in array.shape)] = array
     return result
 
 
-def grown_in_slices(array: NDArray[Any], size: int) -> Generator[None, None, NDArray[Any]]:
-    """Return what `grown` returns of an array of pairs; yield while it is copied."""
-    result = _roomy(array, (size,))
+def grown_in_slices(array: NDArray[Any], size: int, spare: float = _SPARE) -> Generator[None, None, NDArray[Any]]:
+    """Return what `grown` returns of an array with a row for each pair; yield while it is copied."""
+    result = _roomy(array, (size, *array.shape[1:]), spare)
     if result is not array:
-        for start in range(0, array.size, _COPIED):
-            result[start : min(start + _COPIED, array.size)] = array[start : start + _COPIED]
+        step = max(1, _COPIED // prod(array.shape[1:]))
+        for start in range(0, len(array), step):
+            result[start : min(start + step, len(array))] = array[start : start + step]
             yield
     return result
 
 
-def _roomy(array: NDArray[Any], shape: Sequence[int]) -> NDArray[Any]:
+def _roomy(array: NDArray[Any], shape: Sequence[int], spare: float) -> NDArray[Any]:
     """Return an array of zeros with room for this shape, or the given array if it has the room."""
     if all(have >= need for have, need in zip(array.shape, shape, strict=True)):
         return array
     target = [
-        have if have >= need else max(need, have + have // 16 + 2)
+        have if have >= need else max(need, int(have * (1 + spare)) + 2)
         for have, need in zip(array.shape, shape, strict=True)
     ]
     return np.zeros(target, array.dtype)

@@ -1,0 +1,139 @@
+"""How much of a fold fits into a slice: a worker serves others in between (`monitor/engine/slices.py`)."""
+
+from math import inf
+from typing import Final
+
+from monitor.engine.state.pairs.counts import CHUNK_CELLS
+from monitor.engine.state.pairs.pair_state import PairState
+
+_SECONDS: Final = 0.04
+"""How long a slice should take."""
+
+_FIRST_UPDATES: Final = {False: 250_000, True: 50_000}
+"""Pair updates in the first slice of a benchmark: whether most pairs share no item yet; giving a pair its place takes longer."""
+
+_FEW_NEW: Final = 50_000
+"""So few pairs without a shared item take no longer than others."""
+
+_LEAST_EVENTS: Final = 10
+"""Events of the smallest slice: each slice has a cost of its own."""
+
+MOST_CHANGES: Final = 50_000
+"""Verdict changes after which a fold ends with the current piece: storing them takes the server about half a second."""
+
+_PIECE_BYTES: Final = 1_500_000
+"""Bytes of records that are decoded and folded at a time. Many small pieces cost more than events that leave the processor's cache."""
+
+_PIECE_CHANGES: Final = 150_000_000
+"""Bytes of a piece times its contestants: more could bring many verdict changes at once."""
+
+WIDE: Final = 400
+"""Contestants above which a piece could bring more changes than a fold may."""
+
+_WIDE_PIECE_BYTES: Final = 50_000_000
+"""Bytes of a piece of a wide benchmark, times its contestants."""
+
+_WAITING_PIECE_BYTES: Final = 15_000_000
+"""The same where one event can decide what many others before it have brought."""
+
+_SHRINK, _GROW = 0.25, 2.0
+
+
+def record_events(models: int) -> int | None:
+    """Return how many events a record of so many models may have: each can decide the pairs of its model. None: as many as fit.
+
+    A record is stored whole.
+
+    Examples
+    --------
+    >>> record_events(5_000)
+    10
+    >>> record_events(50)
+    """
+    return max(1, MOST_CHANGES // models) if models > WIDE else None
+
+
+class Pace:
+    """How much of the fold of each benchmark fits into a slice, from how long its last slices took.
+
+    Parameters
+    ----------
+    fold_seconds : float, optional
+        How long the slices of a fold may take before it ends with the current piece: nobody reads the state until then.
+
+    Examples
+    --------
+    >>> pace, benchmark = Pace(), PairState("b")
+    >>> for model in range(2_500):
+    ...     _ = benchmark.add_contestant(f"m{model}", 0)
+    >>> pace.events(benchmark)
+    20
+    >>> pace.took(0.01)
+    >>> pace.events(benchmark)
+    40
+    >>> pace.took(0.4)
+    >>> pace.events(benchmark)
+    10
+    """
+
+    def __init__(self, fold_seconds: float = inf) -> None:
+        self._fold_seconds, self._spent, self._slice = fold_seconds, 0.0, 0.0
+        self._updates: dict[tuple[str, bool], float] = {}
+        self._last: tuple[tuple[str, bool], int] | None = None
+        self._piece_bytes = _PIECE_BYTES
+
+    def begin(self) -> None:
+        """Begin a fold."""
+        self._spent = 0.0
+
+    def piece_bytes(self) -> int:
+        """Return how many bytes of records to decode and fold next, given the benchmarks of those before."""
+        size, self._piece_bytes = self._piece_bytes, _PIECE_BYTES
+        return size
+
+    def is_enough(self, changes: int) -> bool:
+        """Return whether a fold with so many verdict changes is to end, so that they are stored, or so that the state is read."""
+        return changes >= MOST_CHANGES or self._spent >= self._fold_seconds
+
+    def events(self, benchmark: PairState) -> int:
+        """Return how many of the next events of a benchmark to fold in one slice: each meets every contestant."""
+        contestants = max(1, len(benchmark.contestants))
+        self._piece_bytes = min(self._piece_bytes, _most_bytes(benchmark, contestants))
+        new = benchmark.pairs - benchmark.met > _FEW_NEW
+        updates = self._updates.setdefault((benchmark.name, new), _FIRST_UPDATES[new])
+        self._last, self._slice = ((benchmark.name, new), contestants), 0.0
+        return min(max(_LEAST_EVENTS, int(updates) // contestants), CHUNK_CELLS)
+
+    def took(self, seconds: float, *, whole: bool = True) -> None:
+        """Record how long the slice took for which `events` was asked last, or a part of it that is not yet the whole."""
+        self._spent += seconds
+        self._slice += seconds
+        if self._last is None or not whole:
+            return
+        (key, contestants), self._last = self._last, None
+        factor = min(max(_SECONDS / max(self._slice, 1e-9), _SHRINK), _GROW)
+        self._updates[key] = min(max(self._updates[key] * factor, _LEAST_EVENTS), CHUNK_CELLS * contestants)
+
+
+def _most_bytes(benchmark: PairState, contestants: int) -> int:
+    """Return how large a piece of a benchmark may be."""
+    if contestants <= WIDE:
+        return _PIECE_CHANGES // contestants
+    waits = benchmark.spec.order.policy in {"committed", "completion"}
+    return (_WAITING_PIECE_BYTES if waits else _WIDE_PIECE_BYTES) // contestants
+
+
+class Whole(Pace):
+    """One slice for as much as can be folded at once, and a whole chunk: for callers that serve nobody else."""
+
+    def piece_bytes(self) -> int:
+        """Return as much as is folded fastest."""
+        return _PIECE_BYTES
+
+    def is_enough(self, changes: int) -> bool:  # noqa: ARG002 - as for any
+        """Return False."""
+        return False
+
+    def events(self, benchmark: PairState) -> int:  # noqa: ARG002 - as for any
+        """Return all of it."""
+        return CHUNK_CELLS

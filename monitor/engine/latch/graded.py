@@ -33,8 +33,8 @@ from monitor.engine.state.pairs.index import Index, among, chosen, pair_members
 from monitor.engine.state.pairs.pair_state import PairState
 from stats.evidence.graded import FIXED_POINT, graded_bound, graded_log_e, log_increments
 
-_SLAB_CELLS: Final = 2_000_000
-_KEPT_STEPS: Final = 500_000
+_SLAB_CELLS: Final = 250_000
+_KEPT_STEPS: Final = 1_000_000
 _LOG_BETS: Final = log(BETS)
 _SLAB_PAIRS: Final = 16_384
 _PART_CELLS: Final = 200_000

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from monitor.engine.latch.base import log_e_from
-from monitor.engine.latch.paths import Paths, Points, Sums, points_of
+from monitor.engine.latch.paths import Paths, Points, Sums
 from monitor.engine.state.codes import Counts
 from monitor.engine.state.pairs.index import Index
 from stats.evidence.eprocess import log_e_value
@@ -20,7 +20,7 @@ class ArrivalEvidence:
     """The e-value of the discordant pairs so far."""
 
     final = False
-    cells = 262_144  # tables of evidence stay in the processor's cache
+    cells = 2_000_000  # 125,000 stretches: their evidence stays in the processor's cache
 
     def __init__(self, alpha: float, mixture: str) -> None:
         self._mixture = mixture
@@ -42,33 +42,39 @@ class ArrivalEvidence:
 
     def highest(self, paths: Paths, limit: NDArray[np.float64], reach: NDArray[np.float64]) -> tuple[Points, Points]:
         """Return few points of each pair, its highest among them, and its points around `reach` up to the first from there on."""
-        rough = self._roughly(paths, limit)
-        most = rough.max(axis=1)
-        least = np.where(most >= limit - ROUGH, most - 2 * ROUGH, np.inf)
-        highest = points_of((rough >= least[:, None]) & (rough > -np.inf))
-        reached = np.flatnonzero(most >= reach - ROUGH)
-        return highest, _between(rough, reached, reach[reached], reach[reached])
+        ends, most = self._stretches(paths, limit)
+        least = np.maximum(limit, ends.max(axis=1, initial=-np.inf)) - 2 * ROUGH
+        of, step, b, c = paths.inside(most >= least[:, None] - ROUGH)
+        rough = self._rough(b, c, limit[of])
+        np.maximum.at(least, of, rough - 2 * ROUGH)
+        highest = np.flatnonzero(rough >= np.maximum(least, limit - ROUGH)[of])
+        reached = np.flatnonzero(least >= reach - 3 * ROUGH)
+        crossing = self._between(paths, (ends, most), reached, reach[reached], reach[reached])
+        return (of[highest], step[highest]), crossing
 
     def reaching(self, paths: Paths, low: NDArray[np.float64], high: NDArray[np.float64]) -> Points:
         """Return the points with evidence from `low` on, up to the first from `high` on; a few below may be among them."""
-        return _between(self._roughly(paths, low), np.arange(low.size), low, high)
+        return self._between(paths, self._stretches(paths, low), np.arange(low.size), low, high)
 
-    def _roughly(self, paths: Paths, limit: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return ln e up to `ROUGH`, shape (pairs, 1 + steps); minus infinity before the first step.
+    def _stretches(self, paths: Paths, limit: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return ln e at the ends of stretches and a bound of it inside, up to `ROUGH`, shape (pairs, stretches).
 
-        Without tables it is that too where no item has moved it, and where it is certainly below the limit.
+        It is convex in (b, c), so largest at a corner of the rectangle around the steps of a stretch. Minus infinity without a step.
         """
-        rough = rough_log_e(paths.b, paths.c, self._mixture)
-        if rough is None:
-            moved = (paths.b[:, 1:] != paths.b[:, :-1]) | (paths.c[:, 1:] != paths.c[:, :-1])
-            moved[:, :1] = True
-            of, step = np.nonzero(moved)
-            rough = np.full(paths.b.shape, -np.inf)
-            rough[of, step + 1] = log_e_from(paths.b[of, step + 1], paths.c[of, step + 1], limit[of], self._mixture)
-        if not paths.whole:
-            rough[~paths.there()] = -np.inf
-        rough[:, 0] = -np.inf
-        return rough
+        limit, (b, c), there = limit[:, None], (paths.b, paths.c), paths.there()
+        ends = self._rough(b, c, limit)
+        most = np.maximum(self._rough(b[:, 1:], c[:, :-1], limit), self._rough(b[:, :-1], c[:, 1:], limit))
+        np.maximum(most, ends[:, 1:], out=most)
+        np.maximum(most, ends[:, :-1], out=most)
+        ends = ends[:, 1:]
+        if not there.all():
+            most[~there] = ends[~there] = -np.inf
+        return ends, most
+
+    def _rough(self, b: Counts, c: Counts, limit: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return ln e up to `ROUGH`; without tables minus infinity where it is certainly below a limit."""
+        rough = rough_log_e(b, c, self._mixture)
+        return log_e_from(b, c, np.broadcast_to(limit, b.shape), self._mixture) if rough is None else rough
 
     def exact(self, sums: Sums) -> NDArray[np.float64]:
         """Return ln e at points."""
@@ -78,15 +84,26 @@ class ArrivalEvidence:
         """Return that no items count against the leader."""
         return np.zeros_like(n)
 
-
-def _between(rough: NDArray[np.float64], some: Index, low: NDArray[np.float64], high: NDArray[np.float64]) -> Points:
-    """Return the points of some rows that may be from `low` on, up to the first that is certainly from `high` on."""
-    if some.size < len(rough):
-        rough = rough[some]
-    ends = rough >= (high + ROUGH)[:, None]
-    last = ends.argmax(axis=1)
-    last[~ends[np.arange(last.size), last]] = rough.shape[1]
-    above = rough >= (low - ROUGH)[:, None]
-    above &= np.arange(rough.shape[1]) <= last[:, None]
-    of, step = points_of(above)
-    return some[of], step
+    def _between(
+        self,
+        paths: Paths,
+        stretches: tuple[NDArray[np.float64], NDArray[np.float64]],
+        some: Index,
+        low: NDArray[np.float64],
+        high: NDArray[np.float64],
+    ) -> Points:
+        """Return the points of some pairs that may be from `low` on, up to the first that is certainly from `high` on."""
+        if some.size < paths.steps.size:
+            paths, stretches = paths.rows(some), (stretches[0][some], stretches[1][some])
+        ends, most = stretches
+        over = np.logical_or.accumulate(ends >= (high + ROUGH)[:, None], axis=1)
+        may = most >= (low - 2 * ROUGH)[:, None]
+        may[:, 1:] &= ~over[:, :-1]
+        of, step, b, c = paths.inside(may)
+        rough = self._rough(b, c, low[of])
+        over = np.flatnonzero(rough >= (high + ROUGH)[of])
+        first = over[np.flatnonzero(np.diff(of[over], prepend=-1))]
+        last = np.full(some.size, np.iinfo(np.int64).max)
+        last[of[first]] = step[first]
+        above = np.flatnonzero((rough >= (low - ROUGH)[of]) & (step <= last[of]))
+        return some[of[above]], step[above]

@@ -23,7 +23,7 @@ from monitor.engine.latch.base import (
     reaching_or_last,
     rising,
 )
-from monitor.engine.latch.paths import BEFORE, Evidence, KeptPaths, Paths, Sums, running_sums
+from monitor.engine.latch.paths import BEFORE, Evidence, KeptPaths, Paths, Sums, words_of
 from monitor.engine.state.committed import SUMS, Advance, Committed
 from monitor.engine.state.pairs.index import Index, among, pair_index, pair_members
 from monitor.engine.state.pairs.pair_state import PairState
@@ -171,8 +171,8 @@ class CommittedWalk:
             place = order[slab]
             of = some[place]
             wins, losses = advance.discordant(of)
-            b, c = running_sums(before["b"][of], wins), running_sums(before["c"][of], losses)
-            yield Paths(place, advance.stop[of] - advance.start[of], b, c, before["n"][of])
+            sums = Sums(*(before[name][of] for name in ("n", "b", "c")))
+            yield Paths.of(place, advance.stop[of] - advance.start[of], sums, words_of(wins), words_of(losses))
 
     def _places(self, pair: Index) -> tuple[Index, NDArray[np.bool_]]:
         """Return the places of those of some pairs whose prefixes grow, and which of them these are."""

@@ -1,4 +1,4 @@
-"""New scores by time, and the steps of pairs of 0/1 scores through a chunk as tables: a row a pair, a column a step."""
+"""New scores by time, and the steps of pairs of 0/1 scores through a chunk as tables: a row a pair, a column a stretch of steps."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -17,8 +17,12 @@ NEVER: Final = np.iinfo(np.int16).max
 ALWAYS: Final = -1
 BEFORE: Final = -1
 """The time of the state before a chunk."""
+STRETCH: Final = 16
+"""Steps of a stretch."""
+_FIRST: Final = np.array([(1 << steps) - 1 for steps in range(STRETCH + 1)], np.uint16)
+"""The words whose first steps are set, by their number."""
 _SLAB_CELLS: Final = 500_000
-_KEPT_CELLS: Final = 4_000_000
+_KEPT_STRETCHES: Final = 1_000_000
 _SHARE: Final = 64
 """The pairs of one model with those that have nothing new are walked apart from others if they fill such a part of a table."""
 
@@ -118,17 +122,14 @@ class Sums(NamedTuple):
 
 
 Points = tuple[Index, Index]
-"""Rows and columns of such tables."""
+"""Pairs, by their rows in such tables, and steps of theirs; step 0 is the state before the first one."""
 
-
-def points_of(table: NDArray[np.bool_]) -> Points:
-    """Return where a table is true."""
-    of, step = np.nonzero(table)
-    return of.astype(np.int64, copy=False), step.astype(np.int64, copy=False)
+Words = NDArray[np.uint16]
+"""One bit a step of a stretch, the lowest first."""
 
 
 class Paths(NamedTuple):
-    """Steps of pairs.
+    """Steps of pairs, in stretches of 16: counts at their ends, and in between a bit a step.
 
     Attributes
     ----------
@@ -136,8 +137,10 @@ class Paths(NamedTuple):
         Where each pair is among those asked for.
     steps : ndarray of int, shape (pairs,)
         Number of steps of each pair.
-    b, c : ndarray of int32, shape (pairs, 1 + most steps)
-        Discordant counts before the first step and after each; they stay after the last.
+    b, c : ndarray of int32, shape (pairs, 1 + stretches)
+        Discordant counts before the first step and after each stretch; they stay after the last step.
+    wins, losses : ndarray of uint16, shape (pairs, stretches)
+        The steps of each stretch on which only the first model is right, and only the second.
     n : ndarray of int32, shape (pairs,)
         Shared items before the chunk; each step adds one.
     when : ndarray of int16, shape (pairs, most steps), optional
@@ -148,62 +151,120 @@ class Paths(NamedTuple):
     steps: Index
     b: Counts
     c: Counts
+    wins: Words
+    losses: Words
     n: Counts
     when: Times | None = None
 
-    @property
-    def whole(self) -> bool:
-        """Whether every pair has all columns."""
-        return bool((self.steps == self.b.shape[1] - 1).all())
+    @classmethod
+    def of(
+        cls, place: Index, steps: Index, before: Sums, wins: Words, losses: Words, when: Times | None = None
+    ) -> "Paths":
+        """Return paths, given the sums before the first step."""
+        return cls(place, steps, _at_ends(before.b, wins), _at_ends(before.c, losses), wins, losses, before.n, when)
 
     def there(self) -> NDArray[np.bool_]:
-        """Return which columns of `b` and `c` a pair has, the first one included."""
-        return np.asarray(np.arange(self.b.shape[1]) <= self.steps[:, None])
+        """Return which stretches have a step of their pair, shape (pairs, stretches)."""
+        return np.asarray(np.arange(self.wins.shape[1]) * STRETCH < self.steps[:, None])
 
     def rows(self, some: Index) -> "Paths":
         """Return some of the pairs."""
-        when = None if self.when is None else self.when[some]
-        return Paths(self.place[some], self.steps[some], self.b[some], self.c[some], self.n[some], when)
+        if some.size == self.steps.size:  # all of them: `some` is ascending
+            return self
+        columns: Any = (None if x is None else x[some] for x in self)
+        return Paths(*columns)
+
+    def inside(self, stretches: NDArray[np.bool_]) -> tuple[Index, Index, Counts, Counts]:
+        """Return the points of some stretches, by pair, then by step, and b and c there; stretches as `there` has them."""
+        at = np.flatnonzero(stretches)
+        of, stretch = np.divmod(at, stretches.shape[1])
+        begin = at + of  # there is one end more than stretches
+        b, c = (
+            (ends.ravel()[begin][:, None] + np.bitwise_count(words.ravel()[at][:, None] & _FIRST[1:])).ravel()
+            for ends, words in ((self.b, self.wins), (self.c, self.losses))
+        )
+        step = (stretch[:, None] * STRETCH + np.arange(1, STRETCH + 1)).ravel()
+        left = self.steps[of] - stretch * STRETCH
+        of = np.repeat(of, STRETCH)
+        if (left < STRETCH).any():
+            some = np.flatnonzero(np.arange(STRETCH) < left[:, None])
+            of, step, b, c = of[some], step[some], b[some], c[some]
+        return of, step, b, c
 
     def number(self, when: Index) -> Index:
         """Return how many steps each pair has taken after an event."""
         assert self.when is not None
-        return np.asarray(((self.when <= when[:, None]) & self.there()[:, 1:]).sum(axis=1))
+        there = np.arange(self.when.shape[1]) < self.steps[:, None]
+        return np.asarray(((self.when <= when[:, None]) & there).sum(axis=1))
 
     def may_turn(self, some: Index, side: NDArray[np.integer[Any]], since: Index) -> NDArray[np.bool_]:
         """Return which of some pairs lose as many items after a point as bring the lead against a side."""
-        b, c = self.b[some, since], self.c[some, since]
+        _, b, c = self.sums(some, since)
         lost = np.where(side > 0, self.c[some, -1] - c, self.b[some, -1] - b)
         return np.asarray(lost > np.sign(side) * (b - c))
 
     def first_against(self, side: NDArray[np.integer[Any]], since: Index) -> Points:
         """Return the first point of each pair, after one of them, at which the lead is against a side, for pairs that have one."""
-        against = np.where(side[:, None] > 0, self.b < self.c, self.b > self.c)
-        against &= np.arange(against.shape[1]) > since[:, None]
-        of = np.flatnonzero(against.any(axis=1))
-        return of, against[of].argmax(axis=1)
+        sign = np.sign(side)[:, None]
+        lead = sign * (self.b[:, :-1] - self.c[:, :-1])
+        lost = np.bitwise_count(np.where(sign > 0, self.losses, self.wins))
+        later = np.arange(STRETCH, STRETCH + self.wins.shape[1] * STRETCH, STRETCH) > since[:, None]
+        of, step, b, c = self.inside(later & (lead < lost))
+        against = np.flatnonzero((sign[of, 0] * (b - c) < 0) & (step > since[of]))
+        earliest = against[np.flatnonzero(np.diff(of[against], prepend=-1))]
+        return of[earliest], step[earliest]
 
     def first_certain(self, missing: Counts) -> Points:
-        """Return the first point of each pair at which what is missing cannot undo its lead, given what was before the chunk."""
-        step = np.arange(self.b.shape[1], dtype=np.int32)
-        lead, room = np.abs(self.b - self.c), missing[:, None] - step
-        certain = (lead > room) | ((lead == 0) & (room == 0))
-        certain &= self.there()
-        certain[:, 0] = False
-        of = np.flatnonzero(certain.any(axis=1))
-        return of, certain[of].argmax(axis=1)
+        """Return the first point of each pair at which what is missing cannot undo its lead, given what was before the chunk.
+
+        It stays so: an item brings the lead no closer to 0 than it leaves missing ones.
+        """
+        step = np.minimum(np.arange(STRETCH, STRETCH + self.wins.shape[1] * STRETCH, STRETCH), self.steps[:, None])
+        certain = _is_certain(self.b[:, 1:], self.c[:, 1:], missing[:, None] - step) & self.there()
+        certain[:, 1:] &= ~certain[:, :-1]
+        of, step, b, c = self.inside(certain)
+        some = np.flatnonzero(_is_certain(b, c, missing[of] - step))
+        earliest = some[np.flatnonzero(np.diff(of[some], prepend=-1))]
+        return of[earliest], step[earliest]
 
     def sums(self, of: Index, step: Index) -> Sums:
         """Return the sums at some points."""
-        return Sums((self.n[of] + step).astype(np.int32), self.b[of, step], self.c[of, step])
+        stretch, inside = np.divmod(step, STRETCH)
+        last = np.minimum(stretch, self.wins.shape[1] - 1)  # nothing is inside a stretch after the last
+        b, c = (
+            ends[of, stretch] + np.bitwise_count(words[of, last] & _FIRST[inside])
+            for ends, words in ((self.b, self.wins), (self.c, self.losses))
+        )
+        return Sums((self.n[of] + step).astype(np.int32), b, c)
 
     def positions(self, of: Index, step: Index) -> NDArray[np.int64]:
-        """Return the positions of the events of some points, BEFORE for the first column."""
+        """Return the positions of the events of some points, BEFORE for step 0."""
         assert self.when is not None
         when = np.full(step.shape, BEFORE, np.int64)
         some = np.flatnonzero(step)
         when[some] = self.when[of[some], step[some] - 1]
         return when
+
+
+def _is_certain(b: Counts, c: Counts, room: Counts) -> NDArray[np.bool_]:
+    lead = np.abs(b - c)
+    return np.asarray((lead > room) | ((lead == 0) & (room == 0)))
+
+
+def _at_ends(before: Counts, words: Words) -> Counts:
+    """Return counts before the first stretch and after each."""
+    ends = np.empty((before.size, words.shape[1] + 1), np.int32)
+    ends[:, 0] = before
+    ends[:, 1:] = np.bitwise_count(words)
+    return np.cumsum(ends, axis=1, out=ends)
+
+
+def words_of(steps: NDArray[np.bool_]) -> Words:
+    """Pack steps, shape (pairs, steps), into at least one word each."""
+    octets = np.packbits(steps, axis=1, bitorder="little")
+    words = np.zeros((len(steps), max(1, -(-steps.shape[1] // STRETCH))), "<u2")
+    words.view(np.uint8)[:, : octets.shape[1]] = octets
+    return words
 
 
 class KeptPaths:
@@ -218,12 +279,12 @@ class KeptPaths:
     def __init__(self, follow: Callable[[Index], Iterator[Paths]]) -> None:
         self._follow = follow
         self._kept: list[tuple[Index, Paths]] = []
-        self._room = _KEPT_CELLS
+        self._room = _KEPT_STRETCHES
 
     def new(self, pair: Index) -> Iterator[Paths]:
         """Yield the paths of pairs that have none yet."""
         for path in self._follow(pair):
-            self._room -= path.b.size
+            self._room -= path.wins.size
             if self._room > 0:
                 self._kept.append((pair[path.place], path))
             yield path
@@ -334,15 +395,14 @@ def _against_known(
     theirs = new.after[np.where(first, j, i)].take(rows, axis=1)
     if (theirs < ZERO).any():
         return None
-    mine = new.after[contestant, rows] == ONE
-    right = theirs == ONE
+    mine = words_of(new.after[None, contestant, rows] == ONE)
+    right = words_of(theirs == ONE)
     own, other = mine & ~right, right & ~mine  # items that only the contestant, only the other has right
-    b = running_sums(np.where(first, before.b[some], before.c[some]), own)
-    c = running_sums(np.where(first, before.c[some], before.b[some]), other)
-    if not first.all():
-        b, c = np.where(first[:, None], b, c), np.where(first[:, None], c, b)
+    first = first[:, None]
+    wins, losses = np.where(first, own, other), np.where(first, other, own)
     steps = np.full(some.size, rows.size)
-    return Paths(some, steps, b, c, before.n[some], np.broadcast_to(when, (some.size, rows.size)))
+    when = np.broadcast_to(when, (some.size, rows.size))
+    return Paths.of(some, steps, Sums(*(x[some] for x in before)), wins, losses, when)
 
 
 def _between_new(new: NewScores, members: tuple[Index, Index], place: Index, before: Sums) -> Paths:
@@ -352,14 +412,4 @@ def _between_new(new: NewScores, members: tuple[Index, Index], place: Index, bef
     steps = np.count_nonzero(times != NEVER, axis=1)
     times = times[:, : int(steps.max(initial=1))]
     kind = np.where(times == NEVER, np.int16(0), times & 3)
-    b, c = running_sums(before.b, kind == 1), running_sums(before.c, kind == 2)
-    return Paths(place, steps, b, c, before.n, times >> 2)
-
-
-def running_sums(before: Counts, adds: NDArray[np.bool_]) -> Counts:
-    """Return the running sums of rows, which begin with those before."""
-    along = np.empty((before.size, adds.shape[1] + 1), np.int32)
-    along[:, 0] = 0
-    np.cumsum(adds, axis=1, dtype=np.int32, out=along[:, 1:])
-    along += before[:, None]
-    return along
+    return Paths.of(place, steps, before, words_of(kind == 1), words_of(kind == 2), times >> 2)

@@ -11,7 +11,6 @@ from scipy.stats import binom
 
 from monitor.engine.latch import close
 from monitor.engine.latch.completion import CompletionEvidence
-from monitor.engine.latch.paths import points_of
 from monitor.engine.state import committed as committed_state
 from monitor.engine.state.pairs.settling import Stretch
 from monitor.report.pairs import intervals
@@ -125,8 +124,8 @@ def ignores_missing_items(monkeypatch):
     """Look at the exact p of the items so far, at any time."""
     monkeypatch.setattr(CompletionEvidence, "missing", lambda self, n: np.zeros_like(n))
     monkeypatch.setattr(CompletionEvidence, "final", False)
-    monkeypatch.setattr(CompletionEvidence, "highest", lambda self, paths, *_: 2 * (points_of(paths.there()),))
-    monkeypatch.setattr(CompletionEvidence, "reaching", lambda self, paths, *_: points_of(paths.there()))
+    monkeypatch.setattr(CompletionEvidence, "highest", lambda self, paths, *_: 2 * (paths.inside(paths.there())[:2],))
+    monkeypatch.setattr(CompletionEvidence, "reaching", lambda self, paths, *_: paths.inside(paths.there())[:2])
 
 
 def divides_by_nothing(monkeypatch):

@@ -12,7 +12,7 @@ from monitor.app import turns
 from monitor.app.workers import folded_partition
 from monitor.app.workers import partition as partition_worker
 from monitor.app.workers.partition import PartitionWorker
-from monitor.engine import partition, slices, steps
+from monitor.engine import pace, partition, steps
 from monitor.engine.chunk import Chunk
 from monitor.notices import Notices
 from monitor.state_lock import StateLock, StateTorn
@@ -267,8 +267,8 @@ async def test_others_have_their_turns_within_a_chunk():
 
 
 async def test_a_chunk_with_many_changes_is_stored_in_parts_and_a_stop_ends_between_them(monkeypatch):
-    monkeypatch.setattr(slices, "MOST_CHANGES", 2)
-    monkeypatch.setattr(slices, "_PIECE_BYTES", 1)
+    monkeypatch.setattr(pace, "MOST_CHANGES", 2)
+    monkeypatch.setattr(pace, "_PIECE_BYTES", 1)
     models = [f"m{k}" for k in range(6)]
     scores = [
         {"benchmark": "b", "item_id": str(k), "model": model, "score": int(model < "m3")}

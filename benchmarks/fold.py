@@ -13,11 +13,13 @@ from typing import Any
 import numpy as np
 
 from benchmarks.events import CLUSTERS, made_lines
-from benchmarks.folding import CHUNK, Folded, declaration, fold
+from benchmarks.folding import Folded, declaration, fold
 from benchmarks.harness import Options, Table
 from monitor.engine.state.benchmark import Benchmark
 
 EVENTS = 300_000
+CHUNK = 6_000
+"""Events that a worker folds at a time, where there are as many."""
 
 
 def _weights(items: int) -> dict[str, Any]:
@@ -55,8 +57,7 @@ def measure(options: Options) -> Iterator[Table]:
     )
     for policy, models in CASES:
         items = max(20, options.size(EVENTS, 10_000) // models)
-        slow = models >= 300 and policy != "none"
-        folds = folded(models, items, CHUNK, 1 if slow else min(options.runs, 3), policy)
+        folds = folded(models, items, CHUNK, options.runs, policy)
         (benchmark,) = folds[0].partition.benchmarks.values()
         pairs = models * (models - 1) // 2
         table.rows.append(
@@ -75,8 +76,8 @@ def measure(options: Options) -> Iterator[Table]:
     sizes = Table("Chunk size, no order policy", ["models", "chunk", "events/s", "pair updates/s"])
     for models in (29, 1_000):
         items = max(20, options.size(EVENTS, 10_000) // models)
-        for chunk in (200, 2_000, 20_000):
-            folds = folded(models, items, chunk, min(options.runs, 3))
+        for chunk in (200, 2_000, 6_000):
+            folds = folded(models, items, chunk, options.runs)
             sizes.rows.append(
                 (
                     models,

@@ -28,7 +28,9 @@ import numpy as np
 from monitor.engine.fold import scores
 from monitor.engine.state.pairs.step_down import StepDown
 from stats.families.stepwise import WHOLE
-scores.settle = lambda *_: None
+def nothing(*_):
+    yield from ()
+scores.settle = nothing
 scores.newly_certain = lambda *_: np.zeros(0, np.int64)
 StepDown.open_weight = lambda *_: WHOLE
 """

@@ -12,6 +12,9 @@ _SECONDS: Final = 0.04
 _FIRST_UPDATES: Final = {False: 250_000, True: 50_000}
 """Pair updates in the first slice of a benchmark: whether most pairs share no item yet; giving a pair its place takes longer."""
 
+_BETS: Final = 8
+"""How many times as long the update of a pair takes that bets on differences of any size."""
+
 _FEW_NEW: Final = 50_000
 """So few pairs without a shared item take no longer than others."""
 
@@ -30,10 +33,10 @@ _PIECE_CHANGES: Final = 150_000_000
 WIDE: Final = 400
 """Contestants above which a piece could bring more changes than a fold may."""
 
-_WIDE_PIECE_BYTES: Final = 50_000_000
+_WIDE_PIECE_BYTES: Final = 25_000_000
 """Bytes of a piece of a wide benchmark, times its contestants."""
 
-_WAITING_PIECE_BYTES: Final = 15_000_000
+_WAITING_PIECE_BYTES: Final = 6_000_000
 """The same where one event can decide what many others before it have brought."""
 
 _SHRINK, _GROW = 0.25, 2.0
@@ -100,7 +103,8 @@ class Pace:
         contestants = max(1, len(benchmark.contestants))
         self._piece_bytes = min(self._piece_bytes, _most_bytes(benchmark, contestants))
         new = benchmark.pairs - benchmark.met > _FEW_NEW
-        updates = self._updates.setdefault((benchmark.name, new), _FIRST_UPDATES[new])
+        bets = benchmark.spec.scores == "graded" or benchmark.spec.weights is not None
+        updates = self._updates.setdefault((benchmark.name, new), _FIRST_UPDATES[new] / (_BETS if bets else 1))
         self._last, self._slice = ((benchmark.name, new), contestants), 0.0
         return min(max(_LEAST_EVENTS, int(updates) // contestants), CHUNK_CELLS)
 

@@ -96,18 +96,25 @@ def run_command(arguments: Sequence[str], stdout: int | BinaryIO) -> int:
 def _signals_held() -> Iterator[None]:
     """Keep a signal whose handler raises until the end of the block: a process just started would have no name yet.
 
-    Handlers instead of a mask, which the started process would inherit.
+    Handlers instead of a mask, which the started process would inherit. In the main thread only.
     """
     held: list[int] = []
-    handlers = {
-        number: signal.signal(number, lambda number, _frame: held.append(number))
-        for number in (signal.SIGINT, signal.SIGTERM)
-        if callable(signal.getsignal(number))
-    }
+    numbers = {signal.SIGINT, signal.SIGTERM}
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, numbers)  # only while handlers are exchanged
+    try:
+        handlers = {
+            number: signal.signal(number, lambda number, _frame: held.append(number))
+            for number in numbers
+            if callable(signal.getsignal(number))
+        }
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
     try:
         yield
     finally:
+        signal.pthread_sigmask(signal.SIG_BLOCK, numbers)
         for number, handler in handlers.items():
             signal.signal(number, handler)
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
         for kept in held:
             signal.raise_signal(kept)

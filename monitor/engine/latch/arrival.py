@@ -62,6 +62,8 @@ class ArrivalEvidence:
         It is convex in (b, c), so largest at a corner of the rectangle around the steps of a stretch. Minus infinity without a step.
         """
         limit, (b, c), there = limit[:, None], (paths.b, paths.c), paths.there()
+        if there.shape[1] == 1:  # its steps are looked at anyway
+            return np.full(there.shape, -np.inf), np.where(there, np.inf, -np.inf)
         ends = self._rough(b, c, limit)
         most = np.maximum(self._rough(b[:, 1:], c[:, :-1], limit), self._rough(b[:, :-1], c[:, 1:], limit))
         np.maximum(most, ends[:, 1:], out=most)

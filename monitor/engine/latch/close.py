@@ -44,9 +44,11 @@ def close_latches(pairs: PairState, walk: Walk) -> Slices[Closed | None]:
         Closed.of("anytime", "decided", singles, np.full(singles.pair.size, pairs.limit)),
         Closed.of("anytime_family", "decided", families, threshold),
     ]
+    yield False
     turning = np.unique(peaks.pair[peaks.turns])
     for procedure, decided in zip(PROCEDURES, (singles, families), strict=True):
         closed.append(_reverse(pairs, procedure, walk, turning, decided))
+    yield False
     return Closed.joined(closed)
 
 
@@ -204,6 +206,7 @@ def settle(pairs: PairState, certain: list[Trajectory], bets: Evident | None = N
         return None
     yield False
     settled, limit = latch_together(pairs, "settled", some, _CertainOr(certain, bets))
+    yield False
     return Closed.joined([Closed.of("settled", "settled", settled, limit)])
 
 

@@ -349,8 +349,8 @@ class _Walked:
 
     @property
     def cells(self) -> int:
-        """Steps that it holds."""
-        return self._kind.size
+        """Steps that it holds, or what its tables of bets take as much memory as."""
+        return max(self._kind.size, self.pair.size * _STRETCH)
 
     def _evaluated(self, rows: Index, bets: Capital) -> Trajectory:
         evidence, side = self._evidence(rows, bets)

@@ -179,15 +179,16 @@ class Paths(NamedTuple):
         at = np.flatnonzero(stretches)
         of, stretch = np.divmod(at, stretches.shape[1])
         begin = at + of  # there is one end more than stretches
+        most = min(STRETCH, int(self.steps.max(initial=0)))
         b, c = (
-            (ends.ravel()[begin][:, None] + np.bitwise_count(words.ravel()[at][:, None] & _FIRST[1:])).ravel()
+            (ends.ravel()[begin][:, None] + np.bitwise_count(words.ravel()[at][:, None] & _FIRST[1 : most + 1])).ravel()
             for ends, words in ((self.b, self.wins), (self.c, self.losses))
         )
-        step = (stretch[:, None] * STRETCH + np.arange(1, STRETCH + 1)).ravel()
+        step = (stretch[:, None] * STRETCH + np.arange(1, most + 1)).ravel()
         left = self.steps[of] - stretch * STRETCH
-        of = np.repeat(of, STRETCH)
-        if (left < STRETCH).any():
-            some = np.flatnonzero(np.arange(STRETCH) < left[:, None])
+        of = np.repeat(of, most)
+        if (left < most).any():
+            some = np.flatnonzero(np.arange(most) < left[:, None])
             of, step, b, c = of[some], step[some], b[some], c[some]
         return of, step, b, c
 

@@ -73,9 +73,10 @@ def test_the_first_point_against_a_side_and_the_first_certain_one(seed, longest)
 
 
 @pytest.mark.parametrize("mixture", ["beta(1,1)", "beta(1,3)", "grid98"])
+@pytest.mark.parametrize("longest", [1, 10, 16, 200])
 @pytest.mark.parametrize("seed", range(4))
-def test_the_highest_evidence_and_the_way_to_a_threshold_are_found(seed, mixture):
-    paths, b, c = walks(seed, 200)
+def test_the_highest_evidence_and_the_way_to_a_threshold_are_found(seed, longest, mixture):
+    paths, b, c = walks(seed, longest)
     evidence = ArrivalEvidence(0.05, mixture)
     exact = log_e_value(b, c, mixture)
     exact[:, 0] = -np.inf
@@ -97,4 +98,4 @@ def test_the_highest_evidence_and_the_way_to_a_threshold_are_found(seed, mixture
     for k in range(paths.steps.size):
         if exact[k].max() >= limit[k]:
             assert (k, int(exact[k].argmax())) in points
-    assert len(points) < exact.size / 4
+    assert len(points) < exact.size / 4 or longest < 200

@@ -32,7 +32,9 @@ class Gains(NamedTuple):
 
     def of(self, pair: NDArray[np.int64]) -> tuple[Counts, Counts, Counts]:
         """Return the gains of some pairs, 0 for those that gain nothing."""
-        pairs = np.arange(self.n.size) if isinstance(self.pair, slice) else self.pair
+        pairs = self.pair
+        if isinstance(pairs, slice):  # of all pairs
+            return self.n[pair], self.b[pair], self.c[pair]
         if not pairs.size:
             return (np.zeros(pair.size, np.int32),) * 3
         order = np.argsort(pairs)

@@ -221,10 +221,10 @@ class Paths(NamedTuple):
         It stays so: an item brings the lead no closer to 0 than it leaves missing ones.
         """
         step = np.minimum(np.arange(STRETCH, STRETCH + self.wins.shape[1] * STRETCH, STRETCH), self.steps[:, None])
-        certain = _is_certain(self.b[:, 1:], self.c[:, 1:], missing[:, None] - step) & self.there()
+        certain = is_certain(self.b[:, 1:] - self.c[:, 1:], missing[:, None] - step) & self.there()
         certain[:, 1:] &= ~certain[:, :-1]
         of, step, b, c = self.inside(certain)
-        some = np.flatnonzero(_is_certain(b, c, missing[of] - step))
+        some = np.flatnonzero(is_certain(b - c, missing[of] - step))
         earliest = some[np.flatnonzero(np.diff(of[some], prepend=-1))]
         return of[earliest], step[earliest]
 
@@ -247,9 +247,11 @@ class Paths(NamedTuple):
         return when
 
 
-def _is_certain(b: Counts, c: Counts, room: Counts) -> NDArray[np.bool_]:
-    lead = np.abs(b - c)
-    return np.asarray((lead > room) | ((lead == 0) & (room == 0)))
+def is_certain(
+    lead: NDArray[np.int64] | Counts, room: NDArray[np.int64] | Counts, rounding: NDArray[np.int64] | int = 0
+) -> NDArray[np.bool_]:
+    """Return where nothing missing can undo a lead, or a tie, given how far the lead can move and what of it is rounding."""
+    return np.asarray((np.abs(lead) > room + rounding) | ((room == 0) & (np.abs(lead) <= rounding)))
 
 
 def _at_ends(before: Counts, words: Words) -> Counts:

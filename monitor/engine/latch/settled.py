@@ -8,8 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from monitor.engine.latch.base import Trajectory
-from monitor.engine.latch.paths import BEFORE
-from monitor.engine.state.codes import Counts
+from monitor.engine.latch.paths import BEFORE, is_certain
 from monitor.engine.state.graded import GradedPairs
 from monitor.engine.state.pairs.index import Index
 from monitor.engine.state.pairs.pair_state import PairState
@@ -22,9 +21,9 @@ def newly_certain(pairs: PairState, graded: GradedPairs | None, pair: Index) -> 
         return pair
     n = pairs.n[pair]
     if graded is None:
-        pair = pair[_is_certain(pairs.b[pair] - pairs.c[pair], pairs.missing(n).astype(np.int64))]
+        pair = pair[is_certain(pairs.b[pair] - pairs.c[pair], pairs.missing(n).astype(np.int64))]
     else:
-        pair = pair[_is_certain(graded.lead[pair], graded.room(pair, pairs.missing(n)), graded.rounding(n))]
+        pair = pair[is_certain(graded.lead[pair], graded.room(pair, pairs.missing(n)), graded.rounding(n))]
     pair = pair[(pairs.claims["settled"].side[pair] == 0) & ~pairs.closed[pair]]
     return np.sort(pair[pairs.comparable(pair)])
 
@@ -38,15 +37,9 @@ def certain_along(
     pairs: PairState, steps: Trajectory, room: NDArray[np.int64], rounding: NDArray[np.int64] | int = 0
 ) -> Trajectory:
     """Return the first certain step of each pair, given how far missing items can move the lead, and what of it is rounding."""
-    certain = np.flatnonzero(_is_certain(steps.lead, room, rounding) & (steps.when > BEFORE))
+    certain = np.flatnonzero(is_certain(steps.lead, room, rounding) & (steps.when > BEFORE))
     level = np.abs(steps.lead) <= rounding
     certain = certain[np.unique(steps.pair[certain], return_index=True)[1]]
     steps, level = steps.rows(certain), level[certain]
     side = np.where(level, TIE, np.sign(steps.lead)).astype(np.int64)
     return steps._replace(missing=pairs.missing(steps.n), evidence=np.full(side.shape, np.inf), side=side)
-
-
-def _is_certain(
-    lead: NDArray[np.int64] | Counts, room: NDArray[np.int64], rounding: NDArray[np.int64] | int = 0
-) -> NDArray[np.bool_]:
-    return np.asarray((np.abs(lead) > room + rounding) | ((room == 0) & (np.abs(lead) <= rounding)))

@@ -11,7 +11,7 @@ from monitor.engine.state.codes import Counts
 from monitor.engine.state.pairs.index import Index
 from stats.evidence.curtailed import curtailed_leader_log_p, curtailed_may_decide
 
-_LOOKS: Final = 1_024
+_LOOKS: Final = 512
 """Points at which the evidence of few pairs is computed together, to find a step in fewer rounds."""
 
 
@@ -46,21 +46,24 @@ class CompletionEvidence:
 
     def reaching(self, paths: Paths, low: NDArray[np.float64], high: NDArray[np.float64]) -> Points:
         """Return the points with evidence from `low` on, up to the first from `high` on; a few below may be among them."""
-        first = self._first(paths, low)
-        last = first if np.array_equal(low, high) else self._first(paths, high, first)
+        every = np.arange(paths.steps.size)
+        if np.array_equal(low, high):
+            first = last = self._first(paths, every, low)
+        else:
+            first, last = self._first(paths, np.tile(every, 2), np.concatenate([low, high])).reshape(2, -1)
         last = np.minimum(last, paths.steps)
         size = np.maximum(last - first + 1, 0)
-        of = np.repeat(np.arange(size.size), size)
+        of = np.repeat(every, size)
         return of, np.arange(of.size) - np.repeat(np.cumsum(size) - size - first, size)
 
-    def _first(self, paths: Paths, limit: NDArray[np.float64], since: Index | int = 1) -> Index:
-        """Return the first step of each pair from a limit on, one more than it has if there is none: evidence never falls."""
-        low, high = np.maximum(since, np.ones_like(paths.steps)), paths.steps + 1
+    def _first(self, paths: Paths, of: Index, limit: NDArray[np.float64]) -> Index:
+        """Return the first step of some pairs from a limit each on, one more than they have if there is none: evidence never falls."""
+        low, high = np.ones_like(of), paths.steps[of] + 1
         while (some := np.flatnonzero(low < high)).size:
             parts = np.arange(1, 1 + max(1, _LOOKS // some.size))
             at = low[some, None] + (high - low)[some, None] * parts // (parts.size + 1)
-            of = np.repeat(some, parts.size)
-            below = self.exact(paths.sums(of, at.ravel())) < limit[of] - SLACK
+            look = np.repeat(some, parts.size)
+            below = self.exact(paths.sums(of[look], at.ravel())) < limit[look] - SLACK
             below_limit = below.reshape(at.shape).sum(axis=1)
             place = np.arange(some.size)
             ends = np.minimum(below_limit, parts.size - 1)

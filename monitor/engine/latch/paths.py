@@ -24,7 +24,9 @@ _FIRST: Final = np.array([(1 << steps) - 1 for steps in range(STRETCH + 1)], np.
 _SLAB_CELLS: Final = 500_000
 _KEPT_STRETCHES: Final = 1_000_000
 _SHARE: Final = 64
-"""The pairs of one model with those that have nothing new are walked apart from others if they fill such a part of a table."""
+_FEW: Final = 4
+"""The pairs of one model with those that have nothing new are walked apart from others if few models have such pairs, or if they fill such
+a part of a table: each table is looked through apart."""
 
 
 @dataclass(frozen=True)
@@ -356,13 +358,10 @@ def paths(new: NewScores, pair: Index, before: Sums, cells: int) -> Iterator[Pat
     members = pair_members(pair)
     rest = np.ones(pair.size, bool)
     for contestant, place in _one_sided(new, members, cells // _SHARE):
+        rest[place] = False
         step = max(1, cells // int(new.count[contestant]))
         for start in range(0, place.size, step):
-            some = place[start : start + step]
-            table = _against_known(new, contestant, members, some, before)
-            if table is not None:
-                rest[some] = False
-                yield table
+            yield _against_known(new, contestant, members, place[start : start + step], before)
     left = np.flatnonzero(rest)
     step = max(1, cells // max(1, 2 * int(new.count.max(initial=0))))
     for start in range(0, left.size, step):
@@ -371,24 +370,22 @@ def paths(new: NewScores, pair: Index, before: Sums, cells: int) -> Iterator[Pat
 
 
 def _one_sided(new: NewScores, members: tuple[Index, Index], least: int) -> Iterator[tuple[int, Index]]:
-    """Yield contestants with new scores and the places of their pairs with contestants without any, where they have so many cells."""
+    """Yield contestants with new scores and the places of their pairs with contestants without any, where these are worth a table."""
     i, j = members
     place = np.flatnonzero((new.count[i] > 0) != (new.count[j] > 0))
-    if not place.size or place.size * int(new.count.max(initial=0)) < least:
+    if not place.size:
         return
     own = np.where(new.count[i[place]] > 0, i[place], j[place])
     order = np.argsort(own, kind="stable")
     own, place = own[order], place[order]
     starts = np.flatnonzero(np.diff(own, prepend=-1))
     for start, end in zip(starts.tolist(), [*starts[1:].tolist(), own.size], strict=True):
-        if (end - start) * new.count[own[start]] >= least:
+        if starts.size <= _FEW or (end - start) * new.count[own[start]] >= least:
             yield int(own[start]), place[start:end]
 
 
-def _against_known(
-    new: NewScores, contestant: int, members: tuple[Index, Index], some: Index, before: Sums
-) -> Paths | None:
-    """Return the paths of pairs of a contestant with others that had all of its new items before the chunk; None if one had not.
+def _against_known(new: NewScores, contestant: int, members: tuple[Index, Index], some: Index, before: Sums) -> Paths:
+    """Return the paths of pairs of a contestant with others that have nothing new.
 
     They meet at the events of the contestant, so these need no sorting.
     """
@@ -396,16 +393,25 @@ def _against_known(
     first = i == contestant
     rows, when = new.in_time(contestant)
     theirs = new.after[np.where(first, j, i)].take(rows, axis=1)
-    if (theirs < ZERO).any():
-        return None
-    mine = words_of(new.after[None, contestant, rows] == ONE)
-    right = words_of(theirs == ONE)
+    mine, right, there = new.after[None, contestant, rows] == ONE, theirs == ONE, theirs >= ZERO
+    steps = np.count_nonzero(there, axis=1)
+    if (steps < rows.size).any():
+        taken = np.arange(int(steps.max(initial=0))) < steps[:, None]
+        mine, right, when = (_to_left(each, there, taken) for each in (mine, right, when))
+    else:
+        when = np.broadcast_to(when, there.shape)
+    mine, right = words_of(mine), words_of(right)
     own, other = mine & ~right, right & ~mine  # items that only the contestant, only the other has right
     first = first[:, None]
     wins, losses = np.where(first, own, other), np.where(first, other, own)
-    steps = np.full(some.size, rows.size)
-    when = np.broadcast_to(when, (some.size, rows.size))
     return Paths.of(some, steps, Sums(*(x[some] for x in before)), wins, losses, when)
+
+
+def _to_left(values: NDArray[Any], there: NDArray[np.bool_], taken: NDArray[np.bool_]) -> NDArray[Any]:
+    """Return the values of each row that are there, one after another, where `taken` has room for them, and zeros after them."""
+    table = np.zeros(taken.shape, values.dtype)
+    table[taken] = np.broadcast_to(values, there.shape)[there]
+    return table
 
 
 def _between_new(new: NewScores, members: tuple[Index, Index], place: Index, before: Sums) -> Paths:

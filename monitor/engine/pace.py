@@ -121,9 +121,12 @@ class Pace:
 
 def _most_bytes(benchmark: PairState, contestants: int) -> int:
     """Return how large a piece of a benchmark may be."""
+    policy = benchmark.spec.order.policy
+    if policy == "none":  # it has no verdicts
+        return _PIECE_BYTES
     if contestants <= WIDE:
         return _PIECE_CHANGES // contestants
-    waits = benchmark.spec.order.policy in {"committed", "completion"}
+    waits = policy in {"committed", "completion"}
     return (_WAITING_PIECE_BYTES if waits else _WIDE_PIECE_BYTES) // contestants
 
 

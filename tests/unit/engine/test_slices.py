@@ -149,6 +149,7 @@ def test_the_parts_of_a_slice_count_together():
 def test_pieces_are_smaller_for_many_models_and_where_one_event_decides_what_many_brought():
     sizes = []
     for policy, models in (
+        ("none", 1_000),
         ("trusted", 2),
         ("trusted", 400),
         ("trusted", 1_000),
@@ -161,8 +162,8 @@ def test_pieces_are_smaller_for_many_models_and_where_one_event_decides_what_man
         pace.events(board(policy, models))
         sizes.append(pace.piece_bytes())
         assert pace.piece_bytes() == first  # the benchmarks of the piece before are known, others are not
-    few, many, wide, complete, committed = sizes
-    assert few == first > many > wide > complete == committed
+    without, few, many, wide, complete, committed = sizes
+    assert without == few == first > many > wide > complete == committed
 
 
 @pytest.mark.parametrize("shape", [(), (2, 52)])

@@ -44,7 +44,7 @@ class ArrivalEvidence:
         """Return few points of each pair, its highest among them, and its points around `reach` up to the first from there on."""
         ends, most = self._stretches(paths, limit)
         least = np.maximum(limit, ends.max(axis=1, initial=-np.inf)) - 2 * ROUGH
-        of, step, b, c = paths.inside(most >= least[:, None] - ROUGH)
+        of, step, b, c = paths.moved(most >= least[:, None] - ROUGH)
         rough = self._rough(b, c, limit[of])
         np.maximum.at(least, of, rough - 2 * ROUGH)
         highest = np.flatnonzero(rough >= np.maximum(least, limit - ROUGH)[of])
@@ -53,7 +53,7 @@ class ArrivalEvidence:
         return (of[highest], step[highest]), crossing
 
     def reaching(self, paths: Paths, low: NDArray[np.float64], high: NDArray[np.float64]) -> Points:
-        """Return the points with evidence from `low` on, up to the first from `high` on; a few below may be among them."""
+        """Return the points with evidence from `low` on that change it, up to the first from `high` on; a few below may be among them."""
         return self._between(paths, self._stretches(paths, low), np.arange(low.size), low, high)
 
     def _stretches(self, paths: Paths, limit: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -94,14 +94,14 @@ class ArrivalEvidence:
         low: NDArray[np.float64],
         high: NDArray[np.float64],
     ) -> Points:
-        """Return the points of some pairs that may be from `low` on, up to the first that is certainly from `high` on."""
+        """Return the points of some pairs that change b or c and may be from `low` on, up to the first that is certainly from `high` on."""
         if some.size < paths.steps.size:
             paths, stretches = paths.rows(some), (stretches[0][some], stretches[1][some])
         ends, most = stretches
         over = np.logical_or.accumulate(ends >= (high + ROUGH)[:, None], axis=1)
         may = most >= (low - 2 * ROUGH)[:, None]
         may[:, 1:] &= ~over[:, :-1]
-        of, step, b, c = paths.inside(may)
+        of, step, b, c = paths.moved(may)
         rough = self._rough(b, c, low[of])
         over = np.flatnonzero(rough >= (high + ROUGH)[of])
         first = over[np.flatnonzero(np.diff(of[over], prepend=-1))]

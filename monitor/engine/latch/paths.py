@@ -194,6 +194,22 @@ class Paths(NamedTuple):
             of, step, b, c = of[some], step[some], b[some], c[some]
         return of, step, b, c
 
+    def moved(self, stretches: NDArray[np.bool_]) -> tuple[Index, Index, Counts, Counts]:
+        """Return the same of the steps that change b or c, and of the first one of each pair: at all others b and c are as before."""
+        at = np.flatnonzero(stretches)
+        of, stretch = np.divmod(at, stretches.shape[1])
+        wins, losses = self.wins.ravel()[at], self.losses.ravel()[at]
+        moves = wins | losses | (stretch == 0)
+        there, step = np.divmod(
+            np.flatnonzero(np.unpackbits(moves.astype("<u2").view(np.uint8), bitorder="little")), STRETCH
+        )
+        begin, until = (at + of)[there], _FIRST[step + 1]
+        b, c = (
+            ends.ravel()[begin] + np.bitwise_count(words[there] & until)
+            for ends, words in ((self.b, wins), (self.c, losses))
+        )
+        return of[there], stretch[there] * STRETCH + step + 1, b, c
+
     def number(self, when: Index) -> Index:
         """Return how many steps each pair has taken after an event."""
         assert self.when is not None
@@ -344,7 +360,10 @@ class Evidence(Protocol):
         """
 
     def reaching(self, paths: Paths, low: NDArray[np.float64], high: NDArray[np.float64]) -> Points:
-        """Return the points with evidence from `low` on, up to the first from `high` on; a few below may be among them."""
+        """Return the points with evidence from `low` on, up to the first from `high` on.
+
+        A few below may be among them, and points with the evidence of the one before may be missing.
+        """
 
     def exact(self, sums: Sums) -> NDArray[np.float64]:
         """Return the evidence at points."""

@@ -46,6 +46,12 @@ def test_stretches_know_what_the_steps_know(seed, longest):
     assert (inside_b == b[of, step]).all()
     assert (inside_c == c[of, step]).all()
 
+    of, step, moved_b, moved_c = paths.moved(chosen & paths.there())
+    expected = [(k, t) for k, t in expected if t == 1 or (b[k, t], c[k, t]) != (b[k, t - 1], c[k, t - 1])]
+    assert list(zip(of.tolist(), step.tolist(), strict=True)) == expected
+    assert (moved_b == b[of, step]).all()
+    assert (moved_c == c[of, step]).all()
+
     some = np.arange(0, paths.steps.size, 3)
     rows = paths.rows(some)
     assert (rows.sums(np.arange(some.size), rows.steps).b == b[some, paths.steps[some]]).all()
@@ -87,12 +93,14 @@ def test_the_highest_evidence_and_the_way_to_a_threshold_are_found(seed, longest
     points = set(zip(*(x.tolist() for x in highest), strict=True))
     low, high = np.full((2, paths.steps.size), 2.0)
     high += 1
+    moved = np.diff(b, axis=1, prepend=-1) + np.diff(c, axis=1, prepend=-1) != 0
+    moved[:, 1:2] = True
     for found, first, last in ((crossing, reach, reach), (evidence.reaching(paths, low, high), low, high)):
         seen = set(zip(*(x.tolist() for x in found), strict=True))
         for k in range(paths.steps.size):
             over = np.flatnonzero(exact[k] >= last[k])
             end = over[0] if over.size else exact.shape[1] - 1
-            asked = {(k, int(t)) for t in np.flatnonzero(exact[k, : end + 1] >= first[k])}
+            asked = {(k, int(t)) for t in np.flatnonzero((exact[k] >= first[k]) & moved[k]) if t <= end}
             assert asked <= seen
             assert not {(each, t) for each, t in seen if each == k and t > end}
     for k in range(paths.steps.size):

@@ -113,7 +113,7 @@ fuzz: dev  ## fuzz everything that reads input, guided by coverage (1 min; needs
 soak: dev  ## stream steadily and watch memory, descriptors, keys and disk (10 min)
 	$(BIN)/python -m tests.soak --minutes 10
 
-bench: dev $(PEERS)/.installed  ## measure against peers and limits, into benchmarks/results and docs/explanation/benchmarks.md (1 h)
+bench: dev $(PEERS)/.installed  ## measure against peers and limits, into benchmarks/results and docs/explanation/benchmarks.md (3 h)
 	$(BIN)/python -m benchmarks --peers $(PEERS)/bin/python
 
 $(PEERS)/.installed: benchmarks/peers.txt

@@ -29,6 +29,7 @@ NAMES = (
     "latency",
     "reading",
     "calls",
+    "limit",
     "connected",
     "recovery",
     "cold_start",
@@ -39,6 +40,7 @@ NAMES = (
     "race",
     "controller",
     "suites",
+    "checks",
 )
 """The benchmarks: each is a module with a function `measure`, whose docstring describes it."""
 

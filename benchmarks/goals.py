@@ -76,6 +76,10 @@ def _verdicts(order: str, models: int) -> Goal:
     return Goal(what, 1.15, "verdicts", "Verdicts", "times `without`", rows, more=False)
 
 
+def _limit(what: str, aim: int, column: str, unit: str) -> Goal:
+    return Goal(what, aim, "limit", "First", column, more=False, unit=unit)
+
+
 _LEADERBOARD = "rankwatch report, adjacent pairs, table"
 _SMALL = "rankwatch report, two lines"
 
@@ -172,6 +176,11 @@ GOALS = (
         more=False,
         unit="ms",
     ),
+    _limit("first items of 5,000 models: longest turn of the event loop", 200, "longest callback, ms", "ms"),
+    _limit("the same: `/healthz`, the longest", 100, "healthz ms, most", "ms"),
+    _limit("the same: memory, with `/metrics` and the page", 4_000, "MB", "MB"),
+    Goal("`make test`", 3, "checks", "The tests", "minutes", {"command": "make test"}, more=False, unit="min"),
+    Goal("`make check`", 12, "checks", "The tests", "minutes", {"command": "make check"}, more=False, unit="min"),
 )
 
 

@@ -16,7 +16,7 @@ from monitor.engine.partition import Partition
 
 RUN_NAMES, RECORDS = 1_000, 20
 PROCESSOR_SECONDS = 3_600
-SHAPES = ((10_000, 20, 50), (1, 2, 1_000_000), (1, 100, 1_000_000), (1, 10, 9_000_000))
+SHAPES = ((10_000, 20, 50), (1, 2, 1_000_000), (1, 100, 1_000_000), (1, 100, 9_000_000))
 
 
 def measure(options: Options) -> Iterator[Table]:

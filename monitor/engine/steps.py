@@ -17,6 +17,7 @@ from schemas.records.decode import (
     check_object,
     decode_converted,
     decode_message,
+    decode_next,
     decode_records,
     read_object,
 )
@@ -217,7 +218,7 @@ class Decoder:
         return Misrouted(*self._last_misrouted, benchmark, payload)
 
     def _plain(self, chunk: Chunk, places: list[int]) -> Iterator[Step]:
-        """Decode records of one event or declaration each: all at once, or one by one if any is something else."""
+        """Decode records of one event or declaration each: all at once, or up to the next that is something else."""
         offsets, records = [chunk.offsets[k] for k in places], [chunk.records[k] for k in places]
         events = contained(decode_records, records)
         if not isinstance(events, list):
@@ -225,8 +226,17 @@ class Decoder:
         if isinstance(events, list):
             yield from self.batches(events, offsets)
             return
-        for k in places:
-            yield from self._message(chunk, k)
+        rest, at = iter(records), 0
+        while at < len(places):
+            events = contained(decode_next, rest)
+            if not isinstance(events, list):  # the decoder has crashed: one by one
+                events, rest = [], iter(())
+            if events:
+                yield from self.batches(events, offsets[at : at + len(events)])
+                at += len(events)
+            if at < len(places):
+                yield from self._message(chunk, places[at])
+                at += 1
 
     def _message(self, chunk: Chunk, k: int) -> Iterator[Step]:
         """Decode a record of one event, declaration or end of runs, or one by which an operator acts."""

@@ -1,7 +1,7 @@
 """Decode bytes to checked events: a whole block in one call, and record by record if something is wrong with it."""
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from operator import attrgetter
 from types import GenericAlias
 from typing import Any, Final, NamedTuple, TypeVar, get_type_hints
@@ -200,6 +200,19 @@ def _decode_marked(records: Sequence[bytes]) -> list[EventFields] | None:
         return list(map(_EVENT.decode, records))
     except _BROKEN:
         return None
+
+
+def decode_next(records: Iterator[bytes]) -> list[EventFields]:
+    """Decode messages of one event each, up to the first that needs a closer look; that one is taken too."""
+    events: list[EventFields] = []
+    try:
+        for record in records:
+            if len(record) > MAX_LINE_BYTES:
+                break
+            events.append(_EVENT.decode(record))
+    except _BROKEN:
+        pass
+    return events
 
 
 def decode_converted(records: Sequence[bytes], converted: set[str] | None = None) -> list[EventFields] | None:

@@ -124,7 +124,7 @@ def test_a_record_that_crashes_the_decoder_is_a_dead_letter_in_any_chunk(monkeyp
         return check
 
     monkeypatch.setattr(steps, "decode_message", crashing)
-    for name in ("decode_records", "decode_converted"):
+    for name in ("decode_records", "decode_converted", "decode_next"):
         monkeypatch.setattr(steps, name, bulk(getattr(steps, name)))
     records = [event(k) for k in range(20)]
     records[7] = event(7, "poison")

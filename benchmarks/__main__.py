@@ -20,6 +20,7 @@ NAMES = (
     "counting",
     "ingest",
     "packs",
+    "boards",
     "start_up",
     "formats",
     "fold",

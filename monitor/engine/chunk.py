@@ -58,7 +58,7 @@ class Chunk(NamedTuple):
     keys: Sequence[bytes | None] | None = None
     producers: Sequence[str | None] | None = None
 
-    def piece(self, start: int, size: int, length: int) -> "Chunk":
+    def piece(self, start: int, size: int, length: float) -> "Chunk":
         """Return at most `size` records from one on, and at most `length` bytes or a single record."""
         ends = [*accumulate(map(len, self.records[start : start + size]))]
         return self._taken(slice(start, start + max(1, bisect_right(ends, length))))

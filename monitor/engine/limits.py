@@ -42,7 +42,7 @@ class Usage(NamedTuple):
 
     def plus(self, other: "Usage", sign: int = 1) -> "Usage":
         """Return the sum, or with sign -1 the difference."""
-        return Usage(*(x + sign * y for x, y in zip(self, other, strict=True)))
+        return Usage(self.rows + sign * other.rows, self.cells + sign * other.cells, self.pairs + sign * other.pairs)
 
 
 NOTHING: Final = Usage()
@@ -66,7 +66,7 @@ class Limits:
 
 def exceeds(usage: Usage, budget: Usage) -> bool:
     """Return whether any part of a usage exceeds its budget."""
-    return any(taken > most for taken, most in zip(usage, budget, strict=True))
+    return usage.rows > budget.rows or usage.cells > budget.cells or usage.pairs > budget.pairs
 
 
 def budget_fault(

@@ -24,8 +24,12 @@ _LEAST_EVENTS: Final = 10
 MOST_CHANGES: Final = 50_000
 """Verdict changes after which a fold ends with the current piece: storing them takes the server about half a second."""
 
+_PIECE_RECORDS: Final = 6_000
 _PIECE_BYTES: Final = 1_500_000
-"""Bytes of records that are decoded and folded at a time. Many small pieces cost more than events that leave the processor's cache."""
+"""Records, and bytes of them, that are decoded and folded at a time. Many small pieces cost more than events that leave the cache."""
+
+_BOARDS: Final = 8
+"""Benchmarks in a piece from twice as many on which it may be larger: each has a cost of its own in a piece, whatever its events."""
 
 _PIECE_CHANGES: Final = 150_000_000
 """Bytes of a piece times its contestants: more could bring many verdict changes at once."""
@@ -63,6 +67,8 @@ class Pace:
     ----------
     fold_seconds : float, optional
         How long the slices of a fold may take before it ends with the current piece: nobody reads the state until then.
+    most_pieces : int
+        How many times as many records and bytes a piece of many benchmarks may have.
 
     Examples
     --------
@@ -79,20 +85,22 @@ class Pace:
     10
     """
 
-    def __init__(self, fold_seconds: float = inf) -> None:
-        self._fold_seconds, self._spent, self._slice = fold_seconds, 0.0, 0.0
+    def __init__(self, fold_seconds: float = inf, *, most_pieces: int = 1) -> None:
+        self._fold_seconds, self._most_pieces, self._spent, self._slice = fold_seconds, most_pieces, 0.0, 0.0
         self._updates: dict[tuple[str, bool], float] = {}
         self._last: tuple[tuple[str, bool], int] | None = None
-        self._piece_bytes = _PIECE_BYTES
+        self._boards: dict[str, float] = {}
+        """The benchmarks of the piece so far, and how many bytes a piece of each may have."""
 
     def begin(self) -> None:
         """Begin a fold."""
         self._spent = 0.0
 
-    def piece_bytes(self) -> int:
-        """Return how many bytes of records to decode and fold next, given the benchmarks of those before."""
-        size, self._piece_bytes = self._piece_bytes, _PIECE_BYTES
-        return size
+    def piece(self) -> tuple[int, float]:
+        """Return how many records, and bytes of them, to decode and fold next, given the benchmarks of those before."""
+        boards, self._boards = self._boards, {}
+        times = max(1, min(len(boards) // _BOARDS, self._most_pieces))
+        return times * _PIECE_RECORDS, min(times * _PIECE_BYTES, *boards.values(), inf)
 
     def is_enough(self, changes: int) -> bool:
         """Return whether a fold with so many verdict changes is to end, so that they are stored, or so that the state is read."""
@@ -101,7 +109,7 @@ class Pace:
     def events(self, benchmark: PairState) -> int:
         """Return how many of the next events of a benchmark to fold in one slice: each meets every contestant."""
         contestants = max(1, len(benchmark.contestants))
-        self._piece_bytes = min(self._piece_bytes, _most_bytes(benchmark, contestants))
+        self._boards[benchmark.name] = _most_bytes(benchmark, contestants)
         new = benchmark.pairs - benchmark.met > _FEW_NEW
         bets = benchmark.spec.scores == "graded" or benchmark.spec.weights is not None
         updates = self._updates.setdefault((benchmark.name, new), _FIRST_UPDATES[new] / (_BETS if bets else 1))
@@ -119,11 +127,11 @@ class Pace:
         self._updates[key] = min(max(self._updates[key] * factor, _LEAST_EVENTS), CHUNK_CELLS * contestants)
 
 
-def _most_bytes(benchmark: PairState, contestants: int) -> int:
-    """Return how large a piece of a benchmark may be."""
+def _most_bytes(benchmark: PairState, contestants: int) -> float:
+    """Return how large a piece with a benchmark may be, so that few verdict changes come at once."""
     policy = benchmark.spec.order.policy
-    if policy == "none":  # it has no verdicts
-        return _PIECE_BYTES
+    if policy == "none":
+        return inf
     if contestants <= WIDE:
         return _PIECE_CHANGES // contestants
     waits = policy in {"committed", "completion"}
@@ -133,9 +141,9 @@ def _most_bytes(benchmark: PairState, contestants: int) -> int:
 class Whole(Pace):
     """One slice for as much as can be folded at once, and a whole chunk: for callers that serve nobody else."""
 
-    def piece_bytes(self) -> int:
+    def piece(self) -> tuple[int, float]:
         """Return as much as is folded fastest."""
-        return _PIECE_BYTES
+        return _PIECE_RECORDS, _PIECE_BYTES
 
     def is_enough(self, changes: int) -> bool:  # noqa: ARG002 - as for any
         """Return False."""

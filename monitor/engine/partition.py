@@ -58,9 +58,6 @@ from schemas.records.operations import BoardChange
 from schemas.records.text import shorten
 from schemas.results.sentences import DELETED, UNDONE
 
-_AT_ONCE: Final = 6_000
-"""Most records that are decoded and folded at a time."""
-
 _COUNTERS: Final = ("records", "rejected", "skipped_spans", "misrouted", "republished")
 _LATER_FIELDS: Final[dict[str, Any]] = {"goal": None, "anchor": None, "aliases": {}, "missing": "worst", "version": 1}
 """Declared fields that are stored only where they are not the default."""
@@ -130,7 +127,7 @@ class Partition:
         folding, count = _Folding(self, chunk.end, pace), 0
         pace.begin()
         while count < len(chunk.records) and not (count and pace.is_enough(folding.change_count())):
-            piece = chunk.piece(count, _AT_ONCE, pace.piece_bytes())
+            piece = chunk.piece(count, *pace.piece())
             for step in folding.decoder.steps(piece):
                 yield from folding.take(step)
             yield from folding.flush()

@@ -14,9 +14,9 @@ from monitor.logs.file.log import FileLog
 from monitor.logs.kafka.settings import KafkaSettings
 from monitor.logs.kafka.topic_identity import TopicIdentity
 
-KAFKA_CHUNK_BYTES = 1 << 20
-KAFKA_CHUNK_RECORDS = 6000
-"""As many single events as fit into `KAFKA_CHUNK_BYTES`, because each chunk waits for the store once."""
+KAFKA_CHUNK_BYTES = 4 << 20
+KAFKA_CHUNK_RECORDS = 24_000
+"""As many single events as are fetched at a time: each chunk waits for the store once, and has a cost for each benchmark in it."""
 
 
 class ChunkSchema(faust.Schema):  # type: ignore[misc]

@@ -128,7 +128,7 @@ def test_the_revocation_waits_after_the_flow_is_stopped():
 def test_an_application_for_kafka_has_settings_and_chunks_by_bytes():
     ours = make_app("kafka://one:9092,two/events", "events", app_id="group")
     assert ours.kafka == KafkaSettings(addresses="one:9092,two:9092")
-    assert ours.chunk_bytes == 1 << 20
+    assert ours.chunk_bytes == 4 << 20
     given = KafkaSettings(addresses="three:1")
     assert make_app("kafka://one/events", "events", app_id="group", kafka=given).kafka is given
     assert isinstance(ours.transport, kafka.Transport)

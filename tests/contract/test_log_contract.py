@@ -181,7 +181,7 @@ async def test_chunks_follow_each_other_and_keep_their_bound(open_log):
 async def test_a_chunk_has_so_many_records_by_default(open_log):
     async with open_log() as log:
         most = log.make_app().chunk_records
-        assert most == {"EmbeddedLog": 2_000, "KafkaLog": 6_000}[type(log).__name__]
+        assert most == {"EmbeddedLog": 2_000, "KafkaLog": 24_000}[type(log).__name__]
         await log.append(numbered(2 * most + 500))
         reader = Reader(log, chunk_records=most)
         async with reader:

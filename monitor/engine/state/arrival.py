@@ -106,9 +106,9 @@ class Arrival:
 
     def _enter(self, items: Sequence[RowKey], places: dict[str, int] | None) -> None:
         """Label new items with their cluster and place."""
-        fresh = items[self._labelled :]
-        if not fresh:
+        if len(items) == self._labelled:
             return
+        fresh = items[self._labelled :]
         self._labelled = len(items)
         clusters = list(map(_CLUSTER, fresh))
         for cluster in dict.fromkeys(clusters):
@@ -121,18 +121,21 @@ class Arrival:
     def _advance_in_one_cluster(self, contestant: Index) -> None:
         """Do the work of `_advance` where every item has the same label and no place: all orders look alike."""
         new = np.bincount(contestant, minlength=self.state.shape[0])
-        self.state = np.pad(self.state, ((0, new.size - self.state.shape[0]), (0, 0)))
+        self._make_room(new.size)
         who = np.flatnonzero(new)
-        self.state[who, SEEN] += new[who]
-        self.state[who, SAME] += new[who] - (self.state[who, LAST] == 0)
-        self.state[who, LAST] = 1
+        seen, last, same, _ = self.state.T
+        seen[who] += new[who]
+        same[who] += new[who] - (last[who] == 0)
+        last[who] = 1
         self._touched.update(who.tolist())
+
+    def _make_room(self, contestants: int) -> None:
+        if (missing := contestants - self.state.shape[0]) > 0:
+            self.state = np.concatenate([self.state, np.zeros((missing, 4), np.int64)])
 
     def _advance(self, item: Index, contestant: Index) -> list[_Look]:
         """Add cells, sorted by contestant, to the state, and return the looks they reach."""
-        contestants = int(contestant[-1]) + 1
-        if self.state.shape[0] < contestants:
-            self.state = np.pad(self.state, ((0, contestants - self.state.shape[0]), (0, 0)))
+        self._make_room(int(contestant[-1]) + 1)
         label = self._label[item]
         first = np.ones(contestant.size, bool)
         np.not_equal(contestant[1:], contestant[:-1], out=first[1:])

@@ -1,7 +1,7 @@
 """Read Kafka as the Faust transport ``kafka://host:port[,host:port]/topic``; one message is one chunk of a partition.
 
 The entry point ``kafka`` in the group ``faust.transports`` takes precedence over Faust's own transport, which stays available as
-``aiokafka://``. Stock Faust spends about 0.1 ms on a message, so a message here carries up to 6,000 records. Unlike Faust's, this consumer
+``aiokafka://``. Stock Faust spends about 0.1 ms on a message, so a message here carries up to 24,000 records. Unlike Faust's, this consumer
 runs in the application's event loop: chunks do not cross threads, and a worker that hangs stops its heartbeats.
 tests/contract/test_kafka_hooks.py pins the undocumented parts of Faust and aiokafka that this relies on.
 

@@ -157,13 +157,33 @@ def test_pieces_are_smaller_for_many_models_and_where_one_event_decides_what_man
         ("committed", 1_000),
     ):
         pace = Pace()
-        first = pace.piece_bytes()
+        first = pace.piece()
         pace.events(board(policy, 2))
         pace.events(board(policy, models))
-        sizes.append(pace.piece_bytes())
-        assert pace.piece_bytes() == first  # the benchmarks of the piece before are known, others are not
+        sizes.append(pace.piece()[1])
+        assert pace.piece() == first  # the benchmarks of the piece before are known, others are not
     without, few, many, wide, complete, committed = sizes
-    assert without == few == first > many > wide > complete == committed
+    assert without == few == first[1] > many > wide > complete == committed
+
+
+def test_pieces_of_many_benchmarks_are_larger():
+    def after(boards, **options):
+        pace = Pace(**options)
+        for place, each in enumerate(boards):
+            each.name = f"b{place}"
+            pace.events(each)
+        return pace.piece()
+
+    records, size = after([board("trusted", 20)])
+    assert after([board("trusted", 20) for _ in range(200)]) == (records, size)
+    assert after([board("trusted", 20) for _ in range(15)], most_pieces=4) == (records, size)
+    assert after([board("trusted", 20) for _ in range(16)], most_pieces=4) == (2 * records, 2 * size)
+    assert after([board("trusted", 20) for _ in range(200)], most_pieces=4) == (4 * records, 4 * size)
+    wide = after([board("trusted", 1_000)])[1]
+    assert after([*(board("trusted", 20) for _ in range(200)), board("trusted", 1_000)], most_pieces=4) == (
+        4 * records,
+        wide,
+    )
 
 
 @pytest.mark.parametrize("shape", [(), (2, 52)])

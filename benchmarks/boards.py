@@ -1,7 +1,7 @@
 """Many boards: events of several benchmarks in a random order, from Kafka to durable state.
 
-Each board has 20 models, one after another; which board the next event is of is drawn at random. A worker begins behind all of them, as in
-`ingest`. One message an event; processor time is that of the worker, without the broker and Redis.
+Each board has 20 models, one after another; which board the next event is of is drawn at random. All are in the log when the worker begins,
+as in `ingest`. One message an event; processor time is that of the worker, without the broker and Redis.
 """
 
 import statistics

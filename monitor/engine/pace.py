@@ -29,7 +29,7 @@ _PIECE_BYTES: Final = 1_500_000
 """Records, and bytes of them, that are decoded and folded at a time. Many small pieces cost more than events that leave the cache."""
 
 _BOARDS: Final = 8
-"""Benchmarks in a piece from twice as many on which it may be larger: each has a cost of its own in a piece, with few events as with many."""
+"""Benchmarks in a piece from twice as many on which it may be larger: each has a cost of its own in a piece, however few its events."""
 
 _PIECE_CHANGES: Final = 150_000_000
 """Bytes of a piece times its contestants: more could bring many verdict changes at once."""

@@ -7,13 +7,13 @@ item. Bytes are the bytes of the arrays of the state.
 """
 
 import statistics
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from benchmarks.events import CLUSTERS, made_lines
-from benchmarks.folding import Folded, declaration, fold
+from benchmarks.folding import declaration, fold
 from benchmarks.harness import Options, Table
 from monitor.engine.state.benchmark import Benchmark
 
@@ -50,50 +50,76 @@ CASES = [
 
 
 def measure(options: Options) -> Iterator[Table]:
-    """Fold generated events at many numbers of models, and at several sizes of chunk."""
+    """Fold generated events at many numbers of models, and at several sizes of chunk.
+
+    Each run folds all of them in turn: where the machine becomes slower for some time, all become slower.
+    """
     table = Table(
         f"Fold, chunks of {CHUNK:,} events",
         ["models", "items", "order", "verdicts", "events/s", "pair updates/s", "B a pair", "B an (item, model)"],
     )
-    for policy, models in CASES:
-        items = max(20, options.size(EVENTS, 10_000) // models)
-        folds = folded(models, items, CHUNK, options.runs, policy)
-        (benchmark,) = folds[0].partition.benchmarks.values()
-        pairs = models * (models - 1) // 2
-        table.rows.append(
-            (
-                models,
-                items,
-                policy,
-                len(benchmark.changes),
-                round(statistics.median(each.events / each.seconds for each in folds)),
-                round(statistics.median(each.pair_updates / each.seconds for each in folds)),
-                round(pair_bytes(benchmark) / pairs, 2),
-                round(benchmark.scores.nbytes / models / items, 2),
-            )
-        )
+    cases = [Case(policy, models, max(20, options.size(EVENTS, 10_000) // models), CHUNK) for policy, models in CASES]
+    for case, folds in in_turn(cases, options.runs).items():
+        table.rows.append((case.models, case.items, case.policy, folds[0].changes, *speeds(folds), *folds[0].sizes))
     yield table
     sizes = Table("Chunk size, no order policy", ["models", "chunk", "events/s", "pair updates/s"])
-    for models in (29, 1_000):
-        items = max(20, options.size(EVENTS, 10_000) // models)
-        for chunk in (200, 2_000, 6_000):
-            folds = folded(models, items, chunk, options.runs)
-            sizes.rows.append(
-                (
-                    models,
-                    chunk,
-                    round(statistics.median(each.events / each.seconds for each in folds)),
-                    round(statistics.median(each.pair_updates / each.seconds for each in folds)),
-                )
-            )
+    cases = [
+        Case("none", models, max(20, options.size(EVENTS, 10_000) // models), chunk)
+        for models in (29, 1_000)
+        for chunk in (200, 2_000, 6_000)
+    ]
+    for case, folds in in_turn(cases, options.runs).items():
+        sizes.rows.append((case.models, case.chunk, *speeds(folds)))
     yield sizes
 
 
-def folded(models: int, items: int, chunk: int, runs: int, policy: str = "none") -> list[Folded]:
-    """Fold the same events several times."""
-    made = made_lines(models, items, graded="graded" in policy)
-    lines = [declaration("made", **POLICIES[policy](items)), *made]
-    return [fold(lines, chunk) for _ in range(runs)]
+class Case(NamedTuple):
+    """What is folded."""
+
+    policy: str
+    models: int
+    items: int
+    chunk: int
+
+
+class One(NamedTuple):
+    """One fold: its speeds a second, its verdict changes, and bytes a pair and a cell."""
+
+    events: float
+    pair_updates: float
+    changes: int
+    sizes: tuple[float, float]
+
+
+def in_turn(cases: Sequence[Case], runs: int) -> dict[Case, list[One]]:
+    """Fold all cases, and all of them again in each run."""
+    done: dict[Case, list[One]] = {case: [] for case in cases}
+    for _ in range(runs):
+        for case in cases:
+            done[case].append(folded(case))
+    return done
+
+
+def folded(case: Case) -> One:
+    """Fold a case."""
+    made = made_lines(case.models, case.items, graded="graded" in case.policy)
+    fold_of = fold([declaration("made", **POLICIES[case.policy](case.items)), *made], case.chunk)
+    (benchmark,) = fold_of.partition.benchmarks.values()
+    pairs = case.models * (case.models - 1) // 2
+    sizes = pair_bytes(benchmark) / pairs, benchmark.scores.nbytes / case.models / case.items
+    return One(
+        fold_of.events / fold_of.seconds,
+        fold_of.pair_updates / fold_of.seconds,
+        len(benchmark.changes),
+        (round(sizes[0], 2), round(sizes[1], 2)),
+    )
+
+
+def speeds(folds: Sequence[One]) -> tuple[int, int]:
+    """Return the medians of both speeds."""
+    return round(statistics.median(each.events for each in folds)), round(
+        statistics.median(each.pair_updates for each in folds)
+    )
 
 
 def pair_bytes(benchmark: Benchmark) -> int:

@@ -1,9 +1,8 @@
 """Input of the fold: consecutive records of one partition, and runs of events of one benchmark."""
 
-from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import accumulate, chain, groupby
+from itertools import accumulate, chain, groupby, takewhile
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -60,8 +59,9 @@ class Chunk(NamedTuple):
 
     def piece(self, start: int, size: int, length: float) -> "Chunk":
         """Return at most `size` records from one on, and at most `length` bytes or a single record."""
-        ends = [*accumulate(map(len, self.records[start : start + size]))]
-        return self._taken(slice(start, start + max(1, bisect_right(ends, length))))
+        ends = accumulate(map(len, self.records[start : start + size]))
+        count = sum(1 for _ in takewhile(lambda end: end <= length, ends))
+        return self._taken(slice(start, start + max(1, count)))
 
     def cut(self, place: int) -> "tuple[Chunk, Chunk | None]":
         """Return the records before a place, and the rest, if any, as two consecutive chunks."""

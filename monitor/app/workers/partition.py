@@ -49,6 +49,9 @@ _OUTBOX_POLL_SECONDS = 0.2
 _FOLD_SECONDS: Final = 1.0
 """A chunk is stored in parts of so much work, and the piece under way."""
 
+_RELAY_SECONDS: Final = 4.0
+"""How long the changes of a chunk that is stored in parts wait at most for its last part before they are relayed."""
+
 _PIECES: Final = 4
 """A piece of many benchmarks may have four times as many records: as many as a chunk."""
 
@@ -243,6 +246,7 @@ class PartitionWorker(FoldedPartition):
             if chunk.start != self.partition.off:
                 return chunk.start < self.partition.off  # read before a seek
             parts, changes, started = [chunk], 0, time.monotonic()
+            woken = started
             try:
                 while parts and not self.ending:
                     part = parts.pop()
@@ -253,7 +257,9 @@ class PartitionWorker(FoldedPartition):
                         continue
                     part, rest = part.cut(delta.records)
                     parts += [] if rest is None else [rest]
-                    await self._store_in_turn(delta, part, wait=bool(parts) or not follows(), wake=not parts)
+                    wake = not parts or time.monotonic() - woken > _RELAY_SECONDS
+                    woken = time.monotonic() if wake else woken
+                    await self._store_in_turn(delta, part, wait=bool(parts) or not follows(), wake=wake)
                     changes += delta.change_count
             except StaleState as error:
                 self._process_metrics.stale_commits.inc()
@@ -284,7 +290,8 @@ class PartitionWorker(FoldedPartition):
     async def _store_in_turn(self, delta: Delta, chunk: Chunk, *, wait: bool, wake: bool = True) -> None:
         """Start the commit of the delta of a chunk after the last one has ended; wait for it if asked, or if it is large.
 
-        `wake`: the relays begin with its changes. They wait for the last part of a chunk, because they take more time than the fold.
+        `wake`: the relays begin with its changes. They wait for the last part of a chunk, or some seconds, because they take more time than
+        the fold.
         """
         await self._wait_for_commit()
         await self._publish_rejected(delta, chunk)

@@ -301,6 +301,25 @@ async def test_a_chunk_with_many_changes_is_stored_in_parts_and_a_stop_ends_betw
     assert len(mine.changes) > 9
 
 
+@pytest.mark.parametrize(("seconds", "all_parts"), [(1e9, False), (-1.0, True)])
+async def test_changes_of_a_chunk_wait_for_its_last_part_or_some_seconds(seconds, all_parts, monkeypatch):
+    monkeypatch.setattr(pace, "_PIECE_RECORDS", 1)
+    monkeypatch.setattr(partition_worker, "_FOLD_SECONDS", 0.0)
+    monkeypatch.setattr(partition_worker, "_RELAY_SECONDS", seconds)
+    store, woken = SlowStore(), []
+    owned = await loaded(store)
+    stored = owned._store_delta
+
+    async def noted(delta, *, wake):
+        woken.append(wake)
+        await stored(delta, wake=wake)
+
+    monkeypatch.setattr(owned, "_store_delta", noted)
+    assert await owned.fold(Chunk(0, 0, 5, range(5), [event(k).encode() for k in range(5)]))
+    assert len(store.begun) == 5
+    assert woken == [all_parts] * 4 + [True]
+
+
 async def test_a_chunk_that_was_folded_in_part_is_never_stored(monkeypatch):
     monkeypatch.setattr(turns, "_SECONDS", 0.0)  # a turn after each slice, however fast they are
     store = SlowStore()

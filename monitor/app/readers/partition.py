@@ -9,16 +9,12 @@ from typing import Final
 
 from monitor.app.workers.folded_partition import FoldedPartition
 from monitor.engine.chunk import Chunk
-from monitor.engine.pace import Pace
 from monitor.engine.state.delta import Delta, Suspect
 from monitor.engine.state.keys import record_digest
 from monitor.store.commit_times import record_commit
 from monitor.store.errors import StoreUnavailable
 from monitor.store.state_reader import StateReader, StoredPosition
 from schemas.records.text import shorten
-
-FOLD_SECONDS: Final = 0.1
-"""Fold so long at a time, and the piece under way: who reads the state waits for the end of the fold."""
 
 KEPT_BYTES: Final = 32 << 20
 """Records that wait to be confirmed. If more are folded before, the state is loaded again once the store has got there."""
@@ -38,10 +34,11 @@ class PartitionReader(FoldedPartition):
     """
 
     store: StateReader
+    fold_seconds = 0.1
+    """Who reads the state waits for the end of the fold."""
 
     def __init__(self, number: int, store: StateReader, **options: object) -> None:
         super().__init__(number, **options)  # type: ignore[arg-type]  # those of FoldedPartition
-        self._pace = Pace(FOLD_SECONDS)
         self.store = store
         self._changed: dict[str, int] = {}
         """Benchmarks with verdict changes whose commit times are not loaded yet, and the offset after them."""

@@ -23,6 +23,9 @@ from monitor.store.commit_times import CommitTimes
 
 log = structlog.get_logger()
 
+_PIECES: Final = 4
+"""A piece of many benchmarks may have four times as many records as others: as many as a chunk."""
+
 _LARGE: Final = 100_000
 """Pairs of a state; a benchmark counts as a hundred."""
 
@@ -63,6 +66,8 @@ class FoldedPartition(ABC):
     """
 
     partition: Partition
+    fold_seconds: float
+    """Fold so long at a time, and the piece under way."""
 
     def __init__(
         self,
@@ -75,7 +80,7 @@ class FoldedPartition(ABC):
     ) -> None:
         self.number = number
         self._owner, self._limits = owner, limits
-        self._state, self._pace = state or StateLock(), Pace()
+        self._state, self._pace = state or StateLock(), Pace(self.fold_seconds, most_pieces=_PIECES)
         self._process_metrics = process_metrics or ProcessMetrics()
         self.torn = False
         self.committed = 0

@@ -16,7 +16,6 @@ from monitor.app.workers.folded_partition import FoldCrashed, FoldedPartition
 from monitor.app.workers.source_topic import SourceGap, gap_between
 from monitor.engine.chunk import Chunk
 from monitor.engine.limits import SNAPSHOT_PAIRS, Limits
-from monitor.engine.pace import Pace
 from monitor.engine.producers import ProducerOf, at_offset, in_header
 from monitor.engine.state.delta import DeadLetter, Delta, Misrouted, Suspect
 from monitor.notices import Notices
@@ -46,14 +45,8 @@ _PAUSE_SECONDS: Final = 0.2
 
 _OUTBOX_POLL_SECONDS = 0.2
 
-_FOLD_SECONDS: Final = 1.0
-"""A chunk is stored in parts of so much work, and the piece under way."""
-
 _RELAY_SECONDS: Final = 4.0
 """How long the changes of a chunk that is stored in parts wait at most for its last part before they are relayed."""
-
-_PIECES: Final = 4
-"""A piece of many benchmarks may have four times as many records: as many as a chunk."""
 
 _SLOW_SECONDS: Final = 5.0
 """How long a chunk may take before it is reported, with the first few of its benchmarks."""
@@ -107,6 +100,9 @@ class PartitionWorker(FoldedPartition):
         Verdict changes that may wait for publishers; see `is_full`.
     """
 
+    fold_seconds = 1.0
+    """What is folded is stored then."""
+
     def __init__(
         self,
         number: int,
@@ -130,7 +126,6 @@ class PartitionWorker(FoldedPartition):
         outbox_changes: int = OUTBOX_CHANGES,
     ) -> None:
         super().__init__(number, owner=owner, limits=limits, process_metrics=process_metrics, state=state)
-        self._pace = Pace(_FOLD_SECONDS, most_pieces=_PIECES)
         self.committed = first_offset
         self.dead_letters_kept = 0
         self._store, self._keep_dead_letters, self._republish = store, keep_dead_letters, republish

@@ -304,7 +304,7 @@ async def test_a_chunk_with_many_changes_is_stored_in_parts_and_a_stop_ends_betw
 @pytest.mark.parametrize(("seconds", "all_parts"), [(1e9, False), (-1.0, True)])
 async def test_changes_of_a_chunk_wait_for_its_last_part_or_some_seconds(seconds, all_parts, monkeypatch):
     monkeypatch.setattr(pace, "_PIECE_RECORDS", 1)
-    monkeypatch.setattr(partition_worker, "_FOLD_SECONDS", 0.0)
+    monkeypatch.setattr(PartitionWorker, "fold_seconds", 0.0)
     monkeypatch.setattr(partition_worker, "_RELAY_SECONDS", seconds)
     store, woken = SlowStore(), []
     owned = await loaded(store)

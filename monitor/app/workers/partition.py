@@ -285,8 +285,7 @@ class PartitionWorker(FoldedPartition):
     async def _store_in_turn(self, delta: Delta, chunk: Chunk, *, wait: bool, wake: bool = True) -> None:
         """Start the commit of the delta of a chunk after the last one has ended; wait for it if asked, or if it is large.
 
-        `wake`: the relays begin with its changes. They wait for the last part of a chunk, or some seconds, because they take more time than
-        the fold.
+        `wake`: the relays begin with its changes. They wait for the last part of a chunk, or some seconds: they take longer than the fold.
         """
         await self._wait_for_commit()
         await self._publish_rejected(delta, chunk)

@@ -1,8 +1,9 @@
 """Input of the fold: consecutive records of one partition, and runs of events of one benchmark."""
 
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import accumulate, chain, groupby, takewhile
+from itertools import accumulate, chain, groupby
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -57,11 +58,14 @@ class Chunk(NamedTuple):
     keys: Sequence[bytes | None] | None = None
     producers: Sequence[str | None] | None = None
 
-    def piece(self, start: int, size: int, length: float) -> "Chunk":
-        """Return at most `size` records from one on, and at most `length` bytes or a single record."""
-        ends = accumulate(map(len, self.records[start : start + size]))
-        count = sum(1 for _ in takewhile(lambda end: end <= length, ends))
-        return self._taken(slice(start, start + max(1, count)))
+    def begins(self) -> list[int]:
+        """Return how many bytes are ahead of each record, and how many there are."""
+        return [*accumulate(map(len, self.records), initial=0)]
+
+    def piece(self, begins: Sequence[int], start: int, size: int, length: float) -> "Chunk":
+        """Return at most `size` records from one on, and at most `length` bytes or a single record, given `begins`."""
+        end = bisect_right(begins, begins[start] + length, start, min(start + size + 1, len(begins))) - 1
+        return self._taken(slice(start, max(start + 1, end)))
 
     def cut(self, place: int) -> "tuple[Chunk, Chunk | None]":
         """Return the records before a place, and the rest, if any, as two consecutive chunks."""

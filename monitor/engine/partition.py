@@ -124,10 +124,10 @@ class Partition:
         reached, drop the state and load it again.
         """
         assert chunk.start == self.off, "a chunk is folded exactly where the state ends"
-        folding, count = _Folding(self, chunk.end, pace), 0
+        folding, count, begins = _Folding(self, chunk.end, pace), 0, chunk.begins()
         pace.begin()
         while count < len(chunk.records) and not (count and pace.is_enough(folding.change_count())):
-            piece = chunk.piece(count, *pace.piece())
+            piece = chunk.piece(begins, count, *pace.piece())
             for step in folding.decoder.steps(piece):
                 yield from folding.take(step)
             yield from folding.flush()

@@ -177,36 +177,28 @@ class Paths(NamedTuple):
         return Paths(*columns)
 
     def inside(self, stretches: NDArray[np.bool_]) -> tuple[Index, Index, Counts, Counts]:
-        """Return the points of some stretches, by pair, then by step, and b and c there; stretches as `there` has them."""
+        """Return the points of some stretches, by pair, then by step, and b and c there."""
         at = np.flatnonzero(stretches)
         of, stretch = np.divmod(at, stretches.shape[1])
-        begin = at + of  # there is one end more than stretches
-        most = min(STRETCH, int(self.steps.max(initial=0)))
-        b, c = (
-            (ends.ravel()[begin][:, None] + np.bitwise_count(words.ravel()[at][:, None] & _FIRST[1 : most + 1])).ravel()
-            for ends, words in ((self.b, self.wins), (self.c, self.losses))
-        )
-        step = (stretch[:, None] * STRETCH + np.arange(1, most + 1)).ravel()
-        left = self.steps[of] - stretch * STRETCH
-        of = np.repeat(of, most)
-        if (left < most).any():
-            some = np.flatnonzero(np.arange(most) < left[:, None])
-            of, step, b, c = of[some], step[some], b[some], c[some]
-        return of, step, b, c
+        return self._points(at, _FIRST[np.clip(self.steps[of] - stretch * STRETCH, 0, STRETCH)])
 
     def moved(self, stretches: NDArray[np.bool_]) -> tuple[Index, Index, Counts, Counts]:
-        """Return the same of the steps that change b or c, and of the first one of each pair: at all others b and c are as before."""
+        """Return those of `inside` that change b or c, and the first one of each pair: at all others b and c are as before.
+
+        The stretches are some of those that `there` has.
+        """
         at = np.flatnonzero(stretches)
-        of, stretch = np.divmod(at, stretches.shape[1])
-        wins, losses = self.wins.ravel()[at], self.losses.ravel()[at]
-        moves = wins | losses | (stretch == 0)
-        there, step = np.divmod(
-            np.flatnonzero(np.unpackbits(moves.astype("<u2").view(np.uint8), bitorder="little")), STRETCH
-        )
-        begin, until = (at + of)[there], _FIRST[step + 1]
+        return self._points(at, self.wins.ravel()[at] | self.losses.ravel()[at] | (at % stretches.shape[1] == 0))
+
+    def _points(self, at: Index, steps: Words) -> tuple[Index, Index, Counts, Counts]:
+        """Return the points of stretches, given their places in the table and the steps of each."""
+        of, stretch = np.divmod(at, self.wins.shape[1])
+        bits = np.unpackbits(steps.astype("<u2").view(np.uint8), bitorder="little")
+        there, step = np.divmod(np.flatnonzero(bits), STRETCH)
+        begin, until = (at + of)[there], _FIRST[step + 1]  # there is one end more than stretches
         b, c = (
-            ends.ravel()[begin] + np.bitwise_count(words[there] & until)
-            for ends, words in ((self.b, wins), (self.c, losses))
+            ends.ravel()[begin] + np.bitwise_count(words.ravel()[at[there]] & until)
+            for ends, words in ((self.b, self.wins), (self.c, self.losses))
         )
         return of[there], stretch[there] * STRETCH + step + 1, b, c
 

@@ -23,7 +23,7 @@ _COUNTED_BY: Final = {
     SUITE: "suites",
 }
 _SECONDS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
-_RECORDS: Final = (1, 10, 100, 500, 1000, 2000, 5000, 10000)
+_RECORDS: Final = (1, 10, 100, 500, 1000, 2000, 5000, 10000, 25000)
 
 
 class Metric(NamedTuple):

@@ -43,6 +43,6 @@ def measure(options: Options) -> Iterator[Table]:
 
 def mixed(names: Sequence[str], items: int) -> list[bytes]:
     """Return the events of boards: those of each in their order, mixed at random."""
-    own = [iter(list(made_lines(MODELS, items, benchmark=name))) for name in names]
+    own = [made_lines(MODELS, items, benchmark=name) for name in names]
     order = np.random.default_rng(SEED).permutation(np.repeat(np.arange(len(names)), MODELS * items))
     return [next(own[board]) for board in order.tolist()]

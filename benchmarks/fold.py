@@ -58,16 +58,14 @@ def measure(options: Options) -> Iterator[Table]:
         f"Fold, chunks of {CHUNK:,} events",
         ["models", "items", "order", "verdicts", "events/s", "pair updates/s", "B a pair", "B an (item, model)"],
     )
-    cases = [Case(policy, models, max(20, options.size(EVENTS, 10_000) // models), CHUNK) for policy, models in CASES]
+    events = options.size(EVENTS, 10_000)
+    cases = [Case(policy, models, max(20, events // models), CHUNK) for policy, models in CASES]
     for case, folds in in_turn(cases, options.runs).items():
         table.rows.append((case.models, case.items, case.policy, folds[0].changes, *speeds(folds), *folds[0].sizes))
     yield table
     sizes = Table("Chunk size, no order policy", ["models", "chunk", "events/s", "pair updates/s"])
-    cases = [
-        Case("none", models, max(20, options.size(EVENTS, 10_000) // models), chunk)
-        for models in (29, 1_000)
-        for chunk in (200, 2_000, 6_000)
-    ]
+    chunks = (200, 2_000, 6_000)
+    cases = [Case("none", models, max(20, events // models), chunk) for models in (29, 1_000) for chunk in chunks]
     for case, folds in in_turn(cases, options.runs).items():
         sizes.rows.append((case.models, case.chunk, *speeds(folds)))
     yield sizes

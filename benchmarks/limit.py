@@ -11,10 +11,12 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 from urllib.error import HTTPError
-from urllib.request import Request, urlopen
+from urllib.request import urlopen
 
 from benchmarks.calls import TIMED
+from benchmarks.folding import declaration
 from benchmarks.harness import Options, Table
+from benchmarks.latency import post
 from tests.commands import PATIENCE, Watch
 
 NAME, ITEMS = "made", 2
@@ -44,7 +46,7 @@ def folded(watch: Watch, models: int, callbacks: Path) -> tuple[float, ...]:
     """Post the board to a `watch`; return a row of the table."""
     url = watch.url
     begin = time.perf_counter()
-    post(url, models)
+    post(url, lines(models))
     waits: list[float] = []
     while not waits or folded_events(url) < ITEMS * models:
         waits += [answer_seconds(f"{url}/healthz") for _ in range(5)]
@@ -67,17 +69,14 @@ def folded(watch: Watch, models: int, callbacks: Path) -> tuple[float, ...]:
     )
 
 
-def post(url: str, models: int) -> None:
-    """Post the declaration and all scores."""
+def lines(models: int) -> list[bytes]:
+    """Return the declaration and all scores."""
     scores = (
         {"benchmark": NAME, "item_id": str(k), "model": f"m{m}", "score": m * (3 + k) % 7 % 2}
         for k in range(ITEMS)
         for m in range(models)
     )
-    records = ({"declare": NAME, "order": "trusted"}, *scores)
-    body = "".join(json.dumps(record) + "\n" for record in records).encode()
-    with urlopen(Request(f"{url}/api/v1/events", body, {"Content-Type": "application/x-ndjson"}), timeout=PATIENCE):
-        pass
+    return [declaration(NAME, order="trusted"), *(json.dumps(each).encode() for each in scores)]
 
 
 def folded_events(url: str) -> int:

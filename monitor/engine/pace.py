@@ -29,7 +29,7 @@ _PIECE_BYTES: Final = 1_500_000
 """Records, and bytes of them, that are decoded and folded at a time. Many small pieces cost more than events that leave the cache."""
 
 _BOARDS: Final = 8
-"""Benchmarks in a piece from twice as many on which it may be larger: each has a cost of its own in a piece, however few its events."""
+"""A piece of 16 benchmarks is twice as large as others, of 24 three times: each has a cost of its own in it, however few its events."""
 
 _PIECE_CHANGES: Final = 150_000_000
 """Bytes of a piece times its contestants: more could bring many verdict changes at once."""
@@ -100,7 +100,7 @@ class Pace:
         """Return how many records, and bytes of them, to decode and fold next, given the benchmarks of those before."""
         boards, self._boards = self._boards, {}
         times = max(1, min(len(boards) // _BOARDS, self._most_pieces))
-        return times * _PIECE_RECORDS, min(times * _PIECE_BYTES, *boards.values(), inf)
+        return times * _PIECE_RECORDS, min([times * _PIECE_BYTES, *boards.values()])
 
     def is_enough(self, changes: int) -> bool:
         """Return whether a fold with so many verdict changes is to end, so that they are stored, or so that the state is read."""

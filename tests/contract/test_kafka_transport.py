@@ -177,6 +177,28 @@ async def test_retention_that_overtakes_a_reader_ends_it(kafka, topic):
     await worker.app.stop()
 
 
+@pytest.mark.parametrize("moment", ["at the start", "while it reads"])
+async def test_an_offset_that_another_topic_does_not_hold_is_no_matter_of_retention(kafka, topic, moment):
+    """Before, a topic that was created again was recognized only once it held as many records as were folded."""
+    await kafka.create_topic(topic)
+    await produce(kafka, topic, 100)
+    identity = await topic_identity(KafkaSettings(addresses=kafka.addresses), topic)
+    store = Store()
+    store.offsets[0] = 1000 if moment == "at the start" else 100
+    worker = Worker(kafka, topic, store)
+    worker.app.topic_folded = identity._replace(id="0" * 32)
+    await worker.app.start()
+    if moment == "while it reads":
+        await until(lambda: bool(worker.mine))
+        async with kafka.admin() as admin:
+            await admin.delete_records({TopicPartition(topic, 0): RecordsToDelete(before_offset=100)})
+        await worker.app.consumer.seek(TP(topic, 0), 20)
+    with pytest.raises(TopicChanged, match=f"topic {topic} was deleted and created again"):
+        await asyncio.wait_for(worker.app.wait_failed(), 30)
+    await worker.app.stop()
+    assert store.chunks == []
+
+
 async def test_a_topic_that_exists_a_moment_later_is_read(kafka, topic, monkeypatch):
     """The metadata of a broker may lag when a topic was just created."""
     store, asked = Store(), asyncio.Event()

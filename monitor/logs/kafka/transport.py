@@ -136,6 +136,8 @@ class Consumer(KafkaConnection):
         ------
         OffsetOutOfRange
             If a stored offset is outside its partition.
+        TopicChanged
+            If it is, because the topic was created again.
         TimeoutError
             If the application does not load its state in time.
         """
@@ -182,6 +184,7 @@ class Consumer(KafkaConnection):
         first, end = await asyncio.gather(self.earliest_offsets(*offsets), self.highwaters(*offsets))
         for tp, offset in offsets.items():
             if not first[tp] <= offset <= end[tp]:
+                await self.check_topic()
                 raise OffsetOutOfRange(outside(tp.topic, tp.partition, offset, f"which holds {first[tp]} to {end[tp]}"))
 
     async def _drain_messages(self, fetcher: base.Fetcher) -> None:
@@ -214,6 +217,7 @@ class Consumer(KafkaConnection):
                     lambda: generation == self.app.consumer_generation_id, self.app.on_reconnected
                 )
         except (FetchedOutOfRange, NoOffsetForPartitionError) as error:
+            await self.check_topic()
             # A partition that returns during the wait has no offset, or the committed one, until the seek.
             if generation == self.app.consumer_generation_id:
                 raise _read_error(error) from error

@@ -169,7 +169,7 @@ class EmbeddedMonitor(MonitorProcess):
                 await worker.wait_for_room()
 
         app.stored_offsets = stored_offsets
-        app.agent(app.chunks, name="fold")(fold)
+        app.fold_by(fold)
         return app
 
     async def _stop_folding(self) -> None:

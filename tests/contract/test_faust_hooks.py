@@ -88,7 +88,12 @@ def test_what_is_overridden_or_called_is_still_there(owner, name, expected):
         (TableManager._update_channels, "self._tables_registered.set()"),
         (TableManager.on_start, "await self.recovery.start()"),
         (App.on_first_start, "self._create_directories()"),
+        # What `FaustApp.fold_by` does in its place, but for the last of these.
+        (App.agent, "self.conf.Agent("),
         (App.agent, "on_error=self._on_agent_error"),
+        (App.agent, "self.agents[agent.name] = agent"),
+        (App.agent, "self.topics.beacon.add(agent)"),
+        (App.agent, "venusian.attach(agent, category=SCAN_AGENT)"),
     ],
 )
 def test_faust_still_calls_what_we_override(caller, call):
@@ -178,12 +183,12 @@ async def main():
     app.stored_offsets = stored_offsets
     folded = asyncio.Event()
 
-    @app.agent(app.chunks)
     async def fold(stream):
         async for chunk in stream:
             assert chunk.records == [b"1"]
             folded.set()
 
+    app.fold_by(fold)
     await app.start()
     await log.append([b"1"])
     await asyncio.wait_for(folded.wait(), 10)

@@ -83,7 +83,7 @@ async def written_and_read(cluster, settings):
             read.set_result(chunk.records)
 
     app.stored_offsets = stored_offsets
-    app.agent(app.chunks, name="read")(agent)
+    app.fold_by(agent)
     try:
         await app.start()
         async with KafkaProducer(settings.client_options(), timeout=5) as producer:

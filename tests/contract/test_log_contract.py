@@ -111,7 +111,6 @@ class Reader:
 
         self.app.stored_offsets = stored_offsets
 
-        @self.app.agent(self.app.chunks)
         async def collect(stream):
             async for chunk in stream:
                 async with self._arrived:
@@ -120,6 +119,8 @@ class Reader:
                 if on_chunk is not None:
                     await on_chunk(self, chunk)
                 await self.let.wait()
+
+        self.app.fold_by(collect)
 
     @property
     def records(self):

@@ -44,7 +44,7 @@ class Worker:
         self.app.stored_offsets = self.stored_offsets
         self.app.on_assigned = self.on_assigned
         self.app.on_revoked = self.on_revoked
-        self.app.agent(self.app.chunks, name="fold")(self.fold)
+        self.app.fold_by(self.fold)
 
     async def stored_offsets(self, assigned):
         return {tp: self.store.offsets[tp.partition] for tp in assigned if tp.partition in self.store.offsets}

@@ -158,7 +158,7 @@ class Transport:
         self._world, self._topic = world, topic
         self._broker, self._group, self._rng = world.broker, world.group, world.rng(f"transport {world.unique()}")
         self.chunks, self.consumer, self.flow_control = object(), self, self
-        self._generation, self._position, self._next, self._paused = 0, {}, {}, set()
+        self.consumer_generation_id, self._position, self._next, self._paused = 0, {}, {}, set()
         self._buffer, self._room, self._filled = [], asyncio.Event(), asyncio.Event()
         self._readable, self._free = asyncio.Event(), asyncio.Event()
         self._free.set()
@@ -170,11 +170,8 @@ class Transport:
 
     # The application
 
-    def agent(self, _channel, name):
-        def register(function):
-            self._fold = function
-
-        return register
+    def fold_by(self, fold):
+        self._fold = fold
 
     async def start(self):
         self._tasks = [
@@ -220,7 +217,7 @@ class Transport:
 
     async def _revoke(self):
         revoked = set(self._position)
-        self._generation += 1
+        self.consumer_generation_id += 1
         self._position.clear()
         self._next.clear()
         self._paused.clear()
@@ -281,7 +278,7 @@ class Transport:
         self._broker.wake()
 
     def _continue_at(self, offsets):
-        self._generation += 1
+        self.consumer_generation_id += 1
         self._next.update(offsets)
         self._position.update(self._next)
         self._drop()
@@ -298,7 +295,7 @@ class Transport:
         """Fetch while the buffer has room for another chunk."""
         while True:
             await self._readable.wait()
-            generation = self._generation
+            generation = self.consumer_generation_id
             reads = sorted((tp, position) for tp, position in self._position.items() if tp not in self._paused)
             tps = [tp for tp, position in reads if position < self._logs()[tp.partition].end]
             if not tps:
@@ -307,13 +304,13 @@ class Transport:
             tp = self._rng.choice(tps)
             start, partition = self._position[tp], self._logs()[tp.partition]
             await self._broker.request()
-            if generation != self._generation:
+            if generation != self.consumer_generation_id:
                 continue
             if start < partition.first:
                 raise OffsetOutOfRange(f"offset {start} is outside partition {tp.partition}")
             records, end = partition.read(start, self._rng.choice((1, 2, 3, 5, 10, 40)))
             await self.check_topic()
-            if generation != self._generation:
+            if generation != self.consumer_generation_id:
                 continue
             if not records:
                 await self._broker.changed()
@@ -322,10 +319,10 @@ class Transport:
             for chunk in chunks(
                 records, tp.partition, start, end, self._rng.choice((200, 1000, 1 << 20)), self.origin_key
             ):
-                while len(self._buffer) >= 2 and generation == self._generation:
+                while len(self._buffer) >= 2 and generation == self.consumer_generation_id:
                     self._room.clear()
                     await self._room.wait()
-                if generation != self._generation:
+                if generation != self.consumer_generation_id:
                     break
                 self._buffer.append((tp, chunk))
                 self._filled.set()

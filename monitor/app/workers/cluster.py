@@ -144,7 +144,7 @@ class ClusterWorker(MonitorProcess):
                     self._paused.add(chunk.partition)
 
         app.on_assigned, app.on_revoked, app.stored_offsets = self._take, self._pause, self._offsets
-        app.agent(app.chunks, name="fold")(fold)
+        app.fold_by(fold)
 
     async def _stop_folding(self) -> None:
         # Stopping Faust cancels the agent wherever it waits, so let the current chunk be committed first.

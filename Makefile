@@ -12,7 +12,7 @@ PEERS := .venv-peers
 CORES := $(shell $(PYTHON) -c 'import os; print(os.cpu_count() or 1)')
 # Some quick tests wait for other processes, and most full ones do: more workers than cores keep the cores busy. JOBS=N sets their number.
 QUICK_JOBS := $(or $(JOBS),$(shell expr $(CORES) + 1))
-FULL_JOBS := $(or $(JOBS),$(shell expr 2 \* $(CORES) + 1))
+FULL_JOBS := $(or $(JOBS),$(shell expr 2 \* $(CORES)))
 PYTEST := $(BIN)/pytest --dist worksteal -q
 # Without compiled modules, each of the thousand processes of a test run compiles its imports again.
 export PYTHONDONTWRITEBYTECODE :=

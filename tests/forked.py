@@ -183,14 +183,14 @@ def main():
         try:
             runpy.run_module(command[2], run_name="__main__", alter_sys=True) if module else rankwatch()
         except SystemExit as error:
-            if not isinstance(error.code, int):
+            if isinstance(error.code, str):
                 raise
             # Taking down all that was imported would copy it first, for 0.4 s of a core.
             threading._shutdown()
             atexit._run_exitfuncs()
             sys.stdout.flush()
             sys.stderr.flush()
-            os._exit(error.code)
+            os._exit(error.code or 0)
 
 
 if __name__ == "__main__":

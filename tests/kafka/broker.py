@@ -27,7 +27,7 @@ START_SECONDS = 180
 QUICK = {
     "auto.create.topics.enable": "false",
     # A killed node is let in again only when its session has ended.
-    "broker.heartbeat.interval.ms": "300",
+    "broker.heartbeat.interval.ms": "500",
     "broker.session.timeout.ms": "2000",
     "controlled.shutdown.enable": "true",
     "group.initial.rebalance.delay.ms": "0",
@@ -35,6 +35,8 @@ QUICK = {
     # With 0, a node looks for deleted logs every millisecond: half of the processor time that it takes when idle.
     "log.segment.delete.delay.ms": "100",
     "message.max.bytes": str(32 << 20),
+    # By default a controller writes a record twice a second to show that it is there.
+    "metadata.max.idle.interval.ms": "0",
     "num.network.threads": "2",
     "num.io.threads": "4",
     "offsets.topic.num.partitions": "4",

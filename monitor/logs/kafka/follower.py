@@ -21,9 +21,9 @@ from monitor.logs.kafka.topic_identity import TopicIdentity
 
 _POLL_MS: Final = 200
 _STOP_SECONDS: Final = 5.0
-_CHUNK_RECORDS: Final = 2_000
-_CHUNK_BYTES: Final = 1 << 18
-"""Smaller chunks than a worker's: requests wait for the end of a chunk, and nothing is stored after it."""
+_CHUNK_RECORDS: Final = 24_000
+_CHUNK_BYTES: Final = 4 << 20
+"""As large as a worker's, so that a reader keeps up with it where boards are many. Requests wait for a part of a chunk at most."""
 
 
 class KafkaFollower:

@@ -133,13 +133,20 @@ class ClusterWorker(MonitorProcess):
         app.on_reconnected = self._compare
         app.origin_key, app.topic_folded = self._origin_key, self._source.topic
 
+        def has_passed(generation: int) -> bool:
+            return bool(generation != app.consumer_generation_id)
+
         async def fold(stream: Any) -> None:  # noqa: ANN401 - a Faust stream of chunks
             async for chunk in stream:
                 worker = self.partitions.get(chunk.partition)
+                if worker is None:
+                    continue
                 tp = TP(settings.topic, chunk.partition)
-                if worker is not None and not await worker.fold(chunk, partial(app.consumer.has_read_on, tp)):
+                follows = partial(app.consumer.has_read_on, tp)
+                is_revoked = partial(has_passed, app.consumer_generation_id)
+                if not await worker.fold(chunk, follows, is_revoked):
                     await app.consumer.seek_wait({tp: worker.partition.off})
-                if worker is not None and worker.is_full:
+                if worker.is_full:
                     app.consumer.pause_partitions({tp})
                     self._paused.add(chunk.partition)
 

@@ -24,7 +24,7 @@ from monitor.store.commit_times import CommitTimes
 log = structlog.get_logger()
 
 _PIECES: Final = 4
-"""A piece of many benchmarks may have four times as many records as others: as many as a chunk."""
+"""A piece of many benchmarks may have four times as many records as others: as many as a chunk from Kafka."""
 
 _LARGE: Final = 100_000
 """Pairs of a state; a benchmark counts as a hundred."""
@@ -131,7 +131,6 @@ class FoldedPartition(ABC):
         FoldCrashed
             If a record of it crashes the fold; the stored state is loaded again.
         """
-        self._process_metrics.chunk_records.observe(len(chunk.records))
         async with self._change():  # also while it is loaded again: nobody reads a state between two offsets
             try:
                 with self._process_metrics.fold_seconds.time():
@@ -149,5 +148,6 @@ class FoldedPartition(ABC):
                 )
                 await self._go_back()
                 raise FoldCrashed from error
+            self._process_metrics.chunk_records.observe(delta.records)
             self.last = delta.last or self.last
             return delta

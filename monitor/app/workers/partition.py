@@ -224,13 +224,17 @@ class PartitionWorker(FoldedPartition):
         )
         await self._store.commit(partition.skip(earliest), time.time())
 
-    async def fold(self, chunk: Chunk, follows: Callable[[], bool] = lambda: False) -> bool:
-        """Fold a chunk, and store its changes.
+    async def fold(
+        self, chunk: Chunk, follows: Callable[[], bool] = lambda: False, is_revoked: Callable[[], bool] = lambda: False
+    ) -> bool:
+        """Fold a chunk, and store its changes; a chunk that is stored in parts may end with any of them.
 
         Parameters
         ----------
         follows : callable, optional
             Returns whether the next chunk of this partition is already read; it may then be folded during this chunk's commit.
+        is_revoked : callable, optional
+            Returns whether the partition is being taken away, so that others wait for the part under way.
 
         Returns
         -------
@@ -240,10 +244,10 @@ class PartitionWorker(FoldedPartition):
         async with self.folding:
             if chunk.start != self.partition.off:
                 return chunk.start < self.partition.off  # read before a seek
-            parts, changes, started = [chunk], 0, time.monotonic()
+            parts, started = [chunk], time.monotonic()
             woken = started
             try:
-                while parts and not self.ending:
+                while parts and not (self.ending or is_revoked()):
                     part = parts.pop()
                     try:
                         delta = await self._fold(part)
@@ -255,7 +259,10 @@ class PartitionWorker(FoldedPartition):
                     wake = not parts or time.monotonic() - woken > _RELAY_SECONDS
                     woken = time.monotonic() if wake else woken
                     await self._store_in_turn(delta, part, wait=bool(parts) or not follows(), wake=wake)
-                    changes += delta.change_count
+                    if delta.change_count:
+                        await self._check_outbox(delta.change_count)
+                        if self.is_full:
+                            break
             except StaleState as error:
                 self._process_metrics.stale_commits.inc()
                 log.warning(
@@ -264,8 +271,6 @@ class PartitionWorker(FoldedPartition):
                 await self.load()
                 return False
         self._report_slow(chunk, time.monotonic() - started)
-        if changes:
-            await self._check_outbox(changes)
         return not parts
 
     def _report_slow(self, chunk: Chunk, seconds: float) -> None:

@@ -103,6 +103,10 @@ def always():
     return True
 
 
+async def full(_partition):
+    return 10**9
+
+
 async def test_the_next_chunk_is_folded_while_a_commit_is_under_way_and_stored_after_it():
     store = SlowStore()
     owned = await loaded(store)
@@ -266,7 +270,8 @@ async def test_others_have_their_turns_within_a_chunk():
     assert owned.partition.benchmarks["b"].n.sum() == 2 * pairs
 
 
-async def test_a_chunk_with_many_changes_is_stored_in_parts_and_a_stop_ends_between_them(monkeypatch):
+@pytest.mark.parametrize("reason", ["stop", "rebalance", "outbox"])
+async def test_a_chunk_with_many_changes_is_stored_in_parts_and_may_end_between_them(reason, monkeypatch):
     monkeypatch.setattr(pace, "MOST_CHANGES", 2)
     monkeypatch.setattr(pace, "_PIECE_BYTES", 1)
     models = [f"m{k}" for k in range(6)]
@@ -278,16 +283,22 @@ async def test_a_chunk_with_many_changes_is_stored_in_parts_and_a_stop_ends_betw
     declared = {"declare": "b", "items": 30, "order": {"policy": "completion"}}
     records = [json.dumps(record).encode() for record in (declared, *scores)]
     whole = Chunk(0, 0, len(records), range(len(records)), records)
-    store, plain = SlowStore(), SlowStore()
+    store, plain, revoked = SlowStore(), SlowStore(), []
     owned, other = await loaded(store), await loaded(plain)
     store.open.clear()
-    folding = asyncio.create_task(owned.fold(whole))
+    folding = asyncio.create_task(owned.fold(whole, is_revoked=lambda: bool(revoked)))
     for _ in range(1_000):
         await asyncio.sleep(0)
-    owned.ending = True
+    if reason == "stop":
+        owned.ending = True
+    elif reason == "rebalance":
+        revoked.append(True)
+    else:
+        store.outbox_length = full
     store.open.set()
     assert not await folding
     assert owned.committed == store.state.off == owned.partition.off == store.begun[0][1] < len(records)
+    vars(store).pop("outbox_length", None)
     owned = await loaded(store)
     assert await owned.fold(whole.cut(store.state.off)[1])
     assert len(store.begun) > 3
@@ -318,6 +329,15 @@ async def test_changes_of_a_chunk_wait_for_its_last_part_or_some_seconds(seconds
     assert await owned.fold(Chunk(0, 0, 5, range(5), [event(k).encode() for k in range(5)]))
     assert len(store.begun) == 5
     assert woken == [all_parts] * 4 + [True]
+
+
+async def test_the_metrics_count_each_record_once_however_it_is_stored(monkeypatch):
+    monkeypatch.setattr(pace, "_PIECE_RECORDS", 2)
+    monkeypatch.setattr(PartitionWorker, "fold_seconds", 0.0)
+    owned = await loaded(SlowStore())
+    assert await owned.fold(chunk(0, 5))
+    histogram = owned._process_metrics.chunk_records
+    assert histogram._sum.get() == 5
 
 
 async def test_a_chunk_that_was_folded_in_part_is_never_stored(monkeypatch):

@@ -91,6 +91,8 @@ class Pace:
         self._last: tuple[tuple[str, bool], int] | None = None
         self._boards: dict[str, float] = {}
         """The benchmarks of the piece so far, and how many bytes a piece of each may have."""
+        self._wide = False
+        """Whether there is a benchmark of which a piece as large as of many small ones would bring too many changes."""
 
     def begin(self) -> None:
         """Begin a fold."""
@@ -99,7 +101,7 @@ class Pace:
     def piece(self) -> tuple[int, float]:
         """Return how many records, and bytes of them, to decode and fold next, given the benchmarks of those before."""
         boards, self._boards = self._boards, {}
-        times = max(1, min(len(boards) // _BOARDS, self._most_pieces))
+        times = 1 if self._wide else max(1, min(len(boards) // _BOARDS, self._most_pieces))
         return times * _PIECE_RECORDS, min([times * _PIECE_BYTES, *boards.values()])
 
     def is_enough(self, changes: int) -> bool:
@@ -109,8 +111,9 @@ class Pace:
     def events(self, benchmark: PairState) -> int:
         """Return how many of the next events of a benchmark to fold in one slice: each meets every contestant."""
         contestants = max(1, len(benchmark.contestants))
-        self._boards[benchmark.name] = _most_bytes(benchmark, contestants)
         new = benchmark.pairs - benchmark.met > _FEW_NEW
+        self._boards[benchmark.name] = _most_bytes(benchmark, contestants, new=new)
+        self._wide |= contestants > WIDE and benchmark.spec.order.policy != "none"
         bets = benchmark.spec.scores == "graded" or benchmark.spec.weights is not None
         updates = self._updates.setdefault((benchmark.name, new), _FIRST_UPDATES[new] / (_BETS if bets else 1))
         self._last, self._slice = ((benchmark.name, new), contestants), 0.0
@@ -127,10 +130,10 @@ class Pace:
         self._updates[key] = min(max(self._updates[key] * factor, _LEAST_EVENTS), CHUNK_CELLS * contestants)
 
 
-def _most_bytes(benchmark: PairState, contestants: int) -> float:
-    """Return how large a piece with a benchmark may be, so that few verdict changes come at once."""
+def _most_bytes(benchmark: PairState, contestants: int, *, new: bool) -> float:
+    """Return how large a piece with a benchmark may be, so that few verdict changes, and few new pairs, come at once."""
     policy = benchmark.spec.order.policy
-    if policy == "none":
+    if policy == "none" and not new:
         return inf
     if contestants <= WIDE:
         return _PIECE_CHANGES // contestants

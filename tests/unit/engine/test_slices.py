@@ -148,22 +148,25 @@ def test_the_parts_of_a_slice_count_together():
 
 def test_pieces_are_smaller_for_many_models_and_where_one_event_decides_what_many_brought():
     sizes = []
-    for policy, models in (
-        ("none", 1_000),
-        ("trusted", 2),
-        ("trusted", 400),
-        ("trusted", 1_000),
-        ("completion", 1_000),
-        ("committed", 1_000),
+    for policy, models, met in (
+        ("none", 1_000, 499_500),
+        ("none", 1_000, 0),
+        ("trusted", 2, 0),
+        ("trusted", 400, 0),
+        ("trusted", 1_000, 0),
+        ("completion", 1_000, 0),
+        ("committed", 1_000, 0),
     ):
         pace = Pace()
         first = pace.piece()
         pace.events(board(policy, 2))
-        pace.events(board(policy, models))
+        last = board(policy, models)
+        last.met = met
+        pace.events(last)
         sizes.append(pace.piece()[1])
         assert pace.piece() == first  # the benchmarks of the piece before are known, others are not
-    without, few, many, wide, complete, committed = sizes
-    assert without == few == first[1] > many > wide > complete == committed
+    without, unmet, few, many, wide, complete, committed = sizes
+    assert without == few == first[1] > many > wide == unmet > complete == committed
 
 
 def test_pieces_of_many_benchmarks_are_larger():
@@ -179,11 +182,20 @@ def test_pieces_of_many_benchmarks_are_larger():
     assert after([board("trusted", 20) for _ in range(15)], most_pieces=4) == (records, size)
     assert after([board("trusted", 20) for _ in range(16)], most_pieces=4) == (2 * records, 2 * size)
     assert after([board("trusted", 20) for _ in range(200)], most_pieces=4) == (4 * records, 4 * size)
-    wide = after([board("trusted", 1_000)])[1]
-    assert after([*(board("trusted", 20) for _ in range(200)), board("trusted", 1_000)], most_pieces=4) == (
-        4 * records,
-        wide,
-    )
+
+
+def test_pieces_of_many_benchmarks_are_no_larger_where_one_of_them_could_bring_too_many_changes():
+    pace = Pace(most_pieces=4)
+    usual = pace.piece()
+    wide = board("trusted", 1_000)
+    wide.name = "wide"
+    pace.events(wide)
+    assert pace.piece()[1] < usual[1]
+    for number in range(200):
+        small = board("trusted", 20)
+        small.name = f"b{number}"
+        pace.events(small)
+    assert pace.piece() == usual  # and not four times as many, of which all could be of the wide one
 
 
 @pytest.mark.parametrize("shape", [(), (2, 52)])

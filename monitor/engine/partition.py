@@ -58,6 +58,8 @@ from schemas.records.operations import BoardChange
 from schemas.records.text import shorten
 from schemas.results.sentences import DELETED, UNDONE
 
+_STEPS: Final = 200
+"""Steps of a piece in a slice while it is decoded: there are many where records are decoded one by one."""
 _COUNTERS: Final = ("records", "rejected", "skipped_spans", "misrouted", "republished")
 _LATER_FIELDS: Final[dict[str, Any]] = {"goal": None, "anchor": None, "aliases": {}, "missing": "worst", "version": 1}
 """Declared fields that are stored only where they are not the default."""
@@ -120,16 +122,18 @@ class Partition:
     def fold_in_slices(self, chunk: Chunk, pace: Pace) -> Slices[Delta]:
         """Fold a chunk in slices of bounded work: after each the state can be read, and the last one returns the changes.
 
-        The changes end within the chunk, at `Delta.records` records, where they are many. If a slice raises, or the last one is never
-        reached, drop the state and load it again.
+        The changes end within the chunk, at `Delta.records` records, where they are many or have taken long (`Pace.is_enough`). If a slice
+        raises, or the last one is never reached, drop the state and load it again.
         """
         assert chunk.start == self.off, "a chunk is folded exactly where the state ends"
         folding, count, begins = _Folding(self, chunk.end, pace), 0, chunk.begins()
         pace.begin()
         while count < len(chunk.records) and not (count and pace.is_enough(folding.change_count())):
             piece = chunk.piece(begins, count, *pace.piece())
-            for step in folding.decoder.steps(piece):
+            for number, step in enumerate(folding.decoder.steps(piece)):
                 yield from folding.take(step)
+                if number % _STEPS == _STEPS - 1:
+                    yield False
             yield from folding.flush()
             count += len(piece.records)
         folded, _ = chunk.cut(count)

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from operator import attrgetter
 from types import GenericAlias
 from typing import Any, Final, NamedTuple, TypeVar, get_type_hints
@@ -202,6 +203,13 @@ def _decode_marked(records: Sequence[bytes]) -> list[EventFields] | None:
         return None
 
 
+def _decode_one(record: bytes) -> EventFields:
+    if BATTLE_MARK in record:
+        with suppress(*_BROKEN):
+            return _BATTLE.decode(record)
+    return _EVENT.decode(record)
+
+
 def decode_next(records: Iterator[bytes]) -> list[EventFields]:
     """Decode messages of one event each, up to the first that needs a closer look; that one is taken too."""
     events: list[EventFields] = []
@@ -209,7 +217,7 @@ def decode_next(records: Iterator[bytes]) -> list[EventFields]:
         for record in records:
             if len(record) > MAX_LINE_BYTES:
                 break
-            events.append(_EVENT.decode(record))
+            events.append(_decode_one(record))
     except _BROKEN:
         pass
     return events

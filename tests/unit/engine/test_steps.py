@@ -24,7 +24,8 @@ RECORDS = [
     event(5, "1"),
     event(6),
     event(7, 2),
-    json.dumps({"benchmark": "v", "item_id": "1", "model_a": "m", "model_b": "n", "winner": "a"}).encode(),
+    *(json.dumps({"benchmark": "v", "item_id": k, "model_a": "m", "model_b": "n", "winner": k}).encode() for k in "ab"),
+    event(10, winner="a"),
     event(8, note="x" * 500),
     event(9),
 ]
@@ -66,8 +67,8 @@ def test_events_up_to_the_next_other_record_come_together(longest, monkeypatch):
     found = taken(RECORDS)
     assert flat(found) == alone()
     sizes = [len(step[1]) if isinstance(step[-1], list) else step[0] for step in found]
-    last = [2] if longest > 400 else ["unreadable", 1]
-    assert sizes == [3, "declared", 2, "unreadable", 1, 1, "unreadable", 1, *last]
+    last = [3] if longest > 400 else [1, "unreadable", 1]
+    assert sizes == [3, "declared", 2, "unreadable", 1, 1, "unreadable", 2, *last]
 
 
 def test_a_decoder_that_crashes_loses_no_record(monkeypatch):

@@ -1,12 +1,13 @@
 """A benchmark at its limit of models: the first two items of 5,000 models, posted to a real `watch` in one request.
 
-While they are folded, one client asks `/healthz` again as soon as it is answered. Then `/metrics` and the calls of a page as it opens are
-made, and a snapshot is written. The longest callback of the event loop, in processor time, and the memory are those of all of it.
+While they are folded, one client asks `/healthz` again as soon as it is answered, and another one how far the fold is. Then `/metrics` and
+the calls of a page as it opens are made. The longest callback of the event loop, in processor time, and the memory are those of all of it.
 """
 
 import json
 import statistics
 import tempfile
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -21,8 +22,6 @@ from tests.commands import PATIENCE, Watch
 
 NAME, ITEMS = "made", 2
 CALLS = ("/metrics", *(f"/api/v1/{path}?benchmark={NAME}" for path in ("board", "pairs", "items", "surprises")))
-SNAPSHOT_SECONDS = 6.0
-"""Longer than a worker waits before it writes a snapshot."""
 
 
 def measure(options: Options) -> Iterator[Table]:
@@ -48,13 +47,22 @@ def folded(watch: Watch, models: int, callbacks: Path) -> tuple[float, ...]:
     begin = time.perf_counter()
     post(url, lines(models))
     waits: list[float] = []
-    while not waits or folded_events(url) < ITEMS * models:
-        waits += [answer_seconds(f"{url}/healthz") for _ in range(5)]
+    done = threading.Event()
+
+    def probe() -> None:
+        while not done.is_set():
+            waits.append(answer_seconds(f"{url}/healthz"))
+
+    prober = threading.Thread(target=probe)
+    prober.start()
+    while folded_events(url) < ITEMS * models:
+        time.sleep(0.05)
     taken = time.perf_counter() - begin
+    done.set()
+    prober.join()
     metrics = answer_seconds(url + CALLS[0])
     for call in CALLS[1:]:
         answer_seconds(url + call)
-    time.sleep(SNAPSHOT_SECONDS)
     status = Path(f"/proc/{watch.process.pid}/status").read_text(encoding="utf-8")
     megabytes = int(next(line for line in status.splitlines() if line.startswith("VmHWM")).split()[1]) / 1e3
     longest = max((float(line.split()[0]) for line in callbacks.read_text(encoding="utf-8").splitlines()), default=0.0)

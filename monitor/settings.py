@@ -60,8 +60,8 @@ _TYPES: Final[dict[Any, str]] = {
 """The values of a type, as messages and the documentation name them."""
 
 
-_OTHER_VARIABLES: Final = frozenset({"RANKWATCH_CONFIG", "RANKWATCH_URL", "RANKWATCH_CRASH_AT"})
-"""Variables with the prefix of settings: the file of settings, the address in `rankwatch-client`, and the crash points of tests."""
+_OTHER_VARIABLES: Final = frozenset({"RANKWATCH_CONFIG", "RANKWATCH_URL", "RANKWATCH_SEED", "RANKWATCH_CRASH_AT"})
+"""Variables with the prefix of settings: the file of settings, address and seed of `rankwatch-client`, and the crash points of tests."""
 
 _LINK: Final = re.compile(r"_SERVICE_HOST$|_SERVICE_PORT(_\w+)?$|_PORT_\d+_(TCP|UDP|SCTP)(_\w+)?$")
 _LINK_ADDRESS: Final = re.compile(r"(tcp|udp|sctp)://")
@@ -282,7 +282,7 @@ class Settings(BaseModel):
     )
     outbox_changes: Annotated[int, Field(ge=1_000, le=100_000_000)] = Field(
         250_000,
-        description="verdict changes of a partition that may wait in Redis for a publisher that does not accept them, 0.7 to 0.9 kB each; "
+        description="verdict changes of a partition that may wait in Redis for a publisher that does not accept them, about 75 bytes each; "
         "beyond it that partition is not folded, because none may be dropped",
     )
     private_addresses: str | None = Field(

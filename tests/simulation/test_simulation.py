@@ -47,6 +47,11 @@ def test_a_reader_drops_what_it_read_before_it_loaded_the_state_again():
     assert World(4035).run().failure is None
 
 
+def test_what_retention_takes_while_a_load_waits_for_the_store_is_not_another_topic():
+    """The first offset had been asked for before the store was away; the last folded record was then missed, and the worker ended."""
+    assert World(4242088).run().failure is None
+
+
 def test_an_error_of_the_simulation_ends_the_run(monkeypatch):
     """A server that never starts again is not 150 s of patience."""
 

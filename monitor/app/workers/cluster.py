@@ -211,7 +211,7 @@ class ClusterWorker(MonitorProcess):
         if not partitions and consumer.topic_partitions(self.settings.topic) is None:
             # A spare worker waits for partitions, but not of a topic that is gone. A broker that has just started may not know it yet.
             await self._source.check_exists()
-        first = await consumer.earliest_offsets(*partitions)
+        first = dict(await consumer.earliest_offsets(*partitions))
         ends = await consumer.highwaters(*partitions)
         await consumer.check_topic()
         for tp in sorted(partitions):
@@ -236,6 +236,8 @@ class ClusterWorker(MonitorProcess):
                 outbox_changes=self.settings.outbox_changes,
             )
             await worker.load()
+            # Retention may have passed while the load waited for the store.
+            first |= await consumer.earliest_offsets(tp)
             await self._source.check_last_record(number, worker.last, first[tp])
             self.partitions[number] = worker
             self.process_metrics.add_partition(number, self.settings.outbox_changes)

@@ -283,10 +283,11 @@ def test_the_commands_on_a_server_run_as_they_are_shown(folders, web, tmp_path):
 def test_the_commands_of_the_service_run_as_they_are_shown(kafka, topic, folders, tmp_path):
     (tmp_path / "redis").mkdir()
     asyncio.run(kafka.create_topic(topic, 4))
-    port = free_ports(1)[0]
+    started = sorted(text for text in OF_THE_SERVICE if text.startswith(("run", "serve")))
+    ports = free_ports(len(started))
     with RedisServer(tmp_path / "redis") as redis, ExitStack() as stack:
         other = {"kafka://localhost:9092": f"kafka://{kafka.addresses}", "redis://localhost:6379": redis.url}
-        other |= {"rankwatch.events": topic, "--port 8643": f"--port {port}"}
+        other |= {"rankwatch.events": topic}
         env = {"BROKER_URL": f"kafka://{kafka.addresses}", "REDIS_URL": redis.url, "CREATE_TOPICS": "all", "PORT": "0"}
         env |= {
             "TOPIC": topic,
@@ -297,21 +298,23 @@ def test_the_commands_of_the_service_run_as_they_are_shown(kafka, topic, folders
         env = {f"RANKWATCH_{name}": value for name, value in env.items()} | {"XDG_STATE_HOME": str(tmp_path)}
         service = []
 
-        def events_read():
+        def events_read(port):
             try:
                 status, text = get(f"http://127.0.0.1:{port}/api/v1/summaries")
             except OSError:
                 return 0
             return sum(each["events"] for each in json.loads(text)) if status == 200 else 0
 
-        for text in sorted(text for text in OF_THE_SERVICE if text.startswith(("run", "serve"))):
+        for text, port in zip(started, ports, strict=True):
             log = stack.enter_context((tmp_path / f"{len(service)}.log").open("w"))
-            command = [RANKWATCH, *words_of(text, other)]
+            command = [RANKWATCH, *words_of(text, other | {"--port 8643": f"--port {port}"})]
             service.append(forked.start(command, env=environment(**env), cwd=folders[0], stdout=log, stderr=log))
             stack.callback(service[-1].kill)
         for text in sorted(text for text in OF_THE_SERVICE if text.startswith("send")):
             run(text, folders[0], other=other, **env)
-        until(lambda: events_read() == 450 + 120 * len(SKILLS), "the events of the demo and of the results")
+        for text, port in zip(started, ports, strict=True):
+            if text.startswith("serve"):
+                until(lambda port=port: events_read(port) == 450 + 120 * len(SKILLS), f"the events that {text} shows")
         for text in sorted(text for text in OF_THE_SERVICE if text.startswith("doctor")):
             run(text, folders[0], other=other, **env)
         for process in service:

@@ -109,8 +109,8 @@ class GradedPairs:
         return np.asarray(missing, np.int64) * SCORE_UNIT
 
     def rounding(self, n: Counts) -> NDArray[np.int64]:
-        """Return the most that rounding moves the lead of so many items: a lead no larger is none."""
-        return np.zeros(np.shape(n), np.int64)
+        """Return the most that rounding moves the lead of so many items, a unit each: a lead no larger is none."""
+        return np.asarray(n, np.int64)
 
     def add(self, pair: Index, difference: Index) -> None:
         """Add items, each with its pair and D in units of `SCORE_UNIT`."""
@@ -311,10 +311,6 @@ class WeightedPairs(GradedPairs):
     def room(self, pair: Index, missing: Counts) -> NDArray[np.int64]:  # noqa: ARG002 - see the base
         """Return how far missing items can move the lead, in units."""
         return self.weighting.room(self.shared[pair])
-
-    def rounding(self, n: Counts) -> NDArray[np.int64]:
-        """Return the most that rounded weights move the lead of so many items: a lead no larger is none."""
-        return np.asarray(n, np.int64)
 
     def missing_steps(
         self,

@@ -213,7 +213,10 @@ class PairTable(EvidenceColumns):
                 side = np.where(np.abs(lead) > room + rounding, np.sign(lead), 0)
                 side = np.where((room == 0) & (np.abs(lead) <= rounding), TIE, side)
                 return np.where(self.n > 0, side, 0).astype(np.int8)
-            lead, unit = (self.wins - self.losses, 1) if benchmark.binary else (self._graded[1], SCORE_UNIT)
+            lead, unit = self.wins - self.losses, 1
+            if not benchmark.binary:
+                lead, unit = self._graded[1], SCORE_UNIT
+                lead = np.sign(lead) * np.maximum(np.abs(lead) - self.n, 0)  # a unit of each item may be rounding
             return np.where(self.n > 0, certain_side(lead, lead, self.missing, unit), 0).astype(np.int8)
         side = benchmark.claims["settled"].side[self.pair]
         if benchmark.undeclared or benchmark.too_many_items:

@@ -1,8 +1,12 @@
 """Graded scores and declared repeats through the fold."""
 
+import json
+
 import numpy as np
 import pytest
 
+from monitor.engine.chunk import Chunk
+from monitor.engine.partition import Partition
 from monitor.engine.state.codes import SCORE_UNIT
 from monitor.engine.state.graded import capital_gained
 from schemas.records.events import Spec
@@ -60,3 +64,23 @@ def test_the_same_declaration_after_scores_changes_no_evidence(spec):
         key: change.evidence for key, change in once.changes.items()
     }
     assert not again.letters
+
+
+THIRDS = [{"x": 2 / 3, "y": 0}] * 3 + [{"x": 0, "y": 1}] * 2
+"""Three rounded differences of 2/3 add up to 10**-12 more than 2."""
+
+
+@pytest.mark.parametrize("items", [3, 5])
+def test_rounding_settles_no_pair(items):
+    """Before, x was settled after three of five items, which the other two can undo, and after five, which are a tie."""
+    declared = {"declare": "b", "items": 5, "order": "trusted", "scores": "graded"}
+    scores = [
+        {"benchmark": "b", "item_id": str(k), "model": model, "score": score}
+        for k, row in enumerate(THIRDS[:items])
+        for model, score in row.items()
+    ]
+    records = [json.dumps(each).encode() for each in (declared, *scores)]
+    partition = Partition()
+    partition.fold(Chunk(0, 0, len(records), range(len(records)), records))
+    settled = [change for change in partition.benchmarks["b"].changes.values() if change.kind == "settled"]
+    assert [change.after for change in settled] == (["tie"] if items == 5 else [])

@@ -55,7 +55,7 @@ test: dev  ## run lint, types, import contracts and the quick tests (3 min)
 quick: dev
 	$(PYTEST) -n $(QUICK_JOBS) -m "not full"
 
-check: test  ## run everything: make test, the docs build, the full tests and a minute of simulation (12 min)
+check: test  ## run everything: make test, the docs build, the full tests and a minute of simulation (15 min)
 	@$(MAKE) --no-print-directory -j 3 docs full simulate
 
 full: dev

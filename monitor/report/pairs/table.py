@@ -15,7 +15,7 @@ from monitor.report.pairs.counts import Flags, Floats
 from monitor.report.pairs.evidence import ALL, EvidenceColumns, Sides
 from monitor.report.sentences import hold_reason
 from stats.evidence.curtailed import TOLERANCE
-from stats.evidence.settled import TIE, certain_side
+from stats.evidence.settled import TIE
 from stats.families.error_control import benjamini_hochberg, e_bh, holm
 from stats.families.stepwise import WHOLE, step_down, step_thresholds
 
@@ -210,14 +210,13 @@ class PairTable(EvidenceColumns):
                     lead, (room, rounding) = self._graded[1], self.room
                 else:
                     (lead, room), rounding = self.weighted.leads(self.a, self.b), _FLOAT_ROUNDING * self.n
-                side = np.where(np.abs(lead) > room + rounding, np.sign(lead), 0)
-                side = np.where((room == 0) & (np.abs(lead) <= rounding), TIE, side)
-                return np.where(self.n > 0, side, 0).astype(np.int8)
-            lead, unit = self.wins - self.losses, 1
-            if not benchmark.binary:
-                lead, unit = self._graded[1], SCORE_UNIT
-                lead = np.sign(lead) * np.maximum(np.abs(lead) - self.n, 0)  # a unit of each item may be rounding
-            return np.where(self.n > 0, certain_side(lead, lead, self.missing, unit), 0).astype(np.int8)
+            elif benchmark.binary:
+                lead, room, rounding = self.wins - self.losses, self.missing, 0 * self.n
+            else:  # a unit of each item may be rounding
+                lead, room, rounding = self._graded[1], self.missing.astype(np.int64) * SCORE_UNIT, self.n
+            side = np.where(np.abs(lead) > room + rounding, np.sign(lead), 0)
+            side = np.where((room == 0) & (np.abs(lead) <= rounding), TIE, side)
+            return np.where(self.n > 0, side, 0).astype(np.int8)
         side = benchmark.claims["settled"].side[self.pair]
         if benchmark.undeclared or benchmark.too_many_items:
             return np.zeros(self.size, np.int8)

@@ -11,12 +11,8 @@ from faust.types import TP, EventT, Message, StreamT
 from monitor.engine.chunk import Chunk
 from monitor.engine.origins import OriginKey
 from monitor.logs.file.log import FileLog
-from monitor.logs.kafka.settings import KafkaSettings
+from monitor.logs.kafka.settings import CHUNK_BYTES, CHUNK_RECORDS, KafkaSettings
 from monitor.logs.kafka.topic_identity import TopicIdentity
-
-KAFKA_CHUNK_BYTES = 4 << 20
-KAFKA_CHUNK_RECORDS = 24_000
-"""As many single events as are fetched at a time: each chunk waits for the store once, and has a cost for each benchmark in it."""
 
 
 class ChunkSchema(faust.Schema):  # type: ignore[misc]
@@ -214,8 +210,8 @@ def make_app(url: str, topic: str, *, app_id: str, kafka: KafkaSettings | None =
     app.sensors.add(app.progress)
     if over_kafka:
         app.kafka = kafka or KafkaSettings.from_url(url)
-        app.chunk_bytes = KAFKA_CHUNK_BYTES
-        app.chunk_records = KAFKA_CHUNK_RECORDS
+        app.chunk_bytes = CHUNK_BYTES
+        app.chunk_records = CHUNK_RECORDS
     app.topic_name = topic
     app.chunks = app.topic(topic, schema=ChunkSchema(value_serializer="raw"), acks=False, partitions=1)
     return app

@@ -15,15 +15,12 @@ from monitor.engine.origins import OriginKey
 from monitor.logs.errors import OffsetOutOfRange
 from monitor.logs.kafka.records import chunks
 from monitor.logs.kafka.sender_check import SenderCheck
-from monitor.logs.kafka.settings import KafkaSettings
+from monitor.logs.kafka.settings import CHUNK_BYTES, CHUNK_RECORDS, KafkaSettings
 from monitor.logs.kafka.slices import read_in_slices
 from monitor.logs.kafka.topic_identity import TopicIdentity
 
 _POLL_MS: Final = 200
 _STOP_SECONDS: Final = 5.0
-_CHUNK_RECORDS: Final = 24_000
-_CHUNK_BYTES: Final = 4 << 20
-"""As large as a worker's, so that a reader keeps up with it where boards are many. Requests wait for a part of a chunk at most."""
 
 
 class KafkaFollower:
@@ -76,7 +73,7 @@ class KafkaFollower:
             await self._kafka.stop()
             raise
         self._senders = SenderCheck(self._kafka, self._topic, self._folded)
-        read_in_slices(self._kafka, _CHUNK_RECORDS, self._senders.note)
+        read_in_slices(self._kafka, CHUNK_RECORDS, self._senders.note)
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -142,7 +139,7 @@ class KafkaFollower:
                 continue  # loaded again after the fetch: the records do not follow that state
             start, end = self._positions[tp.partition], await self._kafka.position(tp)
             self._positions[tp.partition] = end
-            read += chunks(records, tp.partition, start, end, _CHUNK_BYTES, self._key)
+            read += chunks(records, tp.partition, start, end, CHUNK_BYTES, self._key)
         return read
 
     async def _compare_one(self, tp: TP) -> bool:

@@ -13,6 +13,12 @@ from schemas.records.text import mask_url, shorten
 Mechanism = Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER"]
 
 DEFAULT_PORT: Final = 9092
+CHUNK_BYTES: Final = 4 << 20
+CHUNK_RECORDS: Final = 24_000
+"""As many single events as are fetched at a time: each chunk waits for the store once, and has a cost for each benchmark in it.
+
+A reader takes as many, so that it keeps up where benchmarks are many. Requests wait for a part of a chunk at most.
+"""
 
 
 def split_url(url: str) -> tuple[str, str]:

@@ -320,7 +320,9 @@ FOLD_SECONDS = _histogram(
 COMMIT_SECONDS = _histogram(
     "rankwatch_commit_seconds", (), "Time to commit a chunk to the store.", buckets=_SECONDS, of_process=True
 )
-CHUNK_RECORDS = _histogram("rankwatch_chunk_records", (), "Records in a chunk.", buckets=_RECORDS)
+CHUNK_RECORDS = _histogram(
+    "rankwatch_chunk_records", (), "Records of a chunk that are folded together.", buckets=_RECORDS
+)
 STALE_COMMITS = _counter(
     "rankwatch_stale_commits",
     (),

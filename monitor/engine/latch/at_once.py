@@ -57,7 +57,7 @@ class AtOnce:
         missing = pairs.missing(n) if complete and not self._ignored else none
         lead, side = b - c, np.sign(b - c)
         if graded is not None:
-            capital, lead = graded.capital[pair], graded.lead[pair]
+            capital, lead = graded.capital[pair], graded.leads(graded.lead[pair], n)
             b = c = none
             if complete:
                 for_first, for_second = graded.bound(pair, missing)

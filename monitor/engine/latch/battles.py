@@ -125,5 +125,5 @@ class BattleWalk:
         increments = log_increments(distinct / SCORE_UNIT)[index]
         increments[~happened] = 0
         evidence = graded_log_e(along(increments, self._graded.capital[touched]))
-        lead = along(difference, self._graded.lead[touched])
+        lead = self._graded.leads(along(difference, self._graded.lead[touched]), n)
         return Trajectory(pair, when, n, none, none, lead, none, evidence, np.sign(lead), step)

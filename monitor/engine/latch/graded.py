@@ -223,7 +223,7 @@ class GradedWalk:
         before = self._pairs.n[pair] - happened.sum(axis=1, dtype=np.int32)
         n = np.cumsum(np.column_stack([before, happened]), axis=1, dtype=np.int32)
         at = np.nonzero(np.column_stack([np.full(pair.size, True), happened]))
-        ahead = np.cumsum(np.column_stack([lead, along]), axis=1)[at]
+        ahead = self._sums.leads(np.cumsum(np.column_stack([lead, along]), axis=1)[at], n[at])
         none = np.zeros(at[0].size, np.int32)
         missing = self._pairs.missing(n[at]) if self._completion else none
         when = np.column_stack([np.full(pair.size, BEFORE), when])[at]

@@ -44,6 +44,9 @@ Differences = NDArray[np.int64]
 class GradedPairs:
     """Capital and lead of each pair, in the order of pair indices."""
 
+    ROUNDING = 2
+    """Units by which rounding moves the lead at most with each item: every score is rounded, and the mean of repeats once more."""
+
     def __init__(self) -> None:
         self.capital = initial_capital((0,))  # shape (pairs, 2, L), see `stats.evidence.graded`: 832 bytes a pair
         self.lead = np.zeros(0, np.int64)  # sum of D in units of `SCORE_UNIT`
@@ -109,8 +112,12 @@ class GradedPairs:
         return np.asarray(missing, np.int64) * SCORE_UNIT
 
     def rounding(self, n: Counts) -> NDArray[np.int64]:
-        """Return the most that rounding moves the lead of so many items, a unit each: a lead no larger is none."""
-        return np.asarray(n, np.int64)
+        """Return the most that rounding moves the lead of so many items: a lead no larger is none."""
+        return self.ROUNDING * np.asarray(n, np.int64)
+
+    def leads(self, lead: NDArray[np.int64], n: Counts) -> NDArray[np.int64]:
+        """Return sums of D of so many items, 0 where rounding may have made them."""
+        return np.where(np.abs(lead) > self.rounding(n), lead, 0)
 
     def add(self, pair: Index, difference: Index) -> None:
         """Add items, each with its pair and D in units of `SCORE_UNIT`."""
@@ -205,6 +212,8 @@ class Weighting:
         self.weight = declared / declared.sum()
         scales, self.largest = bet_scales(self.weight, self.size)
         self.unit = np.rint(scales * SCORE_UNIT).astype(np.int64)
+        self.most = self.unit + 1
+        """What an item can move the lead by, rounded up: even the smallest weight leaves room."""
         self.worst = log_increments(-self.unit / SCORE_UNIT)[:, 0]  # shape (clusters, L)
         self._place = {name: k for k, name in enumerate(self.names)}
         self._cluster = np.zeros(0, np.int64)
@@ -254,7 +263,7 @@ class Weighting:
 
     def room(self, shared: Counts) -> NDArray[np.int64]:
         """Return how far missing items can move the lead of pairs, in units, from their shared items by cluster."""
-        return np.asarray(np.maximum(self.size - shared, 0) @ self.unit)
+        return np.asarray(np.maximum(self.size - shared, 0) @ self.most)
 
     def pairs_of(
         self, codes: Codes, values: NDArray[np.int64], i: Index, j: Index
@@ -281,6 +290,9 @@ class Weighting:
 
 class WeightedPairs(GradedPairs):
     """Capital and lead of each pair on weighted differences, and its shared items by cluster."""
+
+    ROUNDING = 3
+    """As for any graded scores, and the weight and its product are rounded too."""
 
     def __init__(self, weighting: Weighting) -> None:
         super().__init__()
@@ -334,6 +346,6 @@ class WeightedPairs(GradedPairs):
         The new items are already counted. `order`: places in `items` of the steps of each pair; `joined`: which of them there are.
         """
         cluster = np.where(joined, self.weighting.cluster[items][order], len(self.weighting.names))
-        unit = np.append(self.weighting.unit, 0)[cluster]
-        room = self.weighting.room(self.shared[pair]) + unit.sum(axis=1)
-        return np.cumsum(np.column_stack([room, -unit]), axis=1)
+        most = np.append(self.weighting.most, 0)[cluster]
+        room = self.weighting.room(self.shared[pair]) + most.sum(axis=1)
+        return np.cumsum(np.column_stack([room, -most]), axis=1)

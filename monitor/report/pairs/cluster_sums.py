@@ -62,7 +62,7 @@ def cluster_sums(table: PairCounts, at: Index) -> ClusterSums | None:
             squares = on_shared if table.benchmark.binary else on_shared_squares(x, scored)
             n[g], s1[g] = (scored.T @ scored)[a, b], on_shared[a, b] - on_shared[b, a]
             s2[g] = squares[a, b] + squares[b, a] - 2 * (x.T @ x)[a, b]
-    if not table.benchmark.binary:
+    if not table.benchmark.binary and table.weighted is None:
         # Where D is the same on every item, the sums follow from it; as differences of sums of scores they carry rounding noise.
         gap, sd = (moment[at] for moment in table.moments)
         same = sd == 0

@@ -126,8 +126,10 @@ def _weighted_columns(table: PairTable, displayed: Index) -> ClusterColumns | No
     blank, none = np.full(table.size, np.nan), np.zeros(table.size, np.int64)
     p = blank.copy()
     if known.any() and weights.size == sums.n.shape[1] > 1:
-        n = np.broadcast_to(weights, sums.n[known].shape)
-        p[at[known]] = clustered_p(n, n * sums.s1[known] / sums.n[known])
+        n, gaps = np.broadcast_to(weights, sums.n[known].shape), sums.s1[known] / sums.n[known]
+        # A member of a suite with a baseline may have a gap above 1. The test does not depend on the scale.
+        gaps /= np.maximum(1, np.abs(gaps).max(axis=1, keepdims=True))
+        p[at[known]] = clustered_p(n, n * gaps)
     return ClusterColumns(none, blank, none, blank, blank, blank, p, _step_down(table, p))
 
 

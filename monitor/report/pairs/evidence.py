@@ -128,8 +128,8 @@ class EvidenceColumns(PairCounts):
         """How far missing items can move the sum of D in units of `SCORE_UNIT`, and what of that sum is rounding."""
         assert self.missing is not None
         if self.weighted is None:
-            return self.missing * SCORE_UNIT, np.zeros(self.size, np.int64)
-        return self.weighted.weighting.room(self._by_cluster[2]), self.n
+            return self.missing.astype(np.int64) * SCORE_UNIT, GradedPairs.ROUNDING * self.n.astype(np.int64)
+        return self.weighted.weighting.room(self._by_cluster[2]), WeightedPairs.ROUNDING * self.n.astype(np.int64)
 
     @cached_property
     def _graded(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

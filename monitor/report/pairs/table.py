@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from monitor.engine.state.benchmark import Benchmark
-from monitor.engine.state.codes import SCORE_UNIT
 from monitor.engine.state.pairs.index import Index
 from monitor.report.pairs.cluster_sums import pair_t
 from monitor.report.pairs.counts import Flags, Floats
@@ -205,15 +204,12 @@ class PairTable(EvidenceColumns):
             return np.zeros(self.size, np.int8)
         if self.asserted or benchmark.suite is not None:
             assert self.missing is not None
-            if self.weighted is not None:
-                if self.asserted:
-                    lead, (room, rounding) = self._graded[1], self.room
-                else:
-                    (lead, room), rounding = self.weighted.leads(self.a, self.b), _FLOAT_ROUNDING * self.n
-            elif benchmark.binary:
+            if self.weighted is not None and not self.asserted:
+                (lead, room), rounding = self.weighted.leads(self.a, self.b), _FLOAT_ROUNDING * self.n
+            elif self.weighted is None and benchmark.binary:
                 lead, room, rounding = self.wins - self.losses, self.missing, 0 * self.n
-            else:  # a unit of each item may be rounding
-                lead, room, rounding = self._graded[1], self.missing.astype(np.int64) * SCORE_UNIT, self.n
+            else:
+                lead, (room, rounding) = self._graded[1], self.room
             side = np.where(np.abs(lead) > room + rounding, np.sign(lead), 0)
             side = np.where((room == 0) & (np.abs(lead) <= rounding), TIE, side)
             return np.where(self.n > 0, side, 0).astype(np.int8)

@@ -131,7 +131,7 @@ class WeightedScores:
             values, present = self._values[rows] * SCORE_UNIT, self._present[rows]
             total, shared = values.T @ present, present.T @ present
             lead += np.rint((total[a, b] - total[b, a]) * (self.weighting.unit[k] / SCORE_UNIT)).astype(np.int64)
-            room += np.maximum(self.weighting.size[k] - shared[a, b], 0).astype(np.int64) * self.weighting.unit[k]
+            room += np.maximum(self.weighting.size[k] - shared[a, b], 0).astype(np.int64) * self.weighting.most[k]
         return lead, room
 
     def gaps_by_cluster(self, a: Index, b: Index) -> Floats:

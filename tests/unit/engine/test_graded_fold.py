@@ -66,21 +66,68 @@ def test_the_same_declaration_after_scores_changes_no_evidence(spec):
     assert not again.letters
 
 
-THIRDS = [{"x": 2 / 3, "y": 0}] * 3 + [{"x": 0, "y": 1}] * 2
-"""Three rounded differences of 2/3 add up to 10**-12 more than 2."""
-
-
-@pytest.mark.parametrize("items", [3, 5])
-def test_rounding_settles_no_pair(items):
-    """Before, x was settled after three of five items, which the other two can undo, and after five, which are a tie."""
-    declared = {"declare": "b", "items": 5, "order": "trusted", "scores": "graded"}
+def changes_of(declared, rows):
+    """Fold rows of one score a model (a list: of its repeats), and return (kind, side) of each verdict change."""
     scores = [
-        {"benchmark": "b", "item_id": str(k), "model": model, "score": score}
-        for k, row in enumerate(THIRDS[:items])
-        for model, score in row.items()
+        {"benchmark": "b", "item_id": str(k), "model": model, "score": score, "repeat": repeat}
+        | ({"cluster": row["cluster"]} if "cluster" in row else {})
+        for k, row in enumerate(rows)
+        for model in "xy"
+        for repeat, score in enumerate(row[model] if isinstance(row[model], list) else [row[model]])
     ]
-    records = [json.dumps(each).encode() for each in (declared, *scores)]
+    records = [json.dumps(each).encode() for each in ({"declare": "b", **declared}, *scores)]
     partition = Partition()
     partition.fold(Chunk(0, 0, len(records), range(len(records)), records))
-    settled = [change for change in partition.benchmarks["b"].changes.values() if change.kind == "settled"]
-    assert [change.after for change in settled] == (["tie"] if items == 5 else [])
+    return [(change.kind, change.after) for change in partition.benchmarks["b"].changes.values()]
+
+
+GRADED = {"items": 5, "scores": "graded"}
+THIRDS = [{"x": 2 / 3, "y": 0}] * 3 + [{"x": 0, "y": 1}] * 2
+"""Three rounded differences of 2/3 add up to 10**-12 more than 2."""
+REPEATS = [{"x": [2 / 3, 1], "y": [1 / 3, 0]}] * 3 + [{"x": [0, 0], "y": [1, 1]}] * 2
+"""The same differences as means of two repeats, which are rounded again."""
+CLUSTERS = {"weights": "equal-clusters", "clusters": {"A": 1, "C": 19}}
+SIZES = [{"x": 1, "y": 0, "cluster": "A"}] + [{"x": 0, "y": 1, "cluster": "C"}] * 19
+"""The rounded weights of 19 items add up to less than that of the first, which counts as much as all of them."""
+LIGHT = {"weights": {"A": 1e6, "C": 1e-7}, "clusters": {"A": 1, "C": 2}}
+NOTHING = [{"x": 1, "y": 1, "cluster": "A"}] + [{"x": 0, "y": 1, "cluster": "C"}] * 2
+"""Two items whose weights are less than a unit of the first one's."""
+
+
+@pytest.mark.parametrize("order", ["trusted", "completion"])
+@pytest.mark.parametrize(
+    ("declared", "rows", "open_until"),
+    [
+        (GRADED, THIRDS, 3),
+        (GRADED | {"repeats": 2}, REPEATS, 3),
+        (CLUSTERS, SIZES, 1),
+        (LIGHT, NOTHING, 1),
+    ],
+    ids=["graded", "repeats", "sizes", "light"],
+)
+def test_rounding_settles_no_pair(declared, rows, open_until, order):
+    """Before, x was settled where the missing items can still make a tie, which all of the items are."""
+    declared = declared | {"order": order}
+    assert changes_of(declared, rows[:open_until]) == []
+    assert changes_of(declared, rows) == [("settled", "tie")]
+
+
+@pytest.mark.parametrize(
+    ("declared", "won", "lost", "most"),
+    [
+        ({"scores": "graded"}, {"x": 1 / 3, "y": 0}, {"x": 0, "y": 1}, 24),
+        ({"repeats": 3}, {"x": [1, 0, 0], "y": [0, 0, 0]}, {"x": [0, 0, 0], "y": [1, 1, 1]}, 24),
+        (
+            {"weights": "equal-clusters", "clusters": {"A": 20, "C": 60}},
+            {"x": 1, "y": 0, "cluster": "C"},
+            {"x": 0, "y": 1, "cluster": "A"},
+            60,
+        ),
+    ],
+    ids=["graded", "repeats", "weights"],
+)
+def test_rounding_reverses_no_decision(declared, won, lost, most):
+    """The lead returns to 0, and in rounded units a little beyond it."""
+    changes = changes_of(declared | {"order": "trusted"}, [won] * most + [lost] * (most // 3))
+    assert ("decided", "a") in changes
+    assert "reversed" not in {kind for kind, _ in changes}

@@ -150,6 +150,15 @@ def test_a_baseline_changes_no_test_that_its_weights_do_not():
         assert a.gap / b.gap == pytest.approx(1.5)  # weights 1/2 and 1/2, gaps of "easy" doubled, against 2/3 and 1/3
 
 
+def test_a_gap_that_exceeds_1_through_a_baseline_has_a_clustered_test():
+    """It was an error, and there was no report at all."""
+    log = log_of({"ash": SIZES, "birch": {"easy": 0, "hard": 1}})
+    members = {"easy": Member(), "hard": Member(1, 0.25)}
+    overall = build_report([log.partition], assert_complete=True, suites=[Suite("overall", members)]).benchmarks[0]
+    assert overall.pairs[0].gap > 1
+    assert 0 < overall.pairs[0].p_clustered < 0.2
+
+
 def test_a_model_below_the_baseline_is_ranked_by_its_negative_score():
     right = RIGHT | {"dune": {"easy": 2, "hard": 0}, "elm": {"easy": 1, "hard": 0}}
     log = log_of(right)

@@ -5,6 +5,7 @@ import pytest
 
 from monitor.report.build import benchmark_report
 from monitor.report.pairs.evidence_path import pair_path
+from stats.clusters.robust import clustered_p
 from tests.fold_log import FoldLog, event
 
 SIZES = {"large": 80, "small": 10}
@@ -97,3 +98,16 @@ def test_one_cluster_ranks_as_without_weights():
     one = read(events({m: {"large": r["large"]} for m, r in RIGHT.items()}, sizes))
     assert [m.mean for m in one.models] == pytest.approx([60 / 80, 50 / 80, 40 / 80])
     assert one.weights.places_differ == 0
+
+
+def test_without_spread_inside_clusters_the_clustered_test_is_of_their_gaps():
+    """It was 1, as if every cluster had the weighted gap."""
+    gaps = [1.0, 0.0, 1.0, 1.0]
+    scores = [
+        event(f"{cluster}-{k}", model, int(model == "ash" and gap == 1), cluster=f"c{cluster}")
+        for cluster, gap in enumerate(gaps)
+        for k in range(5)
+        for model in ("ash", "birch")
+    ]
+    pair = read(scores).pairs[0]
+    assert pair.p_clustered == pytest.approx(float(clustered_p(np.ones(4), np.array(gaps))))

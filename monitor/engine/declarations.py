@@ -116,10 +116,8 @@ def _scores_fault(benchmark: Benchmark, spec: Spec) -> Fault | None:
             f"{benchmark.name!r} has scores of {had} items, so it cannot have {spec.items:,}; declare at least {had}"
         )
         return Refusal("items", str(spec.items), reason, benchmark.name)
-    if (spec.scores == "graded" or spec.repeats != 1) and benchmark.items > MAX_GRADED_ITEMS:
-        reason = (
-            f"{benchmark.items:,} items are too many for graded scores or repeats; use at most {MAX_GRADED_ITEMS:,}"
-        )
+    if spec.bets_are_graded and benchmark.items > MAX_GRADED_ITEMS:
+        reason = f"{benchmark.items:,} items are too many for graded scores, repeats or weights; use at most {MAX_GRADED_ITEMS:,}"
         return Refusal("scores", spec.scores, reason, benchmark.name)
     return None
 

@@ -69,7 +69,7 @@ ScoreField = Annotated[float, msgspec.Meta(ge=0, le=1)] | bool | None
 
 
 MAX_GRADED_ITEMS = 2**21 - 1
-"""Most items of a benchmark with graded scores: their bets are summed in 63-bit integers."""
+"""Most items of a benchmark with graded scores, repeats or weights: their bets are summed in 63-bit integers."""
 
 
 class EventFields(msgspec.Struct, gc=False, omit_defaults=True):
@@ -285,15 +285,14 @@ class Spec(BaseModel):
             raise ValueError(
                 "order policy 'committed' needs the items, to permute them; declare item_ids, which `rankwatch order --format json` writes"
             )
-        if self.scores == "graded" or self.repeats != 1:
-            if self.order.policy == "committed":
-                raise ValueError(
-                    "order policy 'committed' needs 0/1 scores and one repeat; declare 'completion' for graded scores and repeats"
-                )
-            if self.items is not None and self.items > MAX_GRADED_ITEMS:
-                raise ValueError(
-                    f"items {self.items:,} is too many for graded scores or repeats; use at most {MAX_GRADED_ITEMS:,}"
-                )
+        if (self.scores == "graded" or self.repeats != 1) and self.order.policy == "committed":
+            raise ValueError(
+                "order policy 'committed' needs 0/1 scores and one repeat; declare 'completion' for graded scores and repeats"
+            )
+        if self.bets_are_graded and self.items is not None and self.items > MAX_GRADED_ITEMS:
+            raise ValueError(
+                f"items {self.items:,} is too many for graded scores, repeats or weights; use at most {MAX_GRADED_ITEMS:,}"
+            )
         if self.item_ids is not None:
             distinct = len(set(self.item_ids))
             if distinct != len(self.item_ids):
@@ -301,6 +300,11 @@ class Spec(BaseModel):
             if self.items != distinct:
                 raise ValueError(f"items {self.items:,} is not the number of item_ids, {distinct:,}; omit items")
         return self
+
+    @property
+    def bets_are_graded(self) -> bool:
+        """Whether pairs bet on differences of any size: of graded scores, of means of repeats, or of clusters with weights."""
+        return self.scores == "graded" or self.repeats != 1 or self.weights is not None
 
     @model_validator(mode="after")
     def _weighted(self) -> Self:

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from stats.evidence.curtailed import TOLERANCE
-from stats.evidence.graded import LAMBDAS, graded_completion_bound, histogram_capital
+from stats.evidence.graded import LAMBDAS, MAX_ITEMS, graded_completion_bound, histogram_capital
 from stats.numerics.checks import FloatArray, aligned, level, non_negative
 from stats.numerics.rootfind import bracketed_root
 
@@ -64,7 +64,8 @@ def graded_completion_interval(
     aligned(counts=number[..., 0], missing=rest, alpha=a)
     shape = np.broadcast_shapes(number.shape[:-1], rest.shape, a.shape)
     bound = graded_completion_bound(histogram_capital(values, number, lambdas), rest, lambdas)
-    for_a, for_b = (np.broadcast_to(x >= -np.log(a) - TOLERANCE, shape) for x in bound)
+    held = number.sum(axis=-1) + rest <= MAX_ITEMS  # more than the sum of bets can hold decides nothing
+    for_a, for_b = (np.broadcast_to(held & (x >= -np.log(a) - TOLERANCE), shape) for x in bound)
     difference, bets = np.asarray(values, np.float64), np.asarray(lambdas, np.float64)
     number = np.broadcast_to(number, (*shape, number.shape[-1])).reshape(-1, number.shape[-1])
     rest, a = np.broadcast_to(rest, shape).ravel(), np.broadcast_to(a, shape).ravel()

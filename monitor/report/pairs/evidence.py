@@ -14,7 +14,13 @@ from monitor.report.pairs.counts import Flags, Floats, PairCounts
 from stats.clusters.weighted import stratified_p
 from stats.evidence.curtailed import curtailed_log_p
 from stats.evidence.eprocess import anytime_required_n, log_e_halves, log_leader_bound
-from stats.evidence.graded import graded_bound, graded_completion_bound, graded_log_e, graded_log_e_halves
+from stats.evidence.graded import (
+    MAX_ITEMS,
+    graded_bound,
+    graded_completion_bound,
+    graded_log_e,
+    graded_log_e_halves,
+)
 from stats.evidence.mixtures import parse_mixture
 from stats.evidence.pair import PairEvidence, pair_evidence
 from stats.fixed_n.mcnemar import exact_p, mid_p
@@ -128,7 +134,8 @@ class EvidenceColumns(PairCounts):
         """How far missing items can move the sum of D in units of `SCORE_UNIT`, and what of that sum is rounding."""
         assert self.missing is not None
         if self.weighted is None:
-            return self.missing.astype(np.int64) * SCORE_UNIT, GradedPairs.ROUNDING * self.n.astype(np.int64)
+            room = np.minimum(self.missing.astype(np.int64), MAX_ITEMS) * SCORE_UNIT  # no lead is larger
+            return room, GradedPairs.ROUNDING * self.n.astype(np.int64)
         return self.weighted.weighting.room(self._by_cluster[2]), WeightedPairs.ROUNDING * self.n.astype(np.int64)
 
     @cached_property
@@ -268,5 +275,8 @@ class EvidenceColumns(PairCounts):
     def _graded_bound(self, missing: Index, at: Index | slice) -> tuple[Floats, Floats]:
         """Return what missing items leave of the evidence for a and for b, at their worst; weighted ones are those the pair lacks."""
         if self.weighted is None:
-            return graded_completion_bound(self.capital[at], missing)
+            # Repeats that nobody declared, or graded scores among 0/1 ones, may be of more items than a sum of bets can hold.
+            held = self.n[at] + missing <= MAX_ITEMS
+            for_a, for_b = graded_completion_bound(self.capital[at], np.where(held, missing, 0))
+            return np.where(held, for_a, np.minimum(for_a, 0)), np.where(held, for_b, np.minimum(for_b, 0))
         return graded_bound((self.capital + self.weighted.weighting.lost(self._by_cluster[2]))[at])

@@ -232,7 +232,7 @@ class PairTable(EvidenceColumns):
         """Return what anytime verdicts on some pairs rest on: the exact p at worst, or 1 / e; see `PairReport`."""
         if self.completes or self.decides_at_end:
             assert self.counted_missing is not None
-            return np.minimum(1, np.exp(-self.bound(self.counted_missing[at], at)[0]))
+            return np.exp(-np.maximum(self.bound(self.counted_missing[at], at)[0], 0))
         peak = np.abs(self.benchmark.claims["anytime_family"].peak[self.pair[at]])
         return np.minimum(1, np.exp(-np.maximum(peak, self.log_e[at])))
 

@@ -37,6 +37,8 @@ def test_what_cannot_be_declared_of_graded_scores():
         Spec.model_validate({"scores": "graded", "order": {"policy": "committed", "seed": "s"}, "item_ids": ["1"]})
     with pytest.raises(ValueError, match="use at most 2,097,151"):
         Spec.model_validate({"repeats": 2, "items": 2**21})
+    with pytest.raises(ValueError, match="use at most 2,097,151"):
+        Spec.model_validate({"weights": "equal-clusters", "clusters": {"a": 2**20, "b": 2**20}})
 
 
 @pytest.mark.parametrize(

@@ -44,6 +44,16 @@ def of(scores=CLEAR, models=("a", "b"), **spec):
     return log
 
 
+@pytest.mark.parametrize("items", [2_000_000, 3_000_000, 30_000_000])
+def test_so_many_missing_items_that_their_sum_overflows_decide_nothing(items):
+    """Repeats that nobody declared have means; what is missing at its worst was a large gain from 3,000,000 items on."""
+    log = FoldLog({"declare": "bench", "items": items})
+    log.send(*(event(1, "a", score, repeat=k) for k, score in enumerate((1, 1, 0))), event(1, "b", 0))
+    pair = only(log, assert_complete=True)
+    assert (pair.settled, pair.decided.anytime, pair.decided.anytime_family, pair.p_anytime) == (None, None, None, 1.0)
+    assert (pair.gap_low, pair.gap_high) == pytest.approx((-1, 1), abs=1e-5)
+
+
 # --- the golden case --------------------------------------------------------------------------------------------------------------------
 
 

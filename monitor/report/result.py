@@ -3,6 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from monitor.report.pairs.evidence import is_resolved
 from monitor.report.pairs.ratings import ratings_of
 from monitor.report.pairs.table import PairTable
 from monitor.report.sentences import counted, more_items
@@ -120,15 +121,18 @@ def _resolved(table: PairTable) -> ResultLine:
     """Report for how many neighbours in rank the benchmark has enough items."""
     at = np.flatnonzero(table.adjacent)
     n, needed = table.n[at], table.n_star(at)
-    enough, total = n >= needed, counted(at.size, "gap")
+    enough, total = is_resolved(n, needed), counted(at.size, "gap")
     what = "items" if table.benchmark.battles is None else "prompts"
     resolved = int(np.count_nonzero(enough))
     text = (
         f"Enough {what} for {f'{resolved:,}' if resolved else 'none'} of {total} between neighbours in a planned test"
     )
     if resolved and table.benchmark.binary:
-        text += f", {np.count_nonzero(n >= table.anytime_required_n(at)):,} if you look as results arrive"
-    short = np.where(~enough & np.isfinite(needed), needed - n, np.inf)
+        text += f", {np.count_nonzero(is_resolved(n, table.anytime_required_n(at))):,} if you look as results arrive"
+    # Where every shared item has the same difference there is no spread to plan with.
+    if unknown := int(np.count_nonzero((needed == 0) & (n > 0))):
+        text += f"; unknown for {unknown:,}, as every item differs alike"
+    short = np.where(~enough & np.isfinite(needed) & (needed > 0), needed - n, np.inf)
     if np.isfinite(short).any():
         place = int(np.argmin(short))
         text += f"; ranks {place + 1:,} and {place + 2:,} need {more_items(short[place], what)}"

@@ -63,6 +63,8 @@ class Stratified(NamedTuple):
     """Estimated variance of the gap."""
     degrees: FloatArray
     """Welch-Satterthwaite degrees of freedom; infinite where no stratum varies."""
+    same: FloatArray
+    """Chance at most that D is the same on every item of each stratum if either sign is as likely on every item."""
 
 
 def stratified_moments(n: npt.ArrayLike, s1: npt.ArrayLike, s2: npt.ArrayLike, weights: npt.ArrayLike) -> Stratified:
@@ -81,7 +83,7 @@ def stratified_moments(n: npt.ArrayLike, s1: npt.ArrayLike, s2: npt.ArrayLike, w
     --------
     >>> moments = stratified_moments([[4, 2]], [[2, -1]], [[2, 1]], [1, 1])
     >>> [round(float(x[0]), 4) for x in moments]
-    [0.0, 0.0833, 1.7143]
+    [0.0, 0.0833, 1.7143, 0.0625]
 
     """
     aligned(n=n, s1=s1, s2=s2, weights=weights)
@@ -96,14 +98,16 @@ def stratified_moments(n: npt.ArrayLike, s1: npt.ArrayLike, s2: npt.ArrayLike, w
         part = np.where(items > 1, w**2 * spread / (items * (items - 1)), np.nan)
         variance = part.sum(axis=-1)
         degrees = variance**2 / (part**2 / (items - 1)).sum(axis=-1)
-    return Stratified((w * mean).sum(axis=-1), variance, np.where(variance == 0, np.inf, degrees))
+    one_way = np.where(mean != 0, items - 1, 0)  # the sign of the first item of a stratum is free
+    same = np.exp2(-one_way.sum(axis=-1))
+    return Stratified((w * mean).sum(axis=-1), variance, np.where(variance == 0, np.inf, degrees), same)
 
 
 def stratified_p(moments: Stratified) -> FloatArray:
     """Return the two-sided p-value of a weighted gap of 0: asymptotic, for one look at a planned number of items.
 
-    It is 1 where a stratum has fewer than two shared items, since its variance is unknown, and where all gaps are 0; and 0 where D is the
-    same on every item of each stratum, and the weighted gap is not 0.
+    It is 1 where a stratum has fewer than two shared items, since its variance is unknown, and where all gaps are 0. Where D is the same on
+    every item of each stratum, and the weighted gap is not 0, it is the chance of that: 1/8 for a stratum of four such items.
 
     Examples
     --------
@@ -111,12 +115,13 @@ def stratified_p(moments: Stratified) -> FloatArray:
     0.04072
 
     """
-    gap, variance, degrees = moments
+    gap, variance, degrees, same = moments
     with np.errstate(divide="ignore", invalid="ignore"):
         t = np.where(gap == 0, 0.0, gap / np.sqrt(variance))
     known = np.isfinite(variance)
     some = np.where(known & np.isfinite(degrees), degrees, 1e12)
-    return np.where(known, 2 * stdtr(some, -np.abs(np.where(known, t, 0.0))), 1.0)
+    p = np.where(known, 2 * stdtr(some, -np.abs(np.where(known, t, 0.0))), 1.0)
+    return np.where(np.isinf(t), same, p)
 
 
 def weighted_mean_interval(

@@ -22,7 +22,7 @@ def paired_t(n: npt.ArrayLike, s1: npt.ArrayLike, s2: npt.ArrayLike) -> tuple[Fl
     -------
     t, p : ndarray
         With n - 1 degrees of freedom. n < 2, or differences that are all 0: t = 0, p = 1. All differences equal and
-        not 0: t is infinite and p = 0.
+        not 0: t is infinite, and p that of the sign test, 2^(1 - n): without spread there is no standard error.
 
     Examples
     --------
@@ -57,4 +57,4 @@ def paired_t_from_moments(n: npt.ArrayLike, gap: npt.ArrayLike, sd: npt.ArrayLik
     with np.errstate(divide="ignore", invalid="ignore"):
         t = np.where(gap == 0, 0.0, gap * np.sqrt(degrees) / sd)
     t = np.where(items < 2, 0.0, t)
-    return t, np.asarray(2 * stdtr(degrees, -np.abs(t)))
+    return t, np.where(np.isinf(t), np.exp2(-degrees), 2 * stdtr(degrees, -np.abs(t)))

@@ -223,7 +223,7 @@ class PairCounts:
         are nan without a shared item of some cluster, the deviation also with a single one.
         """
         if self.stratified is not None:
-            gap, variance, _ = self.stratified[0]
+            gap, variance, *_ = self.stratified[0]
             return gap, np.sqrt(self.n * variance)
         if self.benchmark.binary:
             return moments(self.n, self.wins, self.losses)

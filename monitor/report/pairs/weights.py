@@ -120,8 +120,8 @@ class WeightedScores:
             n[:, k], mean_a[:, k], mean_b[:, k] = shared[a, b], total[a, b], total[b, a]
             s2[:, k] = np.maximum(square[a, b] + square[b, a] - 2 * product[a, b], 0)
         s1 = mean_a - mean_b
-        gap, variance, degrees = stratified_moments(n, s1, s2, self.weighting.weight)
-        scaled = Stratified(gap * self.gap_scale, variance * self.gap_scale**2, degrees)
+        moments = stratified_moments(n, s1, s2, self.weighting.weight)
+        scaled = moments._replace(gap=moments.gap * self.gap_scale, variance=moments.variance * self.gap_scale**2)
         return scaled, self.mean(n, mean_a), self.mean(n, mean_b)
 
     def leads(self, a: Index, b: Index) -> tuple[Index, Index]:

@@ -104,3 +104,13 @@ def test_the_best_mean_may_trail_on_the_shared_items():
 @pytest.mark.parametrize("records", [[event("i", "a", 1)], [event("i", "a", 1), event("j", "b", 1)]])
 def test_models_that_share_nothing_have_no_result(records):
     assert lines(*records, assert_complete=True) is None
+
+
+@pytest.mark.parametrize("items", [1, 30])
+def test_nothing_is_resolved_without_a_spread_of_differences(items):
+    """Every such gap counted as one with enough items, next to a pair without N*."""
+    yes, text = lines(packed(np.tile([1, 0], (items, 1)), ["a", "b"]), assert_complete=True)["resolved"]
+    assert not yes
+    assert text == (
+        "Enough items for none of 1 gap between neighbours in a planned test; unknown for 1, as every item differs alike."
+    )

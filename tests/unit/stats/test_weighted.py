@@ -1,5 +1,7 @@
 """Weighted averages over strata, against statsmodels and formulas written out."""
 
+from itertools import product
+
 import numpy as np
 import pytest
 from scipy.stats import t as student
@@ -40,11 +42,13 @@ def test_many_strata_of_any_weight_follow_the_formulas():
         (([1, 0, 1], []), 1),
         (([1, 0, 1], [1]), 1),
         (([0, 0, 0], [0, 0]), 1),
-        (([1, 1, 1], [1, 1]), 0),
+        (([1, 1, 1], [1, 1]), 1 / 8),
+        (([1, 1, 1, 1], [0, 0]), 1 / 8),
+        (([1] * 40, [1] * 20), 2.0**-58),
         (([1, 1], [-1, -1]), 1),
     ],
 )
-def test_without_a_variance_there_is_no_test_and_without_spread_it_is_certain(strata, p):
+def test_without_a_variance_there_is_no_test_and_without_spread_one_of_signs(strata, p):
     moments = stratified_moments(*sums(*map(np.array, strata)), [1, 1])
     assert stratified_p(moments)[0] == p
 
@@ -72,3 +76,14 @@ def test_the_interval_of_a_weighted_mean_covers_it():
 def test_weights_are_positive(weights):
     with pytest.raises(ValueError, match="positive"):
         normalised(weights)
+
+
+@pytest.mark.parametrize("sizes", [(2, 2), (3, 2), (4, 3)])
+def test_without_spread_the_error_is_bounded_by_all_signs(sizes):
+    """Two items of one sign in each stratum had p = 0, and were decided at any level."""
+    signs = np.array(list(product([-0.3, 0.3], repeat=sum(sizes))))
+    parts = np.split(signs, np.cumsum(sizes)[:-1], axis=1)
+    s1, s2 = (np.stack([(part**k).sum(axis=1) for part in parts], axis=1) for k in (1, 2))
+    moments = stratified_moments(np.broadcast_to(sizes, s1.shape), s1, s2, [1, 2])
+    p = stratified_p(moments)[moments.variance == 0]
+    assert p.size / len(signs) <= p.min()

@@ -24,7 +24,7 @@ _LEAST_EVENTS: Final = 10
 MOST_CHANGES: Final = 50_000
 """Verdict changes after which a fold ends with the current piece: storing them takes the server about half a second."""
 
-_PIECE_RECORDS: Final = 6_000
+PIECE_RECORDS: Final = 6_000
 _PIECE_BYTES: Final = 1_500_000
 """Records, and bytes of them, that are decoded and folded at a time. Many small pieces cost more than events that leave the cache."""
 
@@ -91,18 +91,19 @@ class Pace:
         self._last: tuple[tuple[str, bool], int] | None = None
         self._boards: dict[str, float] = {}
         """The benchmarks of the piece so far, and how many bytes a piece of each may have."""
-        self._wide = False
-        """Whether there is a benchmark of which a piece as large as of many small ones would bring too many changes."""
 
     def begin(self) -> None:
         """Begin a fold."""
         self._spent = 0.0
 
     def piece(self) -> tuple[int, float]:
-        """Return how many records, and bytes of them, to decode and fold next, given the benchmarks of those before."""
+        """Return how many records, and bytes of them, to decode and fold next, given the benchmarks of those before.
+
+        Only of many benchmarks may these be more than `PIECE_RECORDS`.
+        """
         boards, self._boards = self._boards, {}
-        times = 1 if self._wide else max(1, min(len(boards) // _BOARDS, self._most_pieces))
-        return times * _PIECE_RECORDS, min([times * _PIECE_BYTES, *boards.values()])
+        times = max(1, min(len(boards) // _BOARDS, self._most_pieces))
+        return times * PIECE_RECORDS, min([times * _PIECE_BYTES, *boards.values()])
 
     def is_enough(self, changes: int) -> bool:
         """Return whether a fold with so many verdict changes is to end, so that they are stored, or so that the state is read."""
@@ -113,7 +114,6 @@ class Pace:
         contestants = max(1, len(benchmark.contestants))
         new = benchmark.pairs - benchmark.met > _FEW_NEW
         self._boards[benchmark.name] = _most_bytes(benchmark, contestants, new=new)
-        self._wide |= contestants > WIDE and benchmark.spec.order.policy != "none"
         bets = benchmark.spec.scores == "graded" or benchmark.spec.weights is not None
         updates = self._updates.setdefault((benchmark.name, new), _FIRST_UPDATES[new] / (_BETS if bets else 1))
         self._last, self._slice = ((benchmark.name, new), contestants), 0.0
@@ -146,7 +146,7 @@ class Whole(Pace):
 
     def piece(self) -> tuple[int, float]:
         """Return as much as is folded fastest."""
-        return _PIECE_RECORDS, _PIECE_BYTES
+        return PIECE_RECORDS, _PIECE_BYTES
 
     def is_enough(self, changes: int) -> bool:  # noqa: ARG002 - as for any
         """Return False."""

@@ -331,7 +331,7 @@ def every_way(log, cuts, restart, at_once):
     records, _, end = log
     whole, _ = fold(records, end, [], restart=False)
     with (
-        patch("monitor.engine.pace._PIECE_RECORDS", at_once),
+        patch("monitor.engine.pace.PIECE_RECORDS", at_once),
         patch("monitor.engine.fold.locate._add_items", return_value=None),
     ):
         cut, store = fold(records, end, cuts, restart=restart)

@@ -314,7 +314,7 @@ async def test_a_chunk_with_many_changes_is_stored_in_parts_and_may_end_between_
 
 @pytest.mark.parametrize(("seconds", "all_parts"), [(1e9, False), (-1.0, True)])
 async def test_changes_of_a_chunk_wait_for_its_last_part_or_some_seconds(seconds, all_parts, monkeypatch):
-    monkeypatch.setattr(pace, "_PIECE_RECORDS", 1)
+    monkeypatch.setattr(pace, "PIECE_RECORDS", 1)
     monkeypatch.setattr(PartitionWorker, "fold_seconds", 0.0)
     monkeypatch.setattr(partition_worker, "_RELAY_SECONDS", seconds)
     store, woken = SlowStore(), []
@@ -332,7 +332,7 @@ async def test_changes_of_a_chunk_wait_for_its_last_part_or_some_seconds(seconds
 
 
 async def test_the_metrics_count_each_record_once_however_it_is_stored(monkeypatch):
-    monkeypatch.setattr(pace, "_PIECE_RECORDS", 2)
+    monkeypatch.setattr(pace, "PIECE_RECORDS", 2)
     monkeypatch.setattr(PartitionWorker, "fold_seconds", 0.0)
     owned = await loaded(SlowStore())
     assert await owned.fold(chunk(0, 5))

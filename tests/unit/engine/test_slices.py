@@ -12,7 +12,6 @@ from monitor.engine.chunk import Chunk
 from monitor.engine.pace import Pace
 from monitor.engine.partition import Partition
 from monitor.engine.slices import run_slices
-from monitor.engine.state.pairs import step_down
 from monitor.engine.state.pairs.pair_state import PairState
 from monitor.report.build import benchmark_report
 from schemas.records.events import Spec
@@ -184,33 +183,28 @@ def test_pieces_of_many_benchmarks_are_larger():
     assert after([board("trusted", 20) for _ in range(200)], most_pieces=4) == (4 * records, 4 * size)
 
 
-def test_pieces_of_many_benchmarks_are_no_larger_where_one_of_them_could_bring_too_many_changes():
-    pace = Pace(most_pieces=4)
-    usual = pace.piece()
-    wide = board("trusted", 1_000)
-    wide.name = "wide"
-    pace.events(wide)
-    assert pace.piece()[1] < usual[1]
-    for number in range(200):
-        small = board("trusted", 20)
-        small.name = f"b{number}"
-        pace.events(small)
-    assert pace.piece() == usual  # and not four times as many, of which all could be of the wide one
+@pytest.mark.parametrize("wide", ["new", "restored", "small"])
+def test_a_large_piece_is_of_many_benchmarks(wide):
+    """All of a piece may be of a new benchmark with many models, or of one that was there before a start: too many changes at once."""
 
+    def records(names, each, models=20):
+        return [
+            json.dumps({"benchmark": name, "item_id": str(k), "model": f"m{k % models}", "score": 1}).encode()
+            for k in range(each)
+            for name in names
+        ]
 
-@pytest.mark.parametrize("shape", [(), (2, 52)])
-def test_arrays_of_pairs_grow_in_parts(shape, monkeypatch):
-    monkeypatch.setattr(step_down, "_COPIED", 1_000)
-    array = np.arange(3 * 1_100 * max(1, int(np.prod(shape)))).reshape(3_300, *shape)
-    growing, parts = step_down.grown_in_slices(array, 5_000), 0
-    try:
-        while True:
-            next(growing)
-            parts += 1
-    except StopIteration as end:
-        grown = end.value
-    assert parts == -(-3_300 // max(1, 1_000 // int(np.prod(shape))))
-    assert len(grown) >= 5_000
-    assert grown.shape[1:] == shape
-    assert (grown[:3_300] == array).all()
-    assert not grown[3_300:].any()
+    partition, speed = Partition(), Pace(0.0, most_pieces=4)
+    if wide != "new":
+        models = 500 if wide == "restored" else 20
+        first = [{"benchmark": "b", "item_id": "0", "model": f"m{k}", "score": 1} for k in range(models)]
+        start = [json.dumps(each).encode() for each in first]
+        partition.fold(Chunk(0, 0, len(start), range(len(start)), start))
+    lines = [*records([f"small {k}" for k in range(24)], 250), *records(["b"], 18_000, 500 if wide == "new" else 20)]
+    rest = Chunk(0, partition.off, partition.off + len(lines), range(partition.off, partition.off + len(lines)), lines)
+    taken = []
+    while rest is not None:
+        delta = run_slices(partition.fold_in_slices(rest, speed))
+        taken.append(delta.records)
+        _, rest = rest.cut(delta.records)
+    assert taken[:2] == [6_000, 18_000 if wide == "small" else 6_000]

@@ -70,7 +70,8 @@ class AgentProgress(faust.Sensor):  # type: ignore[misc]
         state: object = None,  # noqa: ARG002
     ) -> None:
         """Record that the agent has finished a chunk."""
-        self.done[tp] = event.message.value.end
+        end = event.message.value.end
+        self.done[tp] = min(end, self.next.get(tp, end))  # a chunk may end before its end, and a seek is to where
         self.free.set()
 
 

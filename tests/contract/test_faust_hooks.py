@@ -227,3 +227,16 @@ async def test_the_log_must_be_the_one_of_the_url(tmp_path, app, wrong):
     with pytest.raises(ValueError, match=r"open .*/log\.jsonl with FileLog\.open and set app\.file_log"):
         await app.start()
     await log.close()
+
+
+async def test_the_progress_of_a_chunk_that_ended_early_is_where_it_goes_on(app):
+    """A seek goes back into the chunk; Kafka was told its end, so nobody saw the lag of a partition that waits."""
+    event = type("Event", (), {"message": message(app)})()
+    tp = TP("events", 0)
+    app.progress.on_stream_event_in(tp, 58, None, event)
+    app.progress.next[tp] = 60
+    app.progress.on_stream_event_out(tp, 58, None, event)
+    assert app.progress.done[tp] == 60
+    app.progress.on_stream_event_in(tp, 60, None, event)
+    app.progress.on_stream_event_out(tp, 60, None, event)
+    assert app.progress.done[tp] == CHUNK.end

@@ -46,6 +46,8 @@ class PartitionReader(FoldedPartition):
         self._unconfirmed_bytes = 0
         self._unknown_until = 0
         """Records before this offset were folded and not kept, so the store's last record cannot be compared with them."""
+        self._seen = 0
+        """Where the store was when it was last compared: what it has is known, although this reader has not folded so far."""
         self._expected: tuple[int, str] | None = None
         """The store's last record, while it is ahead of this reader."""
         self._set_aside: set[tuple[str, int]] = set()
@@ -60,7 +62,7 @@ class PartitionReader(FoldedPartition):
         self._changed.clear()
         self._unconfirmed.clear()
         self._unconfirmed_bytes = self._unknown_until = 0
-        self._expected = None
+        self._expected, self._seen = None, 0
         self._set_aside.clear()
         self._note_set_aside(self.partition.quarantine)
 
@@ -93,7 +95,7 @@ class PartitionReader(FoldedPartition):
             self._expected = None
         while self._unconfirmed_bytes > KEPT_BYTES:
             dropped = self._drop()
-            if dropped.end > self.committed:
+            if dropped.end > max(self.committed, self._seen):
                 self._unknown_until = dropped.end
         return True
 
@@ -120,7 +122,7 @@ class PartitionReader(FoldedPartition):
         if stored.off < self.committed:
             # The store lost its last writes. What it writes in their place is compared once it has got here again.
             self._unknown_until = max(self._unknown_until, self.committed)
-        self.committed = min(stored.off, ours.off)
+        self.committed, self._seen = min(stored.off, ours.off), stored.off
         if self._unknown_until and stored.off >= self._unknown_until:
             return "the store has written again what it had lost, or this reader was far ahead of it"
         while self._unconfirmed and self._unconfirmed[0].end <= stored.off:

@@ -11,6 +11,8 @@ from aiokafka import AIOKafkaConsumer, TopicPartition
 from aiokafka.consumer.fetcher import READ_COMMITTED, FetchResult, PartitionRecords
 from aiokafka.errors import CorruptRecordException
 
+from monitor.logs.kafka.settings import CHUNK_BYTES
+
 
 class Record(Protocol):
     """A record from the client's parser."""
@@ -31,7 +33,7 @@ class RecordSlices(PartitionRecords):  # type: ignore[misc]
     fetched : PartitionRecords
         The client's own, of which no record was taken.
     most : int
-        The most records in a slice.
+        The most records in a slice. Of compressed batches it ends with the one that brings it to `CHUNK_BYTES`.
     """
 
     next_fetch_offset: int
@@ -51,20 +53,27 @@ class RecordSlices(PartitionRecords):  # type: ignore[misc]
 
     def _unpack_records(self) -> Iterator[list[Record]]:
         part: list[Record] = []
-        end = self.next_fetch_offset
+        size, end = 0, self.next_fetch_offset
         for batch, dropped in self._batches():
             records = [] if dropped else list(batch)
             if records and records[0].offset < self.next_fetch_offset:
                 # The batch with the requested offset may begin before it.
                 records = [record for record in records if record.offset >= self.next_fetch_offset]
             part += records
+            if batch.compression_type:  # what is fetched is bounded, and this may be many times as large
+                size += sum([len(record.value or b"") for record in records])
             while len(part) >= self._most:
                 full, part = part[: self._most], part[self._most :]
                 # Whenever a slice is taken, the consumer compares its position with this and moves to it.
                 self.next_fetch_offset = full[-1].offset + 1
+                size = 0
                 yield full
             # A compaction may have removed the last records of the batch, so its end may be after its last record.
             end = batch.next_offset
+            if size > CHUNK_BYTES and part:
+                self.next_fetch_offset, size = end, 0
+                full, part = part, []
+                yield full
         self.next_fetch_offset = end
         if part:
             yield part

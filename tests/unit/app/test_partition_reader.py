@@ -203,6 +203,19 @@ async def test_only_so_much_is_kept_for_comparison_and_the_rest_is_loaded_again(
     assert "far ahead" in reader.compare(store.position())
 
 
+async def test_a_reader_that_catches_up_with_a_store_keeps_its_state(monkeypatch):
+    """It folded more than it keeps between two comparisons, and took itself for far ahead of a store that it was far behind."""
+    monkeypatch.setattr(partition_reader, "KEPT_BYTES", sum(map(len, LOG[:100])))
+    store = Store()
+    worker(store, 0, 300)
+    reader = await reader_at(store)
+    worker(store, 300, 900)
+    assert reader.compare(store.position()) is None
+    for start in range(300, 800, 50):
+        assert await reader.fold(chunk(start, start + 50))
+    assert reader.compare(store.position()) is None
+
+
 async def test_commit_times_are_those_of_the_store_once_it_has_them():
     store = Store()
     worker(store, 0, 100)

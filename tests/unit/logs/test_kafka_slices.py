@@ -136,3 +136,16 @@ def test_nothing_of_a_corrupt_batch_is_given():
     with pytest.raises(CorruptRecordException, match="CRC"):
         next(runs)
     assert runs.next_fetch_offset == 3
+
+
+@pytest.mark.parametrize("compression", [NONE, GZIP])
+def test_what_is_compressed_comes_in_slices_of_bounded_size(compression):
+    """A fetch of 4 MB of it held 24,000 records of 100 kB, which were decompressed at once."""
+    value = b"x" * 100_000
+    data = b"".join(batch_of(5 * k, [(value, [])] * 5, compression=compression) for k in range(20))
+    runs = RecordSlices(stock(data, [], 2), 24_000)
+    places = [(len(run), run[0].offset, runs.next_fetch_offset) for run in runs]
+    if compression == NONE:  # what is fetched is bounded
+        assert places == [(98, 2, 100)]
+    else:
+        assert places == [(43, 2, 45), (45, 45, 90), (10, 90, 100)]

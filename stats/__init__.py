@@ -66,6 +66,7 @@ if TYPE_CHECKING:
     from stats.evidence.curtailed import curtailed_may_decide as curtailed_may_decide
     from stats.evidence.curtailed import curtailed_side as curtailed_side
     from stats.evidence.curtailed import items_to_curtailed_decision as items_to_curtailed_decision
+    from stats.evidence.curtailed import items_to_exact_decision as items_to_exact_decision
     from stats.evidence.curtailed import missing_tolerated as missing_tolerated
     from stats.evidence.eprocess import anytime_inflation as anytime_inflation
     from stats.evidence.eprocess import anytime_required_n as anytime_required_n
@@ -244,6 +245,7 @@ _EXPORTS = {
         "curtailed_may_decide",
         "curtailed_side",
         "items_to_curtailed_decision",
+        "items_to_exact_decision",
         "missing_tolerated",
     ),
     "evidence.eprocess": (

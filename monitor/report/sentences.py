@@ -363,6 +363,8 @@ def _prospect(facts: PairFacts) -> list[str]:
     chance = []
     if facts.decision_probability is not None:
         chance = [f"It is decided by the last item with a probability of {probability(facts.decision_probability)}."]
+    if more is None and (facts.missing or 0) > (facts.left or 0):
+        return chance  # what is missing counts at its worst, and will not come
     if more is None:
         return [f"At the current estimate no number of {facts.units} decides it.", *chance]
     if more < 1:

@@ -217,6 +217,36 @@ def items_to_curtailed_decision(
     return items_until(evidence, n, b, c, missing, threshold_log)
 
 
+def items_to_exact_decision(
+    n: npt.ArrayLike, b: npt.ArrayLike, c: npt.ArrayLike, threshold_log: npt.ArrayLike
+) -> FloatArray:
+    """Return how many more items a benchmark needs for the exact test of all its items to decide, if the rates of b and c do not change.
+
+    Parameters
+    ----------
+    n, b, c : array_like
+        Shared items so far and discordant counts.
+    threshold_log : array_like
+        ln(1/alpha), or ln(1/alpha_j) in a family.
+
+    Returns
+    -------
+    ndarray
+        From 0 on; infinite without a gap, beyond 10^9 items, or for n = 0.
+
+    Examples
+    --------
+    >>> round(float(items_to_exact_decision(12032, 1067, 1012, np.log(27 / 0.05))))
+    68533
+    """
+
+    def evidence(wins: FloatArray, losses: FloatArray, _: FloatArray) -> FloatArray:
+        lead, trail = np.maximum(wins, losses), np.minimum(wins, losses)
+        return np.where(lead >= trail + 1, -_leader_log_p(lead, trail), lead - trail - 1) + TOLERANCE
+
+    return items_until(evidence, n, b, c, _MOST_ITEMS, threshold_log)
+
+
 def _leader_log_p(lead: FloatArray, trail: FloatArray) -> FloatArray:
     """Return ln min(1, 2 P(X >= lead)), X ~ Binomial(lead + trail, 1/2); 0 where the lead does not exceed the trail."""
     shape = lead.shape
@@ -230,6 +260,7 @@ def _leader_log_p(lead: FloatArray, trail: FloatArray) -> FloatArray:
     return log_p.reshape(shape)
 
 
+_MOST_ITEMS = 10**9
 _KL = 2 * _LOG2 - 1
 _HALF_LOG_PI = float(np.log(np.pi) / 2)
 

@@ -10,7 +10,7 @@ from monitor.report.pairs.counts import Flags, Floats
 from monitor.report.pairs.evidence import Sides
 from monitor.report.pairs.table import PairTable
 from schemas.results.changes import PROCEDURES
-from stats.evidence.curtailed import items_to_curtailed_decision
+from stats.evidence.curtailed import items_to_curtailed_decision, items_to_exact_decision
 from stats.evidence.growth import expected_items_to_decision
 from stats.families.stepwise import WHOLE
 from stats.intervals.completion_gap import completion_interval
@@ -170,18 +170,25 @@ def _binary_bounds(table: PairTable, at: Index, *levels: Floats) -> list[Bounds]
 
 
 def _items_to_decision(table: PairTable, at: Index) -> Floats:
-    """Return the items until the family-wise decision at the present estimate; more than are missing is an extrapolation."""
+    """Return the items until the family-wise decision at the present estimate; more than are missing is an extrapolation.
+
+    It is of the test that decides: of all items of a benchmark that is as large, or of bets. None where missing items count at their worst
+    and will not come.
+    """
     items = np.full(at.size, np.nan)
     placed = table.has_place(at)
     some = at[placed]
     mixture, threshold = table.benchmark.spec.mixture, table.log_family_threshold(some)
     n, wins, losses, _, _ = (column[some] for column in table.evidence)
-    items[placed] = expected_items_to_decision(n, wins, losses, threshold, mixture)
-    if table.missing is not None and table.benchmark.spec.order.policy not in {"committed", "trusted"}:
-        assert table.left is not None
-        left = table.left[some]
-        within = items_to_curtailed_decision(n, wins, losses, left, threshold)
-        items[placed] = np.where(np.isfinite(within), within, np.maximum(items[placed], left + 1))
+    if table.missing is None or (table.benchmark.spec.order.policy in {"committed", "trusted"} and not table.asserted):
+        items[placed] = expected_items_to_decision(n, wins, losses, threshold, mixture)
+        return items
+    assert table.left is not None
+    left = table.left[some]
+    within = items_to_curtailed_decision(n, wins, losses, left, threshold)
+    beyond = np.maximum(items_to_exact_decision(n, wins, losses, threshold), left + 1)
+    lost = np.zeros(left.shape, bool) if table.counted_missing is None else table.counted_missing[some] > left
+    items[placed] = np.where(lost, np.nan, np.where(np.isfinite(within), within, beyond))
     return items
 
 

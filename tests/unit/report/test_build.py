@@ -54,6 +54,18 @@ def test_so_many_missing_items_that_their_sum_overflows_decide_nothing(items):
     assert (pair.gap_low, pair.gap_high) == pytest.approx((-1, 1), abs=1e-5)
 
 
+def test_a_decision_takes_the_items_of_the_test_that_gives_it():
+    """It was the e-value's, three times as many; and 0 of a pair whose missing items count at their worst."""
+    scores = np.random.default_rng(0).permutation(np.repeat([[1, 0], [0, 1], [1, 1]], [1067, 1012, 9953], axis=0))
+    pair = only(of(scores, items=12_032, family={"policy": "capacity", "size": 27}), assert_complete=True)
+    assert pair.items_to_decision == pytest.approx(68_533, abs=1)
+    log = of(scores[:1_000], items=12_032)
+    log.send({"ended": "bench"})
+    few = only(log)
+    assert (few.status, few.items_to_decision) == ("exhausted", None)
+    assert "no number of items" not in few.reason
+
+
 # --- the golden case --------------------------------------------------------------------------------------------------------------------
 
 

@@ -16,6 +16,7 @@ from stats import (
     curtailed_side,
     exact_p,
     items_to_curtailed_decision,
+    items_to_exact_decision,
     missing_tolerated,
 )
 
@@ -72,7 +73,9 @@ def test_it_is_exact_far_in_the_tails(m):
 def test_with_nothing_missing_it_is_the_exact_mcnemar_test():
     b, c = np.random.default_rng(0).integers(0, 3000, (2, 500))
     assert_allclose(np.exp(curtailed_leader_log_p(b, c, 0)), exact_p(b, c), rtol=1e-11, atol=1e-300)
-    expected = [scipy_stats.binomtest(int(x), int(x + y), 0.5).pvalue for x, y in zip(b[:50], c[:50], strict=True)]
+    expected = [
+        scipy_stats.binomtest(int(x), int(x + y), 0.5).pvalue for x, y in zip(b[:50], c[:50], strict=True)
+    ]
     assert_allclose(np.exp(curtailed_leader_log_p(b[:50], c[:50], 0)), expected, rtol=1e-9)
 
 
@@ -191,3 +194,14 @@ def test_a_forecast_refuses_bad_input(arguments, message):
 def test_bad_input(call, message):
     with pytest.raises(ValueError, match=message):
         call()
+
+
+@pytest.mark.parametrize(("n", "b", "c"), [(1_000, 290, 260), (4_000, 410, 380), (12_032, 1_067, 1_012)])
+@pytest.mark.parametrize("threshold", [np.log(20), np.log(540)])
+def test_the_larger_benchmark_that_the_exact_test_decides(n, b, c, threshold):
+    more = float(items_to_exact_decision(n, b, c, threshold))
+    assert more == float(items_to_exact_decision(n, c, b, threshold))
+    for items, decides in ((0.97, False), (1.03, True)):
+        grown = (n + more) * items / n
+        p = scipy_stats.binomtest(round(b * grown), round(b * grown) + round(c * grown)).pvalue
+        assert (-np.log(p) >= threshold) == decides

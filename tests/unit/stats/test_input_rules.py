@@ -18,6 +18,7 @@ CALLS = {
     "curtailed_log_p": {"b": 5, "c": 3, "missing": 2},
     "curtailed_leader_log_p": {"b": 5, "c": 3, "missing": 2},
     "missing_tolerated": {"b": 50, "c": 3, "alpha": 0.05},
+    "items_to_exact_decision": {"n": 100, "b": 30, "c": 10, "threshold_log": 3.0},
     "items_to_curtailed_decision": {"n": 100, "b": 30, "c": 10, "missing": 50, "threshold_log": 3.0},
     "log_leader_bound": {"b": 5, "c": 3, "missing": 2},
     "boundary_u": {"m": 50, "alpha": 0.05},

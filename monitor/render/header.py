@@ -296,12 +296,13 @@ def low_coverage(models: int, share: float) -> str:
 def assumed(benchmark: BenchmarkReport) -> str:
     """Return what the verdicts assume, and what the error rate is over, in two sentences; nothing where no verdict is given."""
     b = benchmark
-    text = order_sentence(b).partition(f"; {_SUSPECT}")[0]
     if b.order.policy == "none":
         return ""
-    text = (
-        f"Assumes that {text.removeprefix(ASSERTED)}" if text.startswith(ASSERTED) else f"{text[0].upper()}{text[1:]}"
-    )
+    besides = (_assumed(b) or "").partition(f"; {_SUSPECT}")[0]
+    if besides.startswith(ASSERTED):
+        text = f"Assumes that {besides.removeprefix(ASSERTED)}"
+    else:
+        text = f"Assumes that {b.assumption}" + (f"; {besides}" if besides else "")
     size = b.family.size if b.family.policy == "capacity" else None
     over = "" if size == 1 else " among all pairs" if size is None else f" among all {counted(size, 'pair')}"
     outside = f" ({counted(b.family_outside, 'pair')} outside the family)" if b.family_outside else ""

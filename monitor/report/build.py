@@ -14,7 +14,7 @@ from monitor.report.items.conflict_rows import counts_by_model
 from monitor.report.pairs.clusters import cluster_columns, clusters_report, required_n_by_procedure
 from monitor.report.pairs.family import family_assumption, family_report, pairs_outside
 from monitor.report.pairs.item_means import described
-from monitor.report.pairs.rows import pair_rows, superseded_rows
+from monitor.report.pairs.rows import pair_rows, report_assumption, superseded_rows
 from monitor.report.pairs.table import PairTable
 from monitor.report.pairs.weights import weights_report
 from monitor.report.ranking.goal import goal_report
@@ -104,7 +104,7 @@ def table_view(table: PairTable, pairs: Which) -> ReportView:
     needed = required_n_by_procedure(table, clusters, displayed)
     rows = pair_rows(table, clusters, needed, displayed)
     duplicates, conflicts = counts_by_model(benchmark)
-    shared = shared_means(table)
+    shared, assumption = shared_means(table), report_assumption(table)
     report = BenchmarkReport(
         benchmark=benchmark.name,
         items=benchmark.items,
@@ -117,13 +117,16 @@ def table_view(table: PairTable, pairs: Which) -> ReportView:
         incomplete=benchmark.incomplete or None,
         partial=partial(benchmark),
         board=board_report(benchmark),
-        order=order_report(benchmark, asserted=table.asserted, rests_on_ends=table.rests_on_ends),
+        order=order_report(
+            benchmark, asserted=assumption if table.asserted else None, rests_on_ends=table.rests_on_ends
+        ),
         alpha=benchmark.spec.alpha,
         power=benchmark.spec.power,
         mixture=table.mixture,
         family=family_report(table),
         family_outside=pairs_outside(table),
         family_assumption=family_assumption(table),
+        assumption=assumption,
         models=model_reports(table, shared),
         shared_items=None if shared is None else shared.items,
         clusters=clusters_report(table, displayed),
@@ -167,8 +170,8 @@ def _unranked(benchmark: Benchmark) -> int:
     return count
 
 
-def order_report(benchmark: Benchmark, *, asserted: bool = False, rests_on_ends: bool = False) -> OrderReport:
-    """Report the order policy, what keeps it from giving verdicts, and what is assumed besides it."""
+def order_report(benchmark: Benchmark, *, asserted: str | None = None, rests_on_ends: bool = False) -> OrderReport:
+    """Report the order policy, what keeps it from giving verdicts, and what is assumed besides it; `asserted` as in `order_reason`."""
     return OrderReport(
         policy="completion" if asserted else benchmark.spec.order.policy,
         suspect=benchmark.suspicion is not None,

@@ -9,7 +9,7 @@ from monitor.report.pairs.item_means import described, repeats_of
 from monitor.report.points import size
 from schemas.results.changes import Side
 from schemas.results.report import ASSERTED, FILES_COMPLETE, Status
-from schemas.results.sentences import ASSUMPTIONS, BATTLES, SCOPES, assumption, battle_counts, too_many_items
+from schemas.results.sentences import ASSUMPTIONS, BATTLES, SCOPES, battle_counts, too_many_items
 
 NO_ORDER = (
     "no order policy is declared; declare the item count (items: N), or that neither the arrival order "
@@ -69,14 +69,16 @@ def partial(benchmark: Benchmark) -> str | None:
     return "; ".join(reasons) or None
 
 
-def order_reason(benchmark: Benchmark, *, asserted: bool, rests_on_ends: bool = False) -> str | None:
-    """Return why verdicts are held, what is asserted, and what is suspect in the arrival order; None if nothing is."""
+def order_reason(benchmark: Benchmark, *, asserted: str | None, rests_on_ends: bool = False) -> str | None:
+    """Return why verdicts are held, what is asserted, and what is suspect in the arrival order; None if nothing is.
+
+    `asserted` is what verdicts on files assume that are taken as complete.
+    """
     state = hold_reason(benchmark)
     if rests_on_ends:
         state = f"{FILES_COMPLETE}: a later run that reads more may show another decision (an ended record makes the end permanent)"
     if asserted:
-        items, listed = None if benchmark.spec.items else benchmark.items, benchmark.spec.item_ids is not None
-        state = f"{ASSERTED}{assumption('completion', items, listed=listed)}{_repeats(benchmark)}{_unused_policy(benchmark)}"
+        state = f"{ASSERTED}{asserted}{_repeats(benchmark)}{_unused_policy(benchmark)}"
     elif benchmark.order_trusted and benchmark.too_many_items:
         unsettled = f"{_excess(benchmark)}; until then no lead is settled"
         state = "; ".join(each for each in (state, unsettled) if each)

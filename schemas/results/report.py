@@ -253,8 +253,8 @@ class PairReport(StrictModel):
     log_e_a: float | None
     log_e_b: float | None
     p_anytime: float | None = Field(
-        description="what the anytime verdicts rest on: the exact p with missing items at their worst (policy completion), or 1 / e, of "
-        "the largest e so far where that is at least 1 / alpha and of the present one elsewhere"
+        description="what the anytime verdicts rest on: the exact p with missing items at their worst, or ignored (policy completion), or "
+        "1 / e, of the largest e so far where that is at least 1 / alpha and of the present one elsewhere"
     )
     family_threshold: float | None = Field(
         description="alpha_j, with which `p_anytime` is compared in the family; it rises as pairs are decided. Null outside the family"
@@ -412,6 +412,9 @@ class BenchmarkReport(StrictModel):
     )
     family_assumption: str | None = Field(
         description="what family-wise verdicts assume of the models that join; null where they assume nothing of it"
+    )
+    assumption: str | None = Field(
+        description="what the other verdicts assume, and family-wise ones besides; null without an order policy"
     )
     models: list[ModelReport]
     shared_items: int | None = Field(

@@ -144,6 +144,36 @@ def superseded_rows(benchmark: Benchmark) -> list[PairReport]:
     return pair_rows(table, None, required_n_by_procedure(table, None, at), at)
 
 
+def report_assumption(table: PairTable) -> str | None:
+    """Return what the verdicts of a report assume, without what family-wise ones assume of the models that join; None without a policy."""
+    return _assumption(
+        table,
+        repeated=has_repeats(table.benchmark),
+        rescored=any(table.benchmark.contestants[k].epoch for k in table.ranking.tolist()),
+        ignored=bool(table.ignored.any()),
+    )
+
+
+def _assumption(
+    table: PairTable, *, repeated: bool, rescored: bool, ignored: bool, joined: str | None = None
+) -> str | None:
+    """Return what verdicts of a table assume; the arguments are those of `assumption`."""
+    benchmark = table.benchmark
+    policy = "completion" if table.asserted else benchmark.spec.order.policy
+    return assumption(
+        BATTLES if benchmark.battles is not None and policy == "trusted" else policy,
+        None if benchmark.spec.items else table.assumed_items,
+        listed=benchmark.spec.item_ids is not None,
+        joined=joined,
+        redeclared=benchmark.redeclared,
+        begun_again=benchmark.generation > 1,
+        repeated=repeated,
+        rescored=rescored or (benchmark.united is not None and benchmark.united.rescored),
+        ignored=ignored,
+        composed=benchmark.suite is not None,
+    )
+
+
 def side_names(sides: Sides | None, at: Index) -> list[Side | None]:
     """Return the better side of some pairs as "a" or "b"; None for an undecided pair, or where nothing was computed."""
     return [None] * at.size if sides is None else [_SIDES.get(side) for side in sides[at].tolist()]
@@ -205,7 +235,6 @@ def _reasons(table: PairTable, at: Index, columns: dict[str, list[Any]]) -> tupl
     benchmark = table.benchmark
     policy: str = "completion" if table.asserted else benchmark.spec.order.policy
     battles = benchmark.battles is not None
-    items = None if benchmark.spec.items else table.assumed_items
     sides = {name: side_names(table.anytime_decisions[name], at) for name in PROCEDURES}
     missing, left = (
         [None] * at.size if counts is None else counts[at].tolist() for counts in (table.counted_missing, table.left)
@@ -217,7 +246,7 @@ def _reasons(table: PairTable, at: Index, columns: dict[str, list[Any]]) -> tupl
     has_place = table.has_place(at) | (table.n[at] == 0)
     # In complete files a pair is decided on all its items, not at a latch.
     latches = not table.decides_at_end
-    hold, suite, waits = table.hold_reason, benchmark.suite is not None, benchmark.spec.repeats == "all"
+    hold, waits = table.hold_reason, benchmark.spec.repeats == "all"
     reasons, decided_at = [], []
     for r, (q, pair) in enumerate(zip(at.tolist(), table.pair[at].tolist(), strict=True)):
         side = sides["anytime_family"][r]
@@ -248,17 +277,12 @@ def _reasons(table: PairTable, at: Index, columns: dict[str, list[Any]]) -> tupl
             outside_family=None if has_place[r] else outside_reason(table, q, outside),
             hold_reason=hold,
             policy=BATTLES if battles else policy,
-            assumption=assumption(
-                BATTLES if battles and policy == "trusted" else policy,
-                items,
-                listed=benchmark.spec.item_ids is not None,
-                joined=None if sides["anytime_family"][r] is None and columns["status"][r] != "equivalent" else joined,
-                redeclared=benchmark.redeclared,
-                begun_again=benchmark.generation > 1,
+            assumption=_assumption(
+                table,
                 repeated=repeated,
-                rescored=max(epochs) > 0 or (benchmark.united is not None and benchmark.united.rescored),
-                composed=suite,
+                rescored=max(epochs) > 0,
                 ignored=ignored[r] > 0,
+                joined=None if sides["anytime_family"][r] is None and columns["status"][r] != "equivalent" else joined,
             ),
             epochs=epochs,
         )

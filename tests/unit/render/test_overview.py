@@ -213,12 +213,13 @@ def test_what_would_separate_the_ties_lists_the_nearest_first():
         ),
         (
             None,
-            "Declared: the item count; a verdict is given once the missing items cannot change it. At most 5 % chance",
+            "Assumes that the declared items are all. At most 5 % chance",
         ),
     ],
 )
 def test_what_was_assumed_is_on_the_screen_once(order, sentence):
-    shown = report(benchmark(order=OrderReport(policy="completion", suspect=False, reason=order)))
+    declared = OrderReport(policy="completion", suspect=False, reason=order)
+    shown = report(benchmark(order=declared, assumption="the declared items are all"))
     text = " ".join(screen(shown, 400).split())
     assert text.count(sentence) == 1
     assert "among all 9 pairs, however often you look." in text

@@ -7,11 +7,11 @@ import pytest
 from scipy.stats import binomtest, ttest_1samp
 from scipy.stats import t as student
 
-from monitor.render.header import coverage
+from monitor.render.header import assumed, coverage
 from monitor.report.build import benchmark_report, build_report
 from monitor.report.pairs.table import PairTable
 from schemas.results.report import Status
-from schemas.results.sentences import ASSUMPTIONS, JOINED
+from schemas.results.sentences import ASSUMPTIONS, IGNORED, JOINED
 from stats import committed_order, moments_from_sums, required_n_paired
 from stats.clusters import robust as cluster_stats
 from stats.intervals.completion_gap import completion_interval
@@ -533,6 +533,35 @@ def test_ignorable_missing_items_are_left_aside_and_the_sentence_says_so():
         "Assumes that the 100 items read are the whole benchmark, and that what is missing does not depend on"
         in pair.reason
     )
+
+
+@pytest.mark.parametrize(
+    ("declared", "gap", "sentence"),
+    [
+        (
+            {"missing": "ignorable"},
+            True,
+            f"Assumes that the 100 items read are the whole benchmark, and that {IGNORED}. ",
+        ),
+        ({"missing": "ignorable"}, False, "Assumes that the 100 items read are the whole benchmark. "),
+        ({"items": 120}, True, f"Assumes that {ASSUMPTIONS['completion']}. "),
+        (
+            {"items": 120, "missing": "ignorable"},
+            True,
+            f"Assumes that {ASSUMPTIONS['completion']}, and that {IGNORED}. ",
+        ),
+        ({"order": {"policy": "trusted"}}, True, f"Assumes that {ASSUMPTIONS['trusted']}. "),
+    ],
+)
+def test_below_the_ranking_is_what_the_pairs_assume(declared, gap, sentence):
+    scores = paired(60, 5, 35).astype(float)
+    if gap:
+        scores[65:, 1] = np.nan
+    log = FoldLog({"declare": "bench", **declared})
+    log.send(packed(scores, "ab"), *({"ended": "bench", "model": model} for model in "ab"))
+    shown = report(log, assert_complete=True)
+    assert assumed(shown).startswith(sentence)
+    assert IGNORED not in sentence or IGNORED in shown.pairs[0].reason
 
 
 def test_the_interval_of_ended_runs_is_of_the_items_that_they_were_judged_on():

@@ -32,7 +32,7 @@ class GateComparison(StrictModel):
     alpha: float
     policy: Literal["completion", "committed", "trusted", "none"]
     rule: Literal["score test", "bets", "none"] = Field(
-        description="score test: p of one look at all items, missing ones at their worst; bets: p is 1 / largest e-value"
+        description="score test: p of one look at all items, missing ones at their worst unless ignored; bets: p is 1 / largest e-value"
     )
     p_not_worse: float = Field(description="of the claim that the candidate is not worse by more than the margin")
     p_worse: float = Field(description="of the claim that the candidate is worse: the pair's own anytime verdict")

@@ -10,7 +10,7 @@ from monitor.render.numbers import Q_IS_NO_EVIDENCE, safe
 from monitor.report.gates.reasons import conflict_sentence
 from monitor.report.points import points
 from schemas.results.report import BenchmarkReport, PairReport
-from schemas.results.sentences import SCOPES
+from schemas.results.sentences import IGNORED, SCOPES
 
 FOR_A, OPEN, FOR_B = 0, 3, 4
 """Exit codes: decided for A, undecided or held, decided for B; 1 and 2 are faults and wrong usage, as in every command."""
@@ -58,8 +58,9 @@ def _evidence(report: BenchmarkReport, pair: PairReport, models: tuple[str, str]
         interval = f", anytime-valid interval {points(min(ends))} to {points(max(ends))}" if ends else ""
         lines.append(f"gap A - B {points(sign * pair.gap)} points{interval}")
     if report.order.policy == "completion" and pair.b is not None and pair.p_anytime is not None:
+        missing = "ignored" if _ignores_missing(report, pair) else "at their worst"
         lines.append(
-            f"p = {pair.p_anytime:.4g} of the exact test, missing items at their worst; decided at <= {report.alpha:g}"
+            f"p = {pair.p_anytime:.4g} of the exact test, missing items {missing}; decided at <= {report.alpha:g}"
         )
     elif pair.log_e is not None:
         size = f"{exp(pair.log_e):.4g}" if pair.log_e < _LARGEST_LOG else "beyond 1e304"
@@ -75,6 +76,13 @@ def _evidence(report: BenchmarkReport, pair: PairReport, models: tuple[str, str]
     if conflicts := conflict_sentence(report.conflicts_by_model, models):
         lines.append(f"! {safe(conflicts)}")
     return lines
+
+
+def _ignores_missing(report: BenchmarkReport, pair: PairReport) -> bool:
+    """Return whether the pair lacks items and its verdict ignores them: both runs have ended, and the declaration allows it."""
+    ended = {model.model for model in report.models if model.run_ended}
+    lacks = pair.n < (report.declared_items or report.items) and {pair.model_a, pair.model_b} <= ended
+    return lacks and IGNORED in (report.assumption or "")
 
 
 def _resolved(resolved: bool | None) -> str:  # noqa: FBT001 - a field of the report

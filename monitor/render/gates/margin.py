@@ -9,6 +9,7 @@ from monitor.render.markdown import escape
 from monitor.render.numbers import p_value, percent, points, safe
 from monitor.report.sentences import counted
 from schemas.results.gate import GateComparison, GateReport
+from schemas.results.sentences import IGNORED
 
 _WIDTH: Final = 41
 _SIGNS: Final = {"pass": "✓", "fail": "✗", "undecided": "?", "held": "?"}
@@ -59,7 +60,8 @@ def _evidence(c: GateComparison) -> list[str]:
     if c.verdict == "fail":
         lines.append(f"{_p(c.p_worse)} of worse, the pair's own anytime verdict; order: {c.policy}")
     elif c.rule != "none":
-        what = "score test, missing items at their worst" if c.rule == "score test" else "bets: 1 / the e-value"
+        missing = "ignored" if IGNORED in (c.assumption or "") else "at their worst"
+        what = f"score test, missing items {missing}" if c.rule == "score test" else "bets: 1 / the e-value"
         lines.append(f"{_p(c.p_not_worse)} of the {what}; order: {c.policy}")
     if c.noise:
         lines.append(f"noise: {c.noise}")

@@ -1,0 +1,28 @@
+"""What a gate prints next to its p: what was done with missing items."""
+
+import numpy as np
+import pytest
+
+from monitor.render.gates import gate, margin
+from monitor.report.build import report_view
+from monitor.report.gates.comparison import compare_with_margin
+from monitor.report.gates.gate import gate_report
+from monitor.report.gates.margin import Margin
+from tests.fold_log import FoldLog, packed, paired
+
+
+@pytest.mark.parametrize(("missing", "words"), [("worst", "at their worst"), ("ignorable", "ignored")])
+def test_p_is_printed_with_what_it_does_with_missing_items(missing, words):
+    scores = np.hstack([paired(60, 5, 35), np.zeros((100, 1))])
+    scores[65:80, 1] = np.nan
+    log = FoldLog({"declare": "bench", "missing": missing})
+    log.send(packed(scores, "abc"))
+    view = report_view(log["bench"], pairs="all", assert_complete=True)
+    for pair in view.report.pairs:
+        models, lacks = (pair.model_a, pair.model_b), pair.n < 100
+        expected = f"missing items {words if lacks else 'at their worst'}"
+        assert f"of the exact test, {expected};" in gate.as_text(gate.answer(view.report, pair, models))
+        size = Margin(0.02)
+        judged = gate_report([compare_with_margin(view.table, pair, *models, size)], size)
+        assert f"of the score test, {expected};" in margin.as_text(judged)
+    assert {pair.n for pair in view.report.pairs} == {85, 100}

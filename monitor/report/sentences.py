@@ -174,7 +174,7 @@ class PairFacts(NamedTuple):
     pair_side: Side | None
     """What is decided for this pair only."""
     missing: int | None
-    """Items that count against the leader."""
+    """Items that are missing and not ignored; under policy `completion` they count against the leader."""
     left: int | None
     """Items that may still come."""
     ignored: int
@@ -309,8 +309,10 @@ def _exhausted(facts: PairFacts) -> str:
         return "Every item is scored, and the evidence does not decide which model is better."
     if not facts.missing:
         return "The runs have ended, and the evidence does not decide which model is better."
-    verb = "is missing for this pair and counts" if facts.missing == 1 else "are missing for this pair and count"
-    return f"Undecided after the end of the runs: {counted(facts.missing, 'item')} {verb} against the leader.{_if_ignored(facts)}"
+    lacks = f"{counted(facts.missing, 'item')} {'is' if facts.missing == 1 else 'are'} missing for this pair"
+    if facts.policy == "completion":  # bets along an order look only at the items scored
+        lacks += f" and {'counts' if facts.missing == 1 else 'count'} against the leader"
+    return f"Undecided after the end of the runs: {lacks}.{_if_ignored(facts)}"
 
 
 def _if_ignored(facts: PairFacts) -> str:

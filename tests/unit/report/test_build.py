@@ -521,6 +521,23 @@ def test_asserted_completeness_counts_unshared_items_against_the_leader():
     assert "It would be decided for a if missing items were ignored (missing: ignorable)." in pair.reason
 
 
+@pytest.mark.parametrize(
+    ("declared", "rest"),
+    [
+        ({"item_ids": [str(k) for k in range(100)]}, " and count against the leader."),
+        ({"items": 100, "order": {"policy": "trusted"}}, "."),
+        (COMMITTED, "."),
+    ],
+)
+def test_missing_items_count_against_the_leader_only_where_verdicts_are_about_all_items(declared, rest):
+    order = committed_order("s", COMMITTED["item_ids"])
+    log = FoldLog({"declare": "bench", **declared})
+    log.send(*(event(str(k), model, int(k % 2 == 0)) for k in order[:60] for model in "ab"), {"ended": "bench"})
+    pair = only(log)
+    assert (pair.n, pair.status) == (60, "exhausted")
+    assert f"Undecided after the end of the runs: 40 items are missing for this pair{rest}" in pair.reason
+
+
 def test_ignorable_missing_items_are_left_aside_and_the_sentence_says_so():
     scores = paired(60, 5, 35).astype(float)
     scores[65:, 1] = np.nan

@@ -189,10 +189,13 @@ def count_undecided(table: PairTable, clusters: ClusterColumns | None, at: Index
 def count_unresolved(table: PairTable, needed: Mapping[str, Floats], at: Index) -> dict[str, int]:
     """Count the pairs that are not resolved under each procedure that has an N* here; pairs whose N* is unknown do not count.
 
-    `needed` is what `required_n_by_procedure` returns of these pairs.
+    Where clusters give an N* of no pair, as weighted ones do, `clustered` is omitted. `needed` is what `required_n_by_procedure` returns
+    of these pairs.
     """
     closed: dict[str, Flags | None] = {
-        name: is_resolved(table.n[at], n_star) | np.isnan(n_star) for name, n_star in needed.items()
+        name: is_resolved(table.n[at], n_star) | np.isnan(n_star)
+        for name, n_star in needed.items()
+        if name != "clustered" or not np.isnan(n_star).all()
     }
     return _count(closed, table, at)
 

@@ -55,6 +55,13 @@ def test_gap_interval_and_planned_items_are_those_of_the_weighted_gap():
     assert (pair.b, pair.c, pair.p_exact) == (None, None, None)
 
 
+def test_no_pair_is_counted_as_resolved_by_clusters_that_give_no_n_star():
+    summary = read(events()).summary
+    assert "clustered" in summary.undecided
+    assert "clustered" not in summary.unresolved
+    assert summary.unresolved["fixed_n"] > 0
+
+
 def test_a_model_that_lacks_a_cluster_is_listed_last_without_a_mean():
     report = read(events(RIGHT | {"aspen": {"large": 80}}))
     last = report.models[-1]

@@ -84,6 +84,7 @@ def read_results(
         stop("\nrankwatch: ".join(texts), USAGE)
     if not part:
         declarations.note_published(partition)
+        declarations.note_family(partition.benchmarks)
         declarations.note_models(partition.benchmarks)
     return partition
 

@@ -181,6 +181,19 @@ class Declarations:
                 "with another number of items than is published",
             )
 
+    def note_family(self, benchmarks: Mapping[str, Benchmark]) -> None:
+        """Print where a declared family `spending` is not used: files that are the whole benchmark have all their pairs."""
+        from monitor.report.pairs.table import PairTable
+
+        for name, benchmark in sorted(benchmarks.items()):
+            declared = "family" in self._begun.get(name, {}) and benchmark.spec.family.policy == "spending"
+            if declared and PairTable.of(benchmark, assert_complete=True).shares_equally:
+                self.notes(
+                    f"{shorten(name)}: the family spending is not used: without an item count the files are the whole benchmark, and their "
+                    f"pairs share alpha equally; --items {shorten(name)}=N uses it",
+                    "whose family spending is not used",
+                )
+
     def note_models(self, benchmarks: Mapping[str, Benchmark]) -> None:
         """Print which models are outside the declared family, and which of the declared ones have no scores."""
         from monitor.report.pairs.family import unlisted, unscored

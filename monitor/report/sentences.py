@@ -17,6 +17,9 @@ NO_ORDER = (
 )
 
 
+_HALF_DIGIT = 0.00005
+"""Half of the last digit of a gap in points: a bound nearer to 1 is printed as 100.00."""
+
 NO_BATTLE_ORDER = (
     f"no order policy is declared; declare order: trusted (--order trusted), which assumes that {ASSUMPTIONS[BATTLES]}"
 )
@@ -341,10 +344,10 @@ def _interval(facts: PairFacts) -> list[str]:
     """Return what the interval rules out; nothing where what it rests on is not declared, or proved to be wrong."""
     if facts.low is None or facts.high is None or facts.status in {"held", "invalidated"}:
         return []
-    leads = []
-    if facts.high < 1:
+    leads, whole = [], 1 - _HALF_DIGIT
+    if facts.high < whole:
         leads.append(f"{facts.model_a} leads" + (f" by more than {_points(facts.high)}" if facts.high > 0 else ""))
-    if facts.low > -1:
+    if facts.low > -whole:
         leads.append(f"{facts.model_b} leads" + (f" by more than {_points(facts.low)}" if facts.low < 0 else ""))
     return [f"The family-wise interval rules out that {' and that '.join(leads)}."] if leads else []
 

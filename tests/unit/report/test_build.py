@@ -817,6 +817,16 @@ def test_every_verdict_says_what_it_assumes(make, assumption):
     assert f"Assumes that {assumption}" in pair.reason
 
 
+def test_an_interval_that_rules_out_nothing_is_not_in_the_sentence():
+    scores = np.r_[np.tile([[1, 1]], (12, 1)), [[1, 0]]]
+    seen = set()
+    for items in range(14, 400_000, 9_000):
+        pair = only(of(scores, items=items))
+        seen.add("rules out" in pair.reason)
+        assert "100.00 points" not in pair.reason
+    assert seen == {True, False}
+
+
 @pytest.mark.parametrize("case", ["collecting", "exhausted", "held: nothing declared", "collecting, trusted"])
 def test_what_is_no_verdict_assumes_nothing(case):
     assert "Assumes" not in only(STATUSES[case]()).reason

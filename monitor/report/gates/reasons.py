@@ -1,8 +1,7 @@
 """The sentences of a gate: what a verdict on one benchmark means, and what it would take."""
 
 from collections.abc import Mapping, Sequence
-
-import numpy as np
+from math import ceil
 
 from monitor.report.gates.margin import Margin
 from monitor.report.points import points
@@ -57,6 +56,19 @@ def _points(c: GateComparison, margin: Margin) -> str:
     )
 
 
+def _two_digits(items: float) -> int:
+    """Return an estimated number of items with two significant digits, rounded up: no fewer than it takes.
+
+    Examples
+    --------
+    >>> _two_digits(5_807_759), _two_digits(1_320.4), _two_digits(8.2)
+    (5900000, 1400, 9)
+    """
+    whole = ceil(items)
+    digit = int(10 ** max(len(str(whole)) - 2, 0))
+    return -(-whole // digit) * digit
+
+
 def _what_it_takes(c: GateComparison, margin: Margin) -> str:
     """Return what would decide a comparison that is undecided."""
     assert c.gap is not None
@@ -77,4 +89,4 @@ def _what_it_takes(c: GateComparison, margin: Margin) -> str:
         else "the expected path reaches the threshold there"
     )
     shared = f"{c.n:,} {'is' if c.n == 1 else 'are'} shared"
-    return f"{lost}it takes about {int(np.ceil(c.items_needed)):,} items in all ({room}), or a larger margin; {shared}."
+    return f"{lost}it takes about {_two_digits(c.items_needed):,} items in all ({room}), or a larger margin; {shared}."

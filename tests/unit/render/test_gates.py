@@ -26,3 +26,13 @@ def test_p_is_printed_with_what_it_does_with_missing_items(missing, words):
         judged = gate_report([compare_with_margin(view.table, pair, *models, size)], size)
         assert f"of the score test, {expected};" in margin.as_text(judged)
     assert {pair.n for pair in view.report.pairs} == {85, 100}
+
+
+def test_an_estimate_of_items_has_two_digits():
+    log = FoldLog({"declare": "bench"})
+    log.send(packed(paired(10, 10, 180), "ab"))
+    view = report_view(log["bench"], pairs="all", assert_complete=True)
+    (pair,) = view.report.pairs
+    judged = compare_with_margin(view.table, pair, "a", "b", Margin(0.03))
+    assert judged.items_needed == pytest.approx(685, abs=10)
+    assert "it takes about 690 items in all" in judged.reason

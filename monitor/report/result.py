@@ -49,18 +49,23 @@ def _settled(table: PairTable) -> ResultLine:
             return ResultLine(yes=True, text=f"{best} and {_models(names, level)} have the same score on the {items}.")
         equal = _models(names, np.append(leader, level))
         return ResultLine(yes=True, text=f"{equal} have the same score on the {items}.")
-    return ResultLine(yes=False, text=f"{best} {_unsettled(table, names, rivals, others.size, items)}.")
+    over = bool(table.ended[of_leader][sides == 0].all())
+    return ResultLine(yes=False, text=f"{best} {_unsettled(table, names, rivals, others.size, items, over=over)}.")
 
 
-def _unsettled(table: PairTable, names: list[str], rivals: Index, others: int, items: str) -> str:
-    """Return what is known of the leader while its lead is open."""
+def _unsettled(table: PairTable, names: list[str], rivals: Index, others: int, items: str, *, over: bool) -> str:
+    """Return what is known of the leader while its lead is open; `over`: whether nothing more comes of it and its rivals."""
+    benchmark = table.benchmark
+    if benchmark.too_many_items and benchmark.suite is None:
+        return "has the best score so far; more items arrived than declared, so nothing is settled"
     if table.missing is None:
         return "has the best score so far; the number of items is not declared"
-    benchmark = table.benchmark
     if benchmark.spec.order.policy == "none" and benchmark.suite is None and not table.asserted:
         return "has the best score so far; without an order policy nothing is settled"
     who = _models(names, rivals) if rivals.size <= _NAMED else f"{rivals.size:,} of {counted(others, 'model')}"
     only = "only " if rivals.size <= _NAMED else ""
+    if over:
+        return f"leads on the items scored; the runs have ended, and {only}{who} could have passed it on all {items}"
     return f"leads on the items scored; {only}{who} may still pass it on all {items}"
 
 

@@ -55,6 +55,32 @@ def test_what_may_still_come_is_open():
     assert nearly["decided"] == (True, "1 of 2 pairs of neighbours in rank, 1 undecided so far; 2 of all 3 pairs.")
 
 
+@pytest.mark.parametrize(
+    ("spec", "ended", "text"),
+    [
+        ({"items": 150}, "abc", "the runs have ended, and only b and c could have passed it on all 150 items."),
+        ({"items": 150}, "ab", "only b and c may still pass it on all 150 items."),
+        ({"items": 150}, "", "only b and c may still pass it on all 150 items."),
+    ],
+)
+def test_after_the_end_of_the_runs_no_model_may_still_pass_the_leader(spec, ended, text):
+    records = [packed(three(), ["a", "b", "c"]), *({"ended": "bench", "model": model} for model in ended)]
+    assert lines(*records, **spec)["settled"] == (False, f"a leads on the items scored; {text}")
+
+
+def test_in_complete_files_nothing_more_comes():
+    records = [packed(paired(6, 5, 5), ["a", "b"]), event("another", "b", 1), event("a third", "b", 0)]
+    text = "a leads on the items scored; the runs have ended, and only b could have passed it on all 18 items."
+    assert lines(*records, assert_complete=True)["settled"] == (False, text)
+
+
+@pytest.mark.parametrize("policy", ["completion", "trusted"])
+def test_with_more_items_than_declared_nothing_is_settled(policy):
+    result = lines(packed(three(), ["a", "b", "c"]), items=90, order=policy)
+    text = "a has the best score so far; more items arrived than declared, so nothing is settled."
+    assert result["settled"] == (False, text)
+
+
 def test_neighbours_may_be_ties_where_other_pairs_are_decided():
     scores = np.zeros((60, 3), int)
     scores[:45, 0], scores[:35, 1], scores[:25, 2] = 1, 1, 1

@@ -73,9 +73,7 @@ def test_it_is_exact_far_in_the_tails(m):
 def test_with_nothing_missing_it_is_the_exact_mcnemar_test():
     b, c = np.random.default_rng(0).integers(0, 3000, (2, 500))
     assert_allclose(np.exp(curtailed_leader_log_p(b, c, 0)), exact_p(b, c), rtol=1e-11, atol=1e-300)
-    expected = [
-        scipy_stats.binomtest(int(x), int(x + y), 0.5).pvalue for x, y in zip(b[:50], c[:50], strict=True)
-    ]
+    expected = [scipy_stats.binomtest(int(x), int(x + y), 0.5).pvalue for x, y in zip(b[:50], c[:50], strict=True)]
     assert_allclose(np.exp(curtailed_leader_log_p(b[:50], c[:50], 0)), expected, rtol=1e-9)
 
 

@@ -73,7 +73,8 @@ def compare_with_margin(
         evidence = _in_order(table, one, other, margin)
     sign = 1 if pair.model_a == candidate else -1
     side = {None: 0, "a": sign, "b": -sign}[pair.decided.anytime]
-    p_worse = (pair.p_anytime or 0.0) if side < 0 else 1.0
+    # A pair is decided with a tolerance for the rounding of logarithms: at p = alpha too.
+    p_worse = min(pair.p_anytime or 0.0, spec.alpha) if side < 0 else 1.0
     only = (pair.b, pair.c) if sign > 0 else (pair.c, pair.b)
     verdict = _verdict(evidence.log_p, p_worse, spec.alpha, held=held is not None)
     gap = None if x.size == 0 else float(x.mean() - y.mean())

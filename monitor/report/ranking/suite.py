@@ -82,7 +82,9 @@ def suite_benchmark(suite: Suite, benchmarks: Mapping[str, Benchmark], *, assert
     benchmark.generation = max((each.generation for each in members.values()), default=1)
     if not assert_complete and terms.policy != "none":
         _decide_live(benchmark, members, terms)
-    benchmark.exceeded = any(each.exceeded for each in members.values())
+    # Later repeats would change the means of a member with undeclared ones, so nothing is settled there either.
+    open_means = not assert_complete and any(benchmarks[name].undeclared for name in members)
+    benchmark.exceeded = open_means or any(each.exceeded for each in members.values())
     benchmark.quarantine = next((each.quarantine for each in members.values() if each.quarantine is not None), None)
     benchmark.incomplete = next((each.incomplete for each in members.values() if each.incomplete), "")
     return benchmark

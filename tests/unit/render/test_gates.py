@@ -36,3 +36,15 @@ def test_an_estimate_of_items_has_two_digits():
     judged = compare_with_margin(view.table, pair, "a", "b", Margin(0.03))
     assert judged.items_needed == pytest.approx(685, abs=10)
     assert "it takes about 690 items in all" in judged.reason
+
+
+@pytest.mark.parametrize("items", range(3, 9))
+def test_a_gate_fails_where_the_report_decides_at_exactly_alpha(items):
+    """The p-value is the exponential of a logarithm, and was a little above alpha for most of these."""
+    log = FoldLog({"declare": "bench", "items": items, "alpha": 2.0 ** (1 - items)})
+    log.send(packed(np.tile([0, 1], (items, 1)), ["new", "old"]))
+    view = report_view(log["bench"], pairs="all", assert_complete=True)
+    (pair,) = view.report.pairs
+    assert pair.decided.anytime is not None
+    size = Margin(0.01)
+    assert gate_report([compare_with_margin(view.table, pair, "new", "old", size)], size).verdict == "fail"

@@ -166,3 +166,17 @@ def test_a_model_below_the_baseline_is_ranked_by_its_negative_score():
     overall = build_report([log.partition], assert_complete=True, suites=[Suite("overall", members)]).benchmarks[0]
     assert [m.model for m in overall.models][-2:] == ["dune", "elm"]
     assert overall.models[-1].mean == pytest.approx((1 / 40 - 0.25) / 0.75 / 2 - 0.25 / 0.75 / 2)
+
+
+def test_nothing_of_a_live_suite_is_settled_while_repeats_of_a_member_are_undeclared():
+    """x was settled; later repeats of the member brought the other model ahead."""
+    log = FoldLog({"declare": "easy", "items": 1}, {"declare": "hard", "items": 1})
+    log.send(
+        *(
+            event(0, model, score, benchmark="easy", repeat=k)
+            for model, score, k in [("x", 1, 0), ("y", 0, 0), ("y", 0, 1)]
+        )
+    )
+    members = {"easy": Member(2), "hard": Member(1)}
+    report = build_report([log.partition], pairs="all", suites=[Suite("overall", members, "worst")])
+    assert [pair.settled for pair in report.benchmarks[0].pairs] == [None]

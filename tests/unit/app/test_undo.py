@@ -58,7 +58,9 @@ class Board:
 
     def report(self):
         """What the board shows, without what depends on offsets and generations."""
-        report = benchmark_report(self.fold().benchmarks["m"], pairs="all").model_dump(exclude={"board", "rejected"})
+        report = benchmark_report(self.fold().benchmarks["m"], pairs="all").model_dump(
+            exclude={"board", "rejected", "assumption"}
+        )
         for each in report["pairs"]:
             del each["reason"]
         return report

@@ -208,13 +208,7 @@ def items_to_curtailed_decision(
     >>> round(float(items_to_curtailed_decision(6016, 840, 727, 6016, np.log(20))))
     5904
     """
-
-    def evidence(wins: FloatArray, losses: FloatArray, rest: FloatArray) -> FloatArray:
-        lead, trail = np.maximum(wins, losses), np.minimum(wins, losses) + rest
-        # Where p is 1 the missing lead takes its place, so that the search has a slope.
-        return np.where(lead > trail, -_leader_log_p(lead, trail), lead - trail) + TOLERANCE
-
-    return items_until(evidence, n, b, c, missing, threshold_log)
+    return items_until(_at_worst, n, b, c, missing, threshold_log)
 
 
 def items_to_exact_decision(
@@ -239,12 +233,13 @@ def items_to_exact_decision(
     >>> round(float(items_to_exact_decision(12032, 1067, 1012, np.log(27 / 0.05))))
     68533
     """
+    return items_until(lambda wins, losses, _: _at_worst(wins, losses, 0), n, b, c, _MOST_ITEMS, threshold_log)
 
-    def evidence(wins: FloatArray, losses: FloatArray, _: FloatArray) -> FloatArray:
-        lead, trail = np.maximum(wins, losses), np.minimum(wins, losses)
-        return np.where(lead >= trail + 1, -_leader_log_p(lead, trail), lead - trail - 1) + TOLERANCE
 
-    return items_until(evidence, n, b, c, _MOST_ITEMS, threshold_log)
+def _at_worst(wins: FloatArray, losses: FloatArray, rest: FloatArray | int) -> FloatArray:
+    """Return the evidence with `rest` missing items against the leader: -ln p, and where p is 1 the lead, so that a search has a slope."""
+    lead, trail = np.maximum(wins, losses), np.minimum(wins, losses) + rest
+    return np.where(lead > trail, -_leader_log_p(lead, trail), lead - trail) + TOLERANCE
 
 
 def _leader_log_p(lead: FloatArray, trail: FloatArray) -> FloatArray:

@@ -113,6 +113,7 @@ def benchmark(pairs=None, models=None, **fields):
         "family": FamilyReport(policy="capacity", size=9),
         "family_outside": 0,
         "family_assumption": None,
+        "assumptions": [{"code": "trusted"}],
         "assumption": "neither the arrival order nor what is skipped depends on outcomes or clusters",
         "models": [model("alpha", 1), model("beta", 2)] if models is None else models,
         "shared_items": None,

@@ -7,6 +7,7 @@ from typing import Final
 from monitor.render import battles
 from monitor.render import numbers as form
 from monitor.report.sentences import counted
+from schemas.results.assumptions import BATTLES, TEXTS
 from schemas.results.report import (
     ASSERTED,
     FILES_COMPLETE,
@@ -16,7 +17,6 @@ from schemas.results.report import (
     ResultLine,
     SuiteMember,
 )
-from schemas.results.sentences import ASSUMPTIONS, BATTLES
 
 NO_RESULTS: Final = "No results: no score was read."
 NO_PAIR: Final = "There is no pair to compare: it takes two models with scores on the same items."
@@ -396,7 +396,7 @@ def order_sentence(benchmark: BenchmarkReport) -> str:
     policy = benchmark.order.policy
     assumed, declared = _assumed(benchmark), _ORDER[policy]
     if benchmark.battles is not None and policy == "trusted":
-        declared = f"asserted: {ASSUMPTIONS[BATTLES]}"
+        declared = f"asserted: {TEXTS[BATTLES]}"
     if assumed is None:
         return declared
     return assumed if assumed.startswith(ASSERTED) else f"{declared}; {assumed}"

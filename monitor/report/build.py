@@ -14,7 +14,7 @@ from monitor.report.items.conflict_rows import counts_by_model
 from monitor.report.pairs.clusters import cluster_columns, clusters_report, required_n_by_procedure
 from monitor.report.pairs.family import family_assumption, family_report, pairs_outside
 from monitor.report.pairs.item_means import described
-from monitor.report.pairs.rows import pair_rows, report_assumption, superseded_rows
+from monitor.report.pairs.rows import pair_rows, report_assumptions, superseded_rows
 from monitor.report.pairs.table import PairTable
 from monitor.report.pairs.weights import weights_report
 from monitor.report.ranking.goal import goal_report
@@ -24,6 +24,7 @@ from monitor.report.result import result_report
 from monitor.report.sentences import order_reason, partial
 from schemas.records.names import natural
 from schemas.records.suites import Suite
+from schemas.results.assumptions import facts, say
 from schemas.results.report import BenchmarkReport, BoardReport, OrderReport, Report, Summary
 
 Which = Literal["adjacent", "all"]
@@ -104,7 +105,8 @@ def table_view(table: PairTable, pairs: Which) -> ReportView:
     needed = required_n_by_procedure(table, clusters, displayed)
     rows = pair_rows(table, clusters, needed, displayed)
     duplicates, conflicts = counts_by_model(benchmark)
-    shared, assumption = shared_means(table), report_assumption(table)
+    shared, assumptions = shared_means(table), report_assumptions(table)
+    assumption, joined = say(assumptions), family_assumption(table)
     report = BenchmarkReport(
         benchmark=benchmark.name,
         items=benchmark.items,
@@ -125,8 +127,9 @@ def table_view(table: PairTable, pairs: Which) -> ReportView:
         mixture=table.mixture,
         family=family_report(table),
         family_outside=pairs_outside(table),
-        family_assumption=family_assumption(table),
+        family_assumption=None if joined is None else joined.text,
         assumption=assumption,
+        assumptions=facts([*assumptions, *([] if joined is None else [joined])]),
         models=model_reports(table, shared),
         shared_items=None if shared is None else shared.items,
         clusters=clusters_report(table, displayed),

@@ -7,9 +7,10 @@ from typing import NamedTuple
 from monitor.engine.state.benchmark import Benchmark
 from monitor.report.pairs.item_means import described, repeats_of
 from monitor.report.points import size
+from schemas.results.assumptions import BATTLES, TEXTS
 from schemas.results.changes import Side
 from schemas.results.report import ASSERTED, FILES_COMPLETE, Status
-from schemas.results.sentences import ASSUMPTIONS, BATTLES, SCOPES, battle_counts, too_many_items
+from schemas.results.sentences import SCOPES, battle_counts, too_many_items
 
 NO_ORDER = (
     "no order policy is declared; declare the item count (items: N), or that neither the arrival order "
@@ -21,7 +22,7 @@ _HALF_DIGIT = 0.00005
 """Half of the last digit of a gap in points: a bound nearer to 1 is printed as 100.00."""
 
 NO_BATTLE_ORDER = (
-    f"no order policy is declared; declare order: trusted (--order trusted), which assumes that {ASSUMPTIONS[BATTLES]}"
+    f"no order policy is declared; declare order: trusted (--order trusted), which assumes that {TEXTS[BATTLES]}"
 )
 
 

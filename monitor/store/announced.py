@@ -126,7 +126,7 @@ def changes_of(data: bytes, after: Order, count: int, keys: Keys) -> list[Verdic
     later = (records["offset"] > offset) | (records["offset"] == offset) & (records["sequence"] > np.uint64(sequence))
     records = records[later][:count]
     made: list[Any] = [None] * records.size
-    shared = [OF_WHOLE if isinstance(values, dict) else Terms(*values) for _, values in terms]
+    shared = [OF_WHOLE if isinstance(values, dict) else Terms.read(values) for _, values in terms]
     whole = np.array([isinstance(values, dict) for _, values in terms])[records["terms"]]
     board = np.array([place for place, _ in terms])[records["terms"]]
     for place in np.flatnonzero(whole).tolist():

@@ -146,12 +146,12 @@ def stored_fields(records: bytes, terms: bytes) -> list[str]:
 def _decode(records: bytes, terms: bytes) -> tuple[Records, list[Terms], dict[int, dict[str, Any]]]:
     """Return the records, their terms, and the changes that are kept whole, by the number of their line."""
     lines = json.loads(b"[" + terms[:-1].replace(b"\n", b",") + b"]")
-    shared = [Terms(*line) if isinstance(line, list) else OF_WHOLE for line in lines]
+    shared = [Terms.read(line) if isinstance(line, list) else OF_WHOLE for line in lines]
     whole = {number: line for number, line in enumerate(lines) if isinstance(line, dict)}
     return np.frombuffer(records, RECORD), shared, whole
 
 
-OF_WHOLE: Final = Terms(1, "", "", 0.0, 0.0, 0, False, False, False, False, False, None, False, False, False, 0.0, 0)
+OF_WHOLE: Final = Terms(1, "", "", 0.0, 0.0, 0, False, False, False, (), 0.0, 0)
 """In place of the terms of a change that is kept whole."""
 
 

@@ -70,6 +70,10 @@ class VerdictChange(BaseModel):
     statistics_version: int
     evidence: Evidence
     sentence: str
+    assumptions: list[dict[str, str | int]] = Field(
+        default=[],
+        description="what a decision or a settled lead assumes: a code each, with the number that its wording states",
+    )
 
 
 def change_order(change_id: str) -> tuple[int, int]:

@@ -41,6 +41,9 @@ class GateComparison(StrictModel):
         description="items in all that an undecided comparison takes if the scores go on like this; null: no number of items, or decided"
     )
     assumption: str | None
+    assumptions: list[dict[str, str | int]] = Field(
+        description="the same for programs: a code each, with the number that its wording states"
+    )
     noise: str | None = Field(
         None, description="of repeats: what share of the variance comes from them, and what would help"
     )

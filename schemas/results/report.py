@@ -416,6 +416,9 @@ class BenchmarkReport(StrictModel):
     assumption: str | None = Field(
         description="what the other verdicts assume, and family-wise ones besides; null without an order policy"
     )
+    assumptions: list[dict[str, str | int]] = Field(
+        description="the same, and that of the family, for programs: a code each, with the number that its wording states"
+    )
     models: list[ModelReport]
     shared_items: int | None = Field(
         description="items that every model with a score has, where the models have different items; else null"

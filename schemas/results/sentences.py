@@ -1,60 +1,14 @@
-"""The sentences of verdicts that every surface shares: assumptions, scopes and verdict changes."""
+"""The sentences of verdicts that every surface shares: scopes and verdict changes."""
 
-from collections.abc import Iterable
-from functools import lru_cache
+from collections.abc import Collection
 from typing import Final, NamedTuple
 
 from schemas.records.catalogue import published
-from schemas.records.events import FamilySpec
-
-ASSUMPTIONS: Final[dict[str, str]] = {
-    "completion": "the declared number of items is the whole benchmark, with no items omitted because of their scores",
-    "committed": "the items are a sample, and their order comes from the committed seed",
-    "trusted": "neither the arrival order nor what is skipped depends on outcomes or clusters",
-}
-"""What a verdict assumes under each order policy; a sentence starts with "Assumes that"."""
-
-BATTLES: Final = "battles"
-"""In place of the order policy `trusted` where pairs meet in battles."""
-
-ASSUMPTIONS[BATTLES] = (
-    "which models meet does not depend on the prompt or its category, which answer is shown first is drawn at random, and how many votes "
-    "a prompt gets is fixed before the first of them"
-)
-
-LISTED: Final = "the declared list of items is the whole benchmark"
-"""What it assumes in place of the number of items where these are declared one by one."""
-
-RESCORED: Final = "scores were replaced for reasons that do not depend on who was ahead"
-"""What a verdict on replaced scores assumes besides."""
-
-REPEATED: Final = "which repeats of an item are scored, and how many, does not depend on their scores"
-"""What a verdict on means of repeats also assumes."""
-
-IGNORED: Final = "what is missing does not depend on the scores, and that the run was not ended because of its scores"
-"""What a verdict on shared items alone also assumes, where items are missing."""
-
-JOINED: Final = "which models join, and when, does not depend on their scores"
-"""What a family-wise verdict also assumes where the order of arrival gives the pairs their shares of alpha, or leaves no room for some."""
-
-REDECLARED: Final = "the new declaration was not chosen because of the scores"
-"""What a verdict under a later version of the declaration also assumes, unless all it declares is the published size."""
-
-BEGUN_AGAIN: Final = "earlier scores of this board were not removed because of who was ahead"
-"""What a verdict of a board also assumes that was begun again, after a deletion or an undo."""
-
-BROKEN_OFF: Final = "no block that was evaluated again broke off because of its scores"
-"""What a gate that runs its evaluation also assumes where a block broke off."""
-
-COMPOSED: Final = "the suite, its weights and its baselines were not chosen because of the scores"
-"""What a verdict of a suite also assumes: it is defined by those who report it, at any time."""
+from schemas.results.assumptions import BATTLES, Assumption, say, without
 
 DELETED: Final = "the board was deleted"
 
 UNDONE: Final = "some of the scores were withdrawn, and the board is judged again without them"
-
-ORDERED: Final = "their order comes from the committed seed"
-"""What it assumes that a pair is settled before that is certain."""
 
 
 class Numbers(NamedTuple):
@@ -76,101 +30,6 @@ class Numbers(NamedTuple):
 
 SCOPES: Final = {"anytime": "for this pair only", "anytime_family": "family-wise"}
 """The comparisons over which each anytime procedure controls the error rate."""
-
-
-def joining(family: FamilySpec) -> str | None:
-    """Return what a family-wise verdict assumes of the models that join while results arrive; None where the family is declared.
-
-    Examples
-    --------
-    >>> joining(FamilySpec()) == JOINED
-    True
-    >>> joining(FamilySpec(policy="capacity", size=45))
-    'either at most 45 pairs join, or which models join, and when, does not depend on their scores'
-    >>> joining(FamilySpec(models=("ash", "birch")))
-    """
-    if family.policy == "spending":
-        return JOINED
-    if family.models is not None or family.pairs is not None:
-        return None
-    return f"either at most {family.size:,} {'pair joins' if family.size == 1 else 'pairs join'}, or {JOINED}"
-
-
-@lru_cache(maxsize=256)
-def assumption(
-    policy: str,
-    items: int | None = None,
-    *,
-    listed: bool = False,
-    joined: str | None = None,
-    redeclared: bool = False,
-    begun_again: bool = False,
-    repeated: bool = False,
-    rescored: bool = False,
-    ignored: bool = False,
-    composed: bool = False,
-    broken_off: bool = False,
-) -> str | None:
-    """Return what verdicts assume under an order policy; None under policy `none`.
-
-    Parameters
-    ----------
-    policy : str
-    items : int, optional
-        The number of items read, if these are taken for the whole benchmark and no policy was declared.
-    listed : bool
-        Whether the items are declared one by one, and not only their number.
-    joined : str, optional
-        What is assumed of the models that join, from `joining`.
-    redeclared : bool
-        Whether the declaration may have been chosen because of the scores.
-    begun_again : bool
-        Whether an earlier generation of the board ended, by a deletion or an undo.
-    repeated : bool
-        Whether a score is the mean of several repeats.
-    rescored : bool
-        Whether the scores replace those of an older epoch.
-    ignored : bool
-        Whether missing items are ignored.
-    composed : bool
-        Whether the benchmark is a suite.
-    broken_off : bool
-        Whether blocks of an evaluation broke off and were evaluated again.
-
-    Examples
-    --------
-    >>> assumption("completion", 12_032)
-    'the 12,032 items read are the whole benchmark'
-    >>> assumption("completion", listed=True)
-    'the declared list of items is the whole benchmark'
-    """
-    of_items = LISTED if listed and policy == "completion" else ASSUMPTIONS.get(policy)
-    if items is not None:
-        of_items = _items_read(items)
-    if of_items is None:
-        return None
-    others = (
-        (joined, True),
-        (REDECLARED, redeclared),
-        (BEGUN_AGAIN, begun_again),
-        (REPEATED, repeated),
-        (RESCORED, rescored),
-        (IGNORED, ignored),
-        (COMPOSED, composed),
-        (BROKEN_OFF, broken_off),
-    )
-    return _all_of(of_items, others)
-
-
-def _all_of(first: str, others: Iterable[tuple[str | None, bool]]) -> str:
-    """Return an assumption and those of the others that are made."""
-    return ", and that ".join([first, *(text for text, holds in others if holds and text)])
-
-
-def _items_read(items: int) -> str:
-    return (
-        "the 1 item read is the whole benchmark" if items == 1 else f"the {items:,} items read are the whole benchmark"
-    )
 
 
 def too_many_items(benchmark: str, items: int, arrived: int | None = None) -> str:
@@ -221,11 +80,11 @@ def decided(
     procedure: str,
     policy: str,
     evidence: Numbers,
-    assumed: str | None,
+    assumed: Collection[Assumption],
     *,
     weighted: bool = False,
 ) -> str:
-    """Return the sentence of a decision; `assumed` is its `assumption`, `weighted` whether clusters have weights.
+    """Return the sentence of a decision under some assumptions; `weighted` is whether clusters have weights.
 
     `evidence` is that of the better model against the other.
     """
@@ -239,7 +98,7 @@ def decided(
         rest = f"the 1 {lacking} item" if evidence.missing == 1 else f"all {evidence.missing:,} {lacking} items"
         outcome += f", even if {rest} went the other way"
     how = f"decided {SCOPES[procedure]}{_earlier(better, evidence)}"
-    return f"{better} is better than {worse} on {kind} like those of {benchmark}, {how}: {outcome}. Assumes that {assumed}."
+    return f"{better} is better than {worse} on {kind} like those of {benchmark}, {how}: {outcome}. Assumes that {say(assumed)}."
 
 
 def _outcome(better: str, worse: str, evidence: Numbers, kind: str, *, weighted: bool) -> str:
@@ -278,10 +137,7 @@ def settled(
     items: int,
     evidence: Numbers,
     *,
-    listed: bool = False,
-    joined: str | None = None,
-    begun_again: bool = False,
-    rescored: bool = False,
+    assumed: Collection[Assumption],
     tie: bool = False,
     weighted: bool = False,
 ) -> str:
@@ -294,33 +150,27 @@ def settled(
         The items of the benchmark.
     evidence : Numbers
         Of the better model against the other; without `log_e` it is certain.
-    listed : bool
-        Whether the items are declared one by one, and not only their number.
-    joined : str, optional
-        What is assumed of the models that join, from `joining`.
-    begun_again, rescored : bool
-        See `assumption`. They and `joined` matter only where it is not certain.
+    assumed : collection of Assumption
+        Of this claim. A declared list of items is not worth a sentence where the lead is certain.
     tie : bool
         Whether both models have the same score on all items.
     weighted : bool
         Whether clusters have weights.
     """
     of_items = f"on the {items:,} items of {benchmark}, settled"
-    assumed = "" if listed else f" Assumes that {ASSUMPTIONS['completion']}."
+    assumes = "" if (clause := say(without(assumed, {"listed"}))) is None else f" Assumes that {clause}."
     if tie:
-        return f"{better} and {worse} have the same {_score(weighted)} {of_items}: all of them are scored.{assumed}"
+        return f"{better} and {worse} have the same {_score(weighted)} {of_items}: all of them are scored.{assumes}"
     lead = _outcome(better, worse, evidence, "items", weighted=weighted)
     if evidence.log_e is not None:
-        others = ((joined, True), (BEGUN_AGAIN, begun_again), (RESCORED, rescored))
-        assumed = f" Assumes that {_all_of(ORDERED, others)}."
         left = "1 item is" if evidence.missing == 1 else f"{evidence.missing:,} items are"
-        return f"{better} leads {worse} {of_items}{_earlier(better, evidence)}: {lead}; {left} left.{assumed}"
+        return f"{better} leads {worse} {of_items}{_earlier(better, evidence)}: {lead}; {left} left.{assumes}"
     rest = "all items are scored."
     if evidence.missing:
         rest = (
             f"the {evidence.missing:,} missing {'item' if evidence.missing == 1 else 'items'} cannot change who leads."
         )
-    return f"{better} leads {worse} {of_items}: {lead}; {rest}{assumed}"
+    return f"{better} leads {worse} {of_items}: {lead}; {rest}{assumes}"
 
 
 def reversed_after(

@@ -9,7 +9,7 @@ from functools import partial
 
 import numpy as np
 
-from schemas.results.sentences import ASSUMPTIONS, IGNORED, JOINED, ORDERED, REDECLARED, REPEATED, RESCORED
+from schemas.results.assumptions import TEXTS
 from stats import committed_order, exact_p
 from stats.evidence.eprocess import log_leader_bound
 from tests.calibration import races, streams
@@ -85,7 +85,7 @@ class Case:
 
     def names(self, claim: Wrong) -> bool:
         """Return whether the sentence of a false claim names what the streams break; where all items count, nothing is ignored."""
-        return self.breaks in claim.sentence or (self.breaks == IGNORED and claim.counted in {ITEMS, MANY})
+        return self.breaks in claim.sentence or (self.breaks == TEXTS["ignored"] and claim.counted in {ITEMS, MANY})
 
 
 def errors_by_family(found: Found) -> dict[str, int]:
@@ -453,7 +453,7 @@ def _breaking() -> Iterator[tuple[str, str, str, Run]]:
         ("losses skipped", lambda rng: plain(streams.bad_news_skipped(equal(rng)))),
         ("blocks of clusters without labels", lambda rng: plain(streams.clustered(rng, models))),
     ):
-        yield row, "trusted", ASSUMPTIONS["trusted"], pairs(make, "trusted")["trusted"]
+        yield row, "trusted", TEXTS["trusted"], pairs(make, "trusted")["trusted"]
     for row, make, items in (
         ("60 % of the wrong answers missing, `ignorable`, runs ended", wrong_answers_missing, ITEMS),
         ("runs ended once p <= .05, `ignorable`, 300 items", stopped(lambda b, c: exact_p(b, c) <= ALPHA), MANY),
@@ -464,25 +464,25 @@ def _breaking() -> Iterator[tuple[str, str, str, Run]]:
         ),
     ):
         case = pairs(make, "completion", items=items, ends=True, missing="ignorable")["completion"]
-        yield row, "completion", IGNORED, case
+        yield row, "completion", TEXTS["ignored"], case
     for family, named_so in (
         (SPENDING, ", `spending`"),
         ({**capacity(), "size": 10}, ", a capacity of 10 pairs for 28"),
     ):
         for row, columns in _registration(family, named_so).items():
             for policy, case in columns.items():
-                yield row, policy, JOINED, case
-    yield "declared again with the items so far once p <= .05, 300 items", "completion", REDECLARED, recounted
+                yield row, policy, TEXTS["joined"], case
+    yield "declared again with the items so far once p <= .05, 300 items", "completion", TEXTS["redeclared"], recounted
     half = pairs(best_half, "completion")["completion"]
-    yield "the best half of twice the items, only its number declared", "completion", ASSUMPTIONS["completion"], half
+    yield "the best half of twice the items, only its number declared", "completion", TEXTS["completion"], half
     for policy, case in pairs(chosen_repeats, "trusted", "completion", items=60, repeats="all", ends=True).items():
-        yield 'items repeated until right, `repeats: "all"`', policy, REPEATED, case
+        yield 'items repeated until right, `repeats: "all"`', policy, TEXTS["repeated"], case
     for policy in ("trusted", "completion"):
         row = "a fifth of the wrong answers of one model scored again, twice"
-        yield row, policy, RESCORED, partial(scored_again, policy=policy)
-    sentence = ASSUMPTIONS["committed"]
+        yield row, policy, TEXTS["rescored"], partial(scored_again, policy=policy)
+    sentence = TEXTS["committed"]
     yield "the best of 30 seeds, outcomes known", "committed", sentence, partial(chosen_seed, claim="anytime")
-    yield "the same, settled", "committed", ORDERED, partial(chosen_seed, claim="settled")
+    yield "the same, settled", "committed", TEXTS["ordered"], partial(chosen_seed, claim="settled")
 
 
 def _watched() -> Rows:

@@ -4,9 +4,9 @@ Usage::
 
     python -m tests.golden.verdict_digests [--data FOLDER] [--write]
 
-Each stream is folded record by record, with one restart from the stored state. Its digest covers every verdict change without its sentence,
-the counters, n, b, c and family places of all pairs, and the commands that the store runs. `--write` records the digests in
-verdict_digests.json; without it they are compared. FOLDER (or RANKWATCH_DATA) contains mmlu_pro/events.jsonl.gz.
+Each stream is folded record by record, with one restart from the stored state. Its digest covers every verdict change without its sentence
+and assumptions, the counters, n, b, c and family places of all pairs, and the commands that the store runs. `--write` records the digests
+in verdict_digests.json; without it they are compared. FOLDER (or RANKWATCH_DATA) contains mmlu_pro/events.jsonl.gz.
 """
 
 import argparse
@@ -47,7 +47,7 @@ def _plain(value):
 
 
 def _comparable_change(change: VerdictChange) -> VerdictChange:
-    return VerdictChange.model_validate(_plain(change.model_dump()) | {"sentence": ""})
+    return VerdictChange.model_validate(_plain(change.model_dump()) | {"sentence": "", "assumptions": []})
 
 
 def _comparable(delta: Delta) -> Delta:

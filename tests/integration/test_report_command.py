@@ -25,7 +25,7 @@ HYPOTHESES = 6
 BENCHMARK = (
     "benchmark items declared_items events duplicates conflicts rejected conflicts_by_model duplicates_by_model "
     "epochs unranked incomplete partial board order alpha power mixture family family_outside family_assumption "
-    "assumption models shared_items clusters weights suite result goal battles summary pairs"
+    "assumption assumptions models shared_items clusters weights suite result goal battles summary pairs"
 )
 MODEL = (
     "model title aliases epoch items coverage mean mean_low mean_high shared_mean shared_rank unweighted_mean unweighted_rank "

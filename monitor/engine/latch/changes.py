@@ -12,7 +12,7 @@ from monitor.engine.latch.records import RECORD, Ending, LatchRecords, Records, 
 from monitor.engine.state.delta import BenchmarkDelta
 from monitor.engine.state.graded import GRADED_MIXTURE
 from monitor.engine.state.pairs.pair_state import Decision, PairState
-from schemas.results import sentences
+from schemas.results.assumptions import BATTLES, Assumption, flagged, joining, order
 from schemas.results.changes import CLAIMS, KINDS, Claim, Kind
 from schemas.results.verdict_changes import Columns
 
@@ -50,16 +50,23 @@ def _terms(pairs: PairState, *, ignored: bool) -> Terms:
         items=spec.items or 0,
         graded=pairs.graded,
         battles=pairs.holds_battles,
-        listed=spec.item_ids is not None,
         weighted=spec.weights is not None,
-        repeated=spec.repeats != 1,
-        joined=sentences.joining(spec.family),
-        redeclared=pairs.redeclared,
-        begun_again=pairs.generation > 1,
-        ignored=ignored,
+        assumptions=(*_assumptions(pairs), *flagged(ignored=ignored)),
         lead_scale=pairs.lead_scale,
         statistics_version=STATISTICS_VERSION,
     )
+
+
+def _assumptions(pairs: PairState) -> list[Assumption]:
+    """Return what verdicts of a benchmark assume now, those of the family included."""
+    spec = pairs.spec
+    policy = BATTLES if pairs.holds_battles else spec.order.policy
+    listed = spec.item_ids is not None
+    named = order(policy, listed=listed), joining(spec.family)
+    holds = flagged(
+        listed=listed, redeclared=pairs.redeclared, begun_again=pairs.generation > 1, repeated=spec.repeats != 1
+    )
+    return [*(each for each in named if each is not None), *holds]
 
 
 def _records(closed: Closed, offset: NDArray[np.int64], sequence: NDArray[np.uint64]) -> Records:

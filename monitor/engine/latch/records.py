@@ -15,6 +15,7 @@ from monitor.engine.state.codes import SCORE_UNIT
 from monitor.engine.state.delta import Contestant
 from monitor.engine.state.pairs.index import Index, pair_members
 from schemas.results import sentences
+from schemas.results.assumptions import BATTLES, FAMILY, Assumption, facts, flagged, only, without
 from schemas.results.changes import CLAIMS, KINDS, Claim, Kind, Outcome, VerdictChange
 from schemas.results.verdict_changes import Order, change_field
 from stats.evidence.settled import TIE
@@ -66,8 +67,10 @@ class Terms(NamedTuple):
         What the evidence of decisions is made of.
     graded, battles : bool
         Whether pairs bet on differences of any size, and whether they meet in battles.
-    listed, weighted, repeated, redeclared, begun_again, ignored, joined
-        See `schemas.results.sentences.assumption`.
+    weighted : bool
+        Whether clusters have weights.
+    assumptions : tuple of Assumption
+        What they assume; `_assumed` drops what one of them does not.
     lead_scale : float
         See `PairState.lead_scale`.
     ending : tuple, optional
@@ -82,21 +85,22 @@ class Terms(NamedTuple):
     items: int
     graded: bool
     battles: bool
-    listed: bool
     weighted: bool
-    repeated: bool
-    joined: str | None
-    redeclared: bool
-    begun_again: bool
-    ignored: bool
+    assumptions: tuple[Assumption, ...]
     lead_scale: float
     statistics_version: int
     ending: Ending | None = None
 
     @property
     def rule(self) -> str:
-        """The key of the assumption in `schemas.results.sentences.ASSUMPTIONS`."""
-        return sentences.BATTLES if self.battles else self.policy
+        """The code of what the order policy assumes."""
+        return BATTLES if self.battles else self.policy
+
+    @classmethod
+    def read(cls, values: Sequence[Any]) -> "Terms":
+        """Return the terms that a stored line has."""
+        terms = cls(*values)
+        return terms._replace(assumptions=tuple(Assumption(*each) for each in terms.assumptions))
 
     def evidence_of(self, claim: Claim) -> str:
         """Return what the evidence is made of."""
@@ -243,6 +247,9 @@ class LatchRecords:
             "sentence": ended_sentence((a.model, b.model, self._name, claim), terms.ending)
             if terms.ending
             else self._sentence(terms, claim, kind, (a, b), evidence, after),
+            "assumptions": facts(_assumed(terms, claim, evidence, rescored=max(a.epoch, b.epoch) > 0))
+            if kind in {"decided", "settled"}
+            else [],
         }
 
     def _sentence(
@@ -256,35 +263,25 @@ class LatchRecords:
     ) -> str:
         better, worse = reversed(pair) if after == "b" else pair
         evidence = evidence.swapped() if after == "b" else evidence
-        rescored = max(better.epoch, worse.epoch) > 0
+        assumed = _assumed(terms, claim, evidence, rescored=max(better.epoch, worse.epoch) > 0)
         names = better.model, worse.model, self._name
         if kind == "reversed":
             return sentences.reversed_after(*names, claim, evidence, terms.rule)
-        listed, weighted, joined = terms.listed, terms.weighted, terms.joined
         if claim == "settled":
             tie = after == "tie"
-            return sentences.settled(
-                *names,
-                terms.items,
-                evidence,
-                listed=listed,
-                joined=joined,
-                begun_again=terms.begun_again,
-                rescored=rescored,
-                tie=tie,
-                weighted=weighted,
-            )
-        assumed = sentences.assumption(
-            terms.rule,
-            listed=listed,
-            joined=None if claim == "anytime" else joined,
-            redeclared=terms.redeclared,
-            begun_again=terms.begun_again,
-            repeated=terms.repeated,
-            rescored=rescored,
-            ignored=terms.ignored and evidence.n < terms.items,
-        )
-        return sentences.decided(*names, claim, terms.rule, evidence, assumed, weighted=weighted)
+            return sentences.settled(*names, terms.items, evidence, assumed=assumed, tie=tie, weighted=terms.weighted)
+        return sentences.decided(*names, claim, terms.rule, evidence, assumed, weighted=terms.weighted)
+
+
+def _assumed(terms: Terms, claim: Claim, evidence: sentences.Numbers, *, rescored: bool) -> list[Assumption]:
+    """Return what a claim assumes."""
+    if claim == "settled" and evidence.log_e is None:
+        return only(terms.assumptions, {"listed"}) or [Assumption("completion")]
+    if claim == "settled":
+        return [Assumption("ordered"), *only(terms.assumptions, {*FAMILY, "begun_again"}), *flagged(rescored=rescored)]
+    drop = {*(FAMILY if claim == "anytime" else ()), *(("ignored",) if evidence.n >= terms.items else ())}
+    drop |= set() if terms.policy == "completion" else {"listed"}  # only a lead on these items rests on the list
+    return [*without(terms.assumptions, drop), *flagged(rescored=rescored)]
 
 
 class _Latch(NamedTuple):

@@ -21,7 +21,7 @@ _MANY_CHANGES = 20_000
 _MANY = 200
 """Benchmarks that one chunk changed."""
 
-STATE_VERSION = 11
+STATE_VERSION = 12
 """Version of the stored layout."""
 
 EARLIER_STATES = (5, 6, 7, 8, 9, 10)

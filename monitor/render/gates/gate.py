@@ -9,8 +9,9 @@ from xml.sax.saxutils import quoteattr
 from monitor.render.numbers import Q_IS_NO_EVIDENCE, safe
 from monitor.report.gates.reasons import conflict_sentence
 from monitor.report.points import points
+from schemas.results.assumptions import assumes
 from schemas.results.report import BenchmarkReport, PairReport
-from schemas.results.sentences import IGNORED, SCOPES
+from schemas.results.sentences import SCOPES
 
 FOR_A, OPEN, FOR_B = 0, 3, 4
 """Exit codes: decided for A, undecided or held, decided for B; 1 and 2 are faults and wrong usage, as in every command."""
@@ -82,7 +83,7 @@ def _ignores_missing(report: BenchmarkReport, pair: PairReport) -> bool:
     """Return whether the pair lacks items and its verdict ignores them: both runs have ended, and the declaration allows it."""
     ended = {model.model for model in report.models if model.run_ended}
     lacks = pair.n < (report.declared_items or report.items) and {pair.model_a, pair.model_b} <= ended
-    return lacks and IGNORED in (report.assumption or "")
+    return lacks and assumes(report, "ignored")
 
 
 def _resolved(resolved: bool | None) -> str:  # noqa: FBT001 - a field of the report

@@ -8,8 +8,8 @@ from monitor.render.gates.gate import annotation, attribute
 from monitor.render.markdown import escape
 from monitor.render.numbers import p_value, percent, points, safe
 from monitor.report.sentences import counted
+from schemas.results.assumptions import assumes
 from schemas.results.gate import GateComparison, GateReport
-from schemas.results.sentences import IGNORED
 
 _WIDTH: Final = 41
 _SIGNS: Final = {"pass": "✓", "fail": "✗", "undecided": "?", "held": "?"}
@@ -60,7 +60,7 @@ def _evidence(c: GateComparison) -> list[str]:
     if c.verdict == "fail":
         lines.append(f"{_p(c.p_worse)} of worse, the pair's own anytime verdict; order: {c.policy}")
     elif c.rule != "none":
-        missing = "ignored" if IGNORED in (c.assumption or "") else "at their worst"
+        missing = "ignored" if assumes(c, "ignored") else "at their worst"
         what = f"score test, missing items {missing}" if c.rule == "score test" else "bets: 1 / the e-value"
         lines.append(f"{_p(c.p_not_worse)} of the {what}; order: {c.policy}")
     if c.noise:

@@ -12,10 +12,11 @@ from monitor.report.gates.reasons import conflict_sentence, reason
 from monitor.report.items.conflict_rows import counts_by_model
 from monitor.report.items.noise import noise_of_pair, noise_sentence
 from monitor.report.pairs.counts import Flags, Floats
+from monitor.report.pairs.rows import assumed_of
 from monitor.report.pairs.table import PairTable
+from schemas.results.assumptions import facts, say
 from schemas.results.gate import GateComparison, GateVerdict
 from schemas.results.report import PairReport
-from schemas.results.sentences import assumption
 from stats.evidence.margin import (
     excess_low,
     excess_low_anytime,
@@ -78,6 +79,7 @@ def compare_with_margin(
     only = (pair.b, pair.c) if sign > 0 else (pair.c, pair.b)
     verdict = _verdict(evidence.log_p, p_worse, spec.alpha, held=held is not None)
     gap = None if x.size == 0 else float(x.mean() - y.mean())
+    assumed = assumed_of(table, rescored=max(pair.epoch_a, pair.epoch_b) > 0, ignored=bool(table.ignored[at] > 0))
     split = None if benchmark.repeats is None else noise_of_pair(benchmark, candidate, baseline)
     comparison = GateComparison(
         benchmark=benchmark.name,
@@ -103,14 +105,8 @@ def compare_with_margin(
         p_worse=p_worse,
         decided_at_n=evidence.decided_at,
         items_needed=evidence.needed if verdict == "undecided" and isfinite(evidence.needed) else None,
-        assumption=assumption(
-            policy,
-            None if spec.items else table.assumed_items,
-            listed=spec.item_ids is not None,
-            redeclared=benchmark.redeclared,
-            begun_again=benchmark.generation > 1,
-            ignored=bool(table.ignored[at] > 0),
-        ),
+        assumption=say(assumed),
+        assumptions=facts(assumed),
         noise=None if split is None else noise_sentence(split),
         conflicts=conflict_sentence(counts_by_model(benchmark)[1], (candidate, baseline)),
         reason="",

@@ -9,8 +9,8 @@ from monitor.engine.state.benchmark import Benchmark
 from monitor.report.pairs.table import PairTable
 from schemas.records.events import FamilySpec
 from schemas.records.text import shorten
+from schemas.results.assumptions import Assumption, joining
 from schemas.results.report import FamilyReport
-from schemas.results.sentences import JOINED, joining
 
 _COMPARISONS: Final = 20_000
 """Names that are compared letter by letter at most, to find the nearest declared one."""
@@ -36,7 +36,7 @@ def gives_verdicts(table: PairTable) -> bool:
     return table.asserted or (table.in_force and table.hold_reason is None)
 
 
-def family_assumption(table: PairTable) -> str | None:
+def family_assumption(table: PairTable) -> Assumption | None:
     """Return what family-wise verdicts assume of the models that join; None where they assume nothing of it, or are not given.
 
     In complete files no order of arrival matters to pairs that share alpha equally, unless earlier ones filled a declared capacity.
@@ -47,7 +47,7 @@ def family_assumption(table: PairTable) -> str | None:
     capacity = family.capacity
     full = capacity is not None and bool((benchmark.family_index[: benchmark.pairs] > capacity).any())
     if full:
-        return JOINED
+        return Assumption("joined")
     return None if table.decides_at_end else joining(family)
 
 

@@ -23,6 +23,7 @@ from monitor.report.pairs.intervals import decision_probability, equivalent, evi
 from monitor.report.pairs.item_means import has_repeats
 from monitor.report.pairs.table import PairTable
 from monitor.report.sentences import PairFacts, reason
+from schemas.results.assumptions import BATTLES, Assumption, flagged, order, say
 from schemas.results.changes import PROCEDURES, Outcome, Side
 from schemas.results.report import (
     RESOLUTION_PROCEDURES,
@@ -30,7 +31,6 @@ from schemas.results.report import (
     PairReport,
     Status,
 )
-from schemas.results.sentences import BATTLES, assumption
 from stats.evidence.settled import TIE
 from stats.fixed_n.mcnemar import chi2_p
 from stats.fixed_n.paired import correlation
@@ -144,34 +144,32 @@ def superseded_rows(benchmark: Benchmark) -> list[PairReport]:
     return pair_rows(table, None, required_n_by_procedure(table, None, at), at)
 
 
-def report_assumption(table: PairTable) -> str | None:
-    """Return what the verdicts of a report assume, without what family-wise ones assume of the models that join; None without a policy."""
-    return _assumption(
-        table,
-        repeated=has_repeats(table.benchmark),
-        rescored=any(table.benchmark.contestants[k].epoch for k in table.ranking.tolist()),
-        ignored=bool(table.ignored.any()),
-    )
+def report_assumptions(table: PairTable) -> list[Assumption]:
+    """Return what the verdicts of a report assume, without what family-wise ones assume of the models that join."""
+    rescored = any(table.benchmark.contestants[k].epoch for k in table.ranking.tolist())
+    return assumed_of(table, rescored=rescored, ignored=bool(table.ignored.any()))
 
 
-def _assumption(
-    table: PairTable, *, repeated: bool, rescored: bool, ignored: bool, joined: str | None = None
-) -> str | None:
-    """Return what verdicts of a table assume; the arguments are those of `assumption`."""
+def assumed_of(table: PairTable, *, rescored: bool, ignored: bool) -> list[Assumption]:
+    """Return what verdicts of a table assume: of pairs of which one has a newer epoch, or misses items that are ignored."""
     benchmark = table.benchmark
     policy = "completion" if table.asserted else benchmark.spec.order.policy
-    return assumption(
+    first = order(
         BATTLES if benchmark.battles is not None and policy == "trusted" else policy,
         None if benchmark.spec.items else table.assumed_items,
         listed=benchmark.spec.item_ids is not None,
-        joined=joined,
+    )
+    if first is None:
+        return []
+    holds = flagged(
         redeclared=benchmark.redeclared,
         begun_again=benchmark.generation > 1,
-        repeated=repeated,
+        repeated=has_repeats(benchmark),
         rescored=rescored or (benchmark.united is not None and benchmark.united.rescored),
         ignored=ignored,
         composed=benchmark.suite is not None,
     )
+    return [first, *holds]
 
 
 def side_names(sides: Sides | None, at: Index) -> list[Side | None]:
@@ -241,8 +239,7 @@ def _reasons(table: PairTable, at: Index, columns: dict[str, list[Any]]) -> tupl
     )
     ended, ignored = table.ended[at].tolist(), table.ignored[at].tolist()
     if_ignored = side_names(table.decided_if_ignored(at), np.arange(at.size))
-    repeated = has_repeats(benchmark)
-    joined, outside = family_assumption(table), unlisted(benchmark)
+    joined, outside = [each for each in [family_assumption(table)] if each], unlisted(benchmark)
     has_place = table.has_place(at) | (table.n[at] == 0)
     # In complete files a pair is decided on all its items, not at a latch.
     latches = not table.decides_at_end
@@ -277,12 +274,11 @@ def _reasons(table: PairTable, at: Index, columns: dict[str, list[Any]]) -> tupl
             outside_family=None if has_place[r] else outside_reason(table, q, outside),
             hold_reason=hold,
             policy=BATTLES if battles else policy,
-            assumption=_assumption(
-                table,
-                repeated=repeated,
-                rescored=max(epochs) > 0,
-                ignored=ignored[r] > 0,
-                joined=None if sides["anytime_family"][r] is None and columns["status"][r] != "equivalent" else joined,
+            assumption=say(
+                [
+                    *assumed_of(table, rescored=max(epochs) > 0, ignored=ignored[r] > 0),
+                    *(joined if sides["anytime_family"][r] is not None or columns["status"][r] == "equivalent" else ()),
+                ]
             ),
             epochs=epochs,
         )

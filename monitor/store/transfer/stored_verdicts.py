@@ -181,7 +181,7 @@ class StoredVerdicts:
         return [
             VerdictChange.model_validate(line["change"])
             if isinstance(line := lines[number], dict)
-            else LatchRecords(self._name, self.contestants, [Terms(*line)], records).change(place)
+            else LatchRecords(self._name, self.contestants, [Terms.read(line)], records).change(place)
             for place, number in enumerate(numbers.tolist())
         ]
 

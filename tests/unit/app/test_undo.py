@@ -17,7 +17,7 @@ from monitor.serve.api.writing.intake import Submission
 from schemas.records.battles import BattleFields
 from schemas.records.events import Declaration, Ended, EventFields
 from schemas.records.operations import BoardChange
-from schemas.results.sentences import BEGUN_AGAIN
+from schemas.results.assumptions import TEXTS
 
 PRODUCERS = ("ci", "bad", None)
 
@@ -59,7 +59,7 @@ class Board:
     def report(self):
         """What the board shows, without what depends on offsets and generations."""
         report = benchmark_report(self.fold().benchmarks["m"], pairs="all").model_dump(
-            exclude={"board", "rejected", "assumption"}
+            exclude={"board", "rejected", "assumption", "assumptions"}
         )
         for each in report["pairs"]:
             del each["reason"]
@@ -116,7 +116,7 @@ async def test_an_undo_leaves_what_the_other_events_would_have(boards, seed):
     assert entry.note.startswith("generation 2: the events of producer bad were withdrawn at offset ")
     assert "its alpha was spent" in entry.note
     sentences = [each.sentence for each in undone.changes[before:] if each.procedure == "anytime_family"]
-    assert all((BEGUN_AGAIN in each) != ("no longer counts" in each) for each in sentences)
+    assert all((TEXTS["begun_again"] in each) != ("no longer counts" in each) for each in sentences)
     assert len({each.id for each in undone.changes}) == len(undone.changes)
     again = boards()
     again.log, log = undone.log, again.log

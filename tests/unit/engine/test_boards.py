@@ -10,7 +10,7 @@ from monitor.engine.partition import Partition
 from monitor.engine.state.delta import BoardEntry
 from monitor.report.build import benchmark_report
 from schemas.records.operations import BOARD_ACTIONS, BoardChange, encode_board_change
-from schemas.results.sentences import BEGUN_AGAIN
+from schemas.results.assumptions import TEXTS
 from tests.memory_store import MemoryStore
 
 DECLARED = b'{"declare": "m", "items": 40}'
@@ -114,10 +114,12 @@ def test_a_board_that_is_begun_again_reports_its_generation_and_assumes_what_tha
     )
     assert len({each.id for each in changes}) == len(changes)
     first, last = changes[0], changes[-1]
-    assert BEGUN_AGAIN not in first.sentence
-    assert BEGUN_AGAIN in next(each.sentence for each in reversed(changes) if each.procedure == "anytime_family")
+    assert TEXTS["begun_again"] not in first.sentence
+    assert TEXTS["begun_again"] in next(
+        each.sentence for each in reversed(changes) if each.procedure == "anytime_family"
+    )
     assert last.kind != "invalidated"
-    assert BEGUN_AGAIN in report.pairs[0].reason
+    assert TEXTS["begun_again"] in report.pairs[0].reason
 
 
 def test_a_title_is_shown_and_the_name_stays():

@@ -5,7 +5,7 @@ import pytest
 
 from monitor.engine.state.codes import SCORE_UNIT
 from monitor.report.build import benchmark_report
-from schemas.results.sentences import REPEATED
+from schemas.results.assumptions import TEXTS
 from tests.fold_log import FoldLog, event
 
 
@@ -87,7 +87,7 @@ def test_the_first_repeat_alone_does_not_name_the_better_model():
     (pair,) = report.pairs
     assert (pair.decided.anytime_family, pair.gap) == ("a", 0.5)
     assert "4 repeats an item: a score is their mean" in report.order.reason
-    assert REPEATED in pair.reason
+    assert TEXTS["repeated"] in pair.reason
 
 
 @pytest.mark.parametrize("repeats", [1, 2, "all"])
@@ -98,7 +98,7 @@ def test_a_verdict_on_means_of_repeats_names_what_it_assumes(repeats):
     log.send({"ended": "bench"})
     (pair,) = benchmark_report(log.bench, pairs="all").pairs
     for sentence in (log.changes["anytime_family", "decided"].sentence, pair.reason):
-        assert (REPEATED in sentence) == (repeats != 1)
+        assert (TEXTS["repeated"] in sentence) == (repeats != 1)
 
 
 def test_more_items_than_declared_hold_a_report_with_undeclared_repeats_too():

@@ -9,8 +9,8 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from monitor.report.build import benchmark_report
+from schemas.results.assumptions import TEXTS
 from schemas.results.changes import CLAIMS, PROCEDURES, change_order
-from schemas.results.sentences import REDECLARED
 from tests.fold_log import FoldLog, event, packed, paired
 from tests.property.test_fold_laws import CHUNKINGS, SIZES, essence, every_way, fold, log_of, streams
 
@@ -59,7 +59,7 @@ def test_a_larger_item_count_keeps_the_scores_and_judges_them_again():
         assert "declared again, as version 2" in change.sentence
     assert all(field.endswith(":decided:2") for field in kinds["decided"])
     assert all(change.evidence.missing == 4 for change in kinds["decided"].values())
-    assert all(change.sentence.endswith(f"and that {REDECLARED}.") for change in kinds["decided"].values())
+    assert all(change.sentence.endswith(f"and that {TEXTS['redeclared']}.") for change in kinds["decided"].values())
     # Ended decisions come first in the feed.
     ids = [change_order(change.id) for change in log.bench.changes.values()]
     assert len(set(ids)) == len(ids)
@@ -71,7 +71,7 @@ def test_a_larger_item_count_keeps_the_scores_and_judges_them_again():
     assert latches(log) == latches(fresh) != {}
     assert log.bench.family_index.tolist() == fresh.bench.family_index.tolist()
     for pair in benchmark_report(log.bench, pairs="all").pairs:
-        assert (REDECLARED in pair.reason) == (pair.status == "decided" or pair.decided.anytime is not None)
+        assert (TEXTS["redeclared"] in pair.reason) == (pair.status == "decided" or pair.decided.anytime is not None)
 
 
 def test_fewer_items_than_have_scores_are_refused_and_nothing_changes():
@@ -155,7 +155,7 @@ def test_the_assumption_is_omitted_for_the_published_size_alone():
         for number, spec in enumerate(versions[1:], start=2):
             log.send({"declare": name, **spec, "version": number})
         decisions = [c for c in log[name].changes.values() if c.kind == "decided" and c.after]
-        return log[name].redeclared, REDECLARED in decisions[-1].sentence
+        return log[name].redeclared, TEXTS["redeclared"] in decisions[-1].sentence
 
     published = {"items": 71}
     assert declared("wnli", {}, published) == (False, False)

@@ -10,8 +10,9 @@ from scipy.stats import t as student
 from monitor.render.header import assumed, coverage
 from monitor.report.build import benchmark_report, build_report
 from monitor.report.pairs.table import PairTable
+from schemas.results.assumptions import FAMILY, TEXTS, Assumption, say, without
+from schemas.results.assumptions import only as only_of
 from schemas.results.report import Status
-from schemas.results.sentences import ASSUMPTIONS, IGNORED, JOINED
 from stats import committed_order, moments_from_sums, required_n_paired
 from stats.clusters import robust as cluster_stats
 from stats.intervals.completion_gap import completion_interval
@@ -178,7 +179,7 @@ def test_every_status_that_can_be_reached_was():
         ("decided", "only a is right on 60 and only b on 5. Assumes that the declared number of items is the whole"),
         (
             "decided, trusted",
-            f"Assumes that neither the arrival order nor what is skipped depends on outcomes or clusters, and that {JOINED}.",
+            f"Assumes that neither the arrival order nor what is skipped depends on outcomes or clusters, and that {TEXTS['joined']}.",
         ),
         ("equivalent", "smaller than the declared margin"),
         ("exhausted", "Every item is scored, and the evidence does not decide which model is better."),
@@ -558,16 +559,16 @@ def test_ignorable_missing_items_are_left_aside_and_the_sentence_says_so():
         (
             {"missing": "ignorable"},
             True,
-            f"Assumes that the 100 items read are the whole benchmark, and that {IGNORED}. ",
+            f"Assumes that the 100 items read are the whole benchmark, and that {TEXTS['ignored']}. ",
         ),
         ({"missing": "ignorable"}, False, "Assumes that the 100 items read are the whole benchmark. "),
-        ({"items": 120}, True, f"Assumes that {ASSUMPTIONS['completion']}. "),
+        ({"items": 120}, True, f"Assumes that {TEXTS['completion']}. "),
         (
             {"items": 120, "missing": "ignorable"},
             True,
-            f"Assumes that {ASSUMPTIONS['completion']}, and that {IGNORED}. ",
+            f"Assumes that {TEXTS['completion']}, and that {TEXTS['ignored']}. ",
         ),
-        ({"order": {"policy": "trusted"}}, True, f"Assumes that {ASSUMPTIONS['trusted']}. "),
+        ({"order": {"policy": "trusted"}}, True, f"Assumes that {TEXTS['trusted']}. "),
     ],
 )
 def test_below_the_ranking_is_what_the_pairs_assume(declared, gap, sentence):
@@ -578,7 +579,7 @@ def test_below_the_ranking_is_what_the_pairs_assume(declared, gap, sentence):
     log.send(packed(scores, "ab"), *({"ended": "bench", "model": model} for model in "ab"))
     shown = report(log, assert_complete=True)
     assert assumed(shown).startswith(sentence)
-    assert IGNORED not in sentence or IGNORED in shown.pairs[0].reason
+    assert TEXTS["ignored"] not in sentence or TEXTS["ignored"] in shown.pairs[0].reason
 
 
 def test_the_interval_of_ended_runs_is_of_the_items_that_they_were_judged_on():
@@ -801,13 +802,13 @@ def test_a_small_spread_of_graded_scores_is_kept():
 @pytest.mark.parametrize(
     ("make", "assumption"),
     [
-        (STATUSES["decided"], ASSUMPTIONS["completion"]),
+        (STATUSES["decided"], TEXTS["completion"]),
         (STATUSES["equivalent"], "neither the arrival order nor what is skipped depends on outcomes or clusters"),
-        (STATUSES["equivalent, not exhausted"], ASSUMPTIONS["completion"]),
+        (STATUSES["equivalent, not exhausted"], TEXTS["completion"]),
         (STATUSES["decided, committed"], "the items are a sample, and their order comes from the committed seed"),
         (
             lambda: of(CLEAR, items=100, family={"policy": "capacity", "pairs": [["a", "z"]]}),
-            ASSUMPTIONS["completion"],
+            TEXTS["completion"],
         ),
     ],
 )
@@ -815,6 +816,14 @@ def test_every_verdict_says_what_it_assumes(make, assumption):
     pair = only(make())
     assert pair.status in {"decided", "equivalent"} or pair.decided.anytime
     assert f"Assumes that {assumption}" in pair.reason
+
+
+@pytest.mark.parametrize("case", STATUSES)
+def test_the_codes_of_a_report_say_what_its_sentences_say(case):
+    shown = benchmark_report(STATUSES[case]().bench, pairs="all")
+    named = [Assumption(each["code"], *(x for key, x in each.items() if key != "code")) for each in shown.assumptions]
+    assert say(without(named, FAMILY)) == shown.assumption
+    assert say(only_of(named, FAMILY)) == shown.family_assumption
 
 
 def test_an_interval_that_rules_out_nothing_is_not_in_the_sentence():

@@ -8,11 +8,11 @@ import pytest
 from monitor.render.header import family, registration
 from monitor.report.build import benchmark_report
 from monitor.report.pairs.family import unlisted, unscored
-from schemas.results.sentences import JOINED
+from schemas.results.assumptions import TEXTS
 from stats.order import committed_order
 from tests.fold_log import FoldLog, packed
 
-WITHIN = f"either at most 9 pairs join, or {JOINED}"
+WITHIN = f"either at most 9 pairs join, or {TEXTS['joined']}"
 ONE_SIDED = np.tile([1, 0, 0], (200, 1))
 MODELS = {"models": ["a", "b", "c"]}
 PAIRS = [["a", "b"], ["a", "c"]]
@@ -32,8 +32,8 @@ def first_pair(report):
 @pytest.mark.parametrize(
     ("declared", "assumed"),
     [
-        ("spending", JOINED),
-        ({"pairs": PAIRS}, JOINED),
+        ("spending", TEXTS["joined"]),
+        ({"pairs": PAIRS}, TEXTS["joined"]),
         ({"policy": "capacity", "size": 9}, WITHIN),
         ({"policy": "capacity", "pairs": PAIRS}, None),
         (MODELS, None),
@@ -48,16 +48,16 @@ def test_family_wise_verdicts_name_what_they_assume_of_the_models_that_join(poli
     }
     for sentence in (reason, sentences["anytime_family"]):
         assert "decided family-wise" in sentence
-        assert sentence.endswith(f", and that {assumed}.") if assumed else JOINED not in sentence
-    assert JOINED not in sentences["anytime"]
+        assert sentence.endswith(f", and that {assumed}.") if assumed else TEXTS["joined"] not in sentence
+    assert TEXTS["joined"] not in sentences["anytime"]
     assert report.family_assumption == assumed
     assert (assumed or "None") in str(registration(report))
 
 
 def test_a_capacity_that_was_exceeded_gives_no_verdict_beyond_it_and_names_the_assumption():
     report = benchmark_report(folded(family={"policy": "capacity", "size": 2}).bench, pairs="all")
-    assert (report.family_assumption, report.family_outside) == (JOINED, 1)
-    assert first_pair(report).reason.endswith(f", and that {JOINED}.")
+    assert (report.family_assumption, report.family_outside) == (TEXTS["joined"], 1)
+    assert first_pair(report).reason.endswith(f", and that {TEXTS['joined']}.")
     assert family(report) == "capacity, 2 pairs; 1 pair outside it, without family-wise verdicts"
 
 
@@ -67,7 +67,7 @@ def test_a_pair_that_is_decided_only_on_its_own_assumes_nothing_of_other_models(
     )
     assert report.pairs[0].decided.anytime == "a"
     assert report.pairs[0].decided.anytime_family is None
-    assert JOINED not in report.pairs[0].reason
+    assert TEXTS["joined"] not in report.pairs[0].reason
 
 
 @pytest.mark.parametrize("declared", ["spending", MODELS, {"policy": "capacity", "size": 3}])
@@ -75,7 +75,7 @@ def test_complete_files_need_neither(declared):
     log = folded(order="none", family=declared)
     report = benchmark_report(log.bench, pairs="all", assert_complete=True)
     assert first_pair(report).decided.anytime_family == "a"
-    assert JOINED not in first_pair(report).reason
+    assert TEXTS["joined"] not in first_pair(report).reason
     assert (report.family.size, report.family_assumption) == (3, None)
 
 
@@ -89,9 +89,9 @@ def test_settled_by_bets_names_it_and_settled_for_certain_does_not():
         ]
         assert settled
         assert all(change.evidence.log_e is not None for change in settled)
-        assert all((JOINED in change.sentence) == assumed for change in settled)
+        assert all((TEXTS["joined"] in change.sentence) == assumed for change in settled)
     certain = folded(items=200).bench.changes["0:settled:settled"]
-    assert JOINED not in certain.sentence
+    assert TEXTS["joined"] not in certain.sentence
 
 
 def test_declared_models_share_alpha_equally_in_any_order_of_arrival_and_others_take_nothing():

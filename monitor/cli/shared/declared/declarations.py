@@ -19,7 +19,7 @@ from schemas.records.catalogue import published
 from schemas.records.decode import describe_error
 from schemas.records.events import Declaration, Spec, alias_problem
 from schemas.records.text import shorten
-from schemas.results.sentences import REDECLARED
+from schemas.results.assumptions import TEXTS
 
 
 def make_declarations(options: DeclareOptions, paths: Sequence[str], *, live: str | None = None) -> "Declarations":
@@ -383,7 +383,7 @@ def _describe_version(name: str, old: Spec, new: Spec) -> str:
     values = ", ".join(f"{field} = {_value(new, field)} (was {_value(old, field)})" for field in fields)
     assumed = "the item count is the published size, so verdicts assume nothing more"
     if may_be_chosen(name, old, new):
-        assumed = f"verdicts now assume that {REDECLARED}"
+        assumed = f"verdicts now assume that {TEXTS['redeclared']}"
     ended = "" if old.order.policy == "none" else "decisions so far are superseded, and "
     return f"{shorten(name)}: declared again, as version {new.version}: {values}; {ended}{assumed}"
 

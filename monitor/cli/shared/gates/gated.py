@@ -24,8 +24,8 @@ from monitor.report.gates.margin import Margin
 from monitor.report.pairs.item_means import scores_by_item
 from schemas.records.names import natural
 from schemas.records.text import shorten
+from schemas.results.assumptions import Assumption, facts, say
 from schemas.results.gate import GateComparison
-from schemas.results.sentences import assumption
 
 
 @dataclass(frozen=True)
@@ -156,8 +156,8 @@ def _evaluate(
 
     comparison = evaluate(plan, question, known, done, run, call.budget, progress)
     if folder.broken:
-        assumed = assumption("committed", broken_off=True)
-        comparison = comparison.model_copy(update={"assumption": assumed})
+        assumed = [Assumption("committed"), Assumption("broken_off")]
+        comparison = comparison.model_copy(update={"assumption": say(assumed), "assumptions": facts(assumed)})
     return comparison, folder.broken
 
 

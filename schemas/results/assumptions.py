@@ -66,14 +66,7 @@ class Assumption(NamedTuple):
 
 
 def say(assumptions: Iterable[Assumption]) -> str | None:
-    """Return assumptions as one clause, each once; None without any.
-
-    Examples
-    --------
-    >>> say([Assumption("rescored"), Assumption("items_read", 1)])
-    'the 1 item read is the whole benchmark, and that scores were replaced for reasons that do not depend on who was ahead'
-    >>> say([])
-    """
+    """Return assumptions as one clause, each once; None without any."""
     return ", and that ".join(each.text for each in in_order(assumptions)) or None
 
 

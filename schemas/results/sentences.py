@@ -98,7 +98,10 @@ def decided(
         rest = f"the 1 {lacking} item" if evidence.missing == 1 else f"all {evidence.missing:,} {lacking} items"
         outcome += f", even if {rest} went the other way"
     how = f"decided {SCOPES[procedure]}{_earlier(better, evidence)}"
-    return f"{better} is better than {worse} on {kind} like those of {benchmark}, {how}: {outcome}. Assumes that {say(assumed)}."
+    clause = say(assumed)
+    return (
+        f"{better} is better than {worse} on {kind} like those of {benchmark}, {how}: {outcome}. Assumes that {clause}."
+    )
 
 
 def _outcome(better: str, worse: str, evidence: Numbers, kind: str, *, weighted: bool) -> str:

@@ -3,7 +3,7 @@
 import pytest
 
 from schemas.records.text import mask_url
-from schemas.results.assumptions import Assumption, flagged
+from schemas.results.assumptions import Assumption, flagged, say
 from schemas.results.sentences import Numbers, decided, reversed_after, settled
 
 
@@ -37,6 +37,12 @@ def test_a_model_that_does_not_lead_is_decided_by_earlier_evidence_alone():
     assert "skipped" not in late.split(" Assumes ")[0]
     graded = decided(*of, "trusted", numbers(None, None, gap=-0.02), [Assumption("trusted")])
     assert "although ash does not lead now: on 10 shared items its mean score is lower by 0.02." in graded
+
+
+def test_assumptions_become_one_clause_in_a_fixed_order():
+    clause = "the 1 item read is the whole benchmark, and that scores were replaced for reasons that do not depend on who was ahead"
+    assert say([Assumption("rescored"), Assumption("items_read", 1), Assumption("rescored")]) == clause
+    assert say([]) is None
 
 
 def test_bets_that_settle_name_what_they_assume():

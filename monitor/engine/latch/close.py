@@ -47,7 +47,9 @@ def close_latches(pairs: PairState, walk: Walk) -> Slices[Closed | None]:
     yield False
     turning = np.unique(peaks.pair[peaks.turns])
     for procedure, decided in zip(PROCEDURES, (singles, families), strict=True):
-        closed.append(_reverse(pairs, procedure, walk, turning, decided))
+        turned = _reverse(pairs, procedure, walk, turning, decided)
+        limit = pairs.limits_alone(turned.pair) if procedure == "anytime" else _limits_at(pairs, turned, families)
+        closed.append(Closed.of(procedure, "reversed", turned, limit))
     yield False
     return Closed.joined(closed)
 
@@ -241,12 +243,25 @@ def _in_order(steps: Trajectory) -> Trajectory:
     return steps.rows(order)
 
 
-def _reverse(pairs: PairState, procedure: Procedure, walk: Walk, turning: Index, decided: Trajectory) -> Closed:
-    """Record the first event after each decision at which the other model leads; `decided` in this chunk, or some of `turning`."""
+def _reverse(pairs: PairState, procedure: Procedure, walk: Walk, turning: Index, decided: Trajectory) -> Trajectory:
+    """Reverse decisions in this chunk, and some of `turning`, at the first event after each at which the other model leads."""
     latch = pairs.latched[procedure]
     pair = np.union1d(turning[np.abs(latch[turning]) == 1], decided.pair)
     since = np.zeros(pair.size, np.int64)
     since[np.searchsorted(pair, decided.pair)] = decided.step
     turned = walk.turned(pair, latch[pair], since) if pair.size else Trajectory.nothing()
     latch[turned.pair] *= 2
-    return Closed.of(procedure, "reversed", turned, pairs.log_thresholds(turned.pair)[procedure])
+    return turned
+
+
+def _limits_at(pairs: PairState, turned: Trajectory, decided: Trajectory) -> NDArray[np.float64]:
+    """Return ln 1/alpha_j of decided pairs after an event each: without the decisions of their families later in the chunk."""
+    later = np.zeros(turned.pair.size, np.int64)
+    when, weights, families = decided.when, pairs.family_weights(decided.pair), pairs.families(decided.pair)
+    for family, own in pairs.by_family(turned.pair):
+        some = np.flatnonzero(families == family)
+        some = some[np.argsort(when[some], kind="stable")]
+        spent = np.concatenate([np.zeros(1, np.int64), np.cumsum(weights[some])])  # up to each decision
+        until = np.searchsorted(when[some], turned.when[own], side="right")
+        later[own] = spent[-1] - spent[until]
+    return pairs.family_thresholds(turned.pair, later)

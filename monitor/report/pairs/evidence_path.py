@@ -82,7 +82,7 @@ def pair_path(benchmark: Benchmark, one: int, other: int, points: int) -> PairPa
     n, kept = along.kept, along.kept - 1
     spec = benchmark.spec
     pair = pair_index(np.array([min(one, other)]), np.array([max(one, other)]))
-    family = float(benchmark.log_thresholds(pair)["anytime_family"][0])
+    family = float(benchmark.family_thresholds(pair)[0])
     if not benchmark.binary:
         values = benchmark.item_values
         d = values[along.x] - values[along.y]

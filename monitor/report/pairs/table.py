@@ -101,7 +101,7 @@ class PairTable(EvidenceColumns):
         """Return the thresholds ln 1/alpha_j of some pairs; infinite for a pair without a place in the family."""
         if self.decides_at_end:
             return self._step_down[1][at]
-        return self.benchmark.log_thresholds(self.pair[at])["anytime_family"]
+        return self.benchmark.family_thresholds(self.pair[at])
 
     @cached_property
     def _step_down(self) -> tuple[Sides, Floats]:

@@ -53,7 +53,7 @@ def test_every_generation_is_a_family_of_its_own():
     # Pairs of an old and a new epoch share a family too, apart from the others.
     mixed = [place for ((_, one), (_, other)), place in places(log.bench).items() if {one, other} == {1, 2}]
     assert sorted(mixed) == [1, 2, 3, 4, 5, 6]
-    thresholds = log.bench.log_thresholds(np.arange(log.bench.pairs))["anytime_family"]
+    thresholds = log.bench.family_thresholds(np.arange(log.bench.pairs))
     last = log.bench.pairs - 1
     families = log.bench.families(np.arange(log.bench.pairs))
     decided = np.flatnonzero((families == families[last]) & (log.bench.latched["anytime_family"] != 0))

@@ -17,9 +17,6 @@ from schemas.results.changes import CLAIMS, PROCEDURES, Claim, Kind, Procedure, 
 from schemas.results.verdict_changes import Columns, VerdictChanges, change_field
 from stats.families.stepwise import WHOLE, place_weights, step_thresholds
 
-Thresholds = dict[Procedure, NDArray[np.float64]]
-"""By procedure, ln of the e-value at which a pair is decided, shape (pairs,)."""
-
 
 class Decision(NamedTuple):
     """A pair that is decided or settled, and the field of the change in the table of latches."""
@@ -235,21 +232,17 @@ class PairState:
         place = self.family_index[pair]
         return np.where(place > 0, place_weights(place, self.spec.family.capacity), 0)
 
-    def log_thresholds(self, pair: Index) -> Thresholds:
-        """Return the evidence that decides pairs now: ln 1/alpha, and ln 1/alpha_j of the step-down in their family.
-
-        Both are infinite for two epochs of one model; the second also where a pair has no place in the family.
-        """
-        return {"anytime": self.limits_alone(pair), "anytime_family": self._family_thresholds(pair)}
-
     def limits_alone(self, pair: Index) -> NDArray[np.float64]:
         """Return ln 1/alpha of pairs; infinite where they are closed or two epochs of one model."""
         return np.where(self.comparable(pair) & ~self.closed[pair], self.limit, np.inf)
 
-    def _family_thresholds(self, pair: Index) -> NDArray[np.float64]:
-        """Return ln 1/alpha_j of pairs given the decisions of the others; it never exceeds what a decided pair has met."""
+    def family_thresholds(self, pair: Index, later: NDArray[np.int64] | int = 0) -> NDArray[np.float64]:
+        """Return ln 1/alpha_j of pairs given the decisions of their family; infinite where a pair has no place in it.
+
+        It never exceeds what a decided pair has met. `later`: the weight that was decided after the event that is asked for.
+        """
         weight = self.family_weights(pair)
-        decided = np.where(self.latched["anytime_family"][pair] != 0, weight, 0)
+        decided = np.where(self.latched["anytime_family"][pair] != 0, weight, 0) + later
         threshold = np.full(pair.shape, np.inf)
         for family, own in self.by_family(pair):
             share = np.maximum(self.claims["anytime_family"].open_weight(family) + decided[own], 1) / WHOLE

@@ -155,7 +155,9 @@ class Oracle:
     def alpha_j(self, j):
         if self.capacity is not None:
             return self.alpha / self.capacity if j <= self.capacity else 0.0
-        return self.alpha * math.log(20.5) / ((j + 20) * math.log(j + 20) ** 2)
+        models = next(k for k in range(2, j + 2) if j <= k * (k - 1) // 2)
+        slow = math.log(20.5) / ((j + 20) * math.log(j + 20) ** 2)
+        return self.alpha / 2 * (1 / (models * (models - 1) ** 2) + slow)
 
     def event(self, event, place):
         """`place` is (record offset, index in the record)."""

@@ -3,7 +3,7 @@
 import argparse
 import sys
 
-from docs.generate import calibration, command_line, errata, import_graph, outputs, settings
+from docs.generate import calibration, command_line, errata, import_graph, outputs, settings, shares
 from docs.generate.pages import DOCS, with_part
 
 PARTS = (
@@ -12,6 +12,7 @@ PARTS = (
     ("reference/settings.md", "settings", settings.render),
     ("tutorials/first-ranking.md", "output report", outputs.report),
     ("tutorials/first-ranking.md", "output gate", outputs.gate),
+    ("how-to/declare.md", "shares", shares.table),
     ("how-to/plan.md", "output plan", outputs.plan),
     ("how-to/plan.md", "output plan clusters", outputs.plan_clusters),
     ("how-to/plan.md", "output plan goal", outputs.plan_goal),

@@ -187,33 +187,36 @@ def e_lond(log_e: npt.ArrayLike, alpha: float = 0.05) -> BoolArray:
 
 
 _SHIFT = 20.0
+_SUMMED = 10**6
 
 
 @slabbed
 def spending_alpha(j: npt.ArrayLike, alpha: float = 0.05) -> FloatArray:
     """Return the level of the j-th hypothesis of a family without a declared size; all levels sum to at most alpha.
 
-    With a = 20,
+    Half of alpha goes to a sequence with its weight on the first few models, half to one that falls slowly. With k the number of
+    models that have j pairs between them, (k - 1)(k - 2)/2 < j <= k (k - 1)/2, and a = 20,
 
-        alpha_j = alpha ln(a + 1/2) / ((j + a) ln^2(j + a)),    j = 1, 2, ...
+        alpha_j = alpha/2 [1 / (k (k - 1)^2) + ln(a + 1/2) / ((j + a) ln^2(j + a))],    j = 1, 2, ...
 
-    Proof of the sum. f(x) = 1 / (x ln^2 x) is convex and decreasing for x > 1, so by the midpoint (Hermite-Hadamard)
-    inequality f(j + a) is at most its integral over [j + a - 1/2, j + a + 1/2]. These intervals tile
-    [a + 1/2, infinity), over which the integral of f is 1 / ln(a + 1/2), since f is the derivative of -1 / ln x.
-    Hence the sum over all j of alpha_j is at most alpha.
+    Proof of the sum. The first term is 1 / (k (k - 1)), split over the k - 1 places of k; over k = 2, 3, ... these add up to 1. For the
+    second, f(x) = 1 / (x ln^2 x) is convex and decreasing for x > 1, so by the midpoint (Hermite-Hadamard) inequality f(j + a) is at
+    most its integral over [j + a - 1/2, j + a + 1/2]. These intervals tile [a + 1/2, infinity), over which the integral of f is
+    1 / ln(a + 1/2), since f is the derivative of -1 / ln x. Hence the sum over all j of alpha_j is at most alpha.
 
-    j is the order of registration, which must not depend on scores or ranks. Not declaring the size in advance costs,
-    against alpha / m for each of the m = K (K - 1) / 2 pairs of K models, this much evidence (nats of ln e):
+    j is the order of registration, which must not depend on scores or ranks. Only the place counts: pairs may register in any order,
+    also where those of one model do not come together. Not declaring the size in advance costs, against alpha / m for each of the
+    m = K (K - 1) / 2 pairs of K models, this much evidence (nats of ln e, at alpha = .05) for the pair that registers last:
 
     ====  =====  ==================  ==================  ============
     K     m      ln(m/alpha)         ln(1/alpha_m)       difference
     ====  =====  ==================  ==================  ============
-    10    45     6.80                8.92                2.12
-    30    435    9.07                11.63               2.56
-    100   4950   11.50               14.68               3.18
+    2     1      3.00                4.35                1.36
+    3     3      4.09                6.03                1.93
+    10    45     6.80                9.24                2.43
+    30    435    9.07                12.13               3.05
+    100   4950   11.50               15.26               3.76
     ====  =====  ==================  ==================  ============
-
-    The first hypotheses pay least (ln(1/alpha_1) = 7.16).
 
     Parameters
     ----------
@@ -224,8 +227,8 @@ def spending_alpha(j: npt.ArrayLike, alpha: float = 0.05) -> FloatArray:
 
     Examples
     --------
-    >>> round(float(np.log(1 / spending_alpha(45))), 2)
-    8.92
+    >>> np.log(1 / spending_alpha([1, 45])).round(2).tolist()
+    [4.35, 9.24]
 
     """
     aligned(j=j, alpha=alpha)
@@ -235,8 +238,35 @@ def spending_alpha(j: npt.ArrayLike, alpha: float = 0.05) -> FloatArray:
 
 def spent(j: FloatArray, total: FloatArray | float) -> FloatArray:
     """Return `spending_alpha` of checked numbers."""
-    index = j + _SHIFT
-    return np.asarray(total * np.log(_SHIFT + 0.5) / (index * np.log(index) ** 2))
+    models, index = _models_of(j), j + _SHIFT
+    first = 1 / models / (models - 1) / (models - 1)
+    slow = np.log(_SHIFT + 0.5) / (index * np.log(index) ** 2)
+    return np.asarray(total * 0.5 * (first + slow))
+
+
+def spent_before(j: int) -> float:
+    """Return which part of alpha `spending_alpha` gives to the first j - 1 hypotheses, at any j.
+
+    Examples
+    --------
+    >>> round(spent_before(46), 4), round(float(spending_alpha(np.arange(1, 46), 0.05).sum() / 0.05), 4)
+    (0.5889, 0.5889)
+
+    """
+    others = j - 1
+    models = float(_models_of(np.array([others + 1.0]))[0]) - 1  # of whose pairs all are among the others
+    first = 1 - 1 / models + (others - models * (models - 1) / 2) / ((models + 1) * models**2)
+    summed = min(others, _SUMMED)
+    index = np.arange(1, summed + 1) + _SHIFT
+    slow = np.log(_SHIFT + 0.5) * float((1 / (index * np.log(index) ** 2)).sum())
+    if others > summed:  # weights far out are those of an integral, to within their own size
+        slow += np.log(_SHIFT + 0.5) * (1 / np.log(summed + _SHIFT + 0.5) - 1 / np.log(others + _SHIFT + 0.5))
+    return float(first + slow) / 2
+
+
+def _models_of(j: FloatArray) -> FloatArray:
+    """Return how few models have at least j pairs."""
+    return np.asarray(np.ceil((1 + np.sqrt(1 + 8 * j)) / 2))
 
 
 def capacity_alpha(j: npt.ArrayLike, alpha: float = 0.05, m: int = 1) -> FloatArray:

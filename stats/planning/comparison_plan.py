@@ -8,7 +8,7 @@ from typing import Final, Literal
 import numpy as np
 
 from stats.clusters.design import MANY, cluster_power, cluster_size_for_power, clusters_for_power
-from stats.families.error_control import spending_alpha
+from stats.families.error_control import spending_alpha, spent_before
 from stats.fixed_n.paired import admissible_rho, difference_variance, hoeffding_bounds
 from stats.fixed_n.power import items_for_power, leader_power
 from stats.planning.pilot import PilotEffect
@@ -25,7 +25,6 @@ TESTS: Final = ("exact", "mid", "chi2", "corrected")
 _ON_THE_CURVE: Final = {"fixed_n", "bonferroni", "anytime", "anytime_family", "anytime_spending"}
 _HALVINGS: Final = 60
 _SMALLEST: Final = 1e-9
-_SUMMED: Final = 10**6
 
 Kind = Literal["exact", "completion", "anytime", "clustered"]
 
@@ -207,12 +206,7 @@ def spending_levels(family: int, alpha: float) -> tuple[float, float]:
     [7500, 5437]
     """
     own = float(spending_alpha(family, alpha))
-    # Weights far out are those of an integral, to within their own size.
-    summed = min(family - 1, _SUMMED)
-    others = float(spending_alpha(np.arange(1, summed + 1), 0.5).sum()) * 2
-    if family - 1 > summed:
-        others += log(20.5) * (1 / log(summed + 20.5) - 1 / log(family + 19.5))
-    return own, own / (1 - others)
+    return own, own / (1 - spent_before(family))
 
 
 def plan_items(

@@ -12,7 +12,7 @@ from monitor.engine.state.pairs.index import Index
 from schemas.results.changes import CLAIMS, KINDS, Claim, Kind
 from stats.evidence.eprocess import log_e_value
 
-STATISTICS_VERSION: Final = 5
+STATISTICS_VERSION: Final = 6
 """Version of everything a latch depends on; a state of another version is refused."""
 
 SLACK: Final = 1e-9

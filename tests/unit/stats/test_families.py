@@ -2,6 +2,7 @@ from itertools import combinations
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose
 
 from stats import (
     benjamini_hochberg,
@@ -20,6 +21,7 @@ from stats import (
     spending_alpha,
     tie_groups,
 )
+from stats.families.error_control import spent_before
 from tests.published_pairs import B, C
 
 
@@ -104,18 +106,40 @@ def test_e_values_beyond_the_floating_range():
 
 
 def test_spending_never_exceeds_alpha_and_is_nearly_spent():
-    # Far out the remaining sum is the integral the proof bounds it by.
-    j = np.arange(1, 2_000_001)
+    # Far out the remaining sum is the integral the proof bounds it by, and what the models to come have.
+    models = 2_000
+    j = np.arange(1, models * (models - 1) // 2 + 1)
     spent = spending_alpha(j, 0.05).sum()
-    rest = 0.05 * np.log(20.5) / np.log(j[-1] + 20.5)
+    rest = 0.05 / 2 * (np.log(20.5) / np.log(j[-1] + 20.5) + 1 / models)
     assert spent + rest == pytest.approx(0.05, rel=1e-4)
     assert spent + rest <= 0.05
     assert (np.diff(spending_alpha(j, 0.05)) < 0).all()
+    assert spent_before(j.size + 1) == pytest.approx(spent / 0.05)
+    for m in (1, 2, 3, 4, 6, 7, 700, 1_500_000, 1_500_001):
+        assert spent_before(m) == pytest.approx(spending_alpha(j[: m - 1], 0.05).sum() / 0.05, abs=1e-9)
 
 
-def test_spending_cost_is_the_documented_one():
-    for m, difference in ((45, 2.12), (435, 2.56), (4950, 3.18)):
-        assert np.log(0.05 / m / spending_alpha(m)) == pytest.approx(difference, abs=0.006)
+def test_half_of_spending_goes_to_the_first_models():
+    """Two models are judged at about alpha/4; the k-th model that joins brings 1/(k (k - 1)) for its k - 1 pairs."""
+    slow = np.array([np.log(20.5) / ((j + 20) * np.log(j + 20) ** 2) for j in range(1, 46)])
+    first = [1 / (k * (k - 1) ** 2) for k in range(2, 11) for _ in range(k - 1)]
+    assert_allclose(spending_alpha(np.arange(1, 46), 0.05), 0.05 * (np.array(first) + slow) / 2, rtol=1e-13)
+    assert 1 / 4 < spending_alpha(1, 0.05) / 0.05 < 0.26
+    assert np.log(slow[44] / 2) < np.log(spending_alpha(45) / 0.05)  # the tail costs at most ln 2
+
+
+def test_places_of_many_models_are_counted_exactly():
+    for models in (2, 3, 46_341, 10**7):
+        last = models * (models - 1) // 2  # the last place of this many models: the next one is of one more
+        shares = spending_alpha([last, last + 1], 0.05) / 0.05
+        slow = [np.log(20.5) / ((j + 20) * np.log(j + 20) ** 2) for j in (last, last + 1)]
+        expected = [(1 / (k * (k - 1) ** 2) + x) / 2 for k, x in zip((models, models + 1), slow, strict=True)]
+        assert_allclose(shares, expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize(("m", "difference"), [(1, 1.36), (3, 1.93), (45, 2.43), (435, 3.05), (4950, 3.76)])
+def test_spending_cost_is_the_documented_one(m, difference):
+    assert np.log(0.05 / m / spending_alpha(m)) == pytest.approx(difference, abs=0.006)
 
 
 def test_capacity_gives_no_level_beyond_what_was_declared():

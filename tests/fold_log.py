@@ -67,12 +67,12 @@ def counts_of(benchmark, first, second):
     return (n, b, c) if i < j else (n, c, b)
 
 
-def packed(scores, models, *, items=None, benchmark="bench"):
+def packed(scores, models, *, items=None, benchmark="bench", **fields):
     """One packed record of a table of scores (items x models; nan: absent), item by item."""
     names = range(len(scores)) if items is None else items
     rows = np.asarray(scores, float).tolist()
     events = [
-        event(item, model, int(x) if x in {0.0, 1.0} else x, benchmark=benchmark)
+        event(item, model, int(x) if x in {0.0, 1.0} else x, benchmark=benchmark, **fields)
         for item, row in zip(names, rows, strict=True)
         for model, x in zip(models, row, strict=True)
         if x == x  # noqa: PLR0124 - not nan

@@ -1,4 +1,4 @@
-"""Compute the shares of alpha under `spending` beside equal ones."""
+"""Compute the shares of alpha under `spending` next to equal ones."""
 
 from math import comb, exp, log
 

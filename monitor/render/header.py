@@ -305,6 +305,8 @@ def assumed(benchmark: BenchmarkReport) -> str:
         text = f"Assumes that {b.assumption}" + (f"; {besides}" if besides else "")
     size = b.family.size if b.family.policy == "capacity" else None
     over = "" if size == 1 else " among all pairs" if size is None else f" among all {counted(size, 'pair')}"
+    if b.family.families > 1:
+        over = f" in each of {b.family.families} families of pairs, one for each generation of scores"
     outside = f" ({counted(b.family_outside, 'pair')} outside the family)" if b.family_outside else ""
     also = f" Assumes that {b.family_assumption}." if b.family_assumption is not None else ""
     return (
@@ -316,6 +318,8 @@ def family(benchmark: BenchmarkReport) -> str:
     """Return the policy and the size of the family, and how many pairs get no family-wise verdict."""
     size, outside = benchmark.family.size, benchmark.family_outside
     text = f"{benchmark.family.policy}, {'size not fixed' if size is None else counted(size, 'pair')}"
+    if benchmark.family.families > 1:
+        text += f" in the largest of {benchmark.family.families} families, one for each generation of scores"
     return text if not outside else f"{text}; {counted(outside, 'pair')} outside it, without family-wise verdicts"
 
 
@@ -327,11 +331,11 @@ def levels(benchmark: BenchmarkReport) -> str:
 def log_thresholds(benchmark: BenchmarkReport) -> tuple[float, float | None]:
     """Return ln(1/alpha), and ln(m/alpha) of a family of declared capacity m.
 
-    Under `spending` every pair has its own threshold, so there is no second number.
+    Under `spending`, and in several families, every pair has its own threshold, so there is no second number.
     """
     policy = benchmark.family
-    pair = -log(benchmark.alpha)
-    return pair, pair + log(policy.size) if policy.policy == "capacity" and policy.size else None
+    pair, shared = -log(benchmark.alpha), policy.policy == "capacity" and policy.families == 1
+    return pair, pair + log(policy.size) if shared and policy.size else None
 
 
 def thresholds(benchmark: BenchmarkReport) -> str:

@@ -102,12 +102,16 @@ class FamilySpec(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    policy: Literal["spending", "capacity"] = "spending"
+    policy: Literal["spending", "capacity"] = Field(
+        "spending", description="how pairs share alpha; capacity where models or pairs are declared and no policy is"
+    )
     size: Annotated[StrictInt, Field(ge=1, le=10**9)] | None = Field(
         None, description="capacity: how many pairs share alpha"
     )
     pairs: tuple[tuple[Name, Name], ...] | None = Field(
-        None, description="the pairs declared in advance (null: every pair of models)"
+        None,
+        description="the pairs declared in advance (null: every pair of models): each has the same share of alpha, unless policy is "
+        "spending",
     )
     models: tuple[Name, ...] | None = Field(
         None,
@@ -115,18 +119,21 @@ class FamilySpec(BaseModel):
     )
 
     @model_serializer(mode="wrap")
-    def _without_models(self, serialize: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Omit `models` where none are declared, so that a family without them is stored as before."""
+    def _stored(self, serialize: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Omit `models` where none are declared, so that a family without them is stored as before; always name the policy of pairs."""
         fields: dict[str, Any] = serialize(self)
-        return (
-            fields if self.models is not None else {name: value for name, value in fields.items() if name != "models"}
-        )
+        if self.models is None:
+            fields.pop("models", None)
+        if self.pairs is not None and "pairs" in fields:
+            fields["policy"] = self.policy
+        return fields
 
     @model_validator(mode="before")
     @classmethod
     def _implied(cls, data: Any) -> Any:  # noqa: ANN401 - any input
-        """Fill in the policy `capacity` of declared models."""
-        if isinstance(data, dict) and data.get("models") is not None and data.get("policy") is None:
+        """Fill in the policy `capacity` of declared models or pairs: a list is spent by arrival only if that is declared."""
+        listed = isinstance(data, dict) and (data.get("models") is not None or data.get("pairs") is not None)
+        if listed and data.get("policy") is None:
             return {**data, "policy": "capacity"}
         return data
 

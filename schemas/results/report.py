@@ -48,7 +48,12 @@ class FamilyReport(StrictModel):
 
     policy: Literal["spending", "capacity"]
     size: int | None = Field(
-        description="pairs that share alpha (capacity), or the current pairs registered so far (spending)"
+        description="pairs that share alpha (capacity), in the largest family if there are several, or the current pairs registered so far "
+        "(spending)"
+    )
+    families: int = Field(
+        1,
+        description="families of the current pairs, each with its own alpha: one, or one for each generation of scores",
     )
 
 

@@ -21,6 +21,7 @@ def family_report(table: PairTable) -> FamilyReport:
     return FamilyReport(
         policy="capacity" if table.decides_at_end else table.benchmark.spec.family.policy,
         size=table.anytime_family_size,
+        families=max(len(table.generation_sizes), 1),
     )
 
 

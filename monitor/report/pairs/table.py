@@ -63,11 +63,19 @@ class PairTable(EvidenceColumns):
         """How many adjacent pairs there are, at least 1."""
         return max(int(self.adjacent.sum()), 1)
 
+    @cached_property
+    def generation_sizes(self) -> dict[int, int]:
+        """How many of the pairs are in each family: every generation of scores is one, with its own alpha; see `PairState.families`."""
+        members = self.pair[self.in_family]
+        return {family: own.size for family, own in self.benchmark.by_family(members)}
+
     @property
     def anytime_family_size(self) -> int:
-        """Pairs that share alpha: the declared capacity; else the pairs of complete files, or those registered."""
+        """Pairs that share alpha: the declared capacity; else the pairs of complete files in the largest family, or those registered."""
+        if self.shares_equally:
+            return max(self.generation_sizes.values(), default=1)
         registered = int(np.count_nonzero(self.benchmark.family_index[self.pair]))
-        return self.benchmark.spec.family.capacity or (self.family_size if self.shares_equally else registered)
+        return self.benchmark.spec.family.capacity or registered
 
     @property
     def decides_at_end(self) -> bool:
@@ -89,9 +97,12 @@ class PairTable(EvidenceColumns):
 
     def family_weights(self, at: Index | slice = ALL) -> NDArray[np.int64]:
         """Return the weight of some pairs in the family, out of `WHOLE`, which no decision changes."""
-        if self.shares_equally:
-            return np.where(self.in_family[at], WHOLE // self.anytime_family_size, 0)
-        return self.benchmark.family_weights(self.pair[at])
+        if not self.shares_equally:
+            return self.benchmark.family_weights(self.pair[at])
+        pair, weights = self.pair[at], np.zeros(self.in_family[at].shape, np.int64)
+        for family, own in self.benchmark.by_family(pair):
+            weights[own] = WHOLE // self.generation_sizes.get(family, 1)
+        return np.where(self.in_family[at], weights, 0)
 
     def has_place(self, at: Index | slice = ALL) -> Flags:
         """Return which of some pairs have a place in the family: no other one gets a family-wise decision."""
@@ -109,11 +120,12 @@ class PairTable(EvidenceColumns):
         assert self.counted_missing is not None
         alpha, weights = self.benchmark.spec.alpha, self.family_weights()
         evidence, side = self.bound(self.counted_missing)
-        decisions = step_down(evidence, weights, WHOLE, alpha)
-        decided = np.zeros(self.size, bool)
-        decided[decisions.pair] = True
-        open_share = (decisions.open_weight + np.where(decided, weights, 0)).clip(min=1) / WHOLE
-        threshold = step_thresholds(weights, WHOLE, alpha) + np.log(open_share)
+        decided, threshold = np.zeros(self.size, bool), step_thresholds(weights, WHOLE, alpha)
+        for _, own in self.benchmark.by_family(self.pair):
+            decisions = step_down(evidence[own], weights[own], WHOLE, alpha)
+            decided[own[decisions.pair]] = True
+            open_weight = decisions.open_weight + np.where(decided[own], weights[own], 0)
+            threshold[own] += np.log(open_weight.clip(min=1) / WHOLE)
         return np.where(decided, side, 0).astype(np.int8), threshold
 
     # --- decisions --------------------------------------------------------------------------------------------------------------------

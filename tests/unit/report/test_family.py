@@ -5,9 +5,11 @@ import itertools
 import numpy as np
 import pytest
 
+from monitor.render import header
 from monitor.render.header import family, registration
 from monitor.report.build import benchmark_report
 from monitor.report.pairs.family import unlisted, unscored
+from schemas.records.events import Spec
 from schemas.results.assumptions import TEXTS
 from stats.order import committed_order
 from tests.fold_log import FoldLog, packed
@@ -33,7 +35,8 @@ def first_pair(report):
     ("declared", "assumed"),
     [
         ("spending", TEXTS["joined"]),
-        ({"pairs": PAIRS}, TEXTS["joined"]),
+        ({"policy": "spending", "pairs": PAIRS}, TEXTS["joined"]),
+        ({"pairs": PAIRS}, None),
         ({"policy": "capacity", "size": 9}, WITHIN),
         ({"policy": "capacity", "pairs": PAIRS}, None),
         (MODELS, None),
@@ -151,3 +154,76 @@ def test_scores_of_a_newer_epoch_stay_in_the_declared_family():
     report = benchmark_report(log.bench, pairs="all")
     assert [pair.decided.anytime_family for pair in report.pairs if pair.epoch_a == 1][:2] == ["a", "a"]
     assert "reasons that do not depend on who was ahead" in report.pairs[0].reason
+
+
+@pytest.mark.parametrize("policy", [{}, {"items": 200}])
+def test_declared_pairs_share_alpha_equally_unless_spending_is_named(policy):
+    """A list without a policy was spent in the order of arrival, in silence."""
+    listed = benchmark_report(folded(family={"pairs": PAIRS}, **policy).bench, pairs="all")
+    spent = benchmark_report(folded(family={"policy": "spending", "pairs": PAIRS}, **policy).bench, pairs="all")
+    assert (listed.family.policy, listed.family.size) == ("capacity", 2)
+    assert spent.family.policy == "spending"
+    assert family(listed) == "capacity, 2 pairs; 1 pair outside it, without family-wise verdicts"
+
+
+@pytest.mark.parametrize("declared", [{"pairs": PAIRS}, {"policy": "spending", "pairs": PAIRS}, MODELS])
+@pytest.mark.parametrize("omitted", [{}, {"exclude_defaults": True}, {"exclude_unset": True}, {"exclude_none": True}])
+def test_a_stored_family_keeps_its_policy(declared, omitted):
+    spec = Spec(family=declared)
+    assert Spec.model_validate(spec.model_dump(mode="json", **omitted)).family == spec.family
+    # A state that names the policy, as every stored declaration does, keeps it.
+    stored = {"policy": "spending", "size": None, "pairs": PAIRS}
+    assert Spec.model_validate({"family": stored}).family.policy == "spending"
+
+
+# --- generations --------------------------------------------------------------------------------------------------------------------------
+
+
+def board(rng, models, items=150):
+    """Scores of models of which neighbours are close."""
+    return (rng.random((items, len(models))) < np.linspace(0.35, 0.75, len(models))).astype(int)
+
+
+def decisions(report):
+    return {(p.model_a, p.model_b): (p.decided.anytime_family, round(p.family_threshold, 12)) for p in report.pairs}
+
+
+@pytest.mark.parametrize("spec", [{}, {"items": 150, "order": "completion"}])
+def test_every_generation_in_files_is_a_family_with_its_own_alpha(spec):
+    """All pairs of a report were one family, where the pairs of each generation are one under `watch`."""
+    rng = np.random.default_rng(3)
+    old, new = board(rng, "abcdef"), board(rng, "uvwxyz")
+
+    def read(*parts):
+        log = FoldLog(*([{"declare": "bench", **spec}] if spec else []))
+        for scores, models, epoch in parts:
+            log.send(packed(scores, models, epoch=epoch))
+        log.bench.complete_files = True
+        return benchmark_report(log.bench, pairs="all", assert_complete=True)
+
+    both = read((old, "abcdef", 0), (new, "uvwxyz", 1))
+    apart = decisions(read((old, "abcdef", 0))) | decisions(read((new, "uvwxyz", 1)))
+    found = decisions(both)
+    assert {pair: found[pair] for pair in apart} == apart
+    assert {side for side, _ in apart.values()} == {"a", None}
+    assert (both.family.size, both.family.families) == (36, 3)
+    assert "one for each generation of scores" in family(both)
+    assert "in each of 3 families" in header.assumed(both)
+
+
+def test_a_report_of_files_and_the_latches_agree_on_every_generation():
+    """Half of the models are scored again: pairs of the old, of the new and of both generations, under declared models."""
+    rng = np.random.default_rng(4)
+    names, again = "abcdefghij", "bdfhj"
+    first, second = board(rng, names), board(rng, again)
+    declared = {"family": {"models": list(names)}}
+    logs = [FoldLog({"declare": "bench", **declared, **spec}) for spec in ({}, {"items": 150, "order": "completion"})]
+    for log in logs:
+        # What is scored again comes first, so that no decision on its old scores has lowered a threshold.
+        log.send(packed(second, again, epoch=1))
+        log.send(packed(first, names))
+    files, live = (benchmark_report(log.bench, pairs="all", assert_complete=True) for log in logs)
+    assert decisions(files) == decisions(live)
+    assert files.family == live.family
+    assert files.family.families == 3
+    assert {side for side, _ in decisions(files).values()} == {"a", None}

@@ -230,7 +230,7 @@ class PairState:
     def family_weights(self, pair: Index) -> NDArray[np.int64]:
         """Return the weight of each pair in its family, out of `stats.families.stepwise.WHOLE`; 0 for a pair without a place."""
         place = self.family_index[pair]
-        return np.where(place > 0, place_weights(place, self.spec.family.capacity), 0)
+        return np.where(place > 0, place_weights(np.maximum(place, 1), self.spec.family.capacity), 0)
 
     def limits_alone(self, pair: Index) -> NDArray[np.float64]:
         """Return ln 1/alpha of pairs; infinite where they are closed or two epochs of one model."""

@@ -108,6 +108,7 @@ def benchmark(pairs=None, models=None, **fields):
         "rejected": 0,
         "order": OrderReport(policy="trusted", suspect=False, reason=None),
         "alpha": 0.05,
+        "looks": "several",
         "power": 0.8,
         "mixture": "beta(1,1)",
         "family": FamilyReport(policy="capacity", size=9),

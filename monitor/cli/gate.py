@@ -60,8 +60,8 @@ def gate(
 
     Exit 0: decided for A. 4: decided for B. 3: undecided or held. 1: fault. 2: wrong usage. With --margin, exit 0: A is not worse than B by
     more than the margin. 4: A is worse. 3: undecided. There --metric, --scorer and --columns score=NAME may be repeated: each metric is
-    compared as a benchmark. The verdict is anytime-valid at the declared alpha (default 0.05) and under the
-    declared order policy. Without a declaration, the items in the files are taken as the whole benchmark.
+    compared as a benchmark. The verdict holds at the declared alpha (default 0.05) at one look at
+    complete results; with --run you may look however often. Without a declaration, the items in the files are taken as the whole benchmark.
 
     With --server or --redis-url the scores of the baseline come from the board of a service; the paths are results of candidates.
 

@@ -36,6 +36,8 @@ class ReportDocument:
     low_coverage: float
     """Share of the items below which a model is marked."""
     detail: BenchmarkDetail | None = None
+    several: bool = False
+    """Whether other benchmarks are reported too, each with an alpha of its own."""
 
     @property
     def neighbours(self) -> list[PairReport]:
@@ -74,6 +76,7 @@ def facts(document: ReportDocument) -> list[tuple[str, str]]:
         ("Family", header.family(b) if (why := header.registration(b)) is None else f"{header.family(b)}. {why}"),
         ("Levels", header.levels(b)),
         ("Decided at", header.thresholds(b)),
+        *([] if b.order.policy == "none" else [("Error rate", header.error_rate(b, several=document.several))]),
         *([("Clusters", clusters)] if (clusters := header.clusters(b)) is not None else []),
         *([("Weights", weights)] if (weights := header.weights(b)) is not None else []),
         *([("Suite", " ".join(members))] if (members := header.members(b)) else []),
@@ -174,7 +177,7 @@ def checklist(document: ReportDocument, position: int) -> list[tuple[str, str]]:
     return [
         (
             "Observed gap",
-            f"{form.points(pair.gap)} points, {form.interval(pair.gap_low, pair.gap_high)} at alpha, anytime",
+            f"{form.points(pair.gap)} points, {form.interval(pair.gap_low, pair.gap_high)} at alpha",
         ),
         ("Paired test", test),
         ("N, paired items", f"{pair.n:,}"),

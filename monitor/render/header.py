@@ -17,6 +17,7 @@ from schemas.results.report import (
     ResultLine,
     SuiteMember,
 )
+from schemas.results.sentences import LOOKS
 
 NO_RESULTS: Final = "No results: no score was read."
 NO_PAIR: Final = "There is no pair to compare: it takes two models with scores on the same items."
@@ -293,8 +294,11 @@ def low_coverage(models: int, share: float) -> str:
     return f"{counted(models, 'model')} with scores on less than {share:.0%} of the items: means over different items may not compare."
 
 
-def assumed(benchmark: BenchmarkReport) -> str:
-    """Return what the verdicts assume, and what the error rate is over, in two sentences; nothing where no verdict is given."""
+def assumed(benchmark: BenchmarkReport, *, several: bool = False) -> str:
+    """Return what the verdicts assume, and their error rate, in two sentences; nothing where no verdict is given.
+
+    `several` is whether other benchmarks are reported too, each with an alpha of its own.
+    """
     b = benchmark
     if b.order.policy == "none":
         return ""
@@ -303,15 +307,20 @@ def assumed(benchmark: BenchmarkReport) -> str:
         text = f"Assumes that {besides.removeprefix(ASSERTED)}"
     else:
         text = f"Assumes that {b.assumption}" + (f"; {besides}" if besides else "")
+    also = f" Assumes that {b.family_assumption}." if b.family_assumption is not None else ""
+    return f"{text}. {error_rate(b, several=several)}.{also}"
+
+
+def error_rate(benchmark: BenchmarkReport, *, several: bool = False) -> str:
+    """Return the chance of a false verdict, over which pairs it holds, and at how many looks; `several` as in `assumed`."""
+    b = benchmark
     size = b.family.size if b.family.policy == "capacity" else None
     over = "" if size == 1 else " among all pairs" if size is None else f" among all {counted(size, 'pair')}"
     if b.family.families > 1:
         over = f" in each of {b.family.families} families of pairs, one for each generation of scores"
     outside = f" ({counted(b.family_outside, 'pair')} outside the family)" if b.family_outside else ""
-    also = f" Assumes that {b.family_assumption}." if b.family_assumption is not None else ""
-    return (
-        f"{text}. At most {100 * b.alpha:g} % chance of a false verdict{over}{outside}, however often you look.{also}"
-    )
+    each = " for each benchmark" if several else ""
+    return f"At most {100 * b.alpha:g} % chance of a false verdict{over}{outside}{each}, {LOOKS[b.looks]}"
 
 
 def family(benchmark: BenchmarkReport) -> str:

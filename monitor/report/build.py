@@ -54,7 +54,7 @@ def build_report(
         Which pairs are displayed.
     assert_complete : bool
         Whether a benchmark without a declared order is taken as complete: N is then the number of items read, and the family all pairs
-        of the models read. True for files, which do not change; never for a live stream.
+        of the models read. True for files, which are one look at complete results; never for a live stream.
     suites : sequence of Suite, optional
         Reported first.
     """
@@ -123,6 +123,7 @@ def table_view(table: PairTable, pairs: Which) -> ReportView:
             benchmark, asserted=assumption if table.asserted else None, rests_on_ends=table.rests_on_ends
         ),
         alpha=benchmark.spec.alpha,
+        looks="one" if table.one_look else "several",
         power=benchmark.spec.power,
         mixture=table.mixture,
         family=family_report(table),

@@ -4,7 +4,7 @@ from typing import Literal
 
 from pydantic import ConfigDict, Field
 
-from schemas.results.report import StrictModel
+from schemas.results.report import Looks, StrictModel
 
 GateVerdict = Literal["pass", "fail", "undecided", "held"]
 
@@ -30,6 +30,10 @@ class GateComparison(StrictModel):
     margin: float
     relative: bool = Field(description="whether the margin is a share of the baseline's score")
     alpha: float
+    looks: Looks = Field(
+        description="one: alpha is the error rate of this one look at complete results; several: the gate ran the evaluation along a "
+        "committed order, and looked as often as it liked"
+    )
     policy: Literal["completion", "committed", "trusted", "none"]
     rule: Literal["score test", "bets", "none"] = Field(
         description="score test: p of one look at all items, missing ones at their worst unless ignored; bets: p is 1 / largest e-value"

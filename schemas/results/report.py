@@ -7,6 +7,9 @@ from pydantic import BaseModel, ConfigDict, Field
 from schemas.results.battles import BattlesReport
 from schemas.results.changes import Outcome, Side
 
+Looks = Literal["one", "several"]
+"""Whether an error rate holds at one look at complete results, or however often somebody looks."""
+
 Status = Literal["superseded", "invalidated", "decided", "equivalent", "held", "exhausted", "collecting"]
 
 DECISION_PROCEDURES = (
@@ -407,6 +410,10 @@ class BenchmarkReport(StrictModel):
     )
     order: OrderReport
     alpha: float
+    looks: Looks = Field(
+        description="one: alpha is the error rate of this one look at complete results, as of files; several: it holds however often "
+        "somebody looks while results arrive"
+    )
     power: float
     mixture: str = Field(
         description="the mixture of the e-values: the declared one, or `graded grid` for graded scores"

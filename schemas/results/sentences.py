@@ -28,6 +28,9 @@ class Numbers(NamedTuple):
         return self._replace(b=self.c, c=self.b, gap=-self.gap)
 
 
+LOOKS: Final = {"one": "at this one look at complete results", "several": "however often you look"}
+"""When an error rate holds, by the field `looks` of a report."""
+
 SCOPES: Final = {"anytime": "for this pair only", "anytime_family": "family-wise"}
 """The comparisons over which each anytime procedure controls the error rate."""
 

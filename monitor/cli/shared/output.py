@@ -249,13 +249,15 @@ def _document(views: Iterable[ReportView], form: ReportFormat, *, second_opinion
     from monitor.report.pairs.second_opinions import benchmark_detail
 
     low_coverage = read_settings().low_coverage
+    listed = list(views)
     documents = [
         ReportDocument(
             named_flags(each.report),
             chart_data(each.table),
             low_coverage,
             benchmark_detail(each.table) if second_opinions else None,
+            several=len(listed) > 1,
         )
-        for each in views
+        for each in listed
     ]
     return render_html(documents) if form is ReportFormat.html else render_markdown(documents)

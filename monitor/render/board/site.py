@@ -2,7 +2,7 @@
 
 import hashlib
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from html import escape
 from typing import Final
 
@@ -13,11 +13,11 @@ from monitor.render.html.page import render_html
 from monitor.render.numbers import safe
 from schemas.results.report import BenchmarkReport, PairReport
 
-_TABLES: Final = {
-    "ties.csv": tables.as_csv,
-    "ties.json": tables.as_json,
-    "ties.md": tables.as_markdown,
-    "table.tex": tables.as_latex,
+_TABLES: Final[dict[str, Callable[[Board], str]]] = {
+    "ties.csv": lambda board: tables.as_csv(board.document.report, board.standings),
+    "ties.json": lambda board: tables.as_json(board.document.report, board.standings),
+    "ties.md": lambda board: tables.as_markdown(board.document.report, board.standings, several=board.document.several),
+    "table.tex": lambda board: tables.as_latex(board.document.report, board.standings, several=board.document.several),
 }
 _EMBEDDED: Final = "embed.html"
 _OF_BOARD: Final = {
@@ -54,8 +54,9 @@ def site(boards: Iterable[Board], _: Context) -> Iterator[File]:
         folder = file_name(report.benchmark)
         yield f"{folder}/index.html", render_html([board.document])
         for name, write in _TABLES.items():
-            yield f"{folder}/{name}", write(report, board.standings)
-        yield f"{folder}/{_EMBEDDED}", tables.as_html(report, board.standings, board.ties)
+            yield f"{folder}/{name}", write(board)
+        embedded = tables.as_html(report, board.standings, board.ties, several=board.document.several)
+        yield f"{folder}/{_EMBEDDED}", embedded
         for name, draw in _OF_BOARD.items():
             yield f"{folder}/badges/{name}.svg", draw(report)
         for pair in _claims(report):

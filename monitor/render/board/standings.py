@@ -64,16 +64,27 @@ class Board(NamedTuple):
     ties: TieBands
 
 
-def board_of(view: ReportView, low_coverage: float) -> Board:
-    """Return a board; `low_coverage` is the share of the items below which a model is marked."""
+def board_of(view: ReportView, low_coverage: float, *, several: bool = False) -> Board:
+    """Return a board.
+
+    Parameters
+    ----------
+    view : ReportView
+    low_coverage : float
+        The share of the items below which a model is marked.
+    several : bool
+        Whether there are other boards, each with an alpha of its own.
+    """
     report = named_flags(view.report)
     bands = tie_bands(view.table, low_coverage)
-    places = standings(report, tied_with(view.table), bands)
-    return Board(ReportDocument(report, chart_data(view.table), low_coverage), places, bands)
+    places = standings(report, tied_with(view.table), bands, several=several)
+    return Board(ReportDocument(report, chart_data(view.table), low_coverage, several=several), places, bands)
 
 
-def standings(report: BenchmarkReport, tied: Sequence[Sequence[int]], bands: TieBands) -> list[Standing]:
-    """Return the models by rank; `tied` has the positions of the models that each one is tied with."""
+def standings(
+    report: BenchmarkReport, tied: Sequence[Sequence[int]], bands: TieBands, *, several: bool = False
+) -> list[Standing]:
+    """Return the models by rank; `tied` has the positions of the models that each one is tied with, `several` as in `board_of`."""
     names = [model.model for model in report.models]
     return [
         Standing(
@@ -82,19 +93,19 @@ def standings(report: BenchmarkReport, tied: Sequence[Sequence[int]], bands: Tie
             tuple(names[j] for j in tied[k]),
             k in bands.lacking,
             k in bands.rules,
-            _sentence(report, model, [names[j] for j in tied[k]]),
+            _sentence(report, model, [names[j] for j in tied[k]], several=several),
         )
         for k, model in enumerate(report.models)
     ]
 
 
-def _sentence(report: BenchmarkReport, model: ModelReport, ties: Sequence[str]) -> str:
+def _sentence(report: BenchmarkReport, model: ModelReport, ties: Sequence[str], *, several: bool) -> str:
     low, high, total = model.rank_low, model.rank_high, len(report.models)
     place = f"rank {low}" if low == high else f"rank {low} to {high}"
     named = [safe(name) for name in ties[:_NAMED]]
     more = f" and {counted(len(ties) - _NAMED, 'more model')}" if len(ties) > _NAMED else ""
     tie = f"; tied with {', '.join(named)}{more}" if ties else "; tied with no other model"
     score = "without a score" if model.mean is None else f"{percent(model.mean)} %"
-    assumed = header.assumed(report)
+    assumed = header.assumed(report, several=several)
     verdict = "" if assumed else " No verdict is given: no order policy is declared."
     return f"{safe(model.model)}: {score} on {safe(report.benchmark)}, {place} of {total:,}{tie}.{verdict} {safe(assumed)}".rstrip()

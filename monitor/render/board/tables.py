@@ -104,28 +104,26 @@ def as_json(report: BenchmarkReport, standings: Sequence[Standing]) -> str:
     )
 
 
-def as_markdown(report: BenchmarkReport, standings: Sequence[Standing]) -> str:
-    """Write a table with the result above it."""
+def as_markdown(report: BenchmarkReport, standings: Sequence[Standing], *, several: bool = False) -> str:
+    """Write a table with the result above it; `several` as in `board_of`."""
     lines = [
         f"- {result_sign(word, line, UNICODE)[0]} **{word}**: {markdown(line.text)}"
         for word, line in header.result(report)
     ]
     table = [f"| {' | '.join(_TITLES)} |", "|---:|---:|---|---:|---|"]
     table += [f"| {' | '.join(markdown(value) for value in row)} |" for row in _rows(standings)]
-    return (
-        "\n\n".join(part for part in ("\n".join(lines), "\n".join(table), markdown(header.assumed(report))) if part)
-        + "\n"
-    )
+    assumed = markdown(header.assumed(report, several=several))
+    return "\n\n".join(part for part in ("\n".join(lines), "\n".join(table), assumed) if part) + "\n"
 
 
-def as_latex(report: BenchmarkReport, standings: Sequence[Standing]) -> str:
+def as_latex(report: BenchmarkReport, standings: Sequence[Standing], *, several: bool = False) -> str:
     """Write a `tabular`, with a line where no tie crosses; it needs the package textcomp, which LaTeX loads since 2020."""
     lines = [r"\begin{tabular}{rrlrl}", r"\hline", " & ".join(latex(title) for title in _TITLES) + r" \\", r"\hline"]
     for each, row in zip(standings, _rows(standings), strict=True):
         lines.append(" & ".join(latex(value) for value in row) + r" \\")
         if each.ruled:
             lines.append(r"\hline")
-    caption = safe(f"{report.benchmark}. {_rule_note(standings)} {header.assumed(report)}")
+    caption = safe(f"{report.benchmark}. {_rule_note(standings)} {header.assumed(report, several=several)}")
     return "\n".join([f"% {caption}", *lines, r"\hline", r"\end{tabular}"]) + "\n"
 
 
@@ -138,7 +136,7 @@ def result_list(report: BenchmarkReport) -> str:
     return f'<ul class="result">{lines}</ul>'
 
 
-def as_html(report: BenchmarkReport, standings: Sequence[Standing], bands: TieBands) -> str:
+def as_html(report: BenchmarkReport, standings: Sequence[Standing], bands: TieBands, *, several: bool = False) -> str:
     """Write a page to embed in a frame, with the tie bands in lanes: it loads nothing and runs no script."""
     name = html(safe(report.benchmark))
     drawn = bool(bands.lanes or bands.lacking)
@@ -153,7 +151,7 @@ def as_html(report: BenchmarkReport, standings: Sequence[Standing], bands: TieBa
         safe(report.benchmark),
         f"<h1>{name}</h1>{result_list(report)}<table><caption>{note}</caption>"
         f"<thead><tr>{'<td></td>' if drawn else ''}{head}</tr></thead><tbody>{body}</tbody></table>"
-        f"<p>{html(safe(header.assumed(report)))}</p>",
+        f"<p>{html(safe(header.assumed(report, several=several)))}</p>",
     )
 
 

@@ -11,7 +11,7 @@ from monitor.report.gates.reasons import conflict_sentence
 from monitor.report.points import points
 from schemas.results.assumptions import assumes
 from schemas.results.report import BenchmarkReport, PairReport
-from schemas.results.sentences import SCOPES
+from schemas.results.sentences import LOOKS, SCOPES
 
 FOR_A, OPEN, FOR_B = 0, 3, 4
 """Exit codes: decided for A, undecided or held, decided for B; 1 and 2 are faults and wrong usage, as in every command."""
@@ -40,13 +40,12 @@ def answer(report: BenchmarkReport, pair: PairReport, models: tuple[str, str]) -
     a, b = (safe(model) for model in models)
     if better is None:
         code, word = OPEN, "held" if pair.status in {"held", "invalidated"} else "undecided"
-        headline = f"{word}: no anytime verdict for {a} against {b} on {safe(report.benchmark)}"
+        headline = f"{word}: no verdict for {a} against {b} on {safe(report.benchmark)}"
     else:
         code, (first, second) = (FOR_A, (a, b)) if better == models[0] else (FOR_B, (b, a))
         scope = SCOPES["anytime"]
-        headline = (
-            f"decided {scope}: {first} is better than {second} on {safe(report.benchmark)} (alpha = {report.alpha:g})"
-        )
+        level = f"alpha = {report.alpha:g}, {LOOKS[report.looks]}"
+        headline = f"decided {scope}: {first} is better than {second} on {safe(report.benchmark)} ({level})"
     return Answer(report.benchmark, *models, code, headline, tuple(_evidence(report, pair, models)), pair)
 
 
@@ -56,7 +55,7 @@ def _evidence(report: BenchmarkReport, pair: PairReport, models: tuple[str, str]
     lines = [f"shared items {pair.n:,}{counts}"]
     if pair.gap is not None:
         ends = [sign * end for end in (pair.gap_low, pair.gap_high) if end is not None]
-        interval = f", anytime-valid interval {points(min(ends))} to {points(max(ends))}" if ends else ""
+        interval = f", interval at alpha {points(min(ends))} to {points(max(ends))}" if ends else ""
         lines.append(f"gap A - B {points(sign * pair.gap)} points{interval}")
     if report.order.policy == "completion" and pair.b is not None and pair.p_anytime is not None:
         missing = "ignored" if _ignores_missing(report, pair) else "at their worst"
@@ -111,17 +110,16 @@ def as_json(answer: Answer) -> str:
 
 
 def as_junit(answer: Answer) -> str:
-    """Write a JUnit file with one test, which fails unless the verdict is for A."""
+    """Write a JUnit file with one test, which fails unless the verdict is for A; a test that passes prints the evidence."""
     passed = answer.code == FOR_A
     suite = attribute(f"rankwatch gate {answer.benchmark}")
     case = f"classname={attribute(answer.benchmark)} name={attribute(f'{answer.model_a} better than {answer.model_b}')}"
     kind = "worse" if answer.code == FOR_B else "open"
-    failure = (
-        f'<failure message={attribute(answer.headline)} type="{kind}">{attribute(as_text(answer))[1:-1]}</failure>'
-    )
+    text = attribute(as_text(answer))[1:-1]
+    failure = f'<failure message={attribute(answer.headline)} type="{kind}">{text}</failure>'
     return (
         f'<?xml version="1.0" encoding="UTF-8"?>\n<testsuites><testsuite name={suite} tests="1" failures="{int(not passed)}">'
-        f"<testcase {case}>{'' if passed else failure}</testcase></testsuite></testsuites>"
+        f"<testcase {case}>{f'<system-out>{text}</system-out>' if passed else failure}</testcase></testsuite></testsuites>"
     )
 
 

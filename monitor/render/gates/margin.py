@@ -211,7 +211,7 @@ def as_json(report: GateReport) -> str:
 
 
 def as_junit(report: GateReport) -> str:
-    """Write a JUnit file with one test a candidate; an undecided one fails unless `on_undecided` is pass."""
+    """Write a JUnit file with one test a candidate, with its reasons; an undecided one fails unless `on_undecided` is pass."""
     cases, failures = [], 0
     for each in report.candidates:
         mine = [c for c in report.comparisons if c.candidate == each.model]
@@ -219,12 +219,13 @@ def as_junit(report: GateReport) -> str:
         margin = f"{size} {'%' if report.relative else 'point' if size == '1' else 'points'}"
         name = attribute(f"{each.model} not worse than {report.baseline} by more than {margin}")
         failed = each.verdict == "fail" or (each.verdict in {"undecided", "held"} and report.on_undecided != "pass")
-        text = "\n".join([each.verdict, *(f"{c.where}: {c.reason}" for c in mine)])
-        inside = ""
+        lines = [each.verdict, *(f"{c.where}: {c.reason}" for c in mine), f"family: {report.family}"]
+        text = attribute("\n".join(lines))[1:-1]
+        inside = f"<system-out>{text}</system-out>"
         if failed:
             failures += 1
             message = attribute(f"{each.verdict}: {mine[0].reason}")
-            inside = f"<failure message={message} type={attribute(each.verdict)}>{attribute(text)[1:-1]}</failure>"
+            inside = f"<failure message={message} type={attribute(each.verdict)}>{text}</failure>"
         cases.append(f'<testcase classname="rankwatch.gate" name={name}>{inside}</testcase>')
     return (
         f'<?xml version="1.0" encoding="UTF-8"?>\n<testsuites><testsuite name="rankwatch gate" tests="{len(cases)}" failures="{failures}">'

@@ -47,7 +47,7 @@ def _footer() -> str:
     procedures = "; ".join(f"{short}: {escape(name)}" for short, name in PROCEDURES.values())
     return (
         f"<footer><p>{TWO_WORDS}</p><p>{procedures}. {PLANNED} The headline is the anytime family: "
-        f"its verdicts are valid however often you look, over all pairs together.</p><p>{PATH_ORDER}</p></footer>"
+        f"its error rate is over all pairs of a benchmark together.</p><p>{PATH_ORDER}</p></footer>"
     )
 
 

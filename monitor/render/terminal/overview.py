@@ -41,6 +41,7 @@ def overview(
     head: Sequence[Text],
     limit: int,
     low_coverage: float,
+    several: bool = False,
     last: bool = True,
     whole: bool = False,
 ) -> list[Text]:
@@ -60,6 +61,8 @@ def overview(
         Models at most.
     low_coverage : float
         Share of the items below which a model is marked.
+    several : bool
+        Whether other benchmarks are reported too: the error rate is for each one.
     last : bool
         Whether no benchmark follows: the flags that show more come once, at the end.
     whole : bool
@@ -71,7 +74,8 @@ def overview(
     def wrapped(lines: Sequence[Text], indent: int = 0) -> list[Text]:
         return [part for line in lines for part in wrap(line, console, indent)]
 
-    top, key, checks = wrapped(head, 2), wrapped([*screen.key(), *screen.assumptions()]), wrapped(screen.checks(), 2)
+    assumptions = screen.assumptions(several=several)
+    top, key, checks = wrapped(head, 2), wrapped([*screen.key(), *assumptions]), wrapped(screen.checks(), 2)
     following = wrapped([screen.next()]) if last else []
     height = max(_LINES, console.height) if console.is_terminal else _LINES
     screens = 1 if models <= _ONE_SCREEN and console.is_terminal else 2
@@ -81,7 +85,7 @@ def overview(
         checks = wrapped(screen.checks(with_harmless=False), 2)
     rules = screen.rules if len(screen.rules) <= spare else ()
     if not rules:
-        key = wrapped([*screen.key(with_rules=False), *screen.assumptions()])
+        key = wrapped([*screen.key(with_rules=False), *assumptions])
     spare -= len(rules)
     separated = screen.separated(spare - 2) if models > _ONE_SCREEN else []
     spare -= len(separated)
@@ -166,10 +170,10 @@ class _Screen(Ranking):
             texts.insert(0, facts.low_coverage(low, self.low_coverage))
         return [Text("! ", HELD).append(form.safe(text), "default") for text in texts]
 
-    def assumptions(self) -> list[Text]:
-        """Return what the verdicts assume, once."""
+    def assumptions(self, *, several: bool) -> list[Text]:
+        """Return what the verdicts assume, once, and their error rate."""
         b = self.benchmark
-        text, weights = "" if b.result is None else facts.assumed(b), facts.weights(b)
+        text, weights = "" if b.result is None else facts.assumed(b, several=several), facts.weights(b)
         lines = [] if weights is None else [Text(form.safe(f"Scores are weighted: {weights}."), UNDECIDED)]
         lines += [Text(form.safe(each), UNDECIDED) for each in facts.members(self.benchmark)]
         return [*lines, *([Text(form.safe(text), UNDECIDED)] if text else [])]

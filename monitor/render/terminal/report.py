@@ -68,7 +68,15 @@ def render_report(
         head = [*title(benchmark), *lines]
         ends = last and position == min(len(report.benchmarks), limit) - 1
         lines = overview(
-            benchmark, console, drawn, head=head, limit=limit, low_coverage=low_coverage, last=ends, whole=verbose
+            benchmark,
+            console,
+            drawn,
+            head=head,
+            limit=limit,
+            low_coverage=low_coverage,
+            several=len(report.benchmarks) > 1,
+            last=ends,
+            whole=verbose,
         )
         for line in lines:
             console.print(line, highlight=False)

@@ -158,6 +158,7 @@ def compare_along_order(candidate: Floats, baseline: Floats, items: int, questio
         margin=margin.size,
         relative=margin.relative,
         alpha=alpha,
+        looks="several",
         policy="committed",
         rule="bets",
         p_not_worse=least_p(path),

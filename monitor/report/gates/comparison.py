@@ -99,6 +99,7 @@ def compare_with_margin(
         margin=margin.size,
         relative=margin.relative,
         alpha=spec.alpha,
+        looks="one" if table.one_look else "several",
         policy=policy,
         rule=evidence.rule,
         p_not_worse=exp(min(evidence.log_p, 0.0)),

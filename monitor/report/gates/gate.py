@@ -8,6 +8,7 @@ import numpy as np
 from monitor.report.gates.margin import Margin
 from monitor.report.pairs.counts import Floats
 from schemas.results.gate import GateCandidate, GateComparison, GateReport, GateVerdict
+from schemas.results.sentences import LOOKS
 from stats.families.error_control import holm
 
 PASS, WAIT, FAIL = 0, 3, 4
@@ -210,9 +211,10 @@ def _in_family(comparison: GateComparison, candidates: Sequence[GateCandidate], 
 
 
 def _family(candidates: Sequence[GateCandidate], comparisons: Sequence[GateComparison], levels: Sequence[float]) -> str:
-    alpha = " and ".join(f"{level:g}" for level in levels)
+    alpha = f"alpha = {' and '.join(f'{level:g}' for level in levels)}"
+    looks = LOOKS[comparisons[0].looks]
     if len(comparisons) == 1:
-        return f"one comparison, alpha = {alpha}, one-sided"
+        return f"one comparison, {alpha}, one-sided, {looks}"
     parts = []
     if len(_places(comparisons)) > 1:
         kind = "benchmark" if all(each.metric is None for each in comparisons) else "metric"
@@ -222,4 +224,4 @@ def _family(candidates: Sequence[GateCandidate], comparisons: Sequence[GateCompa
     if len(candidates) > 1:
         parts.append(f"the {len(candidates)} candidates share alpha (Holm)")
     parts.append(f"it fails if it is worse on any: the {len(comparisons)} comparisons share alpha (Holm)")
-    return f"alpha = {alpha}: {'; '.join(parts)}"
+    return f"{alpha} {looks}: {'; '.join(parts)}"

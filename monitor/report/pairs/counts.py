@@ -41,6 +41,8 @@ class PairCounts:
     ----------
     assumed_items : int, optional
         The item count of files that are taken as complete, where no order policy was declared.
+    one_look : bool
+        Whether the results are those of files: the error rate is that of one look at them.
     superseded : tuple of two arrays of int64, optional
         Contestants a and b of the pairs, when these are pairs of an older epoch and not those of the ranking.
     a, b : arrays of int64, shape (pairs,)
@@ -51,6 +53,7 @@ class PairCounts:
 
     benchmark: Benchmark
     assumed_items: int | None = None
+    one_look: bool = False
     superseded: tuple[Index, Index] | None = None
     a: Index = field(init=False)
     b: Index = field(init=False)

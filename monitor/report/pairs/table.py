@@ -27,12 +27,13 @@ class PairTable(EvidenceColumns):
 
     @classmethod
     def of(cls, benchmark: Benchmark, *, assert_complete: bool = False) -> Self:
-        """Build the table; `assert_complete` takes the items read as the whole benchmark where no order policy was declared."""
+        """Build the table; `assert_complete` is for files: the items read are the whole benchmark where no order policy was declared."""
         unknown = benchmark.spec.order.policy == "none" or bool(benchmark.undeclared)
         refuted = benchmark.too_many_items or benchmark.order_refuted
         fixed = benchmark.battles is None  # battles have no item count that files could complete
         assumed = assert_complete and fixed and unknown and not refuted and not benchmark.incomplete
-        return cls(benchmark, (benchmark.spec.items or benchmark.items) if assumed else None)
+        items = (benchmark.spec.items or benchmark.items) if assumed else None
+        return cls(benchmark, items, one_look=assert_complete)
 
     # --- whether decisions count ------------------------------------------------------------------------------------------------------
 

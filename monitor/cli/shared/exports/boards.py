@@ -16,8 +16,10 @@ from monitor.report.build import report_views
 def boards_of(partitions: Iterable[Partition], pairs: Pairs) -> Iterator[Board]:
     """Return the boards of complete files."""
     low_coverage = read_settings().low_coverage
+    partitions = list(partitions)
+    several = sum(len(partition.benchmarks) for partition in partitions) > 1
     for view in report_views(partitions, pairs=pairs.value, assert_complete=True):
-        yield board_of(view, low_coverage)
+        yield board_of(view, low_coverage, several=several)
 
 
 def earlier_files(folder: Path) -> list[str] | None:

@@ -131,7 +131,7 @@ def reopen(benchmark: NameArgument, place: Place) -> None:
     """Begin a deleted board again, without scores, as the next generation of its name.
 
     The alpha of the earlier generation was spent: the report names the generation, and its verdicts assume that the earlier board was not
-    deleted because of its scores. To begin without that, use another name.
+    deleted because of its scores.
 
     Example: rankwatch board reopen mmlu-pro --server http://localhost:8642
     """

@@ -29,8 +29,8 @@ from schemas.results.verdict_changes import VerdictChanges
 FREE_TO_CHANGE: Final = ("power", "margin", "goal", "anchor", "aliases")
 """Declared fields that no latch depends on."""
 
-_ELSEWHERE: Final = "under another benchmark name or in a new data directory"
-_NEW_NAME: Final = f"declare it {_ELSEWHERE}"
+_KEEP: Final = "repeat the stored declaration; another order is for new items, and is declared before their first score"
+"""What to do, in place of the same scores under another name: these would be tested once more, with an alpha of their own."""
 
 
 def changed_fields(old: Spec, new: Spec) -> list[str]:
@@ -79,18 +79,14 @@ def _clash(name: str, old: Spec, new: Spec) -> Fault | None:
     )
     if "items" in changed:
         advice += "; for runs of different sizes, declare the items of the whole benchmark before the first one"
-    return Refusal(
-        changed[0], declared, f"{reason}: {why}; {_NEW_NAME if version_fault(name, old, new) else advice}", name
-    )
+    return Refusal(changed[0], declared, f"{reason}: {why}; {_KEEP if version_fault(name, old, new) else advice}", name)
 
 
 def version_fault(name: str, old: Spec, new: Spec) -> Fault | None:
     """Return why there can be no new version of a declaration, with any scores; None if there can."""
     if "committed" not in {old.order.policy, new.order.policy}:
         return None
-    reason = (
-        f"{name!r} has scores, and a committed order is declared before the first score and never changes; {_NEW_NAME}"
-    )
+    reason = f"{name!r} has scores, and a committed order is declared before the first score and never changes; {_KEEP}"
     return Refusal("order", new.order.policy, reason, name)
 
 
@@ -130,10 +126,10 @@ def _alias_fault(benchmark: Benchmark, spec: Spec) -> Fault | None:
         problem = None
         if known != model:
             problem = f"{shorten(name)} is an alias of {shorten(known)}, which is permanent"
-            remedy = f"omit it, or declare it {_ELSEWHERE}"
+            remedy = "omit it"
         elif name in scored:
             problem = f"{shorten(name)} already has scores of its own"
-            remedy = f"declare an alias before its first score, {_ELSEWHERE}"
+            remedy = "omit it: an alias is declared before its first score"
         if problem is not None:
             reason = f"{problem}, so it cannot become an alias of {shorten(model)}; {remedy}"
             return Refusal("aliases", shorten(name), reason, benchmark.name)

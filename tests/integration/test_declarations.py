@@ -297,7 +297,7 @@ def test_an_alias_holds_in_every_command_and_for_benchmarks_that_have_begun(tmp_
     )
     late = rankwatch("watch", folder, "--once", "--data-dir", data, "--alias", "weak=fair", code=2)
     assert (
-        "weak already has scores of its own, so it cannot become an alias of fair; declare an alias before"
+        "weak already has scores of its own, so it cannot become an alias of fair; omit it: an alias is declared"
         in late.stderr
     )
 
@@ -310,7 +310,7 @@ def test_an_alias_holds_in_every_command_and_for_benchmarks_that_have_begun(tmp_
         (
             "d=b",
             "d=c",
-            "aliases: d is an alias of b, which is permanent, so it cannot become an alias of c; omit it, or",
+            "aliases: d is an alias of b, which is permanent, so it cannot become an alias of c; omit it",
         ),
     ],
 )

@@ -332,7 +332,7 @@ def board_fault(benchmark: Benchmark, event: BattleFields) -> Fault | None:
 
 def no_battles(benchmark: Benchmark, event: BattleFields) -> Fault:
     """Return why battles are refused where scores are."""
-    reason = f"{benchmark.name!r} holds scores of items, so it takes no battles; send them under another benchmark name"
+    reason = f"{benchmark.name!r} holds scores of items, so it takes no battles; give these a benchmark of their own"
     return Refusal("winner", event.winner, reason, benchmark.name)
 
 
@@ -346,7 +346,9 @@ def _ended_fault(benchmark: Benchmark, members: tuple[int, int]) -> Fault:
     """Return why a battle is refused of which the run of a model has ended."""
     member = next(member for member in members if member in benchmark.ended)
     model = shorten(benchmark.contestants[member].model)
-    reason = f"the run of {model} has ended; send further battles under another benchmark name"
+    reason = (
+        f"the run of {model} has ended, which is permanent; omit its further battles, and end a run after its last one"
+    )
     return Refusal("model_a", model, reason, benchmark.name)
 
 

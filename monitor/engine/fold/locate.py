@@ -246,10 +246,13 @@ def _unlisted_fault(benchmark: Benchmark, event: EventFields) -> Fault | None:
     listed = benchmark.declared_items
     if listed is None or event.item_id in listed:
         return None
-    reason = (
-        f"{shorten(event.item_id)} is not in the declared list of {len(listed):,} items; correct the id, or "
-        "declare the list under another benchmark name"
+    fixed = benchmark.spec.order.policy == "committed"
+    also = (
+        "omit the score: the committed list never changes"
+        if fixed
+        else "add the item in the next version of the declaration"
     )
+    reason = f"{shorten(event.item_id)} is not in the declared list of {len(listed):,} items; correct the id, or {also}"
     return Refusal("item_id", shorten(event.item_id), reason, benchmark.name)
 
 

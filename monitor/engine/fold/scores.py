@@ -69,7 +69,7 @@ def fold_located(
 
 def no_scores(benchmark: Benchmark) -> Fault:
     """Return why scores are refused where battles are."""
-    reason = f"{benchmark.name!r} holds battles, so it takes no scores of items; send them under another benchmark name"
+    reason = f"{benchmark.name!r} holds battles, so it takes no scores of items; give these a benchmark of their own"
     return Refusal("score", "a score", reason, benchmark.name)
 
 

@@ -243,6 +243,6 @@ def event_fault(name: str, aliases: Mapping[str, str], event: BattleFields) -> F
         reason = f"{shorten(names[0])} is both models of the battle; name two models"
         return Refusal("model_b", shorten(event.model_b), reason, name)
     if event.epoch:
-        reason = f"epoch {event.epoch} is given, and battles have none; send them under another benchmark name"
+        reason = f"epoch {event.epoch} is given, and battles have none; omit it, and number further votes as repeats"
         return Refusal("epoch", str(event.epoch), reason, name)
     return None

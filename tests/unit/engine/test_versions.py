@@ -193,7 +193,7 @@ def test_what_is_no_next_version_is_refused():
     order = [str(k) for k in range(60)]
     log = FoldLog({"declare": "bench", "order": {"policy": "committed", "seed": "s"}, "item_ids": order}, *scores(20))
     log.send({"declare": "bench", "items": 60, "version": 2}, {"declare": "bench", "items": 60})
-    assert all("another benchmark name" in letter.reason for letter in log.letters)
+    assert all("repeat the stored declaration" in letter.reason for letter in log.letters)
     assert len(log.letters) == 2
 
 
@@ -292,3 +292,34 @@ def test_an_item_count_that_is_declared_later_decides_what_it_decides_from_the_s
     for procedure in PROCEDURES:
         assert late.latched[procedure][pairs].tolist() == fresh.latched[procedure][pairs].tolist()
     assert late.family_index[: late.pairs].tolist() == fresh.family_index[: fresh.pairs].tolist()
+
+
+COMMITTED = {"declare": "bench", "order": {"policy": "committed", "seed": "s"}, "item_ids": [str(k) for k in range(60)]}
+LISTED = {"declare": "bench", "order": {"policy": "completion"}, "item_ids": [str(k) for k in range(60)]}
+BATTLE = {"benchmark": "bench", "item_id": "0", "model_a": "a", "model_b": "b", "winner": "a"}
+ALIASED = [{"declare": "bench", "items": 60, "aliases": {"x": "a"}}, *scores(20)]
+
+
+@pytest.mark.parametrize(
+    ("before", "refused", "remedy"),
+    [
+        ([COMMITTED, *scores(20)], {"declare": "bench", "items": 60, "version": 2}, "repeat the stored declaration"),
+        ([COMMITTED, *scores(20)], {"declare": "bench", "items": 60}, "repeat the stored declaration"),
+        ([COMMITTED, *scores(20)], event(99, "a", 1), "correct the id, or omit the score"),
+        ([LISTED, *scores(20)], event(99, "a", 1), "in the next version of the declaration"),
+        (ALIASED, {"declare": "bench", "items": 60, "aliases": {"x": "b"}}, "omit it"),
+        (ALIASED, {"declare": "bench", "items": 60, "aliases": {"c": "b"}}, "omit it"),
+        ([event(0, "a", 1)], BATTLE, "a benchmark of their own"),
+        ([BATTLE], event(1, "a", 1), "a benchmark of their own"),
+        ([BATTLE, {"ended": "bench", "model": "a"}], BATTLE | {"item_id": "1"}, "omit its further battles"),
+        ([], BATTLE | {"epoch": 2}, "omit it"),
+    ],
+)
+def test_no_refusal_recommends_a_new_alpha(before, refused, remedy):
+    """The same scores under another name, or in another log, would be tested once more at alpha."""
+    log = FoldLog(*before)
+    assert not log.letters
+    (letter,) = log.send(refused).dead_letters
+    assert remedy in letter.reason
+    for again in ("another benchmark name", "another name", "new name", "data directory"):
+        assert again not in letter.reason

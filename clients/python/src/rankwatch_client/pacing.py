@@ -155,12 +155,16 @@ class Asker:
         order, items = body.get("order"), body.get("item_ids")
         if isinstance(order, dict) and order.get("seed") != self._seed:
             other = order.get("seed")
-            fix = f"pass seed={str(other)!r} to race()" if other else "race under a name that has no scores yet"
+            fix = (
+                f"pass seed={str(other)!r} to race()"
+                if other
+                else "a race needs an order that is committed before the first score"
+            )
             raise ValueError(f"the monitor has another order of {self._benchmark}; {fix}")
         if isinstance(items, list) and set(map(str, items)) != set(self._items):
             raise ValueError(
                 f"the monitor has {len(items):,} other items of {self._benchmark} than these {len(self._items):,}; omit --limit and "
-                "--sample-id, or race under another name"
+                "--sample-id: the race is over the declared items"
             )
 
     def waiting(self) -> Asker:

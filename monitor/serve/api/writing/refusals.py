@@ -26,7 +26,7 @@ _AT_ONCE: Final = 5_000
 
 _NAMES_AT_ONCE: Final = 100
 
-_OTHER_NAME: Final = "Nothing was stored: send them under another benchmark name."
+_ONE_EACH: Final = "Nothing was stored: give scores and battles a benchmark each."
 
 Until = Callable[[Callable[[], bool]], Awaitable[bool]]
 """Waits until a condition comes true, for a bounded time."""
@@ -71,11 +71,11 @@ def _require_one_kind(reports: ReportCache, submission: Submission) -> None:
         if (name, not battles) in kinds:
             raise ProblemError(
                 409,
-                f"The request has both scores and battles for {name!r}, and a benchmark holds one of them. {_OTHER_NAME}",
+                f"The request has both scores and battles for {name!r}, and a benchmark holds one of them. {_ONE_EACH}",
             )
         if begun and benchmark is not None and battles != (benchmark.battles is not None):
             held, sent = ("scores of items", "battles") if battles else ("battles", "scores of items")
-            raise ProblemError(409, f"{name!r} holds {held}, so it takes no {sent}. {_OTHER_NAME}")
+            raise ProblemError(409, f"{name!r} holds {held}, so it takes no {sent}. {_ONE_EACH}")
 
 
 async def refused_events(reports: ReportCache, intake: Intake, submission: Submission) -> dict[int, Fault]:

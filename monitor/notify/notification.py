@@ -10,6 +10,7 @@ from monitor.report.points import points, size
 from monitor.report.sentences import counted
 from schemas.records.text import shorten
 from schemas.results.changes import Kind, VerdictChange
+from schemas.results.sentences import SCOPES, level
 
 Severity = Literal["info", "warning"]
 
@@ -193,7 +194,7 @@ class Wording:
             "Trial: 1 new decision on example: model-a beats model-b (+1.2 points)",
             (
                 "This is a trial of `rankwatch notify`; nothing was decided.",
-                "model-a (rank 1) beats model-b (rank 2) by 1.2 points on 4,000 shared items, epoch 0.",
+                "model-a (rank 1) beats model-b (rank 2) by 1.2 points on 4,000 shared items, epoch 0; decided family-wise at alpha = 0.05.",
             ),
             self._page(),
             f"{self._runbooks}#{NEW_DECISIONS.runbook}",
@@ -274,7 +275,9 @@ def _line(change: VerdictChange, news: BoardNews | None) -> str:
     epochs = sorted({change.epoch_a, change.epoch_b})
     of = f"epoch {epochs[0]}" if len(epochs) == 1 else f"epochs {epochs[0]} and {epochs[1]}"
     items = counted(change.evidence.n, "shared item")
-    return f"{ranked(leader)} {verb} {ranked(trailer)} by {size(gap, 1)} points on {items}, {of}."
+    decided = change.kind == "decided" and change.alpha is not None
+    how = f"; decided {SCOPES[change.procedure]} {level(change.alpha)}" if decided else ""
+    return f"{ranked(leader)} {verb} {ranked(trailer)} by {size(gap, 1)} points on {items}, {of}{how}."
 
 
 def _duration(seconds: float) -> str:

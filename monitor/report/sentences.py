@@ -10,7 +10,7 @@ from monitor.report.points import size
 from schemas.results.assumptions import BATTLES, TEXTS
 from schemas.results.changes import Side
 from schemas.results.report import ASSERTED, FILES_COMPLETE, Status
-from schemas.results.sentences import SCOPES, battle_counts, too_many_items
+from schemas.results.sentences import SCOPES, battle_counts, level, too_many_items
 
 NO_ORDER = (
     "no order policy is declared; declare the item count (items: N), or that neither the arrival order "
@@ -195,6 +195,7 @@ class PairFacts(NamedTuple):
     """Why the pair can have no family-wise verdict."""
     hold_reason: str | None
     policy: str
+    alpha: float
     assumption: str | None
     epochs: tuple[int, int]
 
@@ -257,7 +258,7 @@ def _superseded(facts: PairFacts) -> str:
     if side is not None:
         better, worse = facts.ordered(side)
         scope = SCOPES["anytime_family" if facts.side else "anytime"]
-        verdict = f"{better} was decided to be better than {worse}, {scope},"
+        verdict = f"{better} was decided to be better than {worse}, {scope} {level(facts.alpha)},"
     return (
         f"Superseded: {verdict} on epoch {facts.epochs[0]} of {facts.model_a} and epoch {facts.epochs[1]} of {facts.model_b}. "
         "At least one of them was scored again later. This verdict is kept unchanged; the newer scores are compared separately."
@@ -267,7 +268,7 @@ def _superseded(facts: PairFacts) -> str:
 def _decided(facts: PairFacts, side: Side) -> list[str]:
     """Return who is better, the counts, whether the gap has turned since, and the assumption."""
     better, worse = facts.ordered(side)
-    verdict = f"{better} is better than {worse}, decided family-wise"
+    verdict = f"{better} is better than {worse}, decided family-wise {level(facts.alpha)}"
     if facts.wins is not None and facts.losses is not None:
         wins, losses = (facts.wins, facts.losses) if side == "a" else (facts.losses, facts.wins)
     if facts.policy == BATTLES and facts.wins is not None and facts.losses is not None:
@@ -295,7 +296,7 @@ def _not_decided(facts: PairFacts) -> str:
     sentences = {
         "invalidated": f"A decision was made and no longer counts: {facts.hold_reason}.",
         "held": f"Held: {facts.hold_reason}.",
-        "equivalent": "A tie: the gap is smaller than the declared margin in either direction.",
+        "equivalent": f"A tie {level(facts.alpha)}: the gap is smaller than the declared margin in either direction.",
         "exhausted": _exhausted(facts),
     }
     if facts.status in sentences:
@@ -331,7 +332,9 @@ def _pair_only(facts: PairFacts, side: Side) -> str:
     exhausted = facts.status == "exhausted"
     all_in = not (facts.missing or facts.ignored) and facts.policy != BATTLES
     end = "Every item is scored. " if all_in else "The runs have ended. "
-    verdict = f"{end if exhausted else ''}Decided {SCOPES['anytime']}: {better} is better than {worse}."
+    verdict = (
+        f"{end if exhausted else ''}Decided {SCOPES['anytime']} {level(facts.alpha)}: {better} is better than {worse}."
+    )
     if facts.outside_family:
         return verdict
     yet = "" if exhausted else " yet"

@@ -66,6 +66,10 @@ class VerdictChange(BaseModel):
         "superseded)",
     )
     order_policy: str
+    alpha: float | None = Field(
+        default=None,
+        description="declared error rate at which it is claimed, in a family over all its pairs; null if it is certain who leads on the items",
+    )
     mixture: str
     statistics_version: int
     evidence: Evidence

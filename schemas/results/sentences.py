@@ -35,6 +35,17 @@ SCOPES: Final = {"anytime": "for this pair only", "anytime_family": "family-wise
 """The comparisons over which each anytime procedure controls the error rate."""
 
 
+def level(alpha: float) -> str:
+    """Return the error rate at which a claim is decided.
+
+    Examples
+    --------
+    >>> level(0.05)
+    'at alpha = 0.05'
+    """
+    return f"at alpha = {alpha:g}"
+
+
 def too_many_items(benchmark: str, items: int, arrived: int | None = None) -> str:
     """Return that more items have arrived than the item count of a benchmark, and whether that count is the published size.
 
@@ -85,9 +96,10 @@ def decided(
     evidence: Numbers,
     assumed: Collection[Assumption],
     *,
+    alpha: float,
     weighted: bool = False,
 ) -> str:
-    """Return the sentence of a decision under some assumptions; `weighted` is whether clusters have weights.
+    """Return the sentence of a decision under some assumptions, at alpha; `weighted` is whether clusters have weights.
 
     `evidence` is that of the better model against the other.
     """
@@ -100,11 +112,9 @@ def decided(
         lacking = "skipped" if policy == "committed" else "missing"
         rest = f"the 1 {lacking} item" if evidence.missing == 1 else f"all {evidence.missing:,} {lacking} items"
         outcome += f", even if {rest} went the other way"
-    how = f"decided {SCOPES[procedure]}{_earlier(better, evidence)}"
+    how = f"decided {SCOPES[procedure]} {level(alpha)}{_earlier(better, evidence)}"
     clause = say(assumed)
-    return (
-        f"{better} is better than {worse} on {kind} like those of {benchmark}, {how}: {outcome}. Assumes that {clause}."
-    )
+    return f"{better} is better than {worse} on {kind} like those of {benchmark}, {how}: {outcome}. Assumes that {clause}."
 
 
 def _outcome(better: str, worse: str, evidence: Numbers, kind: str, *, weighted: bool) -> str:
@@ -144,6 +154,7 @@ def settled(
     evidence: Numbers,
     *,
     assumed: Collection[Assumption],
+    alpha: float,
     tie: bool = False,
     weighted: bool = False,
 ) -> str:
@@ -158,6 +169,8 @@ def settled(
         Of the better model against the other; without `log_e` it is certain.
     assumed : collection of Assumption
         Of this claim. A declared list of items is not worth a sentence where the lead is certain.
+    alpha : float
+        Its error rate, unless it is certain.
     tie : bool
         Whether both models have the same score on all items.
     weighted : bool
@@ -170,7 +183,7 @@ def settled(
     lead = _outcome(better, worse, evidence, "items", weighted=weighted)
     if evidence.log_e is not None:
         left = "1 item is" if evidence.missing == 1 else f"{evidence.missing:,} items are"
-        return f"{better} leads {worse} {of_items}{_earlier(better, evidence)}: {lead}; {left} left.{assumes}"
+        return f"{better} leads {worse} {of_items} {level(alpha)}{_earlier(better, evidence)}: {lead}; {left} left.{assumes}"
     rest = "all items are scored."
     if evidence.missing:
         rest = (

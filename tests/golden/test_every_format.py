@@ -58,7 +58,7 @@ def test_ranks_5_and_6(documents, form):
 @pytest.mark.parametrize("form", ["table", "json", "csv", "markdown", "html"])
 def test_every_format_has_the_sentence(documents, form):
     text = " ".join(read_html(documents[form]).text.split()) if form == "html" else " ".join(documents[form].split())
-    assert "Decided for this pair only: rank 5 is better than rank 6. Not decided family-wise" in text
+    assert "Decided for this pair only at alpha = 0.05: rank 5 is better than rank 6. Not decided family-wise" in text
     assert "Informative items: 3,134 of 12,032 shared" in text
 
 

@@ -47,7 +47,10 @@ def test_the_api(answers, path):
     pair = pair_of(answers, f"api/v1/{path}")
     assert verdicts_of(pair) == VERDICTS
     assert pair["status"] == "exhausted"
-    assert "Decided for this pair only: rank 5 is better than rank 6. Not decided family-wise" in pair["reason"]
+    assert (
+        "Decided for this pair only at alpha = 0.05: rank 5 is better than rank 6. Not decided family-wise"
+        in pair["reason"]
+    )
     matrix = json.loads(answers[f"api/v1/matrix?benchmark={BENCHMARK}"])
     assert matrix["decided"] == [[0, 0], [0, 0]]
     assert matrix["statuses"][matrix["status"][0][1]] == "exhausted"

@@ -43,7 +43,7 @@ def test_reasons_name_flags_on_the_command_line_and_fields_in_json(tmp_path):
     [
         (("strong", "weak"), 0, "decided for this pair only: strong is better than weak"),
         (("weak", "strong"), 4, "decided for this pair only: strong is better than weak"),
-        (("strong", "twin"), 3, "undecided: no anytime verdict for strong against twin"),
+        (("strong", "twin"), 3, "undecided: no verdict for strong against twin"),
     ],
 )
 def test_the_exit_code_answers_for_the_pair_in_the_order_in_which_it_was_named(results, pair, code, words):

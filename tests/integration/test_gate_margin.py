@@ -126,7 +126,10 @@ def several(tmp_path_factory):
 
 def test_several_candidates_share_alpha_and_the_family_is_named(several):
     report = answer(several, "--baseline", "old", "--margin", "0.05", code=4)
-    assert report["headline"] == "fail: 2 of 3 candidates are not worse than old by more than 5 points on 2 benchmarks"
+    assert (
+        report["headline"]
+        == "fail: 2 of 3 candidates are not worse than old by more than 5 points on 2 benchmarks (alpha = 0.05)"
+    )
     verdicts = {each["model"]: each["verdict"] for each in report["candidates"]}
     assert verdicts == {"same": "pass", "cheap": "pass", "bad": "fail"}
     assert len(report["comparisons"]) == 6
@@ -340,7 +343,7 @@ def test_several_metrics_of_a_benchmark_are_judged_as_benchmarks_are(several, tm
     as_benchmark = [{**each, "benchmark": each["metric"], "metric": None} for each in together["comparisons"]]
     assert as_benchmark == sorted(apart["comparisons"], key=lambda each: each["benchmark"] == "code")
     printed = rankwatch("gate", tmp_path / "wide.csv", *question, "--candidate", "bad", *metrics, code=4).stdout
-    assert printed.startswith("fail: bad is worse than old on qa (math), qa (code)\n  qa (math): Worse")
+    assert printed.startswith("fail: bad is worse than old on qa (math), qa (code) (alpha = 0.05)\n  qa (math): Worse")
     assert "not worse on each metric, so this claim needs no correction over metrics" in printed
     for more, words in [
         (("-", *question), "give standard input as a file"),

@@ -241,6 +241,7 @@ class LatchRecords:
             "before": before,
             "after": None if terms.ending else after,
             "order_policy": terms.policy,
+            "alpha": terms.alpha if isfinite(latch.evidence) else None,
             "mixture": terms.evidence_of(claim),
             "statistics_version": terms.statistics_version,
             "evidence": evidence._asdict(),
@@ -269,8 +270,12 @@ class LatchRecords:
             return sentences.reversed_after(*names, claim, evidence, terms.rule)
         if claim == "settled":
             tie = after == "tie"
-            return sentences.settled(*names, terms.items, evidence, assumed=assumed, tie=tie, weighted=terms.weighted)
-        return sentences.decided(*names, claim, terms.rule, evidence, assumed, weighted=terms.weighted)
+            return sentences.settled(
+                *names, terms.items, evidence, assumed=assumed, alpha=terms.alpha, tie=tie, weighted=terms.weighted
+            )
+        return sentences.decided(
+            *names, claim, terms.rule, evidence, assumed, alpha=terms.alpha, weighted=terms.weighted
+        )
 
 
 def _assumed(terms: Terms, claim: Claim, evidence: sentences.Numbers, *, rescored: bool) -> list[Assumption]:

@@ -55,7 +55,7 @@ def _evidence(report: BenchmarkReport, pair: PairReport, models: tuple[str, str]
     lines = [f"shared items {pair.n:,}{counts}"]
     if pair.gap is not None:
         ends = [sign * end for end in (pair.gap_low, pair.gap_high) if end is not None]
-        interval = f", interval at alpha {points(min(ends))} to {points(max(ends))}" if ends else ""
+        interval = f", interval {points(min(ends))} to {points(max(ends))}" if ends else ""
         lines.append(f"gap A - B {points(sign * pair.gap)} points{interval}")
     if report.order.policy == "completion" and pair.b is not None and pair.p_anytime is not None:
         missing = "ignored" if _ignores_missing(report, pair) else "at their worst"

@@ -9,6 +9,7 @@ from typing import Final, Self
 from monitor.render.numbers import safe
 from schemas.results.changes import VerdictChange
 from schemas.results.report import Report
+from schemas.results.sentences import level
 
 STATUS_INTERVAL: Final = 5.0
 """Seconds between two status lines."""
@@ -173,7 +174,8 @@ def _short(change: VerdictChange) -> str:
     if change.kind != "decided":
         return f"{change.kind}: {safe(change.sentence)}"
     a, b = map(safe, in_verdict_order(change))
-    return f"decided: {a} is better than {b}, family-wise, after {change.evidence.n:,} items"
+    how = "family-wise" if change.alpha is None else f"family-wise {level(change.alpha)}"
+    return f"decided: {a} is better than {b}, {how}, after {change.evidence.n:,} items"
 
 
 def in_verdict_order(change: VerdictChange) -> tuple[str, str]:

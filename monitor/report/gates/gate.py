@@ -8,7 +8,7 @@ import numpy as np
 from monitor.report.gates.margin import Margin
 from monitor.report.pairs.counts import Floats
 from schemas.results.gate import GateCandidate, GateComparison, GateReport, GateVerdict
-from schemas.results.sentences import LOOKS
+from schemas.results.sentences import LOOKS, level
 from stats.families.error_control import holm
 
 PASS, WAIT, FAIL = 0, 3, 4
@@ -66,6 +66,7 @@ def gate_report(
         for k, model in enumerate(models)
     ]
     cheapest = _cheapest(candidates) if prices else None
+    alphas = sorted(set(levels.tolist()))
     verdict = _verdict(candidates, chooses=bool(prices), cheapest=cheapest)
     return GateReport(
         verdict=verdict,
@@ -79,15 +80,19 @@ def gate_report(
             on_undecided,
             prices,
             [each.where for each, p in zip(comparisons, worse.tolist(), strict=True) if p <= 1],
-        ),
-        family=_family(candidates, comparisons, sorted(set(levels.tolist()))),
+        )
+        + ("" if verdict == "undecided" else f" ({_alpha(alphas)})"),
+        family=_family(candidates, comparisons, alphas),
         baseline=comparisons[0].baseline,
         margin=margin.size,
         relative=margin.relative,
         on_undecided=on_undecided,
         cheapest=cheapest,
         candidates=candidates,
-        comparisons=[_in_family(each, candidates, len(comparisons)) for each in comparisons],
+        comparisons=[
+            _in_family(each, candidates, len(comparisons), alpha_of)
+            for each, alpha_of in zip(comparisons, levels.tolist(), strict=True)
+        ],
         evaluation=evaluation,
     )
 
@@ -197,12 +202,14 @@ def _count(comparisons: Sequence[GateComparison]) -> str:
     return f"{len(_places(comparisons))} metrics of {of}" if several else of
 
 
-def _in_family(comparison: GateComparison, candidates: Sequence[GateCandidate], size: int) -> GateComparison:
+def _in_family(
+    comparison: GateComparison, candidates: Sequence[GateCandidate], size: int, alpha: float
+) -> GateComparison:
     """Add to the reason of a comparison that the family leaves the candidate undecided, or decides it, where it does."""
     whole = next(each.verdict for each in candidates if each.model == comparison.candidate)
     decided_by_family = whole == "pass" if comparison.verdict == "fail" else comparison.verdict == "undecided"
     if decided_by_family and size == len(candidates) and whole in _DECIDED_BY_FAMILY:
-        reason = f"{_DECIDED_BY_FAMILY[whole]}, with the alpha that the decided candidates leave (Holm)."
+        reason = f"{_DECIDED_BY_FAMILY[whole]} {level(alpha)}, with what the decided candidates leave of it (Holm)."
         return comparison.model_copy(update={"verdict": whole, "reason": reason, "items_needed": None})
     if whole != "undecided" or comparison.verdict == "undecided":
         return comparison
@@ -210,8 +217,12 @@ def _in_family(comparison: GateComparison, candidates: Sequence[GateCandidate], 
     return comparison.model_copy(update={"reason": reason})
 
 
+def _alpha(levels: Sequence[float]) -> str:
+    return f"alpha = {' and '.join(f'{level:g}' for level in levels)}"
+
+
 def _family(candidates: Sequence[GateCandidate], comparisons: Sequence[GateComparison], levels: Sequence[float]) -> str:
-    alpha = f"alpha = {' and '.join(f'{level:g}' for level in levels)}"
+    alpha = _alpha(levels)
     looks = LOOKS[comparisons[0].looks]
     if len(comparisons) == 1:
         return f"one comparison, {alpha}, one-sided, {looks}"

@@ -7,6 +7,7 @@ from monitor.report.gates.margin import Margin
 from monitor.report.points import points
 from schemas.records.text import shorten
 from schemas.results.gate import GateComparison
+from schemas.results.sentences import level
 
 
 def conflict_sentence(counts: Mapping[str, int], models: Sequence[str]) -> str | None:
@@ -39,10 +40,10 @@ def reason(c: GateComparison, margin: Margin, held: str | None) -> str:
     if c.verdict == "pass":
         at = f", decided at item {c.decided_at_n:,}" if c.decided_at_n else ""
         also = "; it is worse, by less than the margin" if c.p_worse <= c.alpha else ""
-        return f"Not worse by more than {margin.text}{at}{also}."
+        return f"Not worse by more than {margin.text} {level(c.alpha)}{at}{also}."
     if c.verdict == "fail":
         beyond = _points(c, margin)
-        return f"Worse than the baseline{beyond}."
+        return f"Worse than the baseline {level(c.alpha)}{beyond}."
     return f"Undecided: {_what_it_takes(c, margin)}"
 
 

@@ -274,6 +274,7 @@ def _reasons(table: PairTable, at: Index, columns: dict[str, list[Any]]) -> tupl
             outside_family=None if has_place[r] else outside_reason(table, q, outside),
             hold_reason=hold,
             policy=BATTLES if battles else policy,
+            alpha=benchmark.spec.alpha,
             assumption=say(
                 [
                     *assumed_of(table, rescored=max(epochs) > 0, ignored=ignored[r] > 0),

@@ -252,7 +252,10 @@ def test_a_pair_that_another_one_latches_counts_for_the_model_it_is_decided_for(
     late = log.bench.changes["0:anytime_family:decided"]
     assert (late.model_a, late.model_b, late.after) == ("a", "b", "a")
     assert late.evidence.gap < 0
-    assert "decided family-wise by its largest evidence so far, although a does not lead now: " in late.sentence
+    assert (
+        "decided family-wise at alpha = 0.05 by its largest evidence so far, although a does not lead now: "
+        in late.sentence
+    )
     assert words in late.sentence
 
 

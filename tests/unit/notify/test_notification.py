@@ -26,7 +26,7 @@ GOAL = GoalReport(
 def change(number, a, b, gap, *, kind="decided", after="a", benchmark="mmlu-pro", epoch=0):
     made = verdict(f"{number}-0", benchmark, procedure="anytime_family")
     evidence = made.evidence.model_copy(update={"n": 4000, "gap": gap})
-    fields = {"kind": kind, "after": after, "epoch_a": epoch, "evidence": evidence}
+    fields = {"kind": kind, "after": after, "epoch_a": epoch, "alpha": 0.05, "evidence": evidence}
     return made.model_copy(update={"model_a": a, "model_b": b} | fields)
 
 
@@ -41,8 +41,8 @@ def test_decisions_of_neighbours_are_one_notification_with_winner_gap_epoch_and_
     (made,) = WORDING.of_benchmark("log/0", changes, news)
     assert made.title == "2 new decisions on mmlu-pro: a beats b (+1.2 points), d beats c (+0.4 points)"
     assert made.lines == (
-        "a (rank 1) beats b (rank 2 to 3) by 1.2 points on 4,000 shared items, epoch 0.",
-        "d (rank 3) beats c (rank 4) by 0.4 points on 4,000 shared items, epochs 0 and 2.",
+        "a (rank 1) beats b (rank 2 to 3) by 1.2 points on 4,000 shared items, epoch 0; decided family-wise at alpha = 0.05.",
+        "d (rank 3) beats c (rank 4) by 0.4 points on 4,000 shared items, epochs 0 and 2; decided family-wise at alpha = 0.05.",
     )
     assert made.link == "https://rank.example.org/#/b/mmlu-pro"
     assert made.runbook == "https://docs.example.org/runbooks.md#new-decisions"

@@ -41,4 +41,4 @@ def test_the_headline_names_the_benchmarks_that_the_family_shows_to_be_worse():
         empty.model_copy(update={"benchmark": name, "p_worse": p})
         for name, p in (("a", 0.001), ("b", 0.04), ("c", 0.5))
     ]
-    assert gate_report(rows, Margin(0.03)).headline == "fail: new is worse than old on a"
+    assert gate_report(rows, Margin(0.03)).headline == "fail: new is worse than old on a (alpha = 0.05)"

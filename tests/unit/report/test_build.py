@@ -107,7 +107,7 @@ def test_ranks_5_and_6_are_decided_not_so_in_a_family_of_nine_resolved_and_not_r
     assert pair.p_exact == pytest.approx(binomtest(1_680, 3_134).pvalue, rel=1e-9)
     assert pair.status == "collecting"
     assert (
-        "Decided for this pair only: rank 5 is better than rank 6. Not decided family-wise yet: among this many pairs"
+        "Decided for this pair only at alpha = 0.05: rank 5 is better than rank 6. Not decided family-wise yet: among this many pairs"
         in pair.reason
     )
     assert "Informative items: 3,134 of 12,032 shared (exactly one of the two models is right)." in pair.reason
@@ -212,7 +212,7 @@ def test_a_decision_whose_gap_has_turned_says_so():
     pair = only(log)
     assert (pair.model_a, pair.status, pair.decided.anytime_family) == ("b", "decided", "b")
     assert (
-        "a is better than b, decided family-wise: of 50 shared items, only a is right on 20 and only b on 30"
+        "a is better than b, decided family-wise at alpha = 0.05: of 50 shared items, only a is right on 20 and only b on 30"
         in pair.reason
     )
     assert "The gap has turned since: b now leads." in pair.reason
@@ -265,7 +265,10 @@ def test_a_pair_outside_the_declared_family_says_so(scores, policy):
     assert inside.decided.anytime_family == inside.decided.anytime
     assert outside.status == ("collecting" if policy == {"order": "trusted"} else "exhausted")
     if scores is CLEAR:
-        assert "Decided for this pair only: a is better than c. It has no family-wise verdict" in outside.reason
+        assert (
+            "Decided for this pair only at alpha = 0.05: a is better than c. It has no family-wise verdict"
+            in outside.reason
+        )
         assert "not yet" not in outside.reason
 
 

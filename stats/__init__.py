@@ -84,7 +84,6 @@ if TYPE_CHECKING:
     from stats.evidence.growth import expected_items_to_decision as expected_items_to_decision
     from stats.evidence.growth import items_to_decision as items_to_decision
     from stats.evidence.margin import excess_log_e as excess_log_e
-    from stats.evidence.margin import excess_low as excess_low
     from stats.evidence.margin import excess_low_anytime as excess_low_anytime
     from stats.evidence.margin import excess_p as excess_p
     from stats.evidence.margin import excess_required_n as excess_required_n
@@ -163,6 +162,7 @@ if TYPE_CHECKING:
     from stats.fixed_n.ttest import paired_t_from_moments as paired_t_from_moments
     from stats.intervals.completion_gap import clopper_pearson_gap as clopper_pearson_gap
     from stats.intervals.completion_gap import completion_interval as completion_interval
+    from stats.intervals.completion_gap import excess_low as excess_low
     from stats.intervals.confidence import gap_interval as gap_interval
     from stats.intervals.graded_interval import graded_completion_interval as graded_completion_interval
     from stats.intervals.sequences import EmpiricalBernstein as EmpiricalBernstein
@@ -237,6 +237,7 @@ _EXPORTS = {
     "intervals.completion_gap": (
         "clopper_pearson_gap",
         "completion_interval",
+        "excess_low",
     ),
     "intervals.confidence": ("gap_interval",),
     "evidence.curtailed": (
@@ -285,7 +286,6 @@ _EXPORTS = {
     "evidence.growth": ("expected_items_to_decision", "items_to_decision"),
     "evidence.margin": (
         "excess_log_e",
-        "excess_low",
         "excess_low_anytime",
         "excess_p",
         "excess_required_n",

@@ -36,6 +36,7 @@ PARTS = (
     ),
     ("explanation/calibration.md", "breaking", calibration.breaking),
     ("explanation/calibration.md", "close pair", calibration.close_pair),
+    ("explanation/calibration.md", "one look", calibration.one_look),
     ("how-to/gate-in-ci.md", "gate runs", calibration.gate_runs),
     ("how-to/race.md", "race shares", calibration.race_shares),
     ("how-to/gate-in-ci.md", "gates of several", calibration.gates_of_several),

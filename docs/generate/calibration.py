@@ -47,6 +47,24 @@ def close_pair() -> str:
     return "\n".join(lines)
 
 
+def one_look() -> str:
+    """Return the table of exact errors at one look: of each rule and alpha the largest, and its case."""
+    lines = ["| | alpha | largest error | at |", "|---|---|---|---|"]
+    for name, label in _ONE_LOOK.items():
+        largest: dict[float, tuple[float, str]] = {}
+        for case, (alpha, rate, *_) in _read("exact.json")[name].items():
+            largest[alpha] = max(largest.get(alpha, (0.0, "")), (rate, case.partition(", alpha")[0]))
+        lines += [f"| {label} | {alpha:.3g} | {rate:.3g} | {case} |" for alpha, (rate, case) in largest.items()]
+    return "\n".join(lines)
+
+
+_ONE_LOOK = {
+    "false_pass": "`gate --margin` passes a model that is worse by the margin",
+    "bound": "its lower bound is above the gap",
+    "interval": "the interval under `completion` misses the gap",
+}
+
+
 def gate_runs() -> str:
     """Return the table of the sequential gate: what share of runs passes, and how many items they evaluate."""
     lines = ["| | runs | pass | fail | undecided | items: median | quartiles |", "|---|---:|---:|---:|---:|---:|---|"]

@@ -35,8 +35,8 @@ class GateComparison(StrictModel):
         "committed order, and looked as often as it liked"
     )
     policy: Literal["completion", "committed", "trusted", "none"]
-    rule: Literal["score test", "bets", "none"] = Field(
-        description="score test: p of one look at all items, missing ones at their worst unless ignored; bets: p is 1 / largest e-value"
+    rule: Literal["exact test", "bets", "none"] = Field(
+        description="exact test: unconditional, at one look, missing items at their worst unless ignored; bets: p is 1 / largest e-value"
     )
     p_not_worse: float = Field(description="of the claim that the candidate is not worse by more than the margin")
     p_worse: float = Field(description="of the claim that the candidate is worse: the pair's own anytime verdict")

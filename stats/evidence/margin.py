@@ -8,8 +8,8 @@ have mean at most 1, and at g = 0 they are the positive half of `stats.evidence.
 over s is an e-process for one direction, and the claim holds from the moment at which it reaches 1/alpha: under a trusted or a committed
 order.
 
-With a known number of items and any order of arrival the claim rests on the score test at that number, every missing item counted against
-A (`excess_p`); for scores between 0 and 1, on the same bets, whose product has no order.
+With a known number of items and any order of arrival the claim rests on the exact unconditional test at that number, every missing item
+counted against A (`excess_p`); for scores between 0 and 1, on the same bets, whose product has no order.
 """
 
 from collections.abc import Callable
@@ -20,10 +20,11 @@ import numpy.typing as npt
 
 from stats.evidence.graded import LAMBDAS
 from stats.evidence.mixtures import Mixture, parse_mixture
-from stats.fixed_n.tango import score_low, score_z
+from stats.fixed_n.tango import likeliest_loss_rate
+from stats.fixed_n.unconditional import unconditional_p
 from stats.numerics.checks import FloatArray, aligned, between, finite, level, non_negative, paired_counts
 from stats.numerics.rootfind import bracketed_root
-from stats.numerics.special import ndtr, ndtri
+from stats.numerics.special import ndtri
 
 _STEP = 1 / 6
 _NODES = _STEP * np.arange(-29, 30)
@@ -177,11 +178,11 @@ def graded_excess_log_e(
 def excess_p(
     n: npt.ArrayLike, b: npt.ArrayLike, c: npt.ArrayLike, bound: npt.ArrayLike, missing: npt.ArrayLike = 0
 ) -> FloatArray:
-    """Return the one-sided p-value of the score test (Tango) against "the gap is at most `bound`", missing items at their worst.
+    """Return the exact one-sided p-value against "the gap is at most `bound`" for scores 0 and 1 at one look, missing items at worst.
 
     Parameters
     ----------
-    n, b, c : array_like
+    n, b, c : array_like of whole numbers
         Shared items and discordant counts.
     bound : array_like
         In (-1, 1); see `excess_log_e`.
@@ -189,35 +190,27 @@ def excess_p(
         Items of the benchmark that are not shared yet: each counts as lost. p only falls as they come, so it may be looked at at any
         time, in any order of arrival; the error is that of one look at all items.
 
+    Notes
+    -----
+    See `stats.fixed_n.unconditional`: exact up to 1e-4 of p with 2,000 items, 1e-3 with 20,000, and never below the exact p. One p takes
+    5 ms with 1,000 items and .1 to .2 s with 12,000.
+
     Examples
     --------
-    >>> excess_p(1319, 26, 26, -0.03).round(6).item(), excess_p(1294, 26, 26, -0.03, [24, 25, 26]).round(4).tolist()
-    (1e-06, [0.0429, 0.0542, 0.0676])
+    >>> excess_p(25, 0, 0, -0.1).round(4).item(), excess_p(1294, 26, 26, -0.03, [24, 25, 26]).round(4).tolist()
+    (0.0718, [0.0432, 0.0546, 0.068])
 
     """
     aligned(n=n, b=b, c=c, bound=bound, missing=missing)
     items, wins, losses = paired_counts(n, b, c)
     (rest,) = non_negative(missing=missing)
     (gap,) = _inside(bound=bound)
-    return np.asarray(ndtr(-score_z(items + rest, wins, losses + rest, gap)))
-
-
-def excess_low(
-    n: npt.ArrayLike, b: npt.ArrayLike, c: npt.ArrayLike, alpha: npt.ArrayLike = 0.05, missing: npt.ArrayLike = 0
-) -> FloatArray:
-    """Return the lower bound of the gap that `excess_p` gives: the smallest value that it does not rule out at `alpha`, one-sided.
-
-    Examples
-    --------
-    >>> round(float(excess_low(1319, 26, 26)), 5)
-    -0.0092
-
-    """
-    aligned(n=n, b=b, c=c, alpha=alpha, missing=missing)
-    items, wins, losses = paired_counts(n, b, c)
-    (rest,), (a,) = non_negative(missing=missing), level(alpha=alpha)
-    columns = np.broadcast_arrays(items + rest, wins, losses + rest, 2 * np.minimum(a, 0.5 - 1e-12))
-    return score_low(*columns)
+    for name, counts in {"n": items, "b": wins, "c": losses, "missing": rest}.items():
+        if (counts % 1 != 0).any():
+            raise ValueError(f"{name} must be whole numbers")
+    columns = np.broadcast_arrays(items + rest, wins, losses + rest, gap)
+    cases = zip(*(column.ravel().tolist() for column in columns), strict=True)
+    return np.array([unconditional_p(int(n), int(b), int(c), g) for n, b, c, g in cases]).reshape(columns[0].shape)
 
 
 def excess_low_anytime(
@@ -302,29 +295,36 @@ def items_to_excess(evidence: Callable[[float], float], n: int, threshold_log: f
 
 
 def excess_required_n(gap: float, variance: float, bound: float, alpha: float = 0.05, power: float = 0.8) -> float:
-    """Return the items with which a test at one look finds this gap above `bound`, one-sided; infinite where the gap is not above it.
+    """Return the items with which `excess_p` finds this gap above `bound`; infinite where the gap is not above it.
 
     Parameters
     ----------
     gap, variance : float
-        Of one item's difference.
+        Of one item's difference of scores 0 and 1.
     bound : float
         See `excess_log_e`.
     alpha, power : float
         Level, one-sided, and power.
 
+    Notes
+    -----
+    By the normal approximation, with the variance that the score test divides by and half an item for whole counts. The exact test then
+    has a power of .80 to .87, by enumeration of ten cases from 105 to 1,007 items; 1 where no item is lost.
+
     Examples
     --------
     >>> round(excess_required_n(0.0, 0.04, -0.03))
-    275
+    357
 
     """
     if gap <= bound:
         return float("inf")
-    z = float(ndtri(np.array(1 - alpha)) + ndtri(np.array(power)))
-    # The variance at the hypothesis, the smallest that its gap allows, is what the score test divides by.
-    least = abs(bound) - bound**2
-    return z**2 * max(variance, least) / (gap - bound) ** 2
+    discordant = min(max(variance + gap**2, abs(gap)), 1.0)
+    rates = (np.array(x) for x in (1.0, (discordant + gap) / 2, (discordant - gap) / 2, bound))
+    divided = 2 * float(likeliest_loss_rate(*rates)) + bound * (1 - bound)
+    distance = gap - bound
+    deviations = float(ndtri(1 - alpha)) * np.sqrt(divided) + float(ndtri(power)) * np.sqrt(variance)
+    return float((deviations / distance) ** 2 + 0.5 / distance)
 
 
 def _inside(**named: npt.ArrayLike) -> list[FloatArray]:

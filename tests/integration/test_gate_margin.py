@@ -41,13 +41,13 @@ def answer(*arguments, code):
         (6000, 300, 400, 0, "it is worse, by less than the margin"),
     ],
 )
-def test_complete_files_are_judged_by_the_score_test(tmp_path, n, b, c, code, words):
+def test_complete_files_are_judged_by_the_exact_test(tmp_path, n, b, c, code, words):
     path = write(tmp_path / "r.jsonl", paired(n, b, c))
     call = (path, "--pair", "new", "old", "--margin", "0.03")
     assert words in rankwatch("gate", *call, code=code).stdout
     report = answer(*call, code=code)
     (row,) = report["comparisons"]
-    assert row["rule"] == "score test"
+    assert row["rule"] == "exact test"
     assert row["p_not_worse"] == pytest.approx(float(stats.excess_p(n, b, c, -0.03)), rel=1e-9)
     assert row["gap_low"] == pytest.approx(float(stats.excess_low(n, b, c)), rel=1e-6)
     assert (row["gap_low"] >= -0.03) == (row["p_not_worse"] <= 0.05)
@@ -177,7 +177,7 @@ def test_what_it_would_take_is_reached_at_these_rates(tmp_path):
     )["comparisons"]
     needed = row["items_needed"]
     assert needed == pytest.approx(stats.excess_required_n(0, 0.1, -0.03))
-    assert float(stats.excess_p(needed, needed / 20, needed / 20, -0.03)) < 0.05
+    assert float(stats.excess_p(round(needed), round(needed / 20), round(needed / 20), -0.03)) < 0.05
     far = write(tmp_path / "far.jsonl", paired(60, 2, 6))
     (row,) = answer(far, "--pair", "new", "old", "--margin", "0.03", code=3)["comparisons"]
     assert row["items_needed"] is None

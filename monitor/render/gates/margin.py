@@ -61,7 +61,7 @@ def _evidence(c: GateComparison) -> list[str]:
         lines.append(f"{_p(c.p_worse)} of worse, the pair's own anytime verdict; order: {c.policy}")
     elif c.rule != "none":
         missing = "ignored" if assumes(c, "ignored") else "at their worst"
-        what = f"score test, missing items {missing}" if c.rule == "score test" else "bets: 1 / the e-value"
+        what = f"exact test, missing items {missing}" if c.rule == "exact test" else "bets: 1 / the e-value"
         lines.append(f"{_p(c.p_not_worse)} of the {what}; order: {c.policy}")
     if c.noise:
         lines.append(f"noise: {c.noise}")

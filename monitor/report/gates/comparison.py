@@ -18,13 +18,13 @@ from schemas.results.assumptions import facts, say
 from schemas.results.gate import GateComparison, GateVerdict
 from schemas.results.report import PairReport
 from stats.evidence.margin import (
-    excess_low,
     excess_low_anytime,
     excess_p,
     excess_required_n,
     graded_excess_log_e,
     graded_excess_low,
 )
+from stats.intervals.completion_gap import excess_low
 
 _LARGEST: Final = 700.0
 """exp() of more overflows."""
@@ -34,7 +34,7 @@ _LARGEST: Final = 700.0
 class _Evidence:
     """What a claim rests on, and what it would take."""
 
-    rule: Literal["score test", "bets", "none"]
+    rule: Literal["exact test", "bets", "none"]
     log_p: float
     low: float | None
     needed: float
@@ -159,7 +159,7 @@ def _completion(x: Floats, y: Floats, missing: int, margin: Margin, alpha: float
     if binary and not margin.relative:
         n, b, c = x.size, int((x > y).sum()), int((x < y).sum())
         p = float(excess_p(n, b, c, margin.bound, missing))
-        return _Evidence("score test", _log(p), float(excess_low(n, b, c, alpha, missing)), needed)
+        return _Evidence("exact test", _log(p), float(excess_low(n, b, c, alpha, missing)), needed)
     log_e = float(graded_excess_log_e(d, margin.bound, missing, worst=margin.worst))
     low = None if margin.relative else graded_excess_low(d, alpha, missing)
     return _Evidence("bets", -max(log_e, 0.0), low, items_to_bets(d, margin, alpha))

@@ -86,7 +86,7 @@ def _what_it_takes(c: GateComparison, margin: Margin) -> str:
         return f"{lost}score them too."
     room = (
         "a test of this many has a power of .8"
-        if c.rule == "score test"
+        if c.rule == "exact test"
         else "the expected path reaches the threshold there"
     )
     shared = f"{c.n:,} {'is' if c.n == 1 else 'are'} shared"

@@ -6,7 +6,8 @@ from itertools import product
 import numpy as np
 import pytest
 from scipy.integrate import quad
-from scipy.stats import multinomial
+from scipy.special import gammaln, xlogy
+from scipy.stats import binom, multinomial
 
 import stats
 
@@ -94,16 +95,64 @@ def test_a_false_pass_at_the_margin_stays_below_alpha_and_equal_models_pass():
     assert crossing(340, 0.04, 0.0, -0.03, threshold) > 0.5
 
 
-def test_the_score_test_has_its_size_and_missing_items_only_raise_p():
-    """Exact size at N = 400 for two discordances; then every filling of the missing items against the worst one."""
-    n = 400
-    for discordance in (0.08, 0.2):
-        b, c = np.indices((n // 2, n // 2))
-        rejects = stats.excess_p(n, b, c, -0.03) <= 0.05
-        weight = multinomial(n, [(discordance - 0.03) / 2, (discordance + 0.03) / 2, 1 - discordance]).pmf(
-            np.stack([b, c, n - b - c], axis=-1)
-        )
-        assert 0.04 < weight[rejects].sum() < 0.0515
+def largest_chance(n, b, c, bound, points=2_000):
+    """The largest probability, over a grid of q, of a score statistic at least as large: each table summed."""
+    wins, losses = np.indices((n + 1, n + 1))
+    wins, losses = wins[wins + losses <= n], losses[wins + losses <= n]
+    tail = stats.score_z(n, wins, losses, bound) >= float(stats.score_z(n, b, c, bound)) - 1e-9
+    wins, losses = wins[tail, None], losses[tail, None]
+    q = (1 - abs(bound)) / 2 * np.sin(np.linspace(0, np.pi / 2, points)) ** 2
+    right, wrong = q + max(bound, 0), q + max(-bound, 0)
+    log = xlogy(wins, right) + xlogy(losses, wrong) + xlogy(n - wins - losses, np.maximum(1 - right - wrong, 0))
+    log += gammaln(n + 1) - gammaln(wins + 1) - gammaln(losses + 1) - gammaln(n - wins - losses + 1)
+    return np.exp(log).sum(axis=0).max()
+
+
+def test_p_is_that_of_the_exact_unconditional_test():
+    """The third is .0133 on a coarse grid of q; without ties, at q = .485, the probability of the tail is .01408."""
+    p = stats.excess_p([25, 133, 300], [0, 0, 6], [0, 0, 6], [-0.1, -0.02, -0.03])
+    assert p == pytest.approx([0.07179, 0.06809, 0.01408], abs=5e-6)
+    z = float(stats.score_z(300, 6, 6, -0.03))
+    wins, losses = np.indices((301, 301))
+    tail = (wins + losses <= 300) & (stats.score_z(300, np.minimum(wins, 300 - losses), losses, -0.03) >= z - 1e-9)
+    counts = np.stack([wins, losses, 300 - wins - losses], axis=-1)[tail]
+    assert multinomial(300, [0.485, 0.515, 0]).pmf(counts).sum() == pytest.approx(0.01408, abs=5e-6)
+
+
+@pytest.mark.parametrize("bound", [-0.6, -0.1, -0.03, -0.01, 0.0, 0.02, 0.3])
+def test_p_is_never_below_the_exact_one_and_hardly_above(bound):
+    rng = np.random.default_rng(7)
+    for n in (1, 2, 7, 30, 61):
+        for _ in range(6):
+            b = int(rng.integers(0, n + 1))
+            c = int(rng.integers(0, min(n - b, 1 + n // 8) + 1))
+            p, exact = float(stats.excess_p(n, b, c, bound)), largest_chance(n, b, c, bound)
+            if b - c > n * bound + 1e-9:
+                assert exact * (1 - 1e-9) <= p <= exact * 1.0012  # of a grid, which misses the largest by a little
+            else:
+                assert p == 1
+
+
+def test_p_of_many_items_is_above_each_exact_probability_summed_in_another_way():
+    """N = 12,032, by scipy's binomial distribution for each number of losses."""
+    n, b, c, bound = 12_032, 100, 110, -0.003
+    z, p = float(stats.score_z(n, b, c, bound)), float(stats.excess_p(n, b, c, bound))
+    largest = 0.0
+    for q in (1e-5, 1e-4, 3e-4, 0.001, 0.01, 0.1, 0.45, 0.49, 0.495, 0.498):
+        lost = np.arange(*binom.ppf([1e-13, 1 - 1e-13], n, q - bound).astype(int))
+        low, high = np.full((2, lost.size), -1), n - lost + 1  # the fewest wins of the tail
+        while (high - low > 1).any():
+            middle = (low[0] + high) // 2
+            inside = stats.score_z(n, np.clip(middle, 0, n - lost), lost, bound) >= z - 1e-9
+            low, high = np.where(inside, low, middle), np.where(inside, middle, high)
+        chance = binom.pmf(lost, n, q - bound) * binom.sf(high - 1, n - lost, q / (1 - q + bound))
+        largest = max(largest, float(chance.sum()))
+        assert chance.sum() <= p
+    assert p <= largest * 1.05
+
+
+def test_p_only_falls_as_missing_items_come():
+    """Every filling of the missing items against the worst one; p has four digits."""
     items, missing = 12, 3
     for bound in (-0.3, -0.1, -0.03, 0.1):
         for b, c in product(range(items - missing + 1), repeat=2):
@@ -115,7 +164,12 @@ def test_the_score_test_has_its_size_and_missing_items_only_raise_p():
                 for x, y in product(range(missing + 1), repeat=2)
                 if x + y <= missing
             ]
-            assert worst > 0.5 or max(filled) <= worst + 1e-12
+            assert max(filled) <= worst * (1 + 1e-4)
+
+
+def test_counts_of_items_are_whole():
+    with pytest.raises(ValueError, match="b must be whole numbers"):
+        stats.excess_p(10, 0.5, 1, -0.1)
 
 
 def test_the_bounds_are_where_the_evidence_leaves_the_threshold():
@@ -123,7 +177,8 @@ def test_the_bounds_are_where_the_evidence_leaves_the_threshold():
     low = stats.excess_low_anytime(n, b, c)
     assert stats.excess_log_e(n, b, c, low) == pytest.approx(np.log(20), abs=1e-4)
     low = stats.excess_low(n, b, c, missing=5)
-    assert stats.excess_p(n, b, c, low, 5) == pytest.approx(0.05, abs=1e-6)
+    assert low == pytest.approx(stats.completion_interval(n + 5, b, c, 5, 0.1)[0])
+    assert ((stats.excess_p(n, b, c, low, 5) > 0.03) & (stats.excess_p(n, b, c, low, 5) < 0.05)).all()
     d = np.tile([0.5, -0.25, 1, 0, 0.3, -1, 0.75, 0.2, 0.2, -0.1], 20)
     low = stats.graded_excess_low(d, 0.05, 4)
     assert float(stats.graded_excess_log_e(d, low, 4)) == pytest.approx(np.log(20), abs=1e-4)

@@ -198,7 +198,7 @@ def excess_p(
     Examples
     --------
     >>> excess_p(25, 0, 0, -0.1).round(4).item(), excess_p(1294, 26, 26, -0.03, [24, 25, 26]).round(4).tolist()
-    (0.0718, [0.0432, 0.0546, 0.068])
+    (0.0718, [0.0436, 0.0564, 0.0686])
 
     """
     aligned(n=n, b=b, c=c, bound=bound, missing=missing)
@@ -314,7 +314,7 @@ def excess_required_n(gap: float, variance: float, bound: float, alpha: float = 
     Examples
     --------
     >>> round(excess_required_n(0.0, 0.04, -0.03))
-    357
+    356
 
     """
     if gap <= bound:

@@ -47,7 +47,7 @@ def unconditional_p(items: int, wins: int, losses: int, gap: float) -> float:
     Examples
     --------
     >>> [round(unconditional_p(*case), 4) for case in ((25, 0, 0, -0.1), (133, 0, 0, -0.02), (300, 6, 6, -0.03))]
-    [0.0718, 0.0681, 0.0133]
+    [0.0718, 0.0681, 0.0141]
 
     """
     z = float(score_z(items, wins, losses, gap))

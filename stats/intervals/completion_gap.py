@@ -60,7 +60,7 @@ def completion_interval(
     --------
     >>> low, high = completion_interval(12032, 1680, 1454, [0, 113, 114])
     >>> (low > 0).tolist(), high.round(5).tolist()
-    ([True, True, False], [0.02794, 0.03746, 0.03754])
+    ([True, True, False], [0.02794, 0.03749, 0.03757])
 
     """
     low, high = clopper_pearson_gap(items, b, c, missing, alpha)
@@ -87,7 +87,7 @@ def excess_low(
     Examples
     --------
     >>> round(float(excess_low(1319, 26, 26)), 5)
-    -0.00965
+    -0.00956
 
     """
     aligned(n=n, b=b, c=c, alpha=alpha, missing=missing)

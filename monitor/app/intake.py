@@ -158,7 +158,7 @@ class KafkaIntake:
     async def undo(self, change: BoardChange, partition: Look) -> tuple[int | None, int | None]:
         """Begin an undo, and copy in the background."""
         if self.key is None:
-            raise IntakeError("No worker has used this Redis for this topic yet. Retry when one has.")
+            raise IntakeError("Redis has no signing key of this topic, because no worker runs. Retry when one does.")
         number = owner(change.benchmark, self._partitions)
         records = TopicRecords(self._kafka, self._topic, number, change.benchmark, self._producer, self.key)
         return await _begin(self.undoes, Undoing(records, _view(change, partition), change, _FOLD_SECONDS))

@@ -384,6 +384,7 @@ class MonitorProcess(ServedProcess):
             await asyncio.sleep(_COMPARE_SECONDS)
             lost: list[int] = []
             with contextlib.suppress(StoreError):  # the probes report it, and the next commit meets it
+                await self.store.keep_origin_key()
                 lost = await self.store.lost_writes(
                     {number: worker.committed for number, worker in self.partitions.items()}
                 )

@@ -26,6 +26,11 @@ class OriginKey:
     log
         Identity of the log.
 
+    Attributes
+    ----------
+    secret : bytes
+        The bytes that it signs with now.
+
     Examples
     --------
     >>> key = OriginKey(b"secret", "log")
@@ -36,7 +41,13 @@ class OriginKey:
     """
 
     def __init__(self, secret: bytes, log: str) -> None:
-        self._keyed = blake2b(log.encode() + b"\n", key=secret, digest_size=_TAG_BYTES)
+        self._log = log
+        self.take(secret)
+
+    def take(self, secret: bytes) -> None:
+        """Sign and verify with another secret from now on: everybody who shares this object does."""
+        self.secret = secret
+        self._keyed = blake2b(self._log.encode() + b"\n", key=secret, digest_size=_TAG_BYTES)
 
     def sign(self, origin: Origin, target: int, record: bytes) -> bytes:
         """Return the value of `ORIGIN_HEADER` for a copy that is published to the partition `target`."""

@@ -8,10 +8,12 @@ from itertools import count
 from typing import Any, Final, Self
 
 import numpy as np
+import structlog
 from numpy.typing import NDArray
 
 from monitor.background import in_background
 from monitor.crash_points import crash_point
+from monitor.engine.origins import OriginKey
 from monitor.engine.state.delta import Delta, PairSnapshot, StoredState
 from monitor.retries import RetryPolicy
 from monitor.store.errors import StaleState
@@ -21,6 +23,8 @@ from monitor.store.script_call import ScriptCall, add_times, commit_call
 from monitor.store.seal import PartitionSeal
 from monitor.store.server.connection import Connection
 from monitor.store.state_reader import StateReader
+
+log = structlog.get_logger()
 
 _SCRIPT: Final = files(__package__).joinpath("commit.lua").read_text("utf-8")
 
@@ -47,6 +51,7 @@ class RedisStore(StateReader, StoredOutbox):
         """The last writer of each partition when its state was loaded."""
         self._seals: dict[int, tuple[int, PartitionSeal]] = {}
         """The digests of each partition, and their offset: absent after a write whose outcome is not known."""
+        self._origin_key: OriginKey | None = None
 
     @classmethod
     async def open(
@@ -99,11 +104,31 @@ class RedisStore(StateReader, StoredOutbox):
         stored = await self._connection.fetch([("HGET", self._keys(partition).meta, "off") for partition, _ in known])
         return [partition for (partition, off), at in zip(known, stored, strict=True) if int(at or 0) < off]
 
-    async def origin_secret(self) -> bytes:
-        """Return the key with which the workers of this topic sign origins; the first worker draws it."""
-        key = origin_secret_key(self.topic)
-        _, secret = await self._connection.fetch([("SET", key, secrets.token_hex(), "NX"), ("GET", key)])
-        return bytes(secret)
+    async def origin_key(self, identity: str) -> OriginKey:
+        """Return the key with which the workers of this topic sign origins; the first worker draws it. `identity`: of the log.
+
+        Each load of a state, and `keep_origin_key`, keep it the one that the server has.
+        """
+        self._origin_key = OriginKey(await self._origin_secret(secrets.token_hex().encode()), identity)
+        return self._origin_key
+
+    async def keep_origin_key(self) -> None:
+        """Write the key back if the server has lost it; take the one that another worker has drawn meanwhile."""
+        key = self._origin_key
+        if key is None:
+            return
+        secret = await self._origin_secret(key.secret)
+        if secret != key.secret:
+            log.warning("the server has another signing key, which a worker has drawn after a loss; taking it")
+            key.take(secret)
+
+    async def _origin_secret(self, ours: bytes) -> bytes:
+        """Return the signing key that the server has; if it has none, write ours."""
+        stored = await self.find_origin_secret()
+        if stored is None:
+            key = origin_secret_key(self.topic)
+            _, stored = await self._connection.fetch([("SET", key, ours, "NX"), ("GET", key)])
+        return bytes(stored)
 
     async def load(self, partition: int) -> StoredState:
         """Load the state of a partition as `StateReader.load`, to continue writing from there."""
@@ -112,6 +137,9 @@ class RedisStore(StateReader, StoredOutbox):
         loaded = await self._load(partition)
         (self._with_offset.add if loaded.state.off else self._with_offset.discard)(partition)
         self._seals[partition] = loaded.state.off, loaded.seal
+        await (
+            self.keep_origin_key()
+        )  # after the state: what is folded from here on is verified with a key that is as new
         return loaded.state
 
     async def commit(self, delta: Delta, at: float = 0.0) -> None:

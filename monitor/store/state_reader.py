@@ -194,9 +194,17 @@ class StateReader:
         return self._connection.cutting
 
     async def find_origin_secret(self) -> bytes | None:
-        """Return the key with which the workers of this topic sign origins, or None before the first worker has drawn it."""
+        """Return the key with which the workers of this topic sign, or None if no worker has drawn it, or the server has lost it."""
         (secret,) = await self._connection.fetch([("GET", origin_secret_key(self.topic))])
         return None if secret is None else bytes(secret)
+
+    @property
+    def no_origin_secret(self) -> str:
+        """What is wrong where there is no signing key, and what to do."""
+        return (
+            f"Redis has no signing key of topic {self.topic}, because no worker has used it, or it was emptied while none ran; a worker "
+            "draws the key, or writes it back, within seconds: start `rankwatch run`"
+        )
 
     def _keys(self, partition: int) -> Keys:
         return Keys(self.topic, partition)

@@ -7,10 +7,15 @@ import uuid
 
 import pytest
 
+from monitor.app.readers import cluster
+from monitor.app.readers.cluster import Reader
 from monitor.engine.chunk import Chunk
 from monitor.engine.partition import Partition
+from monitor.logs.kafka.settings import KafkaSettings
+from monitor.settings import Settings
 from monitor.store import state_reader
 from monitor.store.errors import StateRefused, StoreError
+from monitor.store.layout import origin_secret_key
 from monitor.store.redis_store import RedisStore
 from monitor.store.server.embedded import EmbeddedValkey
 from monitor.store.state_reader import StateReader
@@ -53,7 +58,7 @@ async def test_a_user_who_may_only_read_loads_what_was_written(stores):
     (position,) = await reader.positions([0])
     assert position == (0, None, (), None)
     await writer.bind_log(0, "this log")
-    secret = await writer.origin_secret()
+    secret = (await writer.origin_key("this log")).secret
     for _ in range(3):
         await commit(writer, partition, 250)
     stored = await reader.load(0)
@@ -109,3 +114,35 @@ async def test_new_models_before_the_transaction_are_loaded_by_the_next_attempt(
     monkeypatch.setattr(reader._connection, "transact", transact_after_a_model_came)
     assert shown(Partition.restore(await reader.load(0))) == shown(partition)
     assert next(growth) == 3
+
+
+async def test_a_lost_signing_key_is_written_back_and_one_that_another_worker_has_drawn_is_taken(stores):
+    writer, reader = stores
+    key = await writer.origin_key("this log")
+    drawn = key.secret
+    place = origin_secret_key(writer.topic)
+    await writer._connection.client.delete(place)
+    await writer.keep_origin_key()
+    assert await reader.find_origin_secret() == key.secret == drawn
+    await writer._connection.client.set(place, "another")
+    await writer.load(0)
+    assert key.secret == b"another", "everybody who signs or verifies shares this object"
+
+
+async def test_a_reader_that_starts_without_a_signing_key_says_so(stores, monkeypatch):
+    """It said that no worker had ever used this Redis, which a flush made false."""
+    writer, store = stores
+    reader = Reader(Settings(topic=writer.topic), KafkaSettings(addresses="nobody:1"))
+    reader.store, find, seen = store, store.find_origin_secret, []
+
+    async def look():
+        seen.append((reader.refusal(), reader._key_missing._value.get()))
+        if len(seen) == 2:
+            await writer.origin_key("this log")
+        return await find()
+
+    monkeypatch.setattr(store, "find_origin_secret", look)
+    monkeypatch.setattr(cluster, "_WAIT_SECONDS", 0)
+    assert await reader._wait_for_secret() == await find()
+    assert seen[0][1] == reader._key_missing._value.get() == 0
+    assert seen[1] == (f"This reader is not ready: waiting for a worker: {store.no_origin_secret}", 1)

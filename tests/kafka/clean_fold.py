@@ -5,7 +5,6 @@ import json
 from itertools import groupby
 from operator import attrgetter
 
-from monitor.engine.origins import OriginKey
 from monitor.engine.ownership import owner
 from monitor.engine.partition import Partition
 from monitor.logs.kafka.records import chunks
@@ -51,7 +50,7 @@ async def _fold(cluster, redis, topic, numbers, faulty):
         for number, mine in records.items():
             await store.load(number)
             partition = Partition(number, owner=lambda name: owner(name, numbers))
-            key = OriginKey(await store.origin_secret(), log[number].decode())
+            key = await store.origin_key(log[number].decode())
             for chunk in chunks(mine, number, 0, int(ends[number]), 1 << 30, key):
                 await store.commit(partition.fold(chunk))
 

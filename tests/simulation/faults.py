@@ -38,6 +38,22 @@ def choose(rng, seconds, workers, partitions, readers=0):
     return sorted(actions, key=lambda action: action.time)
 
 
+def flushes(rng, seconds, workers):
+    """Losses of everything that the server has, the key that signs origins included; one worker or all of them restart, a reader starts."""
+    return [
+        Action(
+            round(rng.uniform(0, seconds), 3),
+            "store_flushed",
+            {
+                "workers": rng.choice(([], [rng.randrange(workers)], list(range(workers)))),
+                "reader": rng.random() < 0.5,
+                "seconds": round(rng.uniform(0, 3), 3),
+            },
+        )
+        for _ in range(rng.randrange(3))
+    ]
+
+
 def inject(world, action):
     """Do it; return whether it did something."""
     return globals()[f"_{action.kind}"](world, **action.arguments)
@@ -194,6 +210,20 @@ def _store_flipped(world, place, bit, seconds):
 def _store_wiped(world, seconds):
     """Kill the server and lose all of its file."""
     return _store_killed(world, 1 << 40, seconds)
+
+
+def _store_flushed(world, workers, reader, seconds):
+    """Empty the server under running workers. A partition without state could begin with another key, which nothing would show."""
+    partitions = range(len(world.broker.topics[world.topic]))
+    if world.judge.replaced or not world.server.up or not all(map(world.judge.stored_off, partitions)):
+        return False
+    world.server.execute([b"FLUSHALL"])
+    world.judge.forget()
+    for worker in workers:
+        world.slots[worker].kill(seconds)
+    if reader and world.readers:
+        world.readers[0].kill(seconds)
+    return True
 
 
 def _store_stalled(world, seconds):

@@ -6,6 +6,7 @@ simulated server directly, not with the store's code.
 
 import json
 import struct
+from hashlib import blake2b
 
 from monitor.state_lock import StateTorn
 from tests.kafka.topic_oracle import UNREADABLE, PartitionFold, home, stored_state
@@ -52,15 +53,20 @@ def _copy(state):
 
 
 class Fold(PartitionFold):
-    """Notes the places of misrouted events, skips spans that were read before, and sets a benchmark aside that crashes the fold."""
+    """Notes the places of misrouted events, skips spans that were read before, and sets a benchmark aside that crashes the fold.
+
+    `believes`: whether the origin in the header of a record is one.
+    """
 
     MOST = MOST
 
-    def __init__(self, number, partitions):
+    def __init__(self, number, partitions, believes):
         super().__init__(number, partitions)
-        self.misrouted, self._at, self.sources = [], (-1, -1), {}
+        self.misrouted, self._at, self.sources, self._believes = [], (-1, -1), {}, believes
 
     def record(self, record):
+        if record.headers and not self._believes(record):
+            record = record._replace(headers=())
         span = span_of(record.value)
         if span is not None:
             path, start, *position = span
@@ -93,9 +99,12 @@ class Judge:
     def __init__(self, topic, verdicts, partitions, server):
         self._topic, self._verdicts, self._partitions, self._server = topic, verdicts, partitions, server
         self._history = [[] for _ in range(partitions)]
-        self._folds = [Fold(p, partitions) for p in range(partitions)]
-        self._done = [0] * partitions
-        self._known = [{} for _ in range(partitions)]
+        self.secrets = []
+        """The keys that the server has had to sign origins with, in their order; a loss of everything may be followed by another one."""
+        self._folds, self._known = {}, {}
+        """By partition and key: the last fold with the number of its records; what the fold comes to, by offset."""
+        self._signers, self.log = {}, ""
+        """`log`: the identity of the topic, which signatures cover."""
         self.stored = [0] * partitions
         """The highest offset that was ever stored."""
         self._seen = [-1] * partitions
@@ -124,19 +133,43 @@ class Judge:
             headers = dict(record.headers)
             self.letters.add(tuple(int(headers[name]) for name in ("partition", "offset", "index")))
 
-    def expected(self, partition, off):
-        """The fold of the records before an offset."""
-        known = self._known[partition]
+    def secret(self):
+        """The key that signs origins, which the server has, or had last."""
+        stored = self._server.database.keys.get(b"{%b:origins}:key" % self._topic.encode())
+        if stored is not None and bytes(stored) not in self.secrets:
+            self.secrets.append(bytes(stored))
+            self._last.clear()  # the next fold may come to other changes
+        return self.secrets[-1] if stored is None else bytes(stored)
+
+    def _signer(self, partition, record):
+        """The key that signed the origin of a record."""
+        place = partition, record.offset
+        if place not in self._signers:
+            text, _, tag = dict(record.headers)["rankwatch-origin"].rpartition(b":")
+            data = b"%b\n%b %d\n%b" % (self.log.encode(), text, partition, record.value)
+            tags = {blake2b(data, key=each, digest_size=16).hexdigest().encode(): each for each in self.secrets}
+            self._signers[place] = tags[tag]
+        return self._signers[place]
+
+    def expected(self, partition, off, secret=None):
+        """The fold of the records before an offset, by one who believes the origins that a key has signed: the present one."""
+        secret = secret or self.secret()
+        known = self._known.setdefault((partition, secret), {})
         if off not in known:
-            fold, done = self._folds[partition], self._done[partition]
+
+            def new():
+                return Fold(partition, self._partitions, lambda record: self._signer(partition, record) == secret), 0
+
+            kept = self._folds.get((partition, secret)) or new()
+            fold, done = kept
             history = self._history[partition]
             if done and history[done - 1].offset >= off:
-                fold, done = Fold(partition, self._partitions), 0
+                fold, done = new()
             while done < len(history) and history[done].offset < off:
                 fold.record(history[done])
                 done += 1
-            if done >= self._done[partition]:
-                self._folds[partition], self._done[partition] = fold, done
+            if done >= kept[1]:
+                self._folds[partition, secret] = fold, done
             known[off] = Expected(fold)
         return known[off]
 
@@ -187,8 +220,11 @@ class Judge:
         if starts == self._server.starts and worker.partition.off == self.stored_off(worker.number):
             self.suspect.discard(worker.number)
 
-    def check_memory(self, worker):
-        """Compare what can be read of the state in a worker's memory; nobody reads it while it changes, or when it is torn."""
+    def check_memory(self, worker, *, at_end=False):
+        """Compare what can be read of the state in a worker's memory; nobody reads it while it changes, or when it is torn.
+
+        Ahead of the end, what the server has lost may be a fold with an earlier key, or with two.
+        """
         self.check_confirmed(worker)
         if worker._state.changing:
             return
@@ -196,7 +232,10 @@ class Judge:
             partition = worker.readable
         except StateTorn:
             return
-        expected = self.expected(worker.number, partition.off)
+        secret = self.secret()
+        if len(self.secrets) > 1 and not at_end and self.stored_off(worker.number) < partition.off:
+            return
+        expected = self.expected(worker.number, partition.off, secret)
         self.checks += 1
         what = f"partition {worker.number} in memory at {partition.off}"
         try:
@@ -215,19 +254,21 @@ class Judge:
         identifier = dict(record.headers)["ce_id"].decode()
         _, partition, change = identifier.rsplit("/", 2)
         partition = int(partition)
-        expected = self.expected(partition, self.stored[partition]).latches.get(change)
-        if expected is None:
+        self.secret()
+        folds = [self.expected(partition, self.stored[partition], each).latches for each in reversed(self.secrets)]
+        found = [latches[change] for latches in folds if change in latches]
+        if not found:
             raise Wrong(f"{identifier} is published, but not among the changes up to {self.stored[partition]}")
         data = json.loads(record.value)
-        name, key, latch, order = expected
-        if (data["benchmark"], *_latch(data, order)) != (name, key, latch):
+        name, key, latch, order = found[0]
+        if all((data["benchmark"], *_latch(data, each[3])) != each[:3] for each in found):
             raise Wrong(f"{identifier} is published as {_latch(data, order)}, but is {key}, {latch}")
         place = tuple(map(int, change.split("-")))
         if identifier not in self.published:
             if place < self._last.get((partition, name), (-1, -1)):
                 raise Wrong(f"{identifier} is published after {self._last[partition, name]}")
             self._last[partition, name] = place
-        elif self.published[identifier] != record.value:
+        elif self.published[identifier] != record.value and len(self.secrets) == 1:
             raise Wrong(f"{identifier} is published again with other bytes")
         self.published[identifier] = record.value
         self._starts[identifier] = self._server.starts
@@ -242,18 +283,21 @@ class Judge:
 
     def check_end(self, refused):
         """Everything is folded, stored and published, but in the partitions whose log was refused."""
-        wanted, refused = set(), {str(partition) for partition in refused}
+        wanted, possible, refused = set(), set(), {str(partition) for partition in refused}
         for partition, history in enumerate(self._history):
             if history and str(partition) not in refused:
-                expected = self.expected(partition, history[-1].offset + 1)
+                end = history[-1].offset + 1
+                expected = self.expected(partition, end)
+                folds = [self.expected(partition, end, each) for each in self.secrets]
                 wanted |= {f"{self._topic}/{partition}/{change}" for change in expected.latches}
+                possible |= {f"{self._topic}/{partition}/{change}" for each in folds for change in each.latches}
                 letters = {place[1:] for place in self.letters if place[0] == partition}
-                if letters != expected.letters:
+                if not expected.letters <= letters <= frozenset().union(*(each.letters for each in folds)):
                     raise Wrong(
                         f"partition {partition} has dead letters {sorted(letters ^ expected.letters)} too many or too few"
                     )
         published = {identifier for identifier in self.published if identifier.split("/")[1] not in refused}
-        if wanted != published:
+        if not wanted <= published <= possible:
             raise Wrong(f"published are not {sorted(wanted ^ published)}")
 
 

@@ -142,6 +142,11 @@ class Database:
         self.keys[key], self.changed = bytearray(value), True
         return OK
 
+    def do_flushall(self):
+        self.keys.clear()
+        self.changed = True
+        return OK
+
     def do_append(self, key, value):
         self._of(key, bytearray).extend(value)
         self.changed = True
@@ -412,8 +417,8 @@ class Server:
         self._queue.clear()
 
     def cut(self, length):
-        """Lose the end of the file, but not the key of the origins, which is written first: without it copies are not recognised."""
-        key = self.file.find(b":origins}:key")
+        """Lose the end of the file, but not the key of the origins, which is written first; `FLUSHALL` loses that."""
+        key = self.file.rfind(b":origins}:key")
         after = self.file.find(b"\r\n*", key)
         kept = 0 if key < 0 else len(self.file) if after < 0 else after + 2
         del self.file[max(kept, len(self.file) - length) :]

@@ -18,13 +18,13 @@ from tests.simulation.world import Result, World
 
 @pytest.mark.smoke
 def test_a_run_is_judged():
-    """One short run with damage, refusals, rebalances and verdict changes: the simulator itself still follows the product."""
-    result = World(35).run()
+    """One short run with losses, damage, refusals, rebalances and verdict changes: the simulator itself still follows the product."""
+    result = World(56).run()
     assert result.failure is None
     assert result.checks > 150
     assert result.published > 5
     assert result.refused > 0
-    assert {"rebalance", "store_torn", "store_flipped", "kill"} <= result.injected.keys()
+    assert {"rebalance", "store_torn", "store_flipped", "store_flushed", "kill"} <= result.injected.keys()
 
 
 @pytest.mark.parametrize(
@@ -38,18 +38,23 @@ def test_a_seed_that_the_simulator_judged_wrong(seed, operated):
     134: a server may lose the mark of a change that is published. 2677: it may lose that a state was deleted, which a worker has found
     missing, and refuses.
     """
-    actions = [each for each in World(seed, operated=operated).actions if operated or each.kind != "kill_publishing"]
+    actions = [each for each in actions_then(seed, operated=operated) if operated or each.kind != "kill_publishing"]
     assert World(seed, actions, operated=operated).run().failure is None
+
+
+def actions_then(seed, **options):
+    """What a seed injected before runs lost everything that the server has."""
+    return [each for each in World(seed, **options).actions if each.kind != "store_flushed"]
 
 
 def test_a_reader_drops_what_it_read_before_it_loaded_the_state_again():
     """Its fold crashed on the first of several chunks, and the state that it loaded ended where the next one began: then it waited."""
-    assert World(4035).run().failure is None
+    assert World(4035, actions_then(4035)).run().failure is None
 
 
 def test_what_retention_takes_while_a_load_waits_for_the_store_is_not_another_topic():
     """The first offset had been asked for before the store was away; the last folded record was then missed, and the worker ended."""
-    assert World(4242088).run().failure is None
+    assert World(4242088, actions_then(4242088)).run().failure is None
 
 
 def test_an_error_of_the_simulation_ends_the_run(monkeypatch):

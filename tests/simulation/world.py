@@ -14,7 +14,7 @@ from monitor.logs.kafka.settings import KafkaSettings
 from monitor.settings import Settings
 from monitor.store.errors import StateRefused, StoreError
 from tests.simulation.clock import Deadlock, Process, VirtualLoop, virtual_time
-from tests.simulation.faults import choose, inject
+from tests.simulation.faults import choose, flushes, inject
 from tests.simulation.judge import Crashed, Judge, Wrong
 from tests.simulation.log import Broker, Group
 from tests.simulation.network import Network
@@ -132,6 +132,8 @@ class World:
         self.most_changes = self.rng("parts").choice(MOST_CHANGES) if operated else inf
         self.turn_seconds = self.rng("turns").choice(TURN_SECONDS) if operated else None
         chosen = choose(self.rng("faults"), self._seconds, self._workers, self._partitions, self._readers)
+        flushed = flushes(self.rng("flushes"), self._seconds, self._workers) if operated else []
+        chosen = sorted((*chosen, *flushed), key=lambda action: action.time)
         self.actions = chosen if actions is None else actions
         self._unique = 0
         self.trace = []
@@ -222,6 +224,7 @@ class World:
         self.broker = Broker(self.rng("broker"), self._appended)
         for name in (TOPIC, VERDICTS, f"{TOPIC}.dlq"):
             self.broker.create(name, self._partitions)
+        self.judge.log = f"kafka:simulated:{TOPIC}:{self._partitions} partitions, id {self.broker.ids[TOPIC]}"
         self.group = Group(self.loop, self.rng("group"), self._partitions)
         operated = self.rng("operations") if self._operated else None
         for message in traffic(self.rng("traffic"), self._partitions, self._seconds, operated):
@@ -261,7 +264,7 @@ class World:
                     f"not everything is folded and published after {PATIENCE:.0f} s without faults: {self._state()}"
                 )
             await asyncio.sleep(1.0)
-        self.check_workers()
+        self.check_workers(at_end=True)
         # Of a worker that refuses one partition, the others wait too.
         self.judge.check_end(range(self._partitions) if self._refused() else ())
 
@@ -302,12 +305,12 @@ class World:
             self.note(str(action))
         self.judged(self.check_workers)()
 
-    def check_workers(self):
-        """Compare the states in the memory of all workers and readers."""
+    def check_workers(self, *, at_end=False):
+        """Compare the states in the memory of all workers and readers; at the end all have to know the key that the server has."""
         for slot in (*self.slots, *self.readers):
             for folded in () if slot.worker is None else slot.worker._folded():
                 if hasattr(folded, "partition"):
-                    self.judge.check_memory(folded)
+                    self.judge.check_memory(folded, at_end=at_end)
 
     def start_store(self):
         """Start the server again."""

@@ -96,7 +96,7 @@ class TopicBoards:
         ):
             secret = await state.find_origin_secret()
             if secret is None:
-                raise BoardError("no worker has used this Redis for this topic, so it has no boards")
+                raise BoardError(state.no_origin_secret)
             partition = owner(change.benchmark, source.partitions)
             key = OriginKey(secret, source.identity)
             records = TopicRecords(self._kafka, self._topic, partition, change.benchmark, producer, key)

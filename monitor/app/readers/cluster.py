@@ -1,7 +1,7 @@
 """Serve the boards of all partitions of a Kafka topic: the read side of the service. It writes neither to Redis nor to the group."""
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from fnmatch import fnmatchcase
 from time import monotonic
@@ -65,7 +65,7 @@ class Reader(ServedProcess):
         if benchmarks is not None:
             shown = lambda name: fnmatchcase(name, benchmarks)  # noqa: E731
         super().__init__(settings, shown=shown)
-        self._reloads = self.process_metrics.add_reader(self.age)
+        self._reloads, self._key_missing = self.process_metrics.add_reader(self.age)
         self._kafka = kafka
         self._broker_up = self.process_metrics.add_broker()
         self._source = SourceTopic(settings, kafka)
@@ -75,6 +75,10 @@ class Reader(ServedProcess):
         self._freshness = Freshness([])
         self._loading: str | None = "starting"
         """Why the state cannot be shown, or None."""
+        self._key: OriginKey | None = None
+        """Verifies the origins of copies, and signs who sent a request; None before a worker has drawn it."""
+        self._secret: bytes | None = None
+        """The signing key that Redis had when it was asked last."""
         self._stored: list[StoredPosition] = []
         """How far the store was when it was asked last; empty once that is compared."""
         self._stored_set_aside: list[frozenset[tuple[str, int]]] = []
@@ -106,8 +110,8 @@ class Reader(ServedProcess):
 
     async def _follow(self) -> None:
         """Load every partition, and fold its log until cancelled."""
-        key = self._writes.key = OriginKey(await self._origin_secret(), self._source.identity)
         source = self._source
+        key = self._key = self._writes.key = OriginKey(await self._wait_for_secret(), source.identity)
         async with KafkaFollower(
             self._kafka, self.settings.topic, source.partitions, source.topic, key, self._compare_with_log
         ) as follower:
@@ -136,14 +140,30 @@ class Reader(ServedProcess):
             state=self._state,
         )
 
-    async def _origin_secret(self) -> bytes:
-        """Wait for the key that the first worker draws: without it, copies of misrouted events cannot be recognized."""
+    async def _wait_for_secret(self) -> bytes:
+        """Wait for the signing key, which the first worker draws: without it, copies of misrouted events cannot be recognized."""
         while True:
-            secret = await self.store.find_origin_secret()
+            secret = await self._find_secret()
             if secret is not None:
                 return secret
-            self._loading = "waiting for the first worker: no `rankwatch run` has used this Redis for this topic"
+            self._loading = f"waiting for a worker: {self.store.no_origin_secret}"
             await asyncio.sleep(_WAIT_SECONDS)
+
+    async def _find_secret(self) -> bytes | None:
+        secret = await self.store.find_origin_secret()
+        self._key_missing.set(secret is None)
+        return secret
+
+    def _take_key(self, secret: bytes | None) -> bool:
+        """Take the signing key that Redis has; return whether it is another one: what was folded with the last one is then loaded again.
+
+        While Redis has none, this reader goes on with the one that it has, which a worker writes back.
+        """
+        assert self._key is not None
+        if secret is None or secret == self._key.secret:
+            return False
+        self._key.take(secret)
+        return True
 
     async def _load(self, follower: KafkaFollower, reader: PartitionReader) -> PartitionReader:
         """Load a partition from the store; wait while the log begins after the end of the stored state.
@@ -173,15 +193,25 @@ class Reader(ServedProcess):
                 )
             await asyncio.sleep(_WAIT_SECONDS)
 
-    async def _reload(self, follower: KafkaFollower, number: int, reason: str) -> None:
-        """Load a partition again, and continue from there; until then nothing is shown."""
-        log.warning("loading a partition again", partition=number, reason=reason)
-        self._reloads.inc()
-        await self._load(follower, self._readers[number])
-        self._stored, self._stored_set_aside = [], []  # they may be older than what was loaded
+    async def _reload(self, follower: KafkaFollower, numbers: Collection[int], reason: str) -> Collection[int]:
+        """Load partitions again, and continue from there; until then nothing is shown. Return which: all, where the signing key is new."""
+        log.warning("loading partitions again", partitions=sorted(numbers), reason=reason)
+        for number in numbers:
+            await self._load(follower, self._readers[number])
+        secret = None
+        with suppress(StoreUnavailable):  # it is asked for again with the next positions
+            secret = await self._find_secret()  # after the states, so that it is not older
+        if self._take_key(secret):
+            numbers = self._readers.keys()
+            for number in numbers:
+                await self._load(follower, self._readers[number])
+        self._reloads.inc(len(numbers))
+        self._secret, self._stored, self._stored_set_aside = None, [], []  # they may be older than what was loaded
         self.reports.clear()
-        follower.seek(number, self._readers[number].partition.off)
+        for number in numbers:
+            follower.seek(number, self._readers[number].partition.off)
         self._loading = None
+        return numbers
 
     async def _fold_next(self, follower: KafkaFollower) -> None:
         """Read a few chunks, and fold them."""
@@ -190,9 +220,9 @@ class Reader(ServedProcess):
         except OffsetOutOfRange as error:
             if error.partition is None:
                 raise
-            await self._reload(follower, error.partition, str(error))
+            await self._reload(follower, [error.partition], str(error))
             return
-        loaded = set()
+        loaded: set[int] = set()
         for chunk in chunks:
             reader = self._readers[chunk.partition]
             if chunk.partition in loaded or chunk.start != reader.partition.off:
@@ -204,8 +234,7 @@ class Reader(ServedProcess):
                 self._loading = f"partition {chunk.partition}: {reason}"
                 await asyncio.sleep(_WAIT_SECONDS)
             if reason is not None:
-                loaded.add(chunk.partition)
-                await self._reload(follower, chunk.partition, reason)
+                loaded.update(await self._reload(follower, [chunk.partition], reason))
         self._freshness.fold({number: reader.partition.off for number, reader in self._readers.items()})
 
     async def _compare_with_log(self, number: int) -> bool:
@@ -219,16 +248,17 @@ class Reader(ServedProcess):
         except (KafkaError, TimeoutError):
             return False
         except SourceGap as gap:
-            await self._reload(follower, number, str(gap))
+            await self._reload(follower, [number], str(gap))
         return True
 
     async def _ask_store(self) -> None:
-        """Ask repeatedly how far the store is."""
+        """Ask repeatedly for the signing key, and then how far the store is: a key that is new is not of an older state."""
         while True:
             await asyncio.sleep(_COMPARE_STORE_SECONDS)
             with suppress(
                 StoreUnavailable
             ):  # the log is the truth; what is folded meanwhile is reported as unconfirmed
+                self._secret = await self._find_secret()
                 self._stored = await self.store.positions(list(self._readers))
 
     async def _load_times(self) -> None:
@@ -252,14 +282,17 @@ class Reader(ServedProcess):
     async def _compare_with_store(self, follower: KafkaFollower) -> None:
         stored, self._stored = self._stored, []
         set_aside, self._stored_set_aside = self._stored_set_aside, []
+        if self._take_key(self._secret):
+            await self._reload(follower, self._readers.keys(), "a worker has drawn another signing key")
+            return
         for reader, position in zip(self._folded(), stored, strict=False):
             reason = reader.compare(position)
             if reason is not None:
-                await self._reload(follower, reader.number, reason)
+                await self._reload(follower, [reader.number], reason)
         for reader, benchmarks in zip(self._folded(), set_aside, strict=False):
             reason = reader.compare_set_aside(benchmarks)
             if reason is not None:
-                await self._reload(follower, reader.number, reason)
+                await self._reload(follower, [reader.number], reason)
 
     async def _see_ends(self, follower: KafkaFollower) -> None:
         while True:

@@ -16,7 +16,6 @@ from monitor.app.process import MonitorProcess, end_tasks, freeze_heap, thaw_hea
 from monitor.app.workers.kafka_failure import linger
 from monitor.app.workers.partition import PartitionWorker
 from monitor.app.workers.source_topic import SourceTopic
-from monitor.engine.origins import OriginKey
 from monitor.engine.ownership import owner
 from monitor.logs.errors import LogError
 from monitor.logs.faust_app import make_app
@@ -94,7 +93,7 @@ class ClusterWorker(MonitorProcess):
         self._producer = KafkaProducer(options, compression=compression, timeout=settings.start_seconds)
         await self._cleanup.enter_async_context(self._producer)
         self._letters = DeadLetterTopic(self._producer, settings.topic)
-        self._origin_key = OriginKey(await self.store.origin_secret(), self._source.identity)
+        self._origin_key = await self.store.origin_key(self._source.identity)
         self._republish = Republisher(self._producer, settings.topic, self._source.partitions, self._origin_key)
 
         self._make_faust()

@@ -353,6 +353,13 @@ RELOADS = _counter(
     of_process=True,
     only=("serve",),
 )
+SIGNING_KEY_MISSING = _gauge(
+    "rankwatch_signing_key_missing",
+    (),
+    "1 while Redis lacks the key that signs origins and producers, which workers draw and write back.",
+    of_process=True,
+    only=("serve",),
+)
 OUTBOX = _gauge("rankwatch_outbox_entries", PARTITION, "Verdict changes that wait for a publisher.", of_process=True)
 OUTBOX_LIMIT = _gauge(
     "rankwatch_outbox_limit_entries",

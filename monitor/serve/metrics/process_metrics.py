@@ -51,11 +51,11 @@ class ProcessMetrics:
             self._producers.add(name)
         self.conflicts.labels(name).inc(count)
 
-    def add_reader(self, age: Callable[[], float]) -> Counter:
-        """Export the age of the state of a reader; return the counter of its reloads."""
+    def add_reader(self, age: Callable[[], float]) -> tuple[Counter, Gauge]:
+        """Export the age of the state of a reader; return the counter of its reloads, and the gauge of a missing signing key."""
         self._make(Gauge, catalogue.STALENESS).set_function(age)
         reloads: Counter = self._make(Counter, catalogue.RELOADS)
-        return reloads
+        return reloads, self._make(Gauge, catalogue.SIGNING_KEY_MISSING)
 
     def add_partition(self, partition: int, outbox_changes: int) -> None:
         """Start the series of a partition, of whose verdict changes so many may wait for publishers."""

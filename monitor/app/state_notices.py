@@ -36,6 +36,8 @@ class StateNotices:
         partitions: Callable[[], Sequence[FoldedPartition]],
     ) -> None:
         self._notifier, self._watch, self._store, self._partitions = notifier, watch, store, partitions
+        self._noted: dict[int, dict[str, str]] = {}
+        """What this process has noted of each partition."""
 
     def change(self, held_seconds: float, stalled_seconds: float) -> None:
         """Take other times, from the next look on."""
@@ -50,7 +52,7 @@ class StateNotices:
                     await self._send(folded)
 
     async def _send(self, folded: FoldedPartition) -> None:
-        noted = await self._store.notes(folded.number, self._notifier.target.name)
+        noted = await self._notes(folded.number)
         partition = folded.readable
         states = [
             board_state(benchmark, folded.commit_times[name].last)
@@ -62,7 +64,16 @@ class StateNotices:
             await self._notifier.announce(sent)
         await self._note(folded.number, due)
 
+    async def _notes(self, partition: int) -> dict[str, str]:
+        """Return what is noted, and write back what the store has lost of it."""
+        stored = await self._store.notes(partition, self._notifier.target.name)
+        ours = self._noted.get(partition, {})
+        if lost := {field: value for field, value in ours.items() if field not in stored}:
+            await self._store.note(partition, self._notifier.target.name, lost)
+        return ours | stored
+
     async def _note(self, partition: int, due: Sequence[Due]) -> None:
         if due:
             values = {each.field: each.value for each in due}
+            self._noted.setdefault(partition, {}).update(values)  # first: the store may not answer
             await self._store.note(partition, self._notifier.target.name, values)

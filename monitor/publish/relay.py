@@ -5,9 +5,12 @@ from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from monitor.crash_points import crash_point
-from schemas.results.changes import VerdictChange
+from schemas.results.changes import VerdictChange, change_order
 
 _BATCH = 500
+
+_START = "0-0"
+"""The id before every verdict change."""
 
 
 class Outbox(Protocol):
@@ -37,7 +40,8 @@ class Publisher(Protocol):
 class Relay:
     """Passes the outbox of one partition to one publisher, in order.
 
-    `listener` is called with each published change, `count_relayed` with the number of changes of each batch.
+    `listener` is called with each published change, `count_relayed` with the number of changes of each batch. `once`: what this process has
+    had accepted is not offered again where the outbox has lost that, and gets the same changes again. Others drop ids that they have.
     """
 
     def __init__(
@@ -47,10 +51,13 @@ class Relay:
         publisher: Publisher,
         listener: Callable[[VerdictChange], None] | None = None,
         count_relayed: Callable[[int], None] | None = None,
+        *,
+        once: bool = False,
     ) -> None:
         self._outbox, self._partition, self._publisher = outbox, partition, publisher
         self._listener, self._count_relayed = listener, count_relayed
         self.name = publisher.name
+        self._once, self._accepted = once, _START
         self._wake = asyncio.Event()
         self._one_at_a_time = asyncio.Lock()
 
@@ -64,7 +71,7 @@ class Relay:
 
     async def skip_to(self, offset: int) -> None:
         """Take the changes of records before an offset as accepted; the position is stored, so this holds after a crash."""
-        await self._outbox.mark_relayed(self._partition, self._publisher.name, f"{offset}-0")
+        await self._mark(f"{offset}-0")
 
     async def drain(self) -> int:
         """Relay the current contents of the outbox; return the number of changes."""
@@ -73,13 +80,16 @@ class Relay:
 
     async def _drain(self) -> int:
         position = await self._outbox.relayed(self._partition, self._publisher.name)
+        if self._once and change_order(position) < change_order(self._accepted):
+            position = self._accepted
+            await self._mark(position)
         relayed = 0
         while entries := await self._outbox.read_outbox(self._partition, position, _BATCH, 0):
             changes = [change for _, change in entries]
             crash_point("before-relay")
             await self._publisher.publish(changes)
             position = entries[-1][0]
-            await self._outbox.mark_relayed(self._partition, self._publisher.name, position)
+            await self._mark(position)
             relayed += len(entries)
             if self._count_relayed is not None:
                 self._count_relayed(len(entries))
@@ -87,6 +97,10 @@ class Relay:
                 for change in changes:
                     self._listener(change)
         return relayed
+
+    async def _mark(self, identifier: str) -> None:
+        self._accepted = max(self._accepted, identifier, key=change_order)  # first: the outbox may not answer
+        await self._outbox.mark_relayed(self._partition, self._publisher.name, identifier)
 
     async def run(self) -> None:
         """Relay whenever the outbox may have grown, until cancelled."""

@@ -138,7 +138,14 @@ class PartitionWorker(FoldedPartition):
         """Where the state was when it was last loaded: the marks of earlier records are not known."""
         self._earliest, self._accept_gap = first_offset if earliest is None else earliest, accept_gap
         self._relays = [
-            Relay(store, number, publisher, listener if place == 0 else None, self._relayed_counter(publisher.name))
+            Relay(
+                store,
+                number,
+                publisher,
+                listener if place == 0 else None,
+                self._relayed_counter(publisher.name),
+                once=place >= len(publishers),
+            )
             for place, publisher in enumerate((*publishers, *news))
         ]
         self._news_relays = self._relays[len(publishers) :]

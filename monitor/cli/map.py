@@ -1,5 +1,6 @@
 """`rankwatch map`: propose how a file of any shape is read."""
 
+import os
 from pathlib import Path
 from typing import Annotated
 
@@ -38,7 +39,8 @@ def map_(
         stop(f"{show(path)} is not a file; give one file of results", USAGE)
     target = output or path.parent / "rankwatch.toml"
     try:
-        existing = [each for each in read_mappings(target) if each.matches(path.resolve())] if target.is_file() else []
+        written = read_mappings(target, beside=output is None) if os.path.lexists(target) else []
+        existing = [each for each in written if each.matches(path.resolve())]
         if existing:
             note(f"{existing[0].where} is used unchanged")
         elif output is None and (harness := harness_of(path)) is not None:

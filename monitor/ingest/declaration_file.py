@@ -5,7 +5,7 @@
     alpha = 0.01
 
 A table holds the fields of a declaration (`schemas.records.events.Spec`). It may name a list of items by `item_file`: a file with one id a
-line, or results. The path is relative to the file of the table.
+line, or results. The path is relative to the file of the table, and stays below its folder.
 """
 
 import re
@@ -16,6 +16,7 @@ from typing import Any, Final
 from pydantic import ValidationError
 
 from monitor.ingest.files.paths import show
+from monitor.ingest.files.regular import UnsafePathError, inside, read_settings
 from monitor.ingest.item_list import ItemListError, read_items
 from schemas.records.decode import describe_error
 from schemas.records.events import MAX_LINE_BYTES, Declaration, Spec
@@ -64,9 +65,11 @@ def read_declared(paths: Iterable[str | Path]) -> dict[str, dict[str, Any]]:
 
 def _read(file: Path) -> dict[str, dict[str, Any]]:
     try:
-        data = file.read_bytes()
+        data = read_settings(file)
     except (FileNotFoundError, IsADirectoryError):
         return {}
+    except UnsafePathError as error:
+        raise DeclaredError(f"{show(file)}: {error.strerror}") from None
     except OSError as error:
         raise DeclaredError(f"{show(file)}: {error.strerror or error}; make it readable for this user") from None
     return _parse(file, data)
@@ -125,7 +128,7 @@ def _read_item_file(file: Path, where: str, name: object, benchmark: str) -> lis
         raise DeclaredError(f"{where}: item_file: {shorten(name)} is not a path; name a file with one item id a line")
     path = file.parent / name
     try:
-        return read_items(path, benchmark)[0]
+        return read_items(inside(file.parent, name), benchmark, declared=True)[0]
     except ItemListError as error:
         raise DeclaredError(f"{where}: item_file: {error}") from None
     except OSError as error:

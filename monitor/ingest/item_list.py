@@ -7,6 +7,7 @@ from typing import Final
 
 from monitor.ingest.files.paths import SUFFIXES, PathError, find_files, show
 from monitor.ingest.files.read import read_files
+from monitor.ingest.files.regular import open_regular
 from monitor.ingest.reject_limit import RejectedLine
 from schemas.records.names import name_fault
 from schemas.records.text import shorten
@@ -19,8 +20,8 @@ class ItemListError(ValueError):
     """A list of items that cannot be used: where, what is wrong, what to do."""
 
 
-def check_items(items: Iterable[tuple[str, str]]) -> list[str]:
-    """Return ids that are all distinct names; `items` are pairs of a place and an id.
+def check_items(items: Iterable[tuple[str, str]], *, declared: bool = False) -> list[str]:
+    """Return ids that are all distinct names; `items` are pairs of a place and an id. See `read_items`.
 
     Raises
     ------
@@ -29,20 +30,20 @@ def check_items(items: Iterable[tuple[str, str]]) -> list[str]:
     """
     seen: dict[str, str] = {}
     for where, item in items:
+        shown = "the item" if declared else f"item '{shorten(item)}'"
         fault = name_fault(item)
         if fault:
-            raise ItemListError(f"{where}: item '{shorten(item)}': the name {fault}; use 1 to 200 printable characters")
+            problem = "it is not a name" if declared else f"the name {fault}"
+            raise ItemListError(f"{where}: {shown}: {problem}; use 1 to 200 printable characters")
         if item in seen:
-            raise ItemListError(
-                f"{where}: item '{shorten(item)}' is repeated, first at {seen[item]}; list each item once"
-            )
+            raise ItemListError(f"{where}: {shown} is repeated, first at {seen[item]}; list each item once")
         seen[item] = where
     if not seen:
         raise ItemListError("there are no items; write one item id a line")
     return list(seen)
 
 
-def read_items(path: Path, benchmark: str | None = None) -> tuple[list[str], str | None]:
+def read_items(path: Path, benchmark: str | None = None, *, declared: bool = False) -> tuple[list[str], str | None]:
     """Read the items of a benchmark.
 
     Parameters
@@ -52,6 +53,8 @@ def read_items(path: Path, benchmark: str | None = None) -> tuple[list[str], str
         results), whose items are listed in the order of their first event.
     benchmark : str, optional
         The benchmark of the results; required if they hold several.
+    declared : bool
+        Whether a file next to results names the path: then it may be no link, and messages quote nothing of it.
 
     Returns
     -------
@@ -64,37 +67,37 @@ def read_items(path: Path, benchmark: str | None = None) -> tuple[list[str], str
         If there is no such list.
     """
     if path.is_dir() or path.name.endswith(SUFFIXES):
-        return _from_results(path, benchmark)
+        return _from_results(path, benchmark, declared=declared)
     name = "standard input" if str(path) == "-" else show(path)
     if str(path) == "-":
         data = sys.stdin.buffer.read(_LARGEST + 1)
     else:
-        with path.open("rb") as file:
-            data = file.read(_LARGEST + 1)
+        with open_regular(path) if declared else path.open("rb") as file:
+            data = file.read(_LARGEST + 1) or b""
     if len(data) > _LARGEST:
         raise ItemListError(f"{name}: the file has more than {_LARGEST:,} bytes; use a list of item ids, one a line")
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-        raise ItemListError(
-            f"{name}:{line}: byte 0x{data[error.start]:02x} is not valid UTF-8; write the file as UTF-8"
-        ) from None
+        byte = "a byte" if declared else f"byte 0x{data[error.start]:02x}"
+        raise ItemListError(f"{name}:{line}: {byte} is not valid UTF-8; write the file as UTF-8") from None
     lines = enumerate(text.replace("\r\n", "\n").split("\n"), 1)
     try:
-        return check_items((f"{name}:{number}", line) for number, line in lines if line), None
+        return check_items(((f"{name}:{number}", line) for number, line in lines if line), declared=declared), None
     except ItemListError as error:
         raise error if str(error).startswith(name) else ItemListError(f"{name}: {error}") from None
 
 
-def _from_results(path: Path, benchmark: str | None) -> tuple[list[str], str]:
+def _from_results(path: Path, benchmark: str | None, *, declared: bool) -> tuple[list[str], str]:
     items: dict[str, dict[str, None]] = {}
     try:
         for segment in read_files(find_files([path])):
             if segment.incomplete is not None:
                 raise ItemListError(f"{show(segment.path)} is incomplete ({segment.incomplete}); complete the file")
             if segment.rejects:
-                raise ItemListError(str(RejectedLine.of(segment.rejects[0])))
+                line = RejectedLine.of(segment.rejects[0])
+                raise ItemListError(str(line._replace(reason="the value is not valid") if declared else line))
             for event in segment.events:
                 items.setdefault(event.benchmark, {})[event.item_id] = None
     except PathError as error:
@@ -108,4 +111,4 @@ def _from_results(path: Path, benchmark: str | None) -> tuple[list[str], str]:
     if chosen not in items:
         which = f" of {shorten(chosen)}" if chosen else ""
         raise ItemListError(f"{show(path)}: there are no results{which}; check the path, or use a list of item ids")
-    return check_items((show(path), item) for item in items[chosen]), chosen
+    return check_items(((show(path), item) for item in items[chosen]), declared=declared), chosen

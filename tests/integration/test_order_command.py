@@ -160,7 +160,7 @@ def test_watch_declares_it_before_the_first_score_and_a_change_as_the_next_versi
         ('[benchmark.b]\norder = "committed"', "needs a seed and the items"),
         ('[benchmark.b]\nitem_file = "none"', "item_file: "),
         ("[benchmark.b]\nitem_file = 3", "item_file: 3 is not a path"),
-        ('[benchmark.b]\nitem_file = "dup"', "dup:2: item 'a' is repeated"),
+        ('[benchmark.b]\nitem_file = "dup"', "dup:2: the item is repeated, first at"),
         ('[benchmark."\\u001b[2J"]\nalpha = 0.1', "the name holds the forbidden character"),
         ("benchmark = 3", "benchmark is not a table"),
         ("[benchmark", "not valid TOML"),

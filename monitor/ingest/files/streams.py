@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from monitor.ingest.files.regular import open_regular
 from schemas.records.decode import BOM
 
 if TYPE_CHECKING:
@@ -59,7 +60,7 @@ class Stream:
 
     def __init__(self, path: Path) -> None:
         self.note = _ignore
-        self.file = path.open("rb", buffering=0)
+        self.file = open_regular(path)
         self.position = 0
         self.damage: str | None = None
 

@@ -3,11 +3,13 @@
 import struct
 import zlib
 from collections.abc import Iterator
+from io import BufferedReader
 from pathlib import Path
 from typing import BinaryIO, Final, Self
 from zipfile import ZIP_DEFLATED, ZIP_STORED, BadZipFile, ZipFile, ZipInfo
 
 from monitor.ingest.files.event_lines import Broken
+from monitor.ingest.files.regular import open_regular
 from schemas.records.text import shorten
 
 MAX_ENTRY_BYTES: Final = 1 << 30
@@ -38,9 +40,9 @@ class Archive:
 
     def __init__(self, path: Path) -> None:
         self.damage: str | None = None
-        self._file = path.open("rb")
+        self._file = BufferedReader(open_regular(path))
         try:
-            with ZipFile(path) as archive:
+            with ZipFile(self._file) as archive:
                 self._entries = {info.filename: info for info in archive.infolist()}
         except (BadZipFile, NotImplementedError, ValueError, OverflowError, EOFError, struct.error):
             self._entries = {info.filename: info for info in _walk(self._file)}

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from monitor.ingest.files.paths import PASSED_OVER
+from monitor.ingest.files.regular import open_regular
 from monitor.ingest.files.streams import is_record, open_stream
 from monitor.ingest.formats.choices import Choices
 from monitor.ingest.formats.outline import has_path, outline
@@ -88,7 +89,7 @@ def _json_format(path: Path) -> Kind | Format:
 @lru_cache(maxsize=10_000)
 def _json_format_of(path: Path, *_: int) -> Kind | Format:
     """Return the format of JSON, in a document or a record a line; a changed status reads it again."""
-    stream = open_stream(path)
+    stream = open_stream(path.resolve())  # the walk has checked where a link leads
     try:
         head = stream.read(_JSON_BYTES).removeprefix(BOM).lstrip()
         first, newline = head.partition(b"\n")[:2]
@@ -153,7 +154,7 @@ def read_head(path: Path) -> bytes:
     OSError
         If it cannot be read.
     """
-    with path.open("rb") as file:
+    with open_regular(path) as file:
         return file.read(_HEAD_BYTES)
 
 
@@ -256,7 +257,7 @@ def _has_columns(names: list[str], choices: Choices) -> bool | str:
 @lru_cache(maxsize=10_000)
 def _head(path: Path, size: int, *_: int) -> bytes:
     """Return the first bytes of a file; a changed status reads them again."""
-    stream = open_stream(path)
+    stream = open_stream(path.resolve())  # the walk has checked where a link leads
     try:
         return stream.read(size)
     finally:

@@ -11,6 +11,8 @@ from typing import Any, Final, TypeVar
 import msgspec
 
 from monitor.ingest.files.event_lines import Broken, Refusal
+from monitor.ingest.files.paths import show
+from monitor.ingest.files.regular import UnsafePathError, inside
 from monitor.ingest.files.streams import open_stream
 from schemas.records.decode import BOM
 from schemas.records.text import shorten
@@ -127,11 +129,41 @@ def read_document(path: Path, kind: type[T], tool: str) -> T:
     return decode_document(read_bytes(path), kind, tool)
 
 
-def read_beside(path: Path, kind: type[T]) -> T | None:
-    """Read a small file next to the results; None if there is none that can be read."""
+def read_beside(path: Path, kind: type[T], above: int = 0) -> T | None:
+    """Read and decode a file that a harness writes next to its results; see `bytes_beside`.
+
+    Raises
+    ------
+    Refusal
+        If it is a link, or no regular file.
+    """
+    data = bytes_beside(path, above)
     try:
-        return decode_document(read_bytes(path), kind, "such a file") if path.is_file() else None
-    except (OSError, Broken, Refusal):
+        return None if data is None else decode_document(data, kind, "such a file")
+    except (Broken, Refusal):
+        return None
+
+
+def bytes_beside(path: Path, above: int = 0) -> bytes | None:
+    """Return the contents of a file that a harness writes next to its results; None if there is none that can be read.
+
+    Parameters
+    ----------
+    path : Path
+    above : int
+        How many folders above it belong to the layout of the harness: none of those on the way down may be a link.
+
+    Raises
+    ------
+    Refusal
+        If it is a link, or no regular file.
+    """
+    try:
+        return read_bytes(inside(path.parents[above], path.relative_to(path.parents[above])))
+    except UnsafePathError as error:
+        reason = f"{show(path)}, which belongs to the results: {error.strerror}"
+        raise Refusal("file", show(path), reason) from None
+    except (OSError, Broken):
         return None
 
 

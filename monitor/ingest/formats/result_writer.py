@@ -47,8 +47,20 @@ def open_tool(tool: Tool, log: LogFile, plugin: str | None = None) -> Stream:
 def translate_lines(tool: Tool, log: LogFile, plugin: str | None = None) -> Translator:
     """Return the translator of a file with a record a line."""
     assert tool.lines is not None, "the caller checks"
-    read = tool.lines(log)
+    try:
+        read = tool.lines(log)
+    except Refusal as refusal:
+        read = _refusing(refusal)
     return _LineTranslator(tool, log, read if plugin is None else lambda record: _guarded(read(record), plugin))
+
+
+def _refusing(refusal: Refusal) -> Callable[[Any], Iterable[Entry]]:
+    """Return a reader of a file that is refused before its first record: a file that belongs to it is a link."""
+
+    def read(_: object) -> Iterable[Entry]:
+        raise refusal
+
+    return read
 
 
 def _guarded(entries: Iterable[Entry], plugin: str) -> Iterator[Entry]:

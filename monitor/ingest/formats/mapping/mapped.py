@@ -24,6 +24,7 @@ from typing import Any, Final
 
 from monitor.ingest.files.event_lines import Refusal
 from monitor.ingest.files.paths import show
+from monitor.ingest.files.regular import inside, open_regular
 from monitor.ingest.formats.documents import decode_document, read_bytes
 from monitor.ingest.formats.log_file import LogFile
 from monitor.ingest.formats.mapping.table import CAPTURE, EVERY, FileMap, Node, step_into
@@ -164,9 +165,9 @@ def _spans(mapping: FileMap) -> Spans:
     if mapping.spans is None:
         return no_span
     try:
-        return spans_of(mapping.spans)
+        return spans_of(inside(mapping.folder, mapping.spans))
     except OSError as error:
-        place = show(str(mapping.spans))
+        place = show(mapping.folder / mapping.spans)
         reason = f"{place}: {error.strerror or error}; correct spans in {mapping.where}, or remove it"
         raise Refusal("spans", place, reason) from None
 
@@ -262,13 +263,14 @@ def percentage(value: object) -> object:
 def _others(mapping: FileMap, root: object, log: LogFile, seen: Mapping[tuple[str, str], set[str]]) -> Iterator[Entry]:
     """Return the items of a list that have no record, with the score that the mapping gives them."""
     assert mapping.items is not None, "the caller checks"
+    place = show(mapping.folder / mapping.items)
     try:
-        with mapping.items.open("rb") as file:
+        with open_regular(inside(mapping.folder, mapping.items)) as file:
             text = file.read(1 << 28).decode("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         problem = (error.strerror or "cannot be read") if isinstance(error, OSError) else "is not UTF-8"
-        reason = f"the list of items {show(mapping.items)}: {problem}; correct items in {mapping.where}"
-        raise Refusal("items", show(mapping.items), reason) from None
+        reason = f"the list of items {place}: {problem}; correct items in {mapping.where}"
+        raise Refusal("items", place, reason) from None
     items = list(dict.fromkeys(line.strip() for line in text.splitlines() if line.strip()))[:_MOST_ITEMS]
     runs = dict(seen)
     if not runs:  # nothing is listed: everything passed, if the file's name names the model
@@ -286,11 +288,11 @@ def _others(mapping: FileMap, root: object, log: LogFile, seen: Mapping[tuple[st
     for (benchmark, model), done in runs.items():
         unknown = done - set(items)
         if unknown:
-            reason = f"{shorten(min(unknown))} is not in {show(mapping.items)}; list all items there"
+            reason = f"{shorten(min(unknown))} is not in {place}; list all items there"
             raise Refusal("items", shorten(min(unknown)), reason, benchmark)
         rest = [item for item in items if item not in done]
         log.note(
-            f"{shorten(model)}: {len(done):,} items have a record; the other {len(rest):,} of {show(mapping.items)} get {mapping.others:g}"
+            f"{shorten(model)}: {len(done):,} items have a record; the other {len(rest):,} of {place} get {mapping.others:g}"
         )
         for number, item in enumerate(rest, 1):
             yield Result(benchmark, model, item, {"score": mapping.others}, number=number)

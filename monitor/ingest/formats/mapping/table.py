@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Final, Self
 
 from monitor.ingest.files.paths import show
+from monitor.ingest.files.regular import UnsafePathError, read_settings
 from monitor.ingest.formats.choices import FIELDS, ChoiceError
 from monitor.ingest.formats.tools.open_telemetry import NAME, SOURCES
 from schemas.records.text import shorten
@@ -85,10 +86,11 @@ class FileMap:
     scale: float = 1.0
     lower_is_better: bool = False
     threshold: float | None = None
-    items: Path | None = None
+    folder: Path = Path()
+    items: str | None = None
     others: float | None = None
     evaluation: str | None = None
-    spans: Path | None = None
+    spans: str | None = None
 
     def matches(self, path: Path) -> bool:
         """Return whether a file is read by this mapping."""
@@ -106,7 +108,7 @@ class FileMap:
         for key in table:
             if key not in _KEYS:
                 raise ChoiceError(f"{where}: unknown key '{shorten(key)}'; use {', '.join(_KEYS)}")
-        evaluation, spans = _evaluation(table, where, folder)
+        evaluation, spans = _evaluation(table, where)
         if evaluation is not None:
             table = _of_attributes(table)
         records = _path(table.get("records", ""), where, "records")
@@ -124,16 +126,22 @@ class FileMap:
             raise ChoiceError(f"{where}: scale: use the largest score, above 0")
         if not isinstance(lower, bool):
             raise ChoiceError(f"{where}: lower_is_better: use true or false")
-        items, others = _rest(table, where, folder)
+        items, others = _rest(table, where)
         return cls(
             where, _pattern(table, where), records, sources, _names(table, where, "models"), _names(table, where, "only"),
             _scores(table, where),
-            1.0 if scale is None else scale, lower, _number(table, "threshold", where), items, others, evaluation, spans,
+            1.0 if scale is None else scale, lower, _number(table, "threshold", where), folder, items, others, evaluation, spans,
         )  # fmt: skip
 
 
-def read_mappings(file: Path) -> list[FileMap]:
+def read_mappings(file: Path, *, beside: bool = False) -> list[FileMap]:
     """Read the mappings in a file.
+
+    Parameters
+    ----------
+    file : Path
+    beside : bool
+        Whether it was found next to results, and was not given by the user: then it may be no link.
 
     Raises
     ------
@@ -141,7 +149,9 @@ def read_mappings(file: Path) -> list[FileMap]:
         If one is not valid, or the file cannot be read.
     """
     try:
-        content = tomllib.loads(file.read_bytes().decode("utf-8"))
+        content = tomllib.loads((read_settings(file) if beside else file.read_bytes()).decode("utf-8"))
+    except UnsafePathError as error:
+        raise ChoiceError(f"{show(file)}: {error.strerror}") from None
     except OSError as error:
         raise ChoiceError(
             f"{show(file)}: {error.strerror or error}; give the path of a TOML file with tables [[map]]"
@@ -185,7 +195,7 @@ def _source(value: object, where: str, key: str) -> Source:
     return Source(_path(value, where, key), up)
 
 
-def _evaluation(table: Mapping[str, Any], where: str, folder: Path) -> tuple[str | None, Path | None]:
+def _evaluation(table: Mapping[str, Any], where: str) -> tuple[str | None, str | None]:
     """Return the name of the evaluation of a mapping of OpenTelemetry, and the file of the spans of its log records."""
     name, spans = table.get("evaluation"), table.get("spans")
     if name is not None and (not isinstance(name, str) or not name):
@@ -194,7 +204,7 @@ def _evaluation(table: Mapping[str, Any], where: str, folder: Path) -> tuple[str
         raise ChoiceError(f"{where}: spans: use the path of a file of traces, together with evaluation")
     if wrong := table.keys() & {"records", "models", "only", "items", "others"} if name is not None else ():
         raise ChoiceError(f"{where}: {min(wrong)} has no meaning with evaluation; remove it")
-    return name, None if spans is None else folder / spans
+    return name, spans
 
 
 def _of_attributes(table: Mapping[str, Any]) -> dict[str, Any]:
@@ -210,7 +220,7 @@ def _pattern(table: Mapping[str, Any], where: str) -> str:
     raise ChoiceError(f'{where}: files: use a pattern of file names, for example "*.json"')
 
 
-def _rest(table: Mapping[str, Any], where: str, folder: Path) -> tuple[Path | None, float | None]:
+def _rest(table: Mapping[str, Any], where: str) -> tuple[str | None, float | None]:
     """Return the list of all items, and the score of those without a record."""
     items, others = table.get("items"), _number(table, "others", where)
     if items is not None and not isinstance(items, str):
@@ -219,7 +229,7 @@ def _rest(table: Mapping[str, Any], where: str, folder: Path) -> tuple[Path | No
         raise ChoiceError(
             f"{where}: items lists all items, and others gives the score of those without a record; use both or none"
         )
-    return None if items is None else folder / items, others
+    return items, others
 
 
 def _number(table: Mapping[str, Any], key: str, where: str) -> float | None:

@@ -65,7 +65,9 @@ def _model(log: LogFile, date: str) -> str:
         parts.insert(0, above.name)
         above = above.parent
     if above.name == "details":
-        found = read_beside(above.parent.joinpath("results", *parts, f"results_{date}.json"), Results)
+        found = read_beside(
+            above.parent.joinpath("results", *parts, f"results_{date}.json"), Results, above=len(parts) + 1
+        )
         if found is not None and found.config_general.model_name:
             return found.config_general.model_name
         name = "/".join(parts)

@@ -6,8 +6,9 @@ from typing import Any, Final
 
 import msgspec
 
-from monitor.ingest.files.event_lines import Refusal
+from monitor.ingest.files.event_lines import Broken, Refusal
 from monitor.ingest.files.paths import show
+from monitor.ingest.formats.documents import read_bytes
 
 _ROUNDING: Final = 1e-9
 """By how much two sums of the same scores may differ."""
@@ -112,15 +113,15 @@ def read_results(samples: Path, time: str) -> Results | None:
         If the file cannot be read.
     """
     path = samples.with_name(f"results_{time}.json")
-    if not path.exists():
+    if not path.is_symlink() and not path.exists():
         others = sorted(path.parent.glob(f"*_{time}.json"))
         if not others:
             return None
         path = others[0]
     try:
-        status = path.stat()
+        status = path.lstat()
         return _read(path, status.st_mtime_ns, status.st_size)
-    except (OSError, msgspec.MsgspecError, UnicodeDecodeError) as error:
+    except (OSError, Broken, msgspec.MsgspecError, UnicodeDecodeError) as error:
         problem = error.strerror if isinstance(error, OSError) else "not a results file of lm-eval"
         raise Refusal(
             "results",
@@ -131,4 +132,4 @@ def read_results(samples: Path, time: str) -> Results | None:
 
 @lru_cache(maxsize=8)
 def _read(path: Path, *_: int) -> Results:
-    return msgspec.json.decode(path.read_bytes(), type=Results)
+    return msgspec.json.decode(read_bytes(path), type=Results)

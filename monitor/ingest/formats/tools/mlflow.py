@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import msgspec
 
-from monitor.ingest.formats.documents import read_bytes, read_document
+from monitor.ingest.formats.documents import bytes_beside, read_document
 from monitor.ingest.formats.log_file import LogFile
 from monitor.ingest.formats.results import Entry, Result, Tool
 from schemas.records.text import shorten
@@ -97,11 +97,9 @@ def _item(info: Info) -> str:
 
 def _models(log: LogFile) -> dict[str, str]:
     """Read which model each run had from ``runs.csv``, as ``search_runs`` returns it."""
-    path = log.path.with_name("runs.csv")
-    if not path.is_file():
-        return {}
+    data = bytes_beside(log.path.with_name("runs.csv")) or b""
     try:
-        rows = list(csv.DictReader(io.StringIO(read_bytes(path).decode("utf-8", "replace"))))
+        rows = list(csv.DictReader(io.StringIO(data.decode("utf-8", "replace"))))
     except csv.Error:
         return {}
     return {row["run_id"]: model for row in rows if row.get("run_id") and (model := row.get("params.model"))}

@@ -6,7 +6,7 @@ from typing import Any, Final
 import msgspec
 
 from monitor.ingest.files.event_lines import Refusal
-from monitor.ingest.formats.documents import read_bytes, text_of
+from monitor.ingest.formats.documents import bytes_beside, text_of
 from monitor.ingest.formats.log_file import LogFile
 from monitor.ingest.formats.results import Entry, Result, Tool
 from schemas.records.decode import Fault
@@ -78,11 +78,9 @@ class _Question(msgspec.Struct):
 def _categories(log: LogFile) -> dict[str, str]:
     """Read the categories of the questions from ``question.jsonl`` in the folder above."""
     path = log.path.parent.parent / "question.jsonl"
-    if not path.is_file():
-        return {}
     categories: dict[str, str] = {}
     decoder = msgspec.json.Decoder(_Question)
-    for line in read_bytes(path).splitlines():
+    for line in (bytes_beside(path) or b"").splitlines():
         try:
             question = decoder.decode(line)
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):

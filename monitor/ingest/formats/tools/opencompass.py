@@ -1,5 +1,6 @@
 """OpenCompass: ``results/MODEL/DATASET.json`` of a run with ``--dump-eval-details``."""
 
+import os
 import re
 from collections.abc import Iterator
 from typing import Any, Final
@@ -28,7 +29,7 @@ def read(log: LogFile) -> Iterator[Entry]:
     details = read_document(log.path, Results, TOOL.name).details
     model, benchmark, part = log.path.parent.name, log.path.name.partition(".json")[0], None
     split = _SPLIT.fullmatch(benchmark)
-    if split and log.path.with_name(f"{split[1]}_0.json").exists():
+    if split and os.path.lexists(log.path.with_name(f"{split[1]}_0.json")):
         benchmark, part = split[1], split[2]
     rows = details.items() if isinstance(details, dict) else ((str(k), row) for k, row in enumerate(details))
     log.note(f"the model is called {shorten(model)}, like the folder")

@@ -1,0 +1,117 @@
+"""Open only regular files, and only inside a folder where results name the path.
+
+Whoever writes results chooses what a `rankwatch.toml` names and what lies next to a file. A link or a device there must not make a command
+read what its user may read and the writer may not.
+"""
+
+import errno
+import os
+import stat
+from io import FileIO
+from pathlib import Path, PurePath
+from typing import Final
+
+_LARGEST_SETTINGS: Final = 1 << 24
+
+
+class UnsafePathError(OSError):
+    """A file that results may not name; `strerror` says why, and what to do."""
+
+    def __init__(self, path: Path, problem: str) -> None:
+        super().__init__(errno.EPERM, problem, str(path))
+
+
+def open_regular(path: Path, folder: int | None = None) -> FileIO:
+    """Open a regular file that is not a link; never wait for the writer of a pipe.
+
+    Parameters
+    ----------
+    path : Path
+    folder : int, optional
+        Descriptor of the folder that a relative path begins at.
+
+    Raises
+    ------
+    UnsafePathError
+        If it is a link, a pipe, a device or a socket.
+    OSError
+        If it cannot be opened.
+    """
+    descriptor = _open(path, os.O_NONBLOCK, folder)
+    mode = os.fstat(descriptor).st_mode
+    if stat.S_ISREG(mode):
+        return FileIO(descriptor, "rb")
+    os.close(descriptor)
+    if stat.S_ISDIR(mode):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+    raise UnsafePathError(path, "it is not a regular file; use a regular file")
+
+
+def read_settings(path: Path) -> bytes:
+    """Return the contents of a small file that tells how results are read.
+
+    Raises
+    ------
+    UnsafePathError
+        If it is a link, no regular file, or too large.
+    OSError
+        If it cannot be read.
+    """
+    with open_regular(path) as file:
+        data = file.read(_LARGEST_SETTINGS + 1) or b""
+    if len(data) > _LARGEST_SETTINGS:
+        raise UnsafePathError(path, f"it has more than {_LARGEST_SETTINGS:,} bytes; shorten it")
+    return data
+
+
+def inside(folder: Path, name: str | PurePath) -> Path:
+    """Return the path of a file or folder below a folder, with no link on the way.
+
+    Parameters
+    ----------
+    folder : Path
+    name : str or PurePath
+        As a file of results names it: relative to the folder.
+
+    Raises
+    ------
+    UnsafePathError
+        If it leads out of the folder, passes a link, or is neither a regular file nor a folder.
+    OSError
+        If it cannot be opened.
+    """
+    parts, path = PurePath(name).parts, folder / name
+    if PurePath(name).is_absolute() or ".." in parts or not parts or "\0" in str(name):
+        raise UnsafePathError(path, "it leads out of the folder; use the path of a file below it")
+    current = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        for part in parts[:-1]:
+            below = _open(Path(part), os.O_DIRECTORY, current)
+            os.close(current)
+            current = below
+        with open_regular(Path(parts[-1]), current):
+            pass
+    except IsADirectoryError:
+        return path
+    except OSError as error:
+        error.filename = str(path)
+        raise
+    finally:
+        os.close(current)
+    return path
+
+
+def _open(path: Path, flags: int, folder: int | None) -> int:
+    try:
+        return os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | flags, dir_fd=folder)
+    except OSError as error:
+        # O_DIRECTORY turns a link into ENOTDIR.
+        if error.errno in {errno.ELOOP, errno.EMLINK, errno.ENOTDIR} and _is_link(path, folder):
+            raise UnsafePathError(path, "it is a link; use a copy of the file in its place") from None
+        if error.errno == errno.ENXIO:
+            raise UnsafePathError(path, "it is not a regular file; use a regular file") from None
+        raise
+
+
+def _is_link(path: Path, folder: int | None) -> bool:
+    return stat.S_ISLNK(os.stat(path, dir_fd=folder, follow_symlinks=False).st_mode)

@@ -91,7 +91,9 @@ def gate(
             from monitor.cli.shared.gates.baselines import stored_baseline
 
             importer = make_importer(logs)
-            names = benchmark or (sorted(benchmarks_in(find_files(importer, files), importer)) if files else [])
+            names = benchmark or (
+                sorted(benchmarks_in(find_files(importer, files), importer, max_rejected)) if files else []
+            )
             name = pair[1] if pair is not None else question.baseline or ""
             # Ahead of the others: a benchmark begins with the declaration of its board.
             files.insert(0, str(stack.enter_context(stored_baseline(stored, name, names))))
@@ -159,7 +161,7 @@ def _better(partition: "Partition", pair: tuple[str, str], benchmark: str | None
     from monitor.render.gates import gate as render
     from monitor.report.build import build_report
 
-    report = build_report([partition], pairs="all", assert_complete=True)
+    report = build_report([partition], pairs="all", assert_complete=True, model=pair[0])
     chosen = choose_pair(report, pair, benchmark)
     if chosen[0].incomplete:
         stop(f"{chosen[0].incomplete}; complete the file, and run the command again")

@@ -39,7 +39,7 @@ def map_(
         stop(f"{show(path)} is not a file; give one file of results", USAGE)
     target = output or path.parent / "rankwatch.toml"
     try:
-        written = read_mappings(target, beside=output is None) if os.path.lexists(target) else []
+        written = read_mappings(target, found=output is None) if os.path.lexists(target) else []
         existing = [each for each in written if each.matches(path.resolve())]
         if existing:
             note(f"{existing[0].where} is used unchanged")

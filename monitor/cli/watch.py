@@ -243,6 +243,7 @@ async def _follow(files: _Files, settings: "Settings", conflicts: Path | None) -
 async def _print_summary(monitor: "EmbeddedMonitor") -> None:
     """Print the report as of now: what was on the screen goes with it. Without one if the fold of a chunk fails, or takes too long."""
     import asyncio
+    from dataclasses import replace
 
     from monitor.cli.shared.declared.prices import prices_fault
     from monitor.cli.shared.table import print_table
@@ -269,7 +270,7 @@ async def _print_summary(monitor: "EmbeddedMonitor") -> None:
         note("no report is printed, because a chunk of the log is not folded whole; the next start folds it")
         return
     if views:
-        print_table(ReportView(priced_report(view.report, prices), view.table) for view in views)
+        print_table(replace(view, report=priced_report(view.report, prices)) for view in views)
         fault = prices_fault([view.report for view in views], prices) if prices else None
         if fault is not None:
             note(fault)

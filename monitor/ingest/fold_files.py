@@ -4,6 +4,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from operator import itemgetter
 from pathlib import Path
+from typing import Final
 
 from monitor.engine.columns import EventColumns, EventList, JoinedEvents
 from monitor.engine.partition import Partition
@@ -18,6 +19,9 @@ from monitor.ingest.reject_limit import RejectedLine, RejectLimit
 from monitor.ingest.runs import newer_runs
 from schemas.records.events import Declaration, EventFields
 from schemas.records.packed import Segment
+
+_MOST_REJECTS: Final = 2_000
+"""Lines that cannot be read after which a chunk ends: they take memory, and the limit is checked at its end."""
 
 FileStarts = list[tuple[int, str]]
 """Index of the first event of each file in a segment, and the file."""
@@ -127,7 +131,8 @@ def join_segments(segments: Iterable[Segment]) -> Iterator[tuple[Segment, FileSt
     parts: list[Sequence[EventFields]] = []
     length = 0
     for segment in segments:
-        if joined is not None and (segment.declarations or joined.ended or length + len(segment.events) > CHUNK_CELLS):
+        full = length + len(segment.events) > CHUNK_CELLS
+        if joined is not None and (segment.declarations or joined.ended or full or len(joined.rejects) > _MOST_REJECTS):
             yield joined._replace(events=_joined(parts)), starts
             joined = None
         if joined is None:

@@ -142,15 +142,15 @@ class Importer:
 
     def _read_beside(self, file: Path) -> list["FileMap"]:
         try:
-            return self._read_maps(file, beside=True) if os.path.lexists(file) and not file.is_dir() else []
+            return self._read_maps(file, found=True) if os.path.lexists(file) and not file.is_dir() else []
         except ChoiceError as error:
             raise PathError(str(error)) from None
 
     @staticmethod
-    def _read_maps(file: Path, *, beside: bool = False) -> list["FileMap"]:
+    def _read_maps(file: Path, *, found: bool = False) -> list["FileMap"]:
         from monitor.ingest.formats.mapping.table import read_mappings  # noqa: PLC0415 - start-up: few files have a mapping
 
-        return read_mappings(file, beside=beside)
+        return read_mappings(file, found=found)
 
     def _find(self, place: str, *, strict: bool, listed: set[tuple[int, int]]) -> list[Path]:
         return find_files(

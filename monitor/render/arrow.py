@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final, Literal, get_args
 import msgspec
 
 from monitor.render.csv import columns, rows
-from schemas.results.report import Report
+from schemas.results.report import BenchmarkReport
 
 if TYPE_CHECKING:
     from pyarrow import Schema
@@ -59,10 +59,10 @@ def require_pyarrow() -> None:
         raise ArrowError("a table of Parquet or Arrow needs pyarrow; install rankwatch[parquet], or pyarrow")
 
 
-def write_pairs(report: Report, file: BinaryIO, form: Form) -> None:
-    """Write every pair of a report as one row, with the columns of the CSV file; null is an unknown value."""
+def write_pairs(reports: Iterable[BenchmarkReport], file: BinaryIO, form: Form) -> None:
+    """Write every pair of reports as one row, with the columns of the CSV file; null is an unknown value."""
     with _writer(columns(), file, form) as write:
-        for row in rows(report):
+        for row in rows(reports):
             write(row)
 
 

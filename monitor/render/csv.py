@@ -1,13 +1,12 @@
 """The report as comma-separated values: one row a pair."""
 
 import csv
-from collections.abc import Iterator
-from io import StringIO
-from typing import Any, Final
+from collections.abc import Iterable, Iterator
+from typing import Any, Final, TextIO
 
 from pydantic import BaseModel
 
-from schemas.results.report import ClusterReport, Decided, ModelReport, PairReport, Report, Resolved
+from schemas.results.report import BenchmarkReport, ClusterReport, Decided, ModelReport, PairReport, Resolved
 
 _NESTED: Final[dict[str, type[BaseModel]]] = {"decided": Decided, "resolved": Resolved, "cluster": ClusterReport}
 _RUN: Final = {"repeats_min": int, "repeats_mean": float, "repeats_max": int, "run_ended": bool}
@@ -27,9 +26,9 @@ def columns() -> dict[str, Any]:
     return types | {f"{name}_{side}": kind for side in "ab" for name, kind in _RUN.items()}
 
 
-def rows(report: Report) -> Iterator[list[Any]]:
+def rows(reports: Iterable[BenchmarkReport]) -> Iterator[list[Any]]:
     """Yield the values of each pair in the order of `columns`; None is an unknown value."""
-    for benchmark in report.benchmarks:
+    for benchmark in reports:
         head = [benchmark.benchmark, benchmark.order.policy]
         runs = {(m.model, m.epoch): _run(m) for m in benchmark.models}
         for pair in benchmark.pairs:
@@ -37,16 +36,14 @@ def rows(report: Report) -> Iterator[list[Any]]:
             yield [*head, *_values(pair), *(value for run in both for value in runs.get(run, _UNKNOWN))]
 
 
-def render_csv(report: Report) -> str:
-    """Write every pair of a report as one row; an empty cell is an unknown value.
+def write_csv(reports: Iterable[BenchmarkReport], file: TextIO) -> None:
+    """Write every pair of reports as one row; an empty cell is an unknown value.
 
     Text that a spreadsheet would take for a formula is prefixed with an apostrophe. Numbers are written in full and read back unchanged.
     """
-    text = StringIO()
-    writer = csv.writer(text, lineterminator="\n")
+    writer = csv.writer(file, lineterminator="\n")
     writer.writerow(columns())
-    writer.writerows(map(cell, row) for row in rows(report))
-    return text.getvalue()
+    writer.writerows(map(cell, row) for row in rows(reports))
 
 
 def _run(model: ModelReport) -> tuple[Any, ...]:

@@ -1,14 +1,15 @@
 """The report of a benchmark, built from its state."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Literal
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final, Literal
 
 import numpy as np
 
 from monitor.engine.partition import Partition
 from monitor.engine.state.benchmark import Benchmark
 from monitor.engine.state.codes import ZERO
+from monitor.engine.state.pairs.index import pair_count
 from monitor.report.battles import battles_report
 from monitor.report.items.conflict_rows import counts_by_model
 from monitor.report.pairs.clusters import cluster_columns, clusters_report, required_n_by_procedure
@@ -25,17 +26,41 @@ from monitor.report.sentences import order_reason, partial
 from schemas.records.names import natural
 from schemas.records.suites import Suite
 from schemas.results.assumptions import facts, say
-from schemas.results.report import BenchmarkReport, BoardReport, OrderReport, Report, Summary
+from schemas.results.report import BenchmarkReport, BoardReport, OrderReport, PairReport, Report, Summary
 
 Which = Literal["adjacent", "all"]
+
+MAX_REPORT_PAIRS: Final = 100_000
+"""Most pairs of a report in memory: a row takes some 10 kB while it is made."""
+
+_ROWS_AT_ONCE: Final = 2_000
 
 
 @dataclass(frozen=True)
 class ReportView:
-    """A report and the table it was made from, for the formats that show more than the report holds."""
+    """A report and the table it was made from, for the formats that show more than the report holds.
+
+    Attributes
+    ----------
+    report : BenchmarkReport
+    table : PairTable
+    parts : callable
+        Yields the rows of the pairs part by part, where the view is made without rows: then `report` has none.
+    """
 
     report: BenchmarkReport
     table: PairTable
+    parts: Callable[[], Iterator[list[PairReport]]]
+
+
+def no_parts() -> Iterator[list[PairReport]]:
+    """Yield nothing: a report in memory has its rows, and does not keep alive what they were made from."""
+    return iter(())
+
+
+def count_pairs(benchmarks: Iterable[Benchmark]) -> int:
+    """Return how many pairs a report of some benchmarks lists, if it lists all."""
+    return sum(pair_count(len(benchmark.latest_epoch)) for benchmark in benchmarks)
 
 
 def build_report(
@@ -44,6 +69,7 @@ def build_report(
     pairs: Which = "adjacent",
     assert_complete: bool = False,
     suites: Sequence[Suite] = (),
+    model: str | None = None,
 ) -> Report:
     """Report every benchmark of some partitions, by name.
 
@@ -57,32 +83,44 @@ def build_report(
         of the models read. True for files, which are one look at complete results; never for a live stream.
     suites : sequence of Suite, optional
         Reported first.
+    model : str, optional
+        Display only the pairs of this model.
     """
-    views = report_views(partitions, pairs=pairs, assert_complete=assert_complete, suites=suites)
+    views = report_views(partitions, pairs=pairs, assert_complete=assert_complete, suites=suites, model=model)
     return Report(benchmarks=[view.report for view in views])
 
 
 def report_views(
-    partitions: Iterable[Partition], *, pairs: Which, assert_complete: bool, suites: Sequence[Suite] = ()
+    partitions: Iterable[Partition],
+    *,
+    pairs: Which,
+    assert_complete: bool,
+    suites: Sequence[Suite] = (),
+    model: str | None = None,
+    with_rows: bool = True,
 ) -> Iterator[ReportView]:
-    """Report every suite, then every benchmark by name, with its table; see `build_report`."""
+    """Report every suite, then every benchmark by name, with its table; see `build_report` and `table_view`."""
     benchmarks = {b.name: b for p in partitions for b in p.benchmarks.values()}
     for suite in suites:
         union = suite_benchmark(suite, benchmarks, assert_complete=assert_complete)
-        yield suite_view(suite, benchmarks, PairTable.of(union, assert_complete=assert_complete), pairs)
+        table = PairTable.of(union, assert_complete=assert_complete)
+        yield suite_view(suite, benchmarks, table, pairs, with_rows=with_rows)
     hidden = {suite.name for suite in suites}
     for name, benchmark in sorted(benchmarks.items(), key=lambda item: natural(item[0])):
         if name in hidden:
             continue
-        yield report_view(benchmark, pairs=pairs, assert_complete=assert_complete)
+        table = PairTable.of(benchmark, assert_complete=assert_complete)
+        yield table_view(table, pairs, model, with_rows=with_rows)
 
 
-def suite_view(suite: Suite, benchmarks: Mapping[str, Benchmark], table: PairTable, pairs: Which) -> ReportView:
+def suite_view(
+    suite: Suite, benchmarks: Mapping[str, Benchmark], table: PairTable, pairs: Which, *, with_rows: bool = True
+) -> ReportView:
     """Report the suite of a table, and its members; `benchmarks` are all there are, by name."""
-    view = table_view(table, pairs)
+    view = table_view(table, pairs, with_rows=with_rows)
     adjacent, hides = np.flatnonzero(table.adjacent), suite.name in benchmarks
     members = suite_report(suite, benchmarks, table, adjacent, hides=hides)
-    return ReportView(view.report.model_copy(update={"suite": members}), table)
+    return replace(view, report=view.report.model_copy(update={"suite": members}))
 
 
 def benchmark_report(
@@ -97,13 +135,35 @@ def report_view(benchmark: Benchmark, *, pairs: Which = "adjacent", assert_compl
     return table_view(PairTable.of(benchmark, assert_complete=assert_complete), pairs)
 
 
-def table_view(table: PairTable, pairs: Which) -> ReportView:
-    """Report the benchmark of a table."""
+def table_view(table: PairTable, pairs: Which, model: str | None = None, *, with_rows: bool = True) -> ReportView:
+    """Report the benchmark of a table.
+
+    Parameters
+    ----------
+    table : PairTable
+    pairs : "adjacent" or "all"
+        Which pairs are displayed.
+    model : str, optional
+        Display only the pairs of this model.
+    with_rows : bool
+        Whether the report has the rows of the pairs; False where its `parts` are written one by one.
+    """
     benchmark = table.benchmark
     displayed = np.arange(table.size) if pairs == "all" else np.flatnonzero(table.adjacent)
+    if model is not None:
+        places = [k for k, contestant in enumerate(benchmark.contestants) if contestant.model == model]
+        displayed = displayed[np.isin(table.a[displayed], places) | np.isin(table.b[displayed], places)]
     clusters = cluster_columns(table, displayed)
     needed = required_n_by_procedure(table, clusters, displayed)
-    rows = pair_rows(table, clusters, needed, displayed)
+
+    def parts() -> Iterator[list[PairReport]]:
+        table.listed = displayed.size
+        for start in range(0, displayed.size, _ROWS_AT_ONCE):
+            some = slice(start, start + _ROWS_AT_ONCE)
+            yield pair_rows(table, clusters, {name: values[some] for name, values in needed.items()}, displayed[some])
+        if pairs == "all" and model is None:
+            yield superseded_rows(benchmark)
+
     duplicates, conflicts = counts_by_model(benchmark)
     shared, assumptions = shared_means(table), report_assumptions(table)
     assumption, joined = say(assumptions), family_assumption(table)
@@ -140,13 +200,13 @@ def table_view(table: PairTable, pairs: Which) -> ReportView:
         goal=goal_report(table),
         battles=battles_report(table),
         summary=Summary(
-            pairs=len(rows),
+            pairs=displayed.size,
             undecided=count_undecided(table, clusters, displayed),
             unresolved=count_unresolved(table, needed, displayed),
         ),
-        pairs=rows + (superseded_rows(benchmark) if pairs == "all" else []),
+        pairs=[row for part in parts() for row in part] if with_rows else [],
     )
-    return ReportView(report, table)
+    return ReportView(report, table, no_parts if with_rows else parts)
 
 
 def board_report(benchmark: Benchmark) -> BoardReport | None:

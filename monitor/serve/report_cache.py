@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, Final, Generic, NamedTuple, TypeVar
 
@@ -176,7 +177,7 @@ class ReportCache(ShownBoards):
         table = self._live_pairs(benchmark).table
         if benchmark.suite is None:
             view = table_view(table, pairs)
-            return ReportView(priced_report(view.report, self.prices), view.table)
+            return replace(view, report=priced_report(view.report, self.prices))
         return suite_view(benchmark.suite, self._every_benchmark(), table, pairs)
 
     def benchmark_report(self, name: str, pairs: Which = "adjacent") -> BenchmarkReport | None:

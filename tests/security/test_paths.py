@@ -1,4 +1,4 @@
-"""Whoever writes results names paths in them, and lays files next to them: none of these reads anything outside their folder."""
+"""A writer of results names paths in them, and puts files next to them: none of these reads anything outside their folder."""
 
 import json
 import os

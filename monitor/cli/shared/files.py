@@ -133,10 +133,16 @@ def find_files(importer: Importer, paths: Sequence[str]) -> list[Path]:
         stop(str(error))
 
 
-def benchmarks_in(files: Sequence[Path], importer: Importer) -> set[str]:
-    """Return the benchmarks whose results files hold."""
-    segments = read_files(files, opener=importer.open)
-    return {event.benchmark for segment in segments for event in segment.events}
+def benchmarks_in(files: Sequence[Path], importer: Importer, max_rejected: float = 1.0) -> set[str]:
+    """Return the benchmarks whose results files hold; too many rejected lines end the command."""
+    names, limit = set[str](), RejectLimit(max_rejected)
+    for segment in read_files(files, opener=importer.open):
+        names |= {event.benchmark for event in segment.events}
+        try:
+            limit.add(segment.line_count, segment.rejects)
+        except TooManyRejected as error:
+            stop(str(error))
+    return names
 
 
 def not_ending(

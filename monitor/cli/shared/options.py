@@ -90,7 +90,10 @@ TopOption = Annotated[
 TableFormatOption = Annotated[TableFormat, typer.Option("--format", help="table for the terminal, json for programs")]
 PairsOption = Annotated[
     Pairs | None,
-    option("--pairs", "pairs to list  \\[default: none in a table; markdown and html: adjacent; others: all]"),
+    option(
+        "--pairs",
+        "pairs to list  \\[default: none in a table; markdown and html: adjacent; others: all, if they are at most 100,000]",
+    ),
 ]
 PriceOption = Annotated[
     list[str] | None,

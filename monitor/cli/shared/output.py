@@ -4,7 +4,7 @@ import os
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stdout
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from io import TextIOWrapper
 from pathlib import Path
 from typing import Final
@@ -15,11 +15,11 @@ from monitor.cli.shared.settings import read_settings
 from monitor.engine.partition import Partition
 from monitor.ingest.files.paths import show
 from monitor.render.flags import named_flags, with_flags
-from monitor.report.build import ReportView, report_views
+from monitor.report.build import MAX_REPORT_PAIRS, ReportView, count_pairs, report_views
 from monitor.report.ranking.committed_race import with_committed_race
 from schemas.records.suites import Suite
 from schemas.records.text import shorten
-from schemas.results.report import FILES_COMPLETE, Report
+from schemas.results.report import FILES_COMPLETE, BenchmarkReport
 
 _SUFFIXES: Final = {
     ".json": "json",
@@ -87,6 +87,11 @@ class Output:
     top: int | None = None
     second_opinions: bool = False
     prices: Mapping[str, float] | None = None
+
+    @property
+    def streams(self) -> bool:
+        """Whether the rows of pairs are written as they are made."""
+        return (self.form is ReportFormat.json and not self.second_opinions) or self.form.is_table_of_pairs
 
     @contextmanager
     def opened(self) -> Iterator[None]:
@@ -166,15 +171,35 @@ def _check_binary(form: ReportFormat, path: Path | None) -> None:
 
 def print_report(partitions: Iterable[Partition], output: Output, suites: Sequence[Suite] = ()) -> None:
     """Print a report that takes undeclared benchmarks as complete; suites come first."""
-    listed = output.form.pairs(output.pairs)
     partitions = list(partitions)
-    views: Iterable[ReportView] = report_views(partitions, pairs=listed.value, assert_complete=True, suites=suites)
+    listed = _listed_pairs(output, count_pairs(each for part in partitions for each in part.benchmarks.values()))
+    views: Iterable[ReportView] = report_views(
+        partitions, pairs=listed.value, assert_complete=True, suites=suites, with_rows=not output.streams
+    )
     if output.prices is not None or any(each.spec.goal for part in partitions for each in part.benchmarks.values()):
         views = _priced(list(views), output.prices)
     if output.verbose or output.form in _DOCUMENTS:
-        views = (ReportView(with_committed_race(view.report, view.table), view.table) for view in views)
+        views = (replace(view, report=with_committed_race(view.report, view.table)) for view in views)
     with output.opened():
         _print(views, output)
+
+
+def _listed_pairs(output: Output, count: int) -> Pairs:
+    """Return which pairs to list; too many are listed only if they are asked for, and only where they need no memory."""
+    listed = output.form.pairs(output.pairs)
+    if listed is Pairs.adjacent or count <= MAX_REPORT_PAIRS:
+        return listed
+    if output.pairs is None:
+        note(f"only neighbours in rank are listed: there are {count:,} pairs; --pairs all lists all of them")
+        return Pairs.adjacent
+    if not output.streams:
+        detail = " --detail" if output.second_opinions else ""
+        stop(
+            f"--pairs all: there are {count:,} pairs, and --format {output.form.value}{detail} lists at most {MAX_REPORT_PAIRS:,}; "
+            "use json, csv, parquet or arrow without --detail, or --pairs adjacent",
+            USAGE,
+        )
+    return listed
 
 
 def _priced(views: list[ReportView], given: Mapping[str, float] | None) -> Iterator[ReportView]:
@@ -195,7 +220,7 @@ def _priced(views: list[ReportView], given: Mapping[str, float] | None) -> Itera
         }
         if prices and (fault := prices_fault(reports, prices)) is not None:
             note(fault.replace("--price: ", "prices of the settings: ", 1))
-    return (ReportView(priced_report(view.report, prices), view.table) for view in views)
+    return (replace(view, report=priced_report(view.report, prices)) for view in views)
 
 
 def _print(views: Iterable[ReportView], output: Output) -> None:
@@ -215,13 +240,12 @@ def _print(views: Iterable[ReportView], output: Output) -> None:
         from monitor.cli.shared.table import print_table
 
         print_table(views, output.pairs, verbose=output.verbose, top=output.top)
+    elif form is ReportFormat.json:
+        _print_json(views)
     else:
-        report = Report(benchmarks=[view.report for view in views])
-        if form is ReportFormat.json:
-            print(report.model_dump_json())
-            return
-        _print_pairs(report, form)
-        for benchmark in report.benchmarks:
+        views = list(views)
+        _print_pairs((part for view in views for part in _report_parts(view)), form)
+        for benchmark in (view.report for view in views):
             if benchmark.incomplete or (benchmark.order.reason or "").startswith(FILES_COMPLETE):  # no column has it
                 note(f"{shorten(benchmark.benchmark)}: {with_flags(benchmark.order.reason or '')}")
             if benchmark.partial:
@@ -230,15 +254,33 @@ def _print(views: Iterable[ReportView], output: Output) -> None:
                 note(f"{shorten(benchmark.benchmark)}: {benchmark.clusters.warning}")
 
 
-def _print_pairs(report: Report, form: ReportFormat) -> None:
-    if form is ReportFormat.csv:
-        from monitor.render.csv import render_csv
+def _print_json(views: Iterable[ReportView]) -> None:
+    """Print the model `Report`, the rows of its pairs as they are made: `pairs` is the last field of a benchmark."""
+    print('{"benchmarks":[', end="")
+    for number, view in enumerate(views):
+        print("," * (number > 0) + view.report.model_dump_json().removesuffix("]}"), end="")
+        rows = (row.model_dump_json() for part in view.parts() for row in part)
+        print(next(rows, ""), end="")
+        for row in rows:
+            print(f",{row}", end="")
+        print("]}", end="")
+    print("]}")
 
-        print(render_csv(report), end="")
+
+def _report_parts(view: ReportView) -> Iterator[BenchmarkReport]:
+    """Yield the report with some rows at a time."""
+    return (view.report.model_copy(update={"pairs": part}) for part in view.parts())
+
+
+def _print_pairs(reports: Iterable[BenchmarkReport], form: ReportFormat) -> None:
+    if form is ReportFormat.csv:
+        from monitor.render.csv import write_csv
+
+        write_csv(reports, sys.stdout)
         return
     from monitor.render.arrow import write_pairs
 
-    write_pairs(report, sys.stdout.buffer, "parquet" if form is ReportFormat.parquet else "arrow")
+    write_pairs(reports, sys.stdout.buffer, "parquet" if form is ReportFormat.parquet else "arrow")
 
 
 def _document(views: Iterable[ReportView], form: ReportFormat, *, second_opinions: bool) -> str:

@@ -4,8 +4,10 @@ import re
 import sys
 import weakref
 from pathlib import Path
+from queue import Empty, SimpleQueue
 from shutil import rmtree
 from tempfile import mkdtemp
+from threading import Thread
 from typing import TYPE_CHECKING, BinaryIO, Final
 
 from monitor.ingest.files.paths import STDIN, name_copy
@@ -19,6 +21,9 @@ MAX_BYTES: Final = 1 << 31
 
 TIMEOUT_SECONDS: Final = 30.0
 """How long a server may take to connect, and between two pieces of its answer."""
+
+DEADLINE_SECONDS: Final = 900.0
+"""How long a download may take in all, name look-up and redirects included: 2 GB at 2.4 MB/s."""
 
 _PIECE: Final = 1 << 20
 _UNSAFE: Final = re.compile(r"[^A-Za-z0-9._-]+")
@@ -52,7 +57,7 @@ class Copies:
         if place not in self._files:
             folder = Path(self._made_folder(), str(len(self._files))).resolve()
             folder.mkdir(exist_ok=True)
-            file = _copy_stdin(folder) if place == STDIN else _download(place, folder)
+            file = _copy_stdin(folder) if place == STDIN else _in_time(place, folder)
             name_copy(file, "standard input" if place == STDIN else mask_url(place))
             self._files[place] = file
         return self._files[place]
@@ -95,6 +100,28 @@ def _copy(source: "BinaryIO | HTTPResponse", file: Path, name: str) -> int:
                 raise CopyError(f"{name} has more than {MAX_BYTES:,} bytes; save it to a file and give its path")
             target.write(piece)
     return size
+
+
+def _in_time(url: str, folder: Path) -> Path:
+    """Download in a thread that the command does not wait for beyond the deadline: a server may send a byte at a time, of its head too."""
+    ended: SimpleQueue[Path | BaseException] = SimpleQueue()
+
+    def work() -> None:
+        try:
+            ended.put(_download(url, folder))
+        except BaseException as error:  # noqa: BLE001 - it is raised again in the caller's thread
+            ended.put(error)
+
+    Thread(target=work, name="download", daemon=True).start()
+    try:
+        found = ended.get(timeout=DEADLINE_SECONDS)
+    except Empty:
+        raise CopyError(
+            f"{mask_url(url)} took more than {DEADLINE_SECONDS:,.0f} s; download it to a file and give its path"
+        ) from None
+    if isinstance(found, BaseException):
+        raise found
+    return found
 
 
 def _download(url: str, folder: Path) -> Path:

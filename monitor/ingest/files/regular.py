@@ -1,7 +1,7 @@
 """Open only regular files, and only inside a folder where results name the path.
 
-Whoever writes results chooses what a `rankwatch.toml` names and what lies next to a file. A link or a device there must not make a command
-read what its user may read and the writer may not.
+The writer of results chooses what a `rankwatch.toml` names and what lies next to a file. A link or a device there must not make a command
+read what its user may read, and the writer may not.
 """
 
 import errno
@@ -15,7 +15,7 @@ _LARGEST_SETTINGS: Final = 1 << 24
 
 
 class UnsafePathError(OSError):
-    """A file that results may not name; `strerror` says why, and what to do."""
+    """A file that results may not name; `strerror` has the reason, and what to do."""
 
     def __init__(self, path: Path, problem: str) -> None:
         super().__init__(errno.EPERM, problem, str(path))
@@ -48,7 +48,7 @@ def open_regular(path: Path, folder: int | None = None) -> FileIO:
 
 
 def read_settings(path: Path) -> bytes:
-    """Return the contents of a small file that tells how results are read.
+    """Return the contents of a small file that describes how results are read.
 
     Raises
     ------

@@ -108,7 +108,7 @@ def _graded_completion(table: PairTable, at: Index, missing: Index, alpha: Float
     from stats.intervals.graded_interval import graded_completion_low  # noqa: PLC0415 - start-up: only graded scores need it
 
     low, high = np.full((2, at.size), np.nan)
-    if at.size > MOST_PAIRS:
+    if max(at.size, table.listed) > MOST_PAIRS:
         return low, high
     x, scored = (np.ascontiguousarray(values.T) for values in table.scores)
     weighting, scale, most = (
@@ -198,7 +198,12 @@ def decision_probability(table: PairTable, at: Index) -> Floats:
     It is nan too for graded scores, without an item count, and for more than `MOST_PAIRS` pairs.
     """
     chance = np.full(at.size, np.nan)
-    if not table.benchmark.binary or table.left is None or table.counted_missing is None or at.size > MOST_PAIRS:
+    if (
+        not table.benchmark.binary
+        or table.left is None
+        or table.counted_missing is None
+        or max(at.size, table.listed) > MOST_PAIRS
+    ):
         return chance
     coming = table.has_place(at) & (table.left[at] > 0) & (table.n[at] > 0)
     some = at[coming]
@@ -247,7 +252,7 @@ def graded_bounds(table: PairTable, at: Index, *levels: Floats) -> list[Bounds]:
     The items are taken in the order in which the benchmark saw them first.
     """
     bounds = [(np.full(at.size, np.nan), np.full(at.size, np.nan)) for _ in levels]
-    if at.size > MOST_PAIRS:
+    if max(at.size, table.listed) > MOST_PAIRS:
         return bounds
     shared = table.n[at] > 0
     if table.benchmark.battles is not None:

@@ -25,6 +25,9 @@ _FLOAT_ROUNDING: Final = 8
 class PairTable(EvidenceColumns):
     """Every pair of the current models of a benchmark; each statistic is computed on first use."""
 
+    listed = 0
+    """Pairs of the list that is made part by part: what is not computed for a long list is not computed for its parts."""
+
     @classmethod
     def of(cls, benchmark: Benchmark, *, assert_complete: bool = False) -> Self:
         """Build the table; `assert_complete` is for files: the items read are the whole benchmark where no order policy was declared."""

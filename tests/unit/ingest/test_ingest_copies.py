@@ -5,6 +5,7 @@ import gzip
 import http.server
 import threading
 import time
+from contextlib import suppress
 
 import pytest
 
@@ -24,6 +25,7 @@ class Site(http.server.BaseHTTPRequestHandler):
     """A site with results, redirects and faults; it keeps the headers of each request."""
 
     seen: list = []  # noqa: RUF012 - one site a test run
+    pause = threading.Event()
 
     def do_GET(self):
         path = self.path.partition("?")[0]
@@ -35,6 +37,12 @@ class Site(http.server.BaseHTTPRequestHandler):
                 {"/to/ftp": "ftp://127.0.0.1/a.jsonl", "/to/file": "file:///etc/passwd"}.get(path, "/a.jsonl"),
             )
             self.end_headers()
+            return
+        if path.startswith("/drip"):
+            self.wfile.write(b"HTTP/1.0 200 OK\r\nX: " + b"\r\n\r\n" * (path == "/drip-body.jsonl"))
+            with suppress(OSError):  # until the reader has gone
+                while not self.pause.wait(0.01):
+                    self.wfile.write(b" ")
             return
         if path == "/slow.jsonl":
             time.sleep(1.5)
@@ -57,6 +65,7 @@ def site():
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Site)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     yield f"127.0.0.1:{server.server_port}"
+    Site.pause.set()
     server.shutdown()
     server.server_close()
 
@@ -134,6 +143,13 @@ def test_time_and_size_are_bounded(site, monkeypatch):
         Copies().file(f"http://{site}/a.jsonl")
     with pytest.raises(CopyError, match=r"http://127\.0\.0\.1:1/a cannot be read \(Connection refused\)"):
         Copies().file("http://127.0.0.1:1/a")
+
+
+@pytest.mark.parametrize("name", ["drip-head.jsonl", "drip-body.jsonl"])
+def test_a_server_that_sends_a_byte_at_a_time_has_a_deadline(site, monkeypatch, name):
+    monkeypatch.setattr(copies, "DEADLINE_SECONDS", 0.3)
+    with pytest.raises(CopyError, match=rf"{name} took more than 0 s; download it to a file"):
+        Copies().file(f"http://{site}/{name}")
 
 
 def test_only_http_is_a_url(site, tmp_path):

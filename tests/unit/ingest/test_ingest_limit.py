@@ -1,5 +1,7 @@
 import pytest
 
+from monitor.ingest.files.read import read_files
+from monitor.ingest.fold_files import fold_files, join_segments
 from monitor.ingest.reject_limit import RejectLimit, TooManyRejected
 
 REJECT = {
@@ -70,3 +72,15 @@ def test_more_than_half_is_too_much_however_few_lines_there_are(share, lines, re
 def test_the_limit_itself_is_checked(options, name):
     with pytest.raises(ValueError, match=name):
         RejectLimit(**options)
+
+
+def test_bad_lines_alone_stop_a_command_and_are_not_kept(tmp_path):
+    path = tmp_path / "bad.jsonl"
+    path.write_bytes(b'{"a":1}\n' * 200_000)
+    limit, shown = RejectLimit(), []
+    with pytest.raises(TooManyRejected, match="rejected of"):
+        fold_files([path], None, limit, on_rejected=shown.append)
+    assert limit.lines < 100_000
+    held = [len(joined.rejects) for joined, _ in join_segments(read_files([path]))]
+    assert sum(held) == 200_000
+    assert max(held) < 100_000

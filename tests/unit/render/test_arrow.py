@@ -32,9 +32,9 @@ def table(write, what, form):
 @FORMS
 def test_pairs_are_the_values_of_the_report_with_their_types(form):
     report = Report(benchmarks=[benchmark_report(hostile_benchmark("=1+1"), pairs="all", assert_complete=True)])
-    found, _ = table(write_pairs, report, form)
+    found, _ = table(write_pairs, report.benchmarks, form)
     assert found.column_names == list(columns())
-    assert [list(row.values()) for row in found.to_pylist()] == list(rows(report))
+    assert [list(row.values()) for row in found.to_pylist()] == list(rows(report.benchmarks))
     types = {
         name: str(found.schema.field(name).type) for name in ("n", "adjacent", "p_clustered", "settled", "cluster_icc")
     }
@@ -49,7 +49,7 @@ def test_pairs_are_the_values_of_the_report_with_their_types(form):
 
 @FORMS
 def test_no_pair_is_columns_without_rows(form):
-    found, _ = table(write_pairs, Report(benchmarks=[]), form)
+    found, _ = table(write_pairs, [], form)
     assert (found.num_rows, found.column_names) == (0, list(columns()))
 
 

@@ -14,7 +14,7 @@ def choose_pair(
     Parameters
     ----------
     report : Report
-        Of all pairs.
+        Of all pairs of the first model.
     models : (str, str)
     name : str or None
         Of the benchmark.

@@ -56,7 +56,7 @@ def compare(
     views = [
         (view, each.metrics[view.report.benchmark])
         for each in readings
-        for view in report_views([each.partition], pairs="all", assert_complete=True)
+        for view in report_views([each.partition], pairs="all", assert_complete=True, model=baseline)
         if view.report.benchmark in each.metrics
     ]
     known = list(dict.fromkeys(view.report.benchmark for view, _ in views))

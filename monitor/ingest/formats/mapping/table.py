@@ -134,13 +134,13 @@ class FileMap:
         )  # fmt: skip
 
 
-def read_mappings(file: Path, *, beside: bool = False) -> list[FileMap]:
+def read_mappings(file: Path, *, found: bool = False) -> list[FileMap]:
     """Read the mappings in a file.
 
     Parameters
     ----------
     file : Path
-    beside : bool
+    found : bool
         Whether it was found next to results, and was not given by the user: then it may be no link.
 
     Raises
@@ -149,7 +149,7 @@ def read_mappings(file: Path, *, beside: bool = False) -> list[FileMap]:
         If one is not valid, or the file cannot be read.
     """
     try:
-        content = tomllib.loads((read_settings(file) if beside else file.read_bytes()).decode("utf-8"))
+        content = tomllib.loads((read_settings(file) if found else file.read_bytes()).decode("utf-8"))
     except UnsafePathError as error:
         raise ChoiceError(f"{show(file)}: {error.strerror}") from None
     except OSError as error:

@@ -11,7 +11,7 @@ from pydantic import TypeAdapter
 
 from monitor.engine.state.benchmark import Benchmark
 from monitor.engine.state.pairs.index import pair_count
-from monitor.report.build import Which
+from monitor.report.build import MAX_REPORT_PAIRS, Which
 from monitor.report.items.conflict_rows import conflict_rows, counts_by_model, listed_conflicts
 from monitor.report.live_pairs import LivePairs, Procedure, Sort
 from monitor.report.pairs.evidence_path import pair_path
@@ -31,7 +31,6 @@ Cursor = Annotated[str | None, Query(pattern=r"^[0-9]{1,9}$", description="`next
 NEXT_CURSOR: Final = "Rankwatch-Next-Cursor"
 """Header of a page of a list that is not the last one: `cursor` of the next."""
 
-MAX_REPORT_PAIRS: Final = 100_000
 """Pairs in the largest report: each takes some kilobytes."""
 
 MAX_MATRIX_MODELS: Final = 1_000

@@ -191,6 +191,9 @@ class ScoreOptions:
             "Inspect: scorer to read, or SCORER.KEY if it gives several values  \\[default: the first]",
         ),
     ] = None
+    split: Annotated[
+        list[str] | None, _log_option("--split", _TASKS, "HELM: split of the data to read  \\[default: test]")
+    ] = None
     columns: Annotated[
         list[str] | None,
         _log_option(

@@ -107,6 +107,8 @@ class Choices:
         Of lm-evaluation-harness; a metric that ends with ``:lower`` counts as one minus its value.
     scorer : Selection
         Of Inspect: a scorer, or ``SCORER.KEY`` of one that gives several values.
+    split : Selection
+        Of HELM: the split of the data.
     cluster : str, optional
         The field of a document or of a sample's metadata that holds its cluster; `NONE` for no clusters.
     benchmark : str, optional
@@ -136,6 +138,7 @@ class Choices:
     follow_symlinks: bool = False
     failed: str | None = None
     map: str | None = None
+    split: Selection = field(default_factory=lambda: Selection("--split"))
 
     @classmethod
     def parse(
@@ -152,6 +155,7 @@ class Choices:
         follow_symlinks: bool = False,
         failed: str | None = None,
         map: str | None = None,  # noqa: A002 - the name of the option
+        split: Iterable[str] = (),
     ) -> Self:
         """Parse the options of the command line; raise `ChoiceError` if one is not valid."""
         if failed not in {None, FAILED_SKIP, FAILED_ZERO}:
@@ -168,6 +172,7 @@ class Choices:
             follow_symlinks,
             failed,
             map,
+            Selection("--split", split),
         )
 
     def unused(self, *used: str) -> list[str]:
@@ -191,7 +196,7 @@ class Choices:
 
     def unmatched(self) -> list[tuple[str, str, list[str]]]:
         """Return each choice for a benchmark that no file holds, with its name and the names that the files hold."""
-        selections = (self.metric, self.filter, self.scorer, self.scale)
+        selections = (self.metric, self.filter, self.scorer, self.scale, self.split)
         return [(entry, name, sorted(each.asked)) for each in selections for entry, name in each.unmatched().items()]
 
     def scaled(self, score: object, *benchmarks: object) -> object:

@@ -12,7 +12,18 @@ from monitor.ingest.formats.choices import Choices
 from schemas.records.text import shorten
 
 _LISTED_FILES: Final = 20
-_TABLE_SUFFIXES: Final = re.compile(r"(\.(csv|tsv|txt|json|parquet|gz))+$", re.IGNORECASE)
+_SUFFIXES: Final = re.compile(r"(\.(csv|tsv|txt|jsonl?|ndjson|parquet|gz))+$", re.IGNORECASE)
+
+
+def table_name(path: Path) -> str:
+    """Return the name of a file without the extensions of the formats that are read: any other dot is part of the name.
+
+    Examples
+    --------
+    >>> table_name(Path("gpt-4.1_eval_results.json")), table_name(Path("runs/llama-3.1-8b.csv.gz"))
+    ('gpt-4.1_eval_results', 'llama-3.1-8b')
+    """
+    return _SUFFIXES.sub("", path.name)
 
 
 class Table(Protocol):
@@ -158,7 +169,7 @@ class LogFile:
         """The choices for a table: without a column that names the benchmark, a file on its own gives it its name."""
         if self.choices.benchmark is not None or not self.lone:
             return self.choices
-        return replace(self.choices, benchmark=_TABLE_SUFFIXES.sub("", self.path.name))
+        return replace(self.choices, benchmark=table_name(self.path))
 
     def note_columns(self, columns: "Table") -> None:
         """Pass on which columns of a table were picked, and what names the benchmark."""

@@ -385,3 +385,20 @@ def test_the_epochs_of_a_log_are_declared_as_repeats_and_their_mean_is_the_score
     assert (benchmark.spec.items, benchmark.spec.repeats) == (4, 2)
     (model,) = benchmark_report(benchmark, assert_complete=True).models
     assert (model.items, model.mean) == (4, 0.75)
+
+
+def test_failed_samples_count_as_zero_on_request(tmp_path):
+    samples = [inspect_sample("a", "C"), inspect_sample("b", "C", error="timeout"), inspect_sample("c", None)]
+    path = write(tmp_path / "a.json", samples)
+    read = Read(path)
+    assert read.scores["quiz", "b", 0, "m"] is None
+    assert any("1 of 3 samples failed in the run and are skipped; --failed zero" in note for note in read.notes)
+    read = Read(path, failed="zero")
+    assert {key[1]: score for key, score in read.scores.items()} == {"a": 1.0, "b": 0.0, "c": None}
+    assert any("1 of 3 samples failed in the run and count as 0; --failed skip" in note for note in read.notes)
+
+
+def test_failed_samples_of_a_run_that_did_not_finish_may_still_get_their_scores(tmp_path):
+    samples = [inspect_sample("a", "C"), inspect_sample("b", None, error="timeout")]
+    read = Read(write(tmp_path / "a.json", samples, status="error"), failed="zero")
+    assert [key[1] for key in read.scores] == ["a"]

@@ -534,3 +534,17 @@ def test_the_command_reports_what_it_cannot_read(tmp_path):
     answer = rankwatch("map", path, code=1)
     assert "cut off or damaged; give JSON, JSON lines (.jsonl), CSV or Parquet" in answer.stderr
     assert not (tmp_path / "rankwatch.toml").exists()
+
+
+@pytest.mark.parametrize("names", [("gpt-4.1", "gpt-4.5", "llama-3.1-8b"), ("gpt-4.1", "gpt-4.5")])
+def test_only_the_known_extension_of_a_file_is_no_part_of_its_model(tmp_path, names):
+    folder = tmp_path / "runs"
+    folder.mkdir()
+    for k, name in enumerate(names):
+        rows = [{"question_id": f"q{q}", "is_correct": q % (k + 2) == 0} for q in range(12)]
+        (folder / f"{name}_eval.jsonl").write_bytes(lines(*rows))
+    first = folder / f"{names[0]}_eval.jsonl"
+    (folder / "rankwatch.toml").write_text(propose(first).text)
+    models = {e.model for e in Read(folder).events}
+    assert len(models) == len(names)
+    assert models == ({*names} if len(names) == 3 else {"4.1", "4.5"})

@@ -421,3 +421,95 @@ async def test_a_document_that_is_rewritten_during_a_run_continues(tmp_path):
     states = [doc(document | {"results": trials[:k]}) for k in (1, 2, 3)]
     read = await follow(path, [states[0], states[1][:-20], states[1], states[2]])
     assert [[(e.item_id, e.score) for e in each] for each in read] == [[("t1", True)], [], [("t1", 0)], [("t2", False)]]
+
+
+def trial(task, reward, exception=None, model="m1"):
+    return doc(
+        {
+            "id": "1", "task_name": task, "trial_name": f"{task}__aaaaaaa", "source": None,
+            "config": {"trial_name": f"{task}__aaaaaaa"}, "agent_info": {"name": "codex", "model_info": {"name": model}},
+            "verifier_result": None if reward is None else {"rewards": {"reward": reward}},
+            "exception_info": None if exception is None else {"exception_type": exception},
+        }
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(("failed", "missing"), [(None, None), ("skip", None), ("zero", 0)])
+def test_a_reward_counts_whatever_the_exception_is(tmp_path, failed, missing):
+    trials = {
+        "late-right": (1.0, "AgentTimeoutError"),
+        "late-wrong": (0.0, "AgentTimeoutError"),
+        "right": (1.0, None),
+        "no-container": (None, "DockerDaemonError"),
+        "no-verdict": (None, None),
+    }
+    for task, (reward, exception) in trials.items():
+        path = tmp_path / f"job/{task}__aaaaaaa/result.json"
+        path.parent.mkdir(parents=True)
+        path.write_bytes(trial(task, reward, exception))
+    read = Read(tmp_path, **({} if failed is None else {"failed": failed}))
+    assert {e.item_id: e.score for e in read.events} == {
+        "late-right": 1, "late-wrong": 0, "right": 1, "no-container": missing, "no-verdict": missing,
+    }  # fmt: skip
+
+
+def bfcl(total, category, model, *failed):
+    rows = [{"id": each, "model_name": model, "test_category": category, "valid": False} for each in failed]
+    return jsonl({"accuracy": 0.5, "correct_count": total - len(failed), "total_count": total}, *rows)
+
+
+def test_ids_of_live_categories_begin_with_the_number_of_the_item(tmp_path):
+    folder = tmp_path / "score/m-a/live"
+    folder.mkdir(parents=True)
+    path = folder / "BFCL_v4_live_simple_score.json"
+    path.write_bytes(bfcl(4, "live_simple", "m-a", "live_simple_1-0-7", "live_simple_3-2-0"))
+    assert {e.item_id: e.score for e in Read(tmp_path).events} == {
+        f"live_simple/live_simple_{k}": int(k not in {1, 3}) for k in range(4)
+    }
+    path.write_bytes(bfcl(4, "live_simple", "m-a", "live_simple_1-0-7", "live_simple_1-2-0"))
+    assert "are not 2 of 1 to 4" in Read(tmp_path).faults[0][3]
+
+
+def test_a_file_without_failures_has_the_items_and_the_model_of_its_path(tmp_path):
+    for model, failed in (("m-a", ("live_simple_1-0-7",)), ("m-b", ())):
+        path = tmp_path / f"score/{model}/live/BFCL_v4_live_simple_score.json"
+        path.parent.mkdir(parents=True)
+        path.write_bytes(bfcl(3, "live_simple", model, *failed))
+    read = Read(tmp_path)
+    items = {model: {e.item_id for e in read.events if e.model == model} for model in ("m-a", "m-b")}
+    assert items["m-a"] == items["m-b"] == {f"live_simple/live_simple_{k}" for k in range(3)}
+
+
+def helm_run(folder, *records):
+    """Write a run with records of (instance, split, score)."""
+    path = folder / "quiz:model=m/per_instance_stats.json"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    stats = [
+        {
+            "instance_id": item,
+            "train_trial_index": 0,
+            "stats": [{"name": {"name": "exact_match", "split": split}, "count": 1, "sum": score, "mean": score}],
+        }
+        for item, split, score in records
+    ]
+    path.write_bytes(doc(stats))
+    return folder
+
+
+def test_one_split_is_read_and_named(tmp_path):
+    run = helm_run(tmp_path, ("id1", "valid", 0.0), ("id2", "test", 1.0), ("id3", "train", 0.0))
+    read = Read(run)
+    assert [(e.item_id, e.score) for e in read.events] == [("id2", 1)]
+    assert any("split test; not read: train (1 records), valid (1 records)" in note for note in read.notes)
+    assert [e.item_id for e in Read(run, split=["valid"]).events] == ["id1"]
+    assert [e.item_id for e in Read(run, split=["quiz=valid"]).events] == ["id1"]
+    assert "choose one of test, train, valid with --split" in Read(run, split=["dev"]).faults[0][3]
+
+
+def test_without_a_test_split_one_other_is_read_and_several_are_refused(tmp_path):
+    read = Read(helm_run(tmp_path, ("id1", "valid", 0.0), ("id2", "valid", 1.0)))
+    assert len(read.events) == 2
+    assert any("split valid" in note for note in read.notes)
+    read = Read(helm_run(tmp_path, ("id1", "valid", 0.0), ("id2", "train", 1.0)))
+    assert read.events == []
+    assert "choose one of train, valid with --split" in read.faults[0][3]

@@ -12,6 +12,7 @@ from typing import Any, Final, NamedTuple
 from monitor.ingest.files.event_lines import Refusal
 from monitor.ingest.files.streams import open_stream
 from monitor.ingest.formats.detect import Kind, format_of, is_inspect, read_head
+from monitor.ingest.formats.log_file import table_name
 from monitor.ingest.formats.mapping import hints
 from monitor.ingest.formats.mapping.mapped import percentage, read_rows
 from monitor.ingest.formats.mapping.places import EVERY, KEYED, Column, holds_columns, places
@@ -29,7 +30,8 @@ from schemas.records.text import shorten
 _FEW: Final = 2
 _LINE_BYTES: Final = 1 << 20
 _SCALES: Final = (5, 10, 100)
-_ALNUM: Final = string.ascii_letters + string.digits
+_WORD: Final = string.ascii_letters + string.digits + "."
+"""Characters of one word of a file's name: 4.1 and 4.5 are versions, and not parts of them."""
 
 
 class Proposal(NamedTuple):
@@ -190,12 +192,12 @@ def _from_path(path: Path, others: Sequence[Path], known: Mapping[str, Any], gue
     """Return a model and a benchmark that the records do not have: what differs between files, of their folders or of their names."""
     fields = dict[str, str]()
     path = path.resolve()
-    stem, folder = path.name.partition(".")[0] or "benchmark", path.parent.name
+    stem, folder = table_name(path) or "benchmark", path.parent.name
     beside = any(each.joinpath(path.name).is_file() for each in _folders(path.parent.parent) if each != path.parent)
     by_name = "model" not in known and bool(others) and not beside
     if by_name:
         start, end = _common(path, others)
-        fields["model"] = f"{{ file = '{re.escape(start)}([^/]+?){re.escape(end)}[.][^/]*$' }}"
+        fields["model"] = f"{{ file = '{re.escape(start)}([^/]+?){re.escape(end + path.name[len(stem) :])}$' }}"
         model = stem[len(start) : len(stem) - len(end)]
         guesses.append(
             f"the model is {shorten(model)}, of the name of the file, as {some([each.name for each in others[:3]])} is next to it"
@@ -213,7 +215,7 @@ def _from_path(path: Path, others: Sequence[Path], known: Mapping[str, Any], gue
 
 def _common(path: Path, others: Sequence[Path]) -> tuple[str, str]:
     """Return what the names of files have in common before and after the part that differs."""
-    return _around([each.name.partition(".")[0] for each in (path.resolve(), *others)])
+    return _around([table_name(each) for each in (path.resolve(), *others)])
 
 
 def _alike_files(path: Path) -> list[Path]:
@@ -246,10 +248,12 @@ def _around(stems: Sequence[str]) -> tuple[str, str]:
     --------
     >>> _around(["results_gpt-4_v2", "results_llama_v2"])
     ('results_', '_v2')
+    >>> _around(["gpt-4.1", "gpt-4.5"])
+    ('gpt-', '')
     """
     start = _shared(stems)
     end = _shared([stem[len(start) :][::-1] for stem in stems])[::-1]
-    return start.rstrip(_ALNUM), end.lstrip(_ALNUM)
+    return start.rstrip(_WORD), end.lstrip(_WORD)
 
 
 def _shared(texts: Sequence[str]) -> str:

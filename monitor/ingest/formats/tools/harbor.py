@@ -44,7 +44,10 @@ class Trial(msgspec.Struct):
 
 
 def read(log: LogFile) -> Iterator[Entry]:
-    """Return the result of a trial; the trials of a task are its repeats, named by the end of the trial's name."""
+    """Return the result of a trial; the trials of a task are its repeats, named by the end of the trial's name.
+
+    A reward counts, with or without an exception: the verifier judges an agent that ran out of time too.
+    """
     trial = read_document(log.path, Trial, TOOL.name)
     agent = trial.agent_info or Agent()
     names = (agent.name, agent.model_info.name if agent.model_info else None)
@@ -57,7 +60,7 @@ def read(log: LogFile) -> Iterator[Entry]:
     repeat = zlib.crc32(suffix.encode("utf-8", "replace")) % MAX_INDEX
     rewards = trial.verifier_result.rewards if trial.verifier_result else None
     failure = None
-    if trial.exception_info is not None or not rewards:
+    if not rewards:
         kind = trial.exception_info.get("exception_type") if isinstance(trial.exception_info, dict) else None
         failure = kind if isinstance(kind, str) else "exception" if trial.exception_info is not None else "no reward"
     yield Run(benchmark, model, name="trial")

@@ -1,6 +1,7 @@
 """HELM: ``per_instance_stats.json`` of a run, with ``run_spec.json`` next to it."""
 
 import re
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any, Final
 
@@ -11,12 +12,14 @@ from monitor.ingest.files.paths import show
 from monitor.ingest.formats.documents import read_beside, read_document
 from monitor.ingest.formats.log_file import LogFile
 from monitor.ingest.formats.results import Entry, Result, Tool
+from schemas.records.text import shorten
 
 _RUN_NAME: Final = re.compile(r"(?P<scenario>[^:]+):?(?P<args>.*)")
 _ADAPTER: Final = ("model", "model_deployment")
 """Arguments of a run's name that name the model, and no data."""
 
 _SUBTASK: Final = "subject"
+_TEST: Final = "test"
 
 
 class Name(msgspec.Struct):
@@ -24,6 +27,7 @@ class Name(msgspec.Struct):
 
     name: str
     perturbation: dict[str, Any] | None = None
+    split: str | None = None
 
 
 class Stat(msgspec.Struct):
@@ -66,12 +70,13 @@ def read(log: LogFile) -> Iterator[Entry]:
     args = [arg for arg in args if not arg.startswith(f"{_SUBTASK}=")]
     benchmark = f"{scenario}:{','.join(args)}" if args else scenario
     perturbed = 0
-    for number, instance in enumerate(read_document(log.path, list[Instance], TOOL.name), 1):
-        values = {
-            stat.name.name: stat.mean
-            for stat in instance.stats
-            if stat.name.perturbation is None and not stat.name.name.startswith(_COSTS)
-        }
+    instances = read_document(log.path, list[Instance], TOOL.name)
+    split = _split(log, instances, log.choices.benchmark or benchmark, scenario)
+    for number, instance in enumerate(instances, 1):
+        stats = [stat for stat in instance.stats if not stat.name.name.startswith(_COSTS)]
+        if split is not None and stats and all(stat.name.split != split for stat in stats):
+            continue
+        values = {stat.name.name: stat.mean for stat in stats if stat.name.perturbation is None}
         if instance.perturbation is not None or not values:
             perturbed += 1
             continue
@@ -83,6 +88,32 @@ def read(log: LogFile) -> Iterator[Entry]:
         )  # fmt: skip
     if perturbed:
         log.note(f"{perturbed:,} records of perturbed instances are omitted; only unperturbed instances are read")
+
+
+def _split(log: LogFile, instances: list[Instance], *benchmarks: str) -> str | None:
+    """Return the split that is read: the chosen one, else `test`, else the only one; None for a file without splits.
+
+    Raises
+    ------
+    Refusal
+        If there is no such split, or several and none is `test`: scores of several splits are never pooled.
+    """
+    counts = Counter(
+        split for instance in instances for split in {stat.name.split for stat in instance.stats} if split is not None
+    )
+    wanted = log.choices.split.of(*benchmarks)
+    chosen = wanted or (_TEST if _TEST in counts or len(counts) != 1 else next(iter(counts)))
+    if not counts and wanted is None:
+        return None
+    if chosen not in counts:
+        listed = ", ".join(map(shorten, sorted(counts))) or "none"
+        reason = f"there is no split {shorten(chosen)}; choose one of {listed} with --split"
+        raise Refusal("split", shorten(chosen), reason, benchmarks[0])
+    others = ", ".join(f"{shorten(name)} ({counts[name]:,} records)" for name in sorted(counts) if name != chosen)
+    rest = f"; not read: {others}, --split NAME reads another" if others else ""
+    if others or chosen != _TEST:
+        log.notices.choice(benchmarks[0], f"split {shorten(chosen)}{rest}")
+    return chosen
 
 
 def _from_folder(log: LogFile) -> Spec:

@@ -12,7 +12,7 @@ from typing import Final
 from monitor.ingest.files.event_lines import Broken, EventLineWriter, Refusal
 from monitor.ingest.files.streams import Stream
 from monitor.ingest.files.translated import DocumentStream
-from monitor.ingest.formats.choices import cluster_of
+from monitor.ingest.formats.choices import FAILED_SKIP, FAILED_ZERO, cluster_of
 from monitor.ingest.formats.log_file import LogFile
 from monitor.ingest.formats.tools.inspect_archive import Log, Sample, read_log
 from monitor.ingest.formats.tools.inspect_scores import choose_scorer
@@ -56,7 +56,7 @@ class _LogReader:
             self._refuse_without_scores(len(samples))
             return
         file, spec = self._file, self._log.eval
-        file.note_unused("a log of Inspect", "scorer", "cluster", "benchmark")
+        file.note_unused("a log of Inspect", "scorer", "cluster", "benchmark", "failed")
         file.runs.add_run(file.path, spec.task, self._model, spec.task_version, spec.task_id or file.path.name)
         if spec.counts and file.declares_items:
             yield self._writer.declare(self._benchmark, **spec.counts)
@@ -66,14 +66,23 @@ class _LogReader:
         clusters = f"clusters by {shorten(self._cluster)}" if self._cluster else "no clusters"
         file.notices.choice(spec.task, f"{scorer.description}; {clusters}")
         unscored: list[Sample] = []
+        failed = 0
         for number, sample in enumerate(samples, 1):
             value = scorer.value(sample.all_scores) if self._counts(sample) else None
+            if self._finished and not self._counts(sample):
+                failed += 1
+                value = 0.0 if file.choices.failed == FAILED_ZERO else None
             if value is None or (isinstance(value, float) and math.isnan(value)):
                 unscored.append(sample)
             elif isinstance(value, Fault):
                 yield self._writer.reject(value, number, _raw(sample))
             else:
                 yield self._writer.event(self._event(sample, value), number)
+        if failed:
+            zero = file.choices.failed == FAILED_ZERO
+            other = f"--failed {FAILED_SKIP} skips them" if zero else f"--failed {FAILED_ZERO} counts them as 0"
+            counted = "count as 0" if zero else "are skipped"
+            file.note(f"{failed:,} of {len(samples):,} samples failed in the run and {counted}; {other}")
         yield from self._unscored_lines(unscored, len(samples))
 
     def _counts(self, sample: Sample) -> bool:

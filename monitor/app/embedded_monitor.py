@@ -41,6 +41,9 @@ PARTITION = 0
 
 _VALKEY_CHECK_SECONDS = 0.5
 
+_CHECK_RECORDS = 2_000
+"""Records that are checked at a time: others have their turns in between."""
+
 
 class EmbeddedMonitor(MonitorProcess):
     """Folds, commits, relays and serves the records appended to `log`.
@@ -69,6 +72,7 @@ class EmbeddedMonitor(MonitorProcess):
         super().__init__(settings)
         self._on_change, self._serve, self._declare = on_change, serve, declare
         self._started = False
+        self._folded_is_checked = asyncio.Event()
         self._valkey: EmbeddedValkey | None = None
 
     async def _start(self) -> None:
@@ -113,6 +117,7 @@ class EmbeddedMonitor(MonitorProcess):
         await worker.load()
         self.log.check_offset(worker.partition.off)
         self._check_last_record(worker.last)
+        self._tasks.append(asyncio.create_task(self._check_folded(worker.partition.off)))
         self.partitions[PARTITION] = worker
         await worker.relay.drain()
 
@@ -130,11 +135,23 @@ class EmbeddedMonitor(MonitorProcess):
             return
         offset, digest = last
         chunk = self.log.read(offset, 1)
+        if chunk is not None and chunk.lost:
+            return  # the state has it
         if chunk is None or record_digest(chunk.records[0]) != digest:
             raise LogDamaged(
                 f"{self.log.path} holds another record at byte {offset} than the last one that was folded, because it was replaced by an "
                 "older copy and extended; restore it, or delete the state (the folder valkey next to it) to fold this log from its start"
             )
+
+    async def _check_folded(self, end: int) -> None:
+        """Read what is folded already, and raise `LogDamaged` where a line does not match: nothing else would read it again."""
+        offset = self.log.first_offset
+        while self.log.checked and offset < end:
+            chunk = await asyncio.to_thread(self.log.read, offset, _CHECK_RECORDS)
+            assert chunk is not None, "the log is not shorter than what is folded"
+            offset = chunk.end
+        self._folded_is_checked.set()
+        await asyncio.Event().wait()  # a task of a process ends only by raising
 
     async def _open_store(self, folder: Path) -> RedisStore:
         retries = RetryPolicy(timeout=self.settings.start_seconds)
@@ -218,7 +235,7 @@ class EmbeddedMonitor(MonitorProcess):
 
     async def _record(self, partition: int, offset: int) -> bytes | None:  # noqa: ARG002 - the log has one
         chunk = self.log.read(offset, 1)
-        return None if chunk is None else chunk.records[0]
+        return None if chunk is None or chunk.lost else chunk.records[0]
 
     def _log_ends(self) -> dict[int, int]:
         return {PARTITION: self.log.durable_end}
@@ -233,9 +250,14 @@ class EmbeddedMonitor(MonitorProcess):
         return f"catching up: {lag:,} bytes of the log are not folded yet" if lag > self._faust.chunk_bytes else None
 
     async def caught_up(self) -> None:
-        """Wait until the current log is folded, committed and relayed; raise the error that stops the fold."""
+        """Wait until the current log is folded, committed, relayed and checked; raise the error that stops the fold."""
         worker = self.partitions[PARTITION]
-        moved = asyncio.create_task(worker.moved_beyond(self.log.durable_end))
+
+        async def move(end: int) -> None:
+            await worker.moved_beyond(end)
+            await self._folded_is_checked.wait()
+
+        moved = asyncio.create_task(move(self.log.durable_end))
         failed = asyncio.create_task(self.failed())
         try:
             await asyncio.wait({moved, failed}, return_when=asyncio.FIRST_COMPLETED)

@@ -1,4 +1,4 @@
-"""`rankwatch state`: show the stored state, or move it to another server or partition count."""
+"""`rankwatch state`: show the stored state, move it to another server or partition count, salvage a damaged log."""
 
 import os
 import sys
@@ -120,6 +120,39 @@ def import_(
             f"instead, delete {folder} and import again with --new-log",
             file=sys.stderr,
         )
+
+
+def salvage(data_dir: DataDirOption = None) -> None:
+    """Keep the intact rest of a damaged log of `watch`, which then reports permanently what is lost.
+
+    Example: rankwatch state salvage --data-dir rankwatch-data
+    """
+    from monitor.ingest.files.paths import show as show_path
+    from monitor.logs.errors import LogError
+    from monitor.logs.file.salvage import salvage as salvage_log
+    from monitor.report.sentences import counted
+    from monitor.settings import LOG_NAME
+
+    settings = _settings(StateOptions(data_dir=data_dir))
+    path = settings.data_dir / LOG_NAME
+    try:
+        done = salvage_log(path)
+    except OSError as error:
+        stop(file_error(error))
+    except LogError as error:
+        stop(str(error))
+    if done.kept is None:
+        print(f"{show_path(str(path))}: nothing is damaged; {counted(done.records, 'record')}", file=sys.stderr)
+        return
+    for start, end in done.lost:
+        print(f"lost: bytes {start:,} to {end - 1:,} of the log", file=sys.stderr)
+    parts = counted(len(done.lost), "damaged part")
+    print(
+        f"{counted(done.records, 'record')} intact, {parts} given up; the damaged log is {show_path(str(done.kept))}\n"
+        "Start `watch` again. Where the state is folded again, every benchmark reports permanently that it may be partial, and watched "
+        "files are read again from their start. Send posted events again that you have elsewhere: what is there counts as duplicates.",
+        file=sys.stderr,
+    )
 
 
 OtherArgument = Annotated[
@@ -295,10 +328,11 @@ def _print_table(partitions: "Sequence[PartitionSummary]") -> None:
 
 
 state = typer.Typer(
-    cls=Group, no_args_is_help=True, help="Show the stored state, or move it to another server or partition count."
+    cls=Group, no_args_is_help=True, help="Show the stored state, move it, or keep the rest of a damaged log."
 )
 add_command(state, show, "show")
 add_command(state, export, "export")
 add_command(state, import_, "import")
+add_command(state, salvage, "salvage")
 add_command(state, prepare, "prepare")
 add_command(state, compare, "compare")

@@ -129,6 +129,8 @@ class Partition:
         raises, or the last one is never reached, drop the state and load it again.
         """
         assert chunk.start == self.off, "a chunk is folded exactly where the state ends"
+        if chunk.lost:
+            return self.skip(chunk.end)
         folding, count, begins = _Folding(self, chunk.end, pace), 0, chunk.begins()
         pace.begin()
         while count < len(chunk.records) and not (count and pace.is_enough(folding.change_count())):
@@ -167,11 +169,14 @@ class Partition:
     def skip(self, end: int) -> Delta:
         """Continue at `end`, because the log no longer holds what comes before; return the changes to store.
 
-        Every benchmark, also one that begins later, has the gap from then on: it may have lost scores or declarations.
+        Every benchmark, also one that begins later, has the gap from then on: it may have lost scores or declarations. Of watched files
+        nothing is noted that matches, so that they are read again from their start: what is there already counts as duplicates.
         """
         folding = _Folding(self, end, Whole())
         gap = Gap(self.number, self.off, end)
         self.gaps = folding.delta.gaps = [*self.gaps, gap]
+        self.sources |= {path: source._replace(prefix="") for path, source in self.sources.items()}
+        folding.delta.sources |= self.sources
         for benchmark in self.benchmarks.values():
             benchmark.gaps = [*benchmark.gaps, gap]
             folding.touch(benchmark)
@@ -298,6 +303,7 @@ class _Folding:
             partition.sources,
             partition.origins,
             partition.columns,
+            gapped=bool(partition.gaps),
         )
         self.delta = Delta(partition=partition.number, expected=partition.off, off=end)
         self.pending: dict[str, list[EventBatch]] = {}

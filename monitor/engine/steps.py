@@ -133,7 +133,8 @@ def contained(decode: Callable[..., T], *arguments: object) -> T | Fault:
 class Decoder:
     """Decodes chunks of one partition.
 
-    Take its steps one by one: each may depend on the position that an earlier one moved in `sources` or `origins`.
+    Take its steps one by one: each may depend on the position that an earlier one moved in `sources` or `origins`. `gapped`: the log may
+    lack records ahead of these.
     """
 
     def __init__(
@@ -142,9 +143,12 @@ class Decoder:
         sources: Mapping[str, Source],
         origins: Mapping[int, tuple[int, int]],
         columns: ItemColumns | None = None,
+        *,
+        gapped: bool = False,
     ) -> None:
         self._is_ours, self._sources, self._origins = is_ours, sources, origins
         self._columns = columns or ItemColumns()
+        self._gapped = gapped
         self._last_misrouted = (-1, -1)
 
     def steps(self, chunk: Chunk) -> Iterator[Step]:
@@ -292,7 +296,8 @@ class Decoder:
             if not self._continues(source.path, source.generation, packed.start):
                 yield SpanSkipped()
                 return
-            yield SpanRead(source.path, Source(source.generation, packed.end or 0, source.prefix, source.line), offset)
+            prefix = "" if self._follows_a_gap(source.path, source.generation, packed.start) else source.prefix
+            yield SpanRead(source.path, Source(source.generation, packed.end or 0, prefix, source.line), offset)
         start = _first_index(packed.declare)
         lines = packed.declared_at[: len(packed.declare)]
         for index, (declared, line) in enumerate(zip_longest(packed.declare, lines, fillvalue=0)):
@@ -346,11 +351,20 @@ class Decoder:
             yield EventBatch(run.benchmark, events, [offset] * len(events), range(len(events)))
 
     def _continues(self, path: str, generation: int, start: int | None) -> bool:
-        """Return whether a span of a watched file starts where the last one ended, or starts a newer generation."""
+        """Return whether a span of a watched file starts where the last one ended, or starts a newer generation.
+
+        What was between them may be in a gap of the log.
+        """
         known = self._sources.get(path)
-        if known is not None and (generation, start) == (known.generation, known.position):
-            return True
-        return start == 0 and (known is None or generation > known.generation)
+        if known is None or start is None or generation > known.generation:
+            return start == 0 or (self._gapped and start is not None)
+        return generation == known.generation and (start == known.position or (self._gapped and start > known.position))
+
+    def _follows_a_gap(self, path: str, generation: int, start: int | None) -> bool:
+        """Return whether a span follows one that is in a gap: the bytes ahead of it have to be read again."""
+        known = self._sources.get(path)
+        follows = known is not None and known.prefix and (generation, start) == (known.generation, known.position)
+        return start != 0 and not follows
 
 
 def _key(chunk: Chunk, k: int) -> bytes | None:

@@ -66,7 +66,7 @@ def partial(benchmark: Benchmark) -> str | None:
     if benchmark.gaps:
         gaps = "; ".join(gap.describe() for gap in benchmark.gaps)
         reasons.append(
-            f"records {gaps} of the log were deleted before they were folded, so scores or declarations may be missing"
+            f"records {gaps} of the log were lost before they were folded, so scores or declarations may be missing"
         )
     if benchmark.quarantine is not None:
         reasons.append(benchmark.quarantine.describe())

@@ -402,7 +402,7 @@ class BenchmarkReport(StrictModel):
         description="which file breaks off and how: its end is not taken for the end of any run; null for complete files"
     )
     partial: str | None = Field(
-        description="which records of the log were deleted before they were folded, so that scores or declarations may be missing; "
+        description="which records of the log were lost before they were folded, so that scores or declarations may be missing; "
         "permanent, and null where there are none"
     )
     board: BoardReport | None = Field(

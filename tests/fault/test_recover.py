@@ -14,10 +14,10 @@ from aiokafka.admin import RecordsToDelete
 
 from monitor.engine.ownership import owner
 from monitor.store.redis_store import RedisStore
-from tests.commands import PATIENCE, rankwatch
+from tests.commands import PATIENCE, rankwatch, until
 from tests.kafka.judge import caught_up
 from tests.kafka.records import read_all
-from tests.kafka.run_worker import worker_starter
+from tests.kafka.run_worker import RunReader, worker_starter
 
 pytestmark = [
     pytest.mark.kafka,
@@ -136,7 +136,11 @@ def test_what_the_page_says_comes_back_comes_back(place):
     with place.working(run) as worker:
         worker.url()
         redis.flush()
+        reader = place.start(topic=place.topic, command=RunReader)
         place.send(*items(40, 42), (1 - HOME, json.dumps(astray).encode()))
+        until(reader.ready, "a reader that starts without a signing key, and no worker is restarted")
+        reader.process.terminate()
+        assert reader.process.wait(PATIENCE) == 0, reader.log_text
     again, _, folded = place.stored()
     assert (scores(again), folded.keys()) == (scores(before) + 4, verdicts.keys())
     assert not set(folded.values()) & set(verdicts.values()), "times of the new fold"

@@ -102,7 +102,7 @@ async def test_records_that_were_deleted_before_they_were_folded_are_never_misse
     folded(service, topic, 100)
     reports, metrics = read(service)
     assert reports["bench"]["partial"] == (
-        "records 0 to 59 of partition 0 of the log were deleted before they were folded, so scores or declarations may be missing"
+        "records 0 to 59 of partition 0 of the log were lost before they were folded, so scores or declarations may be missing"
     )
     assert 'rankwatch_partial{benchmark="bench"} 1.0' in metrics
     stop(worker)

@@ -103,7 +103,7 @@ async def test_ended_runs_undeclared_repeats_and_gaps_move_with_the_state(server
     rankwatch("state", "import", file, "--redis-url", target.url, "--topic", topic, "--partitions", partitions)
     reports, changes = await state_of(target.url, topic, partitions)
     assert (reports, changes) == await state_of(source.url, topic, 3)
-    assert all("were deleted before they were folded" in report["partial"] for report in reports.values())
+    assert all("were lost before they were folded" in report["partial"] for report in reports.values())
     assert {m["model"]: m["run_ended"] for m in reports["runs"]["models"]} == {model: model != "cy" for model in MODELS}
     assert {m["items"] > 0 for m in reports["runs"]["models"] if m["run_ended"]} == {True}
     assert any("ignored" in pair["reason"] for pair in reports["runs"]["pairs"])

@@ -194,7 +194,7 @@ class Withdrawing:
         self._aliases: dict[str, str] = {}
         self._sources: dict[str, Source] = {}
         self._origins: dict[int, tuple[int, int]] = {}
-        self._decoder = Decoder(lambda name: name == benchmark, self._sources, self._origins)
+        self._decoder = Decoder(lambda name: name == benchmark, self._sources, self._origins, gapped=True)
         self._closed = False
 
     def copies(self, records: Sequence[LogRecord], kept: Kept, *, named: bool) -> Iterator[tuple[bytes, str | None]]:

@@ -26,11 +26,7 @@ def create(path: Path) -> None:
     finally:
         os.close(file)
     draft.rename(path)
-    directory = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(directory)
-    finally:
-        os.close(directory)
+    sync_directory(path.parent)
 
 
 def read_header(file: int, path: Path) -> tuple[str, int, Lines]:
@@ -96,6 +92,8 @@ def read_lines(
 ) -> tuple[list[int], list[bytes]]:
     """Read records from `offset` on, where a line begins before `end`; return one offset more than records.
 
+    If the first line gives up a damaged part of the log, return where it begins and ends, and no records.
+
     Parameters
     ----------
     max_records, max_bytes
@@ -121,6 +119,8 @@ def read_lines(
     del texts[max_records:]
     offsets, records = lines.decode(texts, offset)
     if not records:
+        if lines.is_lost(texts[0], offset):
+            return [offset, offset + len(texts[0]) + 1], []
         raise damaged(path, offset)
     return offsets, records
 
@@ -129,7 +129,7 @@ def damaged(path: Path, offset: int) -> LogDamaged:
     """Return the error of a line that was changed after it was appended."""
     return LogDamaged(
         f"{path} is damaged at byte {offset}: the line there does not match its checksum, because the disk or another program changed it; "
-        "restore the file from a backup, or start in an empty --data-dir and send the events again"
+        "restore the file from a backup, or keep the rest of it with `rankwatch state salvage`, which names what is lost"
     )
 
 
@@ -139,6 +139,15 @@ def write_at(file: int, data: bytes, position: int) -> None:
     while view:
         written = os.pwrite(file, view, position)
         view, position = view[written:], position + written
+
+
+def sync_directory(path: Path) -> None:
+    """Force the names in a directory to the disk."""
+    directory = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(directory)
+    finally:
+        os.close(directory)
 
 
 def sync(file: int) -> None:

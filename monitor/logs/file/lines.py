@@ -7,10 +7,15 @@ A line is a JSON array of a checksum, the length of the record in bytes, and the
 The CRC-32 covers the record. Its initial value is derived from the identity of the log and the offset of the line, so that a line of
 another log, or one that was moved, repeated or lost a neighbour, does not match. With the length, a line that a crash cut off while it was
 appended can be distinguished from a line that was changed later: the first is a proper prefix of what its beginning announces.
+
+In place of a damaged part that was given up (`monitor.logs.file.salvage`) there is one line of its length, a JSON object::
+
+    {"lost":40,"crc":"e29b56d8"}
 """
 
 import re
 from collections.abc import Sequence
+from mmap import mmap
 from typing import Final, Protocol
 from zlib import crc32
 
@@ -19,6 +24,10 @@ _BEGIN: Final = b'["%08x",%10d,'
 _BEGIN_LENGTH: Final = len(_BEGIN % (0, 0))
 _OVERHEAD: Final = _BEGIN_LENGTH + len(b"]\n")
 _WHOLE_BEGIN: Final = _BEGIN % (0, 0)
+_LOST: Final = re.compile(rb'\{"lost":([0-9]{1,18}),')
+LOST_LEAST: Final = len(b'{"lost":29,"crc":"00000000"}\n')
+"""Bytes that a damaged part has at least, so that a line that gives it up has room."""
+
 _BEGINS: Final = re.compile(rb'\["[0-9a-f]{8}",( *[0-9]+),')
 
 
@@ -36,6 +45,9 @@ class Lines(Protocol):
 
     def decode(self, lines: list[bytes], start: int) -> tuple[list[int], list[bytes]]:
         """Return the records of lines without their newlines, up to the first damaged one, and one offset more than records."""
+
+    def is_lost(self, line: bytes, start: int) -> bool:
+        """Return whether a line without its newline, which does not match, gives up what was at its place."""
 
     def is_torn(self, begin: bytes, size: int) -> bool:
         """Return whether a last line without a newline, of which `begin` is the beginning, may be an append that a crash cut off."""
@@ -60,6 +72,10 @@ class PlainLines:
         for line in lines:
             offsets.append(offsets[-1] + len(line) + 1)
         return offsets, lines
+
+    def is_lost(self, line: bytes, start: int) -> bool:  # noqa: ARG002 - no line is given up that cannot be checked
+        """Return False."""
+        return False
 
     def is_torn(self, begin: bytes, size: int) -> bool:  # noqa: ARG002 - the length of the line is not known
         """Return True."""
@@ -114,6 +130,37 @@ class CheckedLines:
             offsets.append(start)
             records.append(record)
         return offsets, records
+
+    def find(self, data: bytes | mmap, start: int) -> int:
+        """Return where the first whole line begins from `start` on in a log, of which `data` is everything; its length if there is none."""
+        for match in _BEGINS.finditer(data, start):
+            end = match.end() + int(match[1]) + 2
+            if data[end - 2 : end] == b"]\n":
+                line = bytes(data[match.start() : end - 1])
+                if b"\n" not in line and self.decode([line], match.start())[1]:
+                    return match.start()
+        return len(data)
+
+    def lost(self, size: int, start: int) -> bytes:
+        r"""Return the line of `size` bytes, or a few more, that takes the place of a damaged part of the log.
+
+        Examples
+        --------
+        >>> lines = CheckedLines("00112233445566778899aabbccddeeff")
+        >>> line = lines.lost(40, 60)
+        >>> line
+        b'{"lost":40,"crc":"e29b56d8"}           \n'
+        >>> lines.is_lost(line[:-1], 60), lines.is_lost(line[:-1], 61)
+        (True, False)
+        """
+        text = b"%d" % size
+        mark = b'{"lost":%b,"crc":"%08x"}' % (text, crc32(text, self._seed + start & _MASK))
+        return mark.ljust(size - 1) + b"\n"
+
+    def is_lost(self, line: bytes, start: int) -> bool:
+        """Return whether `lost` has made a line, without its newline."""
+        match = _LOST.match(line)
+        return match is not None and self.lost(int(match[1]), start)[:-1] == line
 
     def is_torn(self, begin: bytes, size: int) -> bool:
         """Return whether a last line without a newline is a proper prefix of a line.

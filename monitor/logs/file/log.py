@@ -73,7 +73,7 @@ class FileLog:
             If the directory cannot be written.
         """
         path = Path(path).resolve()  # links to one log share one lock
-        lock = _lock(path)
+        lock = lock_log(path)
         try:
             if not path.exists():
                 durable_file.create(path)
@@ -166,7 +166,7 @@ class FileLog:
 
         Returns
         -------
-        At least one record (partition 0), or None if `offset` is `durable_end`.
+        At least one record (partition 0), a chunk that is lost, or None if `offset` is `durable_end`.
 
         Raises
         ------
@@ -182,7 +182,10 @@ class FileLog:
         offsets, records = durable_file.read_lines(
             self._file, self.path, self._lines, offset, self._durable_end, max_records, max_bytes
         )
-        return Chunk(partition=0, start=offset, end=offsets.pop(), offsets=offsets, records=records)
+        end = offsets.pop()
+        if not records:
+            return Chunk(partition=0, start=offset, end=end, offsets=[], records=[], lost=True)
+        return Chunk(partition=0, start=offset, end=end, offsets=offsets, records=records)
 
     async def close(self) -> None:
         """Finish the appends under way, then close and unlock the file; a second call does nothing."""
@@ -260,12 +263,13 @@ class FileLog:
         )
 
 
-def check_log(path: Path) -> tuple[int, bool]:
+def check_log(path: Path) -> tuple[int, bool, int]:
     """Read a log to its end, without the lock.
 
     Returns
     -------
-    The number of records, and whether their lines have checksums. An append under way, which may look like a torn line, is not counted.
+    The number of records, whether their lines have checksums, and how many bytes were given up as damaged. An append under way, which may
+    look like a torn line, is not counted.
 
     Raises
     ------
@@ -276,18 +280,20 @@ def check_log(path: Path) -> tuple[int, bool]:
     try:
         _, offset, lines = durable_file.read_header(file, path)
         end, size = durable_file.last_line_end(file)
-        count = 0
+        count = lost = 0
         while offset < end:
             offsets, records = durable_file.read_lines(file, path, lines, offset, end, _CHECK_RECORDS, _CHECK_BYTES)
+            lost += 0 if records else offsets[-1] - offset
             offset, count = offsets[-1], count + len(records)
         if end < size:
             durable_file.check_torn_line(file, path, lines, end, size)
-        return count, lines.checked
+        return count, lines.checked, lost
     finally:
         os.close(file)
 
 
-def _lock(path: Path) -> int:
+def lock_log(path: Path) -> int:
+    """Lock a log; return the descriptor that holds the lock. Raise `LogLocked` if another process has it."""
     lock = lock_file(f"{path}.lock")
     if lock is None:
         holder = Path(f"{path}.lock").read_text("ascii", "replace").strip() or "unknown"

@@ -126,7 +126,7 @@ HELD = _gauge("rankwatch_held", BENCHMARK, "1 while the benchmark can get no any
 PARTIAL = _gauge(
     "rankwatch_partial",
     BENCHMARK,
-    "1 if records that may have been of the benchmark were deleted before they were folded.",
+    "1 if records that may have been of the benchmark were lost before they were folded.",
 )
 PAIRS_DECIDED = _gauge(
     "rankwatch_pairs_decided",

@@ -438,7 +438,7 @@ def test_every_flipped_bit_is_refused_where_it_is(tmp_path):
                 assert records == [line for line in lines if hit and line[0] < hit and at < len(whole) - 1]
     path.write_bytes(whole)
     assert read_all(path) == (lines, "")
-    assert check_log(path) == (3, True)
+    assert check_log(path) == (3, True, 0)
 
 
 def test_garbage_lost_repeated_and_exchanged_lines_are_refused(tmp_path):
@@ -484,4 +484,4 @@ def test_a_log_of_the_version_without_checksums_is_still_read_and_extended(tmp_p
 
     opened(path, use)
     assert path.read_bytes() == header + b'{"a":1}\n{"a":2}\n3\n4\n'
-    assert check_log(path) == (4, False)
+    assert check_log(path) == (4, False, 0)

@@ -311,7 +311,7 @@ def test_the_header_says_what_is_asserted_and_at_which_level():
 
 
 def test_a_benchmark_that_may_be_partial_is_marked_above_everything_else():
-    gap = "records 0 to 9 of partition 0 of the log were deleted before they were folded, so scores or declarations may be missing"
+    gap = "records 0 to 9 of partition 0 of the log were lost before they were folded, so scores or declarations may be missing"
     lines = rendered(report(benchmark(partial=gap))).splitlines()
     assert lines[1] == f"may be partial: {gap}"
     assert "may be partial" not in rendered(report(benchmark()))

@@ -148,7 +148,7 @@ class Decoder:
     ) -> None:
         self._is_ours, self._sources, self._origins = is_ours, sources, origins
         self._columns = columns or ItemColumns()
-        self._gapped = gapped
+        self.gapped = gapped
         self._last_misrouted = (-1, -1)
 
     def steps(self, chunk: Chunk) -> Iterator[Step]:
@@ -357,8 +357,8 @@ class Decoder:
         """
         known = self._sources.get(path)
         if known is None or start is None or generation > known.generation:
-            return start == 0 or (self._gapped and start is not None)
-        return generation == known.generation and (start == known.position or (self._gapped and start > known.position))
+            return start == 0 or (self.gapped and start is not None)
+        return generation == known.generation and (start == known.position or (self.gapped and start > known.position))
 
     def _follows_a_gap(self, path: str, generation: int, start: int | None) -> bool:
         """Return whether a span follows one that is in a gap: the bytes ahead of it have to be read again."""

@@ -38,11 +38,15 @@ class FileRecords:
             if chunk is None:
                 return
             offset = chunk.end
-            yield [
-                record
-                for record in map(_in_file, [chunk] * len(chunk.records), range(len(chunk.records)))
-                if record.offset < stop
-            ]
+            yield (
+                [LogRecord(chunk.start, b"", None, None, lost=True)]
+                if chunk.lost
+                else [
+                    record
+                    for record in map(_in_file, [chunk] * len(chunk.records), range(len(chunk.records)))
+                    if record.offset < stop
+                ]
+            )
             await asyncio.sleep(0)
 
     async def append(self, values: Sequence[tuple[bytes, str | None]]) -> None:

@@ -47,6 +47,8 @@ class LogRecord(NamedTuple):
     producer: str | None = None
     at: int | None = None
     origin: Origin | None = None
+    lost: bool = False
+    """Whether there is no record, because what the log held from here on was given up."""
 
 
 class RecordLog(Protocol):
@@ -109,6 +111,8 @@ class Counts:
     undated: int = 0
     """Events of the producer whose time is not known."""
     by_producer: Counter[str] = field(default_factory=Counter)
+    gapped: bool = False
+    """Whether the log lacks a part that was damaged."""
 
     @property
     def seen(self) -> int:
@@ -194,12 +198,15 @@ class Withdrawing:
         self._aliases: dict[str, str] = {}
         self._sources: dict[str, Source] = {}
         self._origins: dict[int, tuple[int, int]] = {}
-        self._decoder = Decoder(lambda name: name == benchmark, self._sources, self._origins, gapped=True)
+        self._decoder = Decoder(lambda name: name == benchmark, self._sources, self._origins)
         self._closed = False
 
     def copies(self, records: Sequence[LogRecord], kept: Kept, *, named: bool) -> Iterator[tuple[bytes, str | None]]:
         """Yield copies of what stays of some records, in their order; the last ones stay in `kept`."""
         for record in records:
+            if record.lost:
+                self._decoder.gapped = self.counts.gapped = True
+                continue
             if not kept.joins(record):
                 yield from kept.take(named=named)
             origins = None if record.origin is None else [record.origin]
@@ -312,9 +319,10 @@ class Undoing:
 
     def _check(self, counts: Counts, begin: int, entry: BoardEntry, counted: int) -> None:
         name = shorten(self._change.benchmark)
-        if begin > entry.first and counts.seen < counted:
+        if (begin > entry.first or counts.gapped) and counts.seen < counted:
+            lacks = "lacks what was damaged" if counts.gapped else f"begins at offset {begin:,}"
             raise BoardError(
-                f"the log begins at offset {begin:,} and has {counts.seen:,} of the {counted:,} scores of {name}, so the board cannot be "
+                f"the log {lacks} and has {counts.seen:,} of the {counted:,} scores of {name}, so the board cannot be "
                 "folded again from it; export the board, remove the wrong lines, delete and reopen it, and send the file"
             )
         if self.undo.since is not None and counts.undated:

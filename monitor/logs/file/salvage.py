@@ -52,7 +52,7 @@ def salvage(path: Path) -> Salvaged:
     OSError
         If the directory cannot be written; the log is unchanged.
     """
-    path = path.resolve()
+    path = path.resolve(strict=True)
     lock = lock_log(path)
     try:
         file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)

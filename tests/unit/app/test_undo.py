@@ -9,9 +9,9 @@ import pytest
 from monitor.app.intake import FileIntake
 from monitor.app.operations.record_logs import FileRecords
 from monitor.app.operations.undo import BoardError, Undoing, marks_of, view_of
-from monitor.engine.chunk import Chunk
 from monitor.engine.partition import Partition
 from monitor.logs.file.log import FileLog
+from monitor.logs.file.salvage import salvage
 from monitor.report.build import benchmark_report
 from monitor.serve.api.writing.intake import Submission
 from schemas.records.battles import BattleFields
@@ -33,7 +33,7 @@ class Board:
 
     def fold(self):
         while (chunk := self.log.read(self.partition.off, 7)) is not None:
-            delta = self.partition.fold(Chunk(*chunk[:5]))
+            delta = self.partition.fold(chunk)
             for brought in (*delta.deleted, *delta.benchmarks):
                 self.changes += brought.changes.values()
         return self.partition
@@ -123,6 +123,29 @@ async def test_an_undo_leaves_what_the_other_events_would_have(boards, seed):
     again.partition.off = undone.log.first_offset
     assert again.report() == undone.report(), "a fold of the whole log does the same"
     again.log = log
+
+
+async def test_an_undo_over_a_damaged_part_of_the_log_loses_nothing_in_silence(boards):
+    """A state that was kept has scores that the log has lost: a board that begins again would lack them, and not report it."""
+    board = boards()
+    for producer, item in (("ci", 1), ("bad", 2), ("ci", 3)):
+        await board.post(producer, [score("ash", item, 1)])
+    kept = board.fold()
+    second = board.log.read(board.log.first_offset, 2).offsets[1]
+    path, end = board.log.path, board.log.durable_end
+    await board.log.close()
+    data = bytearray(path.read_bytes())
+    data[board.log.first_offset + 60] ^= 1
+    path.write_bytes(data)
+    assert salvage(path).lost == [(board.log.first_offset, second)]
+    board.log = FileLog.open(path)
+    with pytest.raises(BoardError, match="the log lacks what was damaged and has 2 of the 3 scores of m"):
+        await board.undo(producer="bad")
+    assert (board.partition, board.log.durable_end) == (kept, end)
+    board.partition = Partition()
+    board.partition.off = board.log.first_offset
+    assert (await board.undo(producer="bad"))[:2] == (1, 1)
+    assert board.report()["partial"] is not None
 
 
 async def test_an_undo_since_a_time_can_be_followed_by_another_one(boards, monkeypatch):

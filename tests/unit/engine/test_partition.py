@@ -244,6 +244,25 @@ def test_a_span_counts_only_where_the_last_one_ended():
     assert log.deltas[-1].sources == log.partition.sources
 
 
+@pytest.mark.parametrize("restarts", [False, True])
+def test_spans_after_a_lost_part_of_the_log_count_and_their_files_are_read_again(restarts):
+    log = FoldLog(span(0, 2, [0, 1]), span(0, 1, [0], path="/b.jsonl"))
+    start = log.partition.off
+    log.store.commit(log.partition.fold(Chunk(0, start, start + 70, [], [], lost=True)))
+    assert log.partition.gaps == [Gap(0, start, start + 70)]
+    if restarts:
+        log.restart()
+    log.send(span(5, 7, [5, 6]), span(3, 4, [3], path="/c.jsonl"), span(1, 3, [9]))
+    assert log.partition.counters["skipped_spans"] == 1, "one that begins ahead of what is read was read before"
+    log.send(span(7, 8, [7]))
+    assert sorted(item for item, *_ in log.bench.item_keys) == ["0", "1", "3", "5", "6", "7"]
+    positions = {path: (each.position, each.prefix) for path, each in log.partition.sources.items()}
+    assert positions == {"/a.jsonl": (8, ""), "/b.jsonl": (1, ""), "/c.jsonl": (4, "")}, "no file begins so"
+    log.send(span(0, 8, range(8), generation=1), span(8, 9, [8], generation=1))
+    assert log.partition.sources["/a.jsonl"] == Source(1, 9, "p9", 9)
+    assert log.bench.counters["duplicates"] == 7
+
+
 def test_what_a_span_holds_and_is_refused_names_its_file():
     log = FoldLog()
     log.send(span(0, 1, [0]) | {"ended": [{"ended": "bench"}]}, {"events": [event(8, "m", 1)]})

@@ -45,6 +45,7 @@ def end(remedy="", answer=None, **fields):
 TEXT = "is read as text"
 WHOLE = "is read as a whole number"
 WRITES = "is read as the number or boolean that it writes"
+BLANK = "score is blank or NaN and is read as null"
 LINE = json.dumps(GOOD).encode()
 
 RECORDS: dict[str, Record] = {
@@ -67,16 +68,16 @@ RECORDS: dict[str, Record] = {
     "boolean as text": changed(f"score is text and {WRITES}", score=("true", True)),
     "False as text": changed(f"score is text and {WRITES}", score=("False", False)),
     "null": changed(score=(None, None)),
-    "null as text": made("score", "is not a number", score="null"),
+    "null as text": changed(BLANK, score=("null", None)),
     "other text": made("score", "is not a number", score="correct"),
     "decimal comma": made("score", "is not a number", score="0,5"),
-    "empty text": made("score", "is not a number", score=""),
+    "empty text": changed(BLANK, score=("", None)),
     "percent": made("score", "--scale 100", score=85),
     "percent as text": made("score", "--scale 100", score="85"),
     "percent sign": made("score", "is not a number", score="85%"),
     "beyond percent": made("score", "out of range", score=1200),
     "negative": made("score", "out of range", score=-0.1),
-    "NaN": made("score", "use a number from 0 to 1, true, false or null", score=float("nan")),
+    "NaN": changed(BLANK, score=(float("nan"), None)),
     "Infinity": made("score", "use a number from 0 to 1", score=float("inf")),
     "no score": Record(json.dumps({k: v for k, v in GOOD.items() if k != "score"}).encode(), "score", "missing"),
     "list as score": made("score", "is not a number", score=[1]),

@@ -52,7 +52,7 @@ def export(
     from monitor.cli.shared.errors import USAGE, note, stop
     from monitor.cli.shared.exports.boards import boards_of, write_files
     from monitor.cli.shared.exports.shapes import check_folder
-    from monitor.cli.shared.files import read_results
+    from monitor.cli.shared.files import read_results, stop_refused
     from monitor.cli.shared.options import Pairs
     from monitor.cli.shared.scores import SUFFIXES, check_scores_file, write_scores
     from monitor.ingest.files.paths import show
@@ -78,6 +78,7 @@ def export(
     partition = read_results(paths, max_rejected, logs, declared, parse_epoch(epoch, inherit=inherit), inherit=inherit)
     if is_file:
         write_scores(all_score_lines(partition.benchmarks.values()), site)
+        stop_refused(partition.benchmarks.values())
         return
     unknown = sorted(context.datasets.keys() - partition.benchmarks.keys())
     if unknown:
@@ -92,3 +93,4 @@ def export(
     count = write_files(site, earlier, files)
     index = f"; open {site / 'index.html'}" if "index.html" in files else ""
     note(f"{counted(count, 'file')} written{index}")
+    stop_refused(partition.benchmarks.values())

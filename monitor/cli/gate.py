@@ -71,7 +71,7 @@ def gate(
 
     from monitor.cli.shared.declared.epochs import parse_epoch
     from monitor.cli.shared.errors import USAGE, stop
-    from monitor.cli.shared.files import benchmarks_in, find_files, make_importer, read_results
+    from monitor.cli.shared.files import benchmarks_in, find_files, make_importer, read_results, stop_refused
     from monitor.cli.shared.gates.readings import has_several_metrics, read_metrics
 
     if question.margin is None:
@@ -101,6 +101,8 @@ def gate(
         readings = read_metrics(
             logs, lambda chosen: read_results(files, max_rejected, chosen, declared, runs, inherit=inherit)
         )
+    for each in readings:
+        stop_refused(each.partition.benchmarks.values())
     partition = readings[0].partition
     if evaluation.run is not None:
         _run(partition, pair, benchmark or [], form, question, evaluation, logs, declared, max_rejected)
@@ -156,15 +158,14 @@ def _check_several_metrics(
 
 def _better(partition: "Partition", pair: tuple[str, str], benchmark: str | None, form: GateFormat) -> None:
     from monitor.cli.shared.declared.pairs import choose_pair
-    from monitor.cli.shared.errors import stop
+    from monitor.cli.shared.gates.margins import stop_incomplete
     from monitor.render.flags import named_flags, pair_with_flags
     from monitor.render.gates import gate as render
     from monitor.report.build import build_report
 
     report = build_report([partition], pairs="all", assert_complete=True, model=pair[0])
     chosen = choose_pair(report, pair, benchmark)
-    if chosen[0].incomplete:
-        stop(f"{chosen[0].incomplete}; complete the file, and run the command again")
+    stop_incomplete(chosen[0])
     if form is not GateFormat.json:
         chosen = named_flags(chosen[0]), pair_with_flags(chosen[1])
     answer = render.answer(*chosen, pair)

@@ -59,7 +59,7 @@ def report(
     from monitor.cli.shared.declared.epochs import parse_epoch
     from monitor.cli.shared.declared.prices import parse_prices
     from monitor.cli.shared.declared.suites import suites_of_files
-    from monitor.cli.shared.files import read_results
+    from monitor.cli.shared.files import read_results, stop_refused
     from monitor.cli.shared.output import choose_output, print_report
 
     output = choose_output(
@@ -79,3 +79,4 @@ def report(
         output,
         suites_of_files(suite, partition.benchmarks, None if suite_missing is None else suite_missing.value),
     )
+    stop_refused(partition.benchmarks.values())

@@ -265,7 +265,7 @@ class Partition:
         ended = [
             Ended.model_construct(ended=name)
             for name, benchmark in self.benchmarks.items()
-            if benchmark.contestants and not benchmark.incomplete
+            if benchmark.contestants and not benchmark.incomplete and not benchmark.reading.refused
         ]
         return self.fold_events([], [], [], self.off + 1, ended=ended)
 

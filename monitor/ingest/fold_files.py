@@ -8,6 +8,8 @@ from typing import Final
 
 from monitor.engine.columns import EventColumns, EventList, JoinedEvents
 from monitor.engine.partition import Partition
+from monitor.engine.state.benchmark import Benchmark
+from monitor.engine.state.codes import SCORE_UNIT
 from monitor.engine.state.pairs.counts import CHUNK_CELLS
 from monitor.ingest.declare import Declare, begin, with_own_declarations
 from monitor.ingest.epochs import Epochs
@@ -17,6 +19,7 @@ from monitor.ingest.files.streams import OpenStream, open_stream
 from monitor.ingest.incomplete import incomplete_benchmarks
 from monitor.ingest.reject_limit import RejectedLine, RejectLimit
 from monitor.ingest.runs import newer_runs
+from monitor.ingest.tally import Tally
 from schemas.records.events import Declaration, EventFields
 from schemas.records.packed import Segment
 
@@ -76,7 +79,8 @@ def fold_files(
     known: set[str] = set()
     with_family: set[str] = set()
     broken_off: dict[str, str] = {}
-    segments = _without_breaks(read_files(files, on_progress, open_file), broken_off)
+    tally = Tally()
+    segments = tally.of(_without_breaks(read_files(files, on_progress, open_file), broken_off))
     for joined, starts in join_segments(segments if epochs is None else map(epochs, segments)):
         # Collecting the names of all events takes 4 % of the time, so it is done only if something may be declared of one.
         segment = begin(joined, known, declare) if declare_all else with_own_declarations(joined, declare)
@@ -93,15 +97,17 @@ def fold_files(
             segment.ended,
         )
         for reject in segment.rejects:
-            on_rejected(RejectedLine.of(reject))
+            if "above" not in reject:  # the scale is reported once, at the end
+                on_rejected(RejectedLine.of(reject))
         for letter in delta.dead_letters:
             # A refused declaration has a file and a line; a refused event has only its index, which gives the file.
             source = (
                 letter.source if letter.line else starts[bisect_right(starts, letter.offset - first, key=_index) - 1][1]
             )
             on_rejected(RejectedLine(source, letter.line, letter.field, letter.reason))
-        limit.add(segment.line_count, segment.rejects)
+        limit.add(segment.line_count, segment.rejects, lambda name: _from_one(partition.benchmarks.get(name or "")))
     limit.finish()
+    tally.finish(partition.benchmarks, limit.share)
     paths = {path: broken_off[origin(path)] for path in files if origin(path) in broken_off}
     incomplete = incomplete_benchmarks(paths, partition.benchmarks, open_file)
     if inherit:
@@ -111,8 +117,14 @@ def fold_files(
         return partition
     partition.end_all_runs(incomplete)
     for name, benchmark in partition.benchmarks.items():
-        benchmark.complete_files = name not in with_family and name not in incomplete
+        whole = name not in incomplete and not benchmark.reading.refused
+        benchmark.complete_files = name not in with_family and whole
     return partition
+
+
+def _from_one(benchmark: Benchmark | None) -> bool:
+    """Return whether no score that was read is below 1."""
+    return benchmark is None or bool((benchmark.total == benchmark.scored * SCORE_UNIT).all())
 
 
 def _without_breaks(segments: Iterable[Segment], broken_off: dict[str, str]) -> Iterator[Segment]:

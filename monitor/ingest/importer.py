@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -18,6 +18,7 @@ from monitor.ingest.formats.registry import COPIES, is_companion
 from schemas.records.text import mask_url
 
 if TYPE_CHECKING:
+    from monitor.engine.state.benchmark import Benchmark
     from monitor.ingest.formats.mapping.table import FileMap
 
 MAP_FILE: Final = "rankwatch.toml"
@@ -125,6 +126,11 @@ class Importer:
         if not stream.whole and is_utf16(path):
             log.note("the text is UTF-16 and is read as UTF-8")
         return stream
+
+    def describe(self, benchmarks: Mapping[str, "Benchmark"]) -> None:
+        """Add to benchmarks what the files that were read show of them."""
+        for name, benchmark in benchmarks.items():
+            self._runs.describe(name, benchmark.reading)
 
     def _maps_of(self, path: Path) -> list["FileMap"]:
         """Return the mappings of a file: of the option, else those next to it, else those in the folder that was given."""

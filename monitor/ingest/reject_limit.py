@@ -1,13 +1,19 @@
 """Stop a run in which too many lines cannot be read."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Final, NamedTuple, Self
 
 from monitor.ingest.files.paths import show
 from schemas.records.packed import Reject
+from schemas.records.text import shorten
 
 _NAMED: Final = 3
 _HALF: Final = 0.5
+_ENOUGH: Final = 1_000
+"""Scores on another scale from which the scale shows."""
+
+_SCALES: Final = (5, 10, 100)
 
 
 class RejectedLine(NamedTuple):
@@ -42,6 +48,36 @@ class TooManyRejected(ValueError):  # noqa: N818 - named after the state of the 
         self.problem = problem
 
 
+class ScaleError(TooManyRejected):
+    """Scores are on another scale: those that are above 1 would be rejected, and the others count for what they are not."""
+
+    def __init__(self, found: Mapping[str | None, "_Above"]) -> None:
+        parts = [each.describe(name, named=len(found) > 1) for name, each in list(found.items())[:_NAMED]]
+        super().__init__("; ".join(parts), [])
+
+
+@dataclass
+class _Above:
+    """Scores of a benchmark that are most likely on another scale."""
+
+    from_one: bool
+    """Whether no score that was read is below 1."""
+    count: int = 0
+    largest: float = 0.0
+
+    def describe(self, name: str | None, *, named: bool) -> str:
+        """Return what was found, and which scale to give."""
+        flag = f"--scale {f'{shorten(name)}=' if named and name else ''}"
+        where = "scores" if name is None else f"{shorten(name)}: scores"
+        usual = next((each for each in _SCALES if self.largest <= each), _SCALES[-1])
+        grades = self.from_one and usual != _SCALES[-1]
+        scale, words = (f"1:{usual}", f"from 1 to {usual}") if grades else (f"{usual}", f"up to {usual}")
+        return (
+            f"{where} are not from 0 to 1 ({self.count:,} above it, the largest {self.largest:g}), so none of them is used; add "
+            f"{flag}{scale} if they go {words}, or the scale that they have"
+        )
+
+
 class RejectLimit:
     """Counts lines and rejects, and raises `TooManyRejected` beyond a limit.
 
@@ -72,18 +108,39 @@ class RejectLimit:
             raise ValueError(f"at_least is {at_least}; use a number of lines from 0")
         self.share, self.at_least = share, at_least
         self.lines = self.rejected = 0
+        self._above: dict[str | None, _Above] = {}
         self._first: dict[tuple[str, str, str], Reject] = {}
         """The first rejects, one of each reason."""
 
-    def add(self, lines: int, rejects: Sequence[Reject]) -> None:
-        """Count lines, with their rejects; raise `TooManyRejected` beyond the limit."""
+    @property
+    def scaled(self) -> int:
+        """How many of the rejects are scores that are most likely on another scale."""
+        return sum(each.count for each in self._above.values())
+
+    def add(
+        self, lines: int, rejects: Sequence[Reject], from_one: Callable[[str | None], bool] = lambda _: False
+    ) -> None:
+        """Count lines, with their rejects; raise `TooManyRejected` beyond the limit.
+
+        `from_one` returns whether no score of a benchmark that was read so far is below 1.
+        """
         self.lines += lines
         self.rejected += len(rejects)
+        for each in rejects:
+            if "above" in each:
+                found = self._above.setdefault(each.get("benchmark"), _Above(from_one=True))
+                found.count, found.largest = found.count + 1, max(found.largest, each["above"])
+        for name, above in self._above.items():
+            above.from_one = above.from_one and from_one(name)
+        if self.scaled > max(_ENOUGH, self.share * self.lines):
+            raise ScaleError(self._above)
         for each in rejects if len(self._first) < _NAMED else ():
             alike = (each["source"], each["field"], each["reason"])
             if alike not in self._first and len(self._first) < _NAMED:
                 self._first[alike] = each
-        if self.rejected > max(self.at_least, self.share * self.lines):
+        if self.rejected - self.scaled > max(self.at_least, self.share * self.lines):
+            if self._above:
+                raise ScaleError(self._above)
             allowed = f"more than {self.share:.0%} of the lines and more than {self.at_least}"
             problem = f"stopped at {self.rejected:,} rejected of {self.lines:,} lines, {allowed}"
             raise TooManyRejected(
@@ -91,7 +148,12 @@ class RejectLimit:
             )
 
     def finish(self) -> None:
-        """Raise `TooManyRejected` if more than half of the lines, however few, cannot be read, unless `share` allows more; never all."""
+        """Raise `TooManyRejected` if more than half of the lines, however few, cannot be read, unless `share` allows more; never all.
+
+        One score on another scale is enough: of the others it is not known what they mean.
+        """
+        if self._above:
+            raise ScaleError(self._above)
         if self.lines and self.rejected == self.lines:
             raise TooManyRejected(
                 f"no line can be read (rejected: {self.rejected:,}); fix the files", [*self._first.values()]

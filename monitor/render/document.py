@@ -89,7 +89,7 @@ def facts(document: ReportDocument) -> list[tuple[str, str]]:
 def notes(document: ReportDocument) -> list[str]:
     """Return what a reader needs to know before trusting a rank."""
     b = document.report
-    warnings = []
+    warnings = header.reading(b)
     if b.battles is not None:
         warnings += [battles.RATING_NOTE, *battles.checks(b.battles)]
     if b.partial is not None:

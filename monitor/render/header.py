@@ -6,6 +6,7 @@ from typing import Final
 
 from monitor.render import battles
 from monitor.render import numbers as form
+from monitor.render.reading import skipped, skips_of
 from monitor.report.sentences import counted
 from schemas.results.assumptions import BATTLES, TEXTS
 from schemas.results.report import (
@@ -106,7 +107,8 @@ def counts(benchmark: BenchmarkReport) -> str:
     items = counted(b.items, "item")
     if b.declared_items is not None and b.items < b.declared_items:
         items = f"{b.items:,} of {counted(b.declared_items, 'item')}"
-    return f"{items}, {counted(len(b.models), 'model')}, {counted(b.events, 'event')}"
+    skips = f", {text}" if (text := skipped(b)) else ""
+    return f"{items}, {counted(len(b.models), 'model')}, {counted(b.events, 'event')}{skips}"
 
 
 def conflicts(benchmark: BenchmarkReport) -> str | None:
@@ -270,12 +272,22 @@ def short_checks(benchmark: BenchmarkReport) -> list[str]:
         for name, text in (("Titles", titles(b)), ("Aliases", aliases(b)), ("Epochs", epochs(b)))
         if text is not None
     ]
+    checks += reading(b)
     if b.battles is not None:
         checks += battles.checks(b.battles)
     text = conflicts(b)
     if text is not None:
         checks.append(text.partition(" --conflicts")[0] + " --conflicts FILE lists them.")
     return checks
+
+
+def reading(benchmark: BenchmarkReport) -> list[str]:
+    """Return who lacks scores, and what was chosen or found in the files, a sentence each."""
+    skips = skips_of(benchmark)
+    notes = [f"Files: {text}." for text in benchmark.reading[:_NAMED]]
+    more = len(benchmark.reading) - _NAMED
+    notes += [f"Files: {counted(more, 'more note')} (--format json lists them)."] if more > 0 else []
+    return [*([] if skips is None else [skips]), *notes]
 
 
 def harmless_order(benchmark: BenchmarkReport) -> str | None:

@@ -16,6 +16,7 @@ from monitor.render.document import (
     summary_rows,
 )
 from monitor.render.header import NO_PAIR, NO_RESULTS
+from monitor.render.reading import first
 from monitor.render.second_opinions import cluster_opinions, second_opinions
 from monitor.render.signs import (
     PROCEDURES,
@@ -71,7 +72,8 @@ def _benchmark(document: ReportDocument) -> list[str]:
         f"- {result_sign(word, line, UNICODE)[0]} **{word}**: {escape(line.text)}"
         for word, line in header.result(document.report)
     ]
-    parts = [f"## {escape(document.report.benchmark)}", "\n".join(result) or NO_PAIR]
+    ahead = "\n".join(f"> - {escape(text)}" for text in first(document.report))
+    parts = [f"## {escape(document.report.benchmark)}", *([ahead] if ahead else []), "\n".join(result) or NO_PAIR]
     goal = document.report.goal
     if goal is not None:
         columns, rows = header.goal_table(goal)

@@ -1,5 +1,6 @@
 """The report of a benchmark, built from its state."""
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Literal
@@ -10,6 +11,8 @@ from monitor.engine.partition import Partition
 from monitor.engine.state.benchmark import Benchmark
 from monitor.engine.state.codes import ZERO
 from monitor.engine.state.pairs.index import pair_count
+from monitor.engine.state.reading import Refused
+from monitor.report.alike import alike_names
 from monitor.report.battles import battles_report
 from monitor.report.items.conflict_rows import counts_by_model
 from monitor.report.pairs.clusters import cluster_columns, clusters_report, required_n_by_procedure
@@ -22,16 +25,19 @@ from monitor.report.ranking.goal import goal_report
 from monitor.report.ranking.standings import count_undecided, count_unresolved, model_reports, shared_means
 from monitor.report.ranking.suite import suite_benchmark, suite_report
 from monitor.report.result import result_report
-from monitor.report.sentences import order_reason, partial
+from monitor.report.sentences import REFUSED_REMEDY, order_reason, partial
 from schemas.records.names import natural
 from schemas.records.suites import Suite
 from schemas.results.assumptions import facts, say
-from schemas.results.report import BenchmarkReport, BoardReport, OrderReport, PairReport, Report, Summary
+from schemas.results.report import BenchmarkReport, BoardReport, OrderReport, PairReport, RefusedFile, Report, Summary
 
 Which = Literal["adjacent", "all"]
 
 MAX_REPORT_PAIRS: Final = 100_000
 """Most pairs of a report in memory: a row takes some 10 kB while it is made."""
+
+BLANK: Final = "blank"
+"""Why a result has no score, unless the files name another reason."""
 
 _ROWS_AT_ONCE: Final = 2_000
 
@@ -167,8 +173,18 @@ def table_view(table: PairTable, pairs: Which, model: str | None = None, *, with
     duplicates, conflicts = counts_by_model(benchmark)
     shared, assumptions = shared_means(table), report_assumptions(table)
     assumption, joined = say(assumptions), family_assumption(table)
+    reading = benchmark.reading
+    skipped = skipped_by_model(table)
     report = BenchmarkReport(
         benchmark=benchmark.name,
+        alike=alike_names(benchmark),
+        differing=reading.differing or None,
+        refused=_refused(reading.refused),
+        refused_elsewhere=_refused(reading.elsewhere),
+        skipped=_reasons(sum(skipped.values()), reading.failed),
+        skipped_by_model=skipped,
+        unread_items=reading.unread,
+        reading=reading.notes,
         items=benchmark.items,
         declared_items=benchmark.spec.items if benchmark.committed is None else benchmark.committed.size,
         **benchmark.counters,
@@ -207,6 +223,28 @@ def table_view(table: PairTable, pairs: Which, model: str | None = None, *, with
         pairs=[row for part in parts() for row in part] if with_rows else [],
     )
     return ReportView(report, table, no_parts if with_rows else parts)
+
+
+def skipped_by_model(table: PairTable) -> dict[str, int]:
+    """Count the items without a score of each ranked model that has some, most first."""
+    benchmark = table.benchmark
+    counts = Counter(
+        {benchmark.contestants[k].model: count for k in table.ranking.tolist() if (count := int(benchmark.skipped[k]))}
+    )
+    return dict(counts.most_common())
+
+
+def _reasons(skipped: int, failed: Mapping[str, int]) -> dict[str, int]:
+    """Return the items without a score by reason: those of runs that failed as the files name it, and blank ones."""
+    known = {reason: count for reason, count in failed.items() if skipped}
+    blank = skipped - sum(known.values())
+    if blank < 0:  # some were scored in another file
+        return {"failed": skipped}
+    return {**({BLANK: blank} if blank else {}), **known}
+
+
+def _refused(files: Iterable[Refused]) -> list[RefusedFile]:
+    return [RefusedFile(path=each.path, reason=each.reason, remedy=REFUSED_REMEDY) for each in files]
 
 
 def board_report(benchmark: Benchmark) -> BoardReport | None:

@@ -30,6 +30,12 @@ def result_report(table: PairTable) -> ResultReport | None:
 def _settled(table: PairTable) -> ResultLine:
     """Report who leads on the items of the benchmark."""
     benchmark, leader = table.benchmark, table.ranking[0]
+    if benchmark.reading.differing:
+        return ResultLine(
+            yes=False,
+            held=True,
+            text="Nothing is settled: the scores of two models are not shown to be of the same items.",
+        )
     names = [contestant.model for contestant in benchmark.contestants]
     items = counted(benchmark.spec.items or table.assumed_items or benchmark.items, "item")
     of_leader = np.flatnonzero(table.a == leader)

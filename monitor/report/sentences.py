@@ -7,6 +7,7 @@ from typing import NamedTuple
 from monitor.engine.state.benchmark import Benchmark
 from monitor.report.pairs.item_means import described, repeats_of
 from monitor.report.points import size
+from schemas.records.text import printable
 from schemas.results.assumptions import BATTLES, TEXTS
 from schemas.results.changes import Side
 from schemas.results.report import ASSERTED, FILES_COMPLETE, Status
@@ -29,10 +30,8 @@ NO_BATTLE_ORDER = (
 def hold_reason(benchmark: Benchmark) -> str | None:
     """Return why no further anytime verdict is given on the benchmark, or None."""
     spec = benchmark.spec
-    if spec.order.policy == "none":
-        no_order = NO_ORDER if benchmark.battles is None else NO_BATTLE_ORDER
-        no_order = no_order if benchmark.united is None else benchmark.united.hold_reason
-        return "; ".join(each for each in (incomplete(benchmark), no_order, benchmark.undeclared) if each)
+    if benchmark.reading.differing or spec.order.policy == "none":
+        return benchmark.reading.differing or _without_order(benchmark)
     if benchmark.order_refuted:
         return f"{benchmark.suspicion}, and the order was declared trusted"
     if benchmark.completion_refuted:
@@ -44,6 +43,13 @@ def hold_reason(benchmark: Benchmark) -> str | None:
             "some scores are neither 0 nor 1, and the pairs bet on 0/1 scores; declare graded scores (scores: graded)"
         )
     return None
+
+
+def _without_order(benchmark: Benchmark) -> str:
+    no_order = NO_ORDER if benchmark.battles is None else NO_BATTLE_ORDER
+    no_order = no_order if benchmark.united is None else benchmark.united.hold_reason
+    parts = (incomplete(benchmark), refused(benchmark), unweighed(benchmark), no_order, benchmark.undeclared)
+    return "; ".join(each for each in parts if each)
 
 
 def _excess(benchmark: Benchmark) -> str:
@@ -58,6 +64,27 @@ def incomplete(benchmark: Benchmark) -> str | None:
     if not benchmark.incomplete:
         return None
     return f"{benchmark.incomplete}, so its end is not taken for the end of any run; complete the file"
+
+
+def refused(benchmark: Benchmark) -> str | None:
+    """Return which files were refused, what follows from it and what to do; None where none was."""
+    files = benchmark.reading.refused
+    if not files:
+        return None
+    more = f" and {counted(len(files) - 1, 'more file')}" if len(files) > 1 else ""
+    verb = "were" if more else "was"
+    return f"{printable(files[0].path)}{more} {verb} refused, so what was read is not taken for the whole benchmark; {REFUSED_REMEDY}"
+
+
+REFUSED_REMEDY = "correct the file by its reason, or leave it out"
+
+
+def unweighed(benchmark: Benchmark) -> str | None:
+    """Return that items were not read whose weight is not known; None where every item counts the same, or was read."""
+    unread = benchmark.reading.unread
+    if not unread or not benchmark.spec.weights:
+        return None
+    return f"the lines of {counted(unread, 'item')} were rejected, so the weights of the clusters are not known; fix those lines"
 
 
 def partial(benchmark: Benchmark) -> str | None:
@@ -88,6 +115,8 @@ def order_reason(benchmark: Benchmark, *, asserted: str | None, rests_on_ends: b
         state = "; ".join(each for each in (state, unsettled) if each)
     if benchmark.incomplete and benchmark.spec.order.policy != "none":
         state = "; ".join(each for each in (incomplete(benchmark), state) if each)
+    if benchmark.reading.refused and benchmark.spec.order.policy != "none":
+        state = "; ".join(each for each in (refused(benchmark), state) if each)
     if benchmark.suspicion is None or benchmark.order_refuted:
         return state
     harmless = asserted or benchmark.spec.order.policy in {"completion", "committed"}

@@ -12,7 +12,7 @@ from pydantic import BaseModel, ValidationError
 
 from schemas.records.battles import BATTLE_MARK, Battle, BattleFields, names_of
 from schemas.records.events import MAX_LINE_BYTES, Declaration, Ended, Event, EventFields
-from schemas.records.lenient import Kinds, convert, convert_column
+from schemas.records.lenient import Kinds, convert, convert_column, read_name
 from schemas.records.names import name_fault
 from schemas.records.text import printable, shorten
 
@@ -47,9 +47,9 @@ _NAME_COLUMNS: Final = [place for place, field in enumerate(_COLUMNS) if field i
 
 OUT_OF_RANGE: Final = "is out of range"
 _SCALED: Final = 2
-"""A score above it, and up to the last of the scales, is most likely on another scale."""
+"""A score from it on, and up to the last of the scales, is most likely on another scale."""
 
-_SCALES: Final = (10, 100)
+_SCALES: Final = (5, 10, 100)
 _NAME: Final = "a string of 1 to 200 printable characters"
 _OBJECT: Final = "a JSON object with benchmark, item_id, model and score"
 _PACKED: Final = (
@@ -126,12 +126,19 @@ Decoded = EventFields | Declaration | Ended
 
 
 class Fault(NamedTuple):
-    """Why a record is rejected: the field, its value, and a sentence with the problem and what to do."""
+    """Why a record is rejected: the field, its value, and a sentence with the problem and what to do.
+
+    `item` is the item that the record would have scored, empty for a record that scores none and None where it is not known; `above` is
+    the score, where it is most likely on another scale. `refuses`: nothing more of the file is read.
+    """
 
     field: str
     found: str
     reason: str
     benchmark: str | None = None
+    item: str | None = None
+    above: float | None = None
+    refuses: bool = False
 
 
 def decode_block(block: bytes) -> list[EventFields] | None:
@@ -397,7 +404,27 @@ def _fault(error: ValidationError, data: dict[str, Any]) -> Fault:
     field = str(first["loc"][0]) if first["loc"] else "record"
     # An unknown field has any name.
     known = Ended.model_fields if "ended" in data else Declaration.model_fields
-    return Fault(shorten(field), show_input(first), describe_error(first, known=known), benchmark)
+    item = "" if _kind(data) in {"declaration", "end"} else read_name(data.get("item_id"))
+    return Fault(
+        shorten(field),
+        show_input(first),
+        describe_error(first, known=known),
+        benchmark,
+        item if item == "" or (isinstance(item, str) and name_fault(item) is None) else None,
+        above_scale(first["input"]) if field == "score" else None,
+    )
+
+
+def above_scale(score: object) -> float | None:
+    """Return a score that is most likely on a larger scale than from 0 to 1; None for any other value.
+
+    Examples
+    --------
+    >>> above_scale(100), above_scale(1.0001), above_scale(1e25), above_scale("100")
+    (100.0, None, None, None)
+    """
+    number = isinstance(score, int | float) and not isinstance(score, bool)
+    return float(score) if number and _SCALED <= score <= _SCALES[-1] else None  # type: ignore[operator, arg-type]
 
 
 def show_input(error: Mapping[str, Any]) -> str:
@@ -445,7 +472,7 @@ def describe_error(
     else:
         clause, remedy = _KINDS.get(kind, ("is not valid", ""))
         problem, remedy = f"{show_input(error)} {clause}", remedy.format_map(context) if expected is None else ""
-    if field == "score" and kind == "less_than_equal" and _SCALED < error["input"] <= _SCALES[-1]:
+    if field == "score" and kind == "less_than_equal" and above_scale(error["input"]) is not None:
         largest = next(scale for scale in _SCALES if error["input"] <= scale)
         expected = f"{expected}; if scores go up to {largest}, divide them by {largest} (for files: --scale {largest})"
     return "; ".join(filter(None, (problem, f"use {expected}" if expected else remedy)))

@@ -1,11 +1,13 @@
 """Read values whose meaning is certain although their type is not the one of an event: numbers as names, and text as numbers."""
 
+import math
 import re
 from collections.abc import Callable
 from typing import Any, Final, Literal, NamedTuple
 
 _NUMBER: Final = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 _WORDS: Final = {"true": True, "yes": True, "false": False, "no": False}
+_NOTHING: Final = frozenset({"", "null", "none", "nan", "na", "n/a"})
 _LARGEST: Final = 10**199
 """Beyond it a whole number has more digits than a name has characters."""
 
@@ -40,6 +42,19 @@ def read_score(value: object) -> object:
         return value
     text = value.strip()
     return float(text) if _NUMBER.fullmatch(text) else _WORDS.get(text.lower(), value)
+
+
+def without_value(value: object) -> object:
+    """Return the value of a cell; None for the text and the NaN with which tables write that there is none.
+
+    Examples
+    --------
+    >>> without_value(""), without_value("NaN"), without_value(float("nan")), without_value(0)
+    (None, None, None, 0)
+    """
+    if isinstance(value, str):
+        return None if value.strip().lower() in _NOTHING else value
+    return None if isinstance(value, float) and math.isnan(value) else value
 
 
 def read_index(value: object) -> object:
@@ -126,7 +141,7 @@ class _Field(NamedTuple):
 _NAME: Final = _Field(read_name, frozenset({str, bool}), "is a number and is read as text")
 _OPTIONAL_NAME: Final = _NAME._replace(kinds=_NAME.kinds | {type(None)})
 _SCORE: Final = _Field(
-    read_score,
+    lambda value: read_score(without_value(value)),
     frozenset({int, float, bool, type(None)}),
     "is text and is read as the number or boolean that it writes",
 )
@@ -175,8 +190,10 @@ _FIELDS: Final[dict[Kinds, dict[str, _Field]]] = {
 _TYPES: Final = {type(None): "null", str: "text", float: "a decimal number"}
 
 
-def _clause(name: str, field: _Field, kind: type) -> str:
+def _clause(name: str, field: _Field, kind: type, new: object) -> str:
     """Return what was converted, for the reader of a note."""
+    if field is _SCORE and new is None:
+        return f"{name} is blank or NaN and is read as null: the item is skipped"
     whole = "0" if kind is type(None) else "a whole number"
     return f"{name} {field.clause.format(kind=_TYPES.get(kind), whole=whole)}"
 
@@ -199,9 +216,10 @@ def convert(record: dict[str, Any], kind: Kinds = "event") -> tuple[dict[str, An
     for name, field in _FIELDS[kind].items():
         if name in record:
             value = record[name]
-            if type(value) not in field.kinds and (new := field.read(value)) is not value:
+            special = type(value) not in field.kinds or value != value  # NaN is no number  # noqa: PLR0124
+            if special and (new := field.read(value)) is not value:
                 changed[name] = new
-                clauses.append(_clause(name, field, type(value)))
+                clauses.append(_clause(name, field, type(value), new))
     return ({**record, **changed}, clauses) if changed else (record, clauses)
 
 
@@ -218,6 +236,5 @@ def convert_column(name: str, values: list[Any], clauses: set[str]) -> list[Any]
         # Values of one type that are equal mean the same, and most come often.
         known = {value: field.read(value) for value in {value for value in values if type(value) is kind}}
         values = [known[value] if type(value) is kind else value for value in values]
-        if any(new is not old for old, new in known.items()):
-            clauses.add(_clause(name, field, kind))
+        clauses |= {_clause(name, field, kind, new) for old, new in known.items() if new is not old}
     return values

@@ -17,7 +17,10 @@ _BEGIN: Final = re.compile(rb'\s*\{(?:"producer":"[^"\\]*",)?(?=")')
 
 
 class Reject(TypedDict):
-    """A record that an importer cannot read: where it is, what is wrong, and what to do."""
+    """A record that an importer cannot read: where it is, what is wrong, and what to do.
+
+    `item_id`, `above` and `refuses` are for the reader of files alone, and are not in the log; see `Fault`.
+    """
 
     source: str
     line: int
@@ -26,6 +29,12 @@ class Reject(TypedDict):
     reason: str
     benchmark: NotRequired[str | None]
     raw: NotRequired[str]
+    item_id: NotRequired[str]
+    above: NotRequired[float]
+    refuses: NotRequired[bool]
+
+
+_OF_READER: Final = frozenset({"item_id", "above", "refuses"})
 
 
 class SourceSpan(msgspec.Struct, gc=False):
@@ -177,7 +186,9 @@ def encode_span(segment: Segment, source: SourceSpan, start: int) -> bytes:
             "to": segment.end,
             "declare": [*given, *(declaration.model_dump(mode="json") for declaration in segment.declarations)],
             "declared_at": [0] * len(given) + list(segment.declared_at),
-            "rejected": segment.rejects,
+            "rejected": [
+                {name: value for name, value in each.items() if name not in _OF_READER} for each in segment.rejects
+            ],
             **({"ended": ended} if ended else {}),
         }
     )

@@ -13,6 +13,7 @@ TEXTS: Final[dict[str, str]] = {
     "completion": "the declared number of items is the whole benchmark, with no items omitted because of their scores",
     "listed": "the declared list of items is the whole benchmark",
     "items_read": "the {number:,} items read are the whole benchmark",
+    "items_rejected": "the items read, and {number:,} whose lines were rejected, are the whole benchmark",
     "committed": "the items are a sample, and their order comes from the committed seed",
     "trusted": "neither the arrival order nor what is skipped depends on outcomes or clusters",
     BATTLES: "which models meet does not depend on the prompt or its category, which answer is shown first is drawn at random, and how "
@@ -38,9 +39,10 @@ TEXTS: Final[dict[str, str]] = {
 
 _SINGULAR: Final = {
     "items_read": "the 1 item read is the whole benchmark",
+    "items_rejected": "the items read, and 1 whose lines were rejected, are the whole benchmark",
     "capacity": "either at most 1 pair joins, or which models join, and when, does not depend on their scores",
 }
-_NUMBERS: Final = {"items_read": "items", "capacity": "pairs"}
+_NUMBERS: Final = {"items_read": "items", "items_rejected": "items", "capacity": "pairs"}
 _PLACES: Final = {code: place for place, code in enumerate(TEXTS)}
 
 FAMILY: Final = frozenset({"joined", "capacity"})
@@ -113,10 +115,11 @@ def flagged(**holds: bool) -> list[Assumption]:
     return [Assumption(code) for code, yes in holds.items() if yes]
 
 
-def order(policy: str, items: int | None = None, *, listed: bool = False) -> Assumption | None:
+def order(policy: str, items: int | None = None, *, listed: bool = False, rejected: int = 0) -> Assumption | None:
     """Return what an order policy rests on; None under policy `none`.
 
-    `items` is the number of items read, if these are taken for the whole benchmark; `listed` whether the items are declared one by one.
+    `items` is the number of items read, if these are taken for the whole benchmark; `rejected` of how many of them all lines were
+    rejected; `listed` whether the items are declared one by one.
 
     Examples
     --------
@@ -126,7 +129,7 @@ def order(policy: str, items: int | None = None, *, listed: bool = False) -> Ass
     'the declared list of items is the whole benchmark'
     """
     if items is not None:
-        return Assumption("items_read", items)
+        return Assumption("items_rejected", rejected) if rejected else Assumption("items_read", items)
     if policy == "none":
         return None
     return Assumption("listed" if listed and policy == "completion" else policy)

@@ -55,6 +55,10 @@ class GateComparison(StrictModel):
         None, description="which of the two models have scores that contradict earlier ones; the earlier score counts"
     )
     reason: str
+    notes: list[str] = Field(
+        default_factory=list,
+        description="what to know first of the files: names that are alike, files that were refused",
+    )
 
     @property
     def where(self) -> str:

@@ -384,10 +384,70 @@ class BoardReport(StrictModel):
     note: str | None = Field(description="what a reader has to know; null where it has only another title")
 
 
+Rule = Literal["case", "surrounding space", "leading zeros", "decimal point", "Unicode form"]
+
+
+class Apart(StrictModel):
+    """Two models that share fewer items than they would if alike ids were one item."""
+
+    model_a: str
+    model_b: str
+    shared: int = Field(description="items that both have")
+    would_share: int
+
+
+class AlikeNames(StrictModel):
+    """Names that may be meant to be one: nothing is joined, they count as different names."""
+
+    kind: Literal["item", "model"]
+    groups: int = Field(description="groups of names that are alike")
+    rules: list[Rule] = Field(description="by what the names of a group differ; decimal point: 1 and 1.0")
+    names: list[list[str]] = Field(description="the first groups")
+    apart: Apart | None = Field(
+        description="of items: the models that would share the most items more; null where alike ids keep no models apart"
+    )
+
+
+class RefusedFile(StrictModel):
+    """A file of results that was not read, or not to its end."""
+
+    path: str
+    reason: str
+    remedy: str
+
+
 class BenchmarkReport(StrictModel):
     """One benchmark."""
 
     benchmark: str
+    # An earlier server answers without the fields that have a default.
+    alike: list[AlikeNames] = Field(
+        default_factory=list,
+        description="names that differ by case, space, zeros, a decimal point or Unicode form alone",
+    )
+    differing: str | None = Field(
+        default=None,
+        description="why scores of one item id are not of one item, or the runs have other items: no verdict is given; null where "
+        "nothing shows it",
+    )
+    refused: list[RefusedFile] = Field(
+        default_factory=list,
+        description="files of this benchmark, or of one that is not known, that were refused: what was read is not taken for the whole",
+    )
+    refused_elsewhere: list[RefusedFile] = Field(
+        default_factory=list, description="refused files of benchmarks without any result"
+    )
+    skipped: dict[str, int] = Field(
+        default_factory=dict,
+        description="results without a score, by reason: `blank`, or why the run of the item failed",
+    )
+    skipped_by_model: dict[str, int] = Field(default_factory=dict, description="results without a score, most first")
+    unread_items: int = Field(
+        default=0, description="items whose every line was rejected: they are missing for all models"
+    )
+    reading: list[str] = Field(
+        default_factory=list, description="what was chosen, or found, in the files that were read"
+    )
     items: int
     declared_items: int | None = Field(description="item count of the complete benchmark; null where none is declared")
     events: int

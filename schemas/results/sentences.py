@@ -114,7 +114,9 @@ def decided(
         outcome += f", even if {rest} went the other way"
     how = f"decided {SCOPES[procedure]} {level(alpha)}{_earlier(better, evidence)}"
     clause = say(assumed)
-    return f"{better} is better than {worse} on {kind} like those of {benchmark}, {how}: {outcome}. Assumes that {clause}."
+    return (
+        f"{better} is better than {worse} on {kind} like those of {benchmark}, {how}: {outcome}. Assumes that {clause}."
+    )
 
 
 def _outcome(better: str, worse: str, evidence: Numbers, kind: str, *, weighted: bool) -> str:

@@ -23,7 +23,8 @@ HYPOTHESES = 6
 
 # The contract of the report, in words of its own.
 BENCHMARK = (
-    "benchmark items declared_items events duplicates conflicts rejected conflicts_by_model duplicates_by_model "
+    "benchmark alike differing refused refused_elsewhere skipped skipped_by_model unread_items reading "
+    "items declared_items events duplicates conflicts rejected conflicts_by_model duplicates_by_model "
     "epochs unranked incomplete partial board order alpha power mixture family family_outside family_assumption "
     "assumption assumptions models shared_items clusters weights suite result goal battles summary pairs"
 )
@@ -325,7 +326,7 @@ def test_hostile_names_are_kept_as_they_are(tmp_path):
 GOOD = {"benchmark": "bench", "item_id": "x", "model": "m", "score": 1}
 BAD = {
     "broken": (b'{"benchmark":"bench","item_id":', "record", "not valid JSON", "write one JSON object a line"),
-    "nan": (json.dumps(GOOD | {"score": math.nan}), "score", "nan is out of range", "use a number from 0 to 1, true, false or null"),
+    "infinity": (json.dumps(GOOD | {"score": math.inf}), "score", "inf is out of range", "use a number from 0 to 1, true, false or null"),
     "infinite": (json.dumps(GOOD | {"score": -math.inf}), "score", "-inf is out of range", "use a number from 0 to 1, true, false or null"),
     "too much": (json.dumps(GOOD | {"score": 1.2}), "score", "1.2 is out of range", "use a number from 0 to 1, true, false or null"),
     "negative": (json.dumps(GOOD | {"score": -0.1}), "score", "-0.1 is out of range", "use a number from 0 to 1, true, false or null"),

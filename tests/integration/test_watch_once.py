@@ -60,7 +60,15 @@ def records():
 def test_it_prints_the_report_and_reads_nothing_twice(tmp_path, records):
     folder = tmp_path / "results"
     folder.mkdir()
-    write(folder / "a.jsonl", [*records[:300], "{", *records[300:], json.dumps(records[0] | {"score": 7})])
+    write(
+        folder / "a.jsonl",
+        [
+            *records[:300],
+            json.dumps(records[0] | {"score": "?"}),
+            *records[300:],
+            json.dumps(records[0] | {"score": 1.7}),
+        ],
+    )
     with gzip.open(folder / "b.jsonl.gz", "wt") as file:
         file.writelines(json.dumps(e | {"benchmark": "other", "cluster": e["item_id"][-1]}) + "\n" for e in records)
     expected = report_of(folder)
@@ -235,7 +243,7 @@ def test_flags_and_declarations_each_hold_for_their_benchmark(tmp_path, records)
 def test_dead_letters_hold_what_is_needed_to_mend_them(tmp_path, records):
     lines = [json.dumps(event) for event in records]
     lines[7:7] = ['{"benchmark": "bench"', b'{"benchmark":"bench","item_id":"\xff","model":"m","score":1}']
-    lines[50:50] = [json.dumps(records[0] | {"score": 2, "attributes": {"note": "x" * 5_000}})]
+    lines[50:50] = [json.dumps(records[0] | {"score": 1.2, "attributes": {"note": "x" * 5_000}})]
     lines.append(json.dumps({"benchmark": "never seen", "item_id": "1", "model": "m", "score": "high"}))
     path, data = write(tmp_path / "a.jsonl", lines), tmp_path / "data"
     watch_once(data, path)

@@ -4,6 +4,7 @@ import asyncio
 import gzip
 import json
 import random
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 import msgspec
@@ -15,6 +16,7 @@ from monitor.engine.steps import Declared, Decoder, RunEnded, Unreadable
 from monitor.ingest.batches import BatchReader
 from monitor.ingest.files.read import read_files
 from monitor.ingest.importer import Importer
+from monitor.ingest.reject_limit import ScaleError
 from monitor.send.messages import write_messages
 from monitor.serve.api.problems import ProblemError
 from monitor.serve.api.writing.body_parser import parse_body
@@ -78,7 +80,8 @@ def from_gzip(record, path):
 def from_watch(record, path):
     path.write_bytes(between(record))
     log, notes = Log(), []
-    once(log, path, importer=Importer(report=notes.append))
+    with suppress(ScaleError):  # the command ends with it, once everything is read
+        once(log, path, importer=Importer(report=notes.append))
     others = [
         given(check_object(other))
         for record in log.packed
@@ -293,7 +296,7 @@ def test_many_records_are_converted_as_one_is(name):
 def test_most_conversions_do_not_need_records_one_by_one():
     converted = [name for name, record in RECORDS.items() if decode_converted([record.data]) is not None]
     expected = [name for name, (_, answer, _) in RECORDS.items() if isinstance(answer, dict) and "item_id" in answer]
-    assert {*expected} - {*converted} == {"byte order mark"}
+    assert {*expected} - {*converted} == {"byte order mark", "NaN"}
 
 
 def test_numbers_and_text_of_random_records_are_converted_alike():

@@ -14,6 +14,7 @@ from monitor.cli.shared.errors import FAULT, USAGE, file_error, note, stop
 from monitor.cli.shared.options import DeclareOptions, LogOptions, ScoreOptions
 from monitor.cli.shared.progress import progress_bar
 from monitor.engine.partition import Partition
+from monitor.engine.state.benchmark import Benchmark
 from monitor.ingest.files.copies import CopyError
 from monitor.ingest.files.paths import PathError, show
 from monitor.ingest.files.read import read_files
@@ -70,7 +71,7 @@ def read_results(
                 on_progress=None if update is None else lambda done, total: update(completed=done, total=total),
             )
     except TooManyRejected as error:
-        if limit.rejected == 1:  # the line above is all there is to report
+        if limit.rejected == 1 and not limit.scaled:  # the line above is all there is to report
             raise SystemExit(FAULT) from None
         stop(error.problem)
     except OSError as error:
@@ -79,6 +80,7 @@ def read_results(
     if not any(begun):
         refused = f"no result is left (rejected: {rejected.count:,}); fix the files, or the flags"
         stop_without_results(files, refused if rejected.count else None)
+    importer.describe(partition.benchmarks)
     declarations.stop_unused(partition.benchmarks)
     if texts := [*unmatched_choices(importer), *_unmatched_aliases(declarations.aliases, files, importer)]:
         stop("\nrankwatch: ".join(texts), USAGE)
@@ -155,6 +157,12 @@ def not_ending(
         f"{shorten(name)}: {clause}, so no run was ended; complete the file, and run the command again"
         for name, clause in clauses.items()
     ]
+
+
+def stop_refused(benchmarks: Iterable[Benchmark]) -> None:
+    """End a command that has printed its answer if too much of a benchmark could not be read."""
+    if excess := [each.reading.excess for each in benchmarks if each.reading.excess]:
+        stop("\nrankwatch: ".join(excess))
 
 
 def stop_without_results(files: Sequence[Path], refused: str | None = None) -> NoReturn:

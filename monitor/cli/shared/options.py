@@ -205,7 +205,11 @@ class ScoreOptions:
     ] = None
     scale: Annotated[
         list[str] | None,
-        _log_option("--scale", "N | NAME=N", "largest score: divide every score by N, for example 100 for percent"),
+        _log_option(
+            "--scale",
+            "N | LOW:N | NAME=N",
+            "largest score, by which every score is divided, for example 100 for percent; LOW:N if the smallest is not 0, for example 1:5",
+        ),
     ] = None
     map: Annotated[
         str | None,

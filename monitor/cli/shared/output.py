@@ -15,6 +15,7 @@ from monitor.cli.shared.settings import read_settings
 from monitor.engine.partition import Partition
 from monitor.ingest.files.paths import show
 from monitor.render.flags import named_flags, with_flags
+from monitor.render.reading import first
 from monitor.report.build import MAX_REPORT_PAIRS, ReportView, count_pairs, report_views
 from monitor.report.ranking.committed_race import with_committed_race
 from schemas.records.suites import Suite
@@ -245,13 +246,20 @@ def _print(views: Iterable[ReportView], output: Output) -> None:
     else:
         views = list(views)
         _print_pairs((part for view in views for part in _report_parts(view)), form)
-        for benchmark in (view.report for view in views):
-            if benchmark.incomplete or (benchmark.order.reason or "").startswith(FILES_COMPLETE):  # no column has it
-                note(f"{shorten(benchmark.benchmark)}: {with_flags(benchmark.order.reason or '')}")
-            if benchmark.partial:
-                note(f"{shorten(benchmark.benchmark)}: may be partial: {benchmark.partial}")
-            if benchmark.clusters is not None and benchmark.clusters.warning:
-                note(f"{shorten(benchmark.benchmark)}: {benchmark.clusters.warning}")
+        for view in views:
+            _note_without_column(view.report)
+
+
+def _note_without_column(benchmark: BenchmarkReport) -> None:
+    """Print what a table of pairs has no column for."""
+    for text in first(benchmark):
+        note(f"{shorten(benchmark.benchmark)}: {text}")
+    if benchmark.incomplete or (benchmark.order.reason or "").startswith(FILES_COMPLETE):  # no column has it
+        note(f"{shorten(benchmark.benchmark)}: {with_flags(benchmark.order.reason or '')}")
+    if benchmark.partial:
+        note(f"{shorten(benchmark.benchmark)}: may be partial: {benchmark.partial}")
+    if benchmark.clusters is not None and benchmark.clusters.warning:
+        note(f"{shorten(benchmark.benchmark)}: {benchmark.clusters.warning}")
 
 
 def _print_json(views: Iterable[ReportView]) -> None:

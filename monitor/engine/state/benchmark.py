@@ -19,6 +19,7 @@ from monitor.engine.state.pairs.index import pair_members
 from monitor.engine.state.pairs.pair_state import PairState
 from monitor.engine.state.pairs.settling import Settling
 from monitor.engine.state.pairs.step_down import grown
+from monitor.engine.state.reading import Reading
 from monitor.engine.state.repeats import Repeats, Undeclared
 from monitor.engine.state.rows import Rows
 from schemas.records.events import Spec
@@ -92,6 +93,8 @@ class Benchmark(PairState):
         """Whether this was read from files that are complete, and no family was declared: all pairs found then share alpha."""
         self.united: United | None = None
         """What is known of the suite of which this is the union of the members; such a benchmark is computed, and never stored."""
+        self.reading = Reading()
+        """What is known of the files that a report has read."""
         self.incomplete = ""
         """Which of the files that a report has read breaks off; empty if none does."""
         self.gaps: list[Gap] = []
@@ -224,7 +227,7 @@ class Benchmark(PairState):
     @property
     def assumption_holds(self) -> bool:
         """Whether an order policy is declared and nothing has refuted its assumption: anytime decisions count."""
-        refuted = self.completion_refuted or self.order_refuted or self.undeclared
+        refuted = self.completion_refuted or self.order_refuted or self.undeclared or self.reading.differing
         return self.spec.order.policy != "none" and not refuted
 
     @property

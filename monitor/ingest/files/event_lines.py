@@ -27,7 +27,7 @@ class Refusal(Exception):  # noqa: N818 - an answer about the file, not a failur
 
     def __init__(self, field: str, found: str, reason: str, benchmark: str | None = None) -> None:
         super().__init__(f"{field}: {reason}")
-        self.fault = Fault(field, found, reason, benchmark)
+        self.fault = Fault(field, found, reason, benchmark, refuses=True)
 
 
 class Broken(Exception):  # noqa: N818 - the file may still be completed
@@ -196,7 +196,10 @@ class EventLineWriter:
     def reject(self, fault: Fault, number: int, raw: bytes = b"") -> bytes:
         """Write that line `number` of the log cannot be read."""
         text = raw[:RAW_BYTES].decode("utf-8", "replace")
-        fields = {name: _replace_surrogates(value) for name, value in fault._asdict().items()}
+        fields = {
+            name: _replace_surrogates(value) if isinstance(value, str) else value
+            for name, value in fault._asdict().items()
+        }
         return REJECT_START + msgspec.json.encode({"line": number, "raw": text, **fields}) + b"}\n"
 
 
@@ -245,9 +248,9 @@ _encode: Final = msgspec.json.Encoder().encode
 _encode_lines: Final = msgspec.json.Encoder().encode_lines
 
 
-def _replace_surrogates(text: str | None) -> str | None:
+def _replace_surrogates(text: str) -> str:
     """Replace lone surrogates, which logs may hold escaped and UTF-8 does not allow."""
-    return None if text is None else text.encode("utf-8", "replace").decode()
+    return text.encode("utf-8", "replace").decode()
 
 
 def read_reject(line: bytes) -> tuple[Fault, int, bytes]:

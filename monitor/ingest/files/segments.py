@@ -7,7 +7,15 @@ from typing import Final, NamedTuple
 from monitor.ingest.files.blocks import Block
 from monitor.ingest.files.event_lines import REJECT_START, EventLines, read_reject
 from monitor.ingest.files.paths import origin
-from schemas.records.decode import BOM, Checker, Fault, decode_block, decode_converted, decode_record, plain_text
+from schemas.records.decode import (
+    BOM,
+    Checker,
+    Fault,
+    decode_block,
+    decode_converted,
+    decode_record,
+    plain_text,
+)
 from schemas.records.events import Declaration, Ended, EventFields
 from schemas.records.packed import Reject, Segment
 from schemas.records.text import shorten
@@ -89,7 +97,7 @@ def _clean(block: Block) -> bytes:
 
 
 def _reject(fault: Fault, path: Path, line: int, data: bytes, benchmark: str | None) -> Reject:
-    return {
+    reject: Reject = {
         "source": origin(path),
         "line": line,
         "field": shorten(fault.field, _TEXT_LENGTH),  # the name of an unknown field has any length and any characters
@@ -98,6 +106,13 @@ def _reject(fault: Fault, path: Path, line: int, data: bytes, benchmark: str | N
         "benchmark": fault.benchmark or benchmark,
         "raw": data[: 4 * RAW_LENGTH].decode("utf-8", "replace")[:RAW_LENGTH],
     }
+    if fault.item is not None:
+        reject["item_id"] = fault.item
+    if fault.above is not None:
+        reject["above"] = fault.above
+    if fault.refuses:
+        reject["refuses"] = True
+    return reject
 
 
 class _LineDecoder:

@@ -122,7 +122,7 @@ class Choices:
     map : str, optional
         The path of a file with mappings (`mapping`), which comes before those next to the results.
     scale : Selection
-        The largest score: every number that is a score is divided by it.
+        The largest score, by which every number that is a score is divided; or the smallest and the largest, as ``1:5``.
     follow_symlinks : bool
         Whether links are followed out of a folder.
     """
@@ -204,15 +204,18 @@ class Choices:
 
         Examples
         --------
-        >>> choices = Choices.parse(scale=["100"])
+        >>> choices = Choices.parse(scale=["100", "essay=1:5"])
         >>> choices.scaled(85, "quiz"), choices.scaled(True, "quiz"), choices.scaled("?", "quiz")
         (0.85, True, '?')
+        >>> choices.scaled(1, "essay"), choices.scaled(4, "essay")
+        (0.0, 0.75)
         """
-        largest = self.scale.of(*(name for name in benchmarks if isinstance(name, str)))
-        if largest is None or isinstance(score, bool) or not isinstance(score, int | float):
+        scale = self.scale.of(*(name for name in benchmarks if isinstance(name, str)))
+        if scale is None or isinstance(score, bool) or not isinstance(score, int | float):
             return score
+        smallest, largest = _ends(scale)
         try:
-            return score / float(largest)
+            return (score - smallest) / (largest - smallest)
         except OverflowError:
             return math.inf
 
@@ -246,23 +249,32 @@ def _cluster(value: object) -> str | None:
 
 
 def parse_scale(entries: Iterable[str]) -> Selection:
-    """Parse ``N`` or ``BENCHMARK=N``, given any number of times.
+    """Parse ``N``, ``LOW:N`` or either after ``BENCHMARK=``, given any number of times.
 
     Raises
     ------
     ChoiceError
-        If a number is not one from above 0.
+        If a number is not one, or the largest score is not above the smallest, which is 0 by default.
     """
     entries = list(entries)
     for entry in entries:
-        number = entry.rpartition("=")[2]
         try:
-            good = 0 < float(number) < math.inf
+            smallest, largest = _ends(entry.rpartition("=")[2])
+            good = -math.inf < smallest < largest < math.inf
         except ValueError:
             good = False
         if not good:
-            raise ChoiceError(f"--scale {entry}: give the largest score, as N or NAME=N, for example --scale 100")
+            raise ChoiceError(
+                f"--scale {entry}: give the largest score, as N or NAME=N, or the smallest and the largest, for example --scale 100 or "
+                "--scale 1:5"
+            )
     return Selection("--scale", entries)
+
+
+def _ends(scale: str) -> tuple[float, float]:
+    """Return the smallest and the largest score of a scale."""
+    smallest, _, largest = scale.rpartition(":")
+    return float(smallest or 0), float(largest)
 
 
 def parse_columns(entries: Iterable[str]) -> dict[str, str]:

@@ -1,11 +1,13 @@
 """One file of results, with everything that its reader needs to know."""
 
 import re
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final, Protocol
 
+from monitor.engine.state.reading import Reading
 from monitor.ingest.files.event_lines import Refusal
 from monitor.ingest.files.paths import show
 from monitor.ingest.formats.choices import Choices
@@ -94,8 +96,34 @@ class RunRegistry:
         """The judge of each benchmark that an earlier file has."""
         self.noted: set[tuple[object, ...]] = set()
         """What was noted of a benchmark, in any file of it: not again for each set of other metrics."""
+        self._subsets: dict[str, list[tuple[frozenset[str], Path]]] = {}
+        self._differing_items: dict[str, str] = {}
+        self._failed: dict[Path, Counter[tuple[str, str]]] = {}
+        self._notes: dict[str, list[str]] = {}
 
-    def add_run(self, path: Path, task: str, model: str, version: object, run: str) -> None:
+    def note(self, benchmark: str, text: str) -> None:
+        """Pass on a note about a benchmark, which its report shows too."""
+        notes = self._notes.setdefault(benchmark, [])
+        if text not in notes:
+            notes.append(text)
+        self._notices.choice(benchmark, text)
+
+    def set_failed(self, path: Path, failed: "Counter[tuple[str, str]]") -> None:
+        """Record how many results of a file failed in the run and are skipped, by benchmark and reason."""
+        self._failed[path] = failed
+
+    def describe(self, benchmark: str, reading: Reading) -> None:
+        """Add what is known of the files of a benchmark to its reading."""
+        reading.differing = self._differing_items.get(benchmark, "")
+        reading.notes = [*self._notes.get(benchmark, ())]
+        failed = Counter[str]()
+        for counts in self._failed.values():
+            failed.update({reason: count for (name, reason), count in counts.items() if name == benchmark})
+        reading.failed = dict(failed.most_common())
+
+    def add_run(
+        self, path: Path, task: str, model: str, version: object, run: str, benchmark: str | None = None
+    ) -> None:
         """Add a run.
 
         Parameters
@@ -106,6 +134,8 @@ class RunRegistry:
             Of the task; None if the log has none.
         run : str
             The same for the logs of one run and of its retries.
+        benchmark : str, optional
+            Whose report has what is noted; `task` by default.
 
         Raises
         ------
@@ -125,20 +155,46 @@ class RunRegistry:
             )
         known, where = self._models.setdefault((task, model), (run, path))
         if known != run and where != path:
-            self._notices(
-                f"{shorten(task)}: {show(where)} and {show(path)} both hold scores of {shorten(model)}; for the items in both the first "
-                "score counts; name one of the files with NAME=PATH to compare them"
+            self.note(
+                benchmark or task,
+                f"{show(where)} and {show(path)} both hold scores of {shorten(model)}; for the items in both the first "
+                "score counts; name one of the files with NAME=PATH to compare them",
             )
 
-    def add_item(self, path: Path, task: str, item: str, text: bytes) -> None:
-        """Add an item; note if its id has another text in an earlier log."""
+    def add_item(self, path: Path, task: str, item: str, text: bytes, benchmark: str | None = None) -> None:
+        """Add an item; note if its id has another text in an earlier log.
+
+        `benchmark` is the one in which the two would be one item, if any: no verdict is then given on it.
+        """
         known, where = self._items.setdefault((task, item), (text, path))
         if known != text and path not in self._differing:
             self._differing.add(path)
-            self._notices(
-                f"{shorten(task)}: item {shorten(item)} in {show(path)} differs from the one in {show(where)} (others may differ too); "
-                "check that both runs use the same data"
+            self._differ(
+                task,
+                benchmark,
+                f"item {shorten(item)} in {show(path)} differs from the one in {show(where)} (others may differ too); "
+                "check that both runs use the same data",
             )
+
+    def add_subset(self, path: Path, task: str, items: frozenset[str], benchmark: str) -> None:
+        """Add the items that a run chose of its data; note if an earlier run chose others, and neither has all of the other's."""
+        subsets = self._subsets.setdefault(benchmark, [])
+        for known, where in subsets:
+            if path != where and not (known <= items or items <= known):
+                self._differ(
+                    task,
+                    benchmark,
+                    f"the logs have different items: {show(where)} {len(known):,} and {show(path)} {len(items):,}, {len(known & items):,} "
+                    "of them in both; run both models on the same items (the same limit of the same data in the same order)",
+                )
+        subsets.append((items, path))
+
+    def _differ(self, task: str, benchmark: str | None, text: str) -> None:
+        if benchmark is None:
+            self.note(task, text)
+            return
+        self._differing_items.setdefault(benchmark, text)
+        self._notices(f"{shorten(task)}: {text}")
 
 
 @dataclass(frozen=True)

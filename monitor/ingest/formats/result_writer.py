@@ -15,7 +15,7 @@ from monitor.ingest.formats.choices import FAILED_SKIP, FAILED_ZERO, NONE, clust
 from monitor.ingest.formats.documents import decode_document
 from monitor.ingest.formats.log_file import LogFile
 from monitor.ingest.formats.results import LOWER, Entry, Result, ResultColumns, Run, Single, Tool
-from schemas.records.decode import OUT_OF_RANGE, Fault
+from schemas.records.decode import OUT_OF_RANGE, Fault, above_scale
 from schemas.records.events import EventFields
 from schemas.records.lenient import read_score
 from schemas.records.text import shorten
@@ -94,7 +94,7 @@ class _LineTranslator(RecordTranslator):
             found = shorten(line.decode("utf-8", "replace"))
             yield Fault("record", found, "the line is not a JSON object; check that the file was not cut or edited")
         except Refusal as refusal:
-            yield refusal.fault
+            yield refusal.fault._replace(refuses=False)  # the next line may be a good one
         else:
             for entry in self._read(record):
                 for each in entry.rows() if isinstance(entry, ResultColumns) else (entry,):
@@ -163,7 +163,7 @@ class _ResultWriter:
         self._given: dict[tuple[str, str], Run] = {}
         self._first_model: str | None = None
         self._clusters: dict[str, str | None] = {}
-        self._failures: Counter[str] = Counter()
+        self._failures: Counter[tuple[str, str]] = Counter()
         self._results = 0
         self._rows: list[Result] = []
         self._number = 1
@@ -300,9 +300,13 @@ class _ResultWriter:
         """Note how many results are failures, and what they count as."""
         if not self._failures:
             return
-        why = ", ".join(f"{shorten(reason)}: {count:,}" for reason, count in self._failures.most_common(5))
-        total = sum(self._failures.values())
+        reasons = Counter[str]()
+        for (_, reason), count in self._failures.items():
+            reasons[reason] += count
+        why = ", ".join(f"{shorten(reason)}: {count:,}" for reason, count in reasons.most_common(5))
+        total = sum(reasons.values())
         zero = self._as_zero
+        self._log.runs.set_failed(self._log.path, Counter() if zero else self._failures)
         counted = "count as 0" if zero else "are skipped"
         other = f"--failed {FAILED_SKIP} skips them" if zero else f"--failed {FAILED_ZERO} counts them as 0"
         self._log.note(f"{total:,} of {self._results:,} results failed in the run ({why}) and {counted}; {other}")
@@ -381,7 +385,7 @@ class _ResultWriter:
         run = self._given.get((entry.benchmark, entry.model), Run(entry.benchmark, entry.model))
         path = self._log.path
         task = named.benchmark if named.part is None else f"{named.benchmark}/{named.part}"
-        self._log.runs.add_run(path, task, named.model, run.version, run.name or path.name)
+        self._log.runs.add_run(path, task, named.model, run.version, run.name or path.name, named.benchmark)
         if run.items and self._log.declares_items:
             yield self._writer.declare(named.benchmark, items=run.items)
 
@@ -394,7 +398,7 @@ class _ResultWriter:
             if isinstance(score, Fault):
                 return score
         else:
-            self._failures[result.failure] += 1
+            self._failures[result.benchmark, result.failure] += 1
             score = 0.0 if self._as_zero else None
         cluster = self._cluster(result)
         return EventFields(result.benchmark, result.item, result.model, score, cluster, result.repeat, result.epoch)
@@ -473,7 +477,8 @@ class _ResultWriter:
         value = None if value is msgspec.UNSET else value
         found = "nothing" if value is None else "a list" if isinstance(value, list | dict) else shorten(value)
         reason = problem if value is None else f"{found} {problem}"
-        return Fault(shorten(metric.name), found, reason, result.benchmark)
+        above = above_scale(self._choices.scaled(value, result.benchmark)) if metric.largest == 1 else None
+        return Fault(shorten(metric.name), found, reason, result.benchmark, result.item, above)
 
     def _cluster(self, result: Result) -> str | None:
         if result.benchmark not in self._clusters:

@@ -7,6 +7,7 @@ from typing import Final
 from xml.sax.saxutils import quoteattr
 
 from monitor.render.numbers import Q_IS_NO_EVIDENCE, safe
+from monitor.render.reading import first
 from monitor.report.gates.reasons import conflict_sentence
 from monitor.report.points import points
 from schemas.results.assumptions import assumes
@@ -31,6 +32,7 @@ class Answer:
     headline: str
     evidence: tuple[str, ...]
     pair: PairReport
+    notes: tuple[str, ...] = ()
 
 
 def answer(report: BenchmarkReport, pair: PairReport, models: tuple[str, str]) -> Answer:
@@ -42,11 +44,13 @@ def answer(report: BenchmarkReport, pair: PairReport, models: tuple[str, str]) -
         code, word = OPEN, "held" if pair.status in {"held", "invalidated"} else "undecided"
         headline = f"{word}: no verdict for {a} against {b} on {safe(report.benchmark)}"
     else:
-        code, (first, second) = (FOR_A, (a, b)) if better == models[0] else (FOR_B, (b, a))
+        code, (winner, loser) = (FOR_A, (a, b)) if better == models[0] else (FOR_B, (b, a))
         scope = SCOPES["anytime"]
         level = f"alpha = {report.alpha:g}, {LOOKS[report.looks]}"
-        headline = f"decided {scope}: {first} is better than {second} on {safe(report.benchmark)} ({level})"
-    return Answer(report.benchmark, *models, code, headline, tuple(_evidence(report, pair, models)), pair)
+        headline = f"decided {scope}: {winner} is better than {loser} on {safe(report.benchmark)} ({level})"
+    return Answer(
+        report.benchmark, *models, code, headline, tuple(_evidence(report, pair, models)), pair, tuple(first(report))
+    )
 
 
 def _evidence(report: BenchmarkReport, pair: PairReport, models: tuple[str, str]) -> list[str]:
@@ -91,7 +95,8 @@ def _resolved(resolved: bool | None) -> str:  # noqa: FBT001 - a field of the re
 
 def as_text(answer: Answer) -> str:
     """Write headline and evidence, one line each."""
-    return "\n".join((answer.headline, *(f"  {line}" for line in answer.evidence)))
+    notes = (f"! {safe(line)}" for line in answer.notes)
+    return "\n".join((answer.headline, *(f"  {line}" for line in (*notes, *answer.evidence))))
 
 
 def as_json(answer: Answer) -> str:
@@ -104,6 +109,7 @@ def as_json(answer: Answer) -> str:
             "decided": {FOR_A: "a", FOR_B: "b", OPEN: None}[answer.code],
             "exit_code": answer.code,
             "headline": answer.headline,
+            "notes": answer.notes,
             "pair": answer.pair.model_dump(mode="json"),
         }
     )

@@ -67,7 +67,7 @@ def _evidence(c: GateComparison) -> list[str]:
         lines.append(f"noise: {c.noise}")
     if c.conflicts:
         lines.append(f"! {safe(c.conflicts)}")
-    return lines
+    return lines + [f"! {safe(note)}" for note in c.notes]
 
 
 def _p(p: float) -> str:
@@ -192,6 +192,7 @@ def as_markdown(report: GateReport) -> str:
         parts.append("\n".join(["```text", *drawn, f"    {_LEGEND}", "```"]))
     noise = [f"- Noise on {escape(c.where)}: {escape(c.noise)}." for c in report.comparisons if c.noise]
     noise += [f"- On {escape(c.where)}: {escape(c.conflicts)}" for c in report.comparisons if c.conflicts]
+    noise += [f"- On {escape(c.where)}: {escape(note)}" for c in report.comparisons for note in c.notes]
     reasons = [f"- {escape(c.candidate)} on {escape(c.where)}: {escape(c.reason)}" for c in report.comparisons]
     notes = [
         f"- Family: {escape(report.family)}.",

@@ -19,6 +19,7 @@ from monitor.render.document import (
 from monitor.render.header import NO_PAIR, NO_RESULTS, log_thresholds
 from monitor.render.html import charts
 from monitor.render.html.tables import goal_runs, kind_of, matrix, ranking, sizes, summary, text, verdicts
+from monitor.render.reading import first
 from monitor.render.second_opinions import cluster_opinions, second_opinions
 from monitor.render.signs import PROCEDURES, UNICODE, relation, result_sign
 from schemas.results.report import BenchmarkReport, ResultLine
@@ -54,10 +55,12 @@ def _footer() -> str:
 def _benchmark(document: ReportDocument, k: int) -> str:
     b = document.report
     entries = "".join(f"<dt>{escape(name)}</dt><dd>{text(value)}</dd>" for name, value in facts(document))
+    ahead = "".join(f"<li>{text(note)}</li>" for note in first(b))
     warnings = "".join(f"<li>{text(note)}</li>" for note in notes(document))
     warnings = f'<ul class="notes">{warnings}</ul>' if warnings else ""
     parts = [
         f'<section class="benchmark" id="b{k}" aria-labelledby="h{k}"><h2 id="h{k}">{text(b.benchmark)}</h2>',
+        f'<ul class="notes">{ahead}</ul>' if ahead else "",
         _result(b),
         "" if b.goal is None else goal_runs(b.goal),
         ranking(document),

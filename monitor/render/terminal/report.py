@@ -8,6 +8,7 @@ from rich.text import Text
 
 from monitor.render import header as facts
 from monitor.render.numbers import safe
+from monitor.render.reading import first
 from monitor.render.signs import HELD, UNDECIDED, Glyphs, relation, result_sign, status_glyph
 from monitor.render.terminal.layout import glyphs_for
 from monitor.render.terminal.overview import overview
@@ -111,9 +112,10 @@ def title(benchmark: BenchmarkReport) -> list[Text]:
         f"{b.rejected:,} rejected" if b.rejected else "",
     ):
         title.append(f", {text}" if text else "", HELD)
-    notes = [f"may be partial: {b.partial}"] if b.partial is not None else []
+    notes = first(b)
+    notes += [f"may be partial: {b.partial}"] if b.partial is not None else []
     notes += [] if b.board is None or b.board.note is None else [b.board.note]
-    return [title, *(Text(note, style=HELD) for note in notes)]
+    return [title, *(Text(safe(note), style=HELD) for note in notes)]
 
 
 def assumptions(benchmark: BenchmarkReport) -> list[Text]:

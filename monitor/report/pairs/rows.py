@@ -157,6 +157,7 @@ def assumed_of(table: PairTable, *, rescored: bool, ignored: bool) -> list[Assum
     first = order(
         BATTLES if benchmark.battles is not None and policy == "trusted" else policy,
         None if benchmark.spec.items else table.assumed_items,
+        rejected=benchmark.reading.unread,
         listed=benchmark.spec.item_ids is not None,
     )
     if first is None:

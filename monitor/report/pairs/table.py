@@ -34,8 +34,11 @@ class PairTable(EvidenceColumns):
         unknown = benchmark.spec.order.policy == "none" or bool(benchmark.undeclared)
         refuted = benchmark.too_many_items or benchmark.order_refuted
         fixed = benchmark.battles is None  # battles have no item count that files could complete
-        assumed = assert_complete and fixed and unknown and not refuted and not benchmark.incomplete
-        items = (benchmark.spec.items or benchmark.items) if assumed else None
+        reading = benchmark.reading
+        # Of an item that was not read the weight is not known.
+        whole = reading.whole and not benchmark.incomplete and not (reading.unread and benchmark.spec.weights)
+        assumed = assert_complete and fixed and unknown and not refuted and whole
+        items = (benchmark.spec.items or benchmark.items + reading.unread) if assumed else None
         return cls(benchmark, items, one_look=assert_complete)
 
     # --- whether decisions count ------------------------------------------------------------------------------------------------------
@@ -230,7 +233,7 @@ class PairTable(EvidenceColumns):
             side = np.where((room == 0) & (np.abs(lead) <= rounding), TIE, side)
             return np.where(self.n > 0, side, 0).astype(np.int8)
         side = benchmark.claims["settled"].side[self.pair]
-        if benchmark.undeclared or benchmark.too_many_items:
+        if benchmark.undeclared or benchmark.too_many_items or benchmark.reading.differing:
             return np.zeros(self.size, np.int8)
         return np.where(self.flip & (side != TIE), -side, side).astype(np.int8)
 

@@ -14,6 +14,7 @@ from monitor.engine.state.delta import Contestant, RowKey, StoredBenchmark
 from monitor.engine.state.graded import WeightedPairs
 from monitor.engine.state.keys import benchmark_key
 from monitor.engine.state.pairs.index import Index
+from monitor.engine.state.reading import Reading
 from monitor.engine.state.restore import restore_benchmark
 from monitor.report.pairs.item_means import described
 from monitor.report.pairs.table import PairTable
@@ -86,6 +87,11 @@ def suite_benchmark(suite: Suite, benchmarks: Mapping[str, Benchmark], *, assert
     open_means = not assert_complete and any(benchmarks[name].undeclared for name in members)
     benchmark.exceeded = open_means or any(each.exceeded for each in members.values())
     benchmark.quarantine = next((each.quarantine for each in members.values() if each.quarantine is not None), None)
+    benchmark.reading = Reading(
+        refused=list(dict.fromkeys(file for each in members.values() for file in each.reading.refused)),
+        unread=sum(each.reading.unread for each in members.values()),
+        differing=next((each.reading.differing for each in members.values() if each.reading.differing), ""),
+    )
     benchmark.incomplete = next((each.incomplete for each in members.values() if each.incomplete), "")
     return benchmark
 

@@ -39,7 +39,7 @@ GOOD = [event(i, score=i % 2) for i in range(100)]
     ("line", "field", "found", "reason"),
     [
         (b'{"benchmark": "bench", "item_id"', "record", '{"benchmark": "bench", "item_id"', "not valid JSON"),
-        (lines(event(score=math.nan))[:-1], "score", "nan", "number from 0 to 1, true, false or null"),
+        (lines(event(score=math.inf))[:-1], "score", "inf", "number from 0 to 1, true, false or null"),
         (lines(event(score=1.2))[:-1], "score", "1.2", "number from 0 to 1, true, false or null"),
         (lines(event(score="x"))[:-1], "score", "x", "number from 0 to 1, true, false or null"),
         (

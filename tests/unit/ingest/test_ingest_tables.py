@@ -182,7 +182,7 @@ def test_bad_rows_are_named_with_their_line_and_the_rest_is_read(tmp_path):
     rows = [
         "id,task,model,score",
         "1,quiz,m,1",
-        "2,quiz,m,2",
+        "2,quiz,m,1.5",
         "3,quiz,m",
         "",
         '"4\n4",quiz,m,1',

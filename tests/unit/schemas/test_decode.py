@@ -102,9 +102,9 @@ def test_what_is_never_used_costs_no_score(field, value):
             "number from 0 to 1, true, false or null",
         ),
         (
-            b'{"benchmark":"b","item_id":"i","model":"m","score":NaN}',
+            b'{"benchmark":"b","item_id":"i","model":"m","score":Infinity}',
             "score",
-            "nan",
+            "inf",
             "number from 0 to 1, true, false or null",
         ),
         (

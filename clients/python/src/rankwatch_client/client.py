@@ -158,7 +158,7 @@ class Client:
         ----------
         item_id : str or int
         score : float, bool, str or None
-            In [0, 1]; text counts as the number or boolean that it writes; None for a skipped item.
+            In [0, 1]; text counts as the number or boolean that it writes; None or NaN for a skipped item.
         benchmark, model : str, optional
             Default: those of the client.
         cluster : str, optional
@@ -170,7 +170,7 @@ class Client:
             "benchmark": benchmark or self.benchmark,
             "item_id": _name(item_id),
             "model": _name(model or self.model),
-            "score": score,
+            "score": None if isinstance(score, float) and math.isnan(score) else score,
         }
         if cluster is not None:
             event["cluster"] = _name(cluster)

@@ -22,6 +22,7 @@ from monitor.render.board.site import file_name
 from monitor.report.gates.along_order import Question, questions_of
 from monitor.report.gates.margin import Margin
 from monitor.report.pairs.item_means import scores_by_item
+from monitor.report.sentences import refused
 from schemas.records.names import natural
 from schemas.records.text import shorten
 from schemas.results.assumptions import Assumption, facts, say
@@ -197,6 +198,8 @@ def _benchmark(partition: Partition, baseline: str, name: str | None) -> Benchma
     check_items(chosen.name, weights=chosen.spec.weights is not None, battles=chosen.battles is not None)
     if chosen.incomplete:
         stop(f"{chosen.incomplete}; complete the file, and run the command again")
+    if chosen.reading.refused:
+        stop(refused(chosen) or "")
     return chosen
 
 

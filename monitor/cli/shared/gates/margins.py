@@ -11,6 +11,7 @@ from monitor.cli.shared.declared.values import first_names, name_hint
 from monitor.cli.shared.errors import USAGE, file_error, note, stop
 from monitor.cli.shared.gates.readings import Reading
 from monitor.ingest.files.paths import show
+from monitor.render.reading import first
 from monitor.report.build import ReportView, report_views
 from monitor.report.gates.comparison import compare_with_margin
 from monitor.report.gates.gate import holm_ratios
@@ -19,6 +20,7 @@ from monitor.report.items.noise import rerun_difference
 from schemas.records.names import natural
 from schemas.records.text import shorten
 from schemas.results.gate import GateComparison
+from schemas.results.report import BenchmarkReport
 
 
 def parse_margin(text: str) -> Margin:
@@ -84,6 +86,14 @@ def compare(
     return comparisons
 
 
+def stop_incomplete(report: BenchmarkReport) -> None:
+    """End a gate on a benchmark of which a file breaks off, or was refused: its scores are not all there."""
+    if report.incomplete:
+        stop(f"{report.incomplete}; complete the file, and run the command again")
+    if report.refused:
+        stop(f"{show(report.refused[0].path)} was refused ({report.refused[0].reason}); {report.refused[0].remedy}")
+
+
 def _compare(
     view: ReportView, metric: str | None, candidates: Sequence[str], baseline: str, margin: Margin
 ) -> list[GateComparison]:
@@ -94,15 +104,14 @@ def _compare(
         if here & set(candidates):
             note(f"{name}: the baseline has no results there, so nothing is compared")
         return []
-    if report.incomplete:
-        stop(f"{report.incomplete}; complete the file, and run the command again")
+    stop_incomplete(report)
     check_items(name, weights=report.weights is not None, battles=view.table.benchmark.battles is not None)
     if absent := [model for model in candidates if model not in here]:
         note(f"{name}: no results of {first_names(absent)}: not compared there")
     pairs = {frozenset((pair.model_a, pair.model_b)): pair for pair in report.pairs if pair.status != "superseded"}
     return [
         compare_with_margin(view.table, pairs[frozenset((model, baseline))], model, baseline, margin).model_copy(
-            update={"metric": metric}
+            update={"metric": metric, "notes": first(report)}
         )
         for model in candidates
         if model in here

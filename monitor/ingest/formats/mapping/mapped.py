@@ -29,11 +29,10 @@ from monitor.ingest.formats.documents import decode_document, read_bytes
 from monitor.ingest.formats.log_file import LogFile
 from monitor.ingest.formats.mapping.table import CAPTURE, EVERY, FileMap, Node, step_into
 from monitor.ingest.formats.results import Entry, Result, Tool
-from monitor.ingest.formats.tabular.columns import without_value
 from monitor.ingest.formats.tabular.parquet import open_table
 from monitor.ingest.formats.tools.open_telemetry import ERROR, NAME, Spans, as_export, evaluations, no_span, spans_of
 from schemas.records.decode import Fault
-from schemas.records.lenient import read_index, read_name, read_score
+from schemas.records.lenient import read_index, read_name, read_score, without_value
 from schemas.records.text import shorten
 
 _MOST_ITEMS: Final = 1_000_000

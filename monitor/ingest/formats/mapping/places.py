@@ -7,7 +7,7 @@ from typing import Any, Final, NamedTuple
 
 from monitor.ingest.formats.mapping import hints
 from monitor.ingest.formats.mapping.mapped import percentage
-from monitor.ingest.formats.tabular.columns import without_value
+from schemas.records.lenient import without_value
 
 KEYED: Final = "{}"
 """A level of a path whose names are data: a field of the event may be captured there."""

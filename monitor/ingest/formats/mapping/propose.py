@@ -20,11 +20,11 @@ from monitor.ingest.formats.mapping.roles import Roles, assign, some
 from monitor.ingest.formats.outline import outline
 from monitor.ingest.formats.registry import Format
 from monitor.ingest.formats.tabular.battle_columns import is_battle, refusal_of
-from monitor.ingest.formats.tabular.columns import flatten, without_value
+from monitor.ingest.formats.tabular.columns import flatten
 from monitor.ingest.formats.tabular.json_lines import is_sample
 from monitor.ingest.formats.tabular.parquet import is_lighteval
 from monitor.ingest.formats.tabular.tables import SUMMARY, SUMMARY_REMEDY
-from schemas.records.lenient import read_score
+from schemas.records.lenient import read_score, without_value
 from schemas.records.text import shorten
 
 _FEW: Final = 2

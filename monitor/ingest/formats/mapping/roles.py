@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 from monitor.ingest.formats.mapping import hints
 from monitor.ingest.formats.mapping.mapped import percentage
 from monitor.ingest.formats.mapping.places import Column, Place, in_range, is_score
-from monitor.ingest.formats.tabular.columns import without_value
+from schemas.records.lenient import without_value
 from schemas.records.text import shorten
 
 _LONGEST_ID: Final = 100

@@ -1,6 +1,5 @@
 """Match the columns of a table to the fields of an event."""
 
-import math
 import re
 import shlex
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -12,7 +11,7 @@ import msgspec
 from monitor.ingest.formats.choices import EVERY_OTHER, FIELDS, MODELS_SEPARATOR, NONE, Choices
 from schemas.records.decode import SCORES, Fault, check_object, events_of_columns
 from schemas.records.events import Declaration, Ended, EventFields
-from schemas.records.lenient import read_index, read_name, read_score
+from schemas.records.lenient import read_index, read_name, read_score, without_value
 from schemas.records.text import shorten
 
 USUAL: Final[Mapping[str, tuple[str, ...]]] = {
@@ -25,9 +24,6 @@ USUAL: Final[Mapping[str, tuple[str, ...]]] = {
     "epoch": ("epoch",),
 }
 """Usual names of the columns in any case; the first of them in the table counts."""
-
-_NOTHING: Final = frozenset({"", "null", "none", "nan", "na", "n/a"})
-
 
 _SIDE: Final = re.compile(r"(?:.*[._ ])?(?:model|generator|system|output|answer)[_ ]?(?:a|b|x|y|1|2|left|right)")
 _OUTCOME: Final = re.compile(r".*(?:winner|preference).*")
@@ -135,7 +131,7 @@ class Columns:
             if column in row and column not in self._used:
                 score = self._score(row[column], common["benchmark"])
                 if isinstance(score, str):
-                    yield self._text_fault(column, score, common["benchmark"])
+                    yield self._text_fault(column, score, common["benchmark"], common["item_id"])
                 else:
                     yield _event({**common, "model": self._model_name(column), "score": score})
 
@@ -190,11 +186,12 @@ class Columns:
                 raise ColumnError(f"{shorten(name)} is a column of another field too; omit it in --columns models=A|B")
         return models
 
-    def _text_fault(self, column: str, text: str, benchmark: object) -> Fault:
+    def _text_fault(self, column: str, text: str, benchmark: object, item: object) -> Fault:
         reason = f'column {shorten(column)} holds "{shorten(text)}", which is not a score; use {SCORES}'
         if self._every_other:
             reason += ". If the column is not a model, name those that are with --columns 'models=A|B'"
-        return Fault("score", f'"{shorten(text)}"', reason, benchmark if isinstance(benchmark, str) else None)
+        about, scored = (each if isinstance(each, str) else None for each in (benchmark, item))
+        return Fault("score", f'"{shorten(text)}"', reason, about, scored)
 
     def _model_name(self, column: str) -> str:
         return column.removeprefix(self._prefix)
@@ -335,13 +332,6 @@ def _read_cells(cells: Sequence[Any], read: Callable[[object], object]) -> Seque
         return [read(cell) for cell in cells]
     known = {cell: read(cell) for cell in set(cells)}
     return [known[cell] for cell in cells]
-
-
-def without_value(value: object) -> object:
-    """Return the value of a cell; None for the text and the NaN with which tables write that there is none."""
-    if isinstance(value, str):
-        return None if value.strip().lower() in _NOTHING else value
-    return None if isinstance(value, float) and math.isnan(value) else value
 
 
 def _event(data: dict[str, object]) -> EventFields | Fault:

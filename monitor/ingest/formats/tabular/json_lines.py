@@ -14,7 +14,7 @@ from monitor.ingest.formats.tabular.battle_columns import BattleColumns, columns
 from monitor.ingest.formats.tabular.columns import ColumnError, Columns, WideTableError, flatten
 from schemas.records.decode import BOM, Decoded, Fault, decode_message, decode_record, read_object
 from schemas.records.events import Declaration, Ended, EventFields
-from schemas.records.lenient import read_name, read_score
+from schemas.records.lenient import read_name, read_score, without_value
 from schemas.records.text import shorten
 
 _EVENTS: Final = ("benchmark", "item_id", "model", "score"), ("benchmark", "item_id", "model_a", "model_b", "winner")
@@ -149,7 +149,8 @@ class _EventTranslator(RecordTranslator):
         if data is None or "score" not in data:
             record = decode_message(line, converted)
         else:
-            data["score"] = self._log.choices.scaled(read_score(data["score"]), read_name(data.get("benchmark")))
+            score = read_score(without_value(data["score"]))
+            data["score"] = self._log.choices.scaled(score, read_name(data.get("benchmark")))
             record = read_object(data, converted)
         for clause in sorted(converted):
             self._log.note(clause)

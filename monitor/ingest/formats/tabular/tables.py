@@ -120,7 +120,10 @@ class _TableTranslator:
             return None if self._wide is None or self._refused else _fault(self._wide)
         found = shorten(self._open_row[0].decode("utf-8", "replace"))
         return Fault(
-            "record", found, 'a cell opens with " and is never closed; close it, and double each " within a quoted cell'
+            "record",
+            found,
+            'a cell opens with " and is never closed; close it, and double each " within a quoted cell',
+            refuses=True,
         )
 
     def _check_header(self) -> bytes:
@@ -187,7 +190,7 @@ class _TableTranslator:
 
 
 def _fault(error: ColumnError) -> Fault:
-    return Fault("columns", "a table", str(error))
+    return Fault("columns", "a table", str(error), refuses=True)
 
 
 def _separator(path: Path, header: str) -> str:

@@ -112,7 +112,7 @@ def _split(log: LogFile, instances: list[Instance], *benchmarks: str) -> str | N
     others = ", ".join(f"{shorten(name)} ({counts[name]:,} records)" for name in sorted(counts) if name != chosen)
     rest = f"; not read: {others}, --split NAME reads another" if others else ""
     if others or chosen != _TEST:
-        log.notices.choice(benchmarks[0], f"split {shorten(chosen)}{rest}")
+        log.runs.note(benchmarks[0], f"split {shorten(chosen)}{rest}")
     return chosen
 
 

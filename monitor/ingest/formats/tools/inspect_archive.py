@@ -70,9 +70,14 @@ class Spec(msgspec.Struct):
         """How many items the run covers, if the log has the number."""
         if self.dataset.sample_ids:
             return len(self.dataset.sample_ids)
-        if self.config.get("limit") is not None or self.config.get("sample_id") is not None:
+        if self.limited:
             return None
         return self.dataset.samples or None
+
+    @property
+    def limited(self) -> bool:
+        """Whether the run covers a part of its data."""
+        return self.config.get("limit") is not None or self.config.get("sample_id") is not None
 
     @property
     def counts(self) -> dict[str, int]:

@@ -6,6 +6,7 @@ samples without a score come last: a log that went on begins with the same event
 
 import json
 import math
+from collections import Counter
 from collections.abc import Iterator
 from typing import Final
 
@@ -57,7 +58,12 @@ class _LogReader:
             return
         file, spec = self._file, self._log.eval
         file.note_unused("a log of Inspect", "scorer", "cluster", "benchmark", "failed")
-        file.runs.add_run(file.path, spec.task, self._model, spec.task_version, spec.task_id or file.path.name)
+        file.runs.add_run(
+            file.path, spec.task, self._model, spec.task_version, spec.task_id or file.path.name, self._benchmark
+        )
+        if spec.limited and self._finished:
+            items = frozenset(str(sample.id) for sample in samples)
+            file.runs.add_subset(file.path, spec.task, items, self._benchmark)
         if spec.counts and file.declares_items:
             yield self._writer.declare(self._benchmark, **spec.counts)
         scorers = [scorer.name for scorer in spec.scorers or ()]
@@ -75,7 +81,7 @@ class _LogReader:
             if value is None or (isinstance(value, float) and math.isnan(value)):
                 unscored.append(sample)
             elif isinstance(value, Fault):
-                yield self._writer.reject(value, number, _raw(sample))
+                yield self._writer.reject(value._replace(item=str(sample.id)), number, _raw(sample))
             else:
                 yield self._writer.event(self._event(sample, value), number)
         if failed:
@@ -83,6 +89,7 @@ class _LogReader:
             other = f"--failed {FAILED_SKIP} skips them" if zero else f"--failed {FAILED_ZERO} counts them as 0"
             counted = "count as 0" if zero else "are skipped"
             file.note(f"{failed:,} of {len(samples):,} samples failed in the run and {counted}; {other}")
+            file.runs.set_failed(file.path, Counter({} if zero else {(self._benchmark, "error"): failed}))
         yield from self._unscored_lines(unscored, len(samples))
 
     def _counts(self, sample: Sample) -> bool:
@@ -102,7 +109,7 @@ class _LogReader:
         item, task = str(sample.id), self._log.eval.task
         if isinstance(sample.input, str):
             fingerprint = sample.input[:_FINGERPRINT].encode("utf-8", "replace")
-            self._file.runs.add_item(self._file.path, task, item, fingerprint)
+            self._file.runs.add_item(self._file.path, task, item, fingerprint, self._benchmark)
         cluster = cluster_of(sample.metadata, self._cluster)
         return EventFields(self._benchmark, item, self._model, score, cluster, repeat=sample.epoch - 1)
 

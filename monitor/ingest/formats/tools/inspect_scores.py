@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from monitor.ingest.files.event_lines import Refusal
 from monitor.ingest.formats.choices import Choices
-from schemas.records.decode import OUT_OF_RANGE, Fault
+from schemas.records.decode import OUT_OF_RANGE, Fault, above_scale
 from schemas.records.lenient import read_score
 from schemas.records.text import shorten
 
@@ -45,7 +45,8 @@ class Scorer:
         if number is None:
             return self._fault(value, "is not a score; use a number, C, I, P, N, yes or no, or another --scorer")
         if not math.isnan(number) and not 0 <= number <= 1:
-            return self._fault(value, f"{OUT_OF_RANGE}; use another --scorer, or give the largest score with --scale")
+            fault = self._fault(value, f"{OUT_OF_RANGE}; use another --scorer, or give the largest score with --scale")
+            return fault._replace(above=above_scale(self._scaled(read_score(value))))
         return number
 
     def _fault(self, value: object, problem: str) -> Fault:

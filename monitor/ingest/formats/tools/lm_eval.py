@@ -18,7 +18,7 @@ from monitor.ingest.files.paths import show
 from monitor.ingest.formats.choices import cluster_of
 from monitor.ingest.formats.log_file import LogFile
 from monitor.ingest.formats.tools.lm_eval_results import Results, read_results
-from schemas.records.decode import OUT_OF_RANGE, Fault
+from schemas.records.decode import OUT_OF_RANGE, Fault, above_scale
 from schemas.records.events import EventFields
 from schemas.records.names import name_fault
 from schemas.records.text import shorten
@@ -79,7 +79,7 @@ class SampleTranslator(RecordTranslator):
             raise Refusal("file", shorten(path.name), reason)
         model = log.model or (results.model if results else None) or self._folder()
         version = results.versions.get(task or "") if results else None
-        log.runs.add_run(path, task or benchmark, model, version, path.name)
+        log.runs.add_run(path, task or benchmark, model, version, path.name, benchmark)
         if results:
             self._note_groups(results, group, benchmark)
         return _Task(benchmark, group, task or benchmark, model, sample, results, log)
@@ -136,7 +136,7 @@ class _Task:
         self._cluster = None if self._by_subtask else self._choices.cluster_field(doc if isinstance(doc, dict) else {})
         filters = results.filters(task) if results else []
         if filters and self.filter not in filters:
-            raise Refusal(*self.no_filter(filters))
+            raise Refusal(*self.no_filter(filters)[:4])
         self._note_choices(first, [name for name in filters if name != self.filter])
 
     def no_filter(self, filters: list[str]) -> Fault:
@@ -158,19 +158,20 @@ class _Task:
             )
         value = self._choices.scaled(_decoded(sample.get(self._metric)), *self._names)
         fault = self._value_fault(value)
+        item = self._item_id(sample)
         if fault is not None:
-            return fault
+            return fault if isinstance(item, Fault) else fault._replace(item=self._in_group(item))
         assert isinstance(value, int | float), "any other value has a fault"
         score = 1 - float(value) if self._lower else float(value)
-        item = self._item_id(sample)
         if isinstance(item, Fault):
             return item
         cluster = self._task if self._by_subtask else None
         if self._cluster is not None:
             cluster = cluster_of(_decoded(sample.get("doc")), self._cluster)
-        if self._group is not None:
-            item = f"{self._task}/{item}"
-        return EventFields(self.benchmark, item, self._model, score, cluster)
+        return EventFields(self.benchmark, self._in_group(item), self._model, score, cluster)
+
+    def _in_group(self, item: str) -> str:
+        return item if self._group is None else f"{self._task}/{item}"
 
     def _choose_metric(self, sample: Sample) -> tuple[str, bool]:
         """Return the metric, and whether less of it is better."""
@@ -227,7 +228,7 @@ class _Task:
             )
         else:
             reason = f"{found} is not a number; choose another metric with --metric"
-        return Fault(metric, found, reason, self.benchmark)
+        return Fault(metric, found, reason, self.benchmark, above=above_scale(value))
 
     def _item_id(self, sample: Sample) -> str | Fault:
         name = self._choices.columns.get("item_id")

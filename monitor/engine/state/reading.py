@@ -1,0 +1,48 @@
+"""What a reader of files found besides the scores that were folded: it limits what the files may be taken for."""
+
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+
+class Refused(NamedTuple):
+    """A file that was not read, or not to its end, and why; `benchmark` is the one that it holds, where that is known."""
+
+    path: str
+    reason: str
+    benchmark: str | None = None
+
+
+@dataclass
+class Reading:
+    """What is known of the files of one benchmark; empty for a log.
+
+    Attributes
+    ----------
+    refused : list of Refused
+        Of this benchmark, or of one that is not known.
+    elsewhere : list of Refused
+        Of benchmarks without any result.
+    unread : int
+        Items whose every line was rejected; a line that names no item counts as one.
+    failed : dict of str to int
+        Results without a score because the run of the item failed, by what the harness names as the reason.
+    differing : str
+        Why scores of one item id are not scores of one item, or the models have other items, and what to do; empty if nothing shows it.
+    notes : list of str
+        What was chosen, or assumed, to read the files.
+    excess : str
+        Why the command fails: too large a share of the files or lines was refused; empty if it was not.
+    """
+
+    refused: list[Refused] = field(default_factory=list)
+    elsewhere: list[Refused] = field(default_factory=list)
+    unread: int = 0
+    failed: dict[str, int] = field(default_factory=dict)
+    differing: str = ""
+    notes: list[str] = field(default_factory=list)
+    excess: str = ""
+
+    @property
+    def whole(self) -> bool:
+        """Whether nothing shows that the files are not the whole benchmark."""
+        return not self.refused and not self.differing

@@ -1,0 +1,101 @@
+"""What a report says first: names that may be meant to be one, files that were refused, and items of which no line could be read."""
+
+import shlex
+from collections.abc import Sequence
+from typing import Final
+
+from monitor.report.sentences import counted
+from schemas.records.text import printable
+from schemas.results.report import AlikeNames, BenchmarkReport, RefusedFile
+
+_NAMED: Final = 3
+"""Files, and models, that are named."""
+
+_BY: Final = {"decimal point": "a decimal point (1 and 1.0)"}
+
+
+def first(benchmark: BenchmarkReport) -> list[str]:
+    """Return what is said ahead of the result, a paragraph each; nothing where the files need no word."""
+    b = benchmark
+    texts = [_alike(each) for each in b.alike if each.apart is not None]
+    if b.differing is not None and b.result is None:
+        texts.append(f"No verdict: {b.differing}.")
+    texts += _refused(b.refused, "Refused, so what was read is not taken for the whole benchmark")
+    texts += _refused(b.refused_elsewhere, "Refused, of a benchmark without any result")
+    if b.unread_items:
+        verb, those = ("is", "it") if b.unread_items == 1 else ("are", "them")
+        texts.append(
+            f"{counted(b.unread_items, 'item')} {verb} missing for all models: every line of {those} was rejected."
+        )
+    return texts + [_alike(each) for each in b.alike if each.apart is None]
+
+
+def _alike(names: AlikeNames) -> str:
+    """Return which names are alike, that nothing is joined, and what to do."""
+    by = " or ".join(_BY.get(rule, rule) for rule in names.rules) or "their spelling"
+    pairs = ", ".join(" and ".join(map(quoted, group[:_NAMED])) for group in names.names)
+    more = f" and {names.groups - len(names.names):,} more" if names.groups > len(names.names) else ""
+    if names.kind == "model":
+        flags = " ".join(f"--alias {shlex.quote(f'{new}={old}')}" for old, *others in names.names for new in others)
+        return (
+            f"Names of models differ by {by} alone, and count as different models: {pairs}{more}. If two names are one model, join them "
+            f"with {flags}; nothing is joined without it."
+        )
+    subject = f"Item ids differ by {by} alone, and count as different items: {pairs}{more}."
+    remedy = "If they are the same items, write each id in one way in all files; nothing is joined."
+    if names.apart is None:
+        return f"{subject} {remedy}"
+    a = names.apart
+    shared = "share no item" if not a.shared else f"share {counted(a.shared, 'item')}"
+    return (
+        f"{quoted(a.model_a)} and {quoted(a.model_b)} {shared}, and would share {a.would_share:,} if alike ids were one. "
+        f"{subject} {remedy}"
+    )
+
+
+def quoted(name: str) -> str:
+    """Return a name as a sentence has it: in quotation marks where a space at its end would not be seen.
+
+    Examples
+    --------
+    >>> quoted("new"), quoted("new ")
+    ('new', '"new "')
+    """
+    return f'"{name}"' if name != name.strip() else name
+
+
+def _refused(files: Sequence[RefusedFile], what: str) -> list[str]:
+    if not files:
+        return []
+    listed = "; ".join(f"{printable(each.path)} ({each.reason})" for each in files[:_NAMED])
+    more = f"; and {counted(len(files) - _NAMED, 'more file')}" if len(files) > _NAMED else ""
+    return [f"{what}: {listed}{more}. To go on, {files[0].remedy}."]
+
+
+def skipped(benchmark: BenchmarkReport) -> str:
+    """Return how many results have no score, and why; empty without any.
+
+    Examples
+    --------
+    >>> skipped(BenchmarkReport.model_construct(skipped={"blank": 9}))
+    '9 skipped: blank'
+    >>> skipped(BenchmarkReport.model_construct(skipped={"blank": 9, "Timeout": 3}))
+    '12 skipped (blank: 9, Timeout: 3)'
+    """
+    reasons = benchmark.skipped
+    total = f"{sum(reasons.values()):,} skipped"
+    if len(reasons) < 2:
+        return "".join(f"{total}: {reason}" for reason in reasons)
+    listed = [f"{reason}: {count:,}" for reason, count in list(reasons.items())[:_NAMED]]
+    rest = sum(list(reasons.values())[_NAMED:])
+    return f"{total} ({', '.join([*listed, *([f'other: {rest:,}'] if rest else [])])})"
+
+
+def skips_of(benchmark: BenchmarkReport) -> str | None:
+    """Return which models have results without a score; None without any."""
+    by_model = list(benchmark.skipped_by_model.items())
+    if not by_model:
+        return None
+    names = ", ".join(f"{quoted(model)} {count:,}" for model, count in by_model[:_NAMED])
+    more = f" and {counted(len(by_model) - _NAMED, 'more model')}" if len(by_model) > _NAMED else ""
+    return f"Results without a score, which count for nothing: {names}{more}."

@@ -16,15 +16,24 @@ from stats.fixed_n.tango import score_z
 from stats.numerics.checks import FloatArray, IntArray
 from stats.numerics.special import betainc, gammaln
 
-TOLERANCE = 1e-4
-"""The p returned is never below the exact one, and above it by at most this share, up to `LARGE` items; beyond, in proportion to them."""
-
-LARGE = 2_000
-
+_NOTHING = 1e-300
+_LARGEST = 20.0  # a statistic; p of a larger one is that of this one, far below any alpha
 _ROUNDING = 1e-9  # a table this close to the observed statistic counts as equal, which only raises p
 _DEVIATIONS = 6.5  # beyond these, and as many as the statistic has, a probability is below 1e-9 of p
 _ROWS = 12  # probabilities at a time, so that their sums share a window of tables
 _CELL = 0.4  # width of a cell at first, in standard deviations of the estimate of q
+
+
+def tolerance(items: int) -> float:
+    """Return by which share p may exceed the exact one, which it is never below: what keeps a p of a million items at some seconds.
+
+    Examples
+    --------
+    >>> [round(tolerance(items), 6) for items in (2_000, 20_000, 200_000, 1_000_000)]
+    [0.0001, 0.001, 0.01, 0.25]
+
+    """
+    return float(np.clip(5e-8 * items * max(1.0, items / 200_000), 1e-4, 1.0))
 
 
 @lru_cache(maxsize=4_096)
@@ -42,7 +51,7 @@ def unconditional_p(items: int, wins: int, losses: int, gap: float) -> float:
     -----
     log P(table) is concave in q, so it lies below its tangent. Summed over the tail, the tangent at q is the probability of the tail under
     another multinomial distribution, times a constant; it is convex, so its ends bound P over a cell around q. Cells are halved until no
-    bound exceeds the largest P by more than `TOLERANCE`.
+    bound exceeds the largest P by more than `tolerance`.
 
     Examples
     --------
@@ -53,9 +62,9 @@ def unconditional_p(items: int, wins: int, losses: int, gap: float) -> float:
     z = float(score_z(items, wins, losses, gap))
     if z <= _ROUNDING:
         return 1.0
-    tail = _Tail(items, gap, z)
-    tolerance = TOLERANCE * max(1.0, items / LARGE)
-    count = int(np.ceil(np.pi * np.sqrt(items) / _CELL)) + 1
+    tail = _Tail(items, gap, min(z, _LARGEST))
+    most = 1 + tolerance(items)
+    count = int(np.ceil(np.pi * np.sqrt(items) / max(_CELL, np.sqrt(6 * np.log(most))))) + 1
     edges = np.linspace(0, np.pi / 2, count)
     cells = np.stack([edges[:-1], edges[1:]])
     largest, bound = 0.0, 0.0
@@ -63,7 +72,7 @@ def unconditional_p(items: int, wins: int, losses: int, gap: float) -> float:
         middle = cells.mean(axis=0)
         at, above = tail.cells(middle, cells)
         largest = max(largest, float(at.max()))
-        open_ = above > largest * (1 + tolerance)
+        open_ = above > max(largest * most, _NOTHING)
         bound = max(bound, float(above[~open_].max(initial=0.0)))
         low, high, middle = *cells[:, open_], middle[open_]
         cells = np.stack([np.concatenate([low, middle]), np.concatenate([middle, high])])

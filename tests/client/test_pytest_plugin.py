@@ -188,10 +188,16 @@ def test_its_tests_are_those_of_the_library():
         c = rng.randint(0, n - b)
         assert margin.score_z(n, b, c, -delta) == pytest.approx(float(stats.score_z(n, b, c, -delta)), abs=1e-9)
         assert margin.exact_p(b, c) == pytest.approx(float(stats.exact_p(b, c)), abs=1e-9)
+        exact = float(stats.excess_p(n, b, c, -delta))
+        # A statistic above 20 counts as 20 there: far below any alpha.
+        assert exact * (1 - 1e-4) - 1e-50 <= margin.unconditional_p(n, b, c, delta) <= exact * (1 + 2e-3)
         d = [rng.randint(-4, 4) / 4 for _ in range(n)]
         assert margin.log_e(d, -delta) == pytest.approx(float(stats.graded_excess_log_e(d, -delta)), abs=1e-8)
     scores, baseline = flipped(GOOD, 0.05), GOOD
     found = margin.compare(scores, baseline, 0.05, missing=3)
     d = [x - y for x, y in zip(scores, baseline, strict=True)]
     b, c = d.count(1), d.count(-1)
-    assert found.p_not_worse == pytest.approx(float(stats.excess_p(200, b, c, -0.05, 3)), abs=1e-9)
+    assert found.p_not_worse == pytest.approx(float(stats.excess_p(200, b, c, -0.05, 3)), rel=2e-3)
+    assert found.needed == pytest.approx(
+        stats.excess_required_n((b - c) / 200, (b + c) / 200 - ((b - c) / 200) ** 2, -0.05)
+    )

@@ -239,8 +239,17 @@ def _families() -> Rows:
     def anything(rng):
         return trouble(rng, streams.exchangeable(rng))
 
+    def equal(rng, models):
+        return plain(streams.exchangeable(rng, models=models))
+
     uneven_spec = {"items": 60, "family": SPENDING, "repeats": 4, "ends": True}
-    return {
+    few_and_many: Rows = {
+        f"random order, `spending`, {models} equal models": _policies(
+            partial(equal, models=models), *EVERY, family=SPENDING
+        )
+        for models in (2, 3, 30)
+    }
+    return few_and_many | {
         "random order, `capacity`": _policies(anything, *EVERY, family=capacity()),
         "random order, `spending`": _policies(anything, "trusted", "completion", family=SPENDING),
         "1 to 4 of 4 repeats, any labels, runs ended, `spending`": _policies(
@@ -472,6 +481,9 @@ def _breaking() -> Iterator[tuple[str, str, str, Run]]:
         for row, columns in _registration(family, named_so).items():
             for policy, case in columns.items():
                 yield row, policy, TEXTS["joined"], case
+    many = _registration(SPENDING, ", `spending`, 30 models", models=30)
+    for policy, case in many["one item of each of the best-looking pairs first, `spending`, 30 models"].items():
+        yield "one item of each of the best-looking pairs first, `spending`, 30 models", policy, TEXTS["joined"], case
     yield "declared again with the items so far once p <= .05, 300 items", "completion", TEXTS["redeclared"], recounted
     half = pairs(best_half, "completion")["completion"]
     yield "the best half of twice the items, only its number declared", "completion", TEXTS["completion"], half

@@ -194,7 +194,7 @@ class Wording:
             "Trial: 1 new decision on example: model-a beats model-b (+1.2 points)",
             (
                 "This is a trial of `rankwatch notify`; nothing was decided.",
-                "model-a (rank 1) beats model-b (rank 2) by 1.2 points on 4,000 shared items, epoch 0; decided family-wise at alpha = 0.05.",
+                f"model-a (rank 1) beats model-b (rank 2) by 1.2 points on 4,000 shared items; decided family-wise {level(0.05)}.",
             ),
             self._page(),
             f"{self._runbooks}#{NEW_DECISIONS.runbook}",

@@ -1,7 +1,7 @@
 """The facts above a benchmark: what was read, what its verdicts assume, and the thresholds."""
 
 from collections import Counter
-from math import exp, log
+from math import exp, isfinite, log
 from typing import Final
 
 from monitor.render import battles
@@ -359,14 +359,23 @@ def log_thresholds(benchmark: BenchmarkReport) -> tuple[float, float | None]:
     return pair, pair + log(policy.size) if shared and policy.size else None
 
 
+def log_e_digits(benchmark: BenchmarkReport) -> int:
+    """Return the decimals that show on which side of its thresholds each ln e of the report is."""
+    limits = [each for each in log_thresholds(benchmark) if each is not None]
+    values = [pair.log_e for pair in benchmark.pairs if pair.log_e is not None and isfinite(pair.log_e)]
+    return 2 + form.digits_apart(lambda x, more: form.decimal(x, 2 + more), values, limits)
+
+
 def thresholds(benchmark: BenchmarkReport) -> str:
     """Return the evidence that decides a pair on its own and in the family."""
     pair, in_family = log_thresholds(benchmark)
     if tests_at_n(benchmark):
         first = "its own threshold" if in_family is None else f"<= {exp(-in_family):.2g}"
         return f"p <= {benchmark.alpha:g} of the exact test for a pair on its own, {first} in the family, more as pairs are decided"
-    rest = f">= {in_family:.2f} in the family" if in_family is not None else "its own threshold in the family"
-    return f"ln e >= {pair:.2f} for a pair on its own, {rest}, less as pairs are decided"
+    digits = log_e_digits(benchmark)
+    family = None if in_family is None else form.decimal(in_family, digits)
+    rest = f">= {family} in the family" if family is not None else "its own threshold in the family"
+    return f"ln e >= {form.decimal(pair, digits)} for a pair on its own, {rest}, less as pairs are decided"
 
 
 def tests_at_n(benchmark: BenchmarkReport) -> bool:

@@ -1,7 +1,7 @@
 """One place for number formats: gaps, items, ratios, p-values and names as text."""
 
-from collections.abc import Sequence
-from math import ceil, floor, isfinite, log10
+from collections.abc import Callable, Iterable, Sequence
+from math import ceil, exp, floor, isclose, isfinite, log10
 from typing import TYPE_CHECKING, Final
 
 from monitor.report.points import points as signed_points
@@ -12,6 +12,10 @@ if TYPE_CHECKING:  # `plan` shows no report
 MISSING: Final = "-"
 Q_IS_NO_EVIDENCE: Final = "q is computed from the observed gap, so it adds no evidence"
 _MILLION: Final = 10**6
+_LARGEST_LOG: Final = 700
+"""exp() of more overflows."""
+_ROUNDING: Final = 1e-11
+_MOST_DIGITS: Final = 12
 
 
 def safe(text: str) -> str:
@@ -111,19 +115,71 @@ def planned_items(count: float) -> str:
     return f"{ceil(count):,}" if count < _MILLION * 1000 else f"{count:.3g}"
 
 
-def p_value(p: float | None) -> str:
-    """Format a p-value.
+def p_value(p: float | None, more: int = 0) -> str:
+    """Format a p-value, with `more` digits than usual.
 
     Examples
     --------
-    >>> p_value(0.04858), p_value(5.8e-05), p_value(0.0), p_value(None)
-    ('0.0486', '5.8e-05', '< 1e-300', '-')
+    >>> p_value(0.04858), p_value(5.8e-05), p_value(0.0), p_value(None), p_value(9.99e-4)
+    ('0.0486', '5.8e-05', '< 1e-300', '-', '0.000999')
     """
     if p is None:
         return MISSING
     if p < 1e-300:
         return "< 1e-300"
-    return f"{p:.1e}" if p < 1e-3 else f"{p:.3g}"
+    short = f"{p:.{1 + more}e}"
+    return short if float(short) < 1e-3 else f"{p:.{3 + more}g}"
+
+
+def equals(name: str, text: str) -> str:
+    """Write what a number is, or below what.
+
+    Examples
+    --------
+    >>> equals("p", "0.04"), equals("p", "< 1e-300")
+    ('p = 0.04', 'p < 1e-300')
+    """
+    return f"{name} {text}" if text.startswith("<") else f"{name} = {text}"
+
+
+def e_value(log_e: float, more: int = 0) -> str:
+    """Format an e-value from its natural logarithm, with `more` digits than usual.
+
+    Examples
+    --------
+    >>> e_value(3.0), e_value(3.0, 2), e_value(800)
+    ('20.09', '20.0855', 'beyond 1e304')
+    """
+    return f"{exp(log_e):.{4 + more}g}" if log_e < _LARGEST_LOG else "beyond 1e304"
+
+
+def digits_apart(form: Callable[[float, int], str], values: Iterable[float], limits: Sequence[float]) -> int:
+    """Return how many digits more than usual show which of each value and limit is the smaller one.
+
+    Parameters
+    ----------
+    form : callable
+        Formats a number with so many digits more than usual; it rounds, so that texts which differ have the order of the numbers.
+    values, limits : float
+        A value that differs from a limit by rounding alone counts as equal: verdicts take it so, too.
+    """
+    close = [(x, limit) for x in values for limit in limits if not isclose(x, limit, rel_tol=_ROUNDING)]
+    return next(
+        (more for more in range(_MOST_DIGITS) if all(form(x, more) != form(limit, more) for x, limit in close)),
+        _MOST_DIGITS,
+    )
+
+
+def apart(form: Callable[[float, int], str], value: float, limit: float) -> tuple[str, str]:
+    """Format a number next to its threshold, both with the digits that show which is the smaller one.
+
+    Examples
+    --------
+    >>> apart(p_value, 3.5e-5, 2.45e-5), apart(p_value, 0.05004, 0.05), apart(p_value, 0.05, 0.05)
+    (('3.5e-05', '2.4e-05'), ('0.05004', '0.05'), ('0.05', '0.05'))
+    """
+    more = digits_apart(form, [value], [limit])
+    return form(value, more), form(limit, more)
 
 
 def discordant(pair: "PairReport") -> str:

@@ -68,7 +68,7 @@ class VerdictChange(BaseModel):
     order_policy: str
     alpha: float | None = Field(
         default=None,
-        description="declared error rate at which it is claimed, in a family over all its pairs; null if it is certain who leads on the items",
+        description="declared error rate at which it is claimed, in a family over all its pairs; null if it is certain who leads",
     )
     mixture: str
     statistics_version: int

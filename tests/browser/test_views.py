@@ -231,6 +231,27 @@ def test_a_pair_is_shown_with_its_counts_and_thresholds(page, monitor):
     assert page.locator(".chart .band").count() == 1
     assert pair["reason"] in page.locator(".verdict-line").inner_text()
     assert "= =" not in page.locator("main").inner_text()
+    shown = page.evaluate(
+        "numbers => import('/page/format.js').then(({ apart, small, evalue }) => numbers.map(([p, limit]) => "
+        "[apart(small, Math.log(p), Math.log(limit)), apart(evalue, -Math.log(p), -Math.log(limit))]))",
+        [(3.5e-5, 2.45e-5), (0.05004, 0.05), (0.05, 0.05), (9.9996e-4, 1e-3), (1 / 19.8, 1 / 20), (1 / 3.5e6, 1 / 2e6)],
+    )
+    assert [p for p, _ in shown] == [
+        ["3.5 × 10⁻⁵", "2.5 × 10⁻⁵"],
+        ["0.05004", "0.05000"],
+        ["0.050", "0.050"],
+        ["9.9996 × 10⁻⁴", "0.0010000"],
+        ["0.051", "0.050"],
+        ["2.9 × 10⁻⁷", "5.0 × 10⁻⁷"],
+    ]
+    assert [e for _, e in shown] == [
+        ["28,571", "40,816"],
+        ["19.98", "20"],
+        ["20", "20"],
+        ["1,000.04", "1,000"],
+        ["19.8", "20"],
+        ["3.5 × 10⁶", "2.0 × 10⁶"],
+    ]
     assert page.evaluate(COVERED) == []
     # Named the other way round it is the same pair.
     open_view(page, monitor, "ordinary", "pair", "bravo", "alpha")

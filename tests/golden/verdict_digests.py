@@ -5,8 +5,8 @@ Usage::
     python -m tests.golden.verdict_digests [--data FOLDER] [--write]
 
 Each stream is folded record by record, with one restart from the stored state. Its digest covers every verdict change without its sentence,
-assumptions and alpha, the counters, n, b, c and family places of all pairs, and the commands that the store runs. `--write` records the digests
-in verdict_digests.json; without it they are compared. FOLDER (or RANKWATCH_DATA) contains mmlu_pro/events.jsonl.gz.
+assumptions and alpha, the counters, n, b, c and family places of all pairs, and the commands that the store runs. `--write` records the
+digests in verdict_digests.json; without it they are compared. FOLDER (or RANKWATCH_DATA) contains mmlu_pro/events.jsonl.gz.
 """
 
 import argparse

@@ -2,11 +2,10 @@
 
 import json
 from dataclasses import dataclass
-from math import exp
-from typing import Final
+from math import log
 from xml.sax.saxutils import quoteattr
 
-from monitor.render.numbers import Q_IS_NO_EVIDENCE, safe
+from monitor.render.numbers import Q_IS_NO_EVIDENCE, apart, e_value, equals, p_value, safe
 from monitor.render.reading import first
 from monitor.report.gates.reasons import conflict_sentence
 from monitor.report.points import points
@@ -16,9 +15,6 @@ from schemas.results.sentences import LOOKS, SCOPES
 
 FOR_A, OPEN, FOR_B = 0, 3, 4
 """Exit codes: decided for A, undecided or held, decided for B; 1 and 2 are faults and wrong usage, as in every command."""
-
-_LARGEST_LOG: Final = 700
-"""exp() of more overflows."""
 
 
 @dataclass(frozen=True)
@@ -63,12 +59,11 @@ def _evidence(report: BenchmarkReport, pair: PairReport, models: tuple[str, str]
         lines.append(f"gap A - B {points(sign * pair.gap)} points{interval}")
     if report.order.policy == "completion" and pair.b is not None and pair.p_anytime is not None:
         missing = "ignored" if _ignores_missing(report, pair) else "at their worst"
-        lines.append(
-            f"p = {pair.p_anytime:.4g} of the exact test, missing items {missing}; decided at <= {report.alpha:g}"
-        )
+        p, alpha = apart(p_value, pair.p_anytime, report.alpha)
+        lines.append(f"{equals('p', p)} of the exact test, missing items {missing}; decided at p <= {alpha}")
     elif pair.log_e is not None:
-        size = f"{exp(pair.log_e):.4g}" if pair.log_e < _LARGEST_LOG else "beyond 1e304"
-        lines.append(f"e = {size} (ln e {pair.log_e:.3f}), threshold 1/alpha = {1 / report.alpha:g}")
+        e, threshold = apart(e_value, pair.log_e, -log(report.alpha))
+        lines.append(f"e = {e} (ln e {pair.log_e:.3f}), threshold 1/alpha = {threshold}")
     if pair.resolution_ratio is not None:
         fixed = f"{_resolved(pair.resolved.fixed_n)} at a planned n (power {report.power:g})"
         anytime = pair.resolved.anytime

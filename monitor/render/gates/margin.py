@@ -6,7 +6,7 @@ from typing import Final
 
 from monitor.render.gates.gate import annotation, attribute
 from monitor.render.markdown import escape
-from monitor.render.numbers import p_value, percent, points, safe
+from monitor.render.numbers import apart, equals, p_value, percent, points, safe
 from monitor.report.sentences import counted
 from schemas.results.assumptions import assumes
 from schemas.results.gate import GateComparison, GateReport
@@ -27,7 +27,7 @@ def as_text(report: GateReport) -> str:
     for each in report.comparisons:
         name = f"{safe(each.candidate)} on {safe(each.where)}" if several else safe(each.where)
         lines.append(f"  {name}: {safe(each.reason)}")
-        lines += [f"    {line}" for line in _evidence(each)]
+        lines += [f"    {line}" for line in _evidence(each, alone=len(report.comparisons) == 1)]
     reach = _reach(report)
     if reach:
         lines.append(f"  {_LEGEND}; {_WIDTH} characters are {200 * reach:.3g} points")
@@ -43,7 +43,7 @@ def as_text(report: GateReport) -> str:
     return "\n".join(lines)
 
 
-def _evidence(c: GateComparison) -> list[str]:
+def _evidence(c: GateComparison, *, alone: bool) -> list[str]:
     if not c.n:
         return []
     counts = ""
@@ -58,11 +58,11 @@ def _evidence(c: GateComparison) -> list[str]:
         means = f"{percent(c.mean_candidate)} % against {percent(c.mean_baseline)} %"
         lines.append(f"{means}, gap {points(c.gap)} points{low}")
     if c.verdict == "fail":
-        lines.append(f"{_p(c.p_worse)} of worse, the pair's own anytime verdict; order: {c.policy}")
+        lines.append(_p(c.p_worse, "of worse, the pair's own verdict", c, alone=alone))
     elif c.rule != "none":
         missing = "ignored" if assumes(c, "ignored") else "at their worst"
         what = f"exact test, missing items {missing}" if c.rule == "exact test" else "bets: 1 / the e-value"
-        lines.append(f"{_p(c.p_not_worse)} of the {what}; order: {c.policy}")
+        lines.append(_p(c.p_not_worse, f"of the {what}", c, alone=alone))
     if c.noise:
         lines.append(f"noise: {c.noise}")
     if c.conflicts:
@@ -70,9 +70,10 @@ def _evidence(c: GateComparison) -> list[str]:
     return lines + [f"! {safe(note)}" for note in c.notes]
 
 
-def _p(p: float) -> str:
-    text = p_value(p)
-    return f"p {text}" if text.startswith("<") else f"p = {text}"
+def _p(p: float, of: str, c: GateComparison, *, alone: bool) -> str:
+    """Write a p-value with the level that decides the comparison: before its family is counted, unless it is alone."""
+    text, alpha = apart(p_value, p, c.alpha)
+    return f"{equals('p', text)} {of}; decided {'' if alone else 'on its own '}at p <= {alpha}; order: {c.policy}"
 
 
 def _assumptions(report: GateReport) -> list[str]:
@@ -177,7 +178,9 @@ def as_markdown(report: GateReport) -> str:
         names = f"{escape(c.candidate)} | {escape(c.where)} | {_SIGNS[c.verdict]} {c.verdict}"
         means = f"{percent(c.mean_candidate)} | {percent(c.mean_baseline)}"
         p = c.p_worse if c.verdict == "fail" else c.p_not_worse
-        rows.append(f"| {names} | {means} | {points(c.gap)} | {points(c.gap_low)} | {c.n:,} | {escape(p_value(p))} |")
+        rows.append(
+            f"| {names} | {means} | {points(c.gap)} | {points(c.gap_low)} | {c.n:,} | {escape(apart(p_value, p, c.alpha)[0])} |"
+        )
     parts.append("\n".join(rows))
     if any(each.price is not None for each in report.candidates):
         priced = [

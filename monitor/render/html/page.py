@@ -103,7 +103,8 @@ def _card(document: ReportDocument, k: int) -> str:
     names = f"{text(pair.model_a)} {escape(relation(pair))} {text(pair.model_b)}"
     drawing = "<p class='soft'>No path: there are no shared items scored 0 or 1.</p>"
     if chart is not None:
-        title = f"ln e of {text(pair.model_a)} against {text(pair.model_b)}, {form.decimal(pair.log_e)} at the end"
+        log_e = form.decimal(pair.log_e, header.log_e_digits(document.report))
+        title = f"ln e of {text(pair.model_a)} against {text(pair.model_b)}, {log_e} at the end"
         drawing = charts.path_chart(chart, log_thresholds(document.report)[0], kind_of(pair), title)
     entries = _entries(checklist(document, k))
     more = ""

@@ -1,7 +1,7 @@
 // Draw two SVG charts of a pair along its shared items: the evidence against its thresholds, and the interval for the gap.
 
 import { h, s } from "./dom.js";
-import { count, evalue, fixed, isolated, points, superscript } from "./format.js";
+import { apart, count, evalue, fixed, isolated, points, superscript } from "./format.js";
 
 const HEIGHT = 284;
 const PAD = { left: 48, right: 20, top: 30, bottom: 42 };
@@ -95,23 +95,24 @@ export function evidence(path, policy) {
     return [s("line", { class: `threshold ${kind}`, x1: PAD.left, x2: right, y1: y(value), y2: y(value) }), place && s("text", { class: `tag ${kind}`, ...place }, text)];
   };
   const last = n.length - 1;
+  const [now, aloneText, jointText] = apart(evalue, e[last], alone, joint);
   const picture = frame({
     id: "evidence", title: "Evidence", xs: n, domain: [low, top], unit: "e-value", labels,
-    about: `The e-value is ${evalue(e[last])} after ${count(n[last])} shared items. The threshold for this pair only is ${evalue(alone)}; the family-wise threshold is ${joint === null ? "not assigned" : evalue(joint)}.`,
+    about: `The e-value is ${now} after ${count(n[last])} shared items. The threshold for this pair only is ${aloneText}; the family-wise threshold is ${joint === null ? "not assigned" : jointText}.`,
     marks: (x, y, right) => [
       s("path", { class: "line half-b", d: line(x, y, n, b) }),
       s("path", { class: "line half-a", d: line(x, y, n, a) }),
       s("path", { class: "line main", d: line(x, y, n, e) }),
-      threshold(alone, `this pair only: ${evalue(alone)}`, "alone", x, y, right),
-      threshold(joint, `family-wise: ${evalue(joint)}`, "joint", x, y, right),
+      threshold(alone, `this pair only: ${aloneText}`, "alone", x, y, right),
+      threshold(joint, `family-wise: ${jointText}`, "joint", x, y, right),
     ],
   });
-  const read = (k) => `${count(n[k])} items · e = ${evalue(e[k])} · for ${isolated(path.model_a)} ${evalue(a[k])} · for ${isolated(path.model_b)} ${evalue(b[k])}`;
+  const read = (k) => `${count(n[k])} items · e = ${k === last ? now : evalue(e[k])} · for ${isolated(path.model_a)} ${evalue(a[k])} · for ${isolated(path.model_b)} ${evalue(b[k])}`;
   const start = `Now: ${read(last)}`;
   const caption = [
     h("span", { class: "swatch-line main" }), " both directions ", h("span", { class: "swatch-line half-a" }), ` for ${isolated(path.model_a)} `,
     h("span", { class: "swatch-line half-b" }), ` for ${isolated(path.model_b)}. `,
-    `Thresholds: ${joint === null ? "" : `family-wise ${evalue(joint)}, `}this pair only ${evalue(alone)} (dotted). Order of the items: ${path.order}. `,
+    `Thresholds: ${joint === null ? "" : `family-wise ${jointText}, `}this pair only ${aloneText} (dotted). Order of the items: ${path.order}. `,
     policy === "committed" ? "The pair is decided where the line crosses the threshold." : `Under the order policy ${policy}, the decision need not fall where the line crosses the threshold.`,
   ];
   return figure({ title: "Evidence against its thresholds", xs: n, read, caption, start }, picture);

@@ -58,25 +58,43 @@ export function pvalue(p) {
   return `< ${p < 1e-12 ? "10⁻¹²" : `10${superscript(Math.floor(Math.log10(p)) + 1)}`}`;
 }
 
-/** Format a probability from its natural logarithm with two digits, so that it compares with another of its size. */
-export function small(logP) {
-  const p = Math.exp(logP);
-  if (p >= 0.001) return p.toPrecision(2);
-  const power = Math.floor(logP / Math.LN10);
-  const digits = Math.exp(logP - power * Math.LN10).toFixed(1);
-  return digits === "10.0" ? `1.0 × 10${superscript(power + 1)}` : `${digits} × 10${superscript(power)}`;
+/** Format a probability from its natural logarithm with two digits and some more. */
+export function small(logP, extra = 0) {
+  const text = Math.exp(logP).toPrecision(2 + extra);
+  if (Number(text) >= 0.001) return text;
+  return power(logP, 1 + extra);
+}
+
+function power(log, digits) {
+  const exponent = Math.floor(log / Math.LN10);
+  const leading = Math.exp(log - exponent * Math.LN10).toFixed(digits);
+  return Number(leading) >= 10 ? `${(1).toFixed(digits)} × 10${superscript(exponent + 1)}` : `${leading} × 10${superscript(exponent)}`;
+}
+
+const ROUNDING = 1e-11;
+
+/**
+ * Format a number and its thresholds with the digits that show which of them is the smaller one (`apart` in monitor/render/numbers.py).
+ *
+ * form(x, more) rounds x to so many digits more than usual. A number that differs from a threshold by rounding alone is equal to it.
+ */
+export function apart(form, x, ...limits) {
+  const differs = (limit) => Math.abs(x - limit) > ROUNDING * Math.max(1, Math.abs(limit));
+  const others = limits.filter((limit) => limit !== null && differs(limit));
+  let extra = 0;
+  while (extra < 12 && others.some((limit) => form(x, extra) === form(limit, extra))) extra += 1;
+  return [x, ...limits].map((each) => (each === null ? MISSING : form(each, extra)));
 }
 
 export const superscript = (n) => String(n).replace(/[-\d]/g, (d) => "⁰¹²³⁴⁵⁶⁷⁸⁹"[d] ?? "⁻");
 
-/** Format an e-value from its natural logarithm: in full up to a million, then as a power of ten. */
-export function evalue(logE) {
+/** Format an e-value from its natural logarithm: in full up to a million, then as a power of ten; with some digits more than usual. */
+export function evalue(logE, extra = 0) {
   if (logE === null) return MISSING;
-  const power = logE / Math.LN10;
-  if (power >= 6) return `10${superscript(Math.floor(power))}`;
-  if (power <= -3) return `10${superscript(Math.ceil(power))}`;
+  const tens = logE / Math.LN10;
+  if (tens >= 6 || tens <= -3) return extra ? power(logE, extra) : `10${superscript(tens > 0 ? Math.floor(tens) : Math.ceil(tens))}`;
   const e = Math.exp(logE);
-  return e >= 10 ? count(e) : e.toPrecision(2);
+  return e >= 10 ? e.toLocaleString("en", { maximumFractionDigits: extra }) : e.toPrecision(2 + extra);
 }
 
 /** Format an estimate of further items, rounded to two digits at most. */

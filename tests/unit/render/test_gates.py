@@ -1,13 +1,20 @@
 """What a gate prints next to its p: what was done with missing items."""
 
+from math import isclose
+
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from monitor.render import header
 from monitor.render.gates import gate, margin
+from monitor.render.numbers import apart, p_value
 from monitor.report.build import report_view
 from monitor.report.gates.comparison import compare_with_margin
 from monitor.report.gates.gate import gate_report
 from monitor.report.gates.margin import Margin
+from tests import report_factory
 from tests.fold_log import FoldLog, packed, paired
 
 
@@ -26,6 +33,39 @@ def test_p_is_printed_with_what_it_does_with_missing_items(missing, words):
         judged = gate_report([compare_with_margin(view.table, pair, *models, size)], size)
         assert f"of the exact test, {expected};" in margin.as_text(judged)
     assert {pair.n for pair in view.report.pairs} == {85, 100}
+
+
+@pytest.mark.parametrize(("alpha", "p", "limit"), [(0.05, "0.05002", "0.05"), (0.05002, "0.050016", "0.05002")])
+def test_p_beside_its_threshold_has_the_digits_that_decide(alpha, p, limit):
+    """The exact p of 159 to 125 is .0500163."""
+    log = FoldLog({"declare": "bench", "alpha": alpha})
+    log.send(packed(paired(159, 125, 100), "ab"))
+    view = report_view(log["bench"], pairs="all", assert_complete=True)
+    (pair,) = view.report.pairs
+    assert pair.p_anytime == pytest.approx(0.0500163189)
+    assert f"p = {p} of the exact test, missing items at their worst; decided at p <= {limit}\n" in gate.as_text(
+        gate.answer(view.report, pair, ("a", "b"))
+    )
+
+
+@given(st.floats(1e-12, 1), st.floats(-1, 1), st.integers(0, 9))
+def test_a_p_value_beside_a_threshold_shows_which_is_smaller(limit, by, digits):
+    p = min(1.0, limit * (1 + by / 10**digits))
+    shown = [float(text) for text in apart(p_value, p, limit)]
+    if isclose(p, limit, rel_tol=1e-10):
+        assert shown[0] == pytest.approx(shown[1])
+    else:
+        assert (shown[0] < shown[1]) == (p < limit)
+        assert shown[0] != shown[1]
+
+
+def test_ln_e_in_a_table_has_the_digits_that_decide():
+    pairs = [report_factory.pair(log_e=5.2), report_factory.pair("beta", "gamma", log_e=-2.0)]
+    board = report_factory.benchmark(pairs)
+    assert header.log_e_digits(board) == 2, "ln 180 is 5.19296"
+    board = report_factory.benchmark([report_factory.pair(log_e=5.1932)])
+    assert header.log_e_digits(board) == 4
+    assert ">= 5.1930 in the family" in header.thresholds(board)
 
 
 def test_an_estimate_of_items_has_two_digits():

@@ -19,6 +19,7 @@ from monitor.engine.partition import Partition
 from monitor.engine.state.benchmark import Benchmark
 from monitor.ingest.files.paths import show
 from monitor.render.board.site import file_name
+from monitor.render.numbers import digits_apart, p_value
 from monitor.report.gates.along_order import Question, questions_of
 from monitor.report.gates.margin import Margin
 from monitor.report.pairs.item_means import scores_by_item
@@ -150,9 +151,11 @@ def _evaluate(
         return folder.run(command, question.candidate, number, ids)
 
     def progress(items: int, now: GateComparison) -> None:
+        more = digits_apart(p_value, [now.p_not_worse, now.p_worse], [question.alpha])
+        not_worse, worse, alpha = (p_value(p, more) for p in (now.p_not_worse, now.p_worse, question.alpha))
         note(
-            f"{who}{items:,} of {len(plan.items):,} items: p = {now.p_not_worse:.3g} of not worse, {now.p_worse:.3g} of worse; "
-            f"decided at <= {question.alpha:.3g}"
+            f"{who}{items:,} of {len(plan.items):,} items: p = {not_worse} of not worse, {worse} of worse; "
+            f"decided at p <= {alpha}"
         )
 
     comparison = evaluate(plan, question, known, done, run, call.budget, progress)

@@ -3,7 +3,7 @@
 import { get } from "../api.js";
 import { assumptions } from "../assumptions.js";
 import { h } from "../dom.js";
-import { count, fixed, plural, points, ratio, small } from "../format.js";
+import { apart, count, fixed, plural, points, ratio, small } from "../format.js";
 import { heading, link, sentence } from "../parts.js";
 
 export const title = ({ benchmark }) => `Changes, ${benchmark}`;
@@ -40,8 +40,8 @@ export function render({ changes }, route) {
 
 function strength({ evidence: e, mixture }) {
   if (e.log_e === null) return "certain";
-  if (mixture === "exact test at N") return `p = ${small(-e.log_e)} ≤ ${small(-e.log_threshold)}`;
-  return `ln e ${fixed(e.log_e, 2)} ≥ ${fixed(e.log_threshold, 2)}`;
+  const [evidence, threshold] = mixture === "exact test at N" ? apart((x, more) => small(-x, more), e.log_e, e.log_threshold) : apart((x, more) => fixed(x, 2 + more), e.log_e, e.log_threshold);
+  return mixture === "exact test at N" ? `p = ${evidence} ≤ ${threshold}` : `ln e ${evidence} ≥ ${threshold}`;
 }
 
 function entry(change, benchmark, text) {

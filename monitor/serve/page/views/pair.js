@@ -4,7 +4,7 @@ import { get, report } from "../api.js";
 import { evidence, interval, pathTable } from "../chart.js";
 import { h } from "../dom.js";
 import { downloads } from "../downloads.js";
-import { count, evalue, fixed, percent, plural, points, pvalue, range, ratio, share } from "../format.js";
+import { apart, count, evalue, fixed, percent, plural, points, pvalue, range, ratio, share, small } from "../format.js";
 import { DECISIONS, LOW_COVERAGE, RESOLUTIONS, better, boardNote, chip, decision, isHeld, link, name, notice, orderTrouble, partial, prospect, resolution, sentence, sign } from "../parts.js";
 
 export const title = ({ benchmark, a, b }) => `${a} v. ${b}, ${benchmark}`;
@@ -59,12 +59,20 @@ function facts(p, b) {
     line("Scores", `${percent(p.p_a)} and ${percent(p.p_b)}`, `ranks ${model(p.model_a)?.rank} and ${model(p.model_b)?.rank}`),
     line("Shared items", count(p.n), p.b !== null && `${count(p.b + p.c)} of them discordant`),
     line("Evidence", `e = ${evalue(p.log_e)}`, `ln e ${fixed(p.log_e, 2)}`),
-    line("Verdicts rest on", `p ${pvalue(p.p_anytime)}`, p.family_threshold !== null && `decided in the family at p ${pvalue(p.family_threshold).replace("=", "≤")}`),
+    line("Verdicts rest on", ...restsOn(p)),
     line("On these items", { a: [name(p.model_a), " leads"], b: [name(p.model_b), " leads"], tie: "equal" }[p.settled] ?? "open", p.settled ? "settled: the missing items cannot change it" : "not settled"),
     line("Items for this gap", `q = ${ratio(p.resolution_ratio)}`, p.required_n !== null && `a gap of this size needs ${count(Math.ceil(p.required_n))} items at fixed n; q is computed from the observed gap, so it adds no evidence`),
     line("Detectable gap", p.mde === null ? "–" : `${fixed(100 * p.mde, 2)} points`, `with ${percent(b.power, 0)} % power at fixed n`),
     need && line(p.status === "decided" ? "Decided" : "To a decision", need),
     p.cluster && line("Clusters", count(p.cluster.clusters), `effective number ${fixed(p.cluster.effective_clusters, 1)}, design effect ${fixed(p.cluster.design_effect, 1)}, q = ${ratio(p.cluster.resolution_ratio)}, p ${pvalue(p.p_clustered)}. ${b.clusters?.warning ?? ""}`)));
+}
+
+/** Return the p of the verdicts, and the level that decides the pair in its family, with the digits that show which is the smaller one. */
+function restsOn(p) {
+  if (p.p_anytime === null || p.family_threshold === null) return [`p ${pvalue(p.p_anytime)}`];
+  if (p.p_anytime === 0) return ["p < 10⁻³⁰⁰", `decided in the family at p ≤ ${small(Math.log(p.family_threshold))}`];
+  const [found, level] = apart(small, Math.log(p.p_anytime), Math.log(p.family_threshold));
+  return [`p = ${found}`, `decided in the family at p ≤ ${level}`];
 }
 
 function counts(p) {

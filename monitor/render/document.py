@@ -13,6 +13,7 @@ from monitor.render.signs import PROCEDURES, SUMMARY_ONLY
 from monitor.report.pairs.evidence_path import ChartData
 from monitor.report.ranking.tie_bands import TieBands, bands_of, tied_models
 from monitor.report.sentences import counted
+from schemas.results.assumptions import assumes
 from schemas.results.detail import BenchmarkDetail
 from schemas.results.report import BenchmarkReport, ModelReport, PairReport
 
@@ -51,8 +52,9 @@ class ReportDocument:
 
     @cached_property
     def ties(self) -> TieBands:
-        """The tie bands of the ranking."""
-        lacking = np.array([self.is_low(model) for model in self.report.models], bool)
+        """The tie bands of the ranking; where missing items are ignored, no model lacks any."""
+        ignored = assumes(self.report, "ignored")
+        lacking = np.array([self.is_low(model) and not ignored for model in self.report.models], bool)
         return bands_of(self.charts.matrix > 0, lacking)
 
     @cached_property

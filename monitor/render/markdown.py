@@ -23,6 +23,7 @@ from monitor.render.signs import (
     RESOLUTIONS,
     UNICODE,
     decision_glyph,
+    pair_signs,
     relation,
     resolution_glyph,
     result_sign,
@@ -58,7 +59,8 @@ def render_markdown(documents: Sequence[ReportDocument]) -> str:
     if not documents:
         return f"{NO_RESULTS}\n"
     parts = [part for document in documents for part in _benchmark(document)]
-    return "\n\n".join([*parts, _legend()]) + "\n"
+    pairs = [pair for document in documents for pair in (*document.neighbours, *document.others)]
+    return "\n\n".join([*parts, _legend(pairs)]) + "\n"
 
 
 def _table(titles: Sequence[str], rows: Iterable[Sequence[str]], right: Sequence[int] = ()) -> str:
@@ -87,9 +89,10 @@ def _benchmark(document: ReportDocument) -> list[str]:
     pairs = document.neighbours
     if not pairs:
         return parts
-    parts += ["### Neighbouring ranks", _pairs(pairs), _reasons(pairs)]
+    digits = header.log_e_digits(document.report)
+    parts += ["### Neighbouring ranks", _pairs(pairs, digits), _reasons(pairs)]
     if document.others:
-        parts += ["### Other pairs", _pairs(document.others)]
+        parts += ["### Other pairs", _pairs(document.others, digits)]
     parts += ["### Procedures", _summary(document)]
     parts += ["### Reporting checklist", _by_pair(pairs, [checklist(document, k) for k in range(len(pairs))])]
     if document.detail is not None:
@@ -160,7 +163,7 @@ def _ratings(found: BattlesReport, models: Sequence[ModelReport]) -> str:
     return f"{ranking}\n\n### Judges\n\n{_table(['judge', 'votes', 'agrees with others', 'its first five'], judges, right=(1,))}"
 
 
-def _pairs(pairs: Sequence[PairReport]) -> str:
+def _pairs(pairs: Sequence[PairReport], digits: int) -> str:
     shorts = [short for short, _ in PROCEDURES.values()]
     resolved = [f"q≥1 {PROCEDURES[key][0]}" for key in RESOLUTIONS]
     titles = [
@@ -177,14 +180,14 @@ def _pairs(pairs: Sequence[PairReport]) -> str:
         *shorts,
         *resolved,
     ]
-    return _table(titles, (_pair(pair) for pair in pairs), right=(2, 3, 4, 5, 6, 7, 8))
+    return _table(titles, (_pair(pair, digits) for pair in pairs), right=(2, 3, 4, 5, 6, 7, 8))
 
 
 def _names(pair: PairReport, sign: str) -> str:
     return f"{escape(pair.model_a)} {escape(sign)} {escape(pair.model_b)}"
 
 
-def _pair(pair: PairReport) -> list[str]:
+def _pair(pair: PairReport, digits: int) -> list[str]:
     return [
         _names(pair, relation(pair)),
         status_glyph(pair, UNICODE)[1],
@@ -192,7 +195,7 @@ def _pair(pair: PairReport) -> list[str]:
         form.discordant(pair),
         form.points(pair.gap),
         escape(form.interval(pair.gap_low, pair.gap_high)),
-        form.decimal(pair.log_e),
+        form.decimal(pair.log_e, digits),
         escape(form.needed(pair.required_n)),
         form.ratio(pair.resolution_ratio),
         settled_glyph(pair, UNICODE)[0],
@@ -217,7 +220,7 @@ def _by_pair(pairs: Sequence[PairReport], entries: Sequence[Sequence[tuple[str, 
     return _table(titles, rows)
 
 
-def _legend() -> str:
+def _legend(pairs: Sequence[PairReport]) -> str:
     names = ", ".join(f"{short} {name}" for short, name in PROCEDURES.values())
-    signs = f"{UNICODE.decided} yes, the first model; {UNICODE.reversed} yes, the second; {UNICODE.undecided} no; "
-    return f"---\n\n{TWO_WORDS} {signs}{UNICODE.missing} not computed. {names}. {PLANNED}"
+    signs = "; ".join(f"{sign} {words}" for sign, _, words in pair_signs(pairs, UNICODE))
+    return f"---\n\n{TWO_WORDS} {f'{signs}. ' if signs else ''}{names}. {PLANNED}"

@@ -3,6 +3,8 @@
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from schemas.results.changes import Side
     from schemas.results.report import PairReport, ResultLine
 
@@ -105,6 +107,25 @@ def resolution_glyph(pair: "PairReport", procedure: str, glyphs: Glyphs) -> tupl
     if value is None:
         return glyphs.missing, UNDECIDED
     return (glyphs.decided, DECIDED) if value else (glyphs.undecided, UNDECIDED)
+
+
+def pair_signs(pairs: "Iterable[PairReport]", glyphs: Glyphs) -> list[tuple[str, str, str]]:
+    """Return the signs of settled, decided and resolved that a table of pairs shows, each with its colour and what it means."""
+    shown = set()
+    for pair in pairs:
+        shown.add(settled_glyph(pair, glyphs)[0])
+        shown |= {decision_glyph(pair, key, glyphs)[0] for key in PROCEDURES}
+        shown |= {resolution_glyph(pair, key, glyphs)[0] for key in RESOLUTIONS}
+    meanings = [
+        (glyphs.settled, DECIDED, "settled"),
+        (glyphs.unsettled, UNDECIDED, "open"),
+        (glyphs.tie, UNDECIDED, "equal on these items"),
+        (glyphs.decided, DECIDED, "yes, the first model"),
+        (glyphs.reversed, HELD, "yes, the second model"),
+        (glyphs.undecided, UNDECIDED, "no"),
+        (glyphs.missing, UNDECIDED, "not computed, or not in the family"),
+    ]
+    return [each for each in meanings if each[0] in shown]
 
 
 def status_glyph(pair: "PairReport", glyphs: Glyphs) -> tuple[str, str, str]:

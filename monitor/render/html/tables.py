@@ -18,6 +18,7 @@ from monitor.render.signs import (
     SETTLED_WORDS,
     UNICODE,
     decision_glyph,
+    pair_signs,
     relation,
     resolution_glyph,
     settled_glyph,
@@ -120,10 +121,13 @@ def ranking(document: ReportDocument) -> str:
     head = _head(titles, numbers=(1, 2, 4, *range(6, len(titles))))
     title = (
         f"Ranks by {'rating' if rated else 'mean score'}. “Could be” lists the ranks that the family-wise verdicts leave open. Two models "
-        "share a tie band exactly when no verdict separates them; a ring is tied with none. No tie crosses a blue line: every model above "
-        "is decided to be better than every one below."
+        "share a tie band exactly when no verdict separates them."
     )
-    if document.ties.lacking:
+    if any(len(band.members) == 1 for band in document.ties.bands or ()):
+        title += " A ring is in no band with another model."
+    if rules:
+        title += " No band crosses a blue line: every model above is decided to be better than every one below."
+    if any(document.ties.lacking.values()):
         title += " A model that lacks items is in no band: an orange thread marks those that it may be tied with."
     if document.ties.bands is None:
         title += " The bands are too many to draw: the ranks that each model is tied with are listed instead."
@@ -174,13 +178,11 @@ def verdicts(document: ReportDocument, pairs: Sequence[PairReport], heading: str
         f'<th scope="colgroup" colspan="{len(PROCEDURES)}" class="head">Decided: who is better?</th>'
         f'<th scope="colgroup" colspan="{len(RESOLUTIONS)}" class="head">Resolved: q ≥ 1</th></tr><tr>{decided}{resolved}</tr>'
     )
-    key = (
-        f'<ul class="key"><li><span class="sign yes">{UNICODE.settled}</span> settled: it is known who leads on these items</li>'
-        f'<li><span class="sign yes">{UNICODE.decided}</span> yes, the first model</li>'
-        f'<li><span class="sign turned">{UNICODE.reversed}</span> yes, the second model</li>'
-        f'<li><span class="sign no">{UNICODE.undecided}</span> no</li><li><span class="sign no">{UNICODE.missing}</span> '
-        "not computed, or not in the family</li></ul>"
+    signs = "".join(
+        f'<li><span class="sign {_KINDS.get(colour, "no")}">{sign}</span> {words}</li>'
+        for sign, colour, words in pair_signs(pairs, UNICODE)
     )
+    key = f'<ul class="key">{signs}</ul>'
     return f"<h3>{escape(heading)}</h3>{key}{_table(escape(title), head, _body(rows))}"
 
 

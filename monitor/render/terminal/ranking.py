@@ -270,25 +270,13 @@ class Ranking:
     def key(self, *, with_rules: bool = True) -> list[Text]:
         """Explain the ties, and which models are shown."""
         lines = []
-        marks, ties, models = self.marks, self.ties, self.benchmark.models
+        ties, models = self.ties, self.benchmark.models
         if ties is not None and ties.bands is None:
             lines.append(Text("Too many ties overlap to be drawn; the ranges of ranks include them.", UNDECIDED))
         elif ties is not None and len(models) > 1:
-            text = Text(f"{marks.within} models on one line are tied", UNDECIDED)
-            if any(not set(range(b.members[0], b.members[-1])) <= set(b.members) for b in ties.bands or ()):
-                text.append(f" ({marks.passed} is not)")
-            text.append(f"; {marks.alone} is tied with none")
-            but = f" but {marks.with_lacking}" if ties.lacking else ""
-            if self.rules:
-                text.append(f"; no tie{but} crosses {marks.rule * 3}" if with_rules else "")
-            lines.append(text.append("."))
-            if ties.lacking:
-                names = [
-                    f"{form.safe(models[k].model)} ({models[k].coverage:.0%} of the items)"
-                    for k in list(ties.lacking)[:3]
-                ]
-                more = f" and {len(ties.lacking) - 3:,} more" if len(ties.lacking) > 3 else ""
-                lines.append(Text(f"{marks.with_lacking} may be tied with {', '.join(names)}{more}.", HELD))
+            text = "; ".join(self._signs_of_ties(ties, with_rules=with_rules))
+            lines += [Text(f"{text}.", UNDECIDED)] if text else []
+            lines += self._lacking(ties)
         if len(self.models) < len(models):
             lines.append(
                 Text(
@@ -298,6 +286,40 @@ class Ranking:
                 )
             )
         return lines
+
+    def _signs_of_ties(self, ties: TieBands, *, with_rules: bool) -> list[str]:
+        """Explain the signs of ties that are drawn, and no others."""
+        marks, last = self.marks, len(self.models) - 1
+        bands = [band.members for band in ties.bands or () if band.members[0] <= last]
+        texts = []
+        if any(len(members) > 1 for members in bands):
+            passed = any(not set(range(members[0], min(members[-1], last))) <= set(members) for members in bands)
+            texts.append(
+                f"{marks.within} models on one line are tied" + (f" ({marks.passed} is not)" if passed else "")
+            )
+        threads = [sorted((k, *others)) for k, others in ties.lacking.items() if others]
+        alone = [members[0] for members in bands if len(members) == 1]
+        but = f" but {marks.with_lacking}"
+        if alone:
+            also = any(k in thread for k in alone for thread in threads)
+            texts.append(f"{marks.alone} is tied with none{but if also else ''}")
+        if with_rules and self.rules:
+            crosses = any(thread[0] <= rule < thread[-1] for rule in self.rules for thread in threads)
+            texts.append(f"no tie{but if crosses else ''} crosses {marks.rule * 3}")
+        return texts
+
+    def _lacking(self, ties: TieBands) -> list[Text]:
+        """Explain the signs of models that lack items, and of those that may be tied with them, as far as they are drawn."""
+        marks, models, shown = self.marks, self.benchmark.models, range(len(self.models))
+        if not any(k in shown for k in ties.lacking):
+            return []
+        named = [k for k, others in ties.lacking.items() if any(j in shown and j not in ties.lacking for j in others)]
+        texts = [f"{marks.lacking} lacks items"]
+        if named:
+            names = [f"{form.safe(models[k].model)} ({models[k].coverage:.0%} of the items)" for k in named[:3]]
+            more = f" and {len(named) - 3:,} more" if len(named) > 3 else ""
+            texts.append(f"{marks.with_lacking} may be tied with {', '.join(names)}{more}")
+        return [Text(f"{'; '.join(texts)}.", HELD)]
 
 
 def _colour(pair: PairReport) -> str:

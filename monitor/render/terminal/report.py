@@ -181,7 +181,7 @@ def _details(
     parts.append(table)
     if len(benchmark.pairs) > limit:
         parts.append(_omitted(len(benchmark.pairs) - limit, "pairs"))
-    parts += [Text(), legend(glyphs)]
+    parts += [Text(), legend(pairs, glyphs)]
     if not verbose:
         return Group(*parts)
     if not with_reasons:

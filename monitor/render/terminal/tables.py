@@ -9,9 +9,8 @@ from rich.text import Text
 
 from monitor.render import header
 from monitor.render import numbers as form
-from monitor.render.header import log_thresholds, tests_at_n
+from monitor.render.header import log_e_digits, log_thresholds, tests_at_n
 from monitor.render.signs import (
-    DECIDED,
     HELD,
     PROCEDURES,
     RESOLUTIONS,
@@ -20,6 +19,7 @@ from monitor.render.signs import (
     Glyphs,
     decision_glyph,
     in_name_order,
+    pair_signs,
     relation,
     resolution_glyph,
     settled_glyph,
@@ -173,13 +173,14 @@ def pairs_table(
 
 def _pair_columns(benchmark: BenchmarkReport, pairs: Sequence[PairReport], glyphs: Glyphs) -> dict[str, Column]:
     pair, family = log_thresholds(benchmark)
-    limit = "" if tests_at_n(benchmark) else f"\n>={family if family is not None else pair:.2f}"
+    digits = 2 if tests_at_n(benchmark) else log_e_digits(benchmark)
+    limit = "" if tests_at_n(benchmark) else f"\n>={form.decimal(pair if family is None else family, digits)}"
     return {
         "n": _plain("n", [f"{p.n:,}" for p in pairs]),
         "bc": _plain("b/c", [form.discordant(p) for p in pairs]),
         "gap": _plain("gap\npp", [form.points(p.gap) for p in pairs]),
         "interval": _plain("interval\nat alpha", [form.interval(p.gap_low, p.gap_high) for p in pairs]),
-        "log_e": _plain(f"ln e{limit}", [form.decimal(p.log_e) for p in pairs]),
+        "log_e": _plain(f"ln e{limit}", [form.decimal(p.log_e, digits) for p in pairs]),
         "required_n": _plain("N*\nfixed n", [form.items(p.required_n) for p in pairs]),
         "q": _plain("q\nfix", [form.ratio(p.resolution_ratio) for p in pairs]),
         "settled": Column("set\ntled", [Text(*settled_glyph(p, glyphs)) for p in pairs]),
@@ -209,20 +210,18 @@ def summary_table(benchmark: BenchmarkReport, width: int, *, ascii_only: bool = 
     return table(columns, ascii_only=ascii_only)
 
 
-def legend(glyphs: Glyphs) -> Text:
-    """Return the paragraph that explains the glyph columns."""
+def legend(pairs: Iterable[PairReport], glyphs: Glyphs) -> Text:
+    """Return the paragraph that explains the glyph columns of a table of pairs: the signs that it shows."""
     numbered = ", ".join(f"{_NUMBERS[key]} {short} {name}" for key, (short, name) in PROCEDURES.items())
     text = Text(
         "settled: it is known who leads on these items; decided: there is evidence which model is better on items of this "
         f"kind and mix; resolved: a planned test of so many items detects a gap of this size (q >= 1; {form.Q_IS_NO_EVIDENCE}). ",
         style=UNDECIDED,
     )
-    text.append(glyphs.settled, DECIDED).append(" settled  ").append(glyphs.unsettled).append(" open  ")
-    text.append(glyphs.decided, DECIDED).append(" yes, the first model  ")
-    text.append(glyphs.reversed, HELD).append(" yes, the second model  ")
-    text.append(glyphs.undecided).append(" no  ").append(glyphs.missing).append(
-        " not computed, or not in the family.\n"
-    )
+    signs = pair_signs(pairs, glyphs)
+    for sign, colour, words in signs:
+        text.append(sign, colour).append(f" {words}{'.' if words == signs[-1][2] else '  '}")
+    text.append("\n")
     return text.append(f"Procedures: {numbered}; fix, Bon, Hol, BH and clu are valid at a planned n only.")
 
 

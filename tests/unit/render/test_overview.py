@@ -159,6 +159,43 @@ def test_a_model_that_lacks_items_has_a_sign_and_marks_its_possible_ties():
     assert "◦ may be tied with model-b (50% of the items)." in text
 
 
+def with_missing(share, missing):
+    """Three models far apart; the one in the middle has a share of the items."""
+    log = FoldLog({"declare": "bench", "missing": missing})
+    scores = np.zeros((400, 3))
+    scores[:390, 0], scores[:200, 1], scores[:20, 2] = 1, 1, 1
+    scores[np.arange(400) % 100 >= 100 * share, 1] = np.nan
+    log.send(packed(scores, ["model-a", "model-b", "model-c"]))
+    view = report_view(log.bench, assert_complete=True)
+    ties = {"bench": tie_bands(view.table, 0.9)}
+    return screen(Report(benchmarks=[view.report]), ties=ties, low_coverage=0.9)
+
+
+@pytest.mark.parametrize(
+    ("share", "missing", "signs", "key"),
+    [
+        (0.5, "ignorable", "○─○─○", ["○ is tied with none; no tie crosses ───."]),
+        (0.85, "worst", "○─▸○", ["○ is tied with none; no tie crosses ───.", "▸ lacks items."]),
+        (
+            0.3,
+            "worst",
+            "◦─▸◦",
+            [
+                "○ is tied with none but ◦; no tie but ◦ crosses ───.",
+                "▸ lacks items; ◦ may be tied with model-b (30% of the items).",
+            ],
+        ),
+    ],
+)
+def test_the_key_explains_the_signs_that_are_drawn_and_no_others(share, missing, signs, key):
+    lines = with_missing(share, missing).splitlines()
+    at = next(k for k, line in enumerate(lines) if line.startswith("ties"))
+    end = lines.index("", at)
+    assert "".join(line.strip()[0] for line in lines[at + 1 : end]) == signs
+    assert lines[end + 1 : end + 1 + len(key)] == key
+    assert not lines[end + 1 + len(key)].startswith(("┃", "○", "◦", "▸"))
+
+
 def test_too_many_ties_are_not_drawn_and_the_screen_says_so():
     shown, _ = ladder(4)
     text = screen(shown, ties={"mmlu-pro": TieBands(None, 0, (), {})})

@@ -119,6 +119,17 @@ def test_a_model_that_lacks_items_is_in_no_band():
     assert tie_bands(table, 0.0).lacking == {}
 
 
+def test_a_model_whose_missing_items_are_ignored_lacks_none():
+    log = FoldLog({"declare": "bench", "items": 400, "missing": "ignorable"})
+    scores = np.zeros((400, 3))
+    scores[:300, 0], scores[:150, 1], scores[:140, 2] = 1, 1, 1
+    scores[200:, 1] = np.nan
+    log.send(packed(scores, "abc"))
+    assert set(tie_bands(PairTable.of(log.bench), 0.9).lacking) == {1}, "its run may go on"
+    log.send({"ended": "bench"})
+    assert tie_bands(PairTable.of(log.bench), 0.9).lacking == {}
+
+
 def test_models_that_all_lack_items_yet_are_in_bands():
     log = FoldLog({"declare": "bench", "items": 400})
     log.send(packed(np.ones((20, 3)), "abc"))

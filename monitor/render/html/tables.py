@@ -123,11 +123,12 @@ def ranking(document: ReportDocument) -> str:
         f"Ranks by {'rating' if rated else 'mean score'}. “Could be” lists the ranks that the family-wise verdicts leave open. Two models "
         "share a tie band exactly when no verdict separates them."
     )
+    threads = any(document.ties.lacking.values())
     if any(len(band.members) == 1 for band in document.ties.bands or ()):
-        title += " A ring is in no band with another model."
+        title += " A ring is in no band with another model." if threads else " A ring is tied with none."
     if rules:
         title += " No band crosses a blue line: every model above is decided to be better than every one below."
-    if any(document.ties.lacking.values()):
+    if threads:
         title += " A model that lacks items is in no band: an orange thread marks those that it may be tied with."
     if document.ties.bands is None:
         title += " The bands are too many to draw: the ranks that each model is tied with are listed instead."

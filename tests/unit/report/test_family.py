@@ -1,6 +1,7 @@
 """What family-wise verdicts assume of the models that join, and the models outside a declared family."""
 
 import itertools
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -227,3 +228,20 @@ def test_a_report_of_files_and_the_latches_agree_on_every_generation():
     assert files.family == live.family
     assert files.family.families == 3
     assert {side for side, _ in decisions(files).values()} == {"a", None}
+
+
+def test_live_the_example_of_the_first_tutorial_is_decided_as_in_a_report():
+    """Step 4 of docs/tutorials/first-ranking.md: the same pairs are decided, and the tie needs more items."""
+    lines = (Path(__file__).parents[3] / "deploy/compose/examples/demo.jsonl").read_bytes().splitlines()
+    log = FoldLog()
+    for line in lines:
+        log.send(line)
+    live = benchmark_report(log["demo"], pairs="all")
+    log["demo"].complete_files = True
+    files = benchmark_report(log["demo"], pairs="all", assert_complete=True)
+    decided, items = (
+        [[getattr(pair, field) for pair in each.pairs] for each in (live, files)]
+        for field in ("status", "items_to_decision")
+    )
+    assert decided == [["decided", "decided", "exhausted"]] * 2
+    assert items[0][2] > items[1][2]

@@ -393,7 +393,7 @@ function key(b, ties) {
   const passes = ties.bands?.some(({ members }) => members.at(-1) - members[0] >= members.length);
   return h("div", { class: "reading" },
     h("p", {}, s("svg", { width: 26, height: 30, "aria-hidden": "true" }, s("line", { class: "band", x1: 7, x2: 7, y1: 6, y2: 24 }), [6, 24].map((y) => s("circle", { class: "band", cx: 7, cy: y, r: 2.8 })), ring && s("circle", { class: "ring", cx: 20, cy: 15, r: 3.4 })),
-      h("span", {}, "Two models share a band exactly when no verdict separates them. Bands overlap: a tie is not a tier. ", passes && "A dashed stretch passes a model that is not in it. ", ring && "A ring is in no band with another model.")),
+      h("span", {}, "Two models share a band exactly when no verdict separates them. Bands overlap: a tie is not a tier. ", passes && "A dashed stretch passes a model that is not in it. ", ring && (lacking ? "A ring is in no band with another model." : "A ring is tied with none."))),
     (ruled || lacking) && h("p", {}, s("svg", { width: 26, height: 30, "aria-hidden": "true" }, ruled && s("line", { class: "rule-key", x1: 1, x2: 25, y1: 8, y2: 8 }), lacking && [s("line", { class: "thread", x1: 13, x2: 13, y1: 14, y2: 30 }), s("circle", { class: "thread own", cx: 13, cy: 22, r: 3.4 })]),
       h("span", {}, ruled && ["No tie crosses a ", h("b", { class: "good" }, "blue line"), ": all above are decided over all below. "], lacking && ["A model that ", h("b", { class: "warn" }, "lacks items"), " is in no band and enters no line; its thread marks the models that it may be tied with."])),
     h("p", {}, h("span", { class: "signs", "aria-hidden": "true" }, QUESTIONS.map((question) => glyph(question, "yes"))),

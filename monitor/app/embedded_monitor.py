@@ -1,7 +1,7 @@
 """Run the monitor in one process over a data directory that holds its log, state and feed."""
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -250,23 +250,25 @@ class EmbeddedMonitor(MonitorProcess):
         return f"catching up: {lag:,} bytes of the log are not folded yet" if lag > self._faust.chunk_bytes else None
 
     async def caught_up(self) -> None:
-        """Wait until the current log is folded, committed, relayed and checked; raise the error that stops the fold."""
+        """Wait until the current log is folded, committed and relayed; raise the error that stops the fold."""
         worker = self.partitions[PARTITION]
+        await self._unless_failed(worker.moved_beyond(self.log.durable_end))
+        await worker.relay.drain()
 
-        async def move(end: int) -> None:
-            await worker.moved_beyond(end)
-            await self._folded_is_checked.wait()
+    async def checked(self) -> None:
+        """Wait until what was folded at the start is checked; raise `LogDamaged` if it was changed."""
+        await self._unless_failed(self._folded_is_checked.wait())
 
-        moved = asyncio.create_task(move(self.log.durable_end))
+    async def _unless_failed(self, awaited: Coroutine[Any, Any, object]) -> None:
+        waiting = asyncio.create_task(awaited)
         failed = asyncio.create_task(self.failed())
         try:
-            await asyncio.wait({moved, failed}, return_when=asyncio.FIRST_COMPLETED)
-            if not moved.done():
+            await asyncio.wait({waiting, failed}, return_when=asyncio.FIRST_COMPLETED)
+            if not waiting.done():
                 failed.result()
         finally:
-            moved.cancel()
+            waiting.cancel()
             failed.cancel()
-        await worker.relay.drain()
 
     def _watchers(self) -> list[asyncio.Task[Any]]:
         return [*super()._watchers(), asyncio.create_task(self._watch_valkey())]

@@ -183,6 +183,7 @@ async def _read_once(
             await monitor.caught_up()
             stop(str(error))
         await monitor.caught_up()
+        await monitor.checked()
         if not any(benchmark.counters["events"] for benchmark in monitor.reports.benchmarks().values()):
             rejected = monitor.dead_letters_written
             stop_without_results(inputs, _rejected(rejected, monitor) if rejected else None)

@@ -52,6 +52,8 @@ class RedisStore(StateReader, StoredOutbox):
         self._seals: dict[int, tuple[int, PartitionSeal]] = {}
         """The digests of each partition, and their offset: absent after a write whose outcome is not known."""
         self._origin_key: OriginKey | None = None
+        self._bound: dict[int, str] = {}
+        """The log of each partition that was bound to one."""
 
     @classmethod
     async def open(
@@ -88,9 +90,11 @@ class RedisStore(StateReader, StoredOutbox):
         _, reply = await self._connection.fetch([("HSETNX", keys.meta, "log", identity), ("HGET", keys.meta, "log")])
         if earlier is not None and reply.decode() == earlier != identity:
             await self._connection.fetch([("HSET", keys.meta, "log", identity)])
+            self._bound[partition] = identity
             return
         if (bound := reply.decode()) != identity:
             raise self._other_log(partition, bound, identity)
+        self._bound[partition] = identity
 
     async def is_unchanged(self, partition: int, off: int) -> bool:
         """Return whether the state of a partition is at an offset, and no other writer has moved it since this one has loaded it."""
@@ -137,9 +141,10 @@ class RedisStore(StateReader, StoredOutbox):
         loaded = await self._load(partition)
         (self._with_offset.add if loaded.state.off else self._with_offset.discard)(partition)
         self._seals[partition] = loaded.state.off, loaded.seal
-        await (
-            self.keep_origin_key()
-        )  # after the state: what is folded from here on is verified with a key that is as new
+        # After the state, so that they are not older. A server that has lost it has lost these, too.
+        if partition in self._bound:
+            await self.bind_log(partition, self._bound[partition])
+        await self.keep_origin_key()
         return loaded.state
 
     async def commit(self, delta: Delta, at: float = 0.0) -> None:

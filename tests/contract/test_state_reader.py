@@ -146,3 +146,16 @@ async def test_a_reader_that_starts_without_a_signing_key_says_so(stores, monkey
     assert await reader._wait_for_secret() == await find()
     assert seen[0][1] == reader._key_missing._value.get() == 0
     assert seen[1] == (f"This reader is not ready: waiting for a worker: {store.no_origin_secret}", 1)
+
+
+async def test_a_state_that_begins_again_after_a_loss_is_bound_to_its_log(stores):
+    """A topic that was created again would have been folded over it, where its last record was the same."""
+    writer, reader = stores
+    await writer.bind_log(0, "this log")
+    await commit(writer, Partition(), 250)
+    await writer._connection.client.flushall()
+    await writer.load(0)
+    (position,) = await reader.positions([0])
+    assert (position.off, position.log) == (0, "this log")
+    with pytest.raises(StateRefused, match="belongs to another log"):
+        await writer.bind_log(0, "that log")

@@ -117,8 +117,8 @@ def fold_files(
         return partition
     partition.end_all_runs(incomplete)
     for name, benchmark in partition.benchmarks.items():
-        whole = name not in incomplete and not benchmark.reading.refused
-        benchmark.complete_files = name not in with_family and whole
+        all_read = name not in incomplete and not benchmark.reading.refused
+        benchmark.complete_files = name not in with_family and all_read
     return partition
 
 

@@ -3,32 +3,51 @@
 import re
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence
-from typing import Final
+from typing import Final, Literal
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from monitor.engine.state.benchmark import Benchmark
 from monitor.engine.state.codes import ABSENT
+from monitor.engine.state.rows import Rows
 from schemas.results.report import AlikeNames, Apart, Rule
 
 _ZEROS: Final = re.compile(r"(?<![\d.])0+(?=\d)")
+
 _WHOLE: Final = re.compile(r"(?m)^([+-]?\d+)\.0+$")
 _SPACE: Final = re.compile(r"(?m)^[^\S\n]+|[^\S\n]+$")
 
 _RULES: Final[Mapping[Rule, Callable[[str], str]]] = {
     "Unicode form": lambda text: unicodedata.normalize("NFKC", text),
     "case": str.casefold,
-    "surrounding space": lambda text: _SPACE.sub("", text),
-    "decimal point": lambda text: _WHOLE.sub(r"\1", text),
-    "leading zeros": lambda text: _ZEROS.sub("", text),
+    "surrounding space": lambda text: _SPACE.sub("", text) if _may_have_space(text) else text,
+    "decimal point": lambda text: _WHOLE.sub(r"\1", text) if ".0" in text else text,
+    "leading zeros": lambda text: _ZEROS.sub("", text) if _may_have_zeros(text) else text,
 }
 """How names may differ: what makes those alike, by rule, in the order in which the rules are applied. They take names of a line each."""
+
+_known: Final[WeakKeyDictionary[Benchmark, tuple[int, list[list[int]]]]] = WeakKeyDictionary()
+"""The groups of items of benchmarks, with the number of items: names are never changed, and a live board is reported often."""
 
 _SHOWN: Final = 3
 """Groups of names that a report lists."""
 
 _MOST_GROUPS: Final = 20_000
-"""Groups of items of which it is counted who has which."""
+"""Groups of which it is looked at how they differ, and counted who has which."""
+
+
+def _may_have_space(text: str) -> bool:
+    """Return whether a name may begin or end with a space: the expression looks at every character."""
+    return not text.isascii() or " \n" in text or "\n " in text or text[:1] == " " or text[-1:] == " "
+
+
+def _may_have_zeros(text: str) -> bool:
+    """Return whether a zero is ahead of a digit, and after neither a digit nor a point."""
+    data = np.frombuffer(f"\n{text}\n".encode("utf-8", "replace"), np.uint8)
+    digit = (data >= ord("0")) & (data <= ord("9"))
+    first = (data[1:-1] == ord("0")) & ~digit[:-2] & (data[:-2] != ord(".")) & digit[2:]
+    return bool(first.any())
 
 
 def alike_names(benchmark: Benchmark) -> list[AlikeNames]:
@@ -39,8 +58,12 @@ def alike_names(benchmark: Benchmark) -> list[AlikeNames]:
     if benchmark.suite is not None:
         return []
     found = []
-    items = [key.item for key in benchmark.item_keys]
-    if groups := _groups(items):
+    keys = benchmark.item_keys
+    items = keys.names if isinstance(keys, Rows) else [key.item for key in keys]
+    known = _known.get(benchmark)
+    if known is None or known[0] != len(items):
+        known = _known[benchmark] = len(items), _groups(items)
+    if groups := known[1]:
         apart = None if benchmark.battles is not None else _apart(benchmark, groups)
         found.append(_report("item", [[items[k] for k in group] for group in groups], apart))
     models = list(dict.fromkeys(each.model for each in benchmark.contestants))
@@ -69,11 +92,10 @@ def _groups(names: Sequence[str]) -> list[list[int]]:
     return [group for group in places.values() if len(group) > 1]
 
 
-def _report(kind: str, groups: list[list[str]], apart: Apart | None) -> AlikeNames:
-    rules = [
-        rule for rule in _RULES if any(rule in _rules_of(group[0], other) for group in groups for other in group[1:])
-    ]
-    return AlikeNames(kind=kind, groups=len(groups), rules=rules, names=groups[:_SHOWN], apart=apart)  # type: ignore[arg-type]
+def _report(kind: Literal["item", "model"], groups: list[list[str]], apart: Apart | None) -> AlikeNames:
+    found = {rule for group in groups[:_MOST_GROUPS] for other in group[1:] for rule in _rules_of(group[0], other)}
+    rules = [rule for rule in _RULES if rule in found]
+    return AlikeNames(kind=kind, groups=len(groups), rules=rules, names=groups[:_SHOWN], apart=apart)
 
 
 def _rules_of(first: str, second: str) -> list[Rule]:

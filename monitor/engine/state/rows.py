@@ -30,6 +30,11 @@ class Rows(Sequence[RowKey]):
         self._labels: list[str | None] = []
         self._label_of: dict[str | None, int] = {}
 
+    @property
+    def names(self) -> Sequence[str]:
+        """The item of each row."""
+        return self._items
+
     def append(self, key: RowKey) -> None:
         """Add a row."""
         self._items.append(key.item)

@@ -1,4 +1,4 @@
-"""What a report says first: names that may be meant to be one, files that were refused, and items of which no line could be read."""
+"""What comes first in a report: names that may be meant to be one, files that were refused, and items of which no line could be read."""
 
 import shlex
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ _BY: Final = {"decimal point": "a decimal point (1 and 1.0)"}
 
 
 def first(benchmark: BenchmarkReport) -> list[str]:
-    """Return what is said ahead of the result, a paragraph each; nothing where the files need no word."""
+    """Return what comes ahead of the result, a paragraph each; nothing where the files need no word."""
     b = benchmark
     texts = [_alike(each) for each in b.alike if each.apart is not None]
     if b.differing is not None and b.result is None:

@@ -275,8 +275,9 @@ def _line(change: VerdictChange, news: BoardNews | None) -> str:
     epochs = sorted({change.epoch_a, change.epoch_b})
     of = f"epoch {epochs[0]}" if len(epochs) == 1 else f"epochs {epochs[0]} and {epochs[1]}"
     items = counted(change.evidence.n, "shared item")
-    decided = change.kind == "decided" and change.alpha is not None
-    how = f"; decided {SCOPES[change.procedure]} {level(change.alpha)}" if decided else ""
+    how = ""
+    if change.kind == "decided" and change.alpha is not None:
+        how = f"; decided {SCOPES[change.procedure]} {level(change.alpha)}"
     return f"{ranked(leader)} {verb} {ranked(trailer)} by {size(gap, 1)} points on {items}, {of}{how}."
 
 

@@ -92,7 +92,7 @@ def test_a_file_of_any_format_is_stored(server, name, body, count):
             lines(*events()) + b"{broken\n" + lines({"benchmark": "bench", "item_id": "", "model": "a", "score": 1}),
             [9, 10],
         ),
-        ("bad.csv", TABLE + b"bench,i2,a,2\n", [4]),
+        ("bad.csv", TABLE + b"bench,i2,a,1.2\n", [4]),
     ],
 )
 def test_the_errors_are_those_of_the_command_line_and_nothing_is_stored(server, tmp_path, name, body, lines_at_fault):

@@ -164,14 +164,14 @@ def test_an_unknown_change_is_a_dead_letter(record):
 
 
 def test_unreadable_records_of_a_closed_board_do_not_set_it_aside():
-    bad = b'{"benchmark": "m", "item_id": "1", "model": "a", "score": NaN}'
+    bad = b'{"benchmark": "m", "item_id": "1", "model": "a", "score": Infinity}'
     partition, letters, _ = folded([event(0, "a", 1), change("archive"), *[bad] * 600, change("restore")], 250)
     assert not partition.quarantine
     assert len(letters) == 600
 
 
 def test_a_deletion_ends_a_quarantine():
-    bad = b'{"benchmark": "m", "item_id": "1", "model": "a", "score": NaN}'
+    bad = b'{"benchmark": "m", "item_id": "1", "model": "a", "score": Infinity}'
     partition, _, _ = folded([event(0, "a", 1), *[bad] * 600, change("delete"), change("reopen"), event(0, "a", 1)])
     assert not partition.quarantine
     assert partition.benchmarks["m"].quarantine is None

@@ -13,7 +13,7 @@ from monitor.report.sentences import partial
 from schemas.records.operations import encode_release
 from tests.memory_store import MemoryStore
 
-BAD = b'{"benchmark": "bad", "item_id": "1", "model": "m", "score": NaN}'
+BAD = b'{"benchmark": "bad", "item_id": "1", "model": "m", "score": Infinity}'
 BROKEN = b"{not JSON"
 
 

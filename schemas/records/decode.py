@@ -1,20 +1,26 @@
 """Decode bytes to checked events: a whole block in one call, and record by record if something is wrong with it."""
 
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from operator import attrgetter
+from operator import attrgetter, methodcaller
 from types import GenericAlias
 from typing import Any, Final, NamedTuple, TypeVar, get_type_hints
 
 import msgspec
 from pydantic import BaseModel, ValidationError
+from pydantic_core import InitErrorDetails, PydanticCustomError
 
 from schemas.records.battles import BATTLE_MARK, Battle, BattleFields, names_of
 from schemas.records.events import MAX_LINE_BYTES, Declaration, Ended, Event, EventFields
 from schemas.records.lenient import Kinds, convert, convert_column, read_name
 from schemas.records.names import name_fault
 from schemas.records.text import printable, shorten
+
+_COLONS: Final = methodcaller("count", b":")
+_ESCAPED_KEY: Final = re.compile(rb'"(?:[^"\\]|\\.)*\\(?:[^"\\]|\\.)*"[ \t\r]*:')
+"""An escaped key, as a parser reads it, may be the same as another one."""
 
 BOM: Final = b"\xef\xbb\xbf"
 """The UTF-8 byte order mark, with which some programs begin a file or a message."""
@@ -24,7 +30,25 @@ _BATTLE: Final = msgspec.json.Decoder(BattleFields)
 _COLUMNS: Final[dict[str, Any]] = {
     field: GenericAlias(list, (kind,)) for field, kind in get_type_hints(EventFields, include_extras=True).items()
 }
-_WHOLE_RULE: Final = json.JSONDecoder(parse_constant=float)
+
+
+class _Repeating(dict[str, Any]):
+    """An object some of whose fields come twice: a parser that keeps one of the two values decides what is meant."""
+
+    repeated: frozenset[str]
+
+
+def _object_of(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    fields = dict(pairs)
+    if len(fields) == len(pairs):
+        return fields
+    names = [name for name, _ in pairs]
+    found = _Repeating(fields)
+    found.repeated = frozenset(name for name in fields if names.count(name) > 1)
+    return found
+
+
+_WHOLE_RULE: Final = json.JSONDecoder(parse_constant=float, object_pairs_hook=_object_of)
 
 
 class _LooseFields(msgspec.Struct, gc=False):
@@ -70,7 +94,7 @@ _EXPECTED: Final = {
     "score": SCORES,
     "repeat": _INDEX,
     "epoch": _INDEX,
-    "alpha": "a number above 0 and below 0.5",
+    "alpha": "a number from 1e-100 to below 0.5",
     "power": "a number above 0.5 and below 1",
     "margin": "a number above 0 and below 1",
     "mixture": "beta(a,b), grid98 or two_point(a,b)",
@@ -168,7 +192,7 @@ def decode_block(block: bytes) -> list[EventFields] | None:
             return None
     events = _decode_lines(block)
     if events is not None:
-        return events
+        return None if _repeats_a_field(block, events) else events
     *lines, rest = block.split(b"\n")
     return None if rest else decode_records(lines)
 
@@ -197,17 +221,109 @@ def decode_records(records: Sequence[bytes]) -> list[EventFields] | None:
         return None
     battles = bool(records) and BATTLE_MARK in records[0]
     try:
-        return list(map((_BATTLE if battles else _EVENT).decode, records))
+        events = list(map((_BATTLE if battles else _EVENT).decode, records))
+        return None if _repeats_a_field(records, events, _BATTLE_FIELDS if battles else _SCORE_FIELDS) else events
     except _BROKEN:
         # A field of this name is no part of an event, and does not make it a battle.
         return _decode_marked(records) if battles else None
 
 
+class _Fields(NamedTuple):
+    """The fields of a kind of event: those that each has, and those that may be left out, with the value that they then have."""
+
+    required: tuple[bytes, ...]
+    optional: Mapping[str, object]
+
+
+_SCORE_FIELDS: Final = _Fields(
+    (b'"benchmark"', b'"item_id"', b'"model"', b'"score"'), {"cluster": None, "repeat": 0, "epoch": 0}
+)
+_BATTLE_FIELDS: Final = _Fields(
+    (b'"benchmark"', b'"item_id"', b'"model_a"', b'"model_b"', b'"winner"'),
+    {"cluster": None, "repeat": 0, "position": None},
+)
+_READ: Final = frozenset(
+    name
+    for fields in (_SCORE_FIELDS, _BATTLE_FIELDS)
+    for name in (*fields.optional, *(key[1:-1].decode() for key in fields.required))
+)
+
+
+def _repeats_a_field(lines: bytes | Sequence[bytes], events: Sequence[Any], fields: _Fields = _SCORE_FIELDS) -> bool:
+    """Return whether one of these events has a field twice, which the decoder does not see: it keeps the last value.
+
+    No event has more fields than colons. So as many colons as fields that were read prove that there is none; else each name is counted,
+    and only suspicious events are parsed again.
+    """
+    count = len(events)
+    colons = lines.count(b":") if isinstance(lines, bytes) else sum(map(_COLONS, lines))
+    if colons == len(fields.required) * count:
+        return False
+    given = {
+        name: count - list(map(attrgetter(name), events)).count(default) for name, default in fields.optional.items()
+    }
+    if colons == len(fields.required) * count + sum(given.values()):
+        return False
+    records = lines.removesuffix(b"\n").split(b"\n") if isinstance(lines, bytes) else lines
+    joined = b"\n".join(records)
+    one_a_line = joined.count(b"\n") == count - 1
+    once = all(joined.count(key) == count for key in fields.required) and all(
+        _is_once(joined, f'"{name}"'.encode(), number, count, one_a_line=one_a_line) for name, number in given.items()
+    )
+    if once and not (b"\\" in joined and _ESCAPED_KEY.search(joined)):
+        return False
+    return any(map(_has_repeated, records))
+
+
+def _is_once(lines: bytes, key: bytes, given: int, count: int, *, one_a_line: bool) -> bool:
+    """Return whether a key is certainly at most once in each of so many events, of which `given` have a value of their own."""
+    found = lines.count(key)
+    if found == given:
+        return True
+    return one_a_line and found == count and all(b"\n" in between for between in lines.split(key)[1:-1])
+
+
+def array_values(body: bytes) -> list[Any]:
+    """Return the values of a JSON array, by the whole rule.
+
+    Raises
+    ------
+    ValueError, RecursionError
+        If it is none.
+    """
+    values = _WHOLE_RULE.decode(body.decode("utf-8"))
+    if not isinstance(values, list):
+        raise ValueError("the body is not an array")  # noqa: TRY004 - as for a body that is no JSON
+    return values
+
+
+def repeats_in_array(body: bytes, count: int) -> bool:
+    """Return whether one of so many events in a JSON array has a field twice."""
+    if body.count(b":") == len(_SCORE_FIELDS.required) * count:
+        return False
+    return any(map(_is_repeated, array_values(body)))
+
+
+def _has_repeated(record: bytes) -> bool:
+    if not record:
+        return False
+    try:
+        data = _WHOLE_RULE.decode(record.removeprefix(BOM).decode("utf-8"))
+    except (ValueError, RecursionError):
+        return True  # the whole rule has the fault
+    return _is_repeated(data)
+
+
+def _is_repeated(data: object) -> bool:
+    return isinstance(data, _Repeating) and not data.repeated.isdisjoint(_READ)
+
+
 def _decode_marked(records: Sequence[bytes]) -> list[EventFields] | None:
     try:
-        return list(map(_EVENT.decode, records))
+        events = list(map(_EVENT.decode, records))
     except _BROKEN:
         return None
+    return None if _repeats_a_field(records, events) else events
 
 
 def _decode_one(record: bytes) -> EventFields:
@@ -224,7 +340,10 @@ def decode_next(records: Iterator[bytes]) -> list[EventFields]:
         for record in records:
             if len(record) > MAX_LINE_BYTES:
                 break
-            events.append(_decode_one(record))
+            event = _decode_one(record)
+            if _repeats_a_field([record], [event], _BATTLE_FIELDS if type(event) is BattleFields else _SCORE_FIELDS):
+                break
+            events.append(event)
     except _BROKEN:
         pass
     return events
@@ -243,7 +362,7 @@ def decode_converted(records: Sequence[bytes], converted: set[str] | None = None
         loose = list(map(_LOOSE.decode, records))
     except _BROKEN:
         return None
-    if any(each.declare is not msgspec.UNSET for each in loose):
+    if any(each.declare is not msgspec.UNSET for each in loose) or _repeats_a_field(records, loose):
         return None
     events = events_of_columns(
         {field: convert_column(field, list(map(attrgetter(field), loose)), clauses) for field in _COLUMNS}
@@ -310,6 +429,8 @@ def not_utf8(error: UnicodeDecodeError) -> Fault:
 
 def read_object(data: object, converted: set[str] | None = None) -> Decoded | Fault:
     """Check one decoded JSON value as `decode_message` checks a message."""
+    if isinstance(data, _Repeating):
+        return check_object(data, converted)
     try:
         return msgspec.convert(data, EventFields)
     except _BROKEN:
@@ -329,6 +450,10 @@ def check_object(data: object, converted: set[str] | None = None) -> Decoded | F
         reason = f"{found} is not an object; use {_OBJECT}{split}"
         return Fault("record", found, reason)
     kind = _kind(data)
+    if (name := _repeated_field(data, kind)) is not None:
+        benchmark = None if name in _NAMING else _benchmark_of(data)
+        reason = f"{shorten(name)} comes twice in one object; keep one of the two"
+        return Fault(shorten(name), "two values", reason, benchmark)
     record: Decoded
     try:
         fields, clauses = convert(data, kind)
@@ -349,6 +474,18 @@ def check_object(data: object, converted: set[str] | None = None) -> Decoded | F
     if converted is not None:
         converted.update(clauses)
     return record
+
+
+def _repeated_field(value: object, kind: Kinds) -> str | None:
+    """Return a field that comes twice and has a meaning: any of a declaration, in depth; of others, those that are read."""
+    if isinstance(value, _Repeating):
+        names = value.repeated if kind == "declaration" else value.repeated & {*_READ, *_EXPECTED}
+        if names:
+            return min(names)
+    if kind == "declaration" and isinstance(value, dict | list):
+        inside = value.values() if isinstance(value, dict) else value
+        return next((name for each in inside if (name := _repeated_field(each, kind)) is not None), None)
+    return None
 
 
 def _kind(data: dict[str, Any]) -> Kinds:
@@ -373,6 +510,13 @@ def validate_body(model: type[Model], body: bytes, kind: Kinds) -> Model:
         data = _WHOLE_RULE.decode(body.decode("utf-8"))
     except (ValueError, RecursionError):
         return model.model_validate_json(body)
+    if (name := _repeated_field(data, "declaration")) is not None:
+        fault = PydanticCustomError(
+            "repeated", "{name} comes twice in one object; keep one of the two", {"name": shorten(name)}
+        )
+        raise ValidationError.from_exception_data(
+            model.__name__, [InitErrorDetails(type=fault, loc=(name,), input=None)]
+        )
     return model.model_validate(convert(data, kind)[0] if isinstance(data, dict) else data)
 
 
@@ -398,8 +542,6 @@ def _whole_battle(fields: dict[str, Any]) -> BattleFields:
 
 
 def _fault(error: ValidationError, data: dict[str, Any]) -> Fault:
-    named = data.get("benchmark", data.get("declare", data.get("ended")))
-    benchmark = named if isinstance(named, str) and name_fault(named) is None else None
     first = error.errors(include_url=False)[0]
     field = str(first["loc"][0]) if first["loc"] else "record"
     # An unknown field has any name.
@@ -409,7 +551,7 @@ def _fault(error: ValidationError, data: dict[str, Any]) -> Fault:
         shorten(field),
         show_input(first),
         describe_error(first, known=known),
-        benchmark,
+        _benchmark_of(data),
         item if item == "" or (isinstance(item, str) and name_fault(item) is None) else None,
         above_scale(first["input"]) if field == "score" else None,
     )
@@ -425,6 +567,15 @@ def above_scale(score: object) -> float | None:
     """
     number = isinstance(score, int | float) and not isinstance(score, bool)
     return float(score) if number and _SCALED <= score <= _SCALES[-1] else None  # type: ignore[operator, arg-type]
+
+
+_NAMING: Final = ("benchmark", "declare", "ended")
+
+
+def _benchmark_of(data: dict[str, Any]) -> str | None:
+    """Return the benchmark of a record, if it names one."""
+    named = next((data[name] for name in _NAMING if name in data), None)
+    return named if isinstance(named, str) and name_fault(named) is None else None
 
 
 def show_input(error: Mapping[str, Any]) -> str:

@@ -214,7 +214,7 @@ class Spec(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    alpha: Annotated[float, Field(gt=0, lt=0.5)] = 0.05
+    alpha: Annotated[float, Field(ge=1e-100, lt=0.5)] = 0.05
     power: Annotated[float, Field(gt=0.5, lt=1)] = 0.8
     mixture: Annotated[str, BeforeValidator(_mixture), Field(max_length=60)] = "beta(1,1)"
     family: Annotated[FamilySpec, BeforeValidator(_bare_policy)] = FamilySpec()

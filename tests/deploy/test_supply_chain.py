@@ -1,6 +1,8 @@
 """Every package of the lock has a hash, and a licence that may be used."""
 
 import re
+import subprocess
+import sys
 from importlib import metadata
 from pathlib import Path
 
@@ -51,3 +53,13 @@ def test_every_package_of_the_lock_has_a_hash():
 @pytest.mark.parametrize("name", sorted({name for name, _, marker in PINS if "win32" not in marker or "!=" in marker}))
 def test_a_package_has_a_licence_that_may_be_used(name):
     assert licences(name) <= LICENCES, f"{name} is under {licences(name)}: may it be used?"
+
+
+def test_the_checker_of_schemas_starts():
+    lock = (Path(__file__).parents[2] / "deploy" / "requirements-dev.lock").read_text(encoding="utf-8")
+    locked = re.search(r"^check-jsonschema==(\S+)", lock, re.MULTILINE)[1]
+    assert tuple(map(int, locked.split("."))) < (0, 38), "it needs another click than faust-streaming"
+    if metadata.version("check-jsonschema") != locked:
+        pytest.skip(f"check-jsonschema {locked} is not installed: make dev")
+    tool = Path(sys.executable).with_name("check-jsonschema")
+    assert locked in subprocess.run([tool, "--version"], capture_output=True, text=True, check=True, timeout=60).stdout

@@ -256,7 +256,7 @@ def test_missing_items_count_against_the_leader_or_not(tmp_path, records):
 @pytest.mark.parametrize(
     ("flags", "advice"),
     [
-        (["--alpha", "5"], "--alpha 5: give an error rate above 0 and below 0.5"),
+        (["--alpha", "5"], "--alpha 5: give an error rate from 1e-100 to below 0.5"),
         (["--scores", "stars"], "--scores stars: use binary or graded"),
         (["--order", "random"], "--order random: use completion, committed or trusted"),
         (["--family", "capacity"], "--family capacity: use spending, or capacity:M"),

@@ -155,7 +155,7 @@ def test_watch_declares_it_before_the_first_score_and_a_change_as_the_next_versi
     [
         ("x = 1", "unknown key 'x'"),
         ("[benchmark.b]\nalpa = 1", "[benchmark.\"b\"]: unknown key 'alpa'; use alpha, power"),
-        ("[benchmark.b]\nalpha = 1", '[benchmark."b"]: alpha: 1 is out of range; use a number above 0 and below 0.5'),
+        ("[benchmark.b]\nalpha = 1", '[benchmark."b"]: alpha: 1 is out of range; use a number from 1e-100 to below 0.5'),
         ('[benchmark.b]\nfamily = {policy = "capacity", seize = 3}', '[benchmark."b"]: family.seize: '),
         ('[benchmark.b]\norder = "committed"', "needs a seed and the items"),
         ('[benchmark.b]\nitem_file = "none"', "item_file: "),

@@ -4,6 +4,7 @@ import json
 import re
 from base64 import b64encode
 from collections.abc import Iterable, Iterator
+from html import escape
 from pathlib import Path
 from typing import Final
 from urllib.parse import parse_qsl, quote, quote_plus, unquote, urlsplit
@@ -17,12 +18,20 @@ HIDDEN: Final = "(removed)"
 _SHORT: Final = 4
 """Shorter secrets are removed where they are a word, not inside of one."""
 
+_BASE64: Final = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/-_=")
+_URLSAFE: Final = str.maketrans("+/", "-_")
+_ESCAPE: Final = re.compile(r"%[0-9A-F]{2}")
 _LONGEST_FILE: Final = 100_000
 _NAMED: Final = r"(?:password|passwd|pwd|secret|token|signature|api[_-]?key)"
 _GAP: Final = r"""(?:\\{1,4}[rn]|\r?\n\$\d{1,9}\r?\n|\$\d{1,9}|\bb(?=["'\\])|[ \t"',=:()\[\]\\]){1,30}"""
 """What is between the words of a command of Redis: as it is typed, as a list of strings or bytes, and as the protocol has it."""
 
-_WORD: Final = r"""(?:(?<=")[^"\\\r\n]{1,500}|(?<=')[^'\\\r\n]{1,500}|[^\s"',<\\]{1,500})"""
+_OPENING: Final = r"""(?:\w{1,20}\()?b?(?:\\{0,4}["'])?"""
+_QUOTED: Final = r"""(?<=")(?:[^"\\\r\n]|\\[^\r\n]){1,2000}|(?<=')(?:[^'\\\r\n]|\\[^\r\n]){1,2000}"""
+"""A value up to its quote: an escaped quote belongs to it, so in a text that is quoted itself all of the rest does."""
+
+_VALUE: Final = rf"""(?:{_QUOTED}|[^\s"',}}&]{{1,2000}})"""
+_WORD: Final = rf"""(?:{_QUOTED}|[^\s"',<\\]{{1,500}})"""
 _FORMS: Final = (
     (
         re.compile(
@@ -33,8 +42,11 @@ _FORMS: Final = (
     ),
     (re.compile(rf"(?i)(\b(?:requirepass|(?:primary|master)auth){_GAP}){_WORD}"), rf"\1{HIDDEN}"),
     (re.compile(rf"(?i)(\bauth-pass{_GAP}[^\s\"']{{1,200}}{_GAP}){_WORD}"), rf"\1{HIDDEN}"),
-    (re.compile(r"(?i)(\bredis-cli\b[^\r\n]{0,300}?\s(?:-a|--pass)[\s=]{1,5})[^\s\"']{1,500}"), rf"\1{HIDDEN}"),
-    (re.compile(r"(?i)(\bsetuser\b[^\r\n]{0,300}?[\s\"'][>#])[^\s\"',\\]{1,500}"), rf"\1{HIDDEN}"),
+    (
+        re.compile(r"(?i)(\bredis-cli\b[^\r\n]{0,300}?\s(?:-a|--pass)[\s=]{1,5}" + _OPENING + ")" + _VALUE),
+        rf"\1{HIDDEN}",
+    ),
+    (re.compile(r"(?i)(\bsetuser\b[^\r\n]{0,300}?[\s\"'][>#])(?:[^\s\"',\\]|\\[^\r\n]){1,500}"), rf"\1{HIDDEN}"),
     (
         re.compile(r"-----BEGIN [A-Z ]{0,30}PRIVATE KEY-----[^-]{0,20000}(?:-----END [A-Z ]{0,30}PRIVATE KEY-----)?"),
         HIDDEN,
@@ -48,16 +60,19 @@ _FORMS: Final = (
         rf"\1/{HIDDEN}",
     ),
     (
-        re.compile(
-            rf"(?i)(\b[\w-]{{0,40}}{_NAMED}\w{{0,40}}[\\\"']{{0,4}}\s{{0,5}}[=:]\s{{0,5}}[\\\"']{{0,4}})[^\s\"',}}&\\]+"
-        ),
+        re.compile(rf"(?i)(\b[\w-]{{0,40}}{_NAMED}\w{{0,40}}[\\\"']{{0,5}}\s{{0,5}}[=:]\s{{0,5}}{_OPENING}){_VALUE}"),
         rf"\1{HIDDEN}",
     ),
-    (re.compile(rf"(?i)(--[\w-]{{0,40}}{_NAMED}\s{{1,5}})[^\s\"']{{1,500}}"), rf"\1{HIDDEN}"),
+    (re.compile(rf"(?i)(--[\w-]{{0,40}}{_NAMED}\s{{1,5}}{_OPENING}){_VALUE}"), rf"\1{HIDDEN}"),
     (re.compile(PREFIX + r"(?=[a-z0-9_-]{0,43}[A-Z])[A-Za-z0-9_-]{43}"), HIDDEN),
     (re.compile(r"\beyJ[\w-]{5,200}\.[\w-]{5,4000}\.[\w-]{0,1000}"), HIDDEN),
     (
-        re.compile(r"\b(?:sk-|gh[oprsu]_|github_pat_|hf_|glpat-|xox[abeoprs]-)[\w-]{16,200}|\bAKIA[0-9A-Z]{12,20}"),
+        # An escaped newline, as \\n, puts a letter ahead of it.
+        re.compile(
+            r"(?:(?<![A-Za-z0-9])|(?<=\\[nrt]))(?:sk-|rk-|hf_|npm_|ya29\.)[\w.-]{16,400}"
+            r"|(?:gh[oprsu]_|github_pat_|gl(?:pat|ptt|dt|rt|cbt|oas)-|pypi-|dckr_pat_|sk_live_|xox[a-z]-|xapp-)[\w.-]{8,400}"
+            r"|(?:AKIA|ASIA)[0-9A-Z]{12,20}|AIza[\w-]{30,60}"
+        ),
         HIDDEN,
     ),
 )
@@ -82,17 +97,54 @@ class Redactor:
     def __init__(self, settings: Settings) -> None:
         written = {form for secret in set(_secrets(settings)) for form in _written(secret)}
         longest_first = sorted(written, key=lambda form: (-len(form), form))
-        long = [re.escape(form) for form in longest_first if len(form) >= _SHORT]
-        short = [rf"(?<!\w){re.escape(form)}(?!\w)" for form in longest_first if len(form) < _SHORT]
+        long = [_pattern(form) for form in longest_first if len(form) >= _SHORT]
+        short = [rf"(?<!\w){_pattern(form)}(?!\w)" for form in longest_first if len(form) < _SHORT]
         self._known = re.compile("|".join([*long, *short])) if written else None
+        encoded = {form for secret in set(_secrets(settings)) for form in _encoded(secret)}
+        self._encoded = re.compile("|".join(map(re.escape, sorted(encoded)))) if encoded else None
 
     def text(self, text: str) -> str:
         """Return a text without secrets."""
         if self._known is not None:
             text = self._known.sub(HIDDEN, text)
+        if self._encoded is not None:
+            text = _without_runs(text, self._encoded)
         for form, hidden in _FORMS:
             text = form.sub(hidden, text)
         return text
+
+
+def _pattern(form: str) -> str:
+    """Return the pattern of a text; the escapes of a URL may be in either case."""
+    return _ESCAPE.sub(lambda found: f"(?i:{found[0]})", re.escape(form))
+
+
+def _without_runs(text: str, part: re.Pattern[str]) -> str:
+    """Return a text without the words of base64 that hold a part: their first and last characters are of the secret too."""
+    pieces, end = [], 0
+    for found in part.finditer(text):
+        if found.start() < end:
+            continue
+        start, stop = found.span()
+        while start > end and text[start - 1] in _BASE64:
+            start -= 1
+        while stop < len(text) and text[stop] in _BASE64:
+            stop += 1
+        pieces += [text[end:start], HIDDEN]
+        end = stop
+    return "".join([*pieces, text[end:]])
+
+
+def _encoded(secret: str) -> Iterator[str]:
+    """Return the characters of base64 that a secret has at each place in other bytes, in both alphabets."""
+    data = secret.encode()
+    if len(data) < 2 * _SHORT:
+        return  # so few characters may be in any text
+    for ahead in range(3):
+        whole = b64encode(bytes(ahead) + data).decode()
+        # The first and the last characters depend on the bytes around the secret.
+        part = whole[-(-8 * ahead // 6) : (ahead + len(data)) * 8 // 6]
+        yield from (part, part.translate(_URLSAFE))
 
 
 def _secrets(settings: Settings) -> Iterator[str]:
@@ -143,5 +195,10 @@ def _of_files(files: Iterable[Path | None]) -> Iterator[str]:
 def _written(secret: str) -> Iterator[str]:
     """Return a secret as texts may have it."""
     if secret:
-        yield from (secret, quote(secret), quote(secret, safe=""), quote_plus(secret))
-        yield from (json.dumps(secret)[1:-1], json.dumps(secret, ensure_ascii=False)[1:-1], repr(secret)[1:-1])
+        for url in (quote(secret), quote(secret, safe=""), quote_plus(secret)):
+            yield from (url, quote(url))
+        for text in (json.dumps(secret)[1:-1], json.dumps(secret, ensure_ascii=False)[1:-1], repr(secret)[1:-1]):
+            yield from (text, text.replace("/", "\\/"), json.dumps(text)[1:-1])
+        yield from (secret, escape(secret), repr(secret.encode())[2:-1])
+        if len(secret) >= 2 * _SHORT:
+            yield from (secret.encode().hex(), secret.encode().hex().upper())

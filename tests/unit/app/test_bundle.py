@@ -2,6 +2,7 @@
 
 import asyncio
 import base64
+import html
 import json
 import stat
 import time
@@ -74,6 +75,19 @@ BY_FORM = (
     "redis-cli -h redis -a planted ping",
     "ACL SETUSER me on >planted ~* +@all",
     '"ACL" "SETUSER" "me" "on" ">planted"',
+    r"""{"password": "pl\"planted", "next": 1}""",
+    r"""{"event": "{\"token\": \"pl\\\"planted\"}", "level": 1}""",
+    r"""password='a\'planted'""",
+    r"""api_key=a\planted""",
+    "password=SecretStr('planted')",
+    "kafka_password=b'planted'",
+    'AUTH me "pl\\"planted"',
+    'requirepass "a\\"planted"',
+    "redis-cli -h redis -a 'planted with planted' ping",
+    'rankwatch serve --token "planted planted"',
+    "a bot: xoxb-17653672481-19874698323-pdFZKVeTuE8sPLANTED",
+    "one line\\nxoxb-17653672481-plantedplanted and xoxe.xoxp-1-Mi0yLTPLANTED",
+    "for the registry: npm_plantedplantedplanted, pypi-AgEIcGxhbnRlZAplanted, glpat-planted1234567890",
     f"made for ci: {new_token('ci', ['read:*'], datetime.now(UTC), None)[0].replace('rankwatch_', 'rankwatch_Planted')[:53]}",
 )
 """Secrets that no setting names, in a log."""
@@ -83,6 +97,15 @@ def forms(secret):
     """A secret as programs write it."""
     yield from (secret, quote(secret), quote(secret, safe=""), json.dumps(secret)[1:-1], repr(secret)[1:-1])
     yield base64.b64encode(f"user:{secret}".encode()).decode() if secret == "planted-kafka-password" else secret
+    yield from (
+        json.dumps(json.dumps(secret)[1:-1])[1:-1],
+        json.dumps(secret)[1:-1].replace("/", "\\/"),
+        html.escape(secret),
+    )
+    yield from (quote(secret, safe="").replace("%2F", "%2f"), quote(quote(secret, safe="")), secret.encode().hex())
+    for ahead in range(3):
+        around = b"{" * ahead + secret.encode() + b"}" * ahead
+        yield from (base64.b64encode(around).decode(), base64.urlsafe_b64encode(around).decode().rstrip("="))
 
 
 @pytest.fixture

@@ -59,7 +59,7 @@ GOOD = [event(i, score=i % 2) for i in range(100)]
         (lines(event(model="m" * 201))[:-1], "model", "201 characters", "is too long; use a string of 1 to 200"),
         (lines(event(item="\x1b[2J"))[:-1], "item_id", "\\x1b[2J", "forbidden character"),
         (lines(event(repeat=-1))[:-1], "repeat", "-1", "whole number from 0"),
-        (lines({"declare": "bench", "alpha": 0.7})[:-1], "alpha", "0.7", "use a number above 0 and below 0.5"),
+        (lines({"declare": "bench", "alpha": 0.7})[:-1], "alpha", "0.7", "use a number from 1e-100 to below 0.5"),
     ],
 )
 def test_a_bad_line_is_named_and_everything_else_read(tmp_path, line, field, found, reason):

@@ -348,7 +348,7 @@ def test_a_name_with_forbidden_characters_is_not_declared(served):
 @pytest.mark.parametrize(
     ("spec", "field", "reason"),
     [
-        ({"alpha": 5}, "alpha", "5 is out of range; use a number above 0 and below 0.5"),
+        ({"alpha": 5}, "alpha", "5 is out of range; use a number from 1e-100 to below 0.5"),
         ({"repeats": "many"}, "repeats", '"many" is not a whole number; use a whole number from 1 to 1000, or all'),
         (
             {"order": "comitted"},

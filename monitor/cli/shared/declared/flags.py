@@ -151,7 +151,7 @@ def _goal(text: str) -> str:
 
 _PARSERS: Final[dict[str, tuple[Callable[[str], Any], str]]] = {
     "items": (_whole, "give an item count from 1, as N or NAME=N"),
-    "alpha": (float, "give an error rate above 0 and below 0.5, as ALPHA or NAME=ALPHA"),
+    "alpha": (float, "give an error rate from 1e-100 to below 0.5, as ALPHA or NAME=ALPHA"),
     "repeats": (_repeats, "give a number of repeats from 1, or all, as R or NAME=R"),
     "weights": (
         _weights,

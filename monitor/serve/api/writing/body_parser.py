@@ -1,7 +1,7 @@
 """Parse the body of a request into events and declarations, or list the records that are wrong."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
@@ -12,12 +12,14 @@ from schemas.records.decode import (
     Checker,
     Decoded,
     Fault,
+    array_values,
     check_object,
     decode_converted,
     decode_message,
     decode_records,
     is_blank,
     read_object,
+    repeats_in_array,
 )
 from schemas.records.events import Declaration, Ended, EventFields
 from schemas.results.api import RecordError
@@ -27,7 +29,6 @@ MAX_ERRORS: Final = 100
 
 _BLOCK_LINES: Final = 1_000
 _EVENTS: Final = msgspec.json.Decoder(list[EventFields])
-_VALUES: Final = msgspec.json.Decoder(list[Any])
 _DECODE_ERRORS: Final = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 
 NumberedRecord = tuple[int, Decoded | Fault]
@@ -93,8 +94,11 @@ def _line_blocks(body: bytes, converted: set[str]) -> Iterator[Block]:
 
 
 def _array(body: bytes, converted: set[str]) -> Iterator[Block]:
+    events: list[EventFields] | None
     try:
         events = _EVENTS.decode(body)
+        if repeats_in_array(body, len(events)):
+            events = None
     except _DECODE_ERRORS:
         events = None
     yield events, range(1, 1 + len(events or ())), _array_records(body, converted)
@@ -102,8 +106,8 @@ def _array(body: bytes, converted: set[str]) -> Iterator[Block]:
 
 def _array_records(body: bytes, converted: set[str]) -> Iterator[NumberedRecord]:
     try:
-        values = _VALUES.decode(body)
-    except _DECODE_ERRORS:
+        values = array_values(body)
+    except (ValueError, RecursionError):
         raise ProblemError(
             422, "The body is not a JSON array of events. Send an array, or JSON lines as application/x-ndjson."
         ) from None

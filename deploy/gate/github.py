@@ -1,4 +1,7 @@
-"""Run `rankwatch gate` in a job of GitHub: summary, annotation, outputs, JUnit, and a comment that is updated in place.
+"""Run `rankwatch gate` in a job of GitHub: summary, annotation, outputs and JUnit; or, in another job, write a comment that is updated in place.
+
+The job of the gate runs installed packages on results of a pull request, so it has no token. That of the comment has one, and runs this file
+alone, with the standard library.
 
 Everything comes from the environment (`action.yml` sets it), so no name of a model can become a part of a command or of the workflow.
 """
@@ -21,13 +24,18 @@ OUTPUTS = {
     "markdown": "gate.md",
     "svg": "gate.svg",
 }
+LONGEST_COMMENT = 60_000
+"""Characters; the API takes 65,536."""
 PAGES = 10
 """Pages of 100 comments that are searched for the one of the gate."""
 
 
 def main(env: Mapping[str, str]) -> int:
     """Run the gate, publish its verdict, and return its exit code."""
-    folder = Path(env.get("GATE_FOLDER") or "rankwatch-gate-report")
+    if (outside := next(filter(None, (leads_out(env, path) for path in lines(env["GATE_PATHS"]))), None)) is not None:
+        print(annotation("error", f"{outside} links out of the workspace; use a copy of the results"), flush=True)
+        return 2
+    folder = report_folder(env)
     folder.mkdir(parents=True, exist_ok=True)
     for name in OUTPUTS.values():
         (folder / name).unlink(missing_ok=True)
@@ -49,17 +57,34 @@ def main(env: Mapping[str, str]) -> int:
         "folder": str(folder),
     }
     append(env.get("GITHUB_OUTPUT"), "".join(output(name, value) for name, value in outputs.items()))
-    if env.get("GATE_COMMENT", "true") == "true" and (number := pull_request(env)) is not None:
-        try:
-            comment(env, number, f"{marker(env)}\n{summary}")
-        except (urllib.error.URLError, OSError, ValueError) as error:
-            print(
-                annotation(
-                    "warning",
-                    f"the comment was not written ({error}); give the job the permission pull-requests: write",
-                )
-            )
     return ended.returncode
+
+
+def write_comment(env: Mapping[str, str]) -> int:
+    """Write the summary of a gate as a comment of its pull request, if it has one."""
+    if (number := pull_request(env)) is None:
+        return 0
+    try:
+        with (report_folder(env) / "gate.md").open(encoding="utf-8") as file:
+            summary = file.read(LONGEST_COMMENT)
+        comment(env, number, f"{marker(env)}\n{summary}")
+    except (urllib.error.URLError, OSError, ValueError) as error:
+        advice = "give the job the permission pull-requests: write, and the folder of the gate"
+        print(annotation("warning", f"the comment was not written ({error}); {advice}"))
+    return 0
+
+
+def report_folder(env: Mapping[str, str]) -> Path:
+    """Return the folder of the report."""
+    return Path(env.get("GATE_FOLDER") or "rankwatch-gate-report")
+
+
+def leads_out(env: Mapping[str, str], path: str) -> str | None:
+    """Return a path of results in the workspace that a link leads out of it: a pull request may hold any link."""
+    top = Path(env.get("GITHUB_WORKSPACE") or ".").resolve()
+    given = Path(path if Path(path).exists() else path.partition("=")[2] or path)
+    inside = Path(os.path.abspath(given)).is_relative_to(top)  # noqa: PTH100 - `resolve` follows the links
+    return str(given) if inside and not given.resolve().is_relative_to(top) else None
 
 
 def command(env: Mapping[str, str], folder: Path) -> list[str]:
@@ -157,4 +182,4 @@ def request(env: Mapping[str, str], method: str, path: str, body: object = None)
 
 
 if __name__ == "__main__":
-    raise SystemExit(main(os.environ))
+    raise SystemExit(write_comment(os.environ) if sys.argv[1:] == ["comment"] else main(os.environ))

@@ -20,10 +20,18 @@ from tests.commands import environment, write
 
 ROOT = Path(__file__).parents[2]
 ACTION = yaml.safe_load((ROOT / "action.yml").read_text("utf-8"))
+COMMENT = yaml.safe_load((ROOT / "deploy/gate/comment/action.yml").read_text("utf-8"))
 HOSTILE = 'x"; touch injected; $(touch injected) `touch injected` ::error::%0A<script>|@you'
 
 
-@pytest.mark.parametrize(("kind", "path"), [("github-actions", "action.yml"), ("gitlab-ci", "deploy/gate/gitlab.yml")])
+@pytest.mark.parametrize(
+    ("kind", "path"),
+    [
+        ("github-actions", "action.yml"),
+        ("github-actions", "deploy/gate/comment/action.yml"),
+        ("gitlab-ci", "deploy/gate/gitlab.yml"),
+    ],
+)
 def test_the_files_match_their_schema(kind, path):
     folder = Path(find_spec("check_jsonschema").origin).parent / "builtin_schemas" / "vendor"
     schema = json.loads((folder / f"{kind}.json").read_text("utf-8"))
@@ -31,9 +39,40 @@ def test_the_files_match_their_schema(kind, path):
 
 
 def test_no_input_is_pasted_into_a_script():
-    for step in ACTION["runs"]["steps"]:
-        assert "${{" not in step["run"]
-    assert set(ACTION["runs"]["steps"][1]["env"].values()) == {f"${{{{ inputs.{name} }}}}" for name in ACTION["inputs"]}
+    for action in (ACTION, COMMENT):
+        for step in action["runs"]["steps"]:
+            assert "${{" not in step["run"]
+        given = {value for step in action["runs"]["steps"] for value in step.get("env", {}).values()}
+        assert given == {f"${{{{ inputs.{name} }}}}" for name in action["inputs"]}
+
+
+def test_what_installs_packages_has_no_token_and_what_has_one_installs_nothing():
+    install, gate = ACTION["runs"]["steps"]
+    calls = [line for line in install["run"].splitlines() if line.startswith("pip -")]
+    assert [("--require-hashes" in call, "--no-build-isolation" in call) for call in calls] == [
+        (True, False),
+        (False, True),
+    ]
+    assert "--no-deps" in install["run"]
+    assert "token" not in str(ACTION["inputs"]) + str(gate["env"]).lower()
+    (comment,) = COMMENT["runs"]["steps"]
+    assert comment["run"] == 'python3 -I "$GITHUB_ACTION_PATH/../github.py" comment'
+    job = yaml.safe_load((ROOT / "deploy/gate/gitlab.yml").read_text("utf-8"))[".rankwatch-gate"]
+    (pip,) = [line for line in job["script"] if "pip install" in line]
+    assert "--require-hashes --no-deps --only-binary=:all:" in pip
+    assert job["script"][0].startswith("unset CI_JOB_TOKEN")
+
+
+def test_a_link_in_the_workspace_leads_nowhere_else(tmp_path, runner):
+    (tmp_path / "work").mkdir()
+    results(tmp_path / "secret.jsonl", "new")
+    (tmp_path / "work/r.jsonl").symlink_to(tmp_path / "secret.jsonl")
+    (tmp_path / "work/folder").symlink_to(tmp_path)
+    runner["GITHUB_WORKSPACE"] = str(tmp_path / "work")
+    call = {"candidate": "new", "baseline": "old", "margin": "0.03"}
+    for path in ("r.jsonl", "new=r.jsonl", "folder", "folder/secret.jsonl", str(tmp_path / "work/r.jsonl")):
+        assert "links out of the workspace" in run_gate(tmp_path / "work", runner, 2, **call, paths=path)
+    run_gate(tmp_path / "work", runner, 0, **call, paths=str(tmp_path / "secret.jsonl"))
 
 
 class Api(BaseHTTPRequestHandler):
@@ -100,11 +139,17 @@ def bash(script, cwd, env):
 
 def run_gate(tmp_path, runner, code, **inputs):
     """Run the step of the gate with inputs, as the runner substitutes them."""
-    step = ACTION["runs"]["steps"][1]
-    values = {name: str(each.get("default", "")) for name, each in ACTION["inputs"].items()} | {
-        "token": "secret",
-        **inputs,
-    }
+    printed = run_step(ACTION, ACTION["runs"]["steps"][1], tmp_path, runner, code, inputs)
+    models = {name: inputs[name] for name in ("candidate", "baseline")}
+    path = {"GITHUB_ACTION_PATH": str(ROOT / "deploy/gate/comment")}
+    step = COMMENT["runs"]["steps"][0]
+    commented = run_step(COMMENT, step, tmp_path, runner | path, 0, models | {"token": "secret"}) if code != 2 else ""
+    return printed + commented
+
+
+def run_step(action, step, tmp_path, runner, code, inputs):
+    """Run a step with inputs, as the runner substitutes them."""
+    values = {name: str(each.get("default", "")) for name, each in action["inputs"].items()} | inputs
     env = runner | {
         name: values[value.removeprefix("${{ inputs.").removesuffix(" }}")] for name, value in step["env"].items()
     }
@@ -194,11 +239,13 @@ def test_the_gitlab_job_runs_its_script_with_hostile_names(tmp_path, runner):
         "GATE_ARGS": "--alpha\n0.01",
     }
     env = runner | variables | {"PATH": f"{command.parent}:{os.environ['PATH']}"}
-    install, *script = job["script"]
-    assert install == 'python -m pip install --quiet "$GATE_PACKAGE"'
+    script = [line for line in job["script"] if "pip install" not in line and not line.startswith("git ")]
     ended = bash("\n".join(script), tmp_path, env)
     assert ended.returncode == 0, ended.stderr
     assert "alpha = 0.01" in ended.stdout
     assert not (tmp_path / "injected").exists()
+    (tmp_path / "out.jsonl").symlink_to("/proc/self/environ")
+    ended = bash("\n".join(script), tmp_path, env | {"GATE_PATHS": "r.jsonl\nout.jsonl"})
+    assert (ended.returncode, ended.stdout) == (2, "out.jsonl leads out of the project; use a copy of the results\n")
     for name in [*job["artifacts"]["paths"], job["artifacts"]["reports"]["junit"]]:
         assert (tmp_path / name).stat().st_size

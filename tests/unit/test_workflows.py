@@ -56,6 +56,33 @@ def test_workflows_hold_no_known_weakness():
     run(BIN / "zizmor", "--offline", "--quiet", "--persona", "auditor", ".github")
 
 
+RIGHTS = [
+    pytest.param(job, id=f"{path.stem}: {name}")
+    for path in WORKFLOWS
+    for name, job in yaml.safe_load(path.read_text("utf-8"))["jobs"].items()
+    if "write" in job.get("permissions", {}).values()
+]
+INSTALLS = re.compile(r"\b(make|pip|pipx|uvx?|python\d?|npm|npx|mvn|apt-get)\b")
+
+
+@pytest.mark.parametrize("job", RIGHTS)
+def test_a_job_that_may_write_runs_no_package(job):
+    assert not [step["run"] for step in job["steps"] if INSTALLS.search(step.get("run", ""))]
+    assert not [step["uses"] for step in job["steps"] if step.get("uses", "").startswith("actions/setup-")]
+
+
+def test_what_is_tested_is_what_is_released_and_proposed():
+    release = yaml.safe_load((ROOT / ".github/workflows/release.yml").read_text("utf-8"))["jobs"]
+    assert set(release["attest"]["needs"]) == {"test", "build"}
+    for name in ("packages", "image", "attest-image", "announce"):
+        needs = release[name]["needs"]
+        assert ({needs} if isinstance(needs, str) else set(needs)) <= {"attest", "image", "packages", "attest-image"}, (
+            name
+        )
+    propose = yaml.safe_load((ROOT / ".github/workflows/dependencies.yml").read_text("utf-8"))["jobs"]["propose"]
+    assert set(propose["needs"]) == {"lock", "test"}
+
+
 def test_hooks_and_yaml_are_valid():
     run(BIN / "pre-commit", "validate-config", ".pre-commit-config.yaml")
     run(BIN / "yamllint", "--strict", ".github", ".pre-commit-config.yaml")

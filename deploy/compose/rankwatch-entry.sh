@@ -1,6 +1,6 @@
 #!/bin/sh
-# Pass the token from its secret file to the environment.
+# Pass the login of the store from its secret file to the environment: on the command line other users could read it.
 set -eu
-RANKWATCH_TOKEN="$(cat /run/secrets/rankwatch-token)"
-export RANKWATCH_TOKEN
+RANKWATCH_REDIS_URL="redis://$(cat /run/secrets/redis-login)@valkey:6379"
+export RANKWATCH_REDIS_URL
 exec rankwatch "$@"

@@ -60,7 +60,7 @@ class Service:
         self.stack = stack
         self.url = stack.url("balancer", 8642)
         self.prometheus = Prometheus(stack.port(stack.services["prometheus"], 1, 9090))
-        self.token = (stack.volume("secrets") / "rankwatch-token").read_text()
+        self.token = (stack.volume("secrets") / "writer" / "rankwatch-token").read_text()
 
     def post(self, records, token):
         """Post events; return the status."""

@@ -19,7 +19,7 @@ def addresses(stack):
     for name, port in (("prometheus", 9090), ("alertmanager", 9093)):
         yield name, stack.url(name, port)
     yield "kafka", f"kafka://127.0.0.1:{kafka}/rankwatch.events"
-    yield "token", stack.volume("secrets") / "rankwatch-token"
+    yield "token", stack.volume("secrets") / "writer" / "rankwatch-token"
     yield "logs", stack.folder / "logs"
     for name, reason in stack.omitted.items():
         yield f"no {name}", reason

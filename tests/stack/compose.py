@@ -47,10 +47,17 @@ def _service(name, each):
         image=each["image"].partition(":")[0],
         words=[*each.get("entrypoint", ()), *each.get("command", ())],
         environment={key: str(value) for key, value in each.get("environment", {}).items()},
-        mounts=[tuple(volume.split(":")[:2]) for volume in each.get("volumes", ())],
+        mounts=[_mount(volume) for volume in each.get("volumes", ())],
         needs={other: need["condition"] for other, need in each.get("depends_on", {}).items()},
         published={int(inside): int(host) for _, host, inside in (port.split(":") for port in each.get("ports", ()))},
         health=health.get("test", []),
         restart=each["restart"],
         scale=each.get("scale", 1),
     )
+
+
+def _mount(volume):
+    """Return the source of a mount, which may be a folder of a volume, and its target."""
+    if isinstance(volume, str):
+        return tuple(volume.split(":")[:2])
+    return f"{volume['source']}/{volume['volume']['subpath']}", volume["target"]

@@ -60,6 +60,7 @@ def environment(instance):
     kept = {name: value for name, value in os.environ.items() if not name.startswith("RANKWATCH_")}
     if instance.service.image == "rankwatch":
         kept["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), kept["PATH"]])
+        kept["SECRET_MODE"] = "0600"  # every service runs as one user here, on a machine that others may use
         kept["RANKWATCH_PORT"] = str(instance.port(8642))
         kept["RANKWATCH_DATA_DIR"] = str(instance.mounted("/data"))
     return kept | instance.environment

@@ -276,8 +276,10 @@ class Stack:
         absent = programs.missing({each.image for each in started.values()})
         if absent:
             raise StackError("\n".join(absent))
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self.folder.chmod(0o700)
         for name in ("logs", "volumes", "services"):
-            (self.folder / name).mkdir(parents=True, exist_ok=True)
+            (self.folder / name).mkdir(exist_ok=True)
         self._lock()
         self.instances = [Instance(self, each, n) for each in started.values() for n in range(1, each.scale + 1)]
         end = time.monotonic() + START_SECONDS

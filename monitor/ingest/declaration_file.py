@@ -16,7 +16,7 @@ from typing import Any, Final
 from pydantic import ValidationError
 
 from monitor.ingest.files.paths import show
-from monitor.ingest.files.regular import UnsafePathError, inside, read_settings
+from monitor.ingest.files.regular import UnsafePathError, inside, parse_settings, read_settings
 from monitor.ingest.item_list import ItemListError, read_items
 from schemas.records.decode import describe_error
 from schemas.records.events import MAX_LINE_BYTES, Declaration, Spec
@@ -76,13 +76,11 @@ def _read(file: Path) -> dict[str, dict[str, Any]]:
 
 
 def _parse(file: Path, data: bytes) -> dict[str, dict[str, Any]]:
-    import tomllib  # noqa: PLC0415 - loading it takes 10 ms, and most results have no such file
-
     try:
-        content = tomllib.loads(data.decode("utf-8"))
+        content = parse_settings(data)
     except UnicodeDecodeError:
         raise DeclaredError(f"{show(file)}: the file is not valid UTF-8; write it as UTF-8") from None
-    except tomllib.TOMLDecodeError as error:
+    except (ValueError, RecursionError) as error:
         place = _TOML_PLACE.search(str(error))
         line = f":{place[1]}" if place else ""
         raise DeclaredError(f"{show(file)}{line}: the file is not valid TOML; correct it there") from None

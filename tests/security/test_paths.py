@@ -152,6 +152,23 @@ def test_a_file_of_declarations_has_a_bounded_size(folder):
     assert "more than 16,777,216 bytes" in rankwatch("report", folder, code=2).stderr
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "x = " + "[" * 100_000,
+        "[benchmark.quiz]\nalpha = " + "1" * 5_000,
+        "[benchmark.quiz]\nitems = 0x" + "f" * 50_000,
+        "[[map]]\nscale = 0x" + "f" * 50_000,
+        "[benchmark.quiz]\nalpha = 1e-320",
+        "\x00",
+    ],
+)
+def test_a_file_of_declarations_that_no_parser_bears_is_refused(folder, text):
+    (folder / "rankwatch.toml").write_text(text)
+    for path in (folder, folder / "a.jsonl"):
+        assert "rankwatch.toml" in rankwatch("report", path, code=2).stderr
+
+
 def test_the_list_of_a_mapping_is_inside_the_folder(folder):
     (folder / "failed.json").write_text(json.dumps(ROWS))
     (folder / "all.txt").write_text("q1\nq2\n")

@@ -9,9 +9,10 @@ import os
 import stat
 from io import FileIO
 from pathlib import Path, PurePath
-from typing import Final
+from typing import Any, Final
 
 _LARGEST_SETTINGS: Final = 1 << 24
+_LONGEST_INTEGER: Final = 64
 
 
 class UnsafePathError(OSError):
@@ -62,6 +63,27 @@ def read_settings(path: Path) -> bytes:
     if len(data) > _LARGEST_SETTINGS:
         raise UnsafePathError(path, f"it has more than {_LARGEST_SETTINGS:,} bytes; shorten it")
     return data
+
+
+def parse_settings(data: bytes) -> dict[str, Any]:
+    """Parse TOML that anyone may have written.
+
+    Raises
+    ------
+    ValueError, RecursionError
+        If it is not valid, nested too deeply, or has a number that cannot be printed.
+    """
+    import tomllib  # noqa: PLC0415 - loading it takes 10 ms, and most results have no such file
+
+    content = tomllib.loads(data.decode("utf-8"))
+    waiting: list[object] = [content]
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, dict | list):
+            waiting += value.values() if isinstance(value, dict) else value
+        elif isinstance(value, int) and value.bit_length() > _LONGEST_INTEGER:
+            raise ValueError("a number has too many digits")
+    return content
 
 
 def inside(folder: Path, name: str | PurePath) -> Path:

@@ -2,14 +2,13 @@
 
 import math
 import re
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, Self
 
 from monitor.ingest.files.paths import show
-from monitor.ingest.files.regular import UnsafePathError, read_settings
+from monitor.ingest.files.regular import UnsafePathError, parse_settings, read_settings
 from monitor.ingest.formats.choices import FIELDS, ChoiceError
 from monitor.ingest.formats.tools.open_telemetry import NAME, SOURCES
 from schemas.records.text import shorten
@@ -149,14 +148,14 @@ def read_mappings(file: Path, *, found: bool = False) -> list[FileMap]:
         If one is not valid, or the file cannot be read.
     """
     try:
-        content = tomllib.loads((read_settings(file) if found else file.read_bytes()).decode("utf-8"))
+        content = parse_settings(read_settings(file) if found else file.read_bytes())
     except UnsafePathError as error:
         raise ChoiceError(f"{show(file)}: {error.strerror}") from None
     except OSError as error:
         raise ChoiceError(
             f"{show(file)}: {error.strerror or error}; give the path of a TOML file with tables [[map]]"
         ) from None
-    except (UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError):
+    except (ValueError, RecursionError):
         raise ChoiceError(f"{show(file)}: the file is not valid TOML; correct it") from None
     tables = content.get("map", [])
     if not isinstance(tables, list):

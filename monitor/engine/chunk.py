@@ -145,3 +145,5 @@ class Located:
     """Whether the declared assumption held before the batch."""
     exceeded: bool
     """Whether there were items too many before the batch."""
+    undeclared: tuple[int, str] | None = None
+    """The first event of a unit where none is declared, and why that holds the benchmark."""

@@ -63,7 +63,7 @@ class EventColumns(Sequence[EventFields]):
 
     @abstractmethod
     def plain(self) -> NDArray[np.bool_] | None:
-        """Return of which events `rows` and `contestants` are right; None of all. The others have a repeat or an epoch."""
+        """Return of which events `rows` and `contestants` are right; None of all. The others have a repeat, an epoch or a unit."""
 
     def has_battles(self) -> bool:
         """Return whether any of them is a battle."""
@@ -113,9 +113,9 @@ class EventList(EventColumns):
 
     @override
     def plain(self) -> NDArray[np.bool_] | None:
-        if not [event for event in self._events if event.repeat or event.epoch]:
+        if not [event for event in self._events if event.repeat or event.epoch or event.unit]:
             return None
-        return np.array([not (event.repeat or event.epoch) for event in self._events])
+        return np.array([not (event.repeat or event.epoch or event.unit) for event in self._events])
 
     @override
     def has_battles(self) -> bool:

@@ -7,6 +7,7 @@ is judged at the event of the declaration.
 from typing import Final
 
 import numpy as np
+from pydantic import ValidationError
 
 from monitor.engine.chunk import EventBatch
 from monitor.engine.latch.at_once import AtOnce
@@ -19,10 +20,11 @@ from monitor.engine.state.benchmark import Benchmark
 from monitor.engine.state.codes import SCORE_UNIT
 from monitor.engine.state.delta import BenchmarkDelta, Refusal, StoredBenchmark
 from monitor.engine.state.graded import unweighted_reason
-from monitor.engine.state.repeats import Undeclared
+from monitor.engine.state.repeats import Repeats
+from monitor.engine.state.restore import restore_benchmark
 from schemas.records.catalogue import published
-from schemas.records.decode import Fault
-from schemas.records.events import MAX_GRADED_ITEMS, Spec, alias_problem
+from schemas.records.decode import Fault, describe_error
+from schemas.records.events import MAX_GRADED_ITEMS, Spec, alias_problem, unit_name_problem
 from schemas.records.text import shorten
 from schemas.results.verdict_changes import VerdictChanges
 
@@ -93,9 +95,7 @@ def version_fault(name: str, old: Spec, new: Spec) -> Fault | None:
 def _scores_fault(benchmark: Benchmark, spec: Spec) -> Fault | None:
     """Return why the scores of a benchmark do not fit a new declaration."""
     listed = None if spec.item_ids is None else set(spec.item_ids)
-    unlisted = (
-        None if listed is None else next((key.item for key in benchmark.item_keys if key.item not in listed), None)
-    )
+    unlisted = None if listed is None else next((key.item for key in benchmark.rows if key.item not in listed), None)
     if unlisted is not None:
         reason = f"{benchmark.name!r} has scores of item {shorten(unlisted)}, which is not in the list; add it"
         return Refusal("item_ids", shorten(unlisted), reason, benchmark.name)
@@ -106,14 +106,20 @@ def _scores_fault(benchmark: Benchmark, spec: Spec) -> Fault | None:
                 return Refusal(
                     "weights", shown, f"{benchmark.name!r} has scores of item {shown}: {why}", benchmark.name
                 )
-    if spec.items is not None and spec.items < benchmark.items:
-        had = f"{benchmark.items:,}"
+    names = spec.unit_sizes.keys() - (spec.units or {}).keys()
+    if (clash := next((key.item for key in benchmark.rows if key.item in names), None)) is not None:
+        return Refusal("units", shorten(clash), unit_name_problem(clash), benchmark.name)
+    items = benchmark.items
+    if spec.units != benchmark.spec.units:
+        items = len({spec.unit_of(key.item) for key in benchmark.rows})
+    if spec.items is not None and spec.items < items:
+        had = f"{items:,}"
         reason = (
             f"{benchmark.name!r} has scores of {had} items, so it cannot have {spec.items:,}; declare at least {had}"
         )
         return Refusal("items", str(spec.items), reason, benchmark.name)
-    if spec.bets_are_graded and benchmark.items > MAX_GRADED_ITEMS:
-        reason = f"{benchmark.items:,} items are too many for graded scores, repeats or weights; use at most {MAX_GRADED_ITEMS:,}"
+    if spec.bets_are_graded and items > MAX_GRADED_ITEMS:
+        reason = f"{items:,} items are too many for graded scores, repeats, units or weights; use at most {MAX_GRADED_ITEMS:,}"
         return Refusal("scores", spec.scores, reason, benchmark.name)
     return None
 
@@ -144,7 +150,8 @@ def _alias_fault(benchmark: Benchmark, spec: Spec) -> Fault | None:
 
 def under_version(benchmark: Benchmark, spec: Spec) -> StoredBenchmark:
     """Return the scores of a benchmark under a new version of its declaration, with nothing decided, to be restored."""
-    same_items = spec.repeats == benchmark.spec.repeats and not benchmark.undeclared
+    old = benchmark.spec
+    same_items = (spec.repeats, spec.units) == (old.repeats, old.units) and not benchmark.undeclared
     return StoredBenchmark(
         key=benchmark.key,
         name=benchmark.name,
@@ -164,6 +171,39 @@ def under_version(benchmark: Benchmark, spec: Spec) -> StoredBenchmark:
         ended=sorted(benchmark.ended),
         gaps=benchmark.gaps,
     )
+
+
+def with_found_units(benchmark: Benchmark) -> Benchmark:
+    """Return a benchmark of files as if the units that its events name had been declared; files are read whole before a verdict.
+
+    An item with the name of a unit is one of it.
+
+    Raises
+    ------
+    ValueError
+        If an item is in two units, or they do not fit what is declared; and under an order policy that bets as results come.
+    """
+    found = benchmark.found_units
+    if found.clash:
+        raise ValueError(f"{benchmark.name}: {found.clash}")
+    if (policy := benchmark.spec.order.policy) in {"committed", "trusted"}:
+        raise ValueError(
+            f"{benchmark.name}: its results name units, which order policy {policy} needs in advance; declare them (--units FILE; "
+            "FILE may be the results as .jsonl)"
+        )
+    names = set(found.of_item.values()) - found.of_item.keys()
+    units = found.of_item | {key.item: key.item for key in benchmark.rows if key.item in names}
+    fields = benchmark.spec.model_dump(exclude_none=True) | {"units": units}
+    if benchmark.spec.item_ids is not None:
+        del fields["items"]
+    try:
+        spec = Spec.model_validate(fields)
+    except ValidationError as error:
+        raise ValueError(f"{benchmark.name}: {describe_error(error.errors(include_url=False)[0])}") from None
+    new = restore_benchmark(under_version(benchmark, spec))
+    _carry_over(benchmark, new)
+    _register(benchmark, new)
+    return new
 
 
 def redeclare(old: Benchmark, new: Benchmark, batch: EventBatch, delta: BenchmarkDelta) -> None:
@@ -210,6 +250,19 @@ def _carry_over(old: Benchmark, new: Benchmark) -> None:
             np.array([new.present(k).sum() for k in range(len(new.contestants))], np.int64)
         )
     _hold_repeats(new)
+    if old.undeclared and not new.undeclared and new.spec.units is None and _fits_repeats(old):
+        new.hold_repeats(old.undeclared)  # no repeat held it, but the unit of an event: it still has none declared
+
+
+def _fits_repeats(benchmark: Benchmark) -> bool:
+    """Return whether no item has more repeats than were declared."""
+    if benchmark.battles is not None or benchmark.spec.repeats == "all":
+        return benchmark.battles is None
+    counted = Repeats(benchmark.spec.repeats)
+    for key in benchmark.rows:
+        counted.add_row(key)
+    counted.rebuild(benchmark.matrix(), benchmark.table.by_code, benchmark.ended_flags())
+    return counted.first_beyond(len(benchmark.contestants)) is None
 
 
 def _keeps_places(old: Benchmark, new: Benchmark) -> bool:
@@ -224,12 +277,9 @@ def _hold_repeats(benchmark: Benchmark) -> None:
     if benchmark.battles is not None:
         _hold_votes(benchmark, benchmark.battles)
     repeats = benchmark.repeats
-    if repeats is None or repeats.needed is None:
-        return
-    beyond = np.argwhere(repeats.needed < repeats.count[: len(repeats.keys), : len(benchmark.contestants)].T)
-    if beyond.size:
-        contestant, item = beyond[0].tolist()
-        benchmark.hold_repeats(benchmark.undeclared_reason(Undeclared(0, item, contestant)))
+    beyond = None if repeats is None else repeats.first_beyond(len(benchmark.contestants))
+    if beyond is not None:
+        benchmark.hold_repeats(benchmark.undeclared_reason(beyond))
 
 
 def _hold_votes(benchmark: Benchmark, battles: Battles) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from monitor.engine.columns import EventColumns, EventList, JoinedEvents
+from monitor.engine.declarations import with_found_units
 from monitor.engine.partition import Partition
 from monitor.engine.state.benchmark import Benchmark
 from monitor.engine.state.codes import SCORE_UNIT
@@ -74,6 +75,8 @@ def fold_files(
         If the limit is passed, or no line could be read.
     OSError
         If a file cannot be read.
+    ValueError
+        If the units that events name contradict each other, or what is declared.
     """
     partition = Partition()
     known: set[str] = set()
@@ -108,6 +111,9 @@ def fold_files(
         limit.add(segment.line_count, segment.rejects, lambda name: _from_one(partition.benchmarks.get(name or "")))
     limit.finish()
     tally.finish(partition.benchmarks, limit.share)
+    for name, benchmark in partition.benchmarks.items():
+        if benchmark.found_units.of_item:
+            partition.benchmarks[name] = with_found_units(benchmark)
     paths = {path: broken_off[origin(path)] for path in files if origin(path) in broken_off}
     incomplete = incomplete_benchmarks(paths, partition.benchmarks, open_file)
     if inherit:

@@ -104,9 +104,12 @@ def counts(benchmark: BenchmarkReport) -> str:
     b = benchmark
     if b.battles is not None:
         return f"{counted(len(b.models), 'model')}, {battles.counts(b.battles)}"
-    items = counted(b.items, "item")
+    what = "item" if b.unit_items is None else "unit"
+    items = counted(b.items, what)
     if b.declared_items is not None and b.items < b.declared_items:
-        items = f"{b.items:,} of {counted(b.declared_items, 'item')}"
+        items = f"{b.items:,} of {counted(b.declared_items, what)}"
+    if b.unit_items is not None:
+        items += f" of {counted(b.unit_items, 'item')}"
     skips = f", {text}" if (text := skipped(b)) else ""
     return f"{items}, {counted(len(b.models), 'model')}, {counted(b.events, 'event')}{skips}"
 

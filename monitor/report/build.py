@@ -25,7 +25,7 @@ from monitor.report.ranking.goal import goal_report
 from monitor.report.ranking.standings import count_undecided, count_unresolved, model_reports, shared_means
 from monitor.report.ranking.suite import suite_benchmark, suite_report
 from monitor.report.result import result_report
-from monitor.report.sentences import REFUSED_REMEDY, order_reason, partial
+from monitor.report.sentences import REFUSED_REMEDY, order_reason, partial, unit_items
 from schemas.records.names import natural
 from schemas.records.suites import Suite
 from schemas.results.assumptions import facts, say
@@ -186,6 +186,7 @@ def table_view(table: PairTable, pairs: Which, model: str | None = None, *, with
         unread_items=reading.unread,
         reading=reading.notes,
         items=benchmark.items,
+        unit_items=unit_items(benchmark),
         declared_items=benchmark.spec.items if benchmark.committed is None else benchmark.committed.size,
         **benchmark.counters,
         conflicts_by_model=conflicts,

@@ -109,7 +109,7 @@ def order_reason(benchmark: Benchmark, *, asserted: str | None, rests_on_ends: b
     if rests_on_ends:
         state = f"{FILES_COMPLETE}: a later run that reads more may show another decision (an ended record makes the end permanent)"
     if asserted:
-        state = f"{ASSERTED}{asserted}{_repeats(benchmark)}{_unused_policy(benchmark)}"
+        state = f"{ASSERTED}{asserted}{_units(benchmark)}{_repeats(benchmark)}{_unused_policy(benchmark)}"
     elif benchmark.order_trusted and benchmark.too_many_items:
         unsettled = f"{_excess(benchmark)}; until then no lead is settled"
         state = "; ".join(each for each in (state, unsettled) if each)
@@ -122,6 +122,20 @@ def order_reason(benchmark: Benchmark, *, asserted: str | None, rests_on_ends: b
     harmless = asserted or benchmark.spec.order.policy in {"completion", "committed"}
     warning = benchmark.suspicion + ("; this order policy does not depend on it" if harmless else "")
     return warning if state is None else f"{state}; {warning}"
+
+
+def unit_items(benchmark: Benchmark) -> int | None:
+    """Return how many items the units have whose scores were read; None without units."""
+    repeats = benchmark.repeats
+    return None if repeats is None or repeats.members is None else len(repeats.members.keys)
+
+
+def _units(benchmark: Benchmark) -> str:
+    """Return how many items the units have, where there are any."""
+    items = unit_items(described(benchmark))
+    if items is None:
+        return ""
+    return f"; {counted(items, 'item')} in {counted(benchmark.items, 'unit')}: the score of a unit is the mean of its items"
 
 
 def _repeats(benchmark: Benchmark) -> str:

@@ -54,7 +54,7 @@ BATTLE_MARK: Final = b'"winner"'
 """What the bytes of every battle hold, unless a key is escaped."""
 
 _NAMES: Final = tuple(map(attrgetter, ("benchmark", "item_id", "model_a", "model_b", "cluster")))
-_EVENT_NAMES: Final = tuple(map(attrgetter, ("benchmark", "item_id", "model", "cluster")))
+_EVENT_NAMES: Final = tuple(map(attrgetter, ("benchmark", "item_id", "model", "cluster", "unit")))
 
 
 def has_battles(events: Iterable[EventFields]) -> bool:

@@ -61,12 +61,13 @@ class _LooseFields(msgspec.Struct, gc=False):
     cluster: str | int | float | None = None
     repeat: str | int | float | None = 0
     epoch: str | int | float | None = 0
+    unit: str | int | float | None = None
     declare: object = msgspec.UNSET
 
 
 _LOOSE: Final = msgspec.json.Decoder(_LooseFields)
 _BROKEN: Final = (msgspec.MsgspecError, UnicodeError, RecursionError)
-_NAME_FIELDS: Final = ("benchmark", "item_id", "model", "cluster")
+_NAME_FIELDS: Final = ("benchmark", "item_id", "model", "cluster", "unit")
 _NAME_COLUMNS: Final = [place for place, field in enumerate(_COLUMNS) if field in _NAME_FIELDS]
 
 OUT_OF_RANGE: Final = "is out of range"
@@ -91,6 +92,8 @@ _EXPECTED: Final = {
     "position": "a or b for the model that was shown first, or omit it",
     "declare": _NAME,
     "cluster": f"{_NAME}, or omit it",
+    "unit": f"{_NAME}, or omit it",
+    "units": "an object with the unit of each item that has one",
     "score": SCORES,
     "repeat": _INDEX,
     "epoch": _INDEX,
@@ -181,7 +184,7 @@ def decode_block(block: bytes) -> list[EventFields] | None:
     Examples
     --------
     >>> decode_block(b'{"benchmark":"x","item_id":"1","model":"m","score":1}\n')
-    [EventFields(benchmark='x', item_id='1', model='m', score=1.0, cluster=None, repeat=0, epoch=0)]
+    [EventFields(benchmark='x', item_id='1', model='m', score=1.0, cluster=None, repeat=0, epoch=0, unit=None)]
     >>> decode_block(b'{"benchmark":"x"}\n') is None
     True
     """
@@ -532,7 +535,7 @@ def _quick_event(fields: dict[str, Any]) -> EventFields | None:
 def _whole_event(fields: dict[str, Any]) -> EventFields:
     event = Event.model_validate(fields)
     return EventFields(
-        event.benchmark, event.item_id, event.model, event.score, event.cluster, event.repeat, event.epoch
+        event.benchmark, event.item_id, event.model, event.score, event.cluster, event.repeat, event.epoch, event.unit
     )
 
 

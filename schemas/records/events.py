@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Annotated, Any, Final, Literal, Self
 
 import msgspec
@@ -57,6 +57,9 @@ class Event(BaseModel):
     cluster: Name | None = None
     repeat: Annotated[StrictInt, Field(ge=0, le=MAX_INDEX)] = 0
     epoch: Annotated[StrictInt, Field(ge=0, le=MAX_INDEX)] = 0
+    unit: Name | None = Field(
+        None, description="the declared unit of the item: items that are copies or paraphrases of each other have one"
+    )
     timestamp: Annotated[
         Any, WithJsonSchema(_TIME), Field(description="RFC 3339; never enters a statistic, and is not checked")
     ] = None
@@ -69,7 +72,7 @@ ScoreField = Annotated[float, msgspec.Meta(ge=0, le=1)] | bool | None
 
 
 MAX_GRADED_ITEMS = 2**21 - 1
-"""Most items of a benchmark with graded scores, repeats or weights: their bets are summed in 63-bit integers."""
+"""Most items of a benchmark with graded scores, repeats, units or weights: their bets are summed in 63-bit integers."""
 
 
 class EventFields(msgspec.Struct, gc=False, omit_defaults=True):
@@ -86,6 +89,7 @@ class EventFields(msgspec.Struct, gc=False, omit_defaults=True):
     cluster: NameField | None = None
     repeat: IndexField = 0
     epoch: IndexField = 0
+    unit: NameField | None = None
 
 
 _MIXTURE = re.compile(r"grid98|(?:beta|two_point)\(\s*[0-9.]+\s*,\s*[0-9.]+\s*\)")
@@ -232,6 +236,11 @@ class Spec(BaseModel):
         1,
         description="scored repeats of an item with which it bets, of any labels; all: every one that comes until the run ends",
     )
+    units: Annotated[dict[Name, Name], Field(min_length=1)] | None = Field(
+        None,
+        description="the unit of each item that has one: the items of a unit, copies or paraphrases of each other, bet once, by their "
+        "mean; items counts units then",
+    )
     missing: Literal["worst", "ignorable"] = Field(
         "worst",
         description="items that a pair of ended runs lacks: counted against the leader, or ignored",
@@ -273,7 +282,8 @@ class Spec(BaseModel):
             return data
         item_ids, clusters = data.get("item_ids"), data.get("clusters")
         if data.get("items") is None and isinstance(item_ids, list | tuple) and item_ids:
-            data = {**data, "items": len(item_ids)}
+            units = data.get("units")
+            data = {**data, "items": len(_units_of(item_ids, units if isinstance(units, dict) else None))}
         elif data.get("items") is None and isinstance(clusters, dict) and set(map(type, clusters.values())) == {int}:
             data = {**data, "items": sum(clusters.values())}
         if data.get("items") is not None and data.get("order") is None:
@@ -304,14 +314,42 @@ class Spec(BaseModel):
             distinct = len(set(self.item_ids))
             if distinct != len(self.item_ids):
                 raise ValueError(f"item_ids repeats {len(self.item_ids) - distinct:,} ids; list each item once")
-            if self.items != distinct:
-                raise ValueError(f"items {self.items:,} is not the number of item_ids, {distinct:,}; omit items")
+            self._check_listed(self.item_ids)
         return self
+
+    def _check_listed(self, item_ids: tuple[str, ...]) -> None:
+        """Raise ValueError unless the item count and the units fit the list of items."""
+        unlisted = min((self.units or {}).keys() - set(item_ids), default=None)
+        if unlisted is not None:
+            raise ValueError(
+                f"units has {shorten(unlisted)}, which is not in item_ids; correct the id, or add it to the list"
+            )
+        sizes, units = self.unit_sizes, self.units or {}
+        if (unit := next((item for item in item_ids if item in sizes and item not in units), None)) is not None:
+            raise ValueError(unit_name_problem(unit))
+        number = len(_units_of(item_ids, self.units))
+        if self.items != number:
+            counted = "item_ids" if self.units is None else "their units"
+            raise ValueError(f"items {self.items:,} is not the number of {counted}, {number:,}; omit items")
+
+    def unit_of(self, item: str) -> str:
+        """Return the unit of an item: itself where none is declared."""
+        return item if self.units is None else self.units.get(item, item)
+
+    @property
+    def unit_sizes(self) -> Mapping[str, int]:
+        """How many items each declared unit has."""
+        return Counter((self.units or {}).values())
+
+    @property
+    def listed_units(self) -> tuple[str, ...]:
+        """The units of the listed items, in the order of the list: the items themselves without units."""
+        return _units_of(self.item_ids or (), self.units)
 
     @property
     def bets_are_graded(self) -> bool:
-        """Whether pairs bet on differences of any size: of graded scores, of means of repeats, or of clusters with weights."""
-        return self.scores == "graded" or self.repeats != 1 or self.weights is not None
+        """Whether pairs bet on differences of any size: of graded scores, of means of repeats or units, or of clusters with weights."""
+        return self.scores == "graded" or self.repeats != 1 or self.units is not None or self.weights is not None
 
     @model_validator(mode="after")
     def _weighted(self) -> Self:
@@ -351,11 +389,10 @@ class Spec(BaseModel):
 
     @model_serializer(mode="wrap")
     def _without_weights(self, serialize: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Omit `weights` and `clusters` where none are declared, so that a declaration without them is stored as before."""
+        """Omit `weights`, `clusters` and `units` where none are declared, so that a declaration without them is stored as before."""
         fields: dict[str, Any] = serialize(self)
-        return {
-            name: value for name, value in fields.items() if value is not None or name not in {"weights", "clusters"}
-        }
+        added = {"weights", "clusters", "units"}
+        return {name: value for name, value in fields.items() if value is not None or name not in added}
 
     @model_validator(mode="after")
     def _direct_aliases(self) -> Self:
@@ -365,6 +402,14 @@ class Spec(BaseModel):
             model = shorten(self.aliases[alias])
             raise ValueError(f"the family lists {shorten(alias)}, which is an alias of {model}; list {model}")
         return self
+
+
+def unit_name_problem(item: str) -> str:
+    """Return what is wrong with an item that has the name of a unit and is in none, and what to do."""
+    name = shorten(item)
+    return (
+        f"{name} is an item without a unit, and the name of one; add it to units ({name}: {name}), or rename the unit"
+    )
 
 
 def alias_problem(aliases: Mapping[str, str]) -> str | None:
@@ -385,6 +430,11 @@ def alias_problem(aliases: Mapping[str, str]) -> str | None:
                 return f"{a} and {b} are aliases of each other; omit one of the two"
             return f"{a} is an alias of {b}, and {b} is an alias of {c}; make {a} an alias of {c}"
     return None
+
+
+def _units_of(items: Iterable[Any], units: Mapping[str, str] | None) -> tuple[Any, ...]:
+    """Return the units of items, each once, in the order of the items."""
+    return tuple(items) if units is None else tuple(dict.fromkeys(units.get(item, item) for item in items))
 
 
 class Declaration(Spec):

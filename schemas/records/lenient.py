@@ -162,6 +162,7 @@ _FIELDS: Final[dict[Kinds, dict[str, _Field]]] = {
         "score": _SCORE,
         "repeat": _INDEX,
         "epoch": _INDEX,
+        "unit": _OPTIONAL_NAME,
     },
     "battle": {
         "benchmark": _NAME,
@@ -175,6 +176,7 @@ _FIELDS: Final[dict[Kinds, dict[str, _Field]]] = {
         "declare": _NAME,
         "items": _WHOLE,
         "item_ids": _NAMES,
+        "units": _NAMES,
         "repeats": _WHOLE,
         "version": _WHOLE,
         "alpha": _NUMBER_FIELD,

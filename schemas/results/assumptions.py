@@ -14,10 +14,15 @@ TEXTS: Final[dict[str, str]] = {
     "listed": "the declared list of items is the whole benchmark",
     "items_read": "the {number:,} items read are the whole benchmark",
     "items_rejected": "the items read, and {number:,} whose lines were rejected, are the whole benchmark",
+    "units_read": "the {number:,} units read are the whole benchmark",
     "committed": "the items are a sample, and their order comes from the committed seed",
     "trusted": "neither the arrival order nor what is skipped depends on outcomes or clusters",
     BATTLES: "which models meet does not depend on the prompt or its category, which answer is shown first is drawn at random, and how "
     "many votes a prompt gets is fixed before the first of them",
+    # What the items are: without units, under completion and of files; with units, always.
+    "independent": "the items are a sample of independent items",
+    "units": "the items are a sample of independent units",
+    "members": "which items of a unit are scored does not depend on their scores",
     # Settled before it is certain, along a committed order.
     "ordered": "their order comes from the committed seed",
     # Family-wise verdicts where the order of arrival gives the pairs their shares of alpha, or leaves no room for some.
@@ -40,9 +45,10 @@ TEXTS: Final[dict[str, str]] = {
 _SINGULAR: Final = {
     "items_read": "the 1 item read is the whole benchmark",
     "items_rejected": "the items read, and 1 whose lines were rejected, are the whole benchmark",
+    "units_read": "the 1 unit read is the whole benchmark",
     "capacity": "either at most 1 pair joins, or which models join, and when, does not depend on their scores",
 }
-_NUMBERS: Final = {"items_read": "items", "items_rejected": "items", "capacity": "pairs"}
+_NUMBERS: Final = {"items_read": "items", "items_rejected": "items", "units_read": "units", "capacity": "pairs"}
 _PLACES: Final = {code: place for place, code in enumerate(TEXTS)}
 
 FAMILY: Final = frozenset({"joined", "capacity"})
@@ -115,11 +121,13 @@ def flagged(**holds: bool) -> list[Assumption]:
     return [Assumption(code) for code, yes in holds.items() if yes]
 
 
-def order(policy: str, items: int | None = None, *, listed: bool = False, rejected: int = 0) -> Assumption | None:
+def order(
+    policy: str, items: int | None = None, *, listed: bool = False, units: bool = False, rejected: int = 0
+) -> Assumption | None:
     """Return what an order policy rests on; None under policy `none`.
 
-    `items` is the number of items read, if these are taken for the whole benchmark; `rejected` of how many of them all lines were
-    rejected; `listed` whether the items are declared one by one.
+    `items` is the number of items read, or of units, if these are taken for the whole benchmark; `rejected` of how many of them all lines
+    were rejected; `listed` whether the items are declared one by one.
 
     Examples
     --------
@@ -129,10 +137,23 @@ def order(policy: str, items: int | None = None, *, listed: bool = False, reject
     'the declared list of items is the whole benchmark'
     """
     if items is not None:
-        return Assumption("items_rejected", rejected) if rejected else Assumption("items_read", items)
+        if rejected:
+            return Assumption("items_rejected", rejected)
+        return Assumption("units_read" if units else "items_read", items)
     if policy == "none":
         return None
     return Assumption("listed" if listed and policy == "completion" else policy)
+
+
+def sampled(policy: str, *, units: bool) -> list[Assumption]:
+    """Return what verdicts under an order policy assume of the items: that they, or their declared units, are independent.
+
+    Examples
+    --------
+    >>> [each.code for each in sampled("completion", units=False)], [each.code for each in sampled("trusted", units=True)]
+    (['independent'], ['units', 'members'])
+    """
+    return flagged(independent=policy == "completion" and not units, units=units, members=units)
 
 
 def joining(family: FamilySpec) -> Assumption | None:

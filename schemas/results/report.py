@@ -449,6 +449,10 @@ class BenchmarkReport(StrictModel):
         default_factory=list, description="what was chosen, or found, in the files that were read"
     )
     items: int
+    unit_items: int | None = Field(
+        None,
+        description="items of the units that `items` counts, where units are declared or the files name them; else null",
+    )
     declared_items: int | None = Field(description="item count of the complete benchmark; null where none is declared")
     events: int
     duplicates: int

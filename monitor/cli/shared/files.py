@@ -76,6 +76,8 @@ def read_results(
         stop(error.problem)
     except OSError as error:
         stop(file_error(error))
+    except ValueError as error:
+        stop(str(error))
     begun = [part or benchmark.counters["events"] for benchmark in partition.benchmarks.values()]
     if not any(begun):
         refused = f"no result is left (rejected: {rejected.count:,}); fix the files, or the flags"
@@ -84,6 +86,7 @@ def read_results(
     declarations.stop_unused(partition.benchmarks)
     if texts := [*unmatched_choices(importer), *_unmatched_aliases(declarations.aliases, files, importer)]:
         stop("\nrankwatch: ".join(texts), USAGE)
+    declarations.note_units(partition.benchmarks)
     if not part:
         declarations.note_published(partition)
         declarations.note_family(partition.benchmarks)

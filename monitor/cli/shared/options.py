@@ -279,6 +279,15 @@ class DeclareOptions:
             "--repeats", "R", "repeats of an item whose mean is its score, or all until the run ends  \\[default: 1]"
         ),
     ] = None
+    units: Annotated[
+        list[str] | None,
+        _declare_option(
+            "--units",
+            "FILE",
+            "items that are copies or paraphrases of each other: a table (.csv) with the columns item and unit, or JSON; a unit bets "
+            "once, by the mean of its items, and --items counts units",
+        ),
+    ] = None
     missing: Annotated[
         list[str] | None,
         _declare_option(

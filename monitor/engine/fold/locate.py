@@ -16,7 +16,7 @@ from monitor.engine.state.delta import BenchmarkDelta, Refusal
 from monitor.engine.state.graded import unweighted_reason
 from monitor.engine.state.pairs.index import Index
 from schemas.records.decode import Fault
-from schemas.records.events import EventFields
+from schemas.records.events import EventFields, unit_name_problem
 from schemas.records.names import names_hold
 from schemas.records.text import shorten
 from stats.evidence.graded import MAX_ITEMS
@@ -41,6 +41,7 @@ def locate(
     row_limits = limits if _rows_may_fill(benchmark, limits, row, contestant, simple) else None
     cut = size
     newer: dict[int, int] = {}
+    undeclared: tuple[int, str] | None = None
     wary = looked = 0
     while unknown.size:
         if not wary:
@@ -53,12 +54,16 @@ def locate(
             wary = stretch.size
         position, unknown, wary = int(unknown[0]), unknown[1:], max(0, wary - 1)
         rows, known = len(benchmark.rows), len(benchmark.contestants)
-        place = _place(benchmark, events[position], delta, limits, row_limits)
+        event = events[position]
+        place = _place(benchmark, event, delta, limits, row_limits)
         if len(benchmark.contestants) > known and benchmark.is_newer(known):
             newer[position] = known
         if isinstance(place, Fault):
             faults.append((position, place))
             place = 0, 0, ABSENT
+        else:
+            reason = _undeclared_unit(benchmark, event)
+            undeclared = undeclared or (None if reason is None else (position, reason))
         row[position], contestant[position], codes[position] = place
         if cut == size and not benchmark.exceeded and benchmark.too_many_items:
             cut = position
@@ -70,7 +75,7 @@ def locate(
     if benchmark.ended:
         benchmark.grow()
         faults += _refuse_ended(benchmark, events, row, contestant, codes)
-    return Located(batch, row, contestant, codes.astype(np.uint32), cut, newer, held, exceeded), faults
+    return Located(batch, row, contestant, codes.astype(np.uint32), cut, newer, held, exceeded, undeclared), faults
 
 
 def _still_unknown(
@@ -172,6 +177,7 @@ def _place(
     code = SKIPPED if units is None else benchmark.table.code_of.get(units)
     fault = (
         (contestant in benchmark.ended and ended_fault(benchmark, event, row, contestant))
+        or unit_fault(benchmark, event)
         or (row is None and row_fault(benchmark, event, row_limits))
         or (contestant is None and contestant_fault(benchmark, event, limits))
         or (code is None and value_fault(benchmark, event, limits))
@@ -228,7 +234,9 @@ def row_fault(
     fault = bad_name(benchmark.name, "item_id", event.item_id) or bad_name(benchmark.name, "cluster", event.cluster)
     if fault is not None:
         return fault
-    fault = _unlisted_fault(benchmark, event) or _unweighted_fault(benchmark, event)
+    fault = (
+        _unlisted_fault(benchmark, event) or _unweighted_fault(benchmark, event) or _unit_name_fault(benchmark, event)
+    )
     if fault is not None or limits is None:
         return fault
     if benchmark.graded and not benchmark.has_item(event.item_id):
@@ -254,6 +262,38 @@ def _unlisted_fault(benchmark: Benchmark, event: EventFields) -> Fault | None:
     )
     reason = f"{shorten(event.item_id)} is not in the declared list of {len(listed):,} items; correct the id, or {also}"
     return Refusal("item_id", shorten(event.item_id), reason, benchmark.name)
+
+
+def unit_fault(benchmark: Benchmark, event: EventFields) -> Fault | None:
+    """Return why a score is refused whose unit is not the declared one of its item."""
+    unit, spec = event.unit, benchmark.spec
+    if unit is None:
+        return None
+    known = unit if spec.units is None else spec.unit_of(event.item_id)
+    if known == unit:
+        return bad_name(benchmark.name, "unit", unit)
+    declared = "has no declared unit" if known == event.item_id else f"is declared to be in unit {shorten(known)}"
+    reason = f"{shorten(event.item_id)} {declared}, and comes with unit {shorten(unit)}; give each item one unit"
+    return Refusal("unit", shorten(unit), reason, benchmark.name)
+
+
+def _undeclared_unit(benchmark: Benchmark, event: EventFields) -> str | None:
+    """Return why an event of a unit holds the benchmark where none is declared, and what to do; None for any other event."""
+    item, unit = event.item_id, event.unit
+    if unit is None or unit == item or benchmark.spec.units is not None:
+        return None
+    benchmark.found_units.add(item, unit)
+    return (
+        f"item {shorten(item)} came with unit {shorten(unit)}, and no units are declared; declare the unit of each item "
+        "(units: {item: unit}, or --units FILE)"
+    )
+
+
+def _unit_name_fault(benchmark: Benchmark, event: EventFields) -> Fault | None:
+    """Return why a score of a new item is refused that has the name of a declared unit and is in none."""
+    if event.item_id not in benchmark.unit_names or event.item_id in (benchmark.spec.units or {}):
+        return None
+    return Refusal("item_id", shorten(event.item_id), unit_name_problem(event.item_id), benchmark.name)
 
 
 def _unweighted_fault(benchmark: Benchmark, event: EventFields) -> Fault | None:

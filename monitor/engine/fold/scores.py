@@ -1,11 +1,13 @@
 """The fold of one benchmark: events into its score matrix, pair sums, latches and counters."""
 
 from bisect import bisect_right
+from collections.abc import Iterator
 
 import numpy as np
 from numpy.typing import NDArray
 
 from monitor.engine.chunk import EventBatch, Located
+from monitor.engine.columns import EventList
 from monitor.engine.fold.compare_cells import ComparedCells, compare_cells
 from monitor.engine.latch.arrival import ArrivalEvidence
 from monitor.engine.latch.at_once import AtOnce
@@ -25,7 +27,7 @@ from monitor.engine.state.codes import ABSENT, ONE, SKIPPED, ZERO, Codes
 from monitor.engine.state.delta import BenchmarkDelta, Refusal
 from monitor.engine.state.pairs.counts import CHUNK_CELLS, chunk_counts
 from monitor.engine.state.pairs.index import Index, chosen, pair_index, pair_members, pairs_of
-from monitor.engine.state.repeats import Undeclared
+from monitor.engine.state.repeats import ItemCells
 from schemas.records.decode import Fault
 from schemas.records.events import Ended, Spec
 from schemas.records.text import shorten
@@ -86,12 +88,11 @@ def _apply(benchmark: Benchmark, located: Located, part: slice, delta: Benchmark
     if benchmark.undeclared:
         benchmark.scores[row, contestant] = code
         return written
-    beyond = None
+    beyond = _first_undeclared(benchmark, located, part, (row, contestant, code, position))
+    if beyond is not None:
+        row, contestant, code, position = (x[position < beyond[0]] for x in (row, contestant, code, position))
+        arrived = _before(arrived, beyond[0])
     if benchmark.repeats is not None:
-        beyond = benchmark.repeats.first_undeclared(row, contestant, code, position)
-        if beyond is not None:
-            row, contestant, code, position = (x[position < beyond.position] for x in (row, contestant, code, position))
-            arrived = _before(arrived, beyond.position)
         arrived = benchmark.repeats.first_of_items(*arrived)
     refuted_at = benchmark.arrival.observe(benchmark.item_keys, benchmark.item_places, benchmark.present, arrived)
     can_decide = holds and not benchmark.mixed
@@ -112,7 +113,7 @@ def _apply(benchmark: Benchmark, located: Located, part: slice, delta: Benchmark
         # What is settled does not rest on the order.
         invalidate(benchmark, piece, refuted_at, benchmark.invalidation_reason, delta, claims=PROCEDURES)
     if beyond is not None:
-        _hold_repeats(benchmark, piece, beyond, delta, holds=holds)
+        _hold_undeclared(benchmark, piece, beyond, delta, holds=holds)
         benchmark.scores[written[0], written[1]] = written[2]
     return written
 
@@ -140,14 +141,24 @@ def _before(arrived: tuple[Index, Index, Index], position: int) -> tuple[Index, 
     return arrived[0][early], arrived[1][early], arrived[2][early]
 
 
-def _hold_repeats(
-    benchmark: Benchmark, piece: EventBatch, beyond: Undeclared, delta: BenchmarkDelta, *, holds: bool
+def _first_undeclared(benchmark: Benchmark, located: Located, part: slice, cells: NewCells) -> tuple[int, str] | None:
+    """Return the position of the first new repeat or unit that is not declared, and why it holds the benchmark; None without one."""
+    first = []
+    if located.undeclared is not None and part.start <= located.undeclared[0] < part.stop:
+        first.append(located.undeclared)
+    if benchmark.repeats is not None and (beyond := benchmark.repeats.first_undeclared(*cells)) is not None:
+        first.append((beyond.position, benchmark.undeclared_reason(beyond)))
+    return min(first, default=None)
+
+
+def _hold_undeclared(
+    benchmark: Benchmark, piece: EventBatch, beyond: tuple[int, str], delta: BenchmarkDelta, *, holds: bool
 ) -> None:
-    """Stop the betting at an undeclared repeat; decisions so far no longer count."""
-    reason = benchmark.undeclared_reason(beyond)
+    """Stop the betting at a repeat or a unit that is not declared; decisions so far no longer count."""
+    position, reason = beyond
     delta.undeclared = reason, benchmark.mixed
     if holds and not benchmark.order_refuted:
-        invalidate(benchmark, piece, beyond.position, reason, delta)
+        invalidate(benchmark, piece, position, reason, delta)
     benchmark.hold_repeats(reason)
 
 
@@ -177,8 +188,24 @@ def _enter(
         cells, lost = repeats.enter(row, contestant, code, position, benchmark.table.by_code)
         benchmark.skipped[: len(benchmark.contestants)] -= np.bincount(lost, minlength=len(benchmark.contestants))
         matrix = repeats.codes
-    if cells[0].size:
-        yield from _enter_items(benchmark, piece, matrix, cells, delta, can_decide=can_decide)
+    if repeats is None or repeats.turns is None:
+        if cells[0].size:
+            yield from _enter_items(benchmark, piece, matrix, cells, delta, can_decide=can_decide)
+        return
+    for steps, some in _in_steps(piece, cells):
+        yield from _enter_items(benchmark, steps, matrix, some, delta, can_decide=can_decide)
+
+
+def _in_steps(piece: EventBatch, cells: ItemCells) -> Iterator[tuple[EventBatch, ItemCells]]:
+    """Yield items in their order as steps of their own, many of which one event of the log may take; each part of them by item."""
+    for part in _parts(cells[0].size):
+        item, contestant, code = cells[0][part], cells[1][part], cells[2][part]
+        at = cells[3][part].tolist()
+        steps = EventBatch(
+            piece.benchmark, EventList([]), [piece.offsets[k] for k in at], [piece.indices[k] for k in at]
+        )
+        order: Index = np.lexsort((contestant, item)).astype(np.int64)
+        yield steps, (item[order], contestant[order], code[order], order)
 
 
 def _enter_items(
@@ -190,7 +217,7 @@ def _enter_items(
     _add_sums(benchmark, contestant, code, rows[0][at, contestant] == SKIPPED)
     scored = code >= ZERO
     events = (at[scored], contestant[scored], code[scored], position[scored])
-    committed = benchmark.committed
+    committed = benchmark.committed if benchmark.graded_pairs is None else None  # units bet in their turn already
     touched = np.unique(item) if benchmark.spec.weights is not None else item[:0]
     certain = yield from _enter_pairs(benchmark, piece, rows, events, touched, delta, can_decide=can_decide)
     bets: BettingWalk | RestingWalk | None = None
@@ -255,7 +282,8 @@ def _enter_pairs(
         getattr(benchmark, name)[gains.pair] += getattr(gains, name)
     benchmark.met += fresh.size
 
-    graded, by_arrival = benchmark.graded_pairs, can_decide and benchmark.committed is None
+    graded = benchmark.graded_pairs
+    by_arrival = can_decide and (benchmark.committed is None or graded is not None)
     settles = can_decide and benchmark.has_fixed_items
     certain = touched = chosen(gains.pair, np.flatnonzero(gains.n)) if settles else np.zeros(0, np.int64)
     if graded is None:
@@ -329,11 +357,10 @@ def end_runs(
             _inherit(benchmark, run, base, place, delta, cells)
         if benchmark.repeats is not None and not benchmark.undeclared:
             item, code = benchmark.repeats.pending(run)
-            for part in _parts(item.size):
-                new = item[part], np.full(item[part].size, run), code[part], np.arange(item[part].size)
-                piece = _at_once(benchmark, place, item[part].size)
+            waiting = benchmark.repeats.in_turn((item, np.full(item.size, run), code, np.zeros(item.size, np.int64)))
+            for steps, new in _in_steps(_at_once(benchmark, place, 1), waiting):
                 can_decide = benchmark.can_decide
-                run_slices(_enter_items(benchmark, piece, benchmark.repeats.codes, new, delta, can_decide=can_decide))
+                run_slices(_enter_items(benchmark, steps, benchmark.repeats.codes, new, delta, can_decide=can_decide))
     if fresh:
         benchmark.ended.update(fresh)
         delta.ended = sorted(benchmark.ended)

@@ -12,7 +12,7 @@ from monitor.engine.latch.records import RECORD, Ending, LatchRecords, Records, 
 from monitor.engine.state.delta import BenchmarkDelta
 from monitor.engine.state.graded import GRADED_MIXTURE
 from monitor.engine.state.pairs.pair_state import Decision, PairState
-from schemas.results.assumptions import BATTLES, Assumption, flagged, joining, order
+from schemas.results.assumptions import BATTLES, Assumption, flagged, joining, order, sampled
 from schemas.results.changes import CLAIMS, KINDS, Claim, Kind
 from schemas.results.verdict_changes import Columns
 
@@ -66,7 +66,8 @@ def _assumptions(pairs: PairState) -> list[Assumption]:
     holds = flagged(
         listed=listed, redeclared=pairs.redeclared, begun_again=pairs.generation > 1, repeated=spec.repeats != 1
     )
-    return [*(each for each in named if each is not None), *holds]
+    items = sampled(policy, units=spec.units is not None)
+    return [*(each for each in named if each is not None), *items, *holds]
 
 
 def _records(closed: Closed, offset: NDArray[np.int64], sequence: NDArray[np.uint64]) -> Records:

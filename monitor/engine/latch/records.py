@@ -105,7 +105,7 @@ class Terms(NamedTuple):
     def evidence_of(self, claim: Claim) -> str:
         """Return what the evidence is made of."""
         if claim == "settled":
-            return SETTLED_BETS if self.policy == "committed" else CERTAIN
+            return SETTLED_BETS if self.policy == "committed" and not self.graded else CERTAIN
         return self.mixture
 
 

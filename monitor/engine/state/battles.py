@@ -230,6 +230,9 @@ def first_of_key(votes: Votes) -> Index:
 
 def battle_fault(name: str, spec: Spec) -> Fault | None:
     """Return why a declaration does not fit battles, or None."""
+    if spec.units is not None:
+        reason = f"{name!r} declares units of items, and the votes on a prompt are one unit already; omit units"
+        return Refusal("units", f"{len(spec.units):,} items", reason, name)
     if spec.items is None and spec.order.policy in {"none", "trusted"}:
         return None
     reason = f"{name!r} declares items or an order of them, and battles have neither; declare order: trusted without items, or send scores"

@@ -45,6 +45,8 @@ class United:
         Why it has no family-wise verdict, if it has anytime verdicts; empty if it has.
     rescored : bool
         Whether some scores replace those of an older epoch.
+    units : bool
+        Whether a member declares units of items.
     walked : tuple of two arrays, optional
         Along the committed orders of the members: the largest ln e of each pair, and the side that it was for.
     """
@@ -53,7 +55,30 @@ class United:
     hold_reason: str = ""
     no_family: str = ""
     rescored: bool = False
+    units: bool = False
     walked: tuple[NDArray[np.float64], NDArray[np.int8]] | None = None
+
+
+class FoundUnits:
+    """The units that events of files name: these are read whole, so their units need not be declared in advance.
+
+    Attributes
+    ----------
+    of_item : dict of str to str
+    clash : str
+        Which item is in two units, and what to do; empty without one.
+    """
+
+    def __init__(self) -> None:
+        self.of_item: dict[str, str] = {}
+        self.clash = ""
+
+    def add(self, item: str, unit: str) -> None:
+        """Add the unit of an item."""
+        known = self.of_item.setdefault(item, unit)
+        if known != unit and not self.clash:
+            both = f"unit {shorten(known)} in some results, and in unit {shorten(unit)} in others"
+            self.clash = f"item {shorten(item)} is in {both}; give each item one unit"
 
 
 class Benchmark(PairState):
@@ -84,7 +109,9 @@ class Benchmark(PairState):
         self.mixed = False
         """Whether a score that counts was neither 0 nor 1, although graded scores were not declared."""
         self.undeclared = ""
-        """Which repeat came beyond those declared, and what to declare; empty without one. From there on only scores are kept."""
+        """Which repeat or unit came that is not declared, and what to declare; empty without one. From there on only scores are kept."""
+        self.found_units = FoundUnits()
+        """Units that events named and nobody declared; not stored."""
         self.ended: set[int] = set()
         """Contestants whose runs have ended."""
         self.assumed_ended: set[int] = set()
@@ -128,8 +155,9 @@ class Benchmark(PairState):
         if self.counters["events"]:
             return  # what has been built from the scores stays: after them only fields on which nothing rests may change
         self.declared_items = None if spec.item_ids is None else frozenset(spec.item_ids)
+        self.unit_names = frozenset(spec.unit_sizes)
+        """The declared units."""
         self._places: dict[str, int] | None = None
-        self.repeats = None if spec.repeats == 1 else Repeats(None if spec.repeats == "all" else spec.repeats)
         self.weighting = Weighting.of(spec)
         self.lead_scale = 1.0 if self.weighting is None else self.weighting.largest
         self.graded_pairs: GradedPairs | None = None
@@ -139,7 +167,11 @@ class Benchmark(PairState):
         if spec.order.policy == "committed":
             assert spec.order.seed is not None
             assert spec.item_ids is not None
-            self.committed = Committed(spec.order.seed, spec.item_ids)
+            self.committed = Committed(spec.order.seed, spec.listed_units)
+        self.repeats = None
+        if spec.repeats != 1 or spec.units is not None:
+            needed = None if spec.repeats == "all" else spec.repeats
+            self.repeats = Repeats(needed, units=spec.units, turns=self.committed)
         self.settling = Settling()
 
     def begin_battles(self, votes: Votes | None = None, judges: list[str] | None = None) -> None:
@@ -300,7 +332,8 @@ class Benchmark(PairState):
         """Return why a repeat holds the benchmark, and what to do."""
         declared, model = self.spec.repeats, self.contestants[beyond.contestant].model
         assert isinstance(declared, int)
-        item = shorten(self.item_keys[beyond.item].item)
+        assert self.repeats is not None
+        item = shorten(self.repeats.name_of(beyond))
         verb = "is" if declared == 1 else "are"
         return (
             f"{model} has {declared + 1:,} repeats of item {item}, and {declared:,} {verb} declared; declare as many as the items "
@@ -351,8 +384,7 @@ class Benchmark(PairState):
             setattr(self, name, grown(getattr(self, name), contestants))
         yield from self.grow_pairs()
         if self.repeats is not None and not self.undeclared:
-            for name in Repeats.MATRICES:
-                setattr(self.repeats, name, grown(getattr(self.repeats, name), self.items, contestants))
+            self.repeats.grow(contestants)
         if self.graded_pairs is not None:
             yield from self.graded_pairs.grow_in_slices(contestants)
 
@@ -360,7 +392,8 @@ class Benchmark(PairState):
     def item_places(self) -> dict[str, int] | None:
         """Place of each declared item in the natural order of the ids, computed on first use; None without a list."""
         if self._places is None and self.spec.item_ids is not None:
-            self._places = dict(zip(self.spec.item_ids, item_places(self.spec.item_ids).tolist(), strict=True))
+            listed = self.spec.listed_units
+            self._places = dict(zip(listed, item_places(listed).tolist(), strict=True))
         return self._places
 
     # --- scores ---

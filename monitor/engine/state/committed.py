@@ -243,6 +243,37 @@ class Committed:
             (before, self.reached.copy()), (step[inside], contestant[inside], position[inside]),
         )  # fmt: skip
 
+    def follow(self, items: Sequence[RowKey], ready: Codes) -> NDArray[np.bool_]:
+        """Compute the prefix of each contestant; return which items are in whose, shape (items, contestants)."""
+        self._enter(items, ready.shape[1])
+        self._move(ready, np.arange(ready.shape[1]))
+        return np.asarray(self._rank[:, None] < self.reached[: ready.shape[1]])
+
+    def release(
+        self, items: Sequence[RowKey], ready: Codes, cells: tuple[Index, Index, Index]
+    ) -> tuple[Index, Index, Index]:
+        """Advance the prefix of each contestant by new cells (item, contestant, position); return the cells that join one, in their order.
+
+        `ready` is the whole matrix with the new cells. A cell joins at the event of the last one that it waited for.
+        """
+        self._enter(items, ready.shape[1])
+        item, contestant, position = cells
+        before = self.reached.copy()
+        self._move(ready, np.unique(contestant))
+        moved = np.flatnonzero(self.reached > before)
+        gained = self.reached[moved] - before[moved]
+        of = np.repeat(moved, gained)
+        place = np.arange(of.size) + np.repeat(before[moved] - np.cumsum(gained) + gained, gained)
+        when = np.full((moved.size, int(gained.max(initial=0))), ALWAYS, np.int64)
+        row = np.searchsorted(moved, contestant).clip(max=max(moved.size - 1, 0))
+        step = self._rank[item] - before[contestant]
+        inside = (moved.size > 0) & (self._rank[item] < self.reached[contestant])
+        when[row[inside], step[inside]] = position[inside]
+        np.maximum.accumulate(when, axis=1, out=when)
+        when = when[np.arange(when.shape[1]) < gained[:, None]]
+        order = np.lexsort((place, when))
+        return self._item_at[place[order]], of[order], when[order]
+
     def _enter(self, items: Sequence[RowKey], contestants: int) -> None:
         """Look up the ranks of new items, and make room for new contestants."""
         known = self._rank.size

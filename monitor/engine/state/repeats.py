@@ -1,18 +1,25 @@
-"""Items with several repeats: the score of an item is the mean of its repeats.
+"""Items with several repeats, and units of several items: the score that bets is the mean of them.
 
 Repeats of one item are correlated, so a single one is no bet: the items bet. An item of a model bets when as many of its repeats are scored
 as were declared, of any labels, or when the run of the model ends. Until a repeat comes beyond those declared, everything here
 follows from the rows and the ended runs, in any order of the log.
+
+A declared unit is an item whose repeats are those of its items: what is written here of items holds of units. Only how many repeats are
+declared is a matter of each item of a unit.
 """
 
+from collections import Counter
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from monitor.engine.state.codes import ABSENT, SKIPPED, ZERO, Codes, ScoreTable
+from monitor.engine.state.committed import Committed
 from monitor.engine.state.delta import RowKey
 from monitor.engine.state.pairs.index import Index
+from monitor.engine.state.pairs.step_down import grown
 
 ItemCells = tuple[Index, Index, NDArray[np.uint32], Index]
 """Item, contestant, code and position of items that bet now, sorted by item."""
@@ -66,20 +73,39 @@ class Repeats:
         Repeats of an item with which it bets; None: all that come until the run ends.
     skips_bet : bool
         Whether a skip bets at once, as under a committed order.
+    members : Repeats or None
+        The repeats of each item of a unit, of which only the numbers matter; None without units.
     keys : list of RowKey
-        The first row of each item.
+        The first row of each item; of a unit, with the name of the unit.
+    needs : array of int64, shape (items or more,)
+        Repeats with which each item bets, where these are declared.
+    turns : Committed or None
+        The committed order in which the items of each contestant bet: an item that could waits for those before it.
     item : array of int64, shape (rows or more,)
         Item of each row.
     codes : array of uint32, shape (items or more, contestants or more)
         ABSENT until an item bets, SKIPPED while it has only skips, else the code of its score in `table`.
     count, total : arrays of the same shape
         Scored repeats of each item, and the sum of their scores.
+    ready : array of the same shape
+        With `turns`: the codes of items that have bet or wait for their turn.
     """
 
-    MATRICES = ("codes", "count", "total")
+    _MATRICES = ("codes", "count", "total", "ready")
 
-    def __init__(self, needed: int | None, *, skips_bet: bool = False) -> None:
-        self.needed, self.skips_bet = needed, skips_bet
+    def __init__(
+        self,
+        needed: int | None,
+        *,
+        skips_bet: bool = False,
+        units: Mapping[str, str] | None = None,
+        turns: Committed | None = None,
+    ) -> None:
+        self.needed, self.skips_bet, self.turns = needed, skips_bet, turns
+        self._unit_of = units or {}
+        self._sizes = Counter(self._unit_of.values())
+        self.members = None if units is None else Repeats(needed)
+        self.needs = np.zeros(0, np.int64)
         self.table = ScoreTable()
         self.keys: list[RowKey] = []
         self.item = np.zeros(0, np.int64)
@@ -88,20 +114,33 @@ class Repeats:
         self.codes: NDArray[np.uint32] = np.zeros((0, 0), np.uint32)
         self.count = np.zeros((0, 0), np.int32)
         self.total = np.zeros((0, 0), np.int64)
+        self.ready: NDArray[np.uint32] = np.zeros((0, 0), np.uint32)
 
     def __contains__(self, item: str) -> bool:
         """Return whether an item has a row."""
-        return item in self._item_of
+        return item in (self._item_of if self.members is None else self.members)
 
     def add_row(self, key: RowKey) -> None:
         """Add the next row."""
-        index = self._item_of.setdefault(key.item, len(self.keys))
+        name = self._unit_of.get(key.item, key.item)
+        index = self._item_of.setdefault(name, len(self.keys))
         if index == len(self.keys):
-            self.keys.append(key)
+            self.needs = grown(self.needs, index + 1)
+            self.needs[index] = (self.needed or 0) * self._sizes.get(name, 1)
+            self.keys.append(key if self.members is None else RowKey(name, 0, key.cluster))
+        if self.members is not None:
+            self.members.add_row(key)
         if self._rows == self.item.size:
             self.item = np.concatenate([self.item, np.zeros(self._rows // 8 + 64, np.int64)])
         self.item[self._rows] = index
         self._rows += 1
+
+    def grow(self, contestants: int) -> None:
+        """Make room for all items and contestants."""
+        for name in self._MATRICES[: 4 if self.turns is not None else 3]:
+            setattr(self, name, grown(getattr(self, name), len(self.keys), contestants))
+        if self.members is not None:
+            self.members.grow(contestants)
 
     def matrix(self, contestants: int) -> NDArray[np.uint32]:
         """Return the codes without their spare room, shape (items, contestants)."""
@@ -124,6 +163,8 @@ class Repeats:
         """Return the first of new cells that is a scored repeat beyond those declared, or None."""
         if self.needed is None or not row.size:
             return None
+        if self.members is not None:
+            return self.members.first_undeclared(row, contestant, code, position)
         new = self._arrivals(row, contestant, code, position)
         beyond = np.flatnonzero((new.code >= ZERO) & (new.number > self.needed))
         if not beyond.size:
@@ -156,8 +197,10 @@ class Repeats:
     ) -> tuple[ItemCells, Index]:
         """Add new cells, none of them undeclared; return the items that bet or are skipped now, and contestants that lost a skip.
 
-        `scores` are the scores of the codes. The codes of the items returned are not written yet.
+        `scores` are the scores of the codes. The codes of the items returned are not written yet. With `turns` they are in their order.
         """
+        if self.members is not None:
+            self.members.enter(row, contestant, code, position, scores)
         new = self._arrivals(row, contestant, code, position)
         values = np.where(new.code >= ZERO, scores[new.code], 0)
         item, who = new.item[new.start], new.contestant[new.start]
@@ -168,8 +211,8 @@ class Repeats:
         self.total[item, who] = sums[last]
         self.count[item, who] += added
 
-        bets = np.flatnonzero(new.counts & (new.number == self.needed))
-        code_of = self.table.codes_of(rounded_mean(sums[bets], np.int64(self.needed or 1)))
+        bets = np.flatnonzero(new.counts & (new.number == self.needs[new.item]) & (self.needed is not None))
+        code_of = self.table.codes_of(rounded_mean(sums[bets], self.needs[new.item[bets]]))
         code_of = np.where(new.code[bets] == SKIPPED, SKIPPED, code_of)
         has_bet = np.zeros(item.size, bool)
         has_bet[new.group[bets]] = True
@@ -181,7 +224,19 @@ class Repeats:
         codes = np.concatenate([code_of, np.full(skips.size, SKIPPED)]).astype(np.uint32)
         order = np.lexsort((new.contestant[at], new.item[at]))
         at = at[order]
-        return (new.item[at], new.contestant[at], codes[order], new.position[at]), who[lost]
+        return self.in_turn((new.item[at], new.contestant[at], codes[order], new.position[at])), who[lost]
+
+    def in_turn(self, cells: ItemCells) -> ItemCells:
+        """Return the items that bet, given those that could: with `turns`, the ones that no item of the order before them holds up."""
+        if self.turns is None:
+            return cells
+        item, contestant, code, position = cells
+        scored = code >= ZERO
+        item, contestant, position = item[scored], contestant[scored], position[scored]
+        self.ready[item, contestant] = code[scored]
+        ready = self.ready[: len(self.keys)]
+        item, contestant, position = self.turns.release(self.keys, ready, (item, contestant, position))
+        return item, contestant, ready[item, contestant], position
 
     def pending(self, contestant: int) -> tuple[Index, NDArray[np.uint32]]:
         """Return the items of a contestant that have scored repeats and have not bet, with the code of the mean of these."""
@@ -193,10 +248,26 @@ class Repeats:
     def waits(self, contestants: NDArray[np.bool_]) -> bool:
         """Return whether some contestants have an item that bets with fewer repeats than declared, once their runs end."""
         count = self.count[: len(self.keys), : contestants.size][:, contestants]
-        return bool(((count > 0) & (True if self.needed is None else count < self.needed)).any())
+        needs = self.needs[: len(self.keys), None]
+        return bool(((count > 0) & (True if self.needed is None else count < needs)).any())
+
+    def first_beyond(self, contestants: int) -> Undeclared | None:
+        """Return an item that has more repeats than declared, or None."""
+        if self.needed is None:
+            return None
+        if self.members is not None:
+            return self.members.first_beyond(contestants)
+        beyond = np.argwhere(self.needed < self.count[: len(self.keys), :contestants].T)
+        return Undeclared(0, int(beyond[0, 1]), int(beyond[0, 0])) if beyond.size else None
+
+    def name_of(self, beyond: Undeclared) -> str:
+        """Return the item that has more repeats than declared."""
+        return (self if self.members is None else self.members).keys[beyond.item].item
 
     def within_declared(self, row: Index, contestant: int, code: NDArray[np.uint32]) -> NDArray[np.bool_]:
         """Return which of new cells of a contestant, taken by row, stay within the declared repeats."""
+        if self.members is not None:
+            return self.members.within_declared(row, contestant, code)
         new = self._arrivals(row, np.full(row.size, contestant), code, row)
         keep = np.ones(row.size, bool)
         if self.needed is not None:
@@ -205,6 +276,8 @@ class Repeats:
 
     def rebuild(self, matrix: Codes, scores: NDArray[np.int64], ended: NDArray[np.bool_]) -> None:
         """Compute everything from the rows, shape (rows, contestants), and the contestants whose runs have ended."""
+        if self.members is not None:
+            self.members.rebuild(matrix, scores, ended)
         rows, contestants = matrix.shape
         shape = len(self.keys), contestants
         self.codes = np.zeros(shape, np.uint32)
@@ -220,12 +293,17 @@ class Repeats:
             count = np.add.reduceat((cells >= ZERO).astype(np.int32), start, axis=0)
             total = np.add.reduceat(scores[cells], start, axis=0)
             skipped = (count == 0) & (np.add.reduceat((cells == SKIPPED).astype(np.int32), start, axis=0) > 0)
-            bets = (count > 0) & (ended[part] | (count >= self.needed if self.needed is not None else False))
+            enough = False if self.needed is None else count >= self.needs[: len(count), None]
+            bets = (count > 0) & (ended[part] | enough)
             codes = np.where(skipped, SKIPPED, ABSENT)
             codes[bets] = self.table.codes_of(rounded_mean(total[bets], count[bets].astype(np.int64)))
             if self.skips_bet:
                 count[skipped] = 1
             self.codes[:, part], self.count[:, part], self.total[:, part] = codes, count, total
+        if self.turns is not None:
+            self.codes[self.codes == SKIPPED] = ABSENT
+            self.ready = self.codes.copy()
+            self.codes[~self.turns.follow(self.keys, self.ready)] = ABSENT
 
 
 def _running(values: NDArray[np.int64], start: Index, group: Index) -> NDArray[np.int64]:

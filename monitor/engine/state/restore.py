@@ -47,7 +47,7 @@ def restore_benchmark(stored: StoredBenchmark) -> Benchmark:
     for name in ("n", "b", "c", "scored", "skipped", "total"):
         getattr(benchmark, name)[: sums[name].size] = sums[name]
     benchmark.met = int(np.count_nonzero(benchmark.n))
-    if benchmark.committed is not None:
+    if benchmark.committed is not None and not benchmark.graded:
         _restore_prefixes(benchmark, benchmark.committed)
     return benchmark
 

@@ -41,6 +41,8 @@ def noise_of_pair(benchmark: Benchmark, one: str, other: str) -> NoiseSplit | No
 
     The noise of a repeat is that of both models; the spread of the items is that of their difference.
     """
+    if benchmark.spec.units is not None:  # its items are no repeats, and not independent
+        return None
     items = _items(benchmark)
     x, y = (repeat_table(benchmark, model, items) for model in (one, other))
     both = ~(np.isnan(x).all(axis=1) | np.isnan(y).all(axis=1))

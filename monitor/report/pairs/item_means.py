@@ -53,7 +53,7 @@ def _all_votes(benchmark: Benchmark) -> Benchmark:
 
 def _all_repeats(benchmark: Benchmark) -> Benchmark:
     view = copy(benchmark)
-    view.repeats = Repeats(None)
+    view.repeats = Repeats(None, units=benchmark.spec.units)
     for key in benchmark.rows:
         view.repeats.add_row(key)
     view.repeats.rebuild(benchmark.matrix(), benchmark.table.by_code, np.ones(len(benchmark.contestants), bool))
@@ -70,7 +70,8 @@ def repeats_of(benchmark: Benchmark, contestants: Any) -> RepeatCounts | None:  
         return RepeatCounts(int(votes.min()), float(votes.mean()), int(votes.max())) if votes.size else None
     if benchmark.repeats is None:
         return RepeatCounts(1, 1.0, 1) if benchmark.scored[contestants].sum() else None
-    count = benchmark.repeats.count[: len(benchmark.item_keys), contestants]
+    repeats = benchmark.repeats if benchmark.repeats.members is None else benchmark.repeats.members
+    count = repeats.count[: len(repeats.keys), contestants]
     count = count[count > 0]
     return RepeatCounts(int(count.min()), float(count.mean()), int(count.max())) if count.size else None
 

@@ -23,7 +23,7 @@ from monitor.report.pairs.intervals import decision_probability, equivalent, evi
 from monitor.report.pairs.item_means import has_repeats
 from monitor.report.pairs.table import PairTable
 from monitor.report.sentences import PairFacts, reason
-from schemas.results.assumptions import BATTLES, Assumption, flagged, order, say
+from schemas.results.assumptions import BATTLES, Assumption, flagged, order, sampled, say
 from schemas.results.changes import PROCEDURES, Outcome, Side
 from schemas.results.report import (
     RESOLUTION_PROCEDURES,
@@ -159,6 +159,7 @@ def assumed_of(table: PairTable, *, rescored: bool, ignored: bool) -> list[Assum
         None if benchmark.spec.items else table.assumed_items,
         rejected=benchmark.reading.unread,
         listed=benchmark.spec.item_ids is not None,
+        units=benchmark.spec.units is not None,
     )
     if first is None:
         return []
@@ -170,7 +171,8 @@ def assumed_of(table: PairTable, *, rescored: bool, ignored: bool) -> list[Assum
         ignored=ignored,
         composed=benchmark.suite is not None,
     )
-    return [first, *holds]
+    united = benchmark.united is not None and benchmark.united.units
+    return [first, *sampled(policy, units=united or benchmark.spec.units is not None), *holds]
 
 
 def side_names(sides: Sides | None, at: Index) -> list[Side | None]:

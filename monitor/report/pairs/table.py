@@ -241,7 +241,7 @@ class PairTable(EvidenceColumns):
     def settled_log_e(self) -> Floats:
         """Ln e that a pair is settled along a committed order; nan where it is settled for certain, and under other policies."""
         log_e, benchmark = np.full(self.size, np.nan), self.benchmark
-        if benchmark.committed is not None:
+        if benchmark.committed is not None and benchmark.binary:
             assert self.missing is not None
             bets = (self.settled == 0) & (self.n > 0) & (self.superseded is None)
             log_e[bets] = benchmark.settling.log_e(self.pair[bets], self.missing[bets])

@@ -78,7 +78,8 @@ def suite_benchmark(suite: Suite, benchmarks: Mapping[str, Benchmark], *, assert
     )
     benchmark = restore_benchmark(stored)
     rescored = any(each.contestants[k].epoch for each in members.values() for k in _newest(each).tolist())
-    benchmark.united = United(suite, terms.hold_reason, rescored=rescored)
+    units = any(each.spec.units is not None for each in members.values())
+    benchmark.united = United(suite, terms.hold_reason, rescored=rescored, units=units)
     benchmark.redeclared = any(each.redeclared for each in members.values())
     benchmark.generation = max((each.generation for each in members.values()), default=1)
     if not assert_complete and terms.policy != "none":

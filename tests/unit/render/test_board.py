@@ -76,7 +76,8 @@ def test_ranks_and_ties_are_those_of_the_report():
     ]
     assert [each.ruled for each in places] == [True, False, False]
     assert places[1].sentence == (
-        "x: 50.00 % on bench, rank 2 to 3 of 3; tied with y. Assumes that the 200 items read are the whole benchmark. At most 5 % chance "
+        "x: 50.00 % on bench, rank 2 to 3 of 3; tied with y. Assumes that the 200 items read are the whole "
+        "benchmark, and that the items are a sample of independent items. At most 5 % chance "
         "of a false verdict among all 3 pairs, at this one look at complete results."
     )
     assert report.result.decided.yes

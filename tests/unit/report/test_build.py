@@ -505,8 +505,11 @@ def test_benchmarks_are_reported_by_name():
 def test_asserted_completeness_is_named_and_gives_way_to_what_was_declared():
     asserted = report(of(CLEAR), assert_complete=True)
     assert asserted.order.policy == "completion"
-    assert asserted.order.reason == "asserted: the 100 items read are the whole benchmark"
-    assert "Assumes that the 100 items read are the whole benchmark." in asserted.pairs[0].reason
+    assert (
+        asserted.order.reason
+        == f"asserted: the 100 items read are the whole benchmark, and that {TEXTS['independent']}"
+    )
+    assert f"the whole benchmark, and that {TEXTS['independent']}." in asserted.pairs[0].reason
     assert asserted.pairs[0].status == "decided"
     declared = report(of(CLEAR, items=1000), assert_complete=True)
     assert (declared.order.policy, declared.order.reason) == ("completion", None)
@@ -548,10 +551,8 @@ def test_ignorable_missing_items_are_left_aside_and_the_sentence_says_so():
     pair = only(log, assert_complete=True)
     assert (pair.n, pair.status, pair.decided.anytime_family) == (65, "decided", "a")
     assert "35 missing items ignored" in pair.reason
-    assert (
-        "Assumes that the 100 items read are the whole benchmark, and that what is missing does not depend on"
-        in pair.reason
-    )
+    assumed = f"the 100 items read are the whole benchmark, and that {TEXTS['independent']}"
+    assert f"Assumes that {assumed}, and that what is missing does not depend on" in pair.reason
 
 
 @pytest.mark.parametrize(
@@ -560,14 +561,18 @@ def test_ignorable_missing_items_are_left_aside_and_the_sentence_says_so():
         (
             {"missing": "ignorable"},
             True,
-            f"Assumes that the 100 items read are the whole benchmark, and that {TEXTS['ignored']}. ",
+            f"Assumes that the 100 items read are the whole benchmark, and that {TEXTS['independent']}, and that {TEXTS['ignored']}. ",
         ),
-        ({"missing": "ignorable"}, False, "Assumes that the 100 items read are the whole benchmark. "),
-        ({"items": 120}, True, f"Assumes that {TEXTS['completion']}. "),
+        (
+            {"missing": "ignorable"},
+            False,
+            f"Assumes that the 100 items read are the whole benchmark, and that {TEXTS['independent']}. ",
+        ),
+        ({"items": 120}, True, f"Assumes that {TEXTS['completion']}, and that {TEXTS['independent']}. "),
         (
             {"items": 120, "missing": "ignorable"},
             True,
-            f"Assumes that {TEXTS['completion']}, and that {TEXTS['ignored']}. ",
+            f"Assumes that {TEXTS['completion']}, and that {TEXTS['independent']}, and that {TEXTS['ignored']}. ",
         ),
         ({"order": {"policy": "trusted"}}, True, f"Assumes that {TEXTS['trusted']}. "),
     ],

@@ -194,6 +194,23 @@ class Declarations:
                     "whose family spending is not used",
                 )
 
+    def note_units(self, benchmarks: Mapping[str, Benchmark]) -> None:
+        """Print which units were found in the files, and which declared items have no scores."""
+        for name, benchmark in sorted(benchmarks.items()):
+            units = benchmark.spec.units
+            if units is None:
+                continue
+            if "units" not in self.given(name):
+                text = (
+                    f"{show_value('units', units)}, by the field unit; each unit counts once, by the mean of its items"
+                )
+                self.notes(f"{shorten(name)}: {text}", "with units")
+            absent = sorted(units.keys() - {key.item for key in benchmark.rows})
+            if absent:
+                verb = "has" if len(absent) == 1 else "have"
+                text = f"{first_names(absent)} of the declared units {verb} no scores; correct the ids, or omit them"
+                self.notes(f"{shorten(name)}: {text}", "with items of units that have no scores")
+
     def note_models(self, benchmarks: Mapping[str, Benchmark]) -> None:
         """Print which models are outside the declared family, and which of the declared ones have no scores."""
         from monitor.report.pairs.family import unlisted, unscored

@@ -4,13 +4,15 @@ import csv
 import re
 from collections.abc import Callable
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from pydantic import ValidationError
 
 from monitor.cli.shared.declared.values import flag_text, show_value
-from monitor.cli.shared.errors import USAGE, stop
+from monitor.cli.shared.errors import USAGE, file_error, stop
 from monitor.cli.shared.options import DeclareOptions
+from monitor.ingest.unit_list import UnitListError, read_units
 from schemas.records.decode import describe_error
 from schemas.records.events import Spec, alias_problem
 from schemas.records.goals import GOAL_FORMS, named_goal, parse_goal
@@ -145,6 +147,10 @@ def _by_cluster(text: str) -> list[tuple[str, str]]:
     return pairs
 
 
+def _units(text: str) -> dict[str, str]:
+    return read_units(Path(text))
+
+
 def _goal(text: str) -> str:
     return parse_goal(text).text
 
@@ -153,6 +159,7 @@ _PARSERS: Final[dict[str, tuple[Callable[[str], Any], str]]] = {
     "items": (_whole, "give an item count from 1, as N or NAME=N"),
     "alpha": (float, "give an error rate from 1e-100 to below 0.5, as ALPHA or NAME=ALPHA"),
     "repeats": (_repeats, "give a number of repeats from 1, or all, as R or NAME=R"),
+    "units": (_units, "name a file of units that can be read, as FILE or NAME=FILE"),
     "weights": (
         _weights,
         'use equal-clusters, or each cluster once with a positive weight, as CLUSTER:WEIGHT,... ("A,B:1" for a name with a comma)',
@@ -191,10 +198,14 @@ def _parse(field: str, entry: str, text: str) -> object:
         value = parse(text)
         alone = {"weights": "equal-clusters"} if field == "clusters" else {}
         Spec.model_validate(alone | {_DECLARES.get(field, field): value})
+    except OSError as error:
+        stop(f"--{field}: {file_error(error, Path(text))}", USAGE)
     except ValueError as error:  # a ValidationError is one
         if field == "models" and isinstance(error, ValidationError):
             fault = error.errors(include_url=False)[0]
             advice = describe_error(fault) if fault["type"] == "value_error" else advice
+        if isinstance(error, UnitListError):
+            stop(f"--units: {error}", USAGE)
         if isinstance(error, _LoneModelError):
             advice = "a family of 1 model has no pair; list the models in one flag, as in --models A,B,C"
         stop(f"--{field} {shorten(entry)}: {advice}", USAGE)

@@ -73,6 +73,8 @@ def show_value(field: str, value: object) -> str:
         return ",".join(
             f"{name}:{number:g}" if field == "weights" else f"{name}:{number}" for name, number in value.items()
         )
+    if field == "units" and isinstance(value, dict):
+        return f"{len(value):,} items in {len(set(value.values())):,} units"
     if isinstance(value, dict):
         return ":".join(f"{part:,}" if isinstance(part, int) else str(part) for part in value.values())
     return f"{len(value):,} items" if field == "item_ids" and isinstance(value, list) else shorten(value)

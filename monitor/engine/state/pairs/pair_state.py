@@ -80,8 +80,8 @@ class PairState:
 
     @property
     def graded(self) -> bool:
-        """Whether pairs bet on differences of any size: graded scores are declared, means of several repeats, or weights."""
-        return self.spec.scores == "graded" or self.spec.repeats != 1 or self.spec.weights is not None
+        """Whether pairs bet on differences of any size: graded scores are declared, means of repeats or units, or weights."""
+        return self.spec.bets_are_graded
 
     def add_contestant(self, model: str, epoch: int) -> int:
         """Add a contestant and return its index; call `grow` before its scores are written."""

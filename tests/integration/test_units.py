@@ -1,0 +1,135 @@
+"""Units of items in files: by a file of units, by the field of events, by a column."""
+
+import json
+
+import pytest
+
+from tests.commands import rankwatch, watch_once, write
+from tests.commands import report as report_of
+
+UNITS, COPIES = 12, 5
+
+
+def events(unit=False):
+    """Two models of which one has 9 of 12 units right and the other 3; all copies of a unit are alike."""
+    return [
+        {"benchmark": "quiz", "item_id": f"{u}-{c}", "model": model, "score": int((u % 4 == 0) == (model == "b"))}
+        | ({"unit": f"q{u}"} if unit else {})
+        for model in "ab"
+        for u in range(UNITS)
+        for c in range(COPIES)
+    ]
+
+
+def unit_file(folder, name):
+    units = {f"{u}-{c}": f"q{u}" for u in range(UNITS) for c in range(COPIES)}
+    path = folder / name
+    if name.endswith(".csv"):
+        path.write_text("item,unit\n" + "".join(f"{item},{unit}\n" for item, unit in units.items()))
+    elif name.endswith(".json"):
+        path.write_text(json.dumps(units))
+    else:
+        write(path, [{"item_id": item, "unit": unit} for item, unit in units.items()])
+    return path
+
+
+def report(*arguments):
+    content, note = report_of(*arguments)
+    return content["benchmarks"][0], note
+
+
+def test_copies_decide_only_while_nobody_says_that_they_are(tmp_path):
+    copies, _ = report(write(tmp_path / "copies.jsonl", events()))
+    assert (copies["items"], copies["pairs"][0]["status"]) == (60, "decided")
+    assert {"code": "independent"} in copies["assumptions"]
+    units, note = report(write(tmp_path / "units.jsonl", events(unit=True)))
+    assert (units["items"], units["unit_items"], units["pairs"][0]["n"]) == (12, 60, 12)
+    assert units["pairs"][0]["status"] == "exhausted"
+    assert "quiz: 60 items in 12 units, by the field unit" in note
+    assert "60 items in 12 units: the score of a unit is the mean of its items" in units["order"]["reason"]
+    assert {"code": "units_read", "units": 12} in units["assumptions"]
+    assert {"code": "units"} in units["assumptions"]
+    assert {"code": "independent"} not in units["assumptions"]
+
+
+@pytest.mark.parametrize("name", ["units.csv", "units.json", "units.jsonl"])
+def test_a_file_of_units_is_the_same_as_the_field(name, tmp_path):
+    copies, units = write(tmp_path / "copies.jsonl", events()), write(tmp_path / "named.jsonl", events(unit=True))
+    named = report(units)[0]
+    assert report(copies, "--units", unit_file(tmp_path, name))[0] == named
+    assert report(copies, "--units", f"quiz={unit_file(tmp_path, name)}")[0] == named
+
+
+def test_a_gate_counts_units(tmp_path):
+    copies = write(tmp_path / "copies.jsonl", events())
+    rankwatch("gate", copies, "--pair", "a", "b")
+    rankwatch("gate", copies, "--pair", "a", "b", "--units", unit_file(tmp_path, "u.csv"), code=3)
+
+
+@pytest.mark.parametrize("unit", [False, True])
+def test_live_a_unit_is_declared(unit, tmp_path):
+    path, units = write(tmp_path / "copies.jsonl", events(unit)), unit_file(tmp_path, "u.csv")
+    flags = ("--units", units, "--items", "12", "--family", "capacity:1")
+    (live,) = json.loads(watch_once(tmp_path / "data", path, *flags))["benchmarks"]
+    (files,) = report_of(path, *flags)[0]["benchmarks"]
+    assert live | {"order": files["order"]} == files
+    assert (live["items"], live["declared_items"]) == (12, 12)
+    (held,) = json.loads(watch_once(tmp_path / "held", path, "--items", "60"))["benchmarks"]
+    assert ("came with unit q0, and no units are declared" in (held["order"]["reason"] or "")) == unit
+    assert [pair["status"] for pair in held["pairs"]] == ["held" if unit else "decided"]
+
+
+def test_missing_items_of_a_unit_leave_the_mean_of_the_others(tmp_path):
+    some = [each for each in events(unit=True) if each["item_id"] != "0-0" or each["model"] == "a"]
+    found, _ = report(write(tmp_path / "some.jsonl", some))
+    assert [model["items"] for model in found["models"]] == [12, 12]
+    assert {"code": "members"} in found["assumptions"]
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        ("item,unit\n1,a\n1,b\n", "item 1 is in two units, a and b; give each item one unit"),
+        ("1,a\n", "does not name the columns item and unit"),
+        ("item,unit\n", "there are no units"),
+    ],
+)
+def test_a_file_of_units_that_cannot_be_used(content, reason, tmp_path):
+    path = tmp_path / "units.csv"
+    path.write_text(content)
+    assert reason in rankwatch("report", write(tmp_path / "c.jsonl", events()), "--units", path, code=2).stderr
+
+
+def test_unknown_items_of_a_file_of_units_are_reported(tmp_path):
+    path = tmp_path / "units.csv"
+    path.write_text("item,unit\n0-0,q\nelsewhere,q\n")
+    _, note = report(write(tmp_path / "copies.jsonl", events()), "--units", path)
+    assert "quiz: elsewhere of the declared units has no scores; correct the ids, or omit them" in note
+
+
+@pytest.mark.parametrize(
+    ("more", "flags", "reason"),
+    [
+        ([{"unit": "q1", "model": "c"}], (), "item 0-0 is in unit q0 in some results, and in unit q1 in others"),
+        ([], ("--order", "trusted"), "its results name units, which order policy trusted needs in advance"),
+    ],
+)
+def test_units_that_contradict_each_other_or_come_too_late(more, flags, reason, tmp_path):
+    records = events(unit=True)
+    records += [records[0] | each for each in more]
+    assert reason in rankwatch("report", write(tmp_path / "named.jsonl", records), *flags, code=1).stderr
+
+
+def test_declared_units_reject_what_contradicts_them(tmp_path):
+    records = events(unit=True)
+    records[0]["unit"] = "q1"
+    units = unit_file(tmp_path, "u.csv")
+    done = rankwatch("report", write(tmp_path / "named.jsonl", records), "--units", units)
+    assert "0-0 is declared to be in unit q0, and comes with unit q1; give each item one unit" in done.stderr
+
+
+def test_rankwatch_toml_may_list_units(tmp_path):
+    path = write(tmp_path / "copies.jsonl", events())
+    table = "".join(f'"{u}-{c}" = "q{u}"\n' for u in range(UNITS) for c in range(COPIES))
+    (tmp_path / "rankwatch.toml").write_text(f'[benchmark."quiz".units]\n{table}')
+    assert report(path)[0]["items"] == UNITS

@@ -63,6 +63,8 @@ class MemoryStore:
         stored.registered = np.concatenate([stored.registered, *change.registered])
         stored.counters = dict(change.counters)
         stored.finding = change.finding or stored.finding
+        if change.unknown_units is not None:
+            stored.unknown_units = change.unknown_units
         if change.undeclared is not None:
             stored.undeclared, stored.mixed = change.undeclared
         stored.gaps = stored.gaps if change.gaps is None else change.gaps

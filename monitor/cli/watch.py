@@ -203,9 +203,9 @@ async def _read_once(
         files.declare.note_models(partition.benchmarks)
         for name, benchmark in sorted(partition.benchmarks.items()):
             if benchmark.undeclared and not benchmark.incomplete:
+                mean = "" if benchmark.unknown_units else "the report takes the mean of all repeats; live, "
                 files.declare.notes(
-                    f"{shorten(name)}: the report takes the mean of all repeats; live, no pair is decided: "
-                    f"{with_flags(benchmark.undeclared)}",
+                    f"{shorten(name)}: {mean}no pair is decided: {with_flags(benchmark.undeclared)}",
                     "with undeclared repeats",
                 )
     if not all_ended:

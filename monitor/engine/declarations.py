@@ -20,12 +20,12 @@ from monitor.engine.state.benchmark import Benchmark
 from monitor.engine.state.codes import SCORE_UNIT
 from monitor.engine.state.delta import BenchmarkDelta, Refusal, StoredBenchmark
 from monitor.engine.state.graded import unweighted_reason
-from monitor.engine.state.repeats import Repeats
 from monitor.engine.state.restore import restore_benchmark
 from schemas.records.catalogue import published
 from schemas.records.decode import Fault, describe_error
 from schemas.records.events import MAX_GRADED_ITEMS, Spec, alias_problem, unit_name_problem
 from schemas.records.text import shorten
+from schemas.results.sentences import UNDECLARED_UNITS
 from schemas.results.verdict_changes import VerdictChanges
 
 FREE_TO_CHANGE: Final = ("power", "margin", "goal", "anchor", "aliases")
@@ -217,6 +217,8 @@ def redeclare(old: Benchmark, new: Benchmark, batch: EventBatch, delta: Benchmar
     registered = np.flatnonzero(new.family_index).astype(np.uint32)
     delta.registered = [registered[np.argsort(new.family_index[registered], kind="stable")]]
     delta.redeclared = new.redeclared = old.redeclared or may_be_chosen(old.name, old.spec, new.spec)
+    if old.unknown_units != new.unknown_units:
+        delta.unknown_units = new.unknown_units
     if old.undeclared or new.undeclared:
         delta.undeclared = new.undeclared, new.mixed
     every = np.arange(new.pairs)
@@ -250,19 +252,9 @@ def _carry_over(old: Benchmark, new: Benchmark) -> None:
             np.array([new.present(k).sum() for k in range(len(new.contestants))], np.int64)
         )
     _hold_repeats(new)
-    if old.undeclared and not new.undeclared and new.spec.units is None and _fits_repeats(old):
-        new.hold_repeats(old.undeclared)  # no repeat held it, but the unit of an event: it still has none declared
-
-
-def _fits_repeats(benchmark: Benchmark) -> bool:
-    """Return whether no item has more repeats than were declared."""
-    if benchmark.battles is not None or benchmark.spec.repeats == "all":
-        return benchmark.battles is None
-    counted = Repeats(benchmark.spec.repeats)
-    for key in benchmark.rows:
-        counted.add_row(key)
-    counted.rebuild(benchmark.matrix(), benchmark.table.by_code, benchmark.ended_flags())
-    return counted.first_beyond(len(benchmark.contestants)) is None
+    new.unknown_units = old.unknown_units and new.spec.units is None
+    if new.unknown_units:
+        new.hold_repeats(UNDECLARED_UNITS)
 
 
 def _keeps_places(old: Benchmark, new: Benchmark) -> bool:

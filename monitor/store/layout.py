@@ -16,6 +16,7 @@ benchmark's name (`monitor.engine.state.keys.benchmark_key`): names are untruste
                                    undeclared (JSON, why a repeat holds it), ended (JSON, contestants whose runs have ended),
                                    gaps (as in ``:meta``: those that may have held records of the benchmark),
                                    redeclared (JSON, whether the declaration may have been chosen because of the scores),
+                                   unknown_units (JSON, whether an event named a unit while none was declared),
                                    at (wall clock of the last commit)
 ``:rows:<b>``              STRING  one JSON line [item, repeat, cluster] per row, in order
 ``:models:<b>``            STRING  one JSON line [model, epoch] per contestant, in order

@@ -340,6 +340,7 @@ def _decode(replies: _Replies, columns: list[NDArray[Any]]) -> StoredBenchmark:
         ended=json.loads(replies.spec.get(b"ended", b"[]")),
         gaps=parse_gaps(replies.spec.get(b"gaps")),
         redeclared=json.loads(replies.spec.get(b"redeclared", b"false")),
+        unknown_units=json.loads(replies.spec.get(b"unknown_units", b"false")),
         finding=OrderFinding(*json.loads(replies.spec[b"finding"])) if b"finding" in replies.spec else None,
     )
 

@@ -130,6 +130,7 @@ def _add_benchmark(
         "ended": delta.ended,
         "gaps": delta.gaps,
         "redeclared": delta.redeclared,
+        "unknown_units": delta.unknown_units,
     }
     spec |= {name: dump_json(value) for name, value in once.items() if value is not None}
     if at:

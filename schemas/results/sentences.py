@@ -10,6 +10,8 @@ DELETED: Final = "the board was deleted"
 
 UNDONE: Final = "some of the scores were withdrawn, and the board is judged again without them"
 
+UNDECLARED_UNITS: Final = "results name units of their items, and none are declared; declare the unit of each item (units: {item: unit}, or --units FILE)"
+
 
 class Numbers(NamedTuple):
     """The fields of `Evidence`, for sentences about many pairs: there as the model sees them that a sentence names first."""

@@ -75,7 +75,7 @@ def test_live_a_unit_is_declared(unit, tmp_path):
     assert live | {"order": files["order"]} == files
     assert (live["items"], live["declared_items"]) == (12, 12)
     (held,) = json.loads(watch_once(tmp_path / "held", path, "--items", "60"))["benchmarks"]
-    assert ("came with unit q0, and no units are declared" in (held["order"]["reason"] or "")) == unit
+    assert ("results name units of their items, and none are declared" in (held["order"]["reason"] or "")) == unit
     assert [pair["status"] for pair in held["pairs"]] == ["held" if unit else "decided"]
 
 

@@ -19,6 +19,7 @@ from schemas.records.decode import Fault
 from schemas.records.events import EventFields, unit_name_problem
 from schemas.records.names import names_hold
 from schemas.records.text import shorten
+from schemas.results.sentences import UNDECLARED_UNITS
 from stats.evidence.graded import MAX_ITEMS
 
 _LOOKED: Final = 256
@@ -62,7 +63,7 @@ def locate(
             faults.append((position, place))
             place = 0, 0, ABSENT
         else:
-            reason = _undeclared_unit(benchmark, event)
+            reason = _undeclared_unit(benchmark, event, delta)
             undeclared = undeclared or (None if reason is None else (position, reason))
         row[position], contestant[position], codes[position] = place
         if cut == size and not benchmark.exceeded and benchmark.too_many_items:
@@ -277,16 +278,15 @@ def unit_fault(benchmark: Benchmark, event: EventFields) -> Fault | None:
     return Refusal("unit", shorten(unit), reason, benchmark.name)
 
 
-def _undeclared_unit(benchmark: Benchmark, event: EventFields) -> str | None:
+def _undeclared_unit(benchmark: Benchmark, event: EventFields, delta: BenchmarkDelta) -> str | None:
     """Return why an event of a unit holds the benchmark where none is declared, and what to do; None for any other event."""
     item, unit = event.item_id, event.unit
     if unit is None or unit == item or benchmark.spec.units is not None:
         return None
     benchmark.found_units.add(item, unit)
-    return (
-        f"item {shorten(item)} came with unit {shorten(unit)}, and no units are declared; declare the unit of each item "
-        "(units: {item: unit}, or --units FILE)"
-    )
+    if not benchmark.unknown_units:
+        benchmark.unknown_units = delta.unknown_units = True
+    return UNDECLARED_UNITS
 
 
 def _unit_name_fault(benchmark: Benchmark, event: EventFields) -> Fault | None:

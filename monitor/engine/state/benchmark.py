@@ -110,8 +110,8 @@ class Benchmark(PairState):
         """Whether a score that counts was neither 0 nor 1, although graded scores were not declared."""
         self.undeclared = ""
         """Which repeat or unit came that is not declared, and what to declare; empty without one. From there on only scores are kept."""
-        self.found_units = FoundUnits()
-        """Units that events named and nobody declared; not stored."""
+        self.found_units, self.unknown_units = FoundUnits(), False
+        """Units that events have named and nobody declared, which are not stored; and whether there are any."""
         self.ended: set[int] = set()
         """Contestants whose runs have ended."""
         self.assumed_ended: set[int] = set()

@@ -334,7 +334,9 @@ class BenchmarkDelta:
     """The record of each conflict, to find who sent it; not stored."""
     conflicts: ConflictChanges | None = None
     undeclared: tuple[str, bool] | None = None
-    """Why an undeclared repeat of this chunk holds the benchmark, and whether graded scores had ended the betting before."""
+    """Why a repeat or unit of this chunk holds the benchmark, and whether graded scores had ended the betting before."""
+    unknown_units: bool | None = None
+    """Whether an event has named a unit while none was declared, if that has changed."""
     ended: list[int] | None = None
     """All contestants whose runs have ended, if any ended in this chunk."""
     gaps: list[Gap] | None = None
@@ -431,6 +433,7 @@ class StoredBenchmark:
     undeclared: str = ""
     mixed: bool = False
     """Whether graded scores had ended the betting before the undeclared repeat."""
+    unknown_units: bool = False
     ended: list[int] = field(default_factory=list)
     gaps: list[Gap] = field(default_factory=list)
     redeclared: bool = False

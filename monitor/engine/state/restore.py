@@ -33,6 +33,7 @@ def restore_benchmark(stored: StoredBenchmark) -> Benchmark:
     benchmark.gaps = stored.gaps
     benchmark.exceeded = benchmark.too_many_items
     benchmark.redeclared = stored.redeclared
+    benchmark.unknown_units = stored.unknown_units
     benchmark.claims["anytime_family"].load_peaks(stored.peaks)
     _restore_latches(benchmark)
     if stored.undeclared:

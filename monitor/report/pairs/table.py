@@ -32,7 +32,7 @@ class PairTable(EvidenceColumns):
     def of(cls, benchmark: Benchmark, *, assert_complete: bool = False) -> Self:
         """Build the table; `assert_complete` is for files: the items read are the whole benchmark where no order policy was declared."""
         unknown = benchmark.spec.order.policy == "none" or bool(benchmark.undeclared)
-        refuted = benchmark.too_many_items or benchmark.order_refuted
+        refuted = benchmark.too_many_items or benchmark.order_refuted or benchmark.unknown_units
         fixed = benchmark.battles is None  # battles have no item count that files could complete
         reading = benchmark.reading
         # Of an item that was not read the weight is not known.

@@ -19,6 +19,7 @@ _OTHER_RECORDS: Final = frozenset({"item_id", "events", "declare", "ended"})
 _EVENT_FIELDS: Final = {
     "score": "use scores, one for each item",
     "cluster": "use clusters, one for each item",
+    "unit": "use units, one for each item",
     "repeat": "send scores with repeats as events",
     "repeats": "send scores with repeats as events",
 }
@@ -44,6 +45,7 @@ class Run(BaseModel):
         | None
     ] = Field(description="one for each item: a number in [0, 1], a boolean, or null for a skipped item")
     clusters: list[Name | None] | None = Field(None, description="one for each item, or null")
+    units: list[Name | None] | None = Field(None, description="the declared unit of each item, or null")
     epoch: Annotated[StrictInt, Field(ge=0, le=MAX_INDEX)] = 0
 
 
@@ -56,6 +58,7 @@ class RunFields(msgspec.Struct, gc=False, omit_defaults=True):
     scores: msgspec.Raw
     clusters: msgspec.Raw = msgspec.Raw(b"null")
     epoch: IndexField = 0
+    units: Any = None
     item_id: Any = msgspec.UNSET
     events: Any = msgspec.UNSET
     declare: Any = msgspec.UNSET
@@ -64,11 +67,14 @@ class RunFields(msgspec.Struct, gc=False, omit_defaults=True):
     cluster: Any = msgspec.UNSET
     repeat: Any = msgspec.UNSET
     repeats: Any = msgspec.UNSET
+    unit: Any = msgspec.UNSET
 
     @property
     def is_plain(self) -> bool:
-        """Whether the record has no field of another kind of record."""
-        return all(getattr(self, field) is msgspec.UNSET for field in (*_OTHER_RECORDS, *_EVENT_FIELDS))
+        """Whether the record has no units, which are checked event by event, and no field of another kind of record."""
+        return self.units is None and all(
+            getattr(self, field) is msgspec.UNSET for field in (*_OTHER_RECORDS, *_EVENT_FIELDS)
+        )
 
 
 class LooseRun(NamedTuple):
@@ -156,9 +162,13 @@ def _columns(data: dict[str, Any]) -> dict[str, list[Any]] | Fault:
     if not items:
         return Fault("item_ids", "[]", "item_ids is empty; give at least one item")
     columns = {"item_id": items}
-    for field, column, noun in (("score", "scores", "score"), ("cluster", "clusters", "cluster, or null,")):
+    for field, column, noun in (
+        ("score", "scores", "score"),
+        ("cluster", "clusters", "cluster, or null,"),
+        ("unit", "units", "unit, or null,"),
+    ):
         values = data.get(column)
-        if values is None and column == "clusters":
+        if values is None and column != "scores":
             continue
         if not isinstance(values, list):
             found = "nothing" if column not in data else shorten(values)
@@ -181,15 +191,17 @@ def encode_run(events: Sequence[EventFields]) -> bytes:
     b'{"benchmark":"quiz","model":"m","item_ids":["1","2"],"scores":[1,0.5]}'
     """
     first = events[0]
-    clusters = [event.cluster for event in events]
+    optional = {
+        "clusters": [event.cluster for event in events],
+        "units": [event.unit for event in events],
+    }
     run: dict[str, Any] = {
         "benchmark": first.benchmark,
         "model": first.model,
         "item_ids": [event.item_id for event in events],
         "scores": [_DIGITS.get(event.score, event.score) for event in events],
     }
-    if any(cluster is not None for cluster in clusters):
-        run["clusters"] = clusters
+    run |= {name: column for name, column in optional.items() if any(value is not None for value in column)}
     if first.epoch:
         run["epoch"] = first.epoch
     return msgspec.json.encode(run)

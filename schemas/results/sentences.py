@@ -10,7 +10,10 @@ DELETED: Final = "the board was deleted"
 
 UNDONE: Final = "some of the scores were withdrawn, and the board is judged again without them"
 
-UNDECLARED_UNITS: Final = "results name units of their items, and none are declared; declare the unit of each item (units: {item: unit}, or --units FILE)"
+UNDECLARED_UNITS: Final = (
+    "results name units of their items, and none are declared; declare the unit of each item "
+    "(units: {item: unit}, or --units FILE)"
+)
 
 
 class Numbers(NamedTuple):

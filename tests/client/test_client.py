@@ -50,12 +50,21 @@ def test_every_score_arrives_in_order(served):
 
 def test_all_fields_are_sent(served):
     with Client(served.url, benchmark="x", model="m") as client:
-        client.score("1", True, cluster="law", repeat=2, epoch=1)
+        client.score("1", True, cluster="law", repeat=2, epoch=1, unit="q")
         client.score(7, None)
         client.score("3", 0.25)
     (record,) = served.log.records
     assert json.loads(record)["events"] == [
-        {"benchmark": "x", "item_id": "1", "model": "m", "score": 1.0, "cluster": "law", "repeat": 2, "epoch": 1},
+        {
+            "benchmark": "x",
+            "item_id": "1",
+            "model": "m",
+            "score": 1.0,
+            "cluster": "law",
+            "repeat": 2,
+            "epoch": 1,
+            "unit": "q",
+        },
         {"benchmark": "x", "item_id": "7", "model": "m", "score": None},
         {"benchmark": "x", "item_id": "3", "model": "m", "score": 0.25},
     ]

@@ -10,7 +10,7 @@ from tests.commands import report as report_of
 UNITS, COPIES = 12, 5
 
 
-def events(unit=False):
+def events(*, unit):
     """Two models of which one has 9 of 12 units right and the other 3; all copies of a unit are alike."""
     return [
         {"benchmark": "quiz", "item_id": f"{u}-{c}", "model": model, "score": int((u % 4 == 0) == (model == "b"))}
@@ -39,7 +39,7 @@ def report(*arguments):
 
 
 def test_copies_decide_only_while_nobody_says_that_they_are(tmp_path):
-    copies, _ = report(write(tmp_path / "copies.jsonl", events()))
+    copies, _ = report(write(tmp_path / "copies.jsonl", events(unit=False)))
     assert (copies["items"], copies["pairs"][0]["status"]) == (60, "decided")
     assert {"code": "independent"} in copies["assumptions"]
     units, note = report(write(tmp_path / "units.jsonl", events(unit=True)))
@@ -54,21 +54,33 @@ def test_copies_decide_only_while_nobody_says_that_they_are(tmp_path):
 
 @pytest.mark.parametrize("name", ["units.csv", "units.json", "units.jsonl"])
 def test_a_file_of_units_is_the_same_as_the_field(name, tmp_path):
-    copies, units = write(tmp_path / "copies.jsonl", events()), write(tmp_path / "named.jsonl", events(unit=True))
+    copies, units = write(tmp_path / "copies.jsonl", events(unit=False)), write(tmp_path / "named.jsonl", events(unit=True))
     named = report(units)[0]
     assert report(copies, "--units", unit_file(tmp_path, name))[0] == named
     assert report(copies, "--units", f"quiz={unit_file(tmp_path, name)}")[0] == named
 
 
+@pytest.mark.parametrize("column", ["unit", "group"])
+def test_a_column_of_a_table_is_the_same_as_the_field(column, tmp_path):
+    named = report(write(tmp_path / "named.jsonl", events(unit=True)))[0]
+    lines = [f"benchmark,item_id,model,score,{column}"]
+    lines += [",".join(map(str, each.values())) for each in events(unit=True)]
+    (tmp_path / "table.csv").write_text("\n".join(lines) + "\n")
+    flags = () if column == "unit" else ("--columns", f"unit={column}")
+    assert report(tmp_path / "table.csv", *flags)[0] == named
+    items = report(tmp_path / "table.csv")[0]["items"]
+    assert items == (UNITS if column == "unit" else UNITS * COPIES)
+
+
 def test_a_gate_counts_units(tmp_path):
-    copies = write(tmp_path / "copies.jsonl", events())
+    copies = write(tmp_path / "copies.jsonl", events(unit=False))
     rankwatch("gate", copies, "--pair", "a", "b")
     rankwatch("gate", copies, "--pair", "a", "b", "--units", unit_file(tmp_path, "u.csv"), code=3)
 
 
 @pytest.mark.parametrize("unit", [False, True])
 def test_live_a_unit_is_declared(unit, tmp_path):
-    path, units = write(tmp_path / "copies.jsonl", events(unit)), unit_file(tmp_path, "u.csv")
+    path, units = write(tmp_path / "copies.jsonl", events(unit=unit)), unit_file(tmp_path, "u.csv")
     flags = ("--units", units, "--items", "12", "--family", "capacity:1")
     (live,) = json.loads(watch_once(tmp_path / "data", path, *flags))["benchmarks"]
     (files,) = report_of(path, *flags)[0]["benchmarks"]
@@ -97,13 +109,13 @@ def test_missing_items_of_a_unit_leave_the_mean_of_the_others(tmp_path):
 def test_a_file_of_units_that_cannot_be_used(content, reason, tmp_path):
     path = tmp_path / "units.csv"
     path.write_text(content)
-    assert reason in rankwatch("report", write(tmp_path / "c.jsonl", events()), "--units", path, code=2).stderr
+    assert reason in rankwatch("report", write(tmp_path / "c.jsonl", events(unit=False)), "--units", path, code=2).stderr
 
 
 def test_unknown_items_of_a_file_of_units_are_reported(tmp_path):
     path = tmp_path / "units.csv"
     path.write_text("item,unit\n0-0,q\nelsewhere,q\n")
-    _, note = report(write(tmp_path / "copies.jsonl", events()), "--units", path)
+    _, note = report(write(tmp_path / "copies.jsonl", events(unit=False)), "--units", path)
     assert "quiz: elsewhere of the declared units has no scores; correct the ids, or omit them" in note
 
 
@@ -129,7 +141,7 @@ def test_declared_units_reject_what_contradicts_them(tmp_path):
 
 
 def test_rankwatch_toml_may_list_units(tmp_path):
-    path = write(tmp_path / "copies.jsonl", events())
+    path = write(tmp_path / "copies.jsonl", events(unit=False))
     table = "".join(f'"{u}-{c}" = "q{u}"\n' for u in range(UNITS) for c in range(COPIES))
     (tmp_path / "rankwatch.toml").write_text(f'[benchmark."quiz".units]\n{table}')
     assert report(path)[0]["items"] == UNITS

@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final, Protocol, Self, overload
 
@@ -92,7 +93,7 @@ class Derived(Sequence[str | None]):
 
 
 Columns = Sequence[Sequence[Any]]
-"""The values of each field of `EventFields`, all of one length, which is not 0."""
+"""The values of each field of `EventFields`, all of one length, which is not 0; units may be left out."""
 
 
 class EventLineWriter:
@@ -156,6 +157,7 @@ class EventLineWriter:
             and _fits(event.model)
             and _fits(event.benchmark)
             and _fits(event.cluster or event.model)
+            and _fits(event.unit or event.model)
         ):
             try:
                 line = _encode(event)
@@ -210,9 +212,9 @@ def _fits(name: str) -> bool:
 
 def _event_lines(events: list[EventFields], columns: Columns) -> EventLines | None:
     """Write events, given their fields by column too; None if one of them needs a closer look."""
-    benchmarks, items, models, scores, clusters, repeats, epochs = columns
+    benchmarks, items, models, scores, clusters, repeats, epochs, *units = columns
     kinds = set(map(type, scores))
-    names = {*benchmarks, *models, *clusters} - {None}
+    names = {*benchmarks, *models, *clusters, *chain.from_iterable(units)} - {None}
     try:
         if not (_are_scores(scores, kinds) and _are_indices(repeats) and _are_indices(epochs) and names_hold(names)):
             return None

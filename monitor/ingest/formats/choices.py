@@ -8,7 +8,7 @@ from typing import Final, Self
 from monitor.ingest.files.event_lines import Derived
 from schemas.records.text import shorten
 
-FIELDS: Final = ("benchmark", "item_id", "model", "score", "cluster", "repeat", "epoch")
+FIELDS: Final = ("benchmark", "item_id", "model", "score", "cluster", "repeat", "epoch", "unit")
 """The fields of an event that a column can hold."""
 
 EVERY_OTHER: Final = "*"

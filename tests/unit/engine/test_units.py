@@ -4,6 +4,9 @@ import numpy as np
 import pytest
 
 from monitor.report.build import benchmark_report
+from schemas.records.events import EventFields
+from schemas.records.packed import encode_events
+from schemas.records.runs import encode_run
 from schemas.results.sentences import UNDECLARED_UNITS
 from stats import committed_order
 from tests.fold_log import FoldLog, event
@@ -234,6 +237,26 @@ def test_a_new_version_may_declare_units():
     log.send({"declare": "bench", "items": UNITS, "units": UNIT_OF, "version": 2})
     assert state(log.bench) == state(fold(as_items(stream(1)), **POLICIES["completion"]))
     assert log.bench.redeclared
+
+
+def test_run_messages_have_a_column_of_units():
+    spec = {"declare": "bench", "items": 1, "units": {"1a": "1", "1b": "1"}}
+    run = {"benchmark": "bench", "model": "a", "item_ids": ["1a", "1b"], "scores": [1, 0]}
+    for units, letters in ((["1", "1"], 0), (["1", None], 0), (["1", "2"], 1), (["1"], 1)):
+        log = FoldLog(spec)
+        log.send(run | {"units": units})
+        assert len(log.letters) == letters
+        assert log.bench.scored[:1].sum() == (not letters)
+    events = [EventFields("bench", item, "a", 1, unit="1") for item in ("1a", "1b")]
+    log = FoldLog(spec)
+    log.send(encode_run(events), encode_events([EventFields("bench", item, "b", 1, unit="1") for item in ("1a", "1b")]))
+    assert (log.letters, log.bench.n[0]) == ([], 1)
+
+
+def test_numbers_are_read_as_names_of_units():
+    log = FoldLog({"declare": "bench", "items": 1, "units": {"11": 1, "12": 1}})
+    log.send(event(11, "a", 1, unit=1), event(12, "a", 1, unit=1.0), event(12, "b", 1, unit=None))
+    assert (log.letters, log.bench.scored[:2].tolist()) == ([], [1, 0])
 
 
 def test_battles_have_no_units():

@@ -151,6 +151,7 @@ class Client:
         cluster: str | None = None,
         repeat: int = 0,
         epoch: int = 0,
+        unit: str | None = None,
     ) -> None:
         """Queue the score of a model on an item.
 
@@ -165,6 +166,8 @@ class Client:
             Group of related items.
         repeat, epoch : int
             Number of the repetition of the item, and of the evaluation of the model.
+        unit : str, optional
+            What the item is a copy or paraphrase of, as in ``declare(units={"q1-a": "q1", "q1-b": "q1"})``.
         """
         event: dict[str, Any] = {
             "benchmark": benchmark or self.benchmark,
@@ -178,6 +181,8 @@ class Client:
             event["repeat"] = repeat
         if epoch:
             event["epoch"] = epoch
+        if unit is not None:
+            event["unit"] = _name(unit)
         fault = _fault(event)
         if fault is not None:
             self._refuse(1, fault)

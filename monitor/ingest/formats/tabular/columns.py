@@ -22,6 +22,7 @@ USUAL: Final[Mapping[str, tuple[str, ...]]] = {
     "cluster": ("cluster", "category", "subject"),
     "repeat": ("repeat",),
     "epoch": ("epoch",),
+    "unit": ("unit",),
 }
 """Usual names of the columns in any case; the first of them in the table counts."""
 
@@ -122,6 +123,7 @@ class Columns:
             "cluster": read_name(data.get("cluster")) or None,
             "repeat": read_index(without_value(data.get("repeat"))),
             "epoch": read_index(without_value(data.get("epoch"))),
+            "unit": read_name(data.get("unit")) or None,
         }
         if self._models is None:
             model = self._model if self._model is not None else read_name(data.get("model"))
@@ -146,6 +148,7 @@ class Columns:
                 "cluster": self._cells(cells, "cluster", rows, lambda cell: read_name(cell) or None),
                 "repeat": self._cells(cells, "repeat", rows, lambda cell: read_index(without_value(cell)), 0),
                 "epoch": self._cells(cells, "epoch", rows, lambda cell: read_index(without_value(cell)), 0),
+                "unit": self._cells(cells, "unit", rows, lambda cell: read_name(cell) or None),
             }
             if self._models is None:
                 models = self._cells(cells, "model", rows, read_name, self._model)

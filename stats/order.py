@@ -8,7 +8,7 @@ benchmark. It can refute a trusted order and never confirm one: outcome-dependen
 
 import hashlib
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -63,6 +63,23 @@ def committed_order(seed: str, item_ids: Sequence[str]) -> IntArray:
     _distinct(item_ids)
     keys = [permutation_key(seed, item) for item in item_ids]
     return np.array(sorted(range(len(keys)), key=keys.__getitem__), dtype=np.int64)
+
+
+def committed_items(seed: str, item_ids: Sequence[str], unit_of: Mapping[str, str] | None = None) -> list[str]:
+    """Return the items in the committed order of their units; those of a unit together, as listed. An item of no unit is one by itself.
+
+    Examples
+    --------
+    >>> committed_items("2026-leaderboard", ["item-3", "item-1", "item-5"])
+    ['item-1', 'item-5', 'item-3']
+    >>> committed_items("2026-leaderboard", ["a", "item-1", "b"], {"a": "item-3", "b": "item-3"})
+    ['item-1', 'a', 'b']
+    """
+    members: dict[str, list[str]] = {}
+    for item in item_ids:
+        members.setdefault((unit_of or {}).get(item, item), []).append(item)
+    units = list(members)
+    return [item for place in committed_order(seed, units).tolist() for item in members[units[place]]]
 
 
 def item_places(item_ids: Sequence[str]) -> IntArray:

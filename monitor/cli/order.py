@@ -31,6 +31,14 @@ def order(
             metavar="FILE",
         ),
     ] = None,
+    unit_file: Annotated[
+        Path | None,
+        option(
+            "--units",
+            "items that are one unit (.csv with the columns item and unit, or JSON): the units are put in order, the items of one together",
+            metavar="FILE",
+        ),
+    ] = None,
     benchmark: Annotated[
         str | None,
         option("--benchmark", "name of the benchmark, for --format json or for results of several"),
@@ -57,12 +65,24 @@ def order(
     except ValidationError as error:
         stop(f"--seed: {describe_error(error.errors(include_url=False)[0])}", USAGE)
     ids, name = _read_ids(items or [], item_file, benchmark)
+    units = None if unit_file is None else _read_units(unit_file)
     if form is OrderFormat.json:
-        print(_declaration(ids, seed, benchmark or name))
+        print(_declaration(ids, seed, benchmark or name, units))
         return
-    from stats.order import committed_order
+    from stats.order import committed_items
 
-    print("\n".join(ids[k] for k in committed_order(seed, ids).tolist()))
+    print("\n".join(committed_items(seed, ids, units)))
+
+
+def _read_units(file: Path) -> dict[str, str]:
+    from monitor.ingest.unit_list import UnitListError, read_units
+
+    try:
+        return read_units(file)
+    except UnitListError as error:
+        stop(f"--units: {error}", USAGE)
+    except OSError as error:
+        stop(f"--units: {file_error(error, file)}", USAGE)
 
 
 def _read_ids(items: Sequence[str], file: Path | None, benchmark: str | None) -> tuple[list[str], str | None]:
@@ -86,7 +106,7 @@ def _read_ids(items: Sequence[str], file: Path | None, benchmark: str | None) ->
         stop(file_error(error, file))
 
 
-def _declaration(ids: list[str], seed: str, benchmark: str | None) -> str:
+def _declaration(ids: list[str], seed: str, benchmark: str | None, units: dict[str, str] | None) -> str:
     import json
 
     from pydantic import ValidationError
@@ -97,6 +117,8 @@ def _declaration(ids: list[str], seed: str, benchmark: str | None) -> str:
     if benchmark is None:
         stop("--format json needs the name of the benchmark; give --benchmark NAME", USAGE)
     declaration = {"declare": benchmark, "order": {"policy": "committed", "seed": seed}, "item_ids": ids}
+    if units is not None:
+        declaration["units"] = units
     try:
         Declaration.model_validate(declaration)
     except ValidationError as error:

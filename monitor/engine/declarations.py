@@ -20,7 +20,6 @@ from monitor.engine.state.benchmark import Benchmark
 from monitor.engine.state.codes import SCORE_UNIT
 from monitor.engine.state.delta import BenchmarkDelta, Refusal, StoredBenchmark
 from monitor.engine.state.graded import unweighted_reason
-from monitor.engine.state.restore import restore_benchmark
 from schemas.records.catalogue import published
 from schemas.records.decode import Fault, describe_error
 from schemas.records.events import MAX_GRADED_ITEMS, Spec, alias_problem, unit_name_problem
@@ -173,8 +172,8 @@ def under_version(benchmark: Benchmark, spec: Spec) -> StoredBenchmark:
     )
 
 
-def with_found_units(benchmark: Benchmark) -> Benchmark:
-    """Return a benchmark of files as if the units that its events name had been declared; files are read whole before a verdict.
+def with_found_units(benchmark: Benchmark) -> Spec:
+    """Return the declaration of a benchmark of files with the units that its events name: files are read whole before a verdict.
 
     An item with the name of a unit is one of it.
 
@@ -197,13 +196,15 @@ def with_found_units(benchmark: Benchmark) -> Benchmark:
     if benchmark.spec.item_ids is not None:
         del fields["items"]
     try:
-        spec = Spec.model_validate(fields)
+        return Spec.model_validate(fields)
     except ValidationError as error:
         raise ValueError(f"{benchmark.name}: {describe_error(error.errors(include_url=False)[0])}") from None
-    new = restore_benchmark(under_version(benchmark, spec))
-    _carry_over(benchmark, new)
-    _register(benchmark, new)
-    return new
+
+
+def follow(old: Benchmark, new: Benchmark) -> None:
+    """Let the restored state of `under_version` keep the conflicts, the arrival order and the family places of a benchmark."""
+    _carry_over(old, new)
+    _register(old, new)
 
 
 def redeclare(old: Benchmark, new: Benchmark, batch: EventBatch, delta: BenchmarkDelta) -> None:
@@ -212,8 +213,7 @@ def redeclare(old: Benchmark, new: Benchmark, batch: EventBatch, delta: Benchmar
     `batch` has the place of the declaration in the log.
     """
     replace(old, batch, new.spec.version, delta)
-    _carry_over(old, new)
-    _register(old, new)
+    follow(old, new)
     registered = np.flatnonzero(new.family_index).astype(np.uint32)
     delta.registered = [registered[np.argsort(new.family_index[registered], kind="stable")]]
     delta.redeclared = new.redeclared = old.redeclared or may_be_chosen(old.name, old.spec, new.spec)

@@ -7,11 +7,12 @@ from pathlib import Path
 from typing import Final
 
 from monitor.engine.columns import EventColumns, EventList, JoinedEvents
-from monitor.engine.declarations import with_found_units
+from monitor.engine.declarations import follow, under_version, with_found_units
 from monitor.engine.partition import Partition
 from monitor.engine.state.benchmark import Benchmark
 from monitor.engine.state.codes import SCORE_UNIT
 from monitor.engine.state.pairs.counts import CHUNK_CELLS
+from monitor.engine.state.restore import restore_benchmark
 from monitor.ingest.declare import Declare, begin, with_own_declarations
 from monitor.ingest.epochs import Epochs
 from monitor.ingest.files.paths import origin
@@ -113,7 +114,9 @@ def fold_files(
     tally.finish(partition.benchmarks, limit.share)
     for name, benchmark in partition.benchmarks.items():
         if benchmark.found_units.of_item:
-            partition.benchmarks[name] = with_found_units(benchmark)
+            new = restore_benchmark(under_version(benchmark, with_found_units(benchmark)))
+            follow(benchmark, new)
+            partition.benchmarks[name] = new
     paths = {path: broken_off[origin(path)] for path in files if origin(path) in broken_off}
     incomplete = incomplete_benchmarks(paths, partition.benchmarks, open_file)
     if inherit:

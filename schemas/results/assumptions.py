@@ -19,7 +19,7 @@ TEXTS: Final[dict[str, str]] = {
     "trusted": "neither the arrival order nor what is skipped depends on outcomes or clusters",
     BATTLES: "which models meet does not depend on the prompt or its category, which answer is shown first is drawn at random, and how "
     "many votes a prompt gets is fixed before the first of them",
-    # What the items are: without units, under completion and of files; with units, always.
+    # What the items are.
     "independent": "the items are a sample of independent items",
     "units": "the items are a sample of independent units",
     "members": "which items of a unit are scored does not depend on their scores",
@@ -152,8 +152,11 @@ def sampled(policy: str, *, units: bool) -> list[Assumption]:
     --------
     >>> [each.code for each in sampled("completion", units=False)], [each.code for each in sampled("trusted", units=True)]
     (['independent'], ['units', 'members'])
+    >>> sampled(BATTLES, units=False)
+    []
     """
-    return flagged(independent=policy == "completion" and not units, units=units, members=units)
+    given = policy not in {BATTLES, "none"}
+    return flagged(independent=given and not units, units=given and units, members=given and units)
 
 
 def joining(family: FamilySpec) -> Assumption | None:

@@ -111,6 +111,14 @@ def _policies(
 EVERY = "trusted", "committed", "completion"
 
 
+def _copies(rng: Rng, policy: str, models: int, *, units: bool) -> Found:
+    """Fold five copies of each item, which are declared as units or not; each two opponents are judged by themselves."""
+    scores, unit_of = streams.copied(rng, models)
+    spec = under(rng, policy, streams.UNITS if units and policy == "completion" else streams.UNITS * streams.COPIES)
+    spec |= {"family": {"policy": "capacity", "size": models**2}} | ({"units": unit_of} if units else {})
+    return by_opponents(wrong(fold(plain(scores), **spec), claim="anytime"), models)
+
+
 def _pairs() -> Rows:
     """Pairs of equal models, each on its own: alpha for the pair."""
     models = 2 * PAIRS
@@ -180,6 +188,9 @@ def _pairs() -> Rows:
         "graded scores, a fifth missing at random, `ignorable`, runs ended": ignored(
             partial(gaps, scores=graded), "completion", scores="graded"
         ),
+        "five copies of each of 60 items, declared as units": {
+            policy: partial(_copies, policy=policy, models=models, units=True) for policy in EVERY
+        },
         "4 repeats of 60 items": pairs(partial(repeats, count=4), "trusted", items=60, repeats=4),
         "1 to 4 of 4 repeats, any labels, runs ended": ended(fours, "trusted", "completion", items=60, repeats=4),
         '1 to 8 repeats, `repeats: "all"`, any labels, runs ended': ended(
@@ -463,6 +474,9 @@ def _breaking() -> Iterator[tuple[str, str, str, Run]]:
         ("blocks of clusters without labels", lambda rng: plain(streams.clustered(rng, models))),
     ):
         yield row, "trusted", TEXTS["trusted"], pairs(make, "trusted")["trusted"]
+    for policy in EVERY:
+        case = partial(_copies, policy=policy, models=models, units=False)
+        yield "five copies of each of 60 items", policy, TEXTS["independent"], case
     for row, make, items in (
         ("60 % of the wrong answers missing, `ignorable`, runs ended", wrong_answers_missing, ITEMS),
         ("runs ended once p <= .05, `ignorable`, 300 items", stopped(lambda b, c: exact_p(b, c) <= ALPHA), MANY),

@@ -131,6 +131,15 @@ def repeated(rng, repeats, items, models=MODELS):
     return (rng.random((items, models, repeats)) < easy).astype(int)
 
 
+UNITS, COPIES = 60, 5
+
+
+def copied(rng, models=MODELS):
+    """Equal models on five copies of each of some items, which a model has all right or all wrong, in random order; and their units."""
+    unit = rng.permutation(np.repeat(np.arange(UNITS), COPIES))
+    return exchangeable(rng, UNITS, models)[unit], {str(k): f"unit {u}" for k, u in enumerate(unit.tolist())}
+
+
 # --- what happens to them -----------------------------------------------------------------------------------------------------------------
 
 

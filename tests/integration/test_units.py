@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from stats import committed_order
 from tests.commands import rankwatch, watch_once, write
 from tests.commands import report as report_of
 
@@ -54,7 +55,10 @@ def test_copies_decide_only_while_nobody_says_that_they_are(tmp_path):
 
 @pytest.mark.parametrize("name", ["units.csv", "units.json", "units.jsonl"])
 def test_a_file_of_units_is_the_same_as_the_field(name, tmp_path):
-    copies, units = write(tmp_path / "copies.jsonl", events(unit=False)), write(tmp_path / "named.jsonl", events(unit=True))
+    copies, units = (
+        write(tmp_path / "copies.jsonl", events(unit=False)),
+        write(tmp_path / "named.jsonl", events(unit=True)),
+    )
     named = report(units)[0]
     assert report(copies, "--units", unit_file(tmp_path, name))[0] == named
     assert report(copies, "--units", f"quiz={unit_file(tmp_path, name)}")[0] == named
@@ -109,7 +113,9 @@ def test_missing_items_of_a_unit_leave_the_mean_of_the_others(tmp_path):
 def test_a_file_of_units_that_cannot_be_used(content, reason, tmp_path):
     path = tmp_path / "units.csv"
     path.write_text(content)
-    assert reason in rankwatch("report", write(tmp_path / "c.jsonl", events(unit=False)), "--units", path, code=2).stderr
+    assert (
+        reason in rankwatch("report", write(tmp_path / "c.jsonl", events(unit=False)), "--units", path, code=2).stderr
+    )
 
 
 def test_unknown_items_of_a_file_of_units_are_reported(tmp_path):
@@ -145,3 +151,19 @@ def test_rankwatch_toml_may_list_units(tmp_path):
     table = "".join(f'"{u}-{c}" = "q{u}"\n' for u in range(UNITS) for c in range(COPIES))
     (tmp_path / "rankwatch.toml").write_text(f'[benchmark."quiz".units]\n{table}')
     assert report(path)[0]["items"] == UNITS
+
+
+def test_order_puts_units_in_order(tmp_path):
+    items = [f"{u}-{c}" for u in range(UNITS) for c in range(COPIES)]
+    (tmp_path / "ids.txt").write_text("\n".join(items))
+    units = unit_file(tmp_path, "u.csv")
+    flags = ("order", "--seed", "7", "--items", tmp_path / "ids.txt", "--units", units)
+    listed = rankwatch(*flags).stdout.split()
+    names = [f"q{u}" for u in range(UNITS)]
+    assert [item.split("-")[0] for item in listed[::COPIES]] == [names[k][1:] for k in committed_order("7", names)]
+    assert [item.split("-")[1] for item in listed] == [str(c) for c in range(COPIES)] * UNITS
+    declaration = json.loads(rankwatch(*flags, "--format", "json", "--benchmark", "quiz").stdout)
+    assert len(declaration["units"]) == UNITS * COPIES
+    path = write(tmp_path / "copies.jsonl", [declaration, *events(unit=False)])
+    found = report(path)[0]
+    assert (found["items"], found["declared_items"], found["order"]["policy"]) == (UNITS, UNITS, "committed")

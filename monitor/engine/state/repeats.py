@@ -9,14 +9,13 @@ declared is a matter of each item of a unit.
 """
 
 from collections import Counter
-from collections.abc import Mapping
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from monitor.engine.state.codes import ABSENT, SKIPPED, ZERO, Codes, ScoreTable
-from monitor.engine.state.committed import Committed
 from monitor.engine.state.delta import RowKey
 from monitor.engine.state.pairs.index import Index
 from monitor.engine.state.pairs.step_down import grown
@@ -33,6 +32,18 @@ class Undeclared(NamedTuple):
     position: int
     item: int
     contestant: int
+
+
+class Turns(Protocol):
+    """The committed order, as `monitor.engine.state.committed.Committed` has it."""
+
+    def follow(self, items: Sequence[RowKey], ready: Codes) -> NDArray[np.bool_]:
+        """Return which items are in the prefix of which contestant."""
+
+    def release(
+        self, items: Sequence[RowKey], ready: Codes, cells: tuple[Index, Index, Index]
+    ) -> tuple[Index, Index, Index]:
+        """Return the cells that join a prefix, given new ones."""
 
 
 class _Arrivals(NamedTuple):
@@ -79,7 +90,7 @@ class Repeats:
         The first row of each item; of a unit, with the name of the unit.
     needs : array of int64, shape (items or more,)
         Repeats with which each item bets, where these are declared.
-    turns : Committed or None
+    turns : Turns or None
         The committed order in which the items of each contestant bet: an item that could waits for those before it.
     item : array of int64, shape (rows or more,)
         Item of each row.
@@ -99,7 +110,7 @@ class Repeats:
         *,
         skips_bet: bool = False,
         units: Mapping[str, str] | None = None,
-        turns: Committed | None = None,
+        turns: Turns | None = None,
     ) -> None:
         self.needed, self.skips_bet, self.turns = needed, skips_bet, turns
         self._unit_of = units or {}
@@ -149,6 +160,14 @@ class Repeats:
     def present(self, contestant: int) -> NDArray[np.bool_]:
         """Return for each item whether a contestant has any repeat of it, skipped ones included."""
         return np.asarray((self.codes[:, contestant] != ABSENT) | (self.count[:, contestant] > 0))
+
+    def whole(self, rows: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Return for each unit whether all its items have a row among some rows."""
+        assert self.members is not None
+        item, unit = self.members.item[: rows.size][rows], self.item[: rows.size][rows]
+        found = unit[np.unique(item, return_index=True)[1]]
+        sizes = np.array([self._sizes.get(key.item, 1) for key in self.keys], np.int64)
+        return np.bincount(found, minlength=len(self.keys)) >= sizes
 
     def first_of_items(self, row: Index, contestant: Index, position: Index) -> tuple[Index, Index, Index]:
         """Return (item, contestant, position) of the cells that are the first one of their item, of any repeat."""

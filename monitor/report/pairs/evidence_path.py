@@ -131,7 +131,7 @@ class _Walk(NamedTuple):
 
 def _walk(benchmark: Benchmark, one: int, other: int, points: int, *, ignoring: bool) -> _Walk:
     """Return the items of a pair in order; `ignoring`: whether its runs have ended, and what is missing is ignored."""
-    committed, codes = benchmark.committed if benchmark.binary else None, benchmark.item_codes()
+    committed, codes = benchmark.committed if benchmark.binary or benchmark.graded else None, benchmark.item_codes()
     if committed is not None and not ignoring:
         order, items = COMMITTED, committed.items(one, other)
     else:

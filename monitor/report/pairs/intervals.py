@@ -249,7 +249,7 @@ def equivalent(table: PairTable, at: Index) -> Flags:
 def graded_bounds(table: PairTable, at: Index, *levels: Floats) -> list[Bounds]:
     """Return the empirical Bernstein bounds of the gap at each level; nan where there are none.
 
-    The items are taken in the order in which the benchmark saw them first.
+    The items are taken in the order in which the benchmark saw them first, or in the committed order.
     """
     bounds = [(np.full(at.size, np.nan), np.full(at.size, np.nan)) for _ in levels]
     if max(at.size, table.listed) > MOST_PAIRS:
@@ -263,7 +263,8 @@ def graded_bounds(table: PairTable, at: Index, *levels: Floats) -> list[Bounds]:
                     ends = _last_bounds((values[None] + 1) / 2, np.array([values.size]), alpha[row : row + 1])
                     low[row], high[row] = ends[0][0], ends[1][0]
         return bounds
-    x, scored = (np.ascontiguousarray(values.T) for values in table.scores)
+    order = _items_in_order(table)
+    x, scored = (np.ascontiguousarray(values[order].T) for values in table.scores)
     present = scored > 0
     share, scale, most = np.ones(1), 1.0, 1.0
     if table.weighted is not None:
@@ -285,6 +286,12 @@ def graded_bounds(table: PairTable, at: Index, *levels: Floats) -> list[Bounds]:
         if scale != 1
         else bounds
     )
+
+
+def _items_in_order(table: PairTable) -> Index | slice:
+    """Return the items in the committed order, or all as they are."""
+    committed = table.benchmark.committed
+    return slice(None) if committed is None else committed.item_at[committed.item_at >= 0]
 
 
 def _packed(values: Floats, present: Flags) -> tuple[Floats, Index]:

@@ -153,9 +153,11 @@ def report_assumptions(table: PairTable) -> list[Assumption]:
 def assumed_of(table: PairTable, *, rescored: bool, ignored: bool) -> list[Assumption]:
     """Return what verdicts of a table assume: of pairs of which one has a newer epoch, or misses items that are ignored."""
     benchmark = table.benchmark
-    policy = "completion" if table.asserted else benchmark.spec.order.policy
+    policy: str = "completion" if table.asserted else benchmark.spec.order.policy
+    if benchmark.battles is not None and policy == "trusted":
+        policy = BATTLES
     first = order(
-        BATTLES if benchmark.battles is not None and policy == "trusted" else policy,
+        policy,
         None if benchmark.spec.items else table.assumed_items,
         rejected=benchmark.reading.unread,
         listed=benchmark.spec.item_ids is not None,

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from monitor.engine.state.benchmark import Benchmark
+from monitor.engine.state.codes import ABSENT
 from monitor.engine.state.pairs.index import Index
 from monitor.report.pairs.table import PairTable
 from monitor.report.ranking.goal import GoalView, declared_models, unscored_models
@@ -97,7 +98,7 @@ class Race:
         for place, k in enumerate(known.tolist()):
             if k < 0:
                 continue
-            if benchmark.committed is not None:
+            if benchmark.committed is not None and benchmark.spec.units is None:
                 reached[place] = benchmark.committed.reached[k]
             else:
                 absent = ~self._listed(k)
@@ -105,18 +106,29 @@ class Race:
         return reached
 
     def _listed(self, contestant: int) -> NDArray[np.bool_]:
-        """Return for each item of the list whether a contestant has it."""
-        there = np.append(self._benchmark.present(contestant)[: len(self._benchmark.item_keys)], False)
+        """Return for each item of the list whether a contestant has it; of a unit, all its items."""
+        benchmark = self._benchmark
+        if benchmark.spec.units is not None and benchmark.repeats is not None:
+            present = benchmark.repeats.whole(benchmark.matrix()[:, contestant] != ABSENT)
+        else:
+            present = benchmark.present(contestant)[: len(benchmark.item_keys)]
+        there = np.append(present, False)
         return np.asarray(there[self._row_of_listed])
 
     @cached_property
     def _row_of_listed(self) -> Index:
         rows = {key.item: row for row, key in enumerate(self._benchmark.item_keys)}
-        return np.array([rows.get(item, len(rows)) for item in self._benchmark.spec.item_ids or ()], np.int64)
+        return np.array([rows.get(item, len(rows)) for item in self._units], np.int64)
+
+    @property
+    def _units(self) -> Sequence[str]:
+        """The units of the list, or its items without units, in the order in which they are run."""
+        committed = self._benchmark.committed
+        return self._benchmark.spec.listed_units if committed is None else committed.ids(0, committed.size)
 
     @cached_property
     def _size(self) -> int:
-        return len(self._benchmark.spec.item_ids or ())
+        return len(self._benchmark.spec.listed_units)
 
     @cached_property
     def _active(self) -> NDArray[np.bool_]:
@@ -171,6 +183,8 @@ class Race:
         """Return the items that a model lacks up to the target."""
         start, k = int(self._reached[place]), int(self._contestants[place])
         benchmark = self._benchmark
+        if benchmark.spec.units is not None:
+            return self._items_of_units(start, k)
         if benchmark.committed is None:
             listed = list((benchmark.spec.item_ids or ())[start : self.target])
             return listed if k < 0 else list(compress(listed, ~self._listed(k)[start : self.target]))
@@ -179,3 +193,16 @@ class Race:
             return items
         rows, present = (benchmark.row_of.get(item) for item in items), benchmark.present(k)
         return [item for item, row in zip(items, rows, strict=True) if row is None or not present[row]]
+
+    def _items_of_units(self, start: int, k: int) -> list[str]:
+        """Return the items that a contestant lacks of the units from one on up to the target."""
+        benchmark, members = self._benchmark, dict[str, list[str]]()
+        for item in benchmark.spec.item_ids or ():
+            members.setdefault(benchmark.spec.unit_of(item), []).append(item)
+        items = [item for unit in self._units[start : self.target] for item in members[unit]]
+        rows = (benchmark.row_of.get(item) for item in items)
+        return [
+            item
+            for item, row in zip(items, rows, strict=True)
+            if k < 0 or row is None or benchmark.scores[row, k] == ABSENT
+        ]

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from monitor.engine.state.benchmark import Benchmark
 from monitor.engine.state.codes import ABSENT, ONE, SCORE_UNIT, SKIPPED, ZERO, Codes
-from monitor.engine.state.graded import Capital, Weighting
+from monitor.engine.state.graded import Capital, Weighting, capital_gained
 from monitor.engine.state.pairs.index import Index, all_pairs
 from monitor.report.sentences import hold_reason
 from schemas.records.events import MAX_GRADED_ITEMS, FamilySpec
@@ -28,6 +28,7 @@ MOST_STEPS: Final = 1_300_000
 """The same for pairs times looks along a committed order, about three seconds."""
 
 _LOOKS: Final = 256
+_SLAB_CELLS: Final = 1_000_000
 
 _RULE: Final = (
     "no anytime verdict is given; a suite has one where every member declares its items under order policy completion, or every member "
@@ -143,7 +144,13 @@ def walk_committed(union: Benchmark, weighting: Weighting, members: Mapping[str,
         some = np.flatnonzero(last >= stop)
         if not some.size:
             break
-        capital[some] += _gained(codes[start:stop], cluster[start:stop], weighting, i[some], j[some])
+        part = slice(start, stop)
+        if codes.max(initial=0) <= ONE:
+            capital[some] += _gained(codes[part], cluster[part], weighting, i[some], j[some])
+        else:
+            capital[some] += _gained_by_units(
+                codes[part], union.item_values, cluster[part], weighting, i[some], j[some]
+            )
         for_first, for_second = graded_log_e_halves(capital[some])
         log_e = np.logaddexp(for_first, for_second) - np.log(2)
         higher = log_e > peak[some]
@@ -200,4 +207,19 @@ def _gained(codes: Codes, cluster: NDArray[np.int64], weighting: Weighting, i: I
         up, down = (log_increments(sign * weighting.unit[k] / SCORE_UNIT) for sign in (1, -1))
         for half, (wins, losses) in enumerate(((sure[i, j], worst[i, j]), (worst[j, i], sure[j, i]))):
             gained[:, half] += wins.astype(np.int64)[:, None] * up[half] + losses.astype(np.int64)[:, None] * down[half]
+    return gained
+
+
+def _gained_by_units(
+    codes: Codes, values: NDArray[np.int64], cluster: NDArray[np.int64], weighting: Weighting, i: Index, j: Index
+) -> Capital:
+    """Return what `_gained` does for scores of any size, as the means of units are."""
+    gained, share = initial_capital((i.size,)), weighting.unit[cluster] / SCORE_UNIT
+    low, high = values[codes].T, np.where(codes == SKIPPED, SCORE_UNIT, values[codes]).T
+    step = max(1, _SLAB_CELLS // max(1, codes.shape[0]))
+    for start in range(0, i.size, step):
+        a, b = i[start : start + step], j[start : start + step]
+        for half, difference in enumerate((low[a] - high[b], high[a] - low[b])):
+            weighted = np.rint(difference * share).astype(np.int64)
+            gained[start : start + step, half] += capital_gained(weighted)[0][:, half]
     return gained

@@ -6,6 +6,7 @@ import pytest
 from monitor.report.pairs.table import PairTable
 from monitor.report.ranking.race import NoRaceError, Race
 from schemas.records.goals import parse_goal
+from stats.order import committed_items
 from tests.fold_log import FoldLog, event
 
 COMMITTED = {"policy": "committed", "seed": "2026"}
@@ -184,3 +185,19 @@ def test_wrong_goals_are_rare_on_close_boards():
         race, _ = drive(log, scores, names)
         wrong += race.goal.state == "met" and race.goal.models != ["m00"]
     assert wrong <= 0.05 * 12 + 2 * np.sqrt(12 * 0.05 * 0.95)
+
+
+@pytest.mark.parametrize("order", ["completion", COMMITTED])
+def test_blocks_hand_out_whole_units(order):
+    units = {f"{unit}.{copy}": f"u{unit}" for unit in range(40) for copy in range(3)}
+    log = FoldLog({"declare": "bench", "order": order, "item_ids": list(units), "units": units, "goal": "best"})
+    items = committed_items("2026", list(units), units) if order == COMMITTED else list(units)
+    done = items[:4]  # a unit, and one item of the next
+    log.send(*(event(item, model, 1) for item in items[:6] for model in "ab"), *(event(item, "c", 1) for item in done))
+    race = Race.of(PairTable.of(log.bench), block=5)
+    steps = {each.model: each for each in race.plan()}
+    assert steps["c"].items == items[4 : 3 * race.target]
+    assert steps["a"].items == items[6 : 3 * race.target]
+    # A skip is an answer, which is not asked for again.
+    log.send(event(items[6], "a", None))
+    assert items[6] not in {each.model: each for each in Race.of(PairTable.of(log.bench), block=5).plan()}["a"].items

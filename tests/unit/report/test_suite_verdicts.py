@@ -202,3 +202,43 @@ def test_items_whose_names_would_be_one_stay_two():
     log = FoldLog()
     log.send(*(event(item, m, 1, benchmark=name) for name, item in (("a", "b/c"), ("a/b", "c")) for m in MODELS))
     assert suite_of(log, suite).items == 2
+
+
+@pytest.mark.parametrize("policy", ["completion", "committed"])
+def test_units_of_members_count_once(policy):
+    """Three copies of each item that a model has all right or all wrong are as one item of the name of their unit."""
+    single, log = log_of(policy), FoldLog()
+    for name, values in scores().items():
+        units = {f"{item}.{copy}": str(item) for item in range(SIZES[name]) for copy in range(3)}
+        fields = declaration(name, policy, units=units)
+        log.send(fields | ({"item_ids": list(units)} if policy == "committed" else {}))
+        single.send(packed(values, MODELS, benchmark=name))
+        log.send(
+            *(packed(values, MODELS, items=[f"{k}.{c}" for k in range(len(values))], benchmark=name) for c in range(3))
+        )
+    for one, other in (("ash", "birch"), ("birch", "cedar")):
+        copies, items = (pair_of(suite_of(each), one, other) for each in (log, single))
+        assert (copies.n, copies.status, copies.gap) == (items.n, items.status, items.gap)
+        assert copies.p_anytime == pytest.approx(items.p_anytime, rel=1e-9)
+    assert {"code": "units"} in suite_of(log).assumptions
+
+
+def test_units_of_a_committed_suite_bet_by_their_mean():
+    """Differences of any size bet: two copies of which a model has one right are worth half of two."""
+    log, half = FoldLog(), FoldLog()
+    for name, size in SIZES.items():
+        rng = np.random.default_rng(size)
+        units = {f"{item}.{copy}": str(item) for item in range(size) for copy in range(2)}
+        seeded = {"declare": name, "family": FAMILY, "order": {"policy": "committed", "seed": f"of {name}"}}
+        log.send(seeded | {"item_ids": list(units), "units": units})
+        half.send({"declare": name, "family": FAMILY, "items": size, "scores": "graded"})
+        values = (rng.random((size, 3, 2)) < np.array([0.9, 0.2, 0.2])[:, None]).astype(int)
+        log.send(
+            *(packed(values[:, :, c], MODELS, items=[f"{k}.{c}" for k in range(size)], benchmark=name) for c in (0, 1))
+        )
+        half.send(packed(values.mean(axis=2), MODELS, benchmark=name))
+    # All items are in, so the bets along the order end with the capital of those items in any order.
+    for models in (("ash", "birch"), ("birch", "cedar")):
+        committed, complete = pair_of(suite_of(log), *models), pair_of(suite_of(half), *models)
+        assert (committed.n, committed.gap) == (80, complete.gap)
+        assert committed.log_e == pytest.approx(complete.log_e, rel=1e-9)

@@ -13,7 +13,7 @@ from monitor.serve.api.routes.reports import Name, live_pairs, own_benchmark, ra
 from monitor.serve.report_cache import ReportCache
 from schemas.results.api import EarlyStop, OpenPair
 from schemas.results.report import PairReport
-from stats.order import committed_order
+from stats.order import committed_items
 
 _CLOSED: Final = frozenset({"decided", "equivalent", "exhausted"})
 
@@ -56,9 +56,8 @@ def run_routes(reports: ReportCache) -> APIRouter:
                 f"Benchmark {benchmark!r} has no committed order: its order policy is {spec.order.policy}. "
                 "Declare the policy `committed` before the first score.",
             )
-        ids = spec.item_ids
-        indices = committed_order(spec.order.seed, ids).tolist()
-        return PlainTextResponse("".join(f"{ids[index]}\n" for index in indices))
+        items = committed_items(spec.order.seed, spec.item_ids, spec.units)
+        return PlainTextResponse("".join(f"{item}\n" for item in items))
 
     return routes
 

@@ -66,7 +66,7 @@ def committed_order(seed: str, item_ids: Sequence[str]) -> IntArray:
 
 
 def committed_items(seed: str, item_ids: Sequence[str], unit_of: Mapping[str, str] | None = None) -> list[str]:
-    """Return the items in the committed order of their units; those of a unit together, as listed. An item of no unit is one by itself.
+    """Return the items in the committed order of their units; those of a unit together, as listed. An item of no unit is one on its own.
 
     Examples
     --------

@@ -289,7 +289,7 @@ def graded_bounds(table: PairTable, at: Index, *levels: Floats) -> list[Bounds]:
 
 
 def _items_in_order(table: PairTable) -> Index | slice:
-    """Return the items in the committed order, or all as they are."""
+    """Return the items in the committed order, or all of them."""
     committed = table.benchmark.committed
     return slice(None) if committed is None else committed.item_at[committed.item_at >= 0]
 

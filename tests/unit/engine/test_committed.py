@@ -38,7 +38,10 @@ def test_nothing_counts_after_the_first_item_that_is_missing():
     first = next(n for n in range(1, 31) if log_e_value(n, 0) >= math.log(20))
     assert (change.evidence.n, change.evidence.b, change.evidence.c) == (first, first, 0)
     assert change.order_policy == "committed"
-    assert "Assumes that the items are a sample, and their order comes from the committed seed." in change.sentence
+    assert (
+        "Assumes that the items are a sample, and their order comes from the committed seed, and that"
+        in change.sentence
+    )
 
 
 def test_the_way_of_a_jump_counts_and_so_does_its_turn():

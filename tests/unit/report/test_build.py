@@ -179,7 +179,7 @@ def test_every_status_that_can_be_reached_was():
         ("decided", "only a is right on 60 and only b on 5. Assumes that the declared number of items is the whole"),
         (
             "decided, trusted",
-            f"Assumes that neither the arrival order nor what is skipped depends on outcomes or clusters, and that {TEXTS['joined']}.",
+            f"Assumes that {TEXTS['trusted']}, and that {TEXTS['independent']}, and that {TEXTS['joined']}.",
         ),
         ("equivalent", "smaller than the declared margin"),
         ("exhausted", "Every item is scored, and the evidence does not decide which model is better."),
@@ -574,7 +574,7 @@ def test_ignorable_missing_items_are_left_aside_and_the_sentence_says_so():
             True,
             f"Assumes that {TEXTS['completion']}, and that {TEXTS['independent']}, and that {TEXTS['ignored']}. ",
         ),
-        ({"order": {"policy": "trusted"}}, True, f"Assumes that {TEXTS['trusted']}. "),
+        ({"order": {"policy": "trusted"}}, True, f"Assumes that {TEXTS['trusted']}, and that {TEXTS['independent']}. "),
     ],
 )
 def test_below_the_ranking_is_what_the_pairs_assume(declared, gap, sentence):

@@ -86,8 +86,8 @@ def test_the_feed(answers):
             f"rank 5 is better than rank 6 on items like those of {BENCHMARK}, decided for this pair only: of "
         )
         assert entry["sentence"].endswith(
-            "Assumes that neither the arrival order nor what is skipped depends on outcomes or clusters, and that the items are a sample of "
-            "independent items."
+            "Assumes that neither the arrival order nor what is skipped depends on outcomes or clusters, and that the items are a sample "
+            "of independent items."
         )
 
 

@@ -263,3 +263,40 @@ def test_battles_have_no_units():
     log = FoldLog({"declare": "bench", "order": "trusted", "units": {"1": "2"}})
     log.send({"benchmark": "bench", "item_id": "1", "model_a": "a", "model_b": "b", "winner": "a"})
     assert "omit units" in log.letters[0].reason
+
+
+ANY = POLICIES | {
+    "weights": {"units": UNIT_OF, "weights": "equal-clusters", "clusters": {"c0": 20, "c1": 20}},
+    "two repeats": {"items": UNITS, "units": UNIT_OF, "repeats": 2},
+    "all repeats": {"items": UNITS, "units": UNIT_OF, "repeats": "all"},
+    "ignorable": {"items": UNITS, "units": UNIT_OF, "missing": "ignorable"},
+}
+
+
+@pytest.mark.parametrize("policy", ANY)
+def test_anything_that_a_log_may_hold_is_folded_the_same_in_any_chunks(policy):
+    """Gaps, skips, fills, duplicates, conflicts, runs that end early, units that events name."""
+    rng = np.random.default_rng(list(policy.encode()))
+    records = []
+    for unit, copy, model, score in stream(8, gap=0.4):
+        for repeat in range(1 + (policy in {"two repeats", "all repeats"})):
+            named = {"unit": f"unit {unit}"} if rng.random() < 0.5 else {}
+            one = event(f"{unit}.{copy}", model, score, repeat=repeat, cluster=f"c{unit % 2}", **named)
+            if rng.random() < 0.05:
+                records.append(one | {"score": None})
+            if rng.random() < 0.95:
+                records.append(one)
+            if rng.random() < 0.1:
+                records.append(one | {"score": int(rng.integers(2))})
+    records.insert(len(records) // 2, {"ended": "bench", "model": "birch"})
+    records = [records[k] for k in rng.permutation(len(records))] + [{"ended": "bench"}]
+    found = []
+    for size, restarts in ((10_000, False), (1, False), (37, True)):
+        log = FoldLog({"declare": "bench", "family": FAMILY, **ANY[policy]})
+        for start in range(0, len(records), size):
+            log.send(*records[start : start + size])
+            if restarts:
+                log.restart()
+        found.append((state(log.bench), changes(log.bench), log.bench.counters))
+    assert found[0] == found[1] == found[2]
+    assert found[0][0][0]["n"][0]

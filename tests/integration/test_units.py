@@ -82,6 +82,12 @@ def test_a_gate_counts_units(tmp_path):
     rankwatch("gate", copies, "--pair", "a", "b", "--units", unit_file(tmp_path, "u.csv"), code=3)
 
 
+def test_a_gate_that_runs_an_evaluation_does_not_know_units(tmp_path):
+    path = write(tmp_path / "named.jsonl", events(unit=True))
+    flags = ("--margin", "0.1", "--pair", "c", "b", "--run", "true {items} {output}", "--folder", tmp_path / "run")
+    assert "has units of items" in rankwatch("gate", path, *flags, code=1).stderr
+
+
 @pytest.mark.parametrize("unit", [False, True])
 def test_live_a_unit_is_declared(unit, tmp_path):
     path, units = write(tmp_path / "copies.jsonl", events(unit=unit)), unit_file(tmp_path, "u.csv")

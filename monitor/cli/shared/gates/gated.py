@@ -80,6 +80,11 @@ def evaluate_gate(
         Whether the candidates after the first one that passes are not evaluated.
     """
     chosen = _benchmark(partition, baseline, benchmark)
+    if chosen.spec.units is not None:
+        stop(
+            f"--run: {shorten(chosen.name)} has units of items, and --run bets item by item; evaluate the whole benchmark, and compare it "
+            "without --run"
+        )
     scores = scores_by_item(chosen, baseline)
     known = {item: score for item, score in scores.items() if score is not None}
     if lacking := len(scores) - len(known):

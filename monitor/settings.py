@@ -29,6 +29,7 @@ RELOADED: Final = (
     "max_stale_seconds",
     "suites",
     "suite_missing",
+    "distinct_items",
     "prices",
     "metrics_series",
     "metrics_first",
@@ -307,6 +308,10 @@ class Settings(BaseModel):
     suite_missing: Literal["unranked", "worst"] = Field(
         "unranked",
         description="a model without a score in some member of a suite: unranked (listed), or worst (ranked, by 0 in that member)",
+    )
+    distinct_items: bool = Field(
+        False,
+        description="suites: items of the same id in two members are different items; else a suite with such items is held",
     )
     metrics_series: Annotated[int, Field(ge=0, le=10_000_000)] = Field(
         80_000,

@@ -58,8 +58,9 @@ class MemoryStore:
         stored.width = change.width
         stored.votes = np.concatenate([stored.votes, *change.votes])
         stored.judges = stored.judges + change.judges
-        if change.redeclared is not None:
-            stored.registered, stored.redeclared = stored.registered[:0], change.redeclared
+        if change.redeclared:
+            stored.registered = stored.registered[:0]
+        stored.seed = change.seed or stored.seed
         stored.registered = np.concatenate([stored.registered, *change.registered])
         stored.counters = dict(change.counters)
         stored.finding = change.finding or stored.finding

@@ -147,7 +147,7 @@ class Oracle:
         self.clusters = {}
         self.arrived = defaultdict(list)
         self.suspect_at = None
-        self.duplicates = self.conflicts = self.events = 0
+        self.duplicates = self.conflicts = self.filled = self.events = 0
         self.betting = policy in {"completion", "committed", "trusted"}
         self.size = len(item_ids) if item_ids is not None else items
         self.settles = policy != "none" and self.size is not None
@@ -183,6 +183,7 @@ class Oracle:
                 self.invalidate(place, {"settled"})
             self.settles = False
         if new:
+            self.filled += key in self.scores
             self.cell(item, repeat, model, score, place)
         elif self.scores[key] == score:
             self.duplicates += 1

@@ -98,6 +98,7 @@ def benchmark(pairs=None, models=None, **fields):
         "events": 24064,
         "duplicates": 0,
         "conflicts": 0,
+        "filled": 0,
         "conflicts_by_model": {},
         "duplicates_by_model": {},
         "epochs": [0],

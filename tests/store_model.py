@@ -10,6 +10,7 @@ import numpy as np
 from monitor.engine.state.conflicts import ConflictChanges
 from monitor.engine.state.delta import BenchmarkDelta, Contestant, Delta, RowKey, Source
 from monitor.engine.state.keys import benchmark_key
+from schemas.results.assumptions import Seed
 from schemas.results.changes import Evidence, VerdictChange
 from schemas.results.verdict_changes import VerdictChanges
 from stats.order import OrderFinding
@@ -138,7 +139,7 @@ class Evaluation:
             delta.cells = (row, contestant, code)
         delta.registered = [np.array([rng.randint(0, 2**32 - 1) for _ in range(rng.randint(0, 3))], np.uint32)]
         if rng.random() < 0.1:
-            delta.redeclared = rng.random() < 0.5
+            delta.redeclared, delta.seed = True, Seed(start)
         for _ in range(rng.randint(0, 3)):
             field = f"{rng.randint(0, 2**31)}:{rng.choice(PROCEDURES)}:decided"
             if (name, field) not in self.latched:

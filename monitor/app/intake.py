@@ -103,7 +103,7 @@ class FileIntake:
         declared = {declaration.declare for declaration in submission.declarations}
         for name, events in _by_benchmark(submission.events).items():
             if name not in declared and not self._known(name):
-                declaration = self._declare(name, None, has_graded(events, name))
+                declaration = self._declare(name, None, has_graded(events, name), None)
                 if declaration is not None:
                     yield declaration
 

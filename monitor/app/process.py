@@ -106,13 +106,14 @@ class ServedProcess:
         """Take new values of settings that may change while it runs: those of `monitor.settings.RELOADED`."""
         settings = self.settings = self.settings.model_copy(update=dict(changed))
         self._limits.change(settings.client_events_per_second, settings.client_bytes_per_second)
-        if changed.keys() & {"suites", "suite_missing", "prices"}:
+        if changed.keys() & {"suites", "suite_missing", "distinct_items", "prices"}:
             self._show_as_set()
 
     def _show_as_set(self) -> None:
         """Report the suites and the prices of the settings."""
         settings = self.settings
-        suites = parse_suites(settings.suites, missing=settings.suite_missing) if self.mode in READ_SIDE else []
+        parse = partial(parse_suites, missing=settings.suite_missing, distinct=settings.distinct_items)
+        suites = parse(settings.suites) if self.mode in READ_SIDE else []
         self.reports.show_as(suites, settings.prices)
 
     def _comes_first(self, benchmark: str) -> bool:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, get_args
 
 import typer
 
-from monitor.cli.shared.gates.options import GateFormat, MarginOptions, OnUndecided, RunOptions
+from monitor.cli.shared.gates.options import Conflicts, GateFormat, MarginOptions, OnUndecided, RunOptions
 from monitor.cli.shared.options import (
     DeclareOptions,
     EpochOption,
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from monitor.cli.shared.gates.readings import Reading
     from monitor.engine.partition import Partition
-    from schemas.results.gate import GateReport
+    from schemas.results.gate import ConflictRule, GateReport
 
 
 GatePaths = Annotated[list[str] | None, *get_args(Paths)[1:]]
@@ -55,6 +55,13 @@ def gate(
     epoch: EpochOption = None,
     inherit: InheritOption = False,
     max_rejected: MaxRejectedOption = 0.1,
+    conflicts: Annotated[
+        Conflicts,
+        option(
+            "--conflicts",
+            "which score counts where an item has several: the worst for the candidate, or the first or last one read",
+        ),
+    ] = Conflicts.worst,
 ) -> None:
     """Compare models; the exit code is the verdict.
 
@@ -71,7 +78,14 @@ def gate(
 
     from monitor.cli.shared.declared.epochs import parse_epoch
     from monitor.cli.shared.errors import USAGE, stop
-    from monitor.cli.shared.files import benchmarks_in, find_files, make_importer, read_results, stop_refused
+    from monitor.cli.shared.files import (
+        Resolution,
+        benchmarks_in,
+        find_files,
+        make_importer,
+        read_results,
+        stop_refused,
+    )
     from monitor.cli.shared.gates.readings import has_several_metrics, read_metrics
 
     if question.margin is None:
@@ -98,8 +112,12 @@ def gate(
             # Ahead of the others: a benchmark begins with the declaration of its board.
             files.insert(0, str(stack.enter_context(stored_baseline(stored, name, names))))
         runs = parse_epoch(epoch, inherit=inherit)
+        resolution = Resolution(conflicts.value, pair[1] if pair is not None else question.baseline or "")
         readings = read_metrics(
-            logs, lambda chosen: read_results(files, max_rejected, chosen, declared, runs, inherit=inherit)
+            logs,
+            lambda chosen: read_results(
+                files, max_rejected, chosen, declared, runs, inherit=inherit, resolution=resolution
+            ),
         )
     for each in readings:
         stop_refused(each.partition.benchmarks.values())
@@ -108,9 +126,9 @@ def gate(
         _run(partition, pair, benchmark or [], form, question, evaluation, logs, declared, max_rejected)
     if question.margin is None:
         assert pair is not None
-        _better(partition, pair, benchmark[0] if benchmark else None, form)
+        _better(partition, pair, benchmark[0] if benchmark else None, form, conflicts.value)
     else:
-        _not_worse(readings, pair, benchmark or [], form, question)
+        _not_worse(readings, pair, benchmark or [], form, question, conflicts.value)
 
 
 def _check_without_margin(
@@ -156,7 +174,9 @@ def _check_several_metrics(
             stop(f"several metrics {why}", USAGE)
 
 
-def _better(partition: "Partition", pair: tuple[str, str], benchmark: str | None, form: GateFormat) -> None:
+def _better(
+    partition: "Partition", pair: tuple[str, str], benchmark: str | None, form: GateFormat, rule: "ConflictRule"
+) -> None:
     from monitor.cli.shared.declared.pairs import choose_pair
     from monitor.cli.shared.gates.margins import stop_incomplete
     from monitor.render.flags import named_flags, pair_with_flags
@@ -168,7 +188,7 @@ def _better(partition: "Partition", pair: tuple[str, str], benchmark: str | None
     stop_incomplete(chosen[0])
     if form is not GateFormat.json:
         chosen = named_flags(chosen[0]), pair_with_flags(chosen[1])
-    answer = render.answer(*chosen, pair)
+    answer = render.answer(*chosen, pair, rule)
     render_answer = {
         GateFormat.text: render.as_text,
         GateFormat.json: render.as_json,
@@ -185,6 +205,7 @@ def _not_worse(
     benchmarks: list[str],
     form: GateFormat,
     question: MarginOptions,
+    rule: "ConflictRule",
 ) -> None:
     from monitor.cli.shared.declared.prices import named_prices, parse_prices
     from monitor.cli.shared.gates.margins import (
@@ -200,7 +221,7 @@ def _not_worse(
     outputs = parse_outputs(question.write or (), [each.value for each in GateFormat])
     prices = parse_prices(question.price or (), question.prices)
     candidates, baseline = ([pair[0]], pair[1]) if pair else (question.candidate or [], question.baseline or "")
-    comparisons = compare(readings, candidates, baseline, benchmarks, margin)
+    comparisons = compare(readings, candidates, baseline, benchmarks, margin, rule)
     if question.rerun is not None:
         others = [each for each in comparisons if each.candidate != question.rerun]
         comparisons = others if others and not candidates else comparisons

@@ -7,6 +7,7 @@ import typer
 from monitor.cli.shared.options import (
     ConflictsOption,
     DeclareOptions,
+    DistinctOption,
     EpochOption,
     FormatOption,
     InheritOption,
@@ -46,6 +47,7 @@ def report(
     max_rejected: MaxRejectedOption = 0.1,
     suite: SuiteOption = None,
     suite_missing: SuiteMissingOption = None,
+    distinct: DistinctOption = False,
     price: PriceOption = None,
     prices: PricesOption = None,
 ) -> None:
@@ -77,6 +79,8 @@ def report(
     print_report(
         [partition],
         output,
-        suites_of_files(suite, partition.benchmarks, None if suite_missing is None else suite_missing.value),
+        suites_of_files(
+            suite, partition.benchmarks, None if suite_missing is None else suite_missing.value, distinct=distinct
+        ),
     )
     stop_refused(partition.benchmarks.values())

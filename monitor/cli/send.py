@@ -95,6 +95,7 @@ def send(
     parsed = _parse_epoch(epoch, destination, inherit=inherit)
     importer = make_importer(logs)
     files = find_files(importer, paths)
+    declare.note_present(files)
     log_to_terminal()
     try:
         folder = data_dir.absolute() / "sent" if data_dir else default_folder()

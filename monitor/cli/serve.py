@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING, Annotated
 
 from monitor.cli.shared.options import (
+    DistinctOption,
     HostOption,
     PortOption,
     PriceOption,
@@ -31,6 +32,7 @@ def serve(
     price: PriceOption = None,
     prices: PricesOption = None,
     suite_missing: SuiteMissingOption = None,
+    distinct: DistinctOption = False,
     host: HostOption = None,
     port: PortOption = None,
 ) -> None:
@@ -58,6 +60,7 @@ def serve(
         suites=suites_flag(suite),
         prices=parse_prices(price or (), prices, of_all=True),
         suite_missing=None if suite_missing is None else suite_missing.value,
+        distinct_items=distinct or None,
         host=host,
         port=port,
     )

@@ -11,6 +11,7 @@ from monitor.cli.shared.options import (
     ConflictsOption,
     DataDirOption,
     DeclareOptions,
+    DistinctOption,
     EndedOption,
     EpochOption,
     FormatOption,
@@ -75,6 +76,7 @@ def watch(
     max_rejected: MaxRejectedSetting = None,
     suite: SuiteOption = None,
     suite_missing: SuiteMissingOption = None,
+    distinct: DistinctOption = False,
     price: PriceOption = None,
     prices: PricesOption = None,
 ) -> None:
@@ -116,6 +118,7 @@ def watch(
         suites=None if once else suites_flag(suite),
         prices=None if once else given,
         suite_missing=None if suite_missing is None else suite_missing.value,
+        distinct_items=distinct or None,
     )
     directory = [] if data_dir is None else ["--data-dir", str(data_dir)]
     command = shlex.join(["rankwatch", "watch", *map(show_argument, paths or []), *directory])
@@ -172,6 +175,7 @@ async def _read_once(
     from schemas.records.text import shorten
 
     inputs = find_files(files.importer, files.paths)
+    files.declare.note_present(inputs)
     async with EmbeddedMonitor(settings, serve=False, declare=files.declare) as monitor:
         await monitor.caught_up()
         files.declare.stop_unused(monitor.reports.benchmarks(), lambda: benchmarks_in(inputs, files.importer))
@@ -198,7 +202,9 @@ async def _read_once(
         partition.assume_ends(incomplete_benchmarks(tailer.incomplete, partition.benchmarks, files.importer.open))
     save_conflicts(partitions, conflicts)
     benchmarks = {name: benchmark for each in partitions for name, benchmark in each.benchmarks.items()}
-    print_report(partitions, output, suites_of_files(suite, benchmarks, settings.suite_missing))
+    print_report(
+        partitions, output, suites_of_files(suite, benchmarks, settings.suite_missing, distinct=settings.distinct_items)
+    )
     for partition in partitions:
         files.declare.note_models(partition.benchmarks)
         for name, benchmark in sorted(partition.benchmarks.items()):
@@ -222,7 +228,7 @@ async def _follow(files: _Files, settings: "Settings", conflicts: Path | None) -
     from monitor.cli.shared.running.live import make_view
     from monitor.cli.shared.running.stopping import Stopping
 
-    find_files(files.importer, files.paths)
+    files.declare.note_present(find_files(files.importer, files.paths))
     view = make_view(settings.low_coverage)
     stopping = Stopping(settings.drain_seconds)
     monitor = EmbeddedMonitor(settings, on_change=view.change, declare=files.declare)

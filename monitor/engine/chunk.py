@@ -95,6 +95,12 @@ class EventBatch:
     indices: Sequence[int]
     redeclared: bool = False
     """Whether its verdict changes are those under a new declaration, which come after the changes that the same event ends."""
+    choice_at: int | None = None
+    """The first event with which an item has several scores of a model, in a benchmark that had none before; see `has_choice`."""
+
+    def note_choice(self, position: int | None) -> None:
+        """Note the first such event, or none."""
+        self.choice_at = position if self.choice_at is None else self.choice_at
 
     def part(self, start: int, stop: int) -> "EventBatch":
         """Return some consecutive events."""

@@ -24,11 +24,15 @@ from schemas.records.catalogue import published
 from schemas.records.decode import Fault, describe_error
 from schemas.records.events import MAX_GRADED_ITEMS, Spec, alias_problem, unit_name_problem
 from schemas.records.text import shorten
+from schemas.results.assumptions import PARTS
 from schemas.results.sentences import UNDECLARED_UNITS
 from schemas.results.verdict_changes import VerdictChanges
 
 FREE_TO_CHANGE: Final = ("power", "margin", "goal", "anchor", "aliases")
 """Declared fields that no latch depends on."""
+
+_COMMITTED: Final = ("order", "item_ids", "items")
+"""What a committed order is made of."""
 
 _KEEP: Final = "repeat the stored declaration; another order is for new items, and is declared before their first score"
 """What to do, in place of the same scores under another name: these would be tested once more, with an alpha of their own."""
@@ -36,23 +40,44 @@ _KEEP: Final = "repeat the stored declaration; another order is for new items, a
 
 def changed_fields(old: Spec, new: Spec) -> list[str]:
     """Return the fields that verdicts rest on and in which two declarations differ."""
-    free = {*FREE_TO_CHANGE, "version"}
+    free = {*FREE_TO_CHANGE, "version", "declared_late"}
     return [name for name in Spec.model_fields if name not in free and getattr(old, name) != getattr(new, name)]
 
 
-def may_be_chosen(benchmark: str, old: Spec, new: Spec) -> bool:
-    """Return whether a new version may have been chosen because of the scores: it declares more than the published size."""
-    known = published(benchmark)
-    counts = {old.order.policy, new.order.policy} <= {"none", "completion"} and old.item_ids == new.item_ids
-    only_size = counts and set(changed_fields(old, new)) <= {"items", "order"}
-    return not (only_size and known is not None and new.items == known.items)
+def parts_chosen(benchmark: str, old: Spec, new: Spec) -> list[str]:
+    """Return the parts that a declaration changes, and that may have been chosen if scores are known: all but the published size."""
+    known, changed = published(benchmark), changed_fields(old, new)
+    if new.margin != old.margin:
+        changed.append("margin")
+    implied: set[str] = set()
+    if {old.order.policy, new.order.policy} <= {"none", "completion"}:
+        implied.add("order")
+    if {"item_ids", "clusters"} & set(changed) or (known is not None and new.items == known.items):
+        implied.add("items")
+    return [name for name in changed if name not in implied]
+
+
+def with_late_parts(benchmark: Benchmark, spec: Spec) -> Spec:
+    """Return a declaration with the parts that were declared after the first score, now or before."""
+    late: set[str] = (
+        {*benchmark.spec.declared_late, *spec.declared_late} if benchmark.declared else set(spec.declared_late)
+    )
+    if benchmark.board is not None:
+        late |= set(benchmark.board.late)
+    if benchmark.knows_scores:
+        late |= set(parts_chosen(benchmark.name, benchmark.spec, spec))
+    return spec.model_copy(update={"declared_late": tuple(name for name in PARTS if name in late)})
 
 
 def refusal(benchmark: Benchmark, spec: Spec) -> Fault | None:
     """Return why a declaration is refused, or None."""
+    old = benchmark.spec
+    if old.order.policy == "committed":
+        differing = next((name for name in _COMMITTED if getattr(old, name) != getattr(spec, name)), None)
+        if differing is not None:
+            return _seed_fault(benchmark, differing)
     if not benchmark.counters["events"]:
         return None
-    old = benchmark.spec
     if spec.version == old.version + 1:
         fault = version_fault(benchmark.name, old, spec) or _scores_fault(benchmark, spec)
     else:
@@ -60,6 +85,17 @@ def refusal(benchmark: Benchmark, spec: Spec) -> Fault | None:
     if benchmark.battles is not None:
         fault = fault or battle_fault(benchmark.name, spec)
     return fault or _alias_fault(benchmark, spec)
+
+
+def _seed_fault(benchmark: Benchmark, differing: str) -> Fault:
+    """Return why a declaration is refused that replaces a committed seed or its items."""
+    seed = benchmark.seed
+    where = "" if seed is None else f" at {seed.describe()}"
+    reason = (
+        f"{benchmark.name!r} has committed to a seed and its items{where}, and the first ones count: {PARTS[differing]} can no longer "
+        "change; omit this declaration (`rankwatch board delete` begins again, and verdicts then name it)"
+    )
+    return Refusal(differing, differing, reason, benchmark.name)
 
 
 def _clash(name: str, old: Spec, new: Spec) -> Fault | None:
@@ -216,7 +252,7 @@ def redeclare(old: Benchmark, new: Benchmark, batch: EventBatch, delta: Benchmar
     follow(old, new)
     registered = np.flatnonzero(new.family_index).astype(np.uint32)
     delta.registered = [registered[np.argsort(new.family_index[registered], kind="stable")]]
-    delta.redeclared = new.redeclared = old.redeclared or may_be_chosen(old.name, old.spec, new.spec)
+    delta.redeclared = True
     if old.unknown_units != new.unknown_units:
         delta.unknown_units = new.unknown_units
     if old.undeclared or new.undeclared:

@@ -13,7 +13,7 @@ import msgspec
 from monitor.engine.budget import in_log_order, may_exceed, usage_of
 from monitor.engine.chunk import Chunk, EventBatch
 from monitor.engine.columns import EventList, JoinedEvents
-from monitor.engine.declarations import redeclare, refusal, under_version
+from monitor.engine.declarations import redeclare, refusal, under_version, with_late_parts
 from monitor.engine.fold.battles import end_battles, fold_battles
 from monitor.engine.fold.locate import locate
 from monitor.engine.fold.scores import Cells, end_runs, fold_located, judge_ended, no_runs, no_scores, record_cells
@@ -59,12 +59,21 @@ from schemas.records.events import Declaration, Ended, EventFields
 from schemas.records.names import name_fault
 from schemas.records.operations import BoardChange
 from schemas.records.text import shorten
+from schemas.results.assumptions import Seed
 from schemas.results.sentences import DELETED, UNDONE
 
 _STEPS: Final = 200
 """Steps of a piece in a slice while it is decoded: there are many where records are decoded one by one."""
 _COUNTERS: Final = ("records", "rejected", "skipped_spans", "misrouted", "republished")
-_LATER_FIELDS: Final[dict[str, Any]] = {"goal": None, "anchor": None, "aliases": {}, "missing": "worst", "version": 1}
+_LATER_FIELDS: Final[dict[str, Any]] = {
+    "goal": None,
+    "anchor": None,
+    "aliases": {},
+    "missing": "worst",
+    "nulls": "filled",
+    "declared_late": (),
+    "version": 1,
+}
 """Declared fields that are stored only where they are not the default."""
 
 
@@ -242,7 +251,7 @@ class Partition:
 
         `rejected` has the benchmark of each rejected record, `places` the file and line of each declaration.
         """
-        folding = _Folding(self, end, Whole())
+        folding = _Folding(self, end, Whole(), in_log=False)
         for declaration, place in zip_longest(declarations, places):
             run_slices(folding.take(folding.decoder.declared(declaration, self.off, 0, place)))
         offset = self.off
@@ -296,8 +305,8 @@ class Partition:
 class _Folding:
     """The fold of one chunk: takes its steps, and collects the delta."""
 
-    def __init__(self, partition: Partition, end: int, pace: Pace) -> None:
-        self.partition, self.pace = partition, pace
+    def __init__(self, partition: Partition, end: int, pace: Pace, *, in_log: bool = True) -> None:
+        self.partition, self.pace, self.in_log = partition, pace, in_log
         self.decoder = Decoder(
             None if partition.owner is None else partition.is_ours,
             partition.sources,
@@ -455,6 +464,7 @@ class _Folding:
         fault = benchmark if isinstance(benchmark, Fault) else refusal(benchmark, spec)
         if isinstance(benchmark, Benchmark) and fault is None:
             delta = self.touch(benchmark)
+            spec = with_late_parts(benchmark, spec)
             if benchmark.counters["events"]:
                 # The second log of a harness declares the item count again, and an alias is permanent.
                 former = benchmark.spec
@@ -468,11 +478,20 @@ class _Folding:
                 self.partition.benchmarks[benchmark.name] = benchmark
             else:
                 benchmark.declare(spec)
+            if spec.order.policy == "committed" and benchmark.seed is None:
+                benchmark.seed = delta.seed = self._seed(step)
             unused = {name for name, default in _LATER_FIELDS.items() if getattr(spec, name) == default}
             delta.spec = spec.model_dump_json(exclude=unused)
         if fault is not None:
             raw = step.declaration.model_dump_json().encode()
             self.take_letter(dead_letter(fault, step.offset, step.place, raw, step.source))
+
+    def _seed(self, step: Declared) -> Seed | None:
+        """Return where a declaration stands: in the log, or in the file that is read without one; None for one of neither."""
+        if self.in_log:
+            return Seed(step.offset)
+        path, line = step.source or ("", None)
+        return None if line is None else Seed(line, path)
 
     def _end_runs(self, step: RunEnded) -> Slices[None]:
         """End runs, or reject the record if there are none."""
@@ -501,11 +520,13 @@ class _Folding:
         if fault is not None:
             self.take_letter(dead_letter(fault, step.offset, 0, step.record))
             return
-        decided = 0
+        decided, scored = 0, False
+        late: tuple[str, ...] = ()
         if change.board in {"delete", "undo"} and benchmark is not None:
+            scored, late = benchmark.counters["events"] > 0, benchmark.spec.declared_late
             reason = DELETED if change.board == "delete" else UNDONE
             decided = yield from self._delete(benchmark, step.offset, reason)
-        partition.boards.apply(change, step.offset, decided)
+        partition.boards.apply(change, step.offset, decided, scored=scored, late=late)
         partition._note_board(change.benchmark)  # noqa: SLF001 - one with its partition
 
     def _delete(self, benchmark: Benchmark, offset: int, reason: str) -> Slices[int]:

@@ -9,8 +9,9 @@ from monitor.engine.run_columns import RunEvents
 from schemas.records.events import Declaration, EventFields
 from schemas.records.packed import Segment
 
-Declare = Callable[[str, Declaration | None, bool], dict[str, Any] | None]
-"""Returns what to declare of a benchmark: its name, what its file declares, and whether one of its first scores is neither 0 nor 1."""
+Declare = Callable[[str, Declaration | None, bool, str | None], dict[str, Any] | None]
+"""Returns what to declare of a benchmark: its name, what its file declares, whether one of its first scores is neither 0 nor 1, and the
+file that has them, if they come from one."""
 
 _benchmark: Final = attrgetter("benchmark")
 
@@ -31,7 +32,10 @@ def begin(segment: Segment, known: set[str], declare: Declare | None) -> Segment
     known.update(declaration.declare for declaration in segment.declarations)
     fresh = names - known
     known |= fresh
-    begun = {name: declare(name, None, has_graded(segment.events, name)) if declare else None for name in sorted(fresh)}
+    begun = {
+        name: declare(name, None, has_graded(segment.events, name), segment.path) if declare else None
+        for name in sorted(fresh)
+    }
     return segment._replace(begun=begun)
 
 
@@ -39,7 +43,7 @@ def with_own_declarations(segment: Segment, declare: Declare | None) -> Segment:
     """Return a segment with what is declared in place of the declarations in its file."""
     if declare is None or not segment.declarations:
         return segment
-    return segment._replace(declarations=[_replaced(each, segment.events, declare) for each in segment.declarations])
+    return segment._replace(declarations=[_replaced(each, segment, declare) for each in segment.declarations])
 
 
 def benchmarks_of(events: Iterable[EventFields]) -> set[str]:
@@ -64,7 +68,7 @@ def _parts(events: Iterable[EventFields]) -> Sequence[Iterable[EventFields]]:
     return events.parts if isinstance(events, JoinedEvents) else [events]
 
 
-def _replaced(declaration: Declaration, events: Iterable[EventFields], declare: Declare) -> Declaration:
+def _replaced(declaration: Declaration, segment: Segment, declare: Declare) -> Declaration:
     name = declaration.declare
-    fields = declare(name, declaration, has_graded(events, name))
+    fields = declare(name, declaration, has_graded(segment.events, name), segment.path)
     return declaration if fields is None else Declaration.model_validate(fields)

@@ -43,6 +43,7 @@ def fold_files(
     inherit: bool = False,
     declare_all: bool = True,
     part: bool = False,
+    resolve: Callable[[Segment], Segment] | None = None,
     open_file: OpenStream = open_stream,
     on_rejected: Callable[[RejectedLine], None],
     on_progress: Callable[[int, int], None] | None = None,
@@ -63,6 +64,8 @@ def fold_files(
     part : bool
         Whether more results may come: then the end of the files ends no run.
     limit : RejectLimit
+    resolve : callable, optional
+        Changes the events of each segment, after they have their epochs.
     open_file : callable
         Opens a file as a stream of events.
     on_rejected : callable
@@ -84,8 +87,11 @@ def fold_files(
     with_family: set[str] = set()
     broken_off: dict[str, str] = {}
     tally = Tally()
-    segments = tally.of(_without_breaks(read_files(files, on_progress, open_file), broken_off))
-    for joined, starts in join_segments(segments if epochs is None else map(epochs, segments)):
+    segments: Iterator[Segment] = tally.of(_without_breaks(read_files(files, on_progress, open_file), broken_off))
+    changes: list[Callable[[Segment], Segment]] = [change for change in (epochs, resolve) if change is not None]
+    for change in changes:
+        segments = map(change, segments)
+    for joined, starts in join_segments(segments):
         # Collecting the names of all events takes 4 % of the time, so it is done only if something may be declared of one.
         segment = begin(joined, known, declare) if declare_all else with_own_declarations(joined, declare)
         first = partition.off
@@ -112,11 +118,7 @@ def fold_files(
         limit.add(segment.line_count, segment.rejects, lambda name: _from_one(partition.benchmarks.get(name or "")))
     limit.finish()
     tally.finish(partition.benchmarks, limit.share)
-    for name, benchmark in partition.benchmarks.items():
-        if benchmark.found_units.of_item:
-            new = restore_benchmark(under_version(benchmark, with_found_units(benchmark)))
-            follow(benchmark, new)
-            partition.benchmarks[name] = new
+    _declare_units(partition)
     paths = {path: broken_off[origin(path)] for path in files if origin(path) in broken_off}
     incomplete = incomplete_benchmarks(paths, partition.benchmarks, open_file)
     if inherit:
@@ -129,6 +131,15 @@ def fold_files(
         all_read = name not in incomplete and not benchmark.reading.refused
         benchmark.complete_files = name not in with_family and all_read
     return partition
+
+
+def _declare_units(partition: Partition) -> None:
+    """Declare the units that events have named, where none were declared."""
+    for name, benchmark in partition.benchmarks.items():
+        if benchmark.found_units.of_item:
+            new = restore_benchmark(under_version(benchmark, with_found_units(benchmark)))
+            follow(benchmark, new)
+            partition.benchmarks[name] = new
 
 
 def _from_one(benchmark: Benchmark | None) -> bool:

@@ -15,7 +15,7 @@ benchmark's name (`monitor.engine.state.keys.benchmark_key`): names are untruste
                                    finding (JSON, see `OrderFinding`),
                                    undeclared (JSON, why a repeat holds it), ended (JSON, contestants whose runs have ended),
                                    gaps (as in ``:meta``: those that may have held records of the benchmark),
-                                   redeclared (JSON, whether the declaration may have been chosen because of the scores),
+                                   seed (JSON, where the committed seed was declared first: offset, null; or line, file),
                                    unknown_units (JSON, whether an event named a unit while none was declared),
                                    at (wall clock of the last commit)
 ``:rows:<b>``              STRING  one JSON line [item, repeat, cluster] per row, in order

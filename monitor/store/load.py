@@ -20,6 +20,7 @@ from monitor.store.layout import (
     STRINGS,
     Keys,
     code_type,
+    dump_json,
     unpack_contestants,
     unpack_judges,
     unpack_rows,
@@ -27,6 +28,7 @@ from monitor.store.layout import (
 )
 from monitor.store.seal import FIELD, GROWING, TABLES, BenchmarkSeal, PartitionSeal
 from monitor.store.server.connection import Calls
+from schemas.results.assumptions import Seed
 from schemas.results.verdict_changes import VerdictChanges
 from stats.order import OrderFinding
 
@@ -318,7 +320,7 @@ def _decode(replies: _Replies, columns: list[NDArray[Any]]) -> StoredBenchmark:
         key=replies.key,
         name=replies.name,
         off=off,
-        spec=replies.spec[b"spec"].decode() if b"spec" in replies.spec else None,
+        spec=_spec(replies.spec),
         rows=replies.rows,
         contestants=replies.contestants,
         # The codes of 0 and 1 are fixed, so their values are not stored.
@@ -339,10 +341,19 @@ def _decode(replies: _Replies, columns: list[NDArray[Any]]) -> StoredBenchmark:
         mixed=mixed,
         ended=json.loads(replies.spec.get(b"ended", b"[]")),
         gaps=parse_gaps(replies.spec.get(b"gaps")),
-        redeclared=json.loads(replies.spec.get(b"redeclared", b"false")),
         unknown_units=json.loads(replies.spec.get(b"unknown_units", b"false")),
+        seed=Seed(*json.loads(replies.spec[b"seed"])) if b"seed" in replies.spec else None,
         finding=OrderFinding(*json.loads(replies.spec[b"finding"])) if b"finding" in replies.spec else None,
     )
+
+
+def _spec(fields: Mapping[bytes, bytes]) -> str | None:
+    """Return the declaration; of one that came after the scores, an earlier version has not stored which parts of it did."""
+    stored = fields.get(b"spec")
+    if stored is None or not json.loads(fields.get(b"redeclared", b"false")):
+        return None if stored is None else stored.decode()
+    spec = json.loads(stored)
+    return dump_json({**spec, "declared_late": spec.get("declared_late") or ["declaration"]})
 
 
 def _changes(replies: _Replies) -> VerdictChanges:

@@ -129,8 +129,8 @@ def _add_benchmark(
         "undeclared": delta.undeclared,
         "ended": delta.ended,
         "gaps": delta.gaps,
-        "redeclared": delta.redeclared,
         "unknown_units": delta.unknown_units,
+        "seed": delta.seed,
     }
     spec |= {name: dump_json(value) for name, value in once.items() if value is not None}
     if at:
@@ -178,7 +178,7 @@ def _add_growing(
         add_times(call, keys, delta.key, np.arange(first, first + count), np.full(count, at))
     for kind, data in growing.items():
         key = keys.of(kind, delta.key)
-        if kind == "family" and delta.redeclared is not None:
+        if kind == "family" and delta.redeclared:
             seal.replace(kind, data)
             call.add("SET", key, data)
         elif data:

@@ -213,6 +213,26 @@ Weights = (
 """What each cluster counts."""
 
 
+Part = Literal[
+    "declaration",
+    "order",
+    "items",
+    "item_ids",
+    "family",
+    "weights",
+    "clusters",
+    "scores",
+    "repeats",
+    "units",
+    "missing",
+    "nulls",
+    "mixture",
+    "alpha",
+    "margin",
+]
+"""A part of a declaration that verdicts rest on; `declaration` is all of it."""
+
+
 class Spec(BaseModel):
     """The declaration of a benchmark: everything that a latched verdict rests on. After the first score only a new version replaces it."""
 
@@ -245,6 +265,11 @@ class Spec(BaseModel):
         "worst",
         description="items that a pair of ended runs lacks: counted against the leader, or ignored",
     )
+    nulls: Literal["filled", "final"] = Field(
+        "filled",
+        description="a score that comes after a null of the same item fills it, or is a conflict, which does not count; under a committed "
+        "order a null is always final",
+    )
     weights: Weights | None = Field(
         None,
         description="what each cluster counts in the score of a model: equal-clusters, or a positive weight for each cluster (divided by "
@@ -268,6 +293,9 @@ class Spec(BaseModel):
     )
     aliases: dict[Name, Name] = Field(
         {}, description="other names of models: events of the first name count as the second's; more may be added later"
+    )
+    declared_late: tuple[Part, ...] = Field(
+        (), description="the parts of this declaration that were chosen when some scores were known: verdicts name them"
     )
     version: Annotated[StrictInt, Field(ge=1, le=MAX_INDEX)] = Field(
         1,

@@ -44,6 +44,8 @@ class Suite:
     name: str
     members: Mapping[str, Member]
     missing: Missing = "unranked"
+    distinct: bool = False
+    """Whether items of the same id in two members are declared to be different ones."""
 
     @property
     def gap_weights(self) -> dict[str, float]:
@@ -76,7 +78,11 @@ def split_suites(texts: Sequence[str]) -> dict[str, list[str]]:
 
 
 def parse_suites(
-    entries: Mapping[str, Sequence[str]], known: Collection[str] = (), missing: Missing = "unranked"
+    entries: Mapping[str, Sequence[str]],
+    known: Collection[str] = (),
+    missing: Missing = "unranked",
+    *,
+    distinct: bool = False,
 ) -> list[Suite]:
     """Parse suites: for each name its members, MEMBER, MEMBER:WEIGHT, MEMBER~BASELINE or MEMBER:WEIGHT~BASELINE.
 
@@ -87,6 +93,8 @@ def parse_suites(
         Benchmarks: one of these names is a member, even where it looks like one with a weight.
     missing : {"unranked", "worst"}
         What a model is that has no score in some member.
+    distinct : bool
+        Whether items of the same id in two members are different ones.
 
     Raises
     ------
@@ -118,7 +126,7 @@ def parse_suites(
             raise ValueError(f"{shorten(name)}: a suite has at least 2 benchmarks; give them as {FORM}")
         if len(members) > MOST_MEMBERS:
             raise ValueError(f"{shorten(name)}: {len(members):,} members are too many; give at most {MOST_MEMBERS:,}")
-        suites.append(Suite(name, members, missing))
+        suites.append(Suite(name, members, missing, distinct))
     return suites
 
 

@@ -74,7 +74,7 @@ class VerdictChange(BaseModel):
     statistics_version: int
     evidence: Evidence
     sentence: str
-    assumptions: list[dict[str, str | int]] = Field(
+    assumptions: list[dict[str, str | int | list[str]]] = Field(
         default=[],
         description="what a decision or a settled lead assumes: a code each, with the number that its wording states",
     )

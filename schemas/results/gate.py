@@ -6,6 +6,8 @@ from pydantic import ConfigDict, Field
 
 from schemas.results.report import Looks, StrictModel
 
+ConflictRule = Literal["worst", "first", "last"]
+"""Which of several scores of an item counts: the worst for all models but the baseline, and the best for it; or the first or last one."""
 GateVerdict = Literal["pass", "fail", "undecided", "held"]
 
 
@@ -45,14 +47,18 @@ class GateComparison(StrictModel):
         description="items in all that an undecided comparison takes if the scores go on like this; null: no number of items, or decided"
     )
     assumption: str | None
-    assumptions: list[dict[str, str | int]] = Field(
+    assumptions: list[dict[str, str | int | list[str]]] = Field(
         description="the same for programs: a code each, with the number that its wording states"
     )
     noise: str | None = Field(
         None, description="of repeats: what share of the variance comes from them, and what would help"
     )
     conflicts: str | None = Field(
-        None, description="which of the two models have scores that contradict earlier ones; the earlier score counts"
+        None, description="which of the two models have scores that contradict earlier ones, and which of them counts"
+    )
+    conflict_rule: ConflictRule = Field(
+        "worst",
+        description="which score counts where an item has several: the worst for the candidate, or the first or last",
     )
     reason: str
     notes: list[str] = Field(

@@ -457,6 +457,7 @@ class BenchmarkReport(StrictModel):
     events: int
     duplicates: int
     conflicts: int
+    filled: int = Field(description="scores that filled a null of the same item")
     rejected: int
     conflicts_by_model: dict[str, int] = Field(description="scores that contradict an earlier one, most first")
     duplicates_by_model: dict[str, int] = Field(description="scores that came again, most first")
@@ -492,7 +493,7 @@ class BenchmarkReport(StrictModel):
     assumption: str | None = Field(
         description="what the other verdicts assume, and family-wise ones besides; null without an order policy"
     )
-    assumptions: list[dict[str, str | int]] = Field(
+    assumptions: list[dict[str, str | int | list[str]]] = Field(
         description="the same, and that of the family, for programs: a code each, with the number that its wording states"
     )
     models: list[ModelReport]

@@ -51,7 +51,7 @@ def test_the_counts_are_the_printed_ones_and_every_pair_agrees_with_the_table(go
     for pair in report.pairs:
         d = column[pair.model_a] - column[pair.model_b]
         assert (pair.n, pair.b, pair.c) == (ITEMS, (d > 0).sum(), (d < 0).sum())
-    assert benchmark.counters == {"events": 10 * ITEMS, "duplicates": 0, "conflicts": 0, "rejected": 0}
+    assert benchmark.counters == {"events": 10 * ITEMS, "duplicates": 0, "conflicts": 0, "filled": 0, "rejected": 0}
 
 
 @pytest.mark.parametrize("k", range(9), ids=lambda k: f"{k + 1} v {k + 2}")

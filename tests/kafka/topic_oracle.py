@@ -300,6 +300,7 @@ class PartitionFold:
                 "events": oracle.events,
                 "duplicates": oracle.duplicates,
                 "conflicts": oracle.conflicts,
+                "filled": oracle.filled,
                 "rejected": self.rejected[name],
             },
             "contestants": order,

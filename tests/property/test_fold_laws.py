@@ -243,6 +243,7 @@ def agree(benchmark, oracle):
         "events": oracle.events,
         "duplicates": oracle.duplicates,
         "conflicts": oracle.conflicts,
+        "filled": oracle.filled,
         "rejected": oracle.rejected,
     }
     names = [tuple(c) for c in benchmark.contestants]

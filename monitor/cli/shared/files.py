@@ -3,8 +3,9 @@
 import gc
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
-from typing import Final, NoReturn, Self
+from typing import Final, NamedTuple, NoReturn, Self
 
 from monitor.cli.shared.commands import given
 from monitor.cli.shared.declared.declarations import Declarations, make_declarations
@@ -15,6 +16,7 @@ from monitor.cli.shared.options import DeclareOptions, LogOptions, ScoreOptions
 from monitor.cli.shared.progress import progress_bar
 from monitor.engine.partition import Partition
 from monitor.engine.state.benchmark import Benchmark
+from monitor.ingest.conflicts import OneScore, has_conflicts, take_counts
 from monitor.ingest.files.copies import CopyError
 from monitor.ingest.files.paths import PathError, show
 from monitor.ingest.files.read import read_files
@@ -26,10 +28,18 @@ from monitor.ingest.reject_limit import RejectedLine, RejectLimit, TooManyReject
 from schemas.records.battles import models_of
 from schemas.records.events import Ended
 from schemas.records.text import shorten
+from schemas.results.gate import ConflictRule
 
 _PRINTED_LINES: Final = 20
 _ALIKE: Final = 3
 """Lines of a file that are printed for one reason."""
+
+
+class Resolution(NamedTuple):
+    """Which of several scores counts, and for which model the best one does where it is the worst."""
+
+    rule: ConflictRule
+    baseline: str
 
 
 def read_results(
@@ -41,9 +51,11 @@ def read_results(
     *,
     inherit: bool = False,
     part: bool = False,
+    resolution: Resolution | None = None,
 ) -> Partition:
     """Fold the results in `paths` under what the flags, the files next to them and they themselves declare; an error ends the command.
 
+    With a `resolution` the files are read again where scores are in conflict.
     With `part` they are known to be a part of a benchmark: their end ends no run, and nothing is printed about what is missing.
     """
     gc.disable()  # folding creates no cycles, and the process ends with the report
@@ -58,18 +70,25 @@ def read_results(
     rejected = RejectedLines()
     try:
         with rejected, progress_bar("reading") as update:
-            partition = fold_files(
+            fold = partial(
+                fold_files,
                 files,
                 declarations,
-                limit,
                 epochs=epochs,
                 declare_all=declarations.given_any,
                 open_file=importer.open,
-                on_rejected=rejected.print,
                 inherit=inherit,
                 part=part,
                 on_progress=None if update is None else lambda done, total: update(completed=done, total=total),
             )
+            partition = fold(limit=limit, on_rejected=rejected.print)
+            if resolution is not None and resolution.rule != "first" and has_conflicts(partition):
+                segments = read_files(files, opener=importer.open)
+                chosen = OneScore(resolution.rule, resolution.baseline, partition.benchmarks)
+                chosen.collect(segments if epochs is None else map(epochs, segments))
+                first = partition.benchmarks
+                partition = fold(limit=RejectLimit(max_rejected), on_rejected=lambda _: None, resolve=chosen)
+                take_counts(partition.benchmarks.values(), first, resolution.rule)
     except TooManyRejected as error:
         if limit.rejected == 1 and not limit.scaled:  # the line above is all there is to report
             raise SystemExit(FAULT) from None

@@ -371,6 +371,10 @@ class SuiteMissing(StrEnum):
     worst = "worst"
 
 
+DistinctOption = Annotated[
+    bool,
+    option("--distinct", "suites: items of the same id in two members are different items; else such a suite is held"),
+]
 SuiteMissingOption = Annotated[
     SuiteMissing | None,
     option(

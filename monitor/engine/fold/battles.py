@@ -97,6 +97,8 @@ def _count(benchmark: Benchmark, piece: EventBatch, votes: Votes, at: Index, del
     again = np.flatnonzero((stored >= 0) | (first != np.arange(len(votes))))
     if again.size:
         kept = np.where(stored >= 0, battles.votes[stored, OUTCOME] if battles.size else 0, votes[first, OUTCOME])
+        if not benchmark.has_choice and (differs := at[again[votes[again, OUTCOME] != kept[again]]]).size:
+            piece.note_choice(int(differs.min()))
         _count_again(benchmark, votes[again], kept[again], [piece.offsets[k] for k in at[again].tolist()], delta)
     begin = battles.size
     count = battles.add(votes[new])

@@ -128,7 +128,11 @@ def _compare(
     first[1:] = (row[1:] != row[:-1]) | (contestant[1:] != contestant[:-1])
     arrived = row, contestant, position
     if not (first & (existing == ABSENT)).all():
-        keys = compare_cells(existing, code, first, fills=benchmark.skips_wait)
+        keys, had = compare_cells(existing, code, first, fills=benchmark.skips_wait), benchmark.has_choice
+        filled = keys.writes & ~keys.arrives
+        benchmark.counters["filled"] += int(np.count_nonzero(filled))
+        if not had and (chosen_at := position[filled | keys.conflict]).size:
+            piece.note_choice(int(chosen_at.min()))
         _count_again(benchmark, cells, keys, piece, delta)
         arrived = row[keys.arrives], contestant[keys.arrives], position[keys.arrives]
         writes = keys.writes

@@ -12,7 +12,7 @@ from monitor.engine.latch.records import RECORD, Ending, LatchRecords, Records, 
 from monitor.engine.state.delta import BenchmarkDelta
 from monitor.engine.state.graded import GRADED_MIXTURE
 from monitor.engine.state.pairs.pair_state import Decision, PairState
-from schemas.results.assumptions import BATTLES, Assumption, flagged, joining, order, sampled
+from schemas.results.assumptions import BATTLES, Assumption, flagged, joining, late, order, sampled
 from schemas.results.changes import CLAIMS, KINDS, Claim, Kind
 from schemas.results.verdict_changes import Columns
 
@@ -34,11 +34,14 @@ def announce(
     codes = (x.astype(np.uint64) for x in (closed.steps.pair, closed.claim, closed.kind))
     sequence = id_sequence(index, *codes, later=batch.redeclared)
     records = _records(closed, offset, sequence)
-    _add(pairs, LatchRecords(pairs.name, pairs.contestants, [_terms(pairs, ignored=ignored)], records), delta)
+    terms = [_terms(pairs, flagged(ignored=ignored)), _terms(pairs, flagged(ignored=ignored, score_choice=True))]
+    if pairs.has_choice:
+        records["terms"] = closed.steps.when >= (batch.choice_at or 0)
+    _add(pairs, LatchRecords(pairs.name, pairs.contestants, terms, records), delta)
 
 
-def _terms(pairs: PairState, *, ignored: bool) -> Terms:
-    """Return the present terms of a benchmark."""
+def _terms(pairs: PairState, besides: Iterable[Assumption]) -> Terms:
+    """Return the present terms of a benchmark, with assumptions that not all of its verdicts make."""
     spec = pairs.spec
     mixture = EXACT_TEST if spec.order.policy == "completion" else spec.mixture
     return Terms(
@@ -51,7 +54,7 @@ def _terms(pairs: PairState, *, ignored: bool) -> Terms:
         graded=pairs.graded,
         battles=pairs.holds_battles,
         weighted=spec.weights is not None,
-        assumptions=(*_assumptions(pairs), *flagged(ignored=ignored)),
+        assumptions=(*_assumptions(pairs), *besides),
         lead_scale=pairs.lead_scale,
         statistics_version=STATISTICS_VERSION,
     )
@@ -62,12 +65,10 @@ def _assumptions(pairs: PairState) -> list[Assumption]:
     spec = pairs.spec
     policy = BATTLES if pairs.holds_battles else spec.order.policy
     listed = spec.item_ids is not None
-    named = order(policy, listed=listed), joining(spec.family)
-    holds = flagged(
-        listed=listed, redeclared=pairs.redeclared, begun_again=pairs.generation > 1, repeated=spec.repeats != 1
-    )
+    named = order(policy, listed=listed, seed=pairs.seed), joining(spec.family)
+    holds = flagged(listed=listed, begun_again=pairs.generation > 1, repeated=spec.repeats != 1)
     items = sampled(policy, units=spec.units is not None)
-    return [*(each for each in named if each is not None), *items, *holds]
+    return [*(each for each in named if each is not None), *items, *late(spec.declared_late), *holds]
 
 
 def _records(closed: Closed, offset: NDArray[np.int64], sequence: NDArray[np.uint64]) -> Records:

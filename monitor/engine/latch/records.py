@@ -15,7 +15,7 @@ from monitor.engine.state.codes import SCORE_UNIT
 from monitor.engine.state.delta import Contestant
 from monitor.engine.state.pairs.index import Index, pair_members
 from schemas.results import sentences
-from schemas.results.assumptions import BATTLES, FAMILY, Assumption, facts, flagged, only, without
+from schemas.results.assumptions import BATTLES, FAMILY, Assumption, facts, flagged, late_of, only, without
 from schemas.results.changes import CLAIMS, KINDS, Claim, Kind, Outcome, VerdictChange
 from schemas.results.verdict_changes import Order, change_field
 from stats.evidence.settled import TIE
@@ -100,7 +100,7 @@ class Terms(NamedTuple):
     def read(cls, values: Sequence[Any]) -> "Terms":
         """Return the terms that a stored line has."""
         terms = cls(*values)
-        return terms._replace(assumptions=tuple(Assumption(*each) for each in terms.assumptions))
+        return terms._replace(assumptions=tuple(Assumption.read(*each) for each in terms.assumptions))
 
     def evidence_of(self, claim: Claim) -> str:
         """Return what the evidence is made of."""
@@ -280,13 +280,20 @@ class LatchRecords:
 
 def _assumed(terms: Terms, claim: Claim, evidence: sentences.Numbers, *, rescored: bool) -> list[Assumption]:
     """Return what a claim assumes."""
-    if claim == "settled" and evidence.log_e is None:
-        return only(terms.assumptions, {"listed"}) or [Assumption("completion")]
     if claim == "settled":
-        return [Assumption("ordered"), *only(terms.assumptions, {*FAMILY, "begun_again"}), *flagged(rescored=rescored)]
+        certain = evidence.log_e is None
+        made = late_of(terms.assumptions, claim)
+        if certain:
+            return [
+                *(only(made, {"listed"}) or [Assumption("completion")]),
+                *only(made, {"declared_late", "score_choice"}),
+            ]
+        seed = [each._replace(code="ordered") for each in only(made, {"committed"})]
+        besides = only(made, {*FAMILY, "begun_again", "declared_late", "score_choice"})
+        return [*seed, *besides, *flagged(rescored=rescored)]
     drop = {*(FAMILY if claim == "anytime" else ()), *(("ignored",) if evidence.n >= terms.items else ())}
     drop |= set() if terms.policy == "completion" else {"listed"}  # only a lead on these items rests on the list
-    return [*without(terms.assumptions, drop), *flagged(rescored=rescored)]
+    return [*without(late_of(terms.assumptions, claim), drop), *flagged(rescored=rescored)]
 
 
 class _Latch(NamedTuple):

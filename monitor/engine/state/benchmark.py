@@ -28,7 +28,7 @@ from schemas.records.text import shorten
 from schemas.results.sentences import too_many_items, too_many_of_cluster
 from stats.order import item_places
 
-_COUNTERS = ("events", "duplicates", "conflicts", "rejected")
+_COUNTERS = ("events", "duplicates", "conflicts", "filled", "rejected")
 _PAIR_SUMS, _MODEL_SUMS = ("n", "b", "c"), ("scored", "skipped", "total")
 
 
@@ -41,21 +41,27 @@ class United:
     suite : Suite
     hold_reason : str
         Why it has no anytime verdict; empty if it has.
+    shares_items : bool
+        Whether two members have items of the same id that are not declared to be different: then files have no verdict either.
     no_family : str
         Why it has no family-wise verdict, if it has anytime verdicts; empty if it has.
     rescored : bool
         Whether some scores replace those of an older epoch.
     units : bool
         Whether a member declares units of items.
+    has_choice : bool
+        Whether in some member several scores of an item may count.
     walked : tuple of two arrays, optional
         Along the committed orders of the members: the largest ln e of each pair, and the side that it was for.
     """
 
     suite: Suite
     hold_reason: str = ""
+    shares_items: bool = False
     no_family: str = ""
     rescored: bool = False
     units: bool = False
+    has_choice: bool = False
     walked: tuple[NDArray[np.float64], NDArray[np.int8]] | None = None
 
 
@@ -275,7 +281,19 @@ class Benchmark(PairState):
     @property
     def skips_wait(self) -> bool:
         """Whether a score fills an earlier skip: under a committed order the skip has bet."""
-        return self.spec.order.policy != "committed"
+        return self.spec.order.policy != "committed" and self.spec.nulls == "filled"
+
+    @property
+    def has_choice(self) -> bool:
+        """Whether some item has several scores of a model, or may have: which one counts is a choice."""
+        united = self.united is not None and self.united.has_choice
+        conflicts = 0 if self.reading.conflicts_at_worst else self.counters["conflicts"]
+        return united or super().has_choice or conflicts + self.counters["filled"] > 0
+
+    @property
+    def knows_scores(self) -> bool:
+        """Whether what is declared now may be chosen because of scores: of this board, or of one of its name that was deleted."""
+        return bool(self.counters["events"]) or (self.board is not None and self.board.knows_scores)
 
     # --- names and sizes ---
 

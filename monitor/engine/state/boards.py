@@ -61,9 +61,25 @@ class Boards:
         problem = _problem(change, entry, models)
         return None if problem is None else Refusal("board", change.board, problem, change.benchmark)
 
-    def apply(self, change: BoardChange, offset: int, decided: int = 0) -> None:
-        """Apply a change, whose record is at an offset; `decided`: the family-wise decisions that it withdraws."""
-        entry = _applied(self._entries.get(change.benchmark) or BoardEntry(change.benchmark), change, offset, decided)
+    def apply(
+        self, change: BoardChange, offset: int, decided: int = 0, *, scored: bool = False, late: Iterable[str] = ()
+    ) -> None:
+        """Apply a change, whose record is at an offset.
+
+        Parameters
+        ----------
+        change : BoardChange
+        offset : int
+        decided : int
+            The family-wise decisions that it withdraws.
+        scored : bool
+            Whether it withdraws scores.
+        late : iterable of str
+            The parts that the board has declared after its first score, if it ends.
+        """
+        entry = self._entries.get(change.benchmark) or BoardEntry(change.benchmark)
+        entry = entry._replace(late=tuple(dict.fromkeys([*entry.late, *late])))
+        entry = _applied(entry, change, offset, decided, scored=scored)
         self._changed.add(entry.benchmark)
         if entry.clear:
             self._entries.pop(entry.benchmark, None)
@@ -76,7 +92,7 @@ class Boards:
         return {name: self._entries.get(name, BoardEntry(name)) for name in changed}
 
 
-def _applied(entry: BoardEntry, change: BoardChange, offset: int, decided: int) -> BoardEntry:
+def _applied(entry: BoardEntry, change: BoardChange, offset: int, decided: int, *, scored: bool) -> BoardEntry:
     """Return the entry after a change."""
     withdrawn, generation = entry.withdrawn + decided, entry.generation + 1
     match change.board:
@@ -85,7 +101,16 @@ def _applied(entry: BoardEntry, change: BoardChange, offset: int, decided: int) 
         case "restore":
             after = entry._replace(state="open", since=entry.begun)
         case "delete":
-            after = BoardEntry(entry.benchmark, "deleted", offset, entry.generation, withdrawn, "", offset)
+            after = BoardEntry(
+                entry.benchmark,
+                "deleted",
+                offset,
+                entry.generation,
+                withdrawn,
+                deleted=offset,
+                scored=entry.scored or scored,
+                late=entry.late,
+            )
         case "reopen":
             after = entry._replace(state="open", since=offset, generation=generation, begun=offset)
         case "rename":

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from schemas.records.decode import Fault
 from schemas.records.text import shorten, utc_text
+from schemas.results.assumptions import Seed
 from schemas.results.verdict_changes import VerdictChanges
 from stats.order import OrderFinding
 
@@ -194,6 +195,10 @@ class BoardEntry(NamedTuple):
         What the undo has withdrawn that began this generation.
     titles : dict of str to str
         The names to show for models, by model.
+    scored : bool
+        Whether a deleted board of the name had scores.
+    late : tuple of str
+        The parts that earlier generations declared after their first score; see `Spec.declared_late`.
     """
 
     benchmark: str
@@ -206,18 +211,26 @@ class BoardEntry(NamedTuple):
     begun: int = 0
     undo: Undo | None = None
     titles: dict[str, str] = {}  # noqa: RUF012 - never changed in place
+    scored: bool = False
+    late: tuple[str, ...] = ()
 
     @classmethod
     def parse(cls, stored: bytes | str) -> "BoardEntry":
         """Return the entry that is stored as JSON; earlier versions stored when an open board was restored."""
         entry = cls(*json.loads(stored))
         entry = entry._replace(since=entry.begun) if entry.state == "open" else entry
+        entry = entry._replace(late=tuple(entry.late))
         return entry if entry.undo is None else entry._replace(undo=Undo(*entry.undo))
 
     @property
     def clear(self) -> bool:
         """Whether nothing has to be remembered: the board is as it would be without the records that changed it."""
         return self.state == "open" and self.generation == 1 and not self.title and not self.titles
+
+    @property
+    def knows_scores(self) -> bool:
+        """Whether scores of an earlier generation are known to those who declare; the copies of an undo repeat what was declared."""
+        return self.unfinished is None and (self.scored or self.undo is not None)
 
     @property
     def first(self) -> int:
@@ -341,9 +354,10 @@ class BenchmarkDelta:
     """All contestants whose runs have ended, if any ended in this chunk."""
     gaps: list[Gap] | None = None
     """All gaps in the log, which may have held records of the benchmark; None if there are none."""
-    redeclared: bool | None = None
-    """Set by a new version of the declaration, after which `registered` replaces what is stored: whether it may have been chosen because of
-    the scores."""
+    redeclared: bool = False
+    """Whether a new version of the declaration has begun, after which `registered` replaces what is stored."""
+    seed: Seed | None = None
+    """Where the first seed was committed, if in this chunk."""
 
 
 @dataclass
@@ -436,7 +450,7 @@ class StoredBenchmark:
     unknown_units: bool = False
     ended: list[int] = field(default_factory=list)
     gaps: list[Gap] = field(default_factory=list)
-    redeclared: bool = False
+    seed: Seed | None = None
     votes: NDArray[np.int32] = field(default_factory=lambda: np.zeros((0, 6), np.int32))
     """Every vote of its battles; see `monitor.engine.state.battles`."""
     judges: list[str] = field(default_factory=list)

@@ -30,6 +30,8 @@ class Reading:
         Why scores of one item id are not scores of one item, or the models have other items, and what to do; empty if nothing shows it.
     notes : list of str
         What was chosen, or assumed, to read the files.
+    conflicts_at_worst : bool
+        Whether scores in conflict count at their worst, as in a gate: then none of them is a choice.
     excess : str
         Why the command fails: too large a share of the files or lines was refused; empty if it was not.
     """
@@ -40,6 +42,7 @@ class Reading:
     failed: dict[str, int] = field(default_factory=dict)
     differing: str = ""
     notes: list[str] = field(default_factory=list)
+    conflicts_at_worst: bool = False
     excess: str = ""
 
     @property

@@ -23,6 +23,8 @@ def restore_benchmark(stored: StoredBenchmark) -> Benchmark:
     benchmark.off = stored.off
     _restore_records(benchmark, stored)
     benchmark.counters |= stored.counters
+    if "filled" not in stored.counters and benchmark.battles is None:
+        benchmark.counters["filled"] = _filled(benchmark)
     for index in range(len(benchmark.contestants)):
         benchmark.supersede(index)
     benchmark.register(stored.registered.astype(np.int64))
@@ -32,8 +34,8 @@ def restore_benchmark(stored: StoredBenchmark) -> Benchmark:
     benchmark.ended = set(stored.ended)
     benchmark.gaps = stored.gaps
     benchmark.exceeded = benchmark.too_many_items
-    benchmark.redeclared = stored.redeclared
     benchmark.unknown_units = stored.unknown_units
+    benchmark.seed = stored.seed
     benchmark.claims["anytime_family"].load_peaks(stored.peaks)
     _restore_latches(benchmark)
     if stored.undeclared:
@@ -51,6 +53,12 @@ def restore_benchmark(stored: StoredBenchmark) -> Benchmark:
     if benchmark.committed is not None and not benchmark.graded:
         _restore_prefixes(benchmark, benchmark.committed)
     return benchmark
+
+
+def _filled(benchmark: Benchmark) -> int:
+    """Return how many scores have filled nulls, which earlier versions did not count: what is neither a cell nor came again."""
+    counters, cells = benchmark.counters, int(np.count_nonzero(benchmark.matrix()))
+    return max(0, counters["events"] - counters["duplicates"] - counters["conflicts"] - cells)
 
 
 def _restore_records(benchmark: Benchmark, stored: StoredBenchmark) -> None:

@@ -10,6 +10,7 @@ from monitor.render.reading import first
 from monitor.report.gates.reasons import conflict_sentence
 from monitor.report.points import points
 from schemas.results.assumptions import assumes
+from schemas.results.gate import ConflictRule
 from schemas.results.report import BenchmarkReport, PairReport
 from schemas.results.sentences import LOOKS, SCOPES
 
@@ -28,11 +29,15 @@ class Answer:
     headline: str
     evidence: tuple[str, ...]
     pair: PairReport
+    conflict_rule: ConflictRule
     notes: tuple[str, ...] = ()
 
 
-def answer(report: BenchmarkReport, pair: PairReport, models: tuple[str, str]) -> Answer:
-    """Answer for two models, A first, by the procedure `anytime`: alpha is for this pair only, under the order policy in force."""
+def answer(report: BenchmarkReport, pair: PairReport, models: tuple[str, str], rule: ConflictRule = "worst") -> Answer:
+    """Answer for two models, A first, by the procedure `anytime`: alpha is for this pair only, under the order policy in force.
+
+    `rule` is which score counts where an item has several.
+    """
     side = pair.decided.anytime
     better = None if side is None else pair.model_a if side == "a" else pair.model_b
     a, b = (safe(model) for model in models)
@@ -44,12 +49,11 @@ def answer(report: BenchmarkReport, pair: PairReport, models: tuple[str, str]) -
         scope = SCOPES["anytime"]
         level = f"alpha = {report.alpha:g}, {LOOKS[report.looks]}"
         headline = f"decided {scope}: {winner} is better than {loser} on {safe(report.benchmark)} ({level})"
-    return Answer(
-        report.benchmark, *models, code, headline, tuple(_evidence(report, pair, models)), pair, tuple(first(report))
-    )
+    evidence = tuple(_evidence(report, pair, models, rule))
+    return Answer(report.benchmark, *models, code, headline, evidence, pair, rule, tuple(first(report)))
 
 
-def _evidence(report: BenchmarkReport, pair: PairReport, models: tuple[str, str]) -> list[str]:
+def _evidence(report: BenchmarkReport, pair: PairReport, models: tuple[str, str], rule: ConflictRule) -> list[str]:
     sign, only_a, only_b = (1, pair.b, pair.c) if pair.model_a == models[0] else (-1, pair.c, pair.b)
     counts = "" if only_a is None else f", only A right on {only_a:,}, only B right on {only_b:,}"
     lines = [f"shared items {pair.n:,}{counts}"]
@@ -72,7 +76,7 @@ def _evidence(report: BenchmarkReport, pair: PairReport, models: tuple[str, str]
     policy = report.order
     lines.append(f"order: {policy.policy}{f' ({safe(policy.reason)})' if policy.reason else ''}")
     lines.append(safe(pair.reason))
-    if conflicts := conflict_sentence(report.conflicts_by_model, models):
+    if conflicts := conflict_sentence(report.conflicts_by_model, models, rule):
         lines.append(f"! {safe(conflicts)}")
     return lines
 
@@ -105,6 +109,7 @@ def as_json(answer: Answer) -> str:
             "exit_code": answer.code,
             "headline": answer.headline,
             "notes": answer.notes,
+            "conflict_rule": answer.conflict_rule,
             "pair": answer.pair.model_dump(mode="json"),
         }
     )

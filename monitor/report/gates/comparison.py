@@ -14,8 +14,8 @@ from monitor.report.items.noise import noise_of_pair, noise_sentence
 from monitor.report.pairs.counts import Flags, Floats
 from monitor.report.pairs.rows import assumed_of
 from monitor.report.pairs.table import PairTable
-from schemas.results.assumptions import facts, say
-from schemas.results.gate import GateComparison, GateVerdict
+from schemas.results.assumptions import facts, late_of, say
+from schemas.results.gate import ConflictRule, GateComparison, GateVerdict
 from schemas.results.report import PairReport
 from stats.evidence.margin import (
     excess_low_anytime,
@@ -43,7 +43,7 @@ class _Evidence:
 
 
 def compare_with_margin(
-    table: PairTable, pair: PairReport, candidate: str, baseline: str, margin: Margin
+    table: PairTable, pair: PairReport, candidate: str, baseline: str, margin: Margin, rule: ConflictRule = "worst"
 ) -> GateComparison:
     """Compare two models of a benchmark.
 
@@ -54,6 +54,8 @@ def compare_with_margin(
         The row of the two models, for the verdict that the candidate is worse.
     candidate, baseline : str
     margin : Margin
+    rule : str
+        Which score counts where an item has several: worst, first or last.
     """
     benchmark, spec = table.benchmark, table.benchmark.spec
     one, other = (_contestant(table, model) for model in (candidate, baseline))
@@ -80,6 +82,7 @@ def compare_with_margin(
     verdict = _verdict(evidence.log_p, p_worse, spec.alpha, held=held is not None)
     gap = None if x.size == 0 else float(x.mean() - y.mean())
     assumed = assumed_of(table, rescored=max(pair.epoch_a, pair.epoch_b) > 0, ignored=bool(table.ignored[at] > 0))
+    assumed = late_of(assumed, "anytime")
     split = None if benchmark.repeats is None else noise_of_pair(benchmark, candidate, baseline)
     comparison = GateComparison(
         benchmark=benchmark.name,
@@ -109,7 +112,8 @@ def compare_with_margin(
         assumption=say(assumed),
         assumptions=facts(assumed),
         noise=None if split is None else noise_sentence(split),
-        conflicts=conflict_sentence(counts_by_model(benchmark)[1], (candidate, baseline)),
+        conflicts=conflict_sentence(counts_by_model(benchmark)[1], (candidate, baseline), rule),
+        conflict_rule=rule,
         reason="",
     )
     return comparison.model_copy(update={"reason": reason(comparison, margin, held)})

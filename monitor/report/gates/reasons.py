@@ -6,11 +6,11 @@ from math import ceil
 from monitor.report.gates.margin import Margin
 from monitor.report.points import points
 from schemas.records.text import shorten
-from schemas.results.gate import GateComparison
+from schemas.results.gate import ConflictRule, GateComparison
 from schemas.results.sentences import level
 
 
-def conflict_sentence(counts: Mapping[str, int], models: Sequence[str]) -> str | None:
+def conflict_sentence(counts: Mapping[str, int], models: Sequence[str], rule: ConflictRule = "worst") -> str | None:
     """Return which of two models have scores that contradict earlier ones, and what to do; None without any.
 
     Parameters
@@ -18,15 +18,23 @@ def conflict_sentence(counts: Mapping[str, int], models: Sequence[str]) -> str |
     counts : mapping of str to int
         Contradicting scores by model.
     models : sequence of str
+        Candidate and baseline.
+    rule : str
+        Which score counts: worst, first or last.
     """
     mine = {model: counts[model] for model in models if model in counts}
     if not mine:
         return None
     total = sum(mine.values())
     scores = "1 score contradicts" if total == 1 else f"{total:,} scores contradict"
+    which = {
+        "worst": f"Each counts at its worst for {shorten(models[0])} (--conflicts first or last changes that).",
+        "first": "The score that was read first counts (--conflicts first).",
+        "last": "The score that was read last counts (--conflicts last).",
+    }
     names = ", ".join(f"{shorten(model)} ({count:,})" for model, count in mine.items())
     return (
-        f"{scores} an earlier score of the same model and item: {names}. The earlier score counts. If these are two runs, name each one "
+        f"{scores} an earlier score of the same model and item: {names}. {which[rule]} If these are two runs, name each one "
         "(NAME=PATH): --margin with --rerun checks their noise."
     )
 

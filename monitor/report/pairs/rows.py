@@ -23,7 +23,7 @@ from monitor.report.pairs.intervals import decision_probability, equivalent, evi
 from monitor.report.pairs.item_means import has_repeats
 from monitor.report.pairs.table import PairTable
 from monitor.report.sentences import PairFacts, reason
-from schemas.results.assumptions import BATTLES, Assumption, flagged, order, sampled, say
+from schemas.results.assumptions import BATTLES, Assumption, flagged, late, late_of, order, sampled, say
 from schemas.results.changes import PROCEDURES, Outcome, Side
 from schemas.results.report import (
     RESOLUTION_PROCEDURES,
@@ -162,19 +162,22 @@ def assumed_of(table: PairTable, *, rescored: bool, ignored: bool) -> list[Assum
         rejected=benchmark.reading.unread,
         listed=benchmark.spec.item_ids is not None,
         units=benchmark.spec.units is not None,
+        seed=benchmark.seed,
     )
     if first is None:
         return []
     holds = flagged(
-        redeclared=benchmark.redeclared,
         begun_again=benchmark.generation > 1,
         repeated=has_repeats(benchmark),
         rescored=rescored or (benchmark.united is not None and benchmark.united.rescored),
+        score_choice=benchmark.has_choice,
         ignored=ignored,
+        distinct=benchmark.suite is not None,
         composed=benchmark.suite is not None,
     )
     united = benchmark.united is not None and benchmark.united.units
-    return [first, *sampled(policy, units=united or benchmark.spec.units is not None), *holds]
+    items = sampled(policy, units=united or benchmark.spec.units is not None)
+    return [first, *items, *late(benchmark.spec.declared_late), *holds]
 
 
 def side_names(sides: Sides | None, at: Index) -> list[Side | None]:
@@ -253,6 +256,7 @@ def _reasons(table: PairTable, at: Index, columns: dict[str, list[Any]]) -> tupl
     for r, (q, pair) in enumerate(zip(at.tolist(), table.pair[at].tolist(), strict=True)):
         side = sides["anytime_family"][r]
         epochs = columns["epoch_a"][r], columns["epoch_b"][r]
+        family_wise, equal = side is not None, columns["status"][r] == "equivalent"
         latched = _latched_at(benchmark, pair, "decided") if latches and side is not None else None
         decided_at.append(None if side is None else latched or columns["n"][r])
         facts = PairFacts(
@@ -281,10 +285,13 @@ def _reasons(table: PairTable, at: Index, columns: dict[str, list[Any]]) -> tupl
             policy=BATTLES if battles else policy,
             alpha=benchmark.spec.alpha,
             assumption=say(
-                [
-                    *assumed_of(table, rescored=max(epochs) > 0, ignored=ignored[r] > 0),
-                    *(joined if sides["anytime_family"][r] is not None or columns["status"][r] == "equivalent" else ()),
-                ]
+                late_of(
+                    [
+                        *assumed_of(table, rescored=max(epochs) > 0, ignored=ignored[r] > 0),
+                        *(joined if family_wise or equal else ()),
+                    ],
+                    "equivalent" if equal else "anytime_family" if family_wise else "anytime",
+                )
             ),
             epochs=epochs,
         )

@@ -37,7 +37,8 @@ class PairTable(EvidenceColumns):
         reading = benchmark.reading
         # Of an item that was not read the weight is not known.
         whole = reading.whole and not benchmark.incomplete and not (reading.unread and benchmark.spec.weights)
-        assumed = assert_complete and fixed and unknown and not refuted and whole
+        shared = benchmark.united is not None and benchmark.united.shares_items
+        assumed = assert_complete and fixed and unknown and not (refuted or shared) and whole
         items = (benchmark.spec.items or benchmark.items + reading.unread) if assumed else None
         return cls(benchmark, items, one_look=assert_complete)
 

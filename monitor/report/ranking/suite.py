@@ -68,7 +68,7 @@ def suite_benchmark(suite: Suite, benchmarks: Mapping[str, Benchmark], *, assert
         changes=VerdictChanges(),
         counters={
             counter: sum(each.counters[counter] for each in members.values())
-            for counter in ("events", "duplicates", "conflicts", "rejected")
+            for counter in ("events", "duplicates", "conflicts", "filled", "rejected")
         },
         pairs=None,
         ended=[
@@ -79,8 +79,10 @@ def suite_benchmark(suite: Suite, benchmarks: Mapping[str, Benchmark], *, assert
     benchmark = restore_benchmark(stored)
     rescored = any(each.contestants[k].epoch for each in members.values() for k in _newest(each).tolist())
     units = any(each.spec.units is not None for each in members.values())
-    benchmark.united = United(suite, terms.hold_reason, rescored=rescored, units=units)
-    benchmark.redeclared = any(each.redeclared for each in members.values())
+    has_choice = any(each.has_choice for each in members.values())
+    benchmark.united = United(
+        suite, terms.hold_reason, terms.shares_items, rescored=rescored, units=units, has_choice=has_choice
+    )
     benchmark.generation = max((each.generation for each in members.values()), default=1)
     if not assert_complete and terms.policy != "none":
         _decide_live(benchmark, members, terms)
@@ -144,6 +146,7 @@ def _spec(suite: Suite, members: Mapping[str, Benchmark], terms: Terms, *, asser
             "family": FamilySpec() if assert_complete else terms.family,
             "alpha": min((each.spec.alpha for each in members.values()), default=Spec().alpha),
             "scores": "graded",
+            "declared_late": {part for each in members.values() for part in each.spec.declared_late},
             **({"clusters": sizes} if sized else {}),
         }
     )

@@ -45,16 +45,38 @@ class Terms(NamedTuple):
     """Why there are none; empty if there are."""
     family: FamilySpec
     """The smallest family that a member declares: a pair of the suite is one of each member."""
+    shares_items: bool = False
+    """Whether the reason is an item that two members have."""
 
 
 def terms_of(suite: Suite, members: Mapping[str, Benchmark], models: int) -> Terms:
     """Return under what a suite with so many ranked models has live verdicts; `members` are those with scores."""
+    shared = "" if suite.distinct else _shared_item(members)
+    if shared:
+        return Terms("none", shared, FamilySpec(), shares_items=True)
     reason = _fault(suite, members) or _beyond(members, models)
     declared = [each.spec.family for each in members.values() if each.spec.family.capacity is not None]
     family = min(declared, key=lambda each: each.capacity or 0, default=FamilySpec())
     if reason:
         return Terms("none", f"{_RULE}: {reason}", FamilySpec())
     return Terms(next(iter(members.values())).spec.order.policy, "", family)
+
+
+def _shared_item(members: Mapping[str, Benchmark]) -> str:
+    """Return that two members have an item of the same id, and what to declare; empty if none have."""
+    known: dict[str, str] = {}
+    for name, each in members.items():
+        ids = dict.fromkeys(key.item for key in each.item_keys)
+        ids |= dict.fromkeys(each.spec.item_ids or ())
+        item = next((item for item in ids if item in known), None)
+        if item is not None:
+            both = f"{shorten(known[item])} and {shorten(name)} both have an item {shorten(item)}"
+            return (
+                f"{both}, and an item that counts twice makes verdicts err; declare that items of the same id are different ones "
+                "(distinct_items: true, --distinct), or leave one of the two out"
+            )
+        known.update(dict.fromkeys(ids, name))
+    return ""
 
 
 def _fault(suite: Suite, members: Mapping[str, Benchmark]) -> str:

@@ -137,7 +137,7 @@ def test_a_voter_who_votes_twice_counts_once():
     log = FoldLog(declare())
     log.send(battle(1, "m0", "m1", "a", cluster="v"), battle(1, "m1", "m0", "b", cluster="v"))
     log.send(battle(1, "m0", "m1", "b", cluster="v"), battle(1, "m0", "m1", "tie", cluster="v"))
-    assert log.bench.counters == {"events": 4, "duplicates": 1, "conflicts": 2, "rejected": 0}
+    assert log.bench.counters == {"events": 4, "duplicates": 1, "conflicts": 2, "filled": 0, "rejected": 0}
     assert counts_of(log.bench, "m0", "m1") == (1, 1, 0)
 
 

@@ -10,6 +10,7 @@ from monitor.report.build import benchmark_report
 from monitor.report.pairs.evidence_path import COMMITTED, POINTS, chart_data, pair_path
 from monitor.report.pairs.table import PairTable
 from schemas.records.events import Declaration
+from schemas.results.assumptions import TEXTS
 from stats import committed_order, log_e_halves, log_e_value
 from tests.fold_log import FoldLog, event
 
@@ -38,9 +39,9 @@ def test_nothing_counts_after_the_first_item_that_is_missing():
     first = next(n for n in range(1, 31) if log_e_value(n, 0) >= math.log(20))
     assert (change.evidence.n, change.evidence.b, change.evidence.c) == (first, first, 0)
     assert change.order_policy == "committed"
+    assert change.assumptions[0] == {"code": "committed", "offset": 0}
     assert (
-        "Assumes that the items are a sample, and their order comes from the committed seed, and that"
-        in change.sentence
+        f"Assumes that {TEXTS['committed']} (offset 0 of the log), and that {TEXTS['independent']}." in change.sentence
     )
 
 
@@ -126,12 +127,17 @@ def test_an_item_that_is_not_listed_is_refused_and_loses_nothing_else():
 )
 def test_a_later_seed_or_list_is_refused(change):
     log = FoldLog(SPEC)
-    log.send(SPEC | {"order": {"policy": "committed", "seed": "changed my mind before the first score"}})
+    log.send(SPEC | change)  # before the first score
+    log.send(event("unknown", "a", 1))
+    log.send(SPEC | change)  # after a rejected one
     log.send(SPEC)
     log.send(event(ORDER[0], "a", 1))
     log.send(SPEC | change)
-    (letter,) = log.letters
-    assert "can no longer be declared: verdicts would depend on a choice made after seeing data" in letter.reason
+    log.send(SPEC | change | {"version": 2})
+    *first, rejected, second, third, fourth = log.letters
+    assert rejected.field == "item_id"
+    assert {letter.field for letter in (*first, second, third, fourth)} <= {"order", "item_ids", "items"}
+    assert all("has committed to a seed and its items at offset 0 of the log" in letter.reason for letter in first)
     assert log.bench.spec.order.seed == SEED
     assert len(log.bench.spec.item_ids) == 60
 

@@ -59,7 +59,7 @@ def test_a_copy_that_comes_again_changes_nothing():
     origins = [Origin(0, 5, 0), Origin(0, 5, 1), Origin(0, 7, 0), Origin(2, 1, 0)]
     store.commit(there.fold(chunk(1, copies, origins)))
     counters = dict(there.benchmarks["bench-1"].counters)
-    assert counters == {"events": 4, "duplicates": 1, "conflicts": 1, "rejected": 0}
+    assert counters == {"events": 4, "duplicates": 1, "conflicts": 1, "filled": 0, "rejected": 0}
     # The worker of partition 0 was killed before it could move on, and publishes from offset 5 again.
     there = Partition.restore(store.state, owner=owner)
     store.commit(there.fold(chunk(1, [*copies[:3], record("bench-1", "c")], [*origins[:3], Origin(0, 9, 0)], start=4)))
@@ -104,7 +104,7 @@ def test_a_forged_origin_hides_no_event_and_moves_nothing():
         *(f"forged-{k}" for k in range(6, len(forged))),
         *(f"copy-{k}" for k in range(3)),
     }
-    assert benchmark.counters == {"events": 13, "duplicates": 5, "conflicts": 0, "rejected": 0}
+    assert benchmark.counters == {"events": 13, "duplicates": 5, "conflicts": 0, "filled": 0, "rejected": 0}
     assert there.counters["republished"] == 3
     assert there.origins == {0: (7, 0)}
 

@@ -290,7 +290,7 @@ def test_a_new_generation_begins_at_nought_and_an_old_one_is_over():
     log.send(span(0, 3, [0, 1, 2], generation=1), span(2, 3, [9]), span(0, 5, [8]))
     assert log.partition.sources["/a.jsonl"] == Source(1, 3, "p3", 3)
     assert log.partition.counters["skipped_spans"] == 3
-    assert log.bench.counters == {"events": 5, "duplicates": 2, "conflicts": 0, "rejected": 0}
+    assert log.bench.counters == {"events": 5, "duplicates": 2, "conflicts": 0, "filled": 0, "rejected": 0}
 
 
 def test_files_have_positions_of_their_own_which_a_restart_keeps():

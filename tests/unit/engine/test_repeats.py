@@ -164,7 +164,7 @@ def test_a_new_cell_of_an_ended_run_is_refused_and_a_duplicate_is_not():
             event(3, "b", 1),
         )
         log.restart()
-    assert log.bench.counters == {"events": 3 + 2 * 4, "duplicates": 5, "conflicts": 2, "rejected": 4}
+    assert log.bench.counters == {"events": 3 + 2 * 4, "duplicates": 5, "conflicts": 2, "filled": 0, "rejected": 4}
     assert {x.reason for x in log.letters} == {"the run of a has ended; send changed scores under a new epoch"}
     assert log.bench.items == 3  # 1, 2 and b's item 3: the refused one left no name
 

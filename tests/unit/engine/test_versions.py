@@ -9,7 +9,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from monitor.report.build import benchmark_report
-from schemas.results.assumptions import TEXTS
+from schemas.results.assumptions import Assumption
 from schemas.results.changes import CLAIMS, PROCEDURES, change_order
 from tests.fold_log import FoldLog, event, packed, paired
 from tests.property.test_fold_laws import CHUNKINGS, SIZES, essence, every_way, fold, log_of, streams
@@ -59,7 +59,8 @@ def test_a_larger_item_count_keeps_the_scores_and_judges_them_again():
         assert "declared again, as version 2" in change.sentence
     assert all(field.endswith(":decided:2") for field in kinds["decided"])
     assert all(change.evidence.missing == 4 for change in kinds["decided"].values())
-    assert all(change.sentence.endswith(f"and that {TEXTS['redeclared']}.") for change in kinds["decided"].values())
+    fact = {"code": "declared_late", "parts": ["items"]}
+    assert all(fact in change.assumptions for change in kinds["decided"].values())
     # Ended decisions come first in the feed.
     ids = [change_order(change.id) for change in log.bench.changes.values()]
     assert len(set(ids)) == len(ids)
@@ -71,7 +72,8 @@ def test_a_larger_item_count_keeps_the_scores_and_judges_them_again():
     assert latches(log) == latches(fresh) != {}
     assert log.bench.family_index.tolist() == fresh.bench.family_index.tolist()
     for pair in benchmark_report(log.bench, pairs="all").pairs:
-        assert (TEXTS["redeclared"] in pair.reason) == (pair.status == "decided" or pair.decided.anytime is not None)
+        late_items, decided = Assumption("declared_late", names=("items",)).text, pair.decided.anytime is not None
+        assert (late_items in pair.reason) == (pair.status == "decided" or decided)
 
 
 def test_fewer_items_than_have_scores_are_refused_and_nothing_changes():
@@ -155,16 +157,17 @@ def test_the_assumption_is_omitted_for_the_published_size_alone():
         for number, spec in enumerate(versions[1:], start=2):
             log.send({"declare": name, **spec, "version": number})
         decisions = [c for c in log[name].changes.values() if c.kind == "decided" and c.after]
-        return log[name].redeclared, TEXTS["redeclared"] in decisions[-1].sentence
+        named = [fact["parts"] for fact in decisions[-1].assumptions if fact["code"] == "declared_late"]
+        return list(log[name].spec.declared_late), [*named, []][0]
 
     published = {"items": 71}
-    assert declared("wnli", {}, published) == (False, False)
-    assert declared("wnli", {"items": 60}, published) == (False, False)
-    assert declared("wnli", {}, {"items": 72}) == (True, True)
-    assert declared("wnli", {}, published | {"alpha": 0.2}) == (True, True)
-    assert declared("wnli", {"order": "trusted"}, published) == (True, True)
-    assert declared("wnli", {}, {"items": 72}, published) == (True, True), "an earlier choice is not undone"
-    assert declared("other", {}, published) == (True, True)
+    assert declared("wnli", {}, published) == ([], [])
+    assert declared("wnli", {"items": 60}, published) == ([], [])
+    assert declared("wnli", {}, {"items": 72}) == (["items"], ["items"])
+    assert declared("wnli", {}, published | {"alpha": 0.2}) == (["alpha"], ["alpha"])
+    assert declared("wnli", {"order": "trusted"}, published) == (["order"], ["order"])
+    assert declared("wnli", {}, {"items": 72}, published) == (["items"], ["items"]), "an earlier choice is not undone"
+    assert declared("other", {}, published) == (["items"], ["items"])
 
 
 def test_what_is_no_next_version_is_refused():
@@ -193,7 +196,7 @@ def test_what_is_no_next_version_is_refused():
     order = [str(k) for k in range(60)]
     log = FoldLog({"declare": "bench", "order": {"policy": "committed", "seed": "s"}, "item_ids": order}, *scores(20))
     log.send({"declare": "bench", "items": 60, "version": 2}, {"declare": "bench", "items": 60})
-    assert all("repeat the stored declaration" in letter.reason for letter in log.letters)
+    assert all("has committed to a seed and its items" in letter.reason for letter in log.letters)
     assert len(log.letters) == 2
 
 
@@ -268,7 +271,6 @@ def test_chunking_and_restarts_change_no_version(stream, sizes, cuts, restart, a
     whole, *others = every_way(log_of(spec, events, sizes), cuts, restart, at_once)
     for partition in others:
         assert essence(partition) == essence(whole)
-        assert partition.benchmarks["bench"].redeclared == whole.benchmarks["bench"].redeclared
     ids = [change.id for change in whole.benchmarks["bench"].changes.values()]
     assert len(set(ids)) == len(ids)
     json.dumps(ids)
@@ -287,7 +289,7 @@ def test_an_item_count_that_is_declared_later_decides_what_it_decides_from_the_s
     fresh, late = (each.benchmarks["bench"] for each in (fresh, late))
     # Scores that are not 0 or 1, or repeats, end the decisions of both from some event on.
     assume(not fresh.mixed and not fresh.undeclared)
-    assert late.spec.model_copy(update={"version": 1}) == fresh.spec
+    assert late.spec.model_copy(update={"version": 1, "declared_late": ()}) == fresh.spec
     pairs = np.flatnonzero(~fresh.closed[: fresh.pairs])
     for procedure in PROCEDURES:
         assert late.latched[procedure][pairs].tolist() == fresh.latched[procedure][pairs].tolist()

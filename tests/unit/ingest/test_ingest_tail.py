@@ -227,7 +227,7 @@ def test_many_files_are_read_with_few_open(tmp_path, monkeypatch):
 def test_a_benchmark_that_is_not_known_is_declared_once_before_its_first_event(tmp_path):
     asked = []
 
-    def declare(name, own, _):
+    def declare(name, own, *_):
         asked.append((name, own is not None))
         return None if name == "none" or own else {"declare": name, "items": 9}
 

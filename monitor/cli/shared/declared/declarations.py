@@ -1,7 +1,8 @@
 """What is declared of benchmarks that begin: by flags, by each rankwatch.toml, and by the files themselves."""
 
 import shlex
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from pathlib import Path
 
 from pydantic import ValidationError
 
@@ -9,17 +10,17 @@ from monitor.cli.shared.declared.flags import Fields, Flags, parse_flags
 from monitor.cli.shared.declared.values import first_names, flag_text, show_aliases, show_value, similar_first
 from monitor.cli.shared.errors import USAGE, Notes, note, stop
 from monitor.cli.shared.options import DeclareOptions
-from monitor.engine.declarations import changed_fields, may_be_chosen, version_fault
+from monitor.engine.declarations import changed_fields, parts_chosen, version_fault
 from monitor.engine.partition import Partition
 from monitor.engine.state.benchmark import Benchmark
 from monitor.ingest.declaration_file import FILE, DeclaredError, read_declared
-from monitor.ingest.files.paths import is_remote
+from monitor.ingest.files.paths import is_remote, origin
 from monitor.ingest.importer import named_path
 from schemas.records.catalogue import published
 from schemas.records.decode import describe_error
 from schemas.records.events import Declaration, Spec, alias_problem
 from schemas.records.text import shorten
-from schemas.results.assumptions import TEXTS
+from schemas.results.assumptions import late, say
 
 
 def make_declarations(options: DeclareOptions, paths: Sequence[str], *, live: str | None = None) -> "Declarations":
@@ -63,6 +64,7 @@ class Declarations:
         self._tables, self._flags, self._live = tables, flags, live
         self.notes = Notes()
         self._undeclared_noted = False
+        self._present: Collection[str] = ()
         self._begun: dict[str, Fields] = {}
         self._stored: dict[str, Fields] = {}
         self.stored: Callable[[str], Spec | None] = lambda _: None
@@ -98,7 +100,11 @@ class Declarations:
         """Return the fields that the flags and a rankwatch.toml declare of a benchmark."""
         return _override(self._tables.get(benchmark, {}), self._flags.of(benchmark))
 
-    def __call__(self, benchmark: str, own: Declaration | None, graded: bool) -> Fields | None:
+    def note_present(self, files: Iterable[Path]) -> None:
+        """Note the files that have results already: flags, and a rankwatch.toml, may have been chosen because of these."""
+        self._present = {origin(file) for file in files if file.is_file() and file.stat().st_size}
+
+    def __call__(self, benchmark: str, own: Declaration | None, graded: bool, file: str | None = None) -> Fields | None:
         """Return what to declare of a benchmark that begins, or in place of what its file declares."""
         given = self.given(benchmark)
         if benchmark not in self._begun and (spec := self.stored(benchmark)) is not None:
@@ -118,19 +124,24 @@ class Declarations:
                 if field not in given or begun.get(field) != given[field]
             }
         else:
-            fields = self._begin(benchmark, fields, given, graded=graded)
+            known = self._live is None or file in self._present
+            fields = self._begin(benchmark, fields, given, graded=graded, known=known)
         return {"declare": benchmark, **fields} if fields else None
 
-    def _begin(self, benchmark: str, own: Fields, given: Fields, *, graded: bool) -> Fields:
+    def _begin(self, benchmark: str, own: Fields, given: Fields, *, graded: bool, known: bool) -> Fields:
+        """Return what is declared of a benchmark; `known`: its scores were there before the flags, and before a rankwatch.toml is read."""
         fields = _override(own, given)
         try:
-            Spec.model_validate(fields)
+            spec = Spec.model_validate(fields)
+            late = parts_chosen(benchmark, Spec.model_validate(own), spec) if known else []
         except ValidationError as error:
             fault = describe_error(error.errors(include_url=False)[0])
             note(f"{shorten(benchmark)}: its file declares it, and the flags are not used: {fault}")
             fields = own
         else:
             self._note_overrides(benchmark, own)
+            if late:
+                fields = {**fields, "declared_late": [*dict.fromkeys([*fields.get("declared_late", ()), *late])]}
         if graded and "scores" not in fields:
             fields = {**fields, "scores": "graded"}
             text = "some scores are neither 0 nor 1; they count as graded, as with --scores graded"
@@ -399,8 +410,8 @@ def _describe_version(name: str, old: Spec, new: Spec) -> str:
     fields = changed_fields(old, new)
     values = ", ".join(f"{field} = {_value(new, field)} (was {_value(old, field)})" for field in fields)
     assumed = "the item count is the published size, so verdicts assume nothing more"
-    if may_be_chosen(name, old, new):
-        assumed = f"verdicts now assume that {TEXTS['redeclared']}"
+    if parts := late(parts_chosen(name, old, new)):
+        assumed = f"verdicts now assume that {say(parts)}"
     ended = "" if old.order.policy == "none" else "decisions so far are superseded, and "
     return f"{shorten(name)}: declared again, as version {new.version}: {values}; {ended}{assumed}"
 

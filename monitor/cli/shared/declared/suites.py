@@ -11,14 +11,18 @@ from schemas.records.text import shorten
 
 
 def suites_of_files(
-    entries: Sequence[str] | None, benchmarks: Mapping[str, Benchmark], missing: Missing | None = None
+    entries: Sequence[str] | None,
+    benchmarks: Mapping[str, Benchmark],
+    missing: Missing | None = None,
+    *,
+    distinct: bool = False,
 ) -> list[Suite]:
     """Parse the suites of benchmarks that were read, NAME=MEMBER,... each; a wrong one ends the command.
 
     A benchmark whose own name ends with a colon or a tilde and a number needs no weight.
     """
     try:
-        suites = parse_suites(split_suites(entries or ()), benchmarks, missing or "unranked")
+        suites = parse_suites(split_suites(entries or ()), benchmarks, missing or "unranked", distinct=distinct)
     except ValueError as error:
         stop(f"--suite {error}", USAGE)
     for suite in suites:

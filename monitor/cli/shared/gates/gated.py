@@ -12,7 +12,7 @@ from monitor.app.gates.evaluation import Plan, Scores, evaluate, evaluate_all
 from monitor.app.gates.folder import CandidateFolder, EvaluationFolder
 from monitor.cli.shared.declared.values import first_names, name_hint
 from monitor.cli.shared.errors import USAGE, file_error, note, stop
-from monitor.cli.shared.files import read_results
+from monitor.cli.shared.files import Resolution, read_results
 from monitor.cli.shared.gates.margins import check_items
 from monitor.cli.shared.options import DeclareOptions, ScoreOptions
 from monitor.engine.partition import Partition
@@ -143,7 +143,8 @@ def _evaluate(
     who = f"{shorten(question.candidate)}: " if len(plan.questions) > 1 else ""
 
     def read(path: Path) -> Scores:
-        output = read_results([str(path)], max_rejected, logs, DeclareOptions(), part=True)
+        worst = Resolution("worst", question.baseline)
+        output = read_results([str(path)], max_rejected, logs, DeclareOptions(), part=True, resolution=worst)
         return _candidate_scores(output, question.benchmark, question.candidate)
 
     folder = CandidateFolder(call.folder / "candidates" / file_name(question.candidate), read, note)

@@ -19,7 +19,7 @@ from monitor.report.gates.margin import Margin
 from monitor.report.items.noise import rerun_difference
 from schemas.records.names import natural
 from schemas.records.text import shorten
-from schemas.results.gate import GateComparison
+from schemas.results.gate import ConflictRule, GateComparison
 from schemas.results.report import BenchmarkReport
 
 
@@ -40,7 +40,12 @@ def parse_margin(text: str) -> Margin:
 
 
 def compare(
-    readings: Sequence[Reading], candidates: Sequence[str], baseline: str, benchmarks: Sequence[str], margin: Margin
+    readings: Sequence[Reading],
+    candidates: Sequence[str],
+    baseline: str,
+    benchmarks: Sequence[str],
+    margin: Margin,
+    rule: ConflictRule,
 ) -> list[GateComparison]:
     """Compare candidates with a baseline on each benchmark that both have; names that fit nothing end the command.
 
@@ -54,6 +59,8 @@ def compare(
     benchmarks : sequence of str
         All, if empty.
     margin : Margin
+    rule : ConflictRule
+        By which the files were read.
     """
     views = [
         (view, each.metrics[view.report.benchmark])
@@ -78,7 +85,7 @@ def compare(
     chosen = list(dict.fromkeys(candidates)) or sorted(models.keys() - {baseline}, key=natural)
     if not chosen:
         stop(f"the files have no model but the baseline {show(baseline)}; add the candidate's results", USAGE)
-    comparisons = [each for view, metric in views for each in _compare(view, metric, chosen, baseline, margin)]
+    comparisons = [each for view, metric in views for each in _compare(view, metric, chosen, baseline, margin, rule)]
     if not comparisons:
         stop("no benchmark has results of the baseline and a candidate; give the files of both runs")
     if absent := [name for name in chosen if name not in {each.candidate for each in comparisons}]:
@@ -95,7 +102,12 @@ def stop_incomplete(report: BenchmarkReport) -> None:
 
 
 def _compare(
-    view: ReportView, metric: str | None, candidates: Sequence[str], baseline: str, margin: Margin
+    view: ReportView,
+    metric: str | None,
+    candidates: Sequence[str],
+    baseline: str,
+    margin: Margin,
+    rule: ConflictRule,
 ) -> list[GateComparison]:
     report = view.report
     here = {model.model for model in report.models}
@@ -110,7 +122,7 @@ def _compare(
         note(f"{name}: no results of {first_names(absent)}: not compared there")
     pairs = {frozenset((pair.model_a, pair.model_b)): pair for pair in report.pairs if pair.status != "superseded"}
     return [
-        compare_with_margin(view.table, pairs[frozenset((model, baseline))], model, baseline, margin).model_copy(
+        compare_with_margin(view.table, pairs[frozenset((model, baseline))], model, baseline, margin, rule).model_copy(
             update={"metric": metric, "notes": first(report)}
         )
         for model in candidates

@@ -29,6 +29,14 @@ class OnUndecided(StrEnum):
     wait = "wait"
 
 
+class Conflicts(StrEnum):
+    """Which of several scores of an item counts."""
+
+    worst = "worst"
+    first = "first"
+    last = "last"
+
+
 _PANEL = "Not worse than a baseline"
 
 

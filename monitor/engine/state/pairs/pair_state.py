@@ -13,6 +13,7 @@ from monitor.engine.state.delta import Contestant
 from monitor.engine.state.pairs.index import Index, Places, pair_count, pair_index, pair_members
 from monitor.engine.state.pairs.step_down import StepDown, grown_in_slices
 from schemas.records.events import Spec
+from schemas.results.assumptions import Seed
 from schemas.results.changes import CLAIMS, PROCEDURES, Claim, Kind, Procedure, VerdictChange
 from schemas.results.verdict_changes import Columns, VerdictChanges, change_field
 from stats.families.stepwise import WHOLE, place_weights, step_thresholds
@@ -38,8 +39,8 @@ class PairState:
         self.spec = Spec()
         self.lead_scale = 1.0
         """What turns the mean of the differences that bet into the gap: not 1 only where clusters are weighted."""
-        self.redeclared = False
-        """Whether the declaration may have been chosen because of the scores: it came after them."""
+        self.seed: Seed | None = None
+        """Where the committed seed was declared first; None under another order policy."""
         self.generation = 1
         """How often the name was begun: 2 or more after a deleted board of the same name."""
         self.contestants: list[Contestant] = []
@@ -72,6 +73,11 @@ class PairState:
     def latched(self) -> dict[Procedure, NDArray[np.int8]]:
         """The side of each decision by procedure; see `claims`."""
         return {procedure: self.claims[procedure].side for procedure in PROCEDURES}
+
+    @property
+    def has_choice(self) -> bool:
+        """Whether some item has several scores of a model, or may have: which one counts is a choice."""
+        return bool(self.spec.aliases)
 
     @property
     def pairs(self) -> int:

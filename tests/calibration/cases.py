@@ -9,7 +9,7 @@ from functools import partial
 
 import numpy as np
 
-from schemas.results.assumptions import TEXTS
+from schemas.results.assumptions import TEXTS, Assumption
 from stats import committed_order, exact_p
 from stats.evidence.eprocess import log_leader_bound
 from tests.calibration import races, streams
@@ -498,7 +498,12 @@ def _breaking() -> Iterator[tuple[str, str, str, Run]]:
     many = _registration(SPENDING, ", `spending`, 30 models", models=30)
     for policy, case in many["one item of each of the best-looking pairs first, `spending`, 30 models"].items():
         yield "one item of each of the best-looking pairs first, `spending`, 30 models", policy, TEXTS["joined"], case
-    yield "declared again with the items so far once p <= .05, 300 items", "completion", TEXTS["redeclared"], recounted
+    yield (
+        "declared again with the items so far once p <= .05, 300 items",
+        "completion",
+        Assumption("declared_late", names=("items",)).text,
+        recounted,
+    )
     half = pairs(best_half, "completion")["completion"]
     yield "the best half of twice the items, only its number declared", "completion", TEXTS["completion"], half
     for policy, case in pairs(chosen_repeats, "trusted", "completion", items=60, repeats="all", ends=True).items():

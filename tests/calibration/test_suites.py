@@ -14,7 +14,7 @@ from tests.calibration.test_engine_calibration import most
 from tests.fold_log import FoldLog, packed
 
 MODELS, STREAMS = 40, 10
-SUITE = Suite("overall", dict.fromkeys(UNEVEN, Member()))
+SUITE = Suite("overall", dict.fromkeys(UNEVEN, Member()), distinct=True)
 
 
 def wrong(seed, gap, policy):

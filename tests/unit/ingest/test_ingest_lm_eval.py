@@ -267,7 +267,7 @@ def test_the_subtasks_of_a_group_are_one_benchmark_with_a_cluster_each(tmp_path)
 def test_a_group_that_only_names_benchmarks_may_be_a_suite(tmp_path):
     lm_eval_group(tmp_path, "a", TASKS, groups=GROUPS, scored={"board", "board_stem"})
     proposed = [text for text in Read(tmp_path).notes if "--suite" in text]
-    assert proposed == ["all: a group of 2 benchmarks; --suite all=alone,board reports them as one"]
+    assert proposed == ["all: a group of 2 benchmarks; --suite all=alone,board --distinct reports them as one"]
     apart = [text for text in Read(tmp_path, subtasks=True).notes if "--suite" in text]
     assert [text.split(":")[0] for text in apart] == ["board", "board_stem", "all"]
     assert "--suite board_stem=board_math,board_physics " in apart[1]

@@ -811,7 +811,7 @@ def test_a_small_spread_of_graded_scores_is_kept():
         (STATUSES["decided"], TEXTS["completion"]),
         (STATUSES["equivalent"], "neither the arrival order nor what is skipped depends on outcomes or clusters"),
         (STATUSES["equivalent, not exhausted"], TEXTS["completion"]),
-        (STATUSES["decided, committed"], "the items are a sample, and their order comes from the committed seed"),
+        (STATUSES["decided, committed"], TEXTS["committed"]),
         (
             lambda: of(CLEAR, items=100, family={"policy": "capacity", "pairs": [["a", "z"]]}),
             TEXTS["completion"],

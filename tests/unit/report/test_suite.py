@@ -29,7 +29,7 @@ def report(log, members, **options):
     built = build_report(
         [log.partition],
         assert_complete=True,
-        suites=[Suite("overall", {n: Member(w) for n, w in members.items()})],
+        suites=[Suite("overall", {n: Member(w) for n, w in members.items()}, distinct=True)],
         **options,
     )
     assert built.benchmarks[0].benchmark == "overall"
@@ -112,7 +112,9 @@ def test_graded_members_newest_epochs_and_skips_count_as_in_the_members():
 def test_a_baseline_counts_a_score_as_what_exceeds_a_guess():
     log = log_of()
     members = {"easy": Member(3, 0.25), "hard": Member(1, 0.2)}
-    suite = build_report([log.partition], pairs="all", assert_complete=True, suites=[Suite("overall", members)])
+    suite = build_report(
+        [log.partition], pairs="all", assert_complete=True, suites=[Suite("overall", members, distinct=True)]
+    )
     overall = suite.benchmarks[0]
 
     def normalised(model):
@@ -134,9 +136,9 @@ def test_a_baseline_changes_no_test_that_its_weights_do_not():
     """Normalised scores are a change of scale for a pair: the tests are those of the weights weight / (1 - baseline)."""
     log = log_of()
     one, other = (
-        build_report([log.partition], pairs="all", assert_complete=True, suites=[Suite("overall", members)]).benchmarks[
-            0
-        ]
+        build_report(
+            [log.partition], pairs="all", assert_complete=True, suites=[Suite("overall", members, distinct=True)]
+        ).benchmarks[0]
         for members in (
             {"easy": Member(1, 0.5), "hard": Member(1)},
             {"easy": Member(2), "hard": Member(1)},
@@ -154,7 +156,9 @@ def test_a_gap_that_exceeds_1_through_a_baseline_has_a_clustered_test():
     """It was an error, and there was no report at all."""
     log = log_of({"ash": SIZES, "birch": {"easy": 0, "hard": 1}})
     members = {"easy": Member(), "hard": Member(1, 0.25)}
-    overall = build_report([log.partition], assert_complete=True, suites=[Suite("overall", members)]).benchmarks[0]
+    overall = build_report(
+        [log.partition], assert_complete=True, suites=[Suite("overall", members, distinct=True)]
+    ).benchmarks[0]
     assert overall.pairs[0].gap > 1
     assert 0 < overall.pairs[0].p_clustered < 0.2
 
@@ -163,7 +167,9 @@ def test_a_model_below_the_baseline_is_ranked_by_its_negative_score():
     right = RIGHT | {"dune": {"easy": 2, "hard": 0}, "elm": {"easy": 1, "hard": 0}}
     log = log_of(right)
     members = {"easy": Member(1, 0.25), "hard": Member(1, 0.25)}
-    overall = build_report([log.partition], assert_complete=True, suites=[Suite("overall", members)]).benchmarks[0]
+    overall = build_report(
+        [log.partition], assert_complete=True, suites=[Suite("overall", members, distinct=True)]
+    ).benchmarks[0]
     assert [m.model for m in overall.models][-2:] == ["dune", "elm"]
     assert overall.models[-1].mean == pytest.approx((1 / 40 - 0.25) / 0.75 / 2 - 0.25 / 0.75 / 2)
 
@@ -178,5 +184,5 @@ def test_nothing_of_a_live_suite_is_settled_while_repeats_of_a_member_are_undecl
         )
     )
     members = {"easy": Member(2), "hard": Member(1)}
-    report = build_report([log.partition], pairs="all", suites=[Suite("overall", members, "worst")])
+    report = build_report([log.partition], pairs="all", suites=[Suite("overall", members, "worst", distinct=True)])
     assert [pair.settled for pair in report.benchmarks[0].pairs] == [None]

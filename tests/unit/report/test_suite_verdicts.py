@@ -39,7 +39,7 @@ def log_of(policy, **more):
     return FoldLog(*(declaration(name, policy, **more) for name in SIZES))
 
 
-OVERALL = Suite("overall", dict.fromkeys(SIZES, Member()))
+OVERALL = Suite("overall", dict.fromkeys(SIZES, Member()), distinct=True)
 
 
 def suite_of(log, suite=OVERALL):
@@ -187,7 +187,7 @@ def test_a_model_that_lacks_a_member_may_count_0_in_it():
     for name, values in scores().items():
         log.send(packed(values, MODELS, benchmark=name))
     log.send(*(event(k, "dune", 1, benchmark="hard") for k in range(20)))
-    suite = Suite("overall", dict.fromkeys(SIZES, Member()), "worst")
+    suite = Suite("overall", dict.fromkeys(SIZES, Member()), "worst", distinct=True)
     report = suite_of(log, suite)
     means = {m.model: m.mean for m in report.models}
     assert means["dune"] == pytest.approx(0.5)
@@ -198,7 +198,7 @@ def test_a_model_that_lacks_a_member_may_count_0_in_it():
 
 
 def test_items_whose_names_would_be_one_stay_two():
-    suite = Suite("overall", {"a": Member(), "a/b": Member()})
+    suite = Suite("overall", {"a": Member(), "a/b": Member()}, distinct=True)
     log = FoldLog()
     log.send(*(event(item, m, 1, benchmark=name) for name, item in (("a", "b/c"), ("a/b", "c")) for m in MODELS))
     assert suite_of(log, suite).items == 2

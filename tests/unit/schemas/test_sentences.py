@@ -3,7 +3,7 @@
 import pytest
 
 from schemas.records.text import mask_url
-from schemas.results.assumptions import Assumption, flagged, say
+from schemas.results.assumptions import TEXTS, Assumption, flagged, say
 from schemas.results.sentences import Numbers, decided, reversed_after, settled
 
 
@@ -53,7 +53,7 @@ def test_bets_that_settle_name_what_they_assume():
     of = ("ash", "birch", "demo", 40)
     plain = settled(*of, numbers(9, 1, missing=1), assumed=[Assumption("ordered")], alpha=0.05)
     assert plain.startswith("ash leads birch on the 40 items of demo, settled at alpha = 0.05: ")
-    assert plain.endswith("only birch on 1; 1 item is left. Assumes that their order comes from the committed seed.")
+    assert plain.endswith(f"only birch on 1; 1 item is left. Assumes that {TEXTS['ordered']}.")
     again = settled(
         *of, numbers(4, 5, missing=20), assumed=flagged(ordered=True, begun_again=True, rescored=True), alpha=0.05
     )

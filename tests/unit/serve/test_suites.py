@@ -12,7 +12,7 @@ from schemas.records.suites import Member, Suite
 from tests.fold_log import FoldLog, event
 from tests.served import Served
 
-OVERALL = Suite("overall", {"easy": Member(), "hard": Member(3)})
+OVERALL = Suite("overall", {"easy": Member(), "hard": Member(3)}, distinct=True)
 RIGHT = {"easy": {"ash": 30, "birch": 24, "cedar": 20}, "hard": {"ash": 5, "birch": 15, "cedar": 9}}
 SIZES = {"easy": 40, "hard": 25}
 
@@ -255,7 +255,7 @@ def test_other_suites_and_prices_are_shown_at_once_by_every_answer():
 
         means = {model["model"]: model["mean"] for model in shown("overall")["models"]}
         assert shown("easy")["goal"]["cost_run"] is None
-        served.reports.show_as([Suite("overall", {"easy": Member(), "hard": Member()})], {"": 0.5})
+        served.reports.show_as([Suite("overall", {"easy": Member(), "hard": Member()}, distinct=True)], {"": 0.5})
         later = {model["model"]: model["mean"] for model in shown("overall")["models"]}
         assert means["ash"] == pytest.approx(0.25 * 30 / 40 + 0.75 * 5 / 25)
         assert later["ash"] == pytest.approx(0.5 * 30 / 40 + 0.5 * 5 / 25)

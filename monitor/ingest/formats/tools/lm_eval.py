@@ -102,7 +102,9 @@ class SampleTranslator(RecordTranslator):
         for name, members in results.lists(apart=choices.subtasks).items():
             if not any(name_fault(each) or "," in each for each in (name, *members)) and "=" not in name:
                 flag = shlex.quote(f"{name}={','.join(members)}")
-                notices(f"{shorten(name)}: a group of {len(members):,} benchmarks; --suite {flag} reports them as one")
+                notices(
+                    f"{shorten(name)}: a group of {len(members):,} benchmarks; --suite {flag} --distinct reports them as one"
+                )
 
     def _folder(self) -> str:
         name = self._log.path.parent.name

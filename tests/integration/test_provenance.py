@@ -1,0 +1,211 @@
+"""What verdicts on files assume: flags, a rankwatch.toml and lines that came late, seeds, scores in conflict, suites with copies."""
+
+import json
+import random
+
+import pytest
+
+from stats import committed_order
+from tests.commands import events, rankwatch, write
+
+MODELS = {"good": 0.9, "fair": 0.6, "bad": 0.3}
+IDS = [f"q{k}" for k in range(60)]
+
+
+@pytest.fixture
+def results(tmp_path):
+    return write(tmp_path / "runs.jsonl", events(random.Random(6), MODELS, 60))
+
+
+def report(*arguments):
+    done = rankwatch("report", *arguments, "--format", "json")
+    return json.loads(done.stdout), done.stderr
+
+
+def facts(*arguments):
+    """The assumptions of the only benchmark, by code."""
+    (benchmark,) = report(*arguments)[0]["benchmarks"]
+    return {each.pop("code"): each for each in benchmark["assumptions"]}
+
+
+def test_plain_files_assume_that_they_are_the_whole_benchmark_and_nothing_else(results):
+    assert facts(results) == {"items_read": {"items": 60}}
+
+
+@pytest.mark.parametrize(
+    ("flags", "parts"),
+    [
+        (["--alpha", "0.01"], ["alpha"]),
+        (["--alpha", "0.05"], []),  # the default is no choice
+        (["--models", "good,bad"], ["family"]),
+        (["--family", "capacity:3"], ["family"]),
+        (["--items", "60"], ["items"]),
+        (["--order", "trusted"], ["order"]),
+        (["--scores", "graded", "--missing", "ignorable"], ["scores", "missing"]),
+        (["--goal", "best", "--alias", "good=great"], []),
+    ],
+)
+def test_flags_come_after_the_scores_of_the_files(results, flags, parts):
+    assert facts(results, *flags).get("declared_late", {"parts": []})["parts"] == parts
+
+
+def test_a_published_size_is_no_choice(tmp_path):
+    rows = [row | {"benchmark": "wnli"} for row in events(random.Random(6), MODELS, 71)]
+    path = write(tmp_path / "runs.jsonl", rows)
+    assert "declared_late" not in facts(path, "--items", "71")
+    assert facts(path, "--items", "72")["declared_late"] == {"parts": ["items"]}
+
+
+def test_a_rankwatch_toml_comes_after_the_scores_and_the_first_line_of_the_file_does_not(tmp_path):
+    rows = events(random.Random(6), MODELS, 60)
+    spec = {"declare": "bench", "items": 60, "alpha": 0.01, "family": {"models": list(MODELS)}}
+    path = write(tmp_path / "runs.jsonl", [spec, *rows])
+    assert facts(path) == {"completion": {}}
+    assert facts(path, "--alpha", "0.01") == {"completion": {}}, "the flag says the same"
+    (tmp_path / "rankwatch.toml").write_text("[benchmark.bench]\nalpha = 0.02\n")
+    assert facts(path)["declared_late"] == {"parts": ["alpha"]}
+    (tmp_path / "rankwatch.toml").unlink()
+    path = write(tmp_path / "runs.jsonl", [spec, *rows, spec | {"alpha": 0.2, "version": 2}])
+    assert facts(path)["declared_late"] == {"parts": ["alpha"]}
+
+
+def test_the_question_of_a_gate_is_no_choice(results):
+    answer = json.loads(
+        rankwatch("gate", results, "--pair", "good", "bad", "--margin", "0.02", "--format", "json").stdout
+    )
+    assert answer["comparisons"][0]["assumptions"] == [{"code": "items_read", "items": 60}]
+    late = ("--alpha", "0.01", "--models", "good,bad")
+    answer = json.loads(
+        rankwatch("gate", results, "--pair", "good", "bad", "--margin", "0.02", "--format", "json", *late).stdout
+    )
+    assert {"code": "declared_late", "parts": ["alpha"]} in answer["comparisons"][0]["assumptions"]
+
+
+def test_watch_names_the_flags_if_the_files_have_scores_at_its_start(results, tmp_path):
+    once = ("watch", "--once", results, "--items", "60", "--format", "json", "--data-dir", tmp_path / "data")
+    (benchmark,) = json.loads(rankwatch(*once).stdout)["benchmarks"]
+    assert {"code": "declared_late", "parts": ["items"]} in benchmark["assumptions"]
+
+
+# --- the seed ---
+
+
+def committed(seed):
+    return {"declare": "bench", "order": {"policy": "committed", "seed": seed}, "item_ids": IDS}
+
+
+def along(seed):
+    order = [IDS[k] for k in committed_order(seed, IDS)]
+    return [
+        {"benchmark": "bench", "item_id": item, "model": model, "score": int(model == "good")}
+        for item in order
+        for model in ("good", "bad")
+    ]
+
+
+def test_the_first_seed_of_the_files_counts_and_its_line_is_named(tmp_path):
+    write(tmp_path / "1.jsonl", [{"benchmark": "other", "item_id": "1", "model": "x", "score": 1}, committed("one")])
+    write(tmp_path / "2.jsonl", [committed("ground"), *along("one")])
+    result, errors = report(tmp_path, "--max-rejected", "0.5")
+    (bench,) = (each for each in result["benchmarks"] if each["benchmark"] == "bench")
+    place = str(tmp_path / "1.jsonl")
+    assert {"code": "committed", "line": 2, "file": place} in bench["assumptions"]
+    assert f"(line 2 of {place})" in bench["pairs"][0]["reason"]
+    assert "has committed to a seed and its items at line 2 of" in errors
+
+
+# --- which score counts ---
+
+
+def gated(tmp_path, *flags, code=0):
+    call = ("gate", tmp_path, "--pair", "new", "old", *flags, "--format", "json")
+    return json.loads(rankwatch(*call, code=code).stdout)
+
+
+@pytest.fixture
+def retried(tmp_path):
+    """Results of a candidate that is 8 points worse, and a run of it that sorts first in which most wrong answers are right."""
+    rng = random.Random(2)
+    easy = [rng.uniform(0.6, 0.95) for _ in range(800)]
+    runs = {"old": [rng.random() < x for x in easy], "new": [rng.random() < x - 0.08 for x in easy]}
+    runs["again"] = [right or rng.random() < 0.4 for right in runs["new"]]
+    for name, (file, model) in {"old": ("3", "old"), "new": ("2", "new"), "again": ("1", "new")}.items():
+        write(
+            tmp_path / f"{file}.jsonl",
+            [
+                {"benchmark": "bench", "item_id": f"q{k}", "model": model, "score": int(right)}
+                for k, right in enumerate(runs[name])
+            ],
+        )
+    return tmp_path
+
+
+def test_a_gate_takes_scores_in_conflict_at_their_worst_for_the_candidate(retried):
+    (row,) = gated(retried, "--margin", "0.02", code=4)["comparisons"]
+    assert row["conflict_rule"] == "worst"
+    assert row["assumptions"] == [{"code": "items_read", "items": 800}]
+    assert "Each counts at its worst for new" in row["conflicts"]
+    (row,) = gated(retried, "--margin", "0.02", "--conflicts", "first", code=0)["comparisons"]
+    assert (row["verdict"], row["conflict_rule"]) == ("pass", "first")
+    assert {"code": "score_choice"} in row["assumptions"]
+    assert "--conflicts first" in row["conflicts"]
+    (row,) = gated(retried, "--margin", "0.02", "--conflicts", "last", code=4)["comparisons"]
+    assert row["verdict"] != "pass"
+    assert "--conflicts last" in row["conflicts"]
+    assert {"code": "score_choice"} in row["assumptions"]
+
+
+def test_conflicts_of_the_baseline_count_at_their_best(retried):
+    (retried / "3.jsonl").rename(retried / "0.jsonl")
+    lower = [json.loads(line) | {"score": 0} for line in (retried / "0.jsonl").read_text().splitlines()]
+    write(retried / "0-lower.jsonl", lower)
+    first = gated(retried, "--conflicts", "first", code=0)
+    worst = gated(retried, code=4)
+    assert (first["decided"], first["conflict_rule"]) == ("a", "first")
+    assert (worst["decided"], worst["conflict_rule"]) == ("b", "worst")
+    counts = {worst["pair"][f"model_{side}"]: worst["pair"][f"p_{side}"] for side in "ab"}
+    assert counts["old"] > 0.7 > counts["new"]
+
+
+def test_nulls_and_repeats_in_conflict(tmp_path):
+    rows = [
+        {"benchmark": "bench", "item_id": f"q{k}", "model": m, "score": 1} for k in range(50) for m in ("new", "old")
+    ]
+    null = [{"benchmark": "bench", "item_id": "q1", "model": m, "score": None} for m in ("new", "old")]
+    write(tmp_path / "1.jsonl", [*rows, *null])
+    (row,) = gated(tmp_path, "--margin", "0.1")["comparisons"]
+    assert (row["only_candidate"], row["only_baseline"], row["n"]) == (0, 1, 50)
+    write(tmp_path / "1.jsonl", [*null, *rows])  # a null that is filled is no conflict, and a choice all the same
+    (row,) = gated(tmp_path, "--margin", "0.1")["comparisons"]
+    assert (row["only_candidate"], row["only_baseline"], row["n"]) == (0, 0, 50)
+    assert {"code": "score_choice"} in row["assumptions"]
+    final = {"declare": "bench", "items": 50, "nulls": "final"}
+    write(tmp_path / "1.jsonl", [final, *null, *rows])
+    (row,) = gated(tmp_path, "--margin", "0.1")["comparisons"]
+    assert (row["only_candidate"], row["only_baseline"], row["n"]) == (0, 1, 50)
+
+
+# --- suites ---
+
+
+@pytest.fixture
+def copies(tmp_path):
+    rows = events(random.Random(6), MODELS, 60)
+    write(tmp_path / "runs.jsonl", [row | {"benchmark": name} for name in ("one", "two") for row in rows])
+    return tmp_path / "runs.jsonl"
+
+
+def test_a_suite_with_shared_items_is_held_unless_they_are_distinct(copies, tmp_path):
+    suite = report(copies, "--suite", "all=one,two", "--pairs", "all")[0]["benchmarks"][0]
+    assert {pair["status"] for pair in suite["pairs"]} == {"held"}
+    assert {pair["decided"]["anytime_family"] for pair in suite["pairs"]} == {None}
+    assert "one and two both have an item" in suite["pairs"][0]["reason"]
+    assert "--distinct" in suite["pairs"][0]["reason"]
+    declared = report(copies, "--suite", "all=one,two", "--pairs", "all", "--distinct")[0]["benchmarks"][0]
+    assert "decided" in {pair["status"] for pair in declared["pairs"]}
+    assert {"code": "distinct"} in declared["assumptions"]
+    rows = [json.loads(line) for line in copies.read_text().splitlines()]
+    other = write(tmp_path / "other.jsonl", [row | {"item_id": row["benchmark"] + row["item_id"]} for row in rows])
+    apart = report(other, "--suite", "all=one,two", "--pairs", "all")[0]["benchmarks"][0]
+    assert {"code": "distinct"} in apart["assumptions"]
+    assert "decided" in {pair["status"] for pair in apart["pairs"]}

@@ -35,6 +35,7 @@ PARTS = (
         )
     ),
     ("explanation/calibration.md", "breaking", calibration.breaking),
+    ("explanation/calibration.md", "provenance", calibration.provenance),
     ("explanation/calibration.md", "close pair", calibration.close_pair),
     ("explanation/calibration.md", "one look", calibration.one_look),
     ("how-to/gate-in-ci.md", "gate runs", calibration.gate_runs),

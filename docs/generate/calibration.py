@@ -38,6 +38,15 @@ def breaking() -> str:
     return "\n".join(lines)
 
 
+def provenance() -> str:
+    """Return the table of the choices that are made once scores are known."""
+    lines = ["| equal models, and a choice | policy | false verdicts | the verdict |", "|---|---|---|---|"]
+    for found in _read("provenance.json").values():
+        named = f"names `{found['answer']}`" if found["named"] else found["answer"]
+        lines.append(f"| {found['row']} | {found['policy']} | {_share(found['false'], found['runs'])} | {named} |")
+    return "\n".join(lines)
+
+
 def close_pair() -> str:
     """Return the table of the items that ranks 5 and 6 of MMLU-Pro need in committed orders."""
     lines = ["| | orders | reached | items: median | quartiles |", "|---|---|---|---|---|"]

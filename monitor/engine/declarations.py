@@ -60,7 +60,7 @@ def parts_chosen(benchmark: str, old: Spec, new: Spec) -> list[str]:
 def with_late_parts(benchmark: Benchmark, spec: Spec) -> Spec:
     """Return a declaration with the parts that were declared after the first score, now or before."""
     late: set[str] = (
-        {*benchmark.spec.declared_late, *spec.declared_late} if benchmark.declared else set(spec.declared_late)
+        {*benchmark.spec.declared_late, *spec.declared_late} if benchmark.declared else {*spec.declared_late}
     )
     if benchmark.board is not None:
         late |= set(benchmark.board.late)

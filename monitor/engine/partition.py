@@ -487,7 +487,7 @@ class _Folding:
             self.take_letter(dead_letter(fault, step.offset, step.place, raw, step.source))
 
     def _seed(self, step: Declared) -> Seed | None:
-        """Return where a declaration stands: in the log, or in the file that is read without one; None for one of neither."""
+        """Return the place of a declaration: in the log, or in the file that is read without one; None for one of neither."""
         if self.in_log:
             return Seed(step.offset)
         path, line = step.source or ("", None)

@@ -123,17 +123,12 @@ class Assumption(NamedTuple):
 
     def fact(self) -> Fact:
         """Return it as reports show it: the code, and the number by what it counts."""
+        names: Fact
         if self.code in _SEEDED:
-            fact: Fact = {"code": self.code}
-            if self.names:
-                fact |= {"line": self.number or 0, "file": self.names[0]}
-            elif self.number is not None:
-                fact |= {"offset": self.number}
-            return fact
-        counted: Fact = {} if self.number is None else {_NUMBERS[self.code]: self.number}
-        parts: Fact = {"parts": list(self.names)} if self.names else {}
-        code: Fact = {"code": self.code}
-        return code | counted | parts
+            number, names = "line" if self.names else "offset", {"file": self.names[0]} if self.names else {}
+        else:
+            number, names = _NUMBERS.get(self.code, ""), {"parts": list(self.names)} if self.names else {}
+        return {"code": self.code, **({} if self.number is None else {number: self.number}), **names}
 
 
 def say(assumptions: Iterable[Assumption]) -> str | None:

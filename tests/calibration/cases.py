@@ -498,12 +498,8 @@ def _breaking() -> Iterator[tuple[str, str, str, Run]]:
     many = _registration(SPENDING, ", `spending`, 30 models", models=30)
     for policy, case in many["one item of each of the best-looking pairs first, `spending`, 30 models"].items():
         yield "one item of each of the best-looking pairs first, `spending`, 30 models", policy, TEXTS["joined"], case
-    yield (
-        "declared again with the items so far once p <= .05, 300 items",
-        "completion",
-        Assumption("declared_late", names=("items",)).text,
-        recounted,
-    )
+    words = Assumption("declared_late", names=("items",)).text
+    yield "declared again with the items so far once p <= .05, 300 items", "completion", words, recounted
     half = pairs(best_half, "completion")["completion"]
     yield "the best half of twice the items, only its number declared", "completion", TEXTS["completion"], half
     for policy, case in pairs(chosen_repeats, "trusted", "completion", items=60, repeats="all", ends=True).items():

@@ -1,6 +1,6 @@
 """Choices that are made once scores are known: equal models, the rate of false verdicts, and what their sentences assume.
 
-`python -m tests.calibration.provenance` makes 400 streams of each attack and keeps the counts.
+`python -m tests.calibration.provenance` makes 200 streams of each attack and keeps the counts.
 """
 
 import argparse
@@ -263,14 +263,15 @@ def measure(name: str, runs: int, first: int = 0) -> dict[str, Any]:
         "runs": runs,
         "false": sum(each.false for each in found),
         "unnamed": 0 if attack.refused else sum(each.false and not each.named for each in found),
-        "answer": attack.refused or ", ".join(attack.codes),
+        "answer": attack.refused or "`, `".join(attack.codes),
+        "named": not attack.refused,
     }
 
 
 def main() -> int:
     """Run every attack, and keep what was counted."""
     parser = argparse.ArgumentParser(prog="python -m tests.calibration.provenance", description=__doc__)
-    parser.add_argument("--runs", type=int, default=400, help="streams of each attack (400)")
+    parser.add_argument("--runs", type=int, default=200, help="streams of each attack (200)")
     arguments = parser.parse_args()
     with ProcessPoolExecutor(2) as pool:
         kept = dict(zip(ATTACKS, pool.map(partial(measure, runs=arguments.runs), ATTACKS), strict=True))

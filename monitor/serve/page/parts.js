@@ -193,20 +193,17 @@ export const heading = (benchmark, title, about) => [h("h1", { tabindex: "-1" },
 export const crumb = (b, words) => h("p", { class: "crumb" }, h("a", { href: link.benchmark(b.benchmark) }, name(b.benchmark)), ` / ${words}`);
 
 const POLICIES = {
-  completion: "Order policy completion: a pair is decided once the missing items can no longer change the decision; any arrival order is valid. Assumes that the declared items are the whole benchmark",
-  committed: "Order policy committed: the items follow a permutation that was fixed before the first score",
-  trusted: "Order policy trusted: assumes that neither the arrival order nor what is skipped depends on outcomes or clusters",
-  none: "No order is declared, so there are no anytime verdicts",
+  completion: "Order policy completion: a pair is decided once the missing items can no longer change the decision; any arrival order is valid.",
+  committed: "Order policy committed: the items follow a permutation that was fixed before the first score.",
+  trusted: "Order policy trusted: pairs are decided in the order of arrival.",
+  none: "No order is declared, so there are no anytime verdicts.",
 };
-const BATTLES = "Order policy trusted: assumes that which models meet does not depend on the prompt or its category, which answer is shown first is drawn at random, and how many votes a prompt gets is fixed before the first of them";
-
-const COMPOSED = ", and that the suite, its weights and its baselines were not chosen because of the scores";
 
 /** Return what the verdicts of a benchmark, or of a suite, assume. */
 export function assumption(b) {
   if (b.suite && b.order.policy === "none") return "The suite has no anytime verdict: ranking, tests at a planned n and settled leads are those of the scores so far.";
-  const policy = b.battles && b.order.policy === "trusted" ? BATTLES : POLICIES[b.order.policy];
-  return `${policy}${b.suite ? COMPOSED : ""}${b.family_assumption ? `, and that ${b.family_assumption}` : ""}.`;
+  const assumed = [b.assumption, b.family_assumption].filter(Boolean).join(", and that ");
+  return POLICIES[b.order.policy] + (assumed && ` Assumes that ${assumed}.`);
 }
 
 /** Report which ranks change on the items that all models have, where these have different items. */

@@ -411,7 +411,8 @@ def _describe_version(name: str, old: Spec, new: Spec) -> str:
     values = ", ".join(f"{field} = {_value(new, field)} (was {_value(old, field)})" for field in fields)
     assumed = "the item count is the published size, so verdicts assume nothing more"
     if parts := late(parts_chosen(name, old, new)):
-        assumed = f"verdicts now assume that {say(parts)}"
+        clause = say(parts)
+        assumed = f"verdicts now assume that {clause}"
     ended = "" if old.order.policy == "none" else "decisions so far are superseded, and "
     return f"{shorten(name)}: declared again, as version {new.version}: {values}; {ended}{assumed}"
 

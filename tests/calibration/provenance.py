@@ -163,11 +163,11 @@ def _until_right(rng: Rng, scores: np.ndarray) -> streams.Stream:
     return tuple(map(np.concatenate, zip(*columns, strict=True)))
 
 
-def nulls(rng: Rng, policy: str, rule: str = "filled") -> Seen:
+def nulls(rng: Rng, policy: str, rule: str = "filled", codes: tuple[str, ...] = ("score_choice",)) -> Seen:
     """Run wrong answers of one model again until they are right, with null in between."""
     stream = _until_right(rng, exchangeable(rng, ITEMS, 2))
     spec = {"order": "trusted"} if policy == "trusted" else {"items": ITEMS}
-    return seen(FoldLog(declared(**spec, family=capacity(2), nulls=rule), sent(stream)), ("score_choice",))
+    return seen(FoldLog(declared(**spec, family=capacity(2), nulls=rule), sent(stream)), codes)
 
 
 def alias(rng: Rng) -> Seen:
@@ -230,12 +230,12 @@ def _attacks() -> Iterator[Attack]:
         "weight 1 where one leads, .001 elsewhere, declared last", "completion", weights_late, ("declared_late",)
     )
     yield Attack("the item count declared once p <= .05, 300 items", "completion", count_late, ("declared_late",))
-    for policy in ("completion", "trusted"):
+    for policy, codes in (("completion", ("score_choice",)), ("trusted", ("trusted", "score_choice"))):
         yield Attack(
             "wrong answers null, run again until right, filled",
             policy,
-            partial(nulls, policy=policy),
-            ("score_choice",),
+            partial(nulls, policy=policy, codes=codes),
+            codes,
         )
     final = partial(nulls, policy="completion", rule="final")
     yield Attack("the same, `nulls: final`", "completion", final, ("score_choice",))

@@ -83,7 +83,7 @@ def test_the_feed(answers):
         assert (entry["kind"], entry["procedure"], entry["after"]) == ("decided", "anytime", "a")
         assert entry["evidence"]["resolution_ratio"] > 1
         assert entry["sentence"].startswith(
-            f"rank 5 is better than rank 6 on items like those of {BENCHMARK}, decided for this pair only: of "
+            f"rank 5 is better than rank 6 on items like those of {BENCHMARK}, decided for this pair only at alpha = 0.05: of "
         )
         assert entry["sentence"].endswith(
             "Assumes that neither the arrival order nor what is skipped depends on outcomes or clusters, and that the items are a sample "
@@ -106,7 +106,7 @@ def test_the_table_of_a_watch(answers, width):
 
 def test_the_gate(results):
     text = rankwatch("gate", results, "--pair", *NAMES).stdout
-    assert text.startswith(f"decided for this pair only: rank 5 is better than rank 6 on {BENCHMARK} (alpha = 0.05)")
+    assert text.startswith(f"decided for this pair only: rank 5 is better than rank 6 on {BENCHMARK} (alpha = 0.05, ")
     assert "Not decided family-wise" in text
     assert "q = N/N* = 2.08: resolved at a planned n" in text
     assert "not resolved if watched throughout; q is computed from the observed gap, so it adds no evidence" in text

@@ -72,7 +72,8 @@ def test_verdicts_are_printed_as_they_are_reached(daemon):
     watch, *_ = daemon
     assert watch.lines[0] == "watching\n"
     watch.line(
-        r"^decided: bench: alpha is better than charlie on items like those of bench, decided for this pair only: of \d+ shared"
+        r"^decided: bench: alpha is better than charlie on items like those of bench, decided for this pair only at alpha = 0\.05: "
+        r"of \d+ shared"
     )
     watch.line(r"^decided: bench: alpha is better than charlie on items like those of bench, decided family-wise")
     watch.line(r"^271 events, .* 1 rejected, caught up, http://127\.0\.0\.1:\d+")

@@ -202,7 +202,7 @@ def test_a_verdict_on_scores_since_replaced_keeps_a_row_of_its_own():
         assert (pair.n, pair.b, pair.c, pair.decided_at_n) == (was.n, was.b, was.c, was.decided_at_n)
         assert pair.decided.anytime_family == was.decided.anytime_family == "a"
         assert (
-            f"{pair.model_a} was decided to be better than b, family-wise, on epoch 0 of {pair.model_a} and epoch 0 of b"
+            f"{pair.model_a} was decided to be better than b, family-wise at alpha = 0.05, on epoch 0 of {pair.model_a} and epoch 0 of b"
             in pair.reason
         )
     assert {p.status for p in benchmark_report(log.bench).pairs} & {"superseded"} == set()

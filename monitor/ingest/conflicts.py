@@ -29,7 +29,7 @@ class OneScore:
     --------
     >>> read = [EventFields("quiz", "q1", model, score) for model in ("new", "old") for score in (0.0, None, 1.0)]
     >>> worst = OneScore("worst", "old", {"quiz": Benchmark("quiz")})
-    >>> worst.collect(Segment([], read, [], 0, 0))
+    >>> worst.collect([Segment([], read, [], 0, 0)])
     >>> [event.score for event in worst(Segment([], read, [], 0, 0)).events]
     [0.0, 0.0, 0.0, 1.0, 1.0, 1.0]
     """

@@ -253,10 +253,29 @@ _READ: Final = frozenset(
 
 
 def _repeats_a_field(lines: bytes | Sequence[bytes], events: Sequence[Any], fields: _Fields = _SCORE_FIELDS) -> bool:
-    """Return whether one of these events has a field twice, which the decoder does not see: it keeps the last value.
+    """Return whether one of these events has a field twice, which the decoder does not see: it keeps the last value."""
+    if not _may_repeat(lines, events, fields):
+        return False
+    records = lines.removesuffix(b"\n").split(b"\n") if isinstance(lines, bytes) else lines
+    return any(map(_has_repeated, records))
 
-    No event has more fields than colons. So as many colons as fields that were read prove that there is none; else each name is counted,
-    and only suspicious events are parsed again.
+
+def repeats_in_pack(record: bytes, events: Sequence[EventFields]) -> bool:
+    """Return whether one of the events of a packed record has a field twice; the fields of the record come before them."""
+    start = record.find(b'"events":[')
+    if start >= 0 and not _may_repeat([record[start + len(b'"events":[') :]], events, _SCORE_FIELDS):
+        return False
+    try:
+        data = decode_whole(record)
+    except (ValueError, RecursionError):
+        return True  # the whole rule has the fault
+    return isinstance(data, dict) and any(map(_is_repeated, data.get("events") or ()))
+
+
+def _may_repeat(lines: bytes | Sequence[bytes], events: Sequence[Any], fields: _Fields) -> bool:
+    """Return whether one of these events may have a field twice.
+
+    No event has more fields than colons. So as many colons as fields that were read prove that there is none; else each name is counted.
     """
     count = len(events)
     colons = lines.count(b":") if isinstance(lines, bytes) else sum(map(_COLONS, lines))
@@ -273,9 +292,7 @@ def _repeats_a_field(lines: bytes | Sequence[bytes], events: Sequence[Any], fiel
     once = all(joined.count(key) == count for key in fields.required) and all(
         _is_once(joined, f'"{name}"'.encode(), number, count, one_a_line=one_a_line) for name, number in given.items()
     )
-    if once and not (b"\\" in joined and _ESCAPED_KEY.search(joined)):
-        return False
-    return any(map(_has_repeated, records))
+    return not once or (b"\\" in joined and _ESCAPED_KEY.search(joined) is not None)
 
 
 def _is_once(lines: bytes, key: bytes, given: int, count: int, *, one_a_line: bool) -> bool:
@@ -286,6 +303,17 @@ def _is_once(lines: bytes, key: bytes, given: int, count: int, *, one_a_line: bo
     return one_a_line and found == count and all(b"\n" in between for between in lines.split(key)[1:-1])
 
 
+def decode_whole(record: bytes) -> Any:  # noqa: ANN401 - any JSON value
+    """Return a JSON value whose objects remember which of their fields come twice.
+
+    Raises
+    ------
+    ValueError, RecursionError
+        If it is none.
+    """
+    return _WHOLE_RULE.decode(record.decode("utf-8"))
+
+
 def array_values(body: bytes) -> list[Any]:
     """Return the values of a JSON array, by the whole rule.
 
@@ -294,7 +322,7 @@ def array_values(body: bytes) -> list[Any]:
     ValueError, RecursionError
         If it is none.
     """
-    values = _WHOLE_RULE.decode(body.decode("utf-8"))
+    values = decode_whole(body)
     if not isinstance(values, list):
         raise ValueError("the body is not an array")  # noqa: TRY004 - as for a body that is no JSON
     return values

@@ -5,10 +5,11 @@ from collections.abc import Sequence
 from typing import Any, Final, NamedTuple, NotRequired
 
 import msgspec
-from pydantic_core import from_json, to_json
+from pydantic_core import to_json
 from typing_extensions import TypedDict
 
 from schemas.records.battles import BattleFields, by_kind
+from schemas.records.decode import decode_whole, repeats_in_pack
 from schemas.records.events import Declaration, Ended, EventFields
 
 _BROKEN: Final = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
@@ -123,16 +124,18 @@ _DECODER: Final = msgspec.json.Decoder(Packed)
 def decode_packed(record: bytes) -> Packed | None:
     """Decode a packed record; None if any event in it is bad, or it is no packed record."""
     try:
-        return _DECODER.decode(record)
+        packed = _DECODER.decode(record)
     except _BROKEN:
         return None
+    # What an importer wrote from a file has no field twice.
+    return None if packed.source is None and repeats_in_pack(record, packed.events) else packed
 
 
 def decode_packed_loosely(record: bytes) -> dict[str, Any] | None:
     """Decode a packed record without checking its events; None if it has a source or is no packed record."""
     try:
-        data: Any = from_json(record, allow_inf_nan=True)
-    except ValueError:
+        data: Any = decode_whole(record)
+    except (ValueError, RecursionError):
         return None
     is_packed = isinstance(data, dict) and isinstance(data.get("events"), list)
     return data if is_packed and not data.keys() & {"source", "item_id"} else None

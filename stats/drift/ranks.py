@@ -129,7 +129,7 @@ def run_scores(bag: npt.ArrayLike, sums: ItemSums | None = None) -> FloatArray:
     whole = items == rows.shape[1]
     expected = np.full(rows.shape[0], mean @ weight)
     expected[~whole] = here[~whole] @ (mean * weight)
-    # A product takes a row by itself: equal runs have equal scores wherever they are in the bag.
+    # Each row is a product of its own: equal runs have equal scores wherever they are in the bag.
     total = np.where(here, rows, 0.0) @ weight
     return np.asarray(np.round((total - expected) / np.sqrt(np.maximum(items, 1)), _DECIMALS))
 
@@ -137,7 +137,7 @@ def run_scores(bag: npt.ArrayLike, sums: ItemSums | None = None) -> FloatArray:
 def p_runs(bag: npt.ArrayLike, u: float, sums: ItemSums | None = None, stratum: npt.ArrayLike | None = None) -> float:
     """Return the p-value of the newest run by its rank: small where it is worse than the runs before it.
 
-    Uniform and independent of the p-values before it where runs are exchangeable, whatever their scores, ties and missing items.
+    Uniform and independent of the p-values before it where runs are exchangeable, with any scores, ties and missing items.
 
     Parameters
     ----------

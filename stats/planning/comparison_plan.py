@@ -181,7 +181,7 @@ def procedures(family: int, alpha: float, *, clustered: bool = False) -> list[Pr
     Examples
     --------
     >>> [(each.name, round(1 / each.alpha)) for each in procedures(45, 0.05) if each.kind == "anytime"]
-    [('anytime', 20), ('anytime_family', 900), ('anytime_spending', 7500), ('anytime_spending_last', 5437)]
+    [('anytime', 20), ('anytime_family', 900), ('anytime_spending', 10253), ('anytime_spending_last', 4236)]
     """
     procedures = [Procedure("fixed_n", "exact", alpha), *_watched("", alpha)]
     if clustered:
@@ -203,7 +203,7 @@ def spending_levels(family: int, alpha: float) -> tuple[float, float]:
     Examples
     --------
     >>> [round(1 / level) for level in spending_levels(45, 0.05)]
-    [7500, 5437]
+    [10253, 4236]
     """
     own = float(spending_alpha(family, alpha))
     return own, own / (1 - spent_before(family))
@@ -248,7 +248,7 @@ def plan_items(
     --------
     >>> planned = plan_items(Likeness(accuracy=0.6, rho=0.5), gap=0.02, family=9)
     >>> [(name, int(planned[name].needed)) for name in ("fixed_n", "completion", "anytime", "anytime_family", "anytime_spending")]
-    [('fixed_n', 4807), ('completion', 4807), ('anytime', 10505), ('anytime_family', 14062), ('anytime_spending', 17866)]
+    [('fixed_n', 4807), ('completion', 4807), ('anytime', 10505), ('anytime_family', 14062), ('anytime_spending', 17619)]
     """
     largest = likeness.largest_gap()
     if largest == 0:

@@ -236,7 +236,7 @@ def test_a_new_version_may_declare_units():
     assert log.bench.items == UNITS * COPIES
     log.send({"declare": "bench", "items": UNITS, "units": UNIT_OF, "version": 2})
     assert state(log.bench) == state(fold(as_items(stream(1)), **POLICIES["completion"]))
-    assert log.bench.redeclared
+    assert log.bench.spec.declared_late
 
 
 def test_run_messages_have_a_column_of_units():

@@ -305,8 +305,8 @@ ALIASED = [{"declare": "bench", "items": 60, "aliases": {"x": "a"}}, *scores(20)
 @pytest.mark.parametrize(
     ("before", "refused", "remedy"),
     [
-        ([COMMITTED, *scores(20)], {"declare": "bench", "items": 60, "version": 2}, "repeat the stored declaration"),
-        ([COMMITTED, *scores(20)], {"declare": "bench", "items": 60}, "repeat the stored declaration"),
+        ([COMMITTED, *scores(20)], {"declare": "bench", "items": 60, "version": 2}, "omit this declaration"),
+        ([COMMITTED, *scores(20)], {"declare": "bench", "items": 60}, "omit this declaration"),
         ([COMMITTED, *scores(20)], event(99, "a", 1), "correct the id, or omit the score"),
         ([LISTED, *scores(20)], event(99, "a", 1), "in the next version of the declaration"),
         (ALIASED, {"declare": "bench", "items": 60, "aliases": {"x": "b"}}, "omit it"),

@@ -131,7 +131,7 @@ def test_a_benchmark_that_may_be_partial_is_marked_in_both_documents():
         document = document_of(log.bench)
         for text in (render_markdown([document]), render_html([document])):
             assert (
-                text.count("This benchmark may be partial: records 20 to 29 of partition 0 of the log were deleted")
+                text.count("This benchmark may be partial: records 20 to 29 of partition 0 of the log were lost")
                 == expected
             )
         log.store.commit(log.partition.skip(30))

@@ -65,7 +65,10 @@ def test_what_is_displayed_of_some_pairs_is_what_all_pairs_have(log, monkeypatch
     np.testing.assert_array_equal(table.means(some), [means[some] for means in all_means])
     whole = {(row.model_a, row.model_b): row for row in table_view(PairTable(log.bench), "all").report.pairs}
     for row in table_view(table, "adjacent").report.pairs:
-        assert row == whole[row.model_a, row.model_b]
+        found, wanted = row.model_dump(), whole[row.model_a, row.model_b].model_dump()
+        # The last digit of a chance depends on how many are computed together.
+        assert found.pop("decision_probability") == pytest.approx(wanted.pop("decision_probability"), rel=1e-12)
+        assert found == wanted
 
 
 @pytest.mark.parametrize("graded", [False, True])

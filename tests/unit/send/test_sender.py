@@ -186,14 +186,14 @@ def test_declarations_come_before_what_they_are_about(destination, tmp_path, pac
             *(event(i, benchmark="declared") for i in range(5)),
         )
     )
-    destination.send(path, packed=packed, declare=lambda name, own, _: None if own else {"declare": name, "items": 5})
+    destination.send(path, packed=packed, declare=lambda name, own, *_: None if own else {"declare": name, "items": 5})
     partition = destination.folded()
     assert partition.benchmarks["flagged"].spec.items == 5
     assert partition.benchmarks["declared"].spec.order.policy == "trusted"
     assert partition.counters["rejected"] == 0
     before = len(destination.messages)
     path.write_bytes(path.read_bytes() + lines(event(9, benchmark="flagged"), event(9, benchmark="declared")))
-    destination.send(path, packed=packed, declare=lambda name, own, _: None if own else {"declare": name, "items": 5})
+    destination.send(path, packed=packed, declare=lambda name, own, *_: None if own else {"declare": name, "items": 5})
     assert not any("declare" in value for value in destination.values[before:])
 
 

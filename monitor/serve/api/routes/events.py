@@ -215,8 +215,10 @@ def _how_to_declare(benchmark: Benchmark) -> str:
 def _in_force(reports: ReportCache, intake: Intake, declaration: Declaration) -> bool:
     """Return whether a declaration is in force; raise the 409 if scores are ahead of it in the log."""
     benchmark = reports.benchmark(declaration.declare)
-    if benchmark is not None and benchmark.declared and benchmark.spec == declaration.spec():
-        return True
+    if benchmark is not None and benchmark.declared:
+        late = benchmark.spec.declared_late  # the fold adds what it knows of the scores
+        if benchmark.spec == declaration.spec().model_copy(update={"declared_late": late}):
+            return True
     _check(reports, intake, declaration)
     return False
 

@@ -103,7 +103,7 @@ def test_a_list_of_models_that_changes_is_the_next_version_and_names_its_assumpt
     )
     (benchmark,) = json.loads(ended.stdout)["benchmarks"]
     decided = next(pair for pair in benchmark["pairs"] if pair["decided"]["anytime_family"])
-    assert "the new declaration was not chosen because of the scores" in decided["reason"]
+    assert "the number of items and the family, declared after the first score, were chosen" in decided["reason"]
     late = {"declare": "bench", "items": 60, "family": {"models": ["fair", "weak"]}}
     letters = rankwatch("report", write(tmp_path / "late.jsonl", [*records, late]), "--max-rejected", "1").stderr
     assert "already has scores" in letters

@@ -278,7 +278,8 @@ def test_the_baseline_may_be_on_a_server_or_in_the_stored_state(tmp_path):
     with Served(folded([row for row in rows if row["model"] == "old"] + other, items=400)) as served:
         place = ("--server", served.url)
         judged = answer(new, *question, *place, code=0)
-        assert judged == answer(old, new, *question, "--items", 400, code=0)  # as the board declares
+        declared = write(tmp_path / "declared.jsonl", [{"declare": "bench", "items": 400}])
+        assert judged == answer(declared, old, new, *question, code=0)  # as the board declares
         assert [row["candidate"] for row in judged["comparisons"]] == ["new"]  # the other model of the board is none
         harness = tmp_path / "harness.py"
         harness.write_text(
@@ -311,7 +312,7 @@ def test_scores_that_contradict_earlier_ones_are_reported(tmp_path):
     rows = paired(60, 3, 1)
     again = [{**row, "score": 1 - row["score"]} for row in rows if row["model"] == "old"][:7]
     path = write(tmp_path / "r.jsonl", [*rows, *again, *[{**each, "model": "third"} for each in again]])
-    words = "7 scores contradict an earlier score of the same model and item: old (7). The earlier score counts."
+    words = "7 scores contradict an earlier score of the same model and item: old (7). Each counts at its worst for new"
     call = (path, "--pair", "new", "old")
     assert words in rankwatch("gate", *call, code=3).stdout
     shown = rankwatch("gate", *call, "--margin", "0.2", "--write", f"markdown={tmp_path / 'm'}", code=0).stdout

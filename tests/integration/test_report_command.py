@@ -24,7 +24,7 @@ HYPOTHESES = 6
 # The contract of the report, in words of its own.
 BENCHMARK = (
     "benchmark alike differing refused refused_elsewhere skipped skipped_by_model unread_items reading "
-    "items declared_items events duplicates conflicts rejected conflicts_by_model duplicates_by_model "
+    "items unit_items declared_items events duplicates conflicts filled rejected conflicts_by_model duplicates_by_model "
     "epochs unranked incomplete partial board order alpha power mixture family family_outside family_assumption "
     "assumption assumptions models shared_items clusters weights suite result goal battles summary pairs"
 )

@@ -11,7 +11,7 @@ from tests.kafka.run_worker import Workers
 from tests.redis_server import RedisServer
 
 MODELS = {"strong": 0.9, "fair": 0.6, "weak": 0.3}
-ASSUMED = "that the new declaration was not chosen because of the scores"
+ASSUMED = "that the number of items, declared after the first score, was chosen without knowing any score"
 PROCEDURES = ("anytime", "anytime_family")
 
 

@@ -133,13 +133,15 @@ class Declarations:
         fields = _override(own, given)
         try:
             spec = Spec.model_validate(fields)
-            late = parts_chosen(benchmark, Spec.model_validate(own), spec) if known else []
+            chosen = parts_chosen(benchmark, Spec.model_validate(own), spec) if known and given else []
         except ValidationError as error:
             fault = describe_error(error.errors(include_url=False)[0])
             note(f"{shorten(benchmark)}: its file declares it, and the flags are not used: {fault}")
             fields = own
         else:
             self._note_overrides(benchmark, own)
+            # That scores are graded is found, not chosen.
+            late = [part for part in chosen if part != "scores" or not graded]
             if late:
                 fields = {**fields, "declared_late": [*dict.fromkeys([*fields.get("declared_late", ()), *late])]}
         if graded and "scores" not in fields:

@@ -8,7 +8,7 @@ from fastapi import APIRouter, Query, Request, Response
 from pydantic import ValidationError
 
 from monitor.background import in_background
-from monitor.engine.declarations import refusal
+from monitor.engine.declarations import refusal, with_late_parts
 from monitor.engine.fold.scores import runs_of
 from monitor.engine.limits import benchmark_fault
 from monitor.engine.state.benchmark import Benchmark
@@ -207,17 +207,17 @@ def _how_to_declare(benchmark: Benchmark) -> str:
     if not benchmark.counters["events"]:
         return "PUT one before the first score."
     return (
-        f"It has scores: PUT one with version {benchmark.spec.version + 1}. The scores stay, and verdicts then assume that the declaration "
-        "was not chosen because of them."
+        f"It has scores: PUT one with version {benchmark.spec.version + 1}. The scores stay, and verdicts then assume that it was "
+        "chosen without knowing any of them."
     )
 
 
 def _in_force(reports: ReportCache, intake: Intake, declaration: Declaration) -> bool:
     """Return whether a declaration is in force; raise the 409 if scores are ahead of it in the log."""
     benchmark = reports.benchmark(declaration.declare)
-    if benchmark is not None and benchmark.declared:
-        late = benchmark.spec.declared_late  # the fold adds what it knows of the scores
-        if benchmark.spec == declaration.spec().model_copy(update={"declared_late": late}):
+    if benchmark is not None:
+        spec = with_late_parts(benchmark, declaration.spec())
+        if benchmark.declared and benchmark.spec == spec:
             return True
     _check(reports, intake, declaration)
     return False

@@ -59,6 +59,8 @@ class Board:
     def __init__(self):
         self.changes = []
         """(action, offset, value): the title of a rename, or how many decisions a deletion withdrew."""
+        self.scored = False
+        """Whether a deletion withdrew scores."""
 
     @property
     def state(self):
@@ -68,9 +70,9 @@ class Board:
 
     @property
     def entry(self):
-        """Everything as a tuple, without an undo and titles of models; None if that is what it is for a board without changes."""
+        """Everything as a tuple, without an undo, titles of models and late parts; None for a board without changes."""
         facts = self._facts()
-        return None if facts == Board()._facts() else (*facts, None, {})
+        return None if facts == Board()._facts() else (*facts, None, {}, self.scored)
 
     def _facts(self):
         at = defaultdict(list)
@@ -189,6 +191,7 @@ class PartitionFold:
         if action == "rename":
             value = "" if title in {None, name} else title
         elif action == "delete":
+            board.scored |= self.benchmarks[name].events > 0
             value = self.withdraw(name, offset)
             self.suspects.pop(name, None)
         board.changes.append((action, offset, value))

@@ -307,7 +307,7 @@ def _memory(partition):
         "counters": partition.counters,
         "origins": partition.origins,
         "sources": {path: tuple(source) for path, source in partition.sources.items()},
-        "boards": {name: tuple(entry) for name, *entry in partition.boards},
+        "boards": {name: tuple(entry) for name, *entry, _ in partition.boards},
         "suspects": {
             each.benchmark: (each.weight, each.since, each.records, each.last)
             for each in partition.quarantine._suspects.values()
@@ -360,7 +360,7 @@ def read(keys, tag):
         }
     origins = {int(k[7:]): tuple(json.loads(v)) for k, v in meta.items() if k.startswith(b"origin:")}
     sources = {path: tuple(s) for path, *s in (json.loads(v) for k, v in meta.items() if k.startswith(b"source:"))}
-    boards = {name: tuple(entry) for name, *entry in _listed(meta, b"board:")}
+    boards = {name: tuple(entry) for name, *entry, _ in _listed(meta, b"board:")}
     suspects = {name: (weight, since, *counts) for name, weight, since, _, *counts in _listed(meta, b"quarantine:")}
     return {
         "counters": json.loads(meta[b"counters"]),

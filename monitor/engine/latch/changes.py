@@ -162,7 +162,13 @@ def _end(
             ended.setdefault(located[0], []).append((located[1], sequence))
             continue
         decision = pairs.changes[field]
-        update = {"id": f"{offset}-{sequence}", "kind": kind, "before": decision.after, "after": None, "assumptions": []}
+        update: dict[str, object] = {
+            "id": f"{offset}-{sequence}",
+            "kind": kind,
+            "before": decision.after,
+            "after": None,
+            "assumptions": [],
+        }
         names = decision.model_a, decision.model_b, pairs.name, claim
         change = decision.model_copy(update=update | {"sentence": ended_sentence(names, ending)})
         delta.changes.add(pairs.record(pair, change), change)

@@ -78,7 +78,7 @@ class Boards:
             The parts that the board has declared after its first score, if it ends.
         """
         entry = self._entries.get(change.benchmark) or BoardEntry(change.benchmark)
-        entry = entry._replace(late=tuple(dict.fromkeys([*entry.late, *late])))
+        entry = entry._replace(late=list(dict.fromkeys([*entry.late, *late])))
         entry = _applied(entry, change, offset, decided, scored=scored)
         self._changed.add(entry.benchmark)
         if entry.clear:
@@ -101,16 +101,8 @@ def _applied(entry: BoardEntry, change: BoardChange, offset: int, decided: int, 
         case "restore":
             after = entry._replace(state="open", since=entry.begun)
         case "delete":
-            after = BoardEntry(
-                entry.benchmark,
-                "deleted",
-                offset,
-                entry.generation,
-                withdrawn,
-                deleted=offset,
-                scored=entry.scored or scored,
-                late=entry.late,
-            )
+            after = BoardEntry(entry.benchmark, "deleted", offset, entry.generation, withdrawn, "", offset)
+            after = after._replace(scored=entry.scored or scored, late=entry.late)
         case "reopen":
             after = entry._replace(state="open", since=offset, generation=generation, begun=offset)
         case "rename":

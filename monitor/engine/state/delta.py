@@ -197,7 +197,7 @@ class BoardEntry(NamedTuple):
         The names to show for models, by model.
     scored : bool
         Whether a deleted board of the name had scores.
-    late : tuple of str
+    late : list of str
         The parts that earlier generations declared after their first score; see `Spec.declared_late`.
     """
 
@@ -212,25 +212,19 @@ class BoardEntry(NamedTuple):
     undo: Undo | None = None
     titles: dict[str, str] = {}  # noqa: RUF012 - never changed in place
     scored: bool = False
-    late: tuple[str, ...] = ()
+    late: list[str] = []  # noqa: RUF012 - never changed in place
 
     @classmethod
     def parse(cls, stored: bytes | str) -> "BoardEntry":
         """Return the entry that is stored as JSON; earlier versions stored when an open board was restored."""
         entry = cls(*json.loads(stored))
         entry = entry._replace(since=entry.begun) if entry.state == "open" else entry
-        entry = entry._replace(late=tuple(entry.late))
         return entry if entry.undo is None else entry._replace(undo=Undo(*entry.undo))
 
     @property
     def clear(self) -> bool:
         """Whether nothing has to be remembered: the board is as it would be without the records that changed it."""
         return self.state == "open" and self.generation == 1 and not self.title and not self.titles
-
-    @property
-    def knows_scores(self) -> bool:
-        """Whether scores of an earlier generation are known to those who declare; the copies of an undo repeat what was declared."""
-        return self.unfinished is None and (self.scored or self.undo is not None)
 
     @property
     def first(self) -> int:
@@ -241,6 +235,11 @@ class BoardEntry(NamedTuple):
     def unfinished(self) -> Undo | None:
         """The undo whose copies have not ended, or None."""
         return None if self.undo is None or self.undo.done else self.undo
+
+    @property
+    def knows_scores(self) -> bool:
+        """Whether scores of an earlier generation are known to those who declare; the copies of an undo repeat what was declared."""
+        return self.unfinished is None and (self.scored or self.undo is not None)
 
     @property
     def note(self) -> str | None:

@@ -18,7 +18,7 @@ SPECS = {
     "completion": {"items": ITEMS},
     "committed": {"order": {"policy": "committed", "seed": "s"}, "item_ids": [str(k) for k in range(ITEMS)]},
     "graded": {"order": "trusted", "scores": "graded"},
-    "graded completion": {"items": ITEMS, "scores": "graded"},
+    "graded completion": {"items": ITEMS, "scores": "graded", "family": {"policy": "capacity", "size": 780}},
 }
 
 

@@ -106,7 +106,7 @@ async def test_scores_of_a_benchmark_that_is_set_aside_are_kept_and_reported_to_
 def test_what_cannot_be_a_score_is_refused_alone(served, caplog):
     with Client(served.url, benchmark="x", model="m") as client:
         client.score("1", 2)
-        client.score("1", float("nan"))
+        client.score("1", float("inf"))
         client.score("1", "right")
         client.score("", 1)
         client.score("a\u202eb", 1)
@@ -119,6 +119,18 @@ def test_what_cannot_be_a_score_is_refused_alone(served, caplog):
     assert "is out of range; use a number from 0 to 1" in caplog.text
     assert "the score has no model" in caplog.text
     assert [e["item_id"] for e in json.loads(served.log.records[-1])["events"]] == ["good"]
+
+
+def test_a_score_of_nan_is_a_skipped_item(served):
+    with Client(served.url, benchmark="x", model="m") as client:
+        client.score("1", float("nan"))
+        client.score("2", None)
+        assert client.flush(60)
+        assert client.stats == Stats(sent=2, dropped=0, refused=0, pending=0)
+    assert [(e["item_id"], e["score"]) for e in json.loads(served.log.records[-1])["events"]] == [
+        ("1", None),
+        ("2", None),
+    ]
 
 
 def test_a_declaration_that_is_refused_keeps_no_score_back(served, caplog):

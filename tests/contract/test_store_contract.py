@@ -188,7 +188,7 @@ async def test_a_quarantine_is_loaded_moved_and_refused_by_earlier_programs(worl
         await store.commit(delta)
         return await store.load(0)
 
-    bad, good = (b'{"benchmark":"bad","item_id":"1","model":"m","score":%s}' % score for score in (b"NaN", b"1"))
+    bad, good = (b'{"benchmark":"bad","item_id":"1","model":"m","score":%s}' % score for score in (b"Infinity", b"1"))
     await fold(good)
     assert [each.weight for each in (await fold(bad)).suspects] == [9]
     loaded = await fold(*[bad] * 500, good)

@@ -38,7 +38,7 @@ def poison(benchmark):
     text = json.dumps
     return [
         (b'{"benchmark": "x", ', 1),
-        (text(good).replace('"score": 1', '"score": NaN').encode(), 1),
+        (text(good).replace('"score": 1', '"score": Infinity').encode(), 1),
         (text(good | {"score": 1.2}).encode(), 1),
         (text({key: value for key, value in good.items() if key != "item_id"}).encode(), 1),
         (text({key: value for key, value in good.items() if key != "benchmark"}).encode(), 1),

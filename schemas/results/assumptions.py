@@ -74,6 +74,8 @@ PARTS: Final[dict[str, str]] = {
 }
 """The parts of a declaration that verdicts rest on, in the order in which a sentence names them."""
 
+_PLURAL: Final = frozenset({"weights", "clusters", "units"})
+
 _OF_ITEMS: Final = frozenset({"declaration", "items", "item_ids", "weights", "clusters", "scores", "repeats", "units"})
 """The parts that a lead on the items of the benchmark rests on."""
 
@@ -94,6 +96,8 @@ class Assumption(NamedTuple):
     --------
     >>> Assumption("declared_late", names=("family", "alpha")).text
     'the family and alpha, declared after the first score, were chosen without knowing any score'
+    >>> Assumption("declared_late", names=("units",)).text
+    'the units of the items, declared after the first score, were chosen without knowing any score'
     >>> Assumption("ordered", 1_204).text
     'their ids were fixed before the seed, and their order comes from the committed seed (offset 1,204 of the log)'
     >>> Assumption("ordered", 3, ("runs.jsonl",)).fact()
@@ -119,7 +123,8 @@ class Assumption(NamedTuple):
             return _SINGULAR[self.code]
         named = list(map(PARTS.__getitem__, self.names))
         listed = " and ".join(filter(None, (", ".join(named[:-1]), *named[-1:])))
-        return TEXTS[self.code].format(number=self.number, names=listed, verb="was" if len(named) == 1 else "were")
+        verb = "were" if len(named) > 1 or not _PLURAL.isdisjoint(self.names) else "was"
+        return TEXTS[self.code].format(number=self.number, names=listed, verb=verb)
 
     def fact(self) -> Fact:
         """Return it as reports show it: the code, and the number by what it counts."""

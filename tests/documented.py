@@ -26,6 +26,7 @@ ELSEWHERE = {
     "state compare redis://localhost:6379/0 --redis-url redis://localhost:6379/1 --keep-times": (
         "tests/fault/test_upgrade.py: runs the guide"
     ),
+    "state salvage --data-dir rankwatch-data": "tests/fault/test_log_damage.py: needs a damaged log",
     "state prepare redis://localhost:6379/0 --redis-url redis://localhost:6379/1": "tests/fault/test_upgrade.py: runs the guide",
 }
 """Commands that are not run as they are shown: the test that runs such a command, and why."""

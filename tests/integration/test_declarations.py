@@ -65,7 +65,7 @@ def test_declared_models_are_alike_by_flag_file_and_event(tmp_path, records, by)
     (one,), (other,) = parsed["benchmarks"], json.loads(watched.stdout)["benchmarks"]
     assert (one["family"], one["pairs"]) == (other["family"], other["pairs"])
     assert "Fair-2 (declared: fair_2?) is not in the declared family" in watched.stderr
-    assert one["family"] == {"policy": "capacity", "size": 3}
+    assert one["family"] == {"policy": "capacity", "size": 3, "families": 1}
     assert (one["family_outside"], one["family_assumption"]) == (2, None)
     assert "Fair-2 (declared: fair_2?) is not in the declared family: no family-wise verdict" in notes
     assert "fair_2 of the declared family has no scores; its pairs keep a share of alpha" in notes
@@ -103,7 +103,9 @@ def test_a_list_of_models_that_changes_is_the_next_version_and_names_its_assumpt
     )
     (benchmark,) = json.loads(ended.stdout)["benchmarks"]
     decided = next(pair for pair in benchmark["pairs"] if pair["decided"]["anytime_family"])
-    assert "the number of items and the family, declared after the first score, were chosen" in decided["reason"]
+    assert (
+        "the number of items and the family, declared after the first score, were chosen without" in decided["reason"]
+    )
     late = {"declare": "bench", "items": 60, "family": {"models": ["fair", "weak"]}}
     letters = rankwatch("report", write(tmp_path / "late.jsonl", [*records, late]), "--max-rejected", "1").stderr
     assert "already has scores" in letters
@@ -394,11 +396,11 @@ def test_a_report_divides_alpha_by_the_pairs_found_also_where_the_item_count_is_
     path = write(tmp_path / "b.jsonl", [{"declare": "bench", "items": 400}, *events] if in_file else events)
     flags = () if in_file else ("--items", 400)
     (declared,) = report(path, *flags)[0]["benchmarks"]
-    assert declared["family"] == plain["family"] == {"policy": "capacity", "size": 66}
+    assert declared["family"] == plain["family"] == {"policy": "capacity", "size": 66, "families": 1}
     assert [b[f"family_{name}"] for b in (declared, plain) for name in ("outside", "assumption")] == [0, None, 0, None]
     assert declared["summary"] == plain["summary"]
     (spent,) = report(path, *flags, "--family", "spending")[0]["benchmarks"]
-    assert {"policy": "spending", "size": 66}.items() <= spent["family"].items()
+    assert {"policy": "spending", "size": 66, "families": 1}.items() <= spent["family"].items()
     assert spent["summary"]["undecided"]["anytime_family"] > declared["summary"]["undecided"]["anytime_family"]
     for pair in declared["pairs"]:
         b, c = max(pair["b"], pair["c"]), min(pair["b"], pair["c"])

@@ -67,7 +67,7 @@ def test_flags_of_groups_are_shown_without_a_type(path):
         (["state", "show", "--topic"], "--topic needs a value; see `rankwatch state show --help`"),
         (
             ["report", "--pair", "a"],
-            "no such option: --pair; did you mean --pairs or --alias or --price? See `rankwatch report --help`",
+            "no such option: --pair; did you mean --pairs or --price or --split? See `rankwatch report --help`",
         ),
         (["state", "shw"], "no such command shw; did you mean show? See `rankwatch state --help`"),
     ],

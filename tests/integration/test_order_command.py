@@ -128,7 +128,7 @@ def test_a_report_honours_what_is_declared_beside_it(tmp_path):
         assert (benchmark["alpha"], benchmark["mixture"], benchmark["family"]) == (
             0.01,
             "grid98",
-            {"policy": "capacity", "size": 7},
+            {"policy": "capacity", "size": 7, "families": 1},
         )
         assert (benchmark["order"]["policy"], benchmark["order"]["reason"]) == ("committed", None)
         assert benchmark["pairs"][0]["status"] == "decided"

@@ -28,8 +28,8 @@ def facts(*arguments):
     return {each.pop("code"): each for each in benchmark["assumptions"]}
 
 
-def test_plain_files_assume_that_they_are_the_whole_benchmark_and_nothing_else(results):
-    assert facts(results) == {"items_read": {"items": 60}}
+def test_plain_files_assume_that_they_are_the_whole_benchmark_of_independent_items_and_nothing_else(results):
+    assert facts(results) == {"items_read": {"items": 60}, "independent": {}}
 
 
 @pytest.mark.parametrize(
@@ -60,8 +60,8 @@ def test_a_rankwatch_toml_comes_after_the_scores_and_the_first_line_of_the_file_
     rows = events(random.Random(6), MODELS, 60)
     spec = {"declare": "bench", "items": 60, "alpha": 0.01, "family": {"models": list(MODELS)}}
     path = write(tmp_path / "runs.jsonl", [spec, *rows])
-    assert facts(path) == {"completion": {}}
-    assert facts(path, "--alpha", "0.01") == {"completion": {}}, "the flag says the same"
+    assert facts(path) == {"completion": {}, "independent": {}}
+    assert facts(path, "--alpha", "0.01") == {"completion": {}, "independent": {}}, "the flag says the same"
     (tmp_path / "rankwatch.toml").write_text("[benchmark.bench]\nalpha = 0.02\n")
     assert facts(path)["declared_late"] == {"parts": ["alpha"]}
     (tmp_path / "rankwatch.toml").unlink()
@@ -73,7 +73,7 @@ def test_the_question_of_a_gate_is_no_choice(results):
     answer = json.loads(
         rankwatch("gate", results, "--pair", "good", "bad", "--margin", "0.02", "--format", "json").stdout
     )
-    assert answer["comparisons"][0]["assumptions"] == [{"code": "items_read", "items": 60}]
+    assert answer["comparisons"][0]["assumptions"] == [{"code": "items_read", "items": 60}, {"code": "independent"}]
     late = ("--alpha", "0.01", "--models", "good,bad")
     answer = json.loads(
         rankwatch("gate", results, "--pair", "good", "bad", "--margin", "0.02", "--format", "json", *late).stdout
@@ -143,7 +143,7 @@ def retried(tmp_path):
 def test_a_gate_takes_scores_in_conflict_at_their_worst_for_the_candidate(retried):
     (row,) = gated(retried, "--margin", "0.02", code=4)["comparisons"]
     assert row["conflict_rule"] == "worst"
-    assert row["assumptions"] == [{"code": "items_read", "items": 800}]
+    assert row["assumptions"] == [{"code": "items_read", "items": 800}, {"code": "independent"}]
     assert "Each counts at its worst for new" in row["conflicts"]
     (row,) = gated(retried, "--margin", "0.02", "--conflicts", "first", code=0)["comparisons"]
     assert (row["verdict"], row["conflict_rule"]) == ("pass", "first")

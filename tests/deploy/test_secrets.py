@@ -91,7 +91,7 @@ async def test_the_reader_of_the_store_writes_nothing_and_nobody_enters_without_
             await StateReader.open(targets["reader"], "topic") as reader,
         ):
             await store.bind_log(0, "log")
-            assert await store.origin_secret() == await reader.find_origin_secret()
+            assert (await store.origin_key("log")).secret == await reader.find_origin_secret()
             assert (await reader.load(0)).off == 0
         async with redis.Redis(**targets["reader"]) as client:
             for command in (

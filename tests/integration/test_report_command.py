@@ -28,7 +28,7 @@ BENCHMARK = (
     "epochs unranked incomplete partial board order alpha looks power mixture family family_outside family_assumption "
     "assumption assumptions models shared_items clusters weights suite result goal battles summary pairs"
 )
-SINCE_0_1 = "alike differing refused refused_elsewhere skipped skipped_by_model unread_items reading"
+SINCE_0_1 = "alike differing refused refused_elsewhere skipped skipped_by_model unread_items reading unit_items"
 """Fields of a benchmark that an earlier server answers without."""
 
 MODEL = (
@@ -493,9 +493,7 @@ def test_a_trusted_order_decides_as_the_items_come(tmp_path):
 
 def test_a_declared_capacity_is_the_family(tmp_path):
     records = events(random.Random(7), {"a": 0.9, "b": 0.9, "c": 0.1}, 60)
-    benchmark, _ = declared(
-        tmp_path, {"order": "trusted", "family": {"policy": "capacity", "size": 2, "families": 1}}, records
-    )
+    benchmark, _ = declared(tmp_path, {"order": "trusted", "family": {"policy": "capacity", "size": 2}}, records)
     assert benchmark["family"] == {"policy": "capacity", "size": 2, "families": 1}
     decided = {(p["model_a"], p["model_b"]): p["decided"]["anytime_family"] for p in benchmark["pairs"]}
     # The first item registers a-b, then a-c; there is no room for b-c.

@@ -23,7 +23,9 @@ class Drills:
     def __init__(self, service, folder):
         self.service, self.stack, self.folder = service, service.stack, folder
         self.broker = f"kafka://127.0.0.1:{self.stack.port(self.stack.services['kafka'], 1, 29092)}"
-        self.redis = f"redis://127.0.0.1:{self.stack.port(self.stack.services['valkey'], 1, 6379)}"
+        self.store = f"127.0.0.1:{self.stack.port(self.stack.services['valkey'], 1, 6379)}"
+        login = (self.stack.volume("secrets") / "worker/redis-login").read_text()
+        self.redis = f"redis://{login}@{self.store}"
         self.sent = 0
 
     def alerted(self, name, status="firing"):
@@ -93,7 +95,8 @@ class Drills:
 
     def slow_store(self):
         """Valkey answers and writes nothing: the workers lag."""
-        with redis.Redis(port=self.stack.port(self.stack.services["valkey"], 1, 6379)) as client:
+        self._add_user()
+        with redis.Redis.from_url(f"redis://drill:drill@{self.store}") as client:
             client.client_pause(60_000, all=False)
             self.evaluate(requests=12)
             runbook = self.alerted("RankwatchLag")
@@ -101,6 +104,16 @@ class Drills:
             client.client_unpause()
         self.counted()
         self.alerted("RankwatchLag", "resolved")
+
+    def _add_user(self):
+        """Start Valkey again with a user who may pause it: those of the stack may not."""
+        (valkey,) = self.stack.of("valkey")
+        with (self.stack.volume("secrets") / "valkey/users.acl").open("a") as users:
+            users.write("user drill on >drill ~* +@all\n")
+        valkey.stop()
+        valkey.wait()
+        valkey.start()
+        until(valkey.healthy, "Valkey")
 
     def full_disk(self):
         """The disk of Valkey has no more room, so it ends, as with `appendfsync always` it must."""

@@ -228,7 +228,9 @@ def with_found_units(benchmark: Benchmark) -> Spec:
         )
     names = set(found.of_item.values()) - found.of_item.keys()
     units = found.of_item | {key.item: key.item for key in benchmark.rows if key.item in names}
-    fields = benchmark.spec.model_dump(exclude_none=True) | {"units": units}
+    # Units that come with the scores may have been made from them.
+    late = [*dict.fromkeys([*benchmark.spec.declared_late, "units"])]
+    fields = benchmark.spec.model_dump(exclude_none=True) | {"units": units, "declared_late": late}
     if benchmark.spec.item_ids is not None:
         del fields["items"]
     try:

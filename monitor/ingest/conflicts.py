@@ -83,9 +83,11 @@ def has_conflicts(partition: Partition) -> bool:
     return any(each.counters["conflicts"] for each in partition.benchmarks.values() if each.battles is None)
 
 
-def take_counts(resolved: Iterable[Benchmark], first: Mapping[str, Benchmark], rule: ConflictRule) -> None:
+def take_counts(
+    resolved: Iterable[Benchmark], first: Mapping[str, Benchmark], rule: ConflictRule, baseline: str
+) -> None:
     """Let benchmarks whose conflicts are resolved show the conflicts that the files hold."""
     for benchmark in resolved:
         read = first[benchmark.name]
         benchmark.conflicts, benchmark.counters = read.conflicts, dict(read.counters)
-        benchmark.reading.conflicts_at_worst = rule == "worst" and read.battles is None
+        benchmark.reading.at_best = baseline if rule == "worst" and read.battles is None else None

@@ -23,6 +23,8 @@ TEXTS: Final[dict[str, str]] = {
     "independent": "the items are a sample of independent items",
     "units": "the items are a sample of independent units",
     "members": "which items of a unit are scored does not depend on their scores",
+    # Clusters come with the scores.
+    "labelled": "which cluster an item is in does not depend on the scores",
     # Settled before it is certain, along a committed order.
     "ordered": "their ids were fixed before the seed, and their order comes from the committed seed",
     # Family-wise verdicts where the order of arrival gives the pairs their shares of alpha, or leaves no room for some.
@@ -75,6 +77,7 @@ PARTS: Final[dict[str, str]] = {
 """The parts of a declaration that verdicts rest on, in the order in which a sentence names them."""
 
 _PLURAL: Final = frozenset({"weights", "clusters", "units"})
+"""The parts whose wording is plural."""
 
 _OF_ITEMS: Final = frozenset({"declaration", "items", "item_ids", "weights", "clusters", "scores", "repeats", "units"})
 """The parts that a lead on the items of the benchmark rests on."""
@@ -96,8 +99,6 @@ class Assumption(NamedTuple):
     --------
     >>> Assumption("declared_late", names=("family", "alpha")).text
     'the family and alpha, declared after the first score, were chosen without knowing any score'
-    >>> Assumption("declared_late", names=("units",)).text
-    'the units of the items, declared after the first score, were chosen without knowing any score'
     >>> Assumption("ordered", 1_204).text
     'their ids were fixed before the seed, and their order comes from the committed seed (offset 1,204 of the log)'
     >>> Assumption("ordered", 3, ("runs.jsonl",)).fact()
@@ -123,7 +124,7 @@ class Assumption(NamedTuple):
             return _SINGULAR[self.code]
         named = list(map(PARTS.__getitem__, self.names))
         listed = " and ".join(filter(None, (", ".join(named[:-1]), *named[-1:])))
-        verb = "were" if len(named) > 1 or not _PLURAL.isdisjoint(self.names) else "was"
+        verb = "was" if len(named) == 1 and _PLURAL.isdisjoint(self.names) else "were"
         return TEXTS[self.code].format(number=self.number, names=listed, verb=verb)
 
     def fact(self) -> Fact:

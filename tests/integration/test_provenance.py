@@ -28,7 +28,7 @@ def facts(*arguments):
     return {each.pop("code"): each for each in benchmark["assumptions"]}
 
 
-def test_plain_files_assume_that_they_are_the_whole_benchmark_of_independent_items_and_nothing_else(results):
+def test_plain_files_assume_that_they_are_the_whole_benchmark_and_nothing_else(results):
     assert facts(results) == {"items_read": {"items": 60}, "independent": {}}
 
 
@@ -143,7 +143,8 @@ def retried(tmp_path):
 def test_a_gate_takes_scores_in_conflict_at_their_worst_for_the_candidate(retried):
     (row,) = gated(retried, "--margin", "0.02", code=4)["comparisons"]
     assert row["conflict_rule"] == "worst"
-    assert row["assumptions"] == [{"code": "items_read", "items": 800}, {"code": "independent"}]
+    assert (row["verdict"], row["assumptions"][0]) == ("fail", {"code": "items_read", "items": 800})
+    assert {"code": "score_choice"} in row["assumptions"]
     assert "Each counts at its worst for new" in row["conflicts"]
     (row,) = gated(retried, "--margin", "0.02", "--conflicts", "first", code=0)["comparisons"]
     assert (row["verdict"], row["conflict_rule"]) == ("pass", "first")
@@ -153,6 +154,18 @@ def test_a_gate_takes_scores_in_conflict_at_their_worst_for_the_candidate(retrie
     assert row["verdict"] != "pass"
     assert "--conflicts last" in row["conflicts"]
     assert {"code": "score_choice"} in row["assumptions"]
+
+
+def test_scores_at_their_worst_for_the_candidate_are_a_choice_where_it_is_worse(tmp_path):
+    rng = random.Random(4)
+    twice = [row for seed in (4, 5) for row in events(random.Random(seed), {"new": 0.5}, 200)]
+    write(tmp_path / "runs.jsonl", [*twice, *events(rng, {"old": 0.5}, 200)])
+    worse = gated(tmp_path, code=4)
+    assert "which score of an item counts does not depend on the scores" in worse["pair"]["reason"]
+    (row,) = gated(tmp_path, "--margin", "0.02", code=4)["comparisons"]
+    assert {"code": "score_choice"} in row["assumptions"]
+    (row,) = gated(tmp_path, "--margin", "0.5", code=0)["comparisons"]
+    assert {"code": "score_choice"} not in row["assumptions"]
 
 
 def test_conflicts_of_the_baseline_count_at_their_best(retried):
@@ -209,3 +222,43 @@ def test_a_suite_with_shared_items_is_held_unless_they_are_distinct(copies, tmp_
     apart = report(other, "--suite", "all=one,two", "--pairs", "all")[0]["benchmarks"][0]
     assert {"code": "distinct"} in apart["assumptions"]
     assert "decided" in {pair["status"] for pair in apart["pairs"]}
+
+
+def test_copies_in_units_of_other_names_are_shared_items(tmp_path):
+    rows = events(random.Random(6), MODELS, 60)
+    units = {"one": "a", "two": "b"}
+    copies = [row | {"benchmark": name, "unit": unit + row["item_id"]} for name, unit in units.items() for row in rows]
+    path = write(tmp_path / "runs.jsonl", copies)
+    suite = report(path, "--suite", "all=one,two", "--pairs", "all")[0]["benchmarks"][0]
+    assert {pair["status"] for pair in suite["pairs"]} == {"held"}
+    assert "one and two both have an item item 0" in suite["pairs"][0]["reason"]
+
+
+# --- what comes with the scores ---
+
+
+def test_units_that_come_with_the_scores_are_late_like_those_of_a_flag(tmp_path):
+    rows = [row | {"unit": f"u{k // 6}"} for k, row in enumerate(events(random.Random(6), MODELS, 60))]
+    path = write(tmp_path / "runs.jsonl", rows)
+    assert facts(path)["declared_late"] == {"parts": ["units"]}
+    plain = write(tmp_path / "plain.jsonl", [{k: v for k, v in row.items() if k != "unit"} for row in rows])
+    flag = facts(plain, "--units", path)
+    assert flag["declared_late"] == {"parts": ["units"]}
+    first = {"declare": "bench", "units": {row["item_id"]: row["unit"] for row in rows}}
+    assert "declared_late" not in facts(write(tmp_path / "first.jsonl", [first, *rows]))
+
+
+def test_clusters_that_weights_rest_on_come_with_the_scores(tmp_path):
+    rng = random.Random(4)
+    pairs = sorted(((rng.random() < 0.5, rng.random() < 0.5) for _ in range(200)), key=lambda each: each[1] - each[0])
+    rows = [
+        {"benchmark": "bench", "item_id": f"q{k}", "model": model, "score": int(right), "cluster": "xy"[k >= 10]}
+        for k, scores in enumerate(pairs)
+        for model, right in zip(("a", "b"), scores, strict=True)
+    ]
+    first = {"declare": "bench", "weights": "equal-clusters", "clusters": {"x": 10, "y": 190}}
+    path = write(tmp_path / "runs.jsonl", [first, *rows])
+    (benchmark,) = report(path, "--pairs", "all")[0]["benchmarks"]
+    assert benchmark["pairs"][0]["decided"]["anytime_family"] is not None  # equal models
+    assert {"code": "labelled"} in benchmark["assumptions"]
+    assert "which cluster an item is in does not depend on the scores" in benchmark["pairs"][0]["reason"]

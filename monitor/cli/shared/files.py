@@ -88,7 +88,7 @@ def read_results(
                 chosen.collect(segments if epochs is None else map(epochs, segments))
                 first = partition.benchmarks
                 partition = fold(limit=RejectLimit(max_rejected), on_rejected=lambda _: None, resolve=chosen)
-                take_counts(partition.benchmarks.values(), first, resolution.rule)
+                take_counts(partition.benchmarks.values(), first, resolution.rule, resolution.baseline)
     except TooManyRejected as error:
         if limit.rejected == 1 and not limit.scaled:  # the line above is all there is to report
             raise SystemExit(FAULT) from None

@@ -66,7 +66,12 @@ def _assumptions(pairs: PairState) -> list[Assumption]:
     policy = BATTLES if pairs.holds_battles else spec.order.policy
     listed = spec.item_ids is not None
     named = order(policy, listed=listed, seed=pairs.seed), joining(spec.family)
-    holds = flagged(listed=listed, begun_again=pairs.generation > 1, repeated=spec.repeats != 1)
+    holds = flagged(
+        listed=listed,
+        labelled=spec.weights is not None,
+        begun_again=pairs.generation > 1,
+        repeated=spec.repeats != 1,
+    )
     items = sampled(policy, units=spec.units is not None)
     return [*(each for each in named if each is not None), *items, *late(spec.declared_late), *holds]
 

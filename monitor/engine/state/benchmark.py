@@ -287,7 +287,7 @@ class Benchmark(PairState):
     def has_choice(self) -> bool:
         """Whether some item has several scores of a model, or may have: which one counts is a choice."""
         united = self.united is not None and self.united.has_choice
-        conflicts = 0 if self.reading.conflicts_at_worst else self.counters["conflicts"]
+        conflicts = self.counters["conflicts"] if self.reading.at_best is None else 0
         return united or super().has_choice or conflicts + self.counters["filled"] > 0
 
     @property

@@ -30,8 +30,9 @@ class Reading:
         Why scores of one item id are not scores of one item, or the models have other items, and what to do; empty if nothing shows it.
     notes : list of str
         What was chosen, or assumed, to read the files.
-    conflicts_at_worst : bool
-        Whether scores in conflict count at their worst, as in a gate: then none of them is a choice.
+    at_best : str or None
+        The model whose scores in conflict count at their best, and those of all others at their worst, as in a gate: so a verdict
+        that it is worse chooses none of them.
     excess : str
         Why the command fails: too large a share of the files or lines was refused; empty if it was not.
     """
@@ -42,7 +43,7 @@ class Reading:
     failed: dict[str, int] = field(default_factory=dict)
     differing: str = ""
     notes: list[str] = field(default_factory=list)
-    conflicts_at_worst: bool = False
+    at_best: str | None = None
     excess: str = ""
 
     @property

@@ -81,7 +81,9 @@ def compare_with_margin(
     only = (pair.b, pair.c) if sign > 0 else (pair.c, pair.b)
     verdict = _verdict(evidence.log_p, p_worse, spec.alpha, held=held is not None)
     gap = None if x.size == 0 else float(x.mean() - y.mean())
-    assumed = assumed_of(table, rescored=max(pair.epoch_a, pair.epoch_b) > 0, ignored=bool(table.ignored[at] > 0))
+    worse = [candidate] if verdict == "fail" else []
+    rescored, ignored = max(pair.epoch_a, pair.epoch_b) > 0, bool(table.ignored[at] > 0)
+    assumed = assumed_of(table, rescored=rescored, ignored=ignored, worse=worse)
     assumed = late_of(assumed, "anytime")
     split = None if benchmark.repeats is None else noise_of_pair(benchmark, candidate, baseline)
     comparison = GateComparison(

@@ -1,6 +1,6 @@
 """The rows of a report: each pair with its columns, status and reason."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any, Final
 
 import numpy as np
@@ -147,12 +147,26 @@ def superseded_rows(benchmark: Benchmark) -> list[PairReport]:
 def report_assumptions(table: PairTable) -> list[Assumption]:
     """Return what the verdicts of a report assume, without what family-wise ones assume of the models that join."""
     rescored = any(table.benchmark.contestants[k].epoch for k in table.ranking.tolist())
-    return assumed_of(table, rescored=rescored, ignored=bool(table.ignored.any()))
+    return assumed_of(table, rescored=rescored, ignored=bool(table.ignored.any()), worse=_worse(table))
 
 
-def assumed_of(table: PairTable, *, rescored: bool, ignored: bool) -> list[Assumption]:
-    """Return what verdicts of a table assume: of pairs of which one has a newer epoch, or misses items that are ignored."""
+def _worse(table: PairTable) -> set[str]:
+    """Return the models that are decided to be worse than another."""
+    sides = table.anytime_decisions["anytime"]
+    if sides is None or table.benchmark.reading.at_best is None:
+        return set()
+    worse = np.concatenate([table.b[sides > 0], table.a[sides < 0]])
+    return {table.benchmark.contestants[k].model for k in worse.tolist()}
+
+
+def assumed_of(table: PairTable, *, rescored: bool, ignored: bool, worse: Collection[str] = ()) -> list[Assumption]:
+    """Return what verdicts of a table assume: of pairs of which one has a newer epoch, or misses items that are ignored.
+
+    `worse` are the models that the verdicts call worse.
+    """
     benchmark = table.benchmark
+    at_best = benchmark.reading.at_best
+    against = at_best is not None and benchmark.counters["conflicts"] > 0 and any(each != at_best for each in worse)
     policy: str = "completion" if table.asserted else benchmark.spec.order.policy
     if benchmark.battles is not None and policy == "trusted":
         policy = BATTLES
@@ -167,10 +181,11 @@ def assumed_of(table: PairTable, *, rescored: bool, ignored: bool) -> list[Assum
     if first is None:
         return []
     holds = flagged(
+        labelled=benchmark.suite is None and benchmark.spec.weights is not None,
         begun_again=benchmark.generation > 1,
         repeated=has_repeats(benchmark),
         rescored=rescored or (benchmark.united is not None and benchmark.united.rescored),
-        score_choice=benchmark.has_choice,
+        score_choice=benchmark.has_choice or against,
         ignored=ignored,
         distinct=benchmark.suite is not None,
         composed=benchmark.suite is not None,
@@ -257,11 +272,14 @@ def _reasons(table: PairTable, at: Index, columns: dict[str, list[Any]]) -> tupl
         side = sides["anytime_family"][r]
         epochs = columns["epoch_a"][r], columns["epoch_b"][r]
         family_wise, equal = side is not None, columns["status"][r] == "equivalent"
+        better, names = side or sides["anytime"][r], (columns["model_a"][r], columns["model_b"][r])
+        # Models that are equivalent are neither of them better.
+        worse = names if equal else {"a": names[1:], "b": names[:1], None: ()}[better]
         latched = _latched_at(benchmark, pair, "decided") if latches and side is not None else None
         decided_at.append(None if side is None else latched or columns["n"][r])
         facts = PairFacts(
-            model_a=columns["model_a"][r],
-            model_b=columns["model_b"][r],
+            model_a=names[0],
+            model_b=names[1],
             status=columns["status"][r],
             n=columns["n"][r],
             wins=columns["b"][r],
@@ -287,7 +305,7 @@ def _reasons(table: PairTable, at: Index, columns: dict[str, list[Any]]) -> tupl
             assumption=say(
                 late_of(
                     [
-                        *assumed_of(table, rescored=max(epochs) > 0, ignored=ignored[r] > 0),
+                        *assumed_of(table, rescored=max(epochs) > 0, ignored=ignored[r] > 0, worse=worse),
                         *(joined if family_wise or equal else ()),
                     ],
                     "equivalent" if equal else "anytime_family" if family_wise else "anytime",

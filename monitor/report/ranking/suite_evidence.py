@@ -66,7 +66,8 @@ def _shared_item(members: Mapping[str, Benchmark]) -> str:
     """Return that two members have an item of the same id, and what to declare; empty if none have."""
     known: dict[str, str] = {}
     for name, each in members.items():
-        ids = dict.fromkeys(key.item for key in each.item_keys)
+        # Not `item_keys`: these are units where items have any.
+        ids = dict.fromkeys(each.rows.names)
         ids |= dict.fromkeys(each.spec.item_ids or ())
         item = next((item for item in ids if item in known), None)
         if item is not None:

@@ -259,6 +259,11 @@ def redeclare(old: Benchmark, new: Benchmark, batch: EventBatch, delta: Benchmar
         delta.unknown_units = new.unknown_units
     if old.undeclared or new.undeclared:
         delta.undeclared = new.undeclared, new.mixed
+    judge(new, batch, delta)
+
+
+def judge(new: Benchmark, batch: EventBatch, delta: BenchmarkDelta) -> None:
+    """Judge all pairs of a restored state of `under_version` as they are now."""
     every = np.arange(new.pairs)
     new.claims["anytime_family"].keep_peaks(every, np.zeros(new.pairs))
     batch.redeclared = True

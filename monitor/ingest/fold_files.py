@@ -6,8 +6,9 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Final
 
+from monitor.engine.chunk import EventBatch
 from monitor.engine.columns import EventColumns, EventList, JoinedEvents
-from monitor.engine.declarations import follow, under_version, with_found_units
+from monitor.engine.declarations import follow, judge, under_version, with_found_units
 from monitor.engine.partition import Partition
 from monitor.engine.state.benchmark import Benchmark
 from monitor.engine.state.codes import SCORE_UNIT
@@ -114,6 +115,8 @@ def fold_files(
             source = (
                 letter.source if letter.line else starts[bisect_right(starts, letter.offset - first, key=_index) - 1][1]
             )
+            if not letter.line:
+                tally.refuse(segment.events[letter.offset - first], letter.field)
             on_rejected(RejectedLine(source, letter.line, letter.field, letter.reason))
         limit.add(segment.line_count, segment.rejects, lambda name: _from_one(partition.benchmarks.get(name or "")))
     limit.finish()
@@ -138,7 +141,10 @@ def _declare_units(partition: Partition) -> None:
     for name, benchmark in partition.benchmarks.items():
         if benchmark.found_units.of_item:
             new = restore_benchmark(under_version(benchmark, with_found_units(benchmark)))
+            new.reading = benchmark.reading
             follow(benchmark, new)
+            judge(new, EventBatch.at(name, partition.off, 0), new.delta())
+            new.found_units = benchmark.found_units
             partition.benchmarks[name] = new
 
 

@@ -1,12 +1,17 @@
 """Count what each file gave, and which files and items were not read."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
+from typing import Final
 
 from monitor.engine.state.benchmark import Benchmark
 from monitor.engine.state.reading import Refused
+from schemas.records.events import EventFields
 from schemas.records.packed import Reject, Segment
 from schemas.records.text import shorten
+
+_LOSE_ITEMS: Final = frozenset({"unit", "score"})
+"""The fields for which an event is refused that is of an item of the benchmark: other ids and other clusters are none of it."""
 
 
 class Tally:
@@ -19,6 +24,8 @@ class Tally:
         """The first reject of each file without any result so far, and the one that ended a file."""
         self._rejects: Counter[tuple[str, str | None, str | None]] = Counter()
         """Rejected lines by file, benchmark and item."""
+        self._lost: dict[str, Counter[str | None]] = defaultdict(Counter)
+        """Events that can be read and were refused, by benchmark and item."""
 
     def of(self, segments: Iterable[Segment]) -> Iterator[Segment]:
         """Count segments, and pass them on."""
@@ -37,6 +44,11 @@ class Tally:
                 self._refused[segment.path] = reject
             self._rejects[reject["source"], reject.get("benchmark"), reject.get("item_id")] += 1
 
+    def refuse(self, event: EventFields, field: str) -> None:
+        """Count an event that the fold has refused because of a field."""
+        if field in _LOSE_ITEMS:
+            self._lost[event.benchmark][event.item_id] += 1
+
     def finish(self, benchmarks: Mapping[str, Benchmark], share: float) -> None:
         """Record with each benchmark which files and items were not read, and whether that is more than a share of them."""
         refused = {
@@ -53,7 +65,7 @@ class Tally:
                 for each in refused.values()
                 if each not in mine and not _has_results(benchmarks.get(each.benchmark or ""))
             ]
-            lost = Counter[str | None]()
+            lost = Counter(self._lost[benchmark.name])
             for (source, name, item), count in self._rejects.items():
                 lost[item] += count if name == benchmark.name and source not in refused else 0
             reading.unread = 0 if benchmark.battles is not None else _unread(benchmark, lost)
@@ -79,5 +91,7 @@ def _has_results(benchmark: Benchmark | None) -> bool:
 
 def _unread(benchmark: Benchmark, lost: Mapping[str | None, int]) -> int:
     """Count the items of rejected lines that the benchmark does not have; each line that names none may be of one more."""
-    named = sum(count > 0 and bool(item) and not benchmark.has_item(item) for item, count in lost.items() if item)
+    # Not `has_item`, which knows units where items have any.
+    read = set(benchmark.rows.names)
+    named = sum(count > 0 and item not in read for item, count in lost.items() if item)
     return lost.get(None, 0) + named

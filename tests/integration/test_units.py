@@ -181,3 +181,46 @@ def test_order_puts_units_in_order(tmp_path):
     path = write(tmp_path / "copies.jsonl", [declaration, *events(unit=False)])
     found = report(path)[0]
     assert (found["items"], found["declared_items"], found["order"]["policy"]) == (UNITS, UNITS, "committed")
+
+
+@pytest.mark.parametrize("family", [(), ("--models", "a,b"), ("--family", "spending")])
+def test_the_field_decides_and_settles_what_a_file_of_units_does_where_items_are_declared(family, tmp_path):
+    clear = [row | {"score": int(row["model"] == "b")} for row in events(unit=True)]
+    named = write(tmp_path / "named.jsonl", clear)
+    plain = [{key: value for key, value in row.items() if key != "unit"} for row in clear]
+    flags = ("--items", str(UNITS), *family)
+    field, note = report(named, *flags)
+    file, quiet = report(write(tmp_path / "plain.jsonl", plain), "--units", unit_file(tmp_path, "units.csv"), *flags)
+    assert field["result"] == file["result"]
+    rows = [each["pairs"][0] | {"decided_at_n": None, "reason": ""} for each in (field, file)]
+    assert rows[0] == rows[1], "units of the field are known at the end of the files, and judged there"
+    assert (field["pairs"][0]["status"], field["pairs"][0]["settled"]) == ("decided", "a")
+    assert "by the field unit" in note
+    assert "by the field unit" not in quiet
+
+
+def test_refused_files_and_rejected_items_are_known_where_the_field_names_units(tmp_path):
+    lost = {"benchmark": "quiz", "item_id": "lost", "model": "a", "score": "bad", "unit": "q-lost"}
+    write(tmp_path / "named.jsonl", [*events(unit=True), lost])
+    benchmark, _ = report(tmp_path / "named.jsonl")
+    assert benchmark["unread_items"] == 1
+    assert {"code": "items_rejected", "items": 1} in benchmark["assumptions"]
+    (tmp_path / "broken.jsonl").write_text('{"x":\n')
+    benchmark, _ = report(tmp_path, "--max-rejected", "0.6")
+    assert benchmark["pairs"][0]["status"] == "held"
+    assert "broken.jsonl was refused" in benchmark["pairs"][0]["reason"]
+
+
+def test_items_that_contradict_the_declared_units_are_missing(tmp_path):
+    units = "".join(f"{u}-{c},q{u}\n" for u in range(UNITS // 2) for c in range(COPIES))
+    (tmp_path / "half.csv").write_text("item,unit\n" + units)
+    named = write(tmp_path / "named.jsonl", events(unit=True))
+    benchmark, _ = report(named, "--units", tmp_path / "half.csv")
+    assert benchmark["unread_items"] == COPIES * UNITS // 2
+    assert {"code": "items_rejected", "items": COPIES * UNITS // 2} in benchmark["assumptions"]
+
+
+def test_units_that_the_file_declares_are_not_said_to_come_from_the_field(tmp_path):
+    declared = {"declare": "quiz", "units": {f"{u}-{c}": f"q{u}" for u in range(UNITS) for c in range(COPIES)}}
+    _, note = report(write(tmp_path / "runs.jsonl", [declared, *events(unit=True)]))
+    assert "by the field unit" not in note

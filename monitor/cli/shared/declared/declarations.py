@@ -213,7 +213,7 @@ class Declarations:
             units = benchmark.spec.units
             if units is None:
                 continue
-            if "units" not in self.given(name):
+            if benchmark.found_units.of_item:
                 text = (
                     f"{show_value('units', units)}, by the field unit; each unit counts once, by the mean of its items"
                 )

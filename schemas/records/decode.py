@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from operator import attrgetter, methodcaller
 from types import GenericAlias
@@ -18,9 +18,8 @@ from schemas.records.lenient import Kinds, convert, convert_column, read_name
 from schemas.records.names import name_fault
 from schemas.records.text import printable, shorten
 
-_COLONS: Final = methodcaller("count", b":")
-_ESCAPED_KEY: Final = re.compile(rb'"(?:[^"\\]|\\.)*\\(?:[^"\\]|\\.)*"[ \t\r]*:')
-"""An escaped key, as a parser reads it, may be the same as another one."""
+_ESCAPED_LETTER: Final = re.compile(rb"\\u00[567]")
+"""In JSON, a letter that needs no escape. A key that has one is the same key to a parser, and not to a search for its bytes."""
 
 BOM: Final = b"\xef\xbb\xbf"
 """The UTF-8 byte order mark, with which some programs begin a file or a message."""
@@ -234,73 +233,92 @@ def decode_records(records: Sequence[bytes]) -> list[EventFields] | None:
 class _Fields(NamedTuple):
     """The fields of a kind of event: those that each has, and those that may be left out, with the value that they then have."""
 
-    required: tuple[bytes, ...]
+    required: tuple[str, ...]
     optional: Mapping[str, object]
 
+    @classmethod
+    def of(cls, kind: type[EventFields]) -> "_Fields":
+        """Return the fields of a kind of event."""
+        fields = msgspec.structs.fields(kind)
+        return cls(
+            tuple(field.name for field in fields if field.required),
+            {field.name: field.default for field in fields if not field.required},
+        )
 
-_SCORE_FIELDS: Final = _Fields(
-    (b'"benchmark"', b'"item_id"', b'"model"', b'"score"'), {"cluster": None, "repeat": 0, "epoch": 0}
-)
-_BATTLE_FIELDS: Final = _Fields(
-    (b'"benchmark"', b'"item_id"', b'"model_a"', b'"model_b"', b'"winner"'),
-    {"cluster": None, "repeat": 0, "position": None},
-)
+    def given(self, events: Sequence[Any]) -> dict[str, int]:
+        """Return how many of some events have a value of their own for each field that may be left out."""
+        return {
+            name: len(events) - list(map(attrgetter(name), events)).count(default)
+            for name, default in self.optional.items()
+        }
+
+    def least(self, events: Sequence[Any]) -> int:
+        """Return how many fields these events have at least: a field with the value that it has when it is left out may be there too."""
+        return len(self.required) * len(events) + sum(self.given(events).values())
+
+
+_SCORE_FIELDS: Final = _Fields.of(EventFields)
+_BATTLE_FIELDS: Final = _Fields.of(BattleFields)
 _READ: Final = frozenset(
-    name
-    for fields in (_SCORE_FIELDS, _BATTLE_FIELDS)
-    for name in (*fields.optional, *(key[1:-1].decode() for key in fields.required))
+    name for fields in (_SCORE_FIELDS, _BATTLE_FIELDS) for name in (*fields.required, *fields.optional)
 )
+_PACK_BEGIN: Final = re.compile(rb'\{(?:"producer":"[^"\\]*",)?(?:"imported":true,)?"events":\[')
+_PACK_PARTS: Final = ("events", "battles", "declare", "ended")
 
 
 def _repeats_a_field(lines: bytes | Sequence[bytes], events: Sequence[Any], fields: _Fields = _SCORE_FIELDS) -> bool:
     """Return whether one of these events has a field twice, which the decoder does not see: it keeps the last value."""
-    if not _may_repeat(lines, events, fields):
+    joined = lines if isinstance(lines, bytes) else b"\n".join(lines)
+    # Every field has a colon. So as many colons as fields that were read prove that none comes twice.
+    excess = joined.count(b":") - len(fields.required) * len(events)
+    if not excess:
+        return False
+    given = fields.given(events)
+    excess -= sum(given.values())
+    if not excess:
         return False
     records = lines.removesuffix(b"\n").split(b"\n") if isinstance(lines, bytes) else lines
+    # A producer may write fields that could be left out: their keys, one an event, explain the other colons.
+    keys = {name: f'"{name}":'.encode() for name in given}
+    written = [name for name, key in keys.items() if key in records[0]]
+    if records[0].count(b":") == len(fields.required) + len(written):
+        for name in sorted(given, key=written.__contains__, reverse=True):
+            counts = list(map(methodcaller("count", keys[name]), records))
+            if max(counts) > 1:
+                break
+            excess -= sum(counts) - given[name]
+            if not excess:
+                return False
+    # Other fields, or other colons: the name of each field may come once an event.
+    numbers = {**dict.fromkeys(fields.required, len(events)), **given}
+    names = [(f'"{name}"'.encode(), number) for name, number in numbers.items()]
+    if _ESCAPED_LETTER.search(joined) is None and all(
+        joined.count(key) == number or max(map(methodcaller("count", key), records)) <= 1 for key, number in names
+    ):
+        return False
     return any(map(_has_repeated, records))
 
 
-def repeats_in_pack(record: bytes, events: Sequence[EventFields]) -> bool:
-    """Return whether one of the events of a packed record has a field twice; the fields of the record come before them."""
-    start = record.find(b'"events":[')
-    if start >= 0 and not _may_repeat([record[start + len(b'"events":[') :]], events, _SCORE_FIELDS):
-        return False
+def repeats_in_pack(record: bytes, events: Sequence[EventFields], battles: Sequence[EventFields]) -> bool:
+    """Return whether a packed record has a part twice, or one of its records a field."""
+    begin = _PACK_BEGIN.match(record)
+    if begin is not None:
+        # As in `_repeats_a_field`. No part but these two is empty of colons: a record that has one is decoded by the whole rule.
+        least = _SCORE_FIELDS.least(events) + (1 + _BATTLE_FIELDS.least(battles) if battles else 0)
+        if record.count(b":", begin.end()) == least:
+            return False
     try:
         data = decode_whole(record)
     except (ValueError, RecursionError):
         return True  # the whole rule has the fault
-    return isinstance(data, dict) and any(map(_is_repeated, data.get("events") or ()))
-
-
-def _may_repeat(lines: bytes | Sequence[bytes], events: Sequence[Any], fields: _Fields) -> bool:
-    """Return whether one of these events may have a field twice.
-
-    No event has more fields than colons. So as many colons as fields that were read prove that there is none; else each name is counted.
-    """
-    count = len(events)
-    colons = lines.count(b":") if isinstance(lines, bytes) else sum(map(_COLONS, lines))
-    if colons == len(fields.required) * count:
-        return False
-    given = {
-        name: count - list(map(attrgetter(name), events)).count(default) for name, default in fields.optional.items()
-    }
-    if colons == len(fields.required) * count + sum(given.values()):
-        return False
-    records = lines.removesuffix(b"\n").split(b"\n") if isinstance(lines, bytes) else lines
-    joined = b"\n".join(records)
-    one_a_line = joined.count(b"\n") == count - 1
-    once = all(joined.count(key) == count for key in fields.required) and all(
-        _is_once(joined, f'"{name}"'.encode(), number, count, one_a_line=one_a_line) for name, number in given.items()
-    )
-    return not once or (b"\\" in joined and _ESCAPED_KEY.search(joined) is not None)
-
-
-def _is_once(lines: bytes, key: bytes, given: int, count: int, *, one_a_line: bool) -> bool:
-    """Return whether a key is certainly at most once in each of so many events, of which `given` have a value of their own."""
-    found = lines.count(key)
-    if found == given:
+    if repeated_among(data, _PACK_PARTS) is not None:
         return True
-    return one_a_line and found == count and all(b"\n" in between for between in lines.split(key)[1:-1])
+    events_, battles_, declared, ended = (data.get(name) or () for name in _PACK_PARTS)
+    return (
+        any(map(_is_repeated, (*events_, *battles_)))
+        or any(_repeated_field(each, "declaration") is not None for each in declared)
+        or any(_repeated_field(each, "end") is not None for each in ended)
+    )
 
 
 def decode_whole(record: bytes) -> Any:  # noqa: ANN401 - any JSON value
@@ -483,8 +501,7 @@ def check_object(data: object, converted: set[str] | None = None) -> Decoded | F
     kind = _kind(data)
     if (name := _repeated_field(data, kind)) is not None:
         benchmark = None if name in _NAMING else _benchmark_of(data)
-        reason = f"{shorten(name)} comes twice in one object; keep one of the two"
-        return Fault(shorten(name), "two values", reason, benchmark)
+        return repeated_fault(name, benchmark)
     record: Decoded
     try:
         fields, clauses = convert(data, kind)
@@ -505,6 +522,18 @@ def check_object(data: object, converted: set[str] | None = None) -> Decoded | F
     if converted is not None:
         converted.update(clauses)
     return record
+
+
+def repeated_among(value: object, names: Collection[str]) -> str | None:
+    """Return one of these fields that comes twice in a decoded JSON object."""
+    found = value.repeated & set(names) if isinstance(value, _Repeating) else ()
+    return min(found, default=None)
+
+
+def repeated_fault(name: str, benchmark: str | None = None) -> Fault:
+    """Return the fault of a field that comes twice."""
+    reason = f"{shorten(name)} comes twice in one object; keep one of the two"
+    return Fault(shorten(name), "two values", reason, benchmark)
 
 
 def _repeated_field(value: object, kind: Kinds) -> str | None:

@@ -128,7 +128,7 @@ def decode_packed(record: bytes) -> Packed | None:
     except _BROKEN:
         return None
     # What an importer wrote from a file has no field twice.
-    return None if packed.source is None and repeats_in_pack(record, packed.events) else packed
+    return None if packed.source is None and repeats_in_pack(record, packed.events, packed.battles) else packed
 
 
 def decode_packed_loosely(record: bytes) -> dict[str, Any] | None:

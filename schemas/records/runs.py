@@ -1,13 +1,12 @@
 """The run message: the columns of one run of one model, in one record of the log. Writer and reader."""
 
-import json
 from collections.abc import Sequence
 from typing import Annotated, Any, Final, NamedTuple
 
 import msgspec
 from pydantic import BaseModel, ConfigDict, Field, StrictInt
 
-from schemas.records.decode import Decoded, Fault, check_object
+from schemas.records.decode import Decoded, Fault, check_object, decode_whole, repeated_among, repeated_fault
 from schemas.records.events import MAX_INDEX, EventFields, IndexField, NameField, ScoreField
 from schemas.records.names import Name, name_fault
 from schemas.records.text import shorten
@@ -24,8 +23,6 @@ _EVENT_FIELDS: Final = {
     "repeats": "send scores with repeats as events",
 }
 """Fields whose meaning would be lost in a run, and what to do."""
-
-_WHOLE_RULE: Final = json.JSONDecoder(parse_constant=float)
 
 
 class Run(BaseModel):
@@ -96,7 +93,22 @@ def decode_run(record: bytes) -> RunFields | None:
         run = _RUN.decode(record)
     except _BROKEN:
         return None
-    return run if run.is_plain else None
+    return run if run.is_plain and not _repeats(record, run) else None
+
+
+def _repeats(record: bytes, run: RunFields) -> bool:
+    """Return whether a field of a run comes twice, which the decoder does not see: it keeps the last value."""
+    # Every field has a colon. So as many colons as fields that were read prove that none comes twice.
+    texts = [bytes(run.item_ids), bytes(run.scores), bytes(run.clusters)]
+    if b"\\" not in record:
+        texts += [run.benchmark.encode(), run.model.encode()]
+    fields = 4 + (bytes(run.clusters) != b"null") + (run.epoch != 0)
+    if record.count(b":") == fields + sum(text.count(b":") for text in texts):
+        return False
+    try:
+        return repeated_among(decode_whole(record), Run.model_fields) is not None
+    except (ValueError, RecursionError):
+        return True  # the whole rule has the fault
 
 
 def decode_names(column: bytes) -> list[str] | None:
@@ -136,14 +148,15 @@ def decode_run_loosely(record: bytes) -> LooseRun | Fault | None:
     'scores has 1 entry and item_ids 2; give one score for each item'
     """
     try:
-        data: Any = _WHOLE_RULE.decode(record.decode("utf-8"))
+        data: Any = decode_whole(record)
     except (ValueError, RecursionError):
         return None
     if not isinstance(data, dict) or data.keys() & _OTHER_RECORDS or "item_ids" not in data:
         return None
-    columns = _columns(data)
+    repeated = repeated_among(data, Run.model_fields)
+    columns = _columns(data) if repeated is None else repeated_fault(repeated)
     if isinstance(columns, Fault):
-        named = data.get("benchmark")
+        named = None if repeated == "benchmark" else data.get("benchmark")
         known = isinstance(named, str) and name_fault(named) is None
         return columns._replace(benchmark=named) if known else columns
     shared = {field: data[field] for field in ("benchmark", "model", "epoch") if field in data}

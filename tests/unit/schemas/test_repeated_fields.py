@@ -7,6 +7,8 @@ import pytest
 from monitor.serve.api.problems import ProblemError
 from monitor.serve.api.writing.body_parser import parse_body
 from schemas.records.decode import Fault, decode_block, decode_converted, decode_message, decode_next, decode_records
+from schemas.records.packed import decode_packed
+from schemas.records.runs import decode_run, decode_run_loosely
 
 GOOD = '{"benchmark":"b","item_id":"1","model":"m","score":1}'
 BATTLE = '{"benchmark":"b","item_id":"1","model_a":"m","model_b":"n","winner":"a"%s}'
@@ -21,6 +23,10 @@ REPEATED = [
     ('{"benchmark":"b","item_id":"1","model":"m","score":1,"repeat":0,"repeat":1}', "repeat"),
     ('{"benchmark":"b","item_id":"1","model":"m","score":1,"repeat":1,"repeat":0}', "repeat"),
     ('{"benchmark":"b","item_id":"1","model":"m","score":1,"epoch":0,"ep\\u006fch":0}', "epoch"),
+    ('{"benchmark":"b","item_id":"1","model":"m","score":1,"unit":"a","unit":"b"}', "unit"),
+    ('{"benchmark":"b","item_id":"1","model":"m","score":1,"unit":null,"unit":"b"}', "unit"),
+    ('{"benchmark":"b","item_id":"1","model":"m","score":1,"repeat":0,"epoch":0,"repeat":0}', "repeat"),
+    ('{"benchmark":"b","item_id":"1","model":"m","score":1,"item\\u005fid":"2","attributes":{"a":":"}}', "item_id"),
     (BATTLE % ',"winner":"b"', "winner"),
     (BATTLE % ',"position":"a","position":"b"', "position"),
     ('{"declare":"b","alpha":0.01,"alpha":0.3}', "alpha"),
@@ -51,6 +57,71 @@ def test_a_record_over_several_lines_is_seen_as_one():
     record = json.dumps(json.loads(GOOD), indent=0)[:-2].encode() + b',\n"repeat":1,\n"repeat":2}'
     assert decode_records([record, GOOD.encode()]) is None
     assert isinstance(decode_message(record), Fault)
+
+
+def test_an_escaped_key_is_seen_across_a_newline():
+    record = GOOD[:-1].encode() + b',"sc\\u006fre"\n:0}'
+    assert decode_records([record]) is None
+    assert isinstance(decode_message(record), Fault)
+
+
+@pytest.mark.parametrize("pair", [rb"\\", rb"\"", rb"\n"])
+def test_a_line_of_escapes_is_read_once(pair):
+    """A search that begins again at each escape would take hours for this line."""
+    record = GOOD[:-1].encode() + b',"timestamp":"' + pair * 450_000 + b'"}'
+    assert len(decode_records([record])) == 1
+    assert len(decode_block(record + b"\n")) == 1
+
+
+REPEATING = REPEATED[0][0]
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        f'{{"events":[{REPEATING}]}}',
+        f'{{"events" :[{REPEATING}],"more":{{"events":[{{"a":1,"b":1,"c":1,"d":1}}]}}}}',
+        f'{{"events":[{GOOD}],"events":[{GOOD}]}}',
+        f'{{"events":[],"battles":[{REPEATED[-5][0]}]}}',
+        f'{{"events":[{GOOD}],"declare":[{REPEATED[-4][0]}]}}',
+        f'{{"events":[{GOOD}],"ended":[{REPEATED[-1][0]}]}}',
+    ],
+)
+def test_a_packed_record_is_not_taken_as_a_whole(record):
+    assert decode_packed(record.encode()) is None
+
+
+@pytest.mark.parametrize("more", ["", ',"repeat":0', ',"timestamp":"12:00","epoch":2'])
+def test_a_packed_record_without_a_repeated_field_is(more):
+    event, battle = f"{GOOD[:-1]}{more}}}", BATTLE % more
+    packed = decode_packed(f'{{"events":[{event},{event}],"battles":[{battle}]}}'.encode())
+    assert (len(packed.events), len(packed.battles)) == (2, 1)
+
+
+RUN = '"model":"org:m","item_ids":["1","a:b"],"scores":[1,0]'
+
+
+@pytest.mark.parametrize(
+    ("run", "field"),
+    [
+        (f'{{"benchmark":"b",{RUN},"scores":[0,0]}}', "scores"),
+        (f'{{"benchmark":"b",{RUN},"model":"n"}}', "model"),
+        (f'{{"benchmark":"b",{RUN},"epoch":0,"epoch":1}}', "epoch"),
+        (f'{{"benchmark":"b",{RUN},"sc\\u006fres":[0,0]}}', "scores"),
+        (f'{{"benchmark":"a\\u003ab",{RUN},"scores":[0,0]}}', "scores"),
+    ],
+)
+def test_a_run_is_refused(run, field):
+    assert decode_run(run.encode()) is None
+    found = decode_run_loosely(run.encode())
+    assert (found.field, found.reason) == (field, f"{field} comes twice in one object; keep one of the two")
+
+
+@pytest.mark.parametrize(
+    "more", ["", ',"epoch":0', ',"clusters":null', ',"timestamp":"12:00"', ',"clusters":["x:","y"]']
+)
+def test_a_run_with_other_fields_is_read_at_once(more):
+    assert decode_run(f'{{"benchmark":"b",{RUN}{more}}}'.encode()) is not None
 
 
 @pytest.mark.parametrize(

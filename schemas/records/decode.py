@@ -253,7 +253,7 @@ class _Fields(NamedTuple):
         }
 
     def least(self, events: Sequence[Any]) -> int:
-        """Return how many fields these events have at least: a field with the value that it has when it is left out may be there too."""
+        """Return how many fields these events have at least: a field with the value that it has when it is omitted may be there too."""
         return len(self.required) * len(events) + sum(self.given(events).values())
 
 

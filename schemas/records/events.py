@@ -92,12 +92,25 @@ class EventFields(msgspec.Struct, gc=False, omit_defaults=True):
     unit: NameField | None = None
 
 
-_MIXTURE = re.compile(r"grid98|(?:beta|two_point)\(\s*[0-9.]+\s*,\s*[0-9.]+\s*\)")
+_PARAMETER = r"\s*([0-9]+\.?[0-9]*|\.[0-9]+)\s*"
+_MIXTURE = re.compile(rf"(beta|two_point)\({_PARAMETER},{_PARAMETER}\)")
+_LARGEST_BETA = 1e8
+"""Beyond it the evidence has no digits (`stats.evidence.mixtures`)."""
 
 
 def _mixture(value: object) -> object:
-    if isinstance(value, str) and not _MIXTURE.fullmatch(value):
+    if not isinstance(value, str) or value == "grid98":
+        return value
+    match = _MIXTURE.fullmatch(value)
+    if match is None:
         raise ValueError(f"the mixture {value!r} is unknown; use beta(a,b), grid98 or two_point(a,b)")
+    first, second = float(match[2]), float(match[3])
+    if match[1] == "beta" and not (0 < first <= _LARGEST_BETA and 0 < second <= _LARGEST_BETA):
+        raise ValueError(f"the mixture {value!r} is out of range; use beta(a,b) with a and b above 0, and at most 1e8")
+    if match[1] == "two_point" and not 0 < first < 1 / 2 < second < 1:
+        raise ValueError(
+            f"the mixture {value!r} is out of range; use two_point(a,b) with a from 0 to 0.5 and b from 0.5 to 1, without these"
+        )
     return value
 
 

@@ -149,7 +149,7 @@ def test_the_file_of_declarations_is_no_link_pipe_or_device(folder, tmp_path):
 def test_a_file_of_declarations_has_a_bounded_size(folder):
     with (folder / "rankwatch.toml").open("wb") as file:
         file.truncate(1 << 40)  # 1 TB, without a block
-    assert "more than 16,777,216 bytes" in rankwatch("report", folder, code=2).stderr
+    assert "more than 1,048,576 bytes" in rankwatch("report", folder, code=2).stderr
 
 
 @pytest.mark.parametrize(

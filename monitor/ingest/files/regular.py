@@ -6,13 +6,23 @@ read what its user may read, and the writer may not.
 
 import errno
 import os
+import re
 import stat
 from io import FileIO
 from pathlib import Path, PurePath
 from typing import Any, Final
 
-_LARGEST_SETTINGS: Final = 1 << 24
+_LARGEST_SETTINGS: Final = 1 << 20
 _LONGEST_INTEGER: Final = 64
+_MOST_PARTS: Final = 32
+_TEXTS: Final = re.compile(
+    r'''"""(?:[^"\\]|\\.|"(?!""))*+(?:"{3,5})?+|"(?:[^"\\\n]|\\.)*+"?+'''
+    r"""|'''(?:[^']|'(?!''))*+(?:'{3,5})?+|'[^'\n]*+'?+|#[^\n]*+""",
+    re.DOTALL,
+)
+"""Strings and comments of TOML, to the end where they have none: no character is looked at twice."""
+
+_NO_PARTS: Final = re.compile(r"[^.\n=,{}\[\]]++")
 
 
 class UnsafePathError(OSError):
@@ -71,11 +81,15 @@ def parse_settings(data: bytes) -> dict[str, Any]:
     Raises
     ------
     ValueError, RecursionError
-        If it is not valid, nested too deeply, or has a number that cannot be printed.
+        If it is not valid, nested too deeply, or has a number that cannot be printed or a key of too many parts.
     """
     import tomllib  # noqa: PLC0415 - loading it takes 10 ms, and most results have no such file
 
-    content = tomllib.loads(data.decode("utf-8"))
+    text = data.decode("utf-8")
+    # The time that a key takes grows with the square of its parts.
+    if "." * _MOST_PARTS in _NO_PARTS.sub("", _TEXTS.sub("", text)):
+        raise ValueError("a key has too many parts")
+    content = tomllib.loads(text)
     waiting: list[object] = [content]
     while waiting:
         value = waiting.pop()

@@ -44,7 +44,8 @@ class TooManyRejected(ValueError):  # noqa: N818 - named after the state of the 
     """
 
     def __init__(self, problem: str, first: Sequence[Reject]) -> None:
-        super().__init__(problem + "; the first rejects:" + "".join(f"\n  {RejectedLine.of(each)}" for each in first))
+        shown = "".join(f"\n  {RejectedLine.of(each)}" for each in first)
+        super().__init__(f"{problem}; the first rejects:{shown}" if shown else problem)
         self.problem = problem
 
 
@@ -73,7 +74,7 @@ class _Above:
         grades = self.from_one and usual != _SCALES[-1]
         scale, words = (f"1:{usual}", f"from 1 to {usual}") if grades else (f"{usual}", f"up to {usual}")
         return (
-            f"{where} are not from 0 to 1 ({self.count:,} above it, the largest {self.largest:g}), so none of them is used; add "
+            f"{where} are not from 0 to 1 ({self.count:,} above it, the largest {self.largest:g}); add "
             f"{flag}{scale} if they go {words}, or the scale that they have"
         )
 

@@ -94,7 +94,7 @@ def test_packed_messages_and_declarations(kafka, topic, tmp_path):
         name, value = record.key.decode(), json.loads(record.value)
         assert record.partition == owner(name, PARTITIONS)
         if "declare" in value:
-            assert value == {"declare": name, "items": 700}
+            assert value == {"declare": name, "items": 700, "declared_late": ["items"]}, "the files had scores"
             assert not received[name], "the declaration comes first"
         else:
             assert len(value["events"]) <= 1_000
@@ -136,10 +136,23 @@ def test_bad_lines_are_named_and_counted(kafka, topic, tmp_path):
     path = tmp_path / "r.jsonl"
     results(path, 5)
     with path.open("ab") as file:
-        file.write(b'{"benchmark": "b", "item_id": "1", "model": "m", "score": 7}\n')
+        file.write(b'{"benchmark": "gpqa", "item_id": "1", "model": "m", "score": -7}\n')
     ended = rankwatch("send", path, "--to", kafka.url(topic), "--data-dir", tmp_path / "d")
-    assert f"{path}:121: score: 7" in ended.stderr
+    assert f"{path}:121: score: -7" in ended.stderr
     assert "lines not sent because they could not be read: 1" in ended.stderr
+
+
+def test_a_score_on_another_scale_ends_the_command(kafka, topic, tmp_path):
+    path = tmp_path / "r.jsonl"
+    results(path, 5)
+    with path.open("ab") as file:
+        file.write(b'{"benchmark": "gpqa", "item_id": "1", "model": "m", "score": 7}\n')
+    ended = rankwatch("send", path, "--to", kafka.url(topic), "--data-dir", tmp_path / "d", code=1)
+    assert (
+        "gpqa: scores are not from 0 to 1 (1 above it, the largest 7); add --scale 10 if they go up to 10"
+        in ended.stderr
+    )
+    assert "120 events of 6 benchmarks sent before the stop" in ended.stderr
 
 
 def test_refusals_say_what_to_do(kafka, tmp_path):

@@ -31,8 +31,8 @@ _SUSPECT: Final = "the arrival order is suspect"
 
 _ORDER: Final = {
     "completion": "declared: the item count; a verdict is given once the missing items cannot change it",
-    "committed": "asserted: the items follow the permutation that was committed before the first score",
-    "trusted": "asserted: neither the arrival order nor what is skipped depends on outcomes or clusters",
+    "committed": "asserted that the items follow the permutation that was committed before the first score",
+    "trusted": "asserted that neither the arrival order nor what is skipped depends on outcomes or clusters",
     "none": "nothing is asserted, so no anytime verdict is given; declare an order policy",
 }
 
@@ -268,7 +268,9 @@ def short_checks(benchmark: BenchmarkReport) -> list[str]:
             f"Scores are over different items: {on_shared if b.shared_items else 'no item has a score of every model'}."
         )
     warning = order_warning(b)
-    if warning is not None and _SUSPECT not in warning and not _is_in_result(b, warning):
+    # The head of the report names the refused files, and its second line why pairs are held besides.
+    said = b.refused and b.incomplete is None
+    if warning is not None and not said and _SUSPECT not in warning and not _is_in_result(b, warning):
         checks.append(f"{warning[0].upper()}{warning[1:]}.")
     checks += [
         f"{name}: {text}."
@@ -433,7 +435,7 @@ def order_sentence(benchmark: BenchmarkReport) -> str:
     policy = benchmark.order.policy
     assumed, declared = _assumed(benchmark), _ORDER[policy]
     if benchmark.battles is not None and policy == "trusted":
-        declared = f"asserted: {TEXTS[BATTLES]}"
+        declared = f"{ASSERTED}{TEXTS[BATTLES]}"
     if assumed is None:
         return declared
     return assumed if assumed.startswith(ASSERTED) else f"{declared}; {assumed}"

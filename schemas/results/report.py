@@ -24,7 +24,7 @@ DECISION_PROCEDURES = (
 )
 RESOLUTION_PROCEDURES = ("fixed_n", "bonferroni", "anytime", "clustered")
 
-ASSERTED = "asserted: "
+ASSERTED = "asserted that "
 """The start of an order reason when the report asserts completeness and no policy was declared."""
 
 FILES_COMPLETE = "assumes that the files are complete"

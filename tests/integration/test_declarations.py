@@ -351,7 +351,7 @@ def test_a_published_size_counts_live_and_is_compared_in_a_report(tmp_path, reco
     assert (again.stdout, again.stderr) == (ended.stdout, "")
     result, notes = report(path)
     assert "AIME-2024: 25 items were read, and 30 are published" in notes
-    assert result["benchmarks"][0]["order"]["reason"].startswith("asserted: the 25 items")
+    assert result["benchmarks"][0]["order"]["reason"].startswith("asserted that the 25 items")
     assert report(path, "--items", "30", "--family", "spending") == ({"benchmarks": [live_as_complete(live)]}, "")
 
 

@@ -107,7 +107,7 @@ def test_a_report_honours_what_is_declared_beside_it(tmp_path):
     path = write(tmp_path / "a.jsonl", results("S"))
     plain = report(path)[0]["benchmarks"][0]
     assert (plain["alpha"], plain["order"]["policy"]) == (0.05, "completion")
-    assert plain["order"]["reason"].startswith("asserted: ")
+    assert plain["order"]["reason"].startswith("asserted that ")
     (tmp_path / "ids").write_text("".join(f"q{k}\n" for k in range(150)))
     toml(
         tmp_path,

@@ -74,7 +74,9 @@ def _evidence(report: BenchmarkReport, pair: PairReport, models: tuple[str, str]
         watched = "" if anytime is None else f", {_resolved(anytime)} if watched throughout"
         lines.append(f"q = N/N* = {pair.resolution_ratio:.2f}: {fixed}{watched}; {Q_IS_NO_EVIDENCE}")
     policy = report.order
-    lines.append(f"order: {policy.policy}{f' ({safe(policy.reason)})' if policy.reason else ''}")
+    # The reason of a held pair, on the next line, has the reason of the order.
+    reason = f" ({safe(policy.reason)})" if policy.reason and pair.status != "held" else ""
+    lines.append(f"order: {policy.policy}{reason}")
     lines.append(safe(pair.reason))
     if conflicts := conflict_sentence(report.conflicts_by_model, models, rule):
         lines.append(f"! {safe(conflicts)}")

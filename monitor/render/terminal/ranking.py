@@ -299,13 +299,13 @@ class Ranking:
             )
         threads = [sorted((k, *others)) for k, others in ties.lacking.items() if others]
         alone = [members[0] for members in bands if len(members) == 1]
-        but = f" but {marks.with_lacking}"
+        but = f" (but see {marks.with_lacking})"
         if alone:
             also = any(k in thread for k in alone for thread in threads)
             texts.append(f"{marks.alone} is tied with none{but if also else ''}")
         if with_rules and self.rules:
             crosses = any(thread[0] <= rule < thread[-1] for rule in self.rules for thread in threads)
-            texts.append(f"no tie{but if crosses else ''} crosses {marks.rule * 3}")
+            texts.append(f"no tie crosses {marks.rule * 3}{but if crosses else ''}")
         return texts
 
     def _lacking(self, ties: TieBands) -> list[Text]:

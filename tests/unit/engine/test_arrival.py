@@ -172,7 +172,7 @@ def test_files_that_are_complete_are_warned_of_too():
     report = benchmark_report(log.bench, assert_complete=True)
     assert report.order.suspect
     assert report.order.reason.startswith(
-        "asserted: the 100 items read are the whole benchmark, and that the items are "
+        "asserted that the 100 items read are the whole benchmark, and that the items are "
         "a sample of independent items; the arrival order is"
     )
     assert report.pairs[0].status == "decided"

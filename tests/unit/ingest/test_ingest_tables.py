@@ -116,6 +116,12 @@ def test_a_column_a_model(tmp_path):
             "no column for score in id, model, benchmark; name it with --columns score=COLUMN; `rankwatch map FILE` proposes a mapping",
         ),
         ("a,b", {}, "no column for item_id and score in a, b"),
+        (",b", {}, "no column for item_id and score in (no name), b"),
+        (
+            ",".join(f"{'long' * 10}{k}" for k in range(20)),
+            {"columns": ["item_id=COLUMN"]},
+            "and 18 more; COLUMN is not one of them; choose another with --columns item_id=COLUMN",
+        ),
         (
             "a,b,model_name",
             {"columns": ["model=model_name"]},

@@ -181,7 +181,7 @@ def with_missing(share, missing):
             "worst",
             "◦─▸◦",
             [
-                "○ is tied with none but ◦; no tie but ◦ crosses ───.",
+                "○ is tied with none (but see ◦); no tie crosses ─── (but see ◦).",
                 "▸ lacks items; ◦ may be tied with model-b (30% of the items).",
             ],
         ),
@@ -245,7 +245,7 @@ def test_what_would_separate_the_ties_lists_the_nearest_first():
     ("order", "sentence"),
     [
         (
-            "asserted: the 12 items read are the whole benchmark",
+            "asserted that the 12 items read are the whole benchmark",
             "Assumes that the 12 items read are the whole benchmark. At most 5 %",
         ),
         (
@@ -264,7 +264,7 @@ def test_what_was_assumed_is_on_the_screen_once(order, sentence):
 
 
 def test_a_suspicion_that_changes_no_verdict_is_one_short_line():
-    reason = "asserted: x; the arrival order is suspect: long story; this order policy does not depend on it"
+    reason = "asserted that x; the arrival order is suspect: long story; this order policy does not depend on it"
     shown = report(benchmark(order=OrderReport(policy="completion", suspect=True, reason=reason)))
     text = screen(shown)
     assert "! The arrival order is suspect; no verdict here depends on it." in text

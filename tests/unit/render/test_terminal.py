@@ -303,7 +303,7 @@ def test_the_header_says_what_is_asserted_and_at_which_level():
     text = rendered(report(benchmark(rejected=3, conflicts=2)))
     assert "12,032 items, 2 models, 24,064 events, 2 conflicts, 3 rejected" in text
     assert (
-        "order: trusted (asserted: neither the arrival order nor what is skipped depends on outcomes or clusters)"
+        "order: trusted (asserted that neither the arrival order nor what is skipped depends on outcomes or clusters)"
         in text
     )
     assert "family: capacity, 9 pairs; alpha 0.05, power 0.8, mixture beta(1,1)" in text
@@ -331,7 +331,7 @@ def test_each_order_policy_is_explained(policy):
 
 
 def test_asserted_completeness_is_one_line_and_nothing_calls_it_declared():
-    asserted = "asserted: the 12,032 items read are the whole benchmark"
+    asserted = "asserted that the 12,032 items read are the whole benchmark"
     text = rendered(report(benchmark(order=OrderReport(policy="completion", suspect=False, reason=asserted))))
     assert f"order: completion ({asserted})" in text
     assert text.count("order:") == 1

@@ -507,7 +507,7 @@ def test_asserted_completeness_is_named_and_gives_way_to_what_was_declared():
     assert asserted.order.policy == "completion"
     assert (
         asserted.order.reason
-        == f"asserted: the 100 items read are the whole benchmark, and that {TEXTS['independent']}"
+        == f"asserted that the 100 items read are the whole benchmark, and that {TEXTS['independent']}"
     )
     assert f"the whole benchmark, and that {TEXTS['independent']}." in asserted.pairs[0].reason
     assert asserted.pairs[0].status == "decided"

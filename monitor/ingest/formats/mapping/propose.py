@@ -199,9 +199,8 @@ def _from_path(path: Path, others: Sequence[Path], known: Mapping[str, Any], gue
         start, end = _common(path, others)
         fields["model"] = f"{{ file = '{re.escape(start)}([^/]+?){re.escape(end + path.name[len(stem) :])}$' }}"
         model = stem[len(start) : len(stem) - len(end)]
-        guesses.append(
-            f"the model is {shorten(model)}, of the name of the file, as {some([each.name for each in others[:3]])} is next to it"
-        )
+        near, are = some([each.name for each in others[:3]]), "is" if len(others) == 1 else "are"
+        guesses.append(f"the model is {shorten(model)}, of the name of the file, as {near} {are} next to it")
     elif "model" not in known:
         fields["model"] = "{ file = '([^/]+)/[^/]+$' }"
         guesses.append(f"the model is the folder of the file, {folder}")

@@ -29,7 +29,9 @@ USUAL: Final[Mapping[str, tuple[str, ...]]] = {
 _SIDE: Final = re.compile(r"(?:.*[._ ])?(?:model|generator|system|output|answer)[_ ]?(?:a|b|x|y|1|2|left|right)")
 _OUTCOME: Final = re.compile(r".*(?:winner|preference).*")
 _SHOWN_MODELS: Final = 5
+_LIST_LENGTH: Final = 120
 _FLAG_MODELS: Final = 20
+_FLAG_LENGTH: Final = 100
 """Models in a flag to copy; more would hide the rest of the message."""
 
 
@@ -250,16 +252,17 @@ class Columns:
         )
 
 
-def _shown(names: Sequence[str]) -> str:
-    more = len(names) - _SHOWN_MODELS
-    return ", ".join(map(shorten, names[:_SHOWN_MODELS])) + (f" and {more:,} more" if more > 0 else "")
+def _shown(names: Sequence[str], most: int = _SHOWN_MODELS) -> str:
+    more = len(names) - most
+    return ", ".join(map(shorten, names[:most])) + (f" and {more:,} more" if more > 0 else "")
 
 
 def _flag(models: Sequence[str]) -> str:
     """Return columns as the value of `models=`; of many only the form."""
-    if not models or len(models) > _FLAG_MODELS:
-        return MODELS_SEPARATOR.join("AB")
-    return MODELS_SEPARATOR.join(map(shorten, models))
+    named = MODELS_SEPARATOR.join(map(shorten, models))
+    return (
+        named if models and len(models) <= _FLAG_MODELS and len(named) <= _FLAG_LENGTH else MODELS_SEPARATOR.join("AB")
+    )
 
 
 def find_battle(names: Sequence[str]) -> str | None:
@@ -283,7 +286,11 @@ def find_battle(names: Sequence[str]) -> str | None:
 
 
 def _missing(field: str, names: Sequence[str], remedy: str) -> ColumnError:
-    return ColumnError(f"no column for {field} in {', '.join(map(shorten, names))}; {remedy}")
+    # All of many or long names would push the remedy out of the message.
+    shown = [shorten(name) or "(no name)" for name in names]
+    most = next((k for k in range(1, len(shown)) if len(", ".join(shown[: k + 1])) > _LIST_LENGTH), len(shown))
+    listed = _shown(shown, most) or "the table"
+    return ColumnError(f"no column for {field} in {listed}; {remedy}")
 
 
 def _find(names: Sequence[str], choices: Choices) -> dict[str, str]:

@@ -260,7 +260,7 @@ def test_statistics_of_a_pair_equal_scipy_and_the_formulas(whole):
 def test_items_found_are_the_benchmark_and_it_says_so(whole):
     for benchmark in whole[1]["benchmarks"]:
         assert benchmark["order"]["policy"] == "completion"
-        assert benchmark["order"]["reason"].startswith("asserted: the 80 items read")
+        assert benchmark["order"]["reason"].startswith("asserted that the 80 items read")
         assert benchmark["family"] == {"policy": "capacity", "size": HYPOTHESES, "families": 2}
 
 

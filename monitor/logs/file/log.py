@@ -20,6 +20,7 @@ from monitor.logs.file import durable_file
 
 _CHECK_RECORDS: Final = 10_000
 _CHECK_BYTES: Final = 1 << 20
+_AFTER_CHANGE: Final = "restore it, or delete the state (the folder valkey next to it) to fold this log from its start"
 
 
 class FileLog:
@@ -145,13 +146,12 @@ class FileLog:
         if not self.first_offset <= offset <= self._durable_end:
             raise OffsetOutOfRange(
                 f"offset {offset} is outside {self.path}, which holds {self.first_offset} to {self._durable_end}, because it was replaced "
-                "or has lost its end; restore it, or start over in an empty data directory"
+                f"or has lost its end; {_AFTER_CHANGE}"
             )
         # The byte before a record ends the line before it.
         if os.pread(self._file, 1, offset - 1) != b"\n":
             raise OffsetOutOfRange(
-                f"offset {offset} is inside a record of {self.path}, because the file was replaced or changed; restore it, or "
-                "give a position where a line begins"
+                f"offset {offset} is inside a record of {self.path}, because the file was replaced or changed; {_AFTER_CHANGE}"
             )
 
     def read(self, offset: int, max_records: int = 2000, max_bytes: int = 1 << 20) -> Chunk | None:

@@ -7,7 +7,7 @@ import random
 
 import pytest
 
-from monitor.logs.errors import LogDamaged, LogLocked
+from monitor.logs.errors import LogDamaged, LogLocked, OffsetOutOfRange
 from monitor.logs.file.log import FileLog, check_log
 from monitor.logs.file.salvage import salvage
 
@@ -132,3 +132,24 @@ def test_what_cannot_be_salvaged_stays_as_it_is(log, tmp_path):
 
     with pytest.raises(LogLocked):
         asyncio.run(locked())
+
+
+@pytest.mark.parametrize(("change", "problem"), [(b"xyz" * 20, "is inside a record"), (b"", "is outside")])
+def test_a_state_that_ends_in_the_lost_part_is_refused_with_what_helps(log, change, problem):
+    path, _ = log
+    whole = path.read_bytes()
+    middle = len(whole) // 2
+    path.write_bytes(whole[:middle] + change + whole[middle + 60 * (not change) :])
+    salvage(path)
+
+    async def opened_log():
+        return FileLog.open(path)
+
+    opened = asyncio.run(opened_log())
+    try:
+        with pytest.raises(
+            OffsetOutOfRange, match=rf"{problem} .*; restore it, or delete the state \(the folder valkey"
+        ):
+            opened.check_offset(len(whole))
+    finally:
+        asyncio.run(opened.close())

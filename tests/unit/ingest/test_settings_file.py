@@ -3,6 +3,7 @@
 import pytest
 
 from monitor.ingest.files.regular import parse_settings
+from monitor.ingest.formats.mapping.mapped import read_rows
 
 LONG = ".".join("a" * 10_000) + " = 1"
 
@@ -36,3 +37,10 @@ def test_points_elsewhere_are_no_parts():
     points = "." * 100
     text = f"# {points}\nx = [\"{points}\", '{points}']\ny = '''\n{points}'''\nz = {{{', '.join(f'k{k} = 0.5' for k in range(99))}}}\n"
     assert parse_settings(text.encode())["x"] == [points, points]
+
+
+def test_a_table_of_many_columns_is_read_in_one_pass(tmp_path):
+    """To count each name among all of them would take minutes."""
+    path = tmp_path / "wide.csv"
+    path.write_text(",".join(f"c{k}" for k in range(200_000)) + "\n" + ",".join("1" * 200_000) + "\n")
+    assert len(read_rows(path)[0][0]) == 200_000

@@ -18,6 +18,7 @@ With ``evaluation = "NAME"`` the files are exports of OpenTelemetry, and the fie
 import csv
 import io
 import math
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -94,8 +95,9 @@ def read_rows(path: Path) -> list[Any]:
             separator = "\t" if ".tsv" in name else max(",;\t", key=text.partition("\n")[0].count)
             table = csv.DictReader(io.StringIO(text), delimiter=separator)
             columns = table.fieldnames or ()
-            if twice := next((column for column in columns if columns.count(column) > 1), None):
-                reason = f"{columns.count(twice)} columns are called {shorten(twice)}; rename or remove all but one"
+            twice, number = next(iter(Counter(columns).most_common(1)), ("", 0))
+            if number > 1:
+                reason = f"{number} columns are called {shorten(twice)}; rename or remove all but one"
                 raise Refusal("columns", "a table", reason)
             return [list(table)]
         except (UnicodeDecodeError, csv.Error) as error:

@@ -15,7 +15,7 @@ TEXTS: Final[dict[str, str]] = {
     "items_read": "the {number:,} items read are the whole benchmark",
     "items_rejected": "the items read, and {number:,} whose lines were rejected, are the whole benchmark",
     "units_read": "the {number:,} units read are the whole benchmark",
-    "committed": "the items are a sample, their ids were fixed before the seed, and their order comes from the committed seed",
+    "committed": "the ids of the items were fixed before the seed, and their order comes from the committed seed",
     "trusted": "neither the arrival order nor what is skipped depends on outcomes or clusters",
     BATTLES: "which models meet does not depend on the prompt or its category, which answer is shown first is drawn at random, and how "
     "many votes a prompt gets is fixed before the first of them",

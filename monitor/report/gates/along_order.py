@@ -10,7 +10,7 @@ import numpy as np
 from monitor.report.gates.margin import Margin, agreeing_bound, evidence_path, items_to_margin
 from monitor.report.gates.reasons import reason
 from monitor.report.pairs.counts import Flags, Floats
-from schemas.results.assumptions import Assumption, facts, say
+from schemas.results.assumptions import Assumption, facts, sampled, say
 from schemas.results.gate import GateComparison, GateVerdict
 from stats.evidence.eprocess import log_e_halves
 from stats.evidence.margin import excess_low_anytime, graded_excess_log_e, graded_excess_low
@@ -18,7 +18,8 @@ from stats.evidence.margin import excess_low_anytime, graded_excess_log_e, grade
 MIXTURE: Final = "beta(1,1)"
 """Of the bets of `gate --run`."""
 
-_ASSUMED: Final = [Assumption("committed")]
+ASSUMED: Final = [Assumption("committed"), *sampled("committed", units=False)]
+"""What the answers of `gate --run` assume."""
 
 
 @dataclass(frozen=True)
@@ -165,8 +166,8 @@ def compare_along_order(candidate: Floats, baseline: Floats, items: int, questio
         p_worse=least_p(against),
         decided_at_n=None if decision is None else decision[1],
         items_needed=needed if isfinite(needed) else None,
-        assumption=say(_ASSUMED),
-        assumptions=facts(_ASSUMED),
+        assumption=say(ASSUMED),
+        assumptions=facts(ASSUMED),
         reason="",
     )
     return comparison.model_copy(update={"reason": reason(comparison, margin, None)})

@@ -20,7 +20,7 @@ from monitor.engine.state.benchmark import Benchmark
 from monitor.ingest.files.paths import show
 from monitor.render.board.site import file_name
 from monitor.render.numbers import digits_apart, p_value
-from monitor.report.gates.along_order import Question, questions_of
+from monitor.report.gates.along_order import ASSUMED, Question, questions_of
 from monitor.report.gates.margin import Margin
 from monitor.report.pairs.item_means import scores_by_item
 from monitor.report.sentences import refused
@@ -166,7 +166,7 @@ def _evaluate(
 
     comparison = evaluate(plan, question, known, done, run, call.budget, progress)
     if folder.broken:
-        assumed = [Assumption("committed"), Assumption("broken_off")]
+        assumed = [*ASSUMED, Assumption("broken_off")]
         comparison = comparison.model_copy(update={"assumption": say(assumed), "assumptions": facts(assumed)})
     return comparison, folder.broken
 

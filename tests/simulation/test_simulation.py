@@ -57,6 +57,12 @@ def test_what_retention_takes_while_a_load_waits_for_the_store_is_not_another_to
     assert World(4242088, actions_then(4242088)).run().failure is None
 
 
+def test_changes_that_a_load_finds_are_relayed():
+    """A write was taken for refused and had landed: its change waited on the outbox until another one came."""
+    actions = World(1000079).actions
+    assert World(1000079, [actions[k] for k in (2, 6, 7, 8, 9)]).run().failure is None
+
+
 def test_an_error_of_the_simulation_ends_the_run(monkeypatch):
     """A server that never starts again is not 150 s of patience."""
 

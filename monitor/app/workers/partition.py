@@ -186,6 +186,7 @@ class PartitionWorker(FoldedPartition):
         self.committed = self.partition.off
         self._outbox_bound = self._outbox_limit
         self._saved = {name: benchmark.off for name, benchmark in self.partition.benchmarks.items()}
+        self._wake()  # a write that was taken for refused may have landed, with changes that nobody has relayed
 
     async def pause(self) -> None:
         """Finish the current commit before a rebalance, after which this worker may keep the partition."""

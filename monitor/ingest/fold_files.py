@@ -115,8 +115,9 @@ def fold_files(
             source = (
                 letter.source if letter.line else starts[bisect_right(starts, letter.offset - first, key=_index) - 1][1]
             )
-            if not letter.line:
-                tally.refuse(segment.events[letter.offset - first], letter.field)
+            refused = letter.offset - first
+            if not letter.line and refused < len(segment.events):  # after the events come ends of runs
+                tally.refuse(segment.events[refused], letter.field)
             on_rejected(RejectedLine(source, letter.line, letter.field, letter.reason))
         limit.add(segment.line_count, segment.rejects, lambda name: _from_one(partition.benchmarks.get(name or "")))
     limit.finish()

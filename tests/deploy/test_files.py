@@ -148,7 +148,7 @@ def test_the_compose_file_follows_its_specification():
     package = Path(find_spec("check_jsonschema").origin).parent
     schema = json.loads((package / "builtin_schemas/vendor/compose-spec.json").read_text())
     compose = yaml.safe_load((ROOT / "docker-compose.yml").read_text())
-    jsonschema.validators.validator_for(schema)(schema).validate(compose)
+    jsonschema.Draft7Validator(schema).validate(compose)
     for name, service in compose["services"].items():
         assert service["read_only"], name
         assert service["cap_drop"] == ["ALL"], name

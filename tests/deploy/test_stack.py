@@ -181,9 +181,13 @@ def test_verdict_changes_are_marked_and_variables_have_values(service):
         for variable in dashboard.get("templating", {}).get("list", ()):
             expr, label = re.fullmatch(r"label_values\((.*), (\w+)\)", variable["query"]).groups()
             expr = expr.replace("$benchmark", "live").replace("$model_a", "elm")
-            values = {labels[label] for labels, _ in service.prometheus.query(expr)}
-            assert (
-                values >= {"benchmark": set(MODELS), "model_a": {"elm", "fir"}, "model_b": {"fir", "oak", "yew"}}[label]
+            wanted = {"benchmark": set(MODELS), "model_a": {"elm", "fir"}, "model_b": {"fir", "oak", "yew"}}[label]
+            until(
+                lambda expr=expr, label=label, wanted=wanted: (
+                    {labels[label] for labels, _ in service.prometheus.query(expr)} >= wanted
+                ),
+                f"the values of {label}",
+                60,
             )
 
 

@@ -18,9 +18,9 @@ from typing import Any
 
 from benchmarks.harness import SEED, Options, Table
 from benchmarks.latency import EMBEDDED, post, process
-from monitor.engine.partition import Partition
-from monitor.report.pairs.table import PairTable
-from monitor.report.ranking.race import Race
+from monitor.engine.chunk_fold import Partition
+from monitor.view.pairs.table import PairTable
+from monitor.view.ranking.race import Race
 from schemas.records.events import Declaration, EventFields
 
 ITEMS = 1_000

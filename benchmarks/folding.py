@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from monitor.engine.chunk import Chunk
-from monitor.engine.partition import Partition
+from monitor.engine.chunk_fold import Partition
 
 CHUNK = 2_000
 

@@ -14,8 +14,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from benchmarks.harness import Options, Table, timed
-from monitor.ingest.files.read import read_files
-from monitor.ingest.importer import Importer
+from monitor.files.importer import Importer
+from monitor.files.streams.read import read_files
 
 
 def text(characters: int) -> str:

@@ -40,7 +40,7 @@ COUNT = re.compile(rb'^rankwatch_events_total\{benchmark="made"\} (\S+)', re.MUL
 EMBEDDED = """
 import asyncio, sys
 from pathlib import Path
-from monitor.app.embedded_monitor import EmbeddedMonitor
+from monitor.service.embedded import EmbeddedMonitor
 from monitor.settings import Settings
 async def main():
     async with EmbeddedMonitor(Settings(data_dir=Path(sys.argv[1]), port=0)) as monitor:
@@ -50,8 +50,8 @@ asyncio.run(main())
 """
 SERVICE = """
 import asyncio, sys
-from monitor.app.workers.cluster import ClusterWorker
-from monitor.logs.kafka.settings import KafkaSettings
+from monitor.service.worker import ClusterWorker
+from monitor.log.kafka.settings import KafkaSettings
 from monitor.settings import Settings
 async def main():
     addresses, topic, port = sys.argv[1:]
@@ -65,8 +65,8 @@ asyncio.run(main())
 """
 READER = """
 import asyncio, sys
-from monitor.app.readers.cluster import Reader
-from monitor.logs.kafka.settings import KafkaSettings
+from monitor.service.reader import Reader
+from monitor.log.kafka.settings import KafkaSettings
 from monitor.settings import Settings
 async def main():
     addresses, topic, port = sys.argv[1:]

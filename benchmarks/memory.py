@@ -12,7 +12,7 @@ import numpy as np
 
 from benchmarks.harness import SEED, Options, Table, run_command
 from monitor.engine.chunk import Chunk
-from monitor.engine.partition import Partition
+from monitor.engine.chunk_fold import Partition
 
 RUN_NAMES, RECORDS = 1_000, 20
 PROCESSOR_SECONDS = 3_600

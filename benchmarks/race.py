@@ -24,9 +24,9 @@ import numpy as np
 from benchmarks import DATA
 from benchmarks.events import made_lines
 from benchmarks.harness import Options, Table
-from monitor.engine.partition import Partition
-from monitor.report.pairs.table import PairTable
-from monitor.report.ranking.race import Race
+from monitor.engine.chunk_fold import Partition
+from monitor.view.pairs.table import PairTable
+from monitor.view.ranking.race import Race
 from schemas.records.events import Declaration, EventFields
 from stats.numerics.special import betaincinv
 from stats.planning.racing import RaceResult, RaceRules, race_goal, run_race

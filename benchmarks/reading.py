@@ -21,7 +21,7 @@ import asyncio, sys, time
 from benchmarks.events import made_lines
 from benchmarks.folding import declaration
 from monitor.engine.chunk import Chunk
-from monitor.engine.partition import Partition
+from monitor.engine.chunk_fold import Partition
 from monitor.serve.access.rules import AccessRules
 from monitor.serve.application import make_application
 from monitor.serve.report_cache import ReportCache

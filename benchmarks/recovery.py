@@ -23,8 +23,8 @@ from benchmarks.events import made_lines
 from benchmarks.harness import Options, Table, run_command
 from benchmarks.servers import redis_server
 from monitor.engine.chunk import Chunk
-from monitor.engine.partition import Partition
-from monitor.logs.file.log import FileLog
+from monitor.engine.chunk_fold import Partition
+from monitor.log.file.log import FileLog
 from monitor.store.redis_store import RedisStore
 
 TOPIC = "bench"
@@ -34,8 +34,8 @@ CHUNK = 20_000
 WORKER = """
 import asyncio, sys
 from monitor.engine.chunk import Chunk
-from monitor.engine.partition import Partition
-from monitor.logs.file.log import FileLog
+from monitor.engine.chunk_fold import Partition
+from monitor.log.file.log import FileLog
 from monitor.store.redis_store import RedisStore
 async def main():
     async with await RedisStore.open("redis://127.0.0.1:" + sys.argv[1], "bench") as store:
@@ -49,7 +49,7 @@ asyncio.run(main())
 MONITOR = """
 import asyncio, sys
 from pathlib import Path
-from monitor.app.embedded_monitor import EmbeddedMonitor
+from monitor.service.embedded import EmbeddedMonitor
 from monitor.settings import Settings
 async def main():
     async with EmbeddedMonitor(Settings(data_dir=Path(sys.argv[1])), serve=False) as monitor:

@@ -20,7 +20,7 @@ from benchmarks.folding import declaration
 from benchmarks.harness import Options, Table, run_command
 from benchmarks.servers import redis_server
 from monitor.engine.chunk import Chunk
-from monitor.engine.partition import Partition
+from monitor.engine.chunk_fold import Partition
 from monitor.store.latches import LATCH_BYTES
 from monitor.store.layout import Keys
 from monitor.store.redis_store import RedisStore

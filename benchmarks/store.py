@@ -16,7 +16,7 @@ from benchmarks.folding import CHUNK
 from benchmarks.harness import Options, Table
 from benchmarks.servers import redis_server
 from monitor.engine.chunk import Chunk
-from monitor.engine.partition import Partition
+from monitor.engine.chunk_fold import Partition
 from monitor.store.redis_store import RedisStore
 
 TOPIC = "bench"

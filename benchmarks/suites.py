@@ -13,9 +13,9 @@ from typing import Any
 from benchmarks.events import made_lines
 from benchmarks.folding import declaration, fold
 from benchmarks.harness import Options, Table
-from monitor.report.build import report_view, suite_view
-from monitor.report.pairs.table import PairTable
-from monitor.report.ranking.suite import suite_benchmark
+from monitor.view.build import report_view, suite_view
+from monitor.view.pairs.table import PairTable
+from monitor.view.ranking.suite import suite_benchmark
 from schemas.records.suites import Member, Suite
 
 CASES = [(3, 1_000, 30), (10, 1_000, 100), (57, 250, 30), (3, 12_000, 100)]

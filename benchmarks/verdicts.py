@@ -38,7 +38,7 @@ StepDown.open_weight = lambda *_: WHOLE
 _RUN = """
 import inspect, json, sys, time
 from monitor.engine.chunk import Chunk
-from monitor.engine.partition import Partition
+from monitor.engine.chunk_fold import Partition
 from monitor.store import script_call
 from monitor.store.layout import Keys
 seal = ()

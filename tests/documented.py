@@ -14,7 +14,7 @@ ELSEWHERE = {
     "plan --goal best --model a=0.8 --model b=0.7 --model c=0.5 --rho 0.4 --items 400 --boards 50 --price 0.002": (
         "tests/unit/test_import_graph.py: compares its output with the page"
     ),
-    "doctor --bundle support.zip --log rankwatch.log": "tests/unit/app/test_bundle.py: looks at the running process of the machine",
+    "doctor --bundle support.zip --log rankwatch.log": "tests/unit/service/test_bundle.py: looks at the running process of the machine",
     "quarantine release mmlu-pro --replay --broker kafka://localhost:9092 --redis-url redis://localhost:6379": (
         "tests/fault/test_quarantine.py: needs a benchmark that is set aside"
     ),

@@ -5,7 +5,7 @@ import json
 import numpy as np
 
 from monitor.engine.chunk import Chunk
-from monitor.engine.partition import Partition
+from monitor.engine.chunk_fold import Partition
 from tests.memory_store import MemoryStore
 
 STRIDE = 10

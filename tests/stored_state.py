@@ -3,8 +3,8 @@
 import json
 
 from monitor.engine.chunk import Chunk
+from monitor.engine.chunk_fold import Partition
 from monitor.engine.ownership import owner
-from monitor.engine.partition import Partition
 from monitor.serve.report_cache import ReportCache
 from monitor.store.errors import StaleState
 from monitor.store.redis_store import RedisStore

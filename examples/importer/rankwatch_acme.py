@@ -7,10 +7,10 @@ from collections.abc import Iterator
 
 import msgspec
 
-from monitor.ingest.formats.documents import read_document
-from monitor.ingest.formats.log_file import LogFile
-from monitor.ingest.formats.registry import Format
-from monitor.ingest.formats.results import Entry, Result, Tool
+from monitor.files.formats.documents import read_document
+from monitor.files.formats.log_file import LogFile
+from monitor.files.formats.registry import Format
+from monitor.files.formats.results import Entry, Result, Tool
 
 
 class Answer(msgspec.Struct):

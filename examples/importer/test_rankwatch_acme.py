@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-from monitor.ingest.formats.contract import check_importer
+from monitor.files.formats.contract import check_importer
 
 ANSWERS = [{"q": "q1", "grade": 0.5}, {"q": "q2", "grade": 1}, {"q": "q3", "grade": 0, "crashed": True}]
 

@@ -13,8 +13,8 @@ from monitor.cli.shared.options import TableFormat, TableFormatOption, TopicOpti
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
 
-    from monitor.app.operations.dead_letters import Choice, KeptLetter
-    from monitor.logs.kafka.settings import KafkaSettings
+    from monitor.log.kafka.settings import KafkaSettings
+    from monitor.service.operations.dead_letters import Choice, KeptLetter
     from monitor.settings import Settings
 
 
@@ -51,7 +51,7 @@ def list_(which: Which, form: TableFormatOption = TableFormat.table) -> None:
     """
     import json
 
-    from monitor.app.operations.dead_letters import kinds
+    from monitor.service.operations.dead_letters import kinds
     from schemas.records.text import shorten
 
     letters = _letters(which)
@@ -107,7 +107,7 @@ def replay(
     """
     import asyncio
 
-    from monitor.app.operations.dead_letters import replay_of, send_again
+    from monitor.service.operations.dead_letters import replay_of, send_again
 
     if which.data_dir is not None:
         stop(
@@ -142,7 +142,7 @@ def _place(kept: "KeptLetter") -> str:
 
 def _letters(which: Which) -> "list[KeptLetter]":
     """Return the letters that are meant, in the order in which they were kept."""
-    from monitor.app.operations.dead_letters import in_file, in_topic
+    from monitor.service.operations.dead_letters import in_file, in_topic
 
     choice = _choice(which)
     if which.data_dir is not None:
@@ -176,8 +176,8 @@ def _run(work: "Callable[[], Coroutine[Any, Any, T]]") -> T:
 
 
 def _choice(which: Which) -> "Choice":
-    from monitor.app.operations.dead_letters import Choice
     from monitor.cli.shared.times import since_seconds
+    from monitor.service.operations.dead_letters import Choice
 
     since = None
     if which.since is not None:

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 if TYPE_CHECKING:
-    from monitor.app.embedded_monitor import EmbeddedMonitor
     from monitor.cli.shared.running.live import View
     from monitor.paper.demo.naive import NaivePeeking
     from monitor.paper.demo.simulate import DemoStream
     from monitor.render.terminal.plain import LiveStatus
+    from monitor.service.embedded import EmbeddedMonitor
 
 _STEPS_PER_SECOND: Final = 10
 
@@ -49,7 +49,6 @@ async def _replay(folder: Path, *, null: bool, seconds: float, seed: int, keep: 
     import asyncio
     from contextlib import suppress
 
-    from monitor.app.embedded_monitor import EmbeddedMonitor
     from monitor.cli.shared.running.live import make_view
     from monitor.cli.shared.settings import read_settings
     from monitor.cli.shared.table import print_table
@@ -57,7 +56,8 @@ async def _replay(folder: Path, *, null: bool, seconds: float, seed: int, keep: 
     from monitor.paper.demo.simulate import demo_stream
     from monitor.paper.demo.story import is_short, render_story
     from monitor.render.terminal.layout import output_console
-    from monitor.report.build import report_views
+    from monitor.service.embedded import EmbeddedMonitor
+    from monitor.view.build import report_views
 
     stream = demo_stream(null=null, seed=seed)
     naive = NaivePeeking(stream.pairs)

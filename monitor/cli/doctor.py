@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 from monitor.cli.shared.options import DataDirOption, TopicOption, option
 
 if TYPE_CHECKING:
-    from monitor.app.doctor.finding import Finding
+    from monitor.service.doctor.finding import Finding
     from monitor.settings import Settings
 
 _MARKS: Final = {"ok": "ok     ", "warning": "warning", "fault": "FAULT  "}
@@ -66,9 +66,9 @@ def doctor(
 def _write_bundle(file: Path, settings: "Settings", findings: "list[Finding]", log: Path | None) -> None:
     import asyncio
 
-    from monitor.app.doctor.bundle import collect, write
     from monitor.cli.shared.errors import stop
     from monitor.cli.shared.settings import settings_rows
+    from monitor.service.doctor.bundle import collect, write
 
     texts = asyncio.run(collect(settings, settings_rows(settings), findings, log))
     try:
@@ -81,16 +81,16 @@ def _write_bundle(file: Path, settings: "Settings", findings: "list[Finding]", l
 
 
 async def _check(settings: "Settings") -> "list[Finding]":
-    from monitor.app.doctor.data_dir import check_data_dir
+    from monitor.service.doctor.data_dir import check_data_dir
 
     log, state = await _check_kafka(settings), await _check_redis(settings)
     return [*log, *state, *await _check_state(settings, [*log, *state]), *check_data_dir(settings.data_dir)]
 
 
 async def _check_kafka(settings: "Settings") -> "list[Finding]":
-    from monitor.app.doctor.finding import fault, ok
-    from monitor.app.doctor.kafka import check_kafka
     from monitor.cli.shared.remote.kafka import broker_settings, silence_kafka
+    from monitor.service.doctor.finding import fault, ok
+    from monitor.service.doctor.kafka import check_kafka
 
     if settings.broker_url is None:
         return [ok("Kafka", "not checked: broker_url is not set, the log is a file")]
@@ -105,8 +105,8 @@ async def _check_kafka(settings: "Settings") -> "list[Finding]":
 
 
 async def _check_redis(settings: "Settings") -> "list[Finding]":
-    from monitor.app.doctor.finding import ok
-    from monitor.app.doctor.redis import check_redis
+    from monitor.service.doctor.finding import ok
+    from monitor.service.doctor.redis import check_redis
 
     if settings.redis_url is None:
         return [ok("Redis", "not checked: redis_url is not set, an embedded Valkey keeps the state")]
@@ -115,8 +115,8 @@ async def _check_redis(settings: "Settings") -> "list[Finding]":
 
 async def _check_state(settings: "Settings", found: "list[Finding]") -> "list[Finding]":
     """Compare the topic with the state, if both were found: to wait for one that is missing takes a minute."""
-    from monitor.app.doctor.state import check_state, not_checked
     from monitor.cli.shared.remote.kafka import broker_settings
+    from monitor.service.doctor.state import check_state, not_checked
 
     if settings.broker_url is None or settings.redis_url is None:
         return []

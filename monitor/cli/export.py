@@ -55,10 +55,10 @@ def export(
     from monitor.cli.shared.files import read_results, stop_refused
     from monitor.cli.shared.options import Pairs
     from monitor.cli.shared.scores import SUFFIXES, check_scores_file, write_scores
-    from monitor.ingest.files.paths import show
+    from monitor.files.streams.paths import show
     from monitor.render.board.exporters import ExportError, export_files
-    from monitor.report.score_lines import all_score_lines
-    from monitor.report.sentences import counted
+    from monitor.view.score_lines import all_score_lines
+    from monitor.view.sentences import counted
 
     is_file = site.suffix.lower() in SUFFIXES and not site.is_dir()
     if is_file:

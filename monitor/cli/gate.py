@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from monitor.cli.shared.gates.readings import Reading
-    from monitor.engine.partition import Partition
+    from monitor.engine.chunk_fold import Partition
     from schemas.results.gate import ConflictRule, GateReport
 
 
@@ -158,8 +158,8 @@ def _check_several_metrics(
     question: MarginOptions, evaluation: RunOptions, files: list[str], *, from_service: bool
 ) -> None:
     from monitor.cli.shared.errors import USAGE, stop
-    from monitor.ingest.files.paths import STDIN
-    from monitor.ingest.importer import named_path
+    from monitor.files.importer import named_path
+    from monitor.files.streams.paths import STDIN
 
     refused = {
         "are compared with --margin only; add it, for example --margin 0.02, or name one metric": question.margin
@@ -181,7 +181,7 @@ def _better(
     from monitor.cli.shared.gates.margins import stop_incomplete
     from monitor.render.flags import named_flags, pair_with_flags
     from monitor.render.gates import gate as render
-    from monitor.report.build import build_report
+    from monitor.view.build import build_report
 
     report = build_report([partition], pairs="all", assert_complete=True, model=pair[0])
     chosen = choose_pair(report, pair, benchmark)
@@ -215,7 +215,7 @@ def _not_worse(
         parse_margin,
         parse_outputs,
     )
-    from monitor.report.gates.gate import gate_report
+    from monitor.view.gates.gate import gate_report
 
     margin = parse_margin(question.margin or "")
     outputs = parse_outputs(question.write or (), [each.value for each in GateFormat])
@@ -248,8 +248,8 @@ def _run(
     from monitor.cli.shared.errors import USAGE, stop
     from monitor.cli.shared.gates.gated import RunCall, evaluate_gate
     from monitor.cli.shared.gates.margins import check_prices, parse_margin, parse_outputs
-    from monitor.ingest.files.paths import show
-    from monitor.report.gates.gate import gate_report
+    from monitor.files.streams.paths import show
+    from monitor.view.gates.gate import gate_report
 
     candidates, baseline = ([pair[0]], pair[1]) if pair else (question.candidate or [], question.baseline or "")
     candidates = list(dict.fromkeys(candidates))

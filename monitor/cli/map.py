@@ -29,11 +29,11 @@ def map_(
     Example: rankwatch map results/scores.json
     """
     from monitor.cli.shared.errors import USAGE, note, stop
-    from monitor.ingest.files.event_lines import Broken, Refusal
-    from monitor.ingest.files.paths import show
-    from monitor.ingest.formats.choices import ChoiceError
-    from monitor.ingest.formats.mapping.propose import harness_of, propose
-    from monitor.ingest.formats.mapping.table import read_mappings
+    from monitor.files.formats.choices import ChoiceError
+    from monitor.files.maps.propose import harness_of, propose
+    from monitor.files.maps.table import read_mappings
+    from monitor.files.streams.event_lines import Broken, Refusal
+    from monitor.files.streams.paths import show
 
     if not path.is_file():
         stop(f"{show(path)} is not a file; give one file of results", USAGE)
@@ -71,10 +71,10 @@ def _show_events(path: Path, mapping: Path | None, benchmark: str | None) -> Non
     import msgspec
 
     from monitor.cli.shared.errors import note, stop
-    from monitor.ingest.files.read import read_files
-    from monitor.ingest.formats.choices import Choices
-    from monitor.ingest.importer import Importer
-    from monitor.ingest.reject_limit import RejectedLine
+    from monitor.files.formats.choices import Choices
+    from monitor.files.importer import Importer
+    from monitor.files.reject_limit import RejectedLine
+    from monitor.files.streams.read import read_files
 
     importer = Importer(Choices.parse(map=None if mapping is None else str(mapping), benchmark=benchmark), note)
     events = rejects = 0

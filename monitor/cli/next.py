@@ -18,7 +18,7 @@ from monitor.cli.shared.options import (
 
 if TYPE_CHECKING:
     from monitor.cli.shared.declared.declarations import Declarations
-    from monitor.engine.partition import Partition
+    from monitor.engine.chunk_fold import Partition
     from monitor.engine.state.benchmark import Benchmark
     from schemas.results.api import Next
 
@@ -220,8 +220,8 @@ def _read_files(
     *,
     family: list[str] | None,
 ) -> "Next":
-    from monitor.report.pairs.table import PairTable
-    from monitor.report.ranking.race import NoRaceError, Race
+    from monitor.view.pairs.table import PairTable
+    from monitor.view.ranking.race import NoRaceError, Race
     from schemas.records.goals import parse_goal
 
     try:
@@ -240,7 +240,7 @@ def _fold(
 ) -> "Partition":
     """Fold the results; before the first one there is only what the flags declare."""
     from monitor.cli.shared.files import read_results
-    from monitor.engine.partition import Partition
+    from monitor.engine.chunk_fold import Partition
     from schemas.records.events import Declaration
 
     declarations = _declarations(paths, files, benchmark, family)
@@ -257,7 +257,7 @@ def _fold(
 
 def _is_empty(path: str) -> bool:
     """Return whether a path has no results yet."""
-    from monitor.ingest.importer import named_path
+    from monitor.files.importer import named_path
 
     place = Path(named_path(path)[1])
     return not place.exists() or (place.is_dir() and not any(each.is_file() for each in place.rglob("*")))
@@ -271,7 +271,7 @@ def _declarations(
 
     from monitor.cli.shared.declared.declarations import with_fields
     from monitor.cli.shared.errors import file_error
-    from monitor.ingest.item_list import ItemListError, read_items
+    from monitor.files.item_list import ItemListError, read_items
     from schemas.records.decode import describe_error
     from schemas.records.events import OrderSpec
 

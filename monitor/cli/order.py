@@ -75,7 +75,7 @@ def order(
 
 
 def _read_units(file: Path) -> dict[str, str]:
-    from monitor.ingest.unit_list import UnitListError, read_units
+    from monitor.files.unit_list import UnitListError, read_units
 
     try:
         return read_units(file)
@@ -87,7 +87,7 @@ def _read_units(file: Path) -> dict[str, str]:
 
 def _read_ids(items: Sequence[str], file: Path | None, benchmark: str | None) -> tuple[list[str], str | None]:
     """Return the ids, and the name of their benchmark where the file has it."""
-    from monitor.ingest.item_list import ItemListError, check_items, read_items
+    from monitor.files.item_list import ItemListError, check_items, read_items
 
     if bool(items) == (file is not None):
         stop("give the item ids as arguments or in a file with --items FILE", USAGE)

@@ -254,8 +254,8 @@ def _pair(options: PlanOptions) -> _Pair:
 def _pilot_pair(options: PlanOptions, path: Path) -> _Pair:
     from monitor.cli.shared.declared.pairs import choose_pair
     from monitor.cli.shared.files import read_results
-    from monitor.ingest.files.paths import show
-    from monitor.report.build import build_report
+    from monitor.files.streams.paths import show
+    from monitor.view.build import build_report
     from stats.planning.comparison_plan import Clusters, Likeness
     from stats.planning.pilot import PilotEffect
 

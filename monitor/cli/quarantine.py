@@ -64,10 +64,10 @@ def release(
     """
     import asyncio
 
-    from monitor.app.operations.quarantine import release as append
     from monitor.cli.shared.remote.kafka import broker_settings, silence_kafka
     from monitor.cli.shared.settings import read_settings
     from monitor.publish.kafka_errors import BrokerError
+    from monitor.service.operations.quarantine import release as append
     from schemas.records.text import shorten
 
     settings = read_settings(redis_url=redis_url, topic=topic, broker_url=broker)

@@ -6,8 +6,8 @@ from monitor.cli.shared.options import HostOption, PortOption, PriceOption, Pric
 from monitor.cli.shared.running.service import BrokerOption, RedisOption, run_service
 
 if TYPE_CHECKING:
-    from monitor.app.workers.cluster import ClusterWorker
-    from monitor.logs.kafka.settings import KafkaSettings
+    from monitor.log.kafka.settings import KafkaSettings
+    from monitor.service.worker import ClusterWorker
     from monitor.settings import Settings
 
 
@@ -37,7 +37,7 @@ def run(
     """
 
     def make(settings: "Settings", kafka: "KafkaSettings") -> "ClusterWorker":
-        from monitor.app.workers.cluster import ClusterWorker
+        from monitor.service.worker import ClusterWorker
 
         return ClusterWorker(settings, kafka)
 

@@ -21,9 +21,9 @@ from monitor.cli.shared.options import (
 
 if TYPE_CHECKING:
     from monitor.cli.shared.declared.declarations import Declarations
-    from monitor.ingest.batches import BatchReader
-    from monitor.ingest.epochs import Epochs, Newest
-    from monitor.ingest.importer import Importer
+    from monitor.files.batches import BatchReader
+    from monitor.files.epochs import Epochs, Newest
+    from monitor.files.importer import Importer
     from monitor.send.messages import Outgoing
     from monitor.send.send_record import SendRecord
     from monitor.send.sender import Deliver, Delivery, Sender
@@ -81,9 +81,9 @@ def send(
     from monitor.cli.shared.files import benchmarks_in, find_files, make_importer, unmatched_choices
     from monitor.cli.shared.running.process import log_to_terminal
     from monitor.cli.shared.settings import read_settings
-    from monitor.ingest.epochs import EpochRecord, Epochs
-    from monitor.ingest.importer import show_argument
-    from monitor.ingest.reject_limit import TooManyRejected
+    from monitor.files.epochs import EpochRecord, Epochs
+    from monitor.files.importer import show_argument
+    from monitor.files.reject_limit import TooManyRejected
     from monitor.send.send_record import SendRecord, default_folder
     from schemas.records.text import mask_url
 
@@ -151,7 +151,7 @@ class _Destination(NamedTuple):
 
 def _parse_epoch(text: str | None, destination: _Destination, *, inherit: bool) -> int | str | None:
     from monitor.cli.shared.declared.epochs import parse_epoch
-    from monitor.ingest.epochs import NEXT
+    from monitor.files.epochs import NEXT
 
     epoch = parse_epoch(text, inherit=inherit)
     if epoch == NEXT and destination.newest is None:
@@ -161,7 +161,7 @@ def _parse_epoch(text: str | None, destination: _Destination, *, inherit: bool) 
 
 def _destination(to: str, settings: "Settings", token_file: Path | None, *, packed: bool) -> _Destination:
     from monitor.cli.shared.remote.bearer import bearer_token
-    from monitor.logs.kafka.settings import split_url
+    from monitor.log.kafka.settings import split_url
     from monitor.send.http import checked_url, declared_spec, newest_epochs
     from schemas.records.text import mask_url, shorten
 
@@ -248,10 +248,10 @@ async def _send(
     from monitor.cli.shared.declared.epochs import inherited, note_read_before
     from monitor.cli.shared.files import RejectedLines
     from monitor.cli.shared.progress import progress_bar
-    from monitor.ingest.batches import BatchReader
-    from monitor.ingest.reject_limit import RejectedLine, RejectLimit
-    from monitor.report.sentences import counted
+    from monitor.files.batches import BatchReader
+    from monitor.files.reject_limit import RejectedLine, RejectLimit
     from monitor.send.sender import Delivery, Sender
+    from monitor.view.sentences import counted
 
     start, lines, limit = monotonic(), RejectedLines(), RejectLimit(max_rejected)
     fresh: list[Ended] = []
@@ -320,7 +320,7 @@ async def _end_runs(
     import asyncio
 
     from monitor.cli.shared.files import not_ending
-    from monitor.ingest.runs import ends_of_runs
+    from monitor.files.runs import ends_of_runs
 
     found = await asyncio.to_thread(ends_of_runs, files, importer.open, epochs, inherit=inherit)
     ends, refusals = await asyncio.to_thread(not_ending, found, reader.incomplete, record.benchmarks, importer)
@@ -329,9 +329,9 @@ async def _end_runs(
 
 def _note_changes(sender: "Sender", refused: dict[str, int] | None) -> None:
     """Print which files were sent again, what was refused, and which events came after the end of their run."""
-    from monitor.ingest.files.paths import is_copy
-    from monitor.ingest.files.paths import show as show_path
-    from monitor.report.sentences import counted
+    from monitor.files.streams.paths import is_copy
+    from monitor.files.streams.paths import show as show_path
+    from monitor.view.sentences import counted
     from schemas.records.text import shorten
 
     for path in sender.changed:
@@ -361,7 +361,7 @@ async def _redeclare(deliver: "Deliver", record: "SendRecord", declarations: Seq
 
 
 def _summary(sender: "Sender") -> str:
-    from monitor.report.sentences import counted
+    from monitor.view.sentences import counted
 
     if not sender.events:
         return "nothing new sent"

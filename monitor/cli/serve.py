@@ -16,8 +16,8 @@ from monitor.cli.shared.options import (
 from monitor.cli.shared.running.service import BrokerOption, RedisOption, run_service
 
 if TYPE_CHECKING:
-    from monitor.app.readers.cluster import Reader
-    from monitor.logs.kafka.settings import KafkaSettings
+    from monitor.log.kafka.settings import KafkaSettings
+    from monitor.service.reader import Reader
     from monitor.settings import Settings
 
 
@@ -45,7 +45,7 @@ def serve(
     """
 
     def make(settings: "Settings", kafka: "KafkaSettings") -> "Reader":
-        from monitor.app.readers.cluster import Reader
+        from monitor.service.reader import Reader
 
         return Reader(settings, kafka, benchmarks)
 

@@ -67,7 +67,7 @@ def export(file: FileArgument, options: StateOptions) -> None:
 
     Example: rankwatch state export state.jsonl --redis-url redis://localhost:6379
     """
-    from monitor.report.sentences import counted
+    from monitor.view.sentences import counted
 
     async def write(transfer: "Transfer") -> int:
         with _open_to_write(file) as lines:
@@ -99,9 +99,9 @@ def import_(
 
     Example: rankwatch state import state.jsonl --redis-url redis://other:6379 --topic events.v2 --partitions 16
     """
-    from monitor.ingest.files.paths import show as show_path
-    from monitor.report.sentences import counted
+    from monitor.files.streams.paths import show as show_path
     from monitor.settings import LOG_NAME
+    from monitor.view.sentences import counted
 
     offsets = dict(_offset(text) for text in offset or ())
 
@@ -127,11 +127,11 @@ def salvage(data_dir: DataDirOption = None) -> None:
 
     Example: rankwatch state salvage --data-dir rankwatch-data
     """
-    from monitor.ingest.files.paths import show as show_path
-    from monitor.logs.errors import LogError
-    from monitor.logs.file.salvage import salvage as salvage_log
-    from monitor.report.sentences import counted
+    from monitor.files.streams.paths import show as show_path
+    from monitor.log.errors import LogError
+    from monitor.log.file.salvage import salvage as salvage_log
     from monitor.settings import LOG_NAME
+    from monitor.view.sentences import counted
 
     settings = _settings(StateOptions(data_dir=data_dir))
     path = settings.data_dir / LOG_NAME

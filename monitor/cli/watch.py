@@ -31,14 +31,14 @@ from monitor.cli.shared.options import (
 )
 
 if TYPE_CHECKING:
-    from monitor.app.embedded_monitor import EmbeddedMonitor
     from monitor.cli.shared.declared.declarations import Declarations
     from monitor.cli.shared.output import Output
     from monitor.cli.shared.running.live import EventRate, View
     from monitor.cli.shared.running.stopping import Stopping
-    from monitor.ingest.importer import Importer
-    from monitor.ingest.tail import Tailer
+    from monitor.files.importer import Importer
+    from monitor.files.tail import Tailer
     from monitor.render.terminal.plain import LiveStatus
+    from monitor.service.embedded import EmbeddedMonitor
     from monitor.settings import Settings
 
 _REFRESH_SECONDS: Final = 0.5
@@ -105,7 +105,7 @@ def watch(
     from monitor.cli.shared.output import choose_output
     from monitor.cli.shared.running.process import log_to_terminal, run_to_end
     from monitor.cli.shared.settings import read_settings
-    from monitor.ingest.importer import show_argument
+    from monitor.files.importer import show_argument
 
     given = parse_prices(price or (), prices, of_all=True)
     output = choose_output(form, out, pairs, verbose=verbose, top=top, prices=given)
@@ -151,8 +151,8 @@ class _Files(NamedTuple):
 
 def _refuse_remote(paths: Sequence[str]) -> None:
     """End the command if a path cannot be followed."""
-    from monitor.ingest.files.paths import is_remote
-    from monitor.ingest.importer import named_path
+    from monitor.files.importer import named_path
+    from monitor.files.streams.paths import is_remote
     from schemas.records.text import mask_url
 
     for path in paths:
@@ -164,14 +164,14 @@ async def _read_once(
     files: _Files, settings: "Settings", output: "Output", conflicts: Path | None, suite: Sequence[str] | None
 ) -> None:
     """Read the files to their end and print the report."""
-    from monitor.app.embedded_monitor import EmbeddedMonitor
     from monitor.cli.shared.conflicts import save_conflicts
     from monitor.cli.shared.declared.suites import suites_of_files
     from monitor.cli.shared.files import benchmarks_in, find_files, stop_without_results, unmatched_choices
     from monitor.cli.shared.output import print_report
-    from monitor.ingest.incomplete import incomplete_benchmarks
-    from monitor.ingest.reject_limit import TooManyRejected
+    from monitor.files.incomplete import incomplete_benchmarks
+    from monitor.files.reject_limit import TooManyRejected
     from monitor.render.flags import with_flags
+    from monitor.service.embedded import EmbeddedMonitor
     from schemas.records.text import shorten
 
     inputs = find_files(files.importer, files.paths)
@@ -222,11 +222,11 @@ async def _follow(files: _Files, settings: "Settings", conflicts: Path | None) -
     """Follow the files and serve until a signal or an error."""
     from contextlib import AsyncExitStack
 
-    from monitor.app.embedded_monitor import EmbeddedMonitor
     from monitor.cli.shared.conflicts import save_conflicts
     from monitor.cli.shared.files import find_files
     from monitor.cli.shared.running.live import make_view
     from monitor.cli.shared.running.stopping import Stopping
+    from monitor.service.embedded import EmbeddedMonitor
 
     files.declare.note_present(find_files(files.importer, files.paths))
     view = make_view(settings.low_coverage)
@@ -254,9 +254,9 @@ async def _print_summary(monitor: "EmbeddedMonitor") -> None:
 
     from monitor.cli.shared.declared.prices import prices_fault
     from monitor.cli.shared.table import print_table
-    from monitor.report.build import ReportView, report_views
-    from monitor.report.ranking.goal import priced_report
     from monitor.state_lock import StateTorn
+    from monitor.view.build import ReportView, report_views
+    from monitor.view.ranking.goal import priced_report
 
     settings, reports = monitor.settings, monitor.reports
     prices = settings.prices
@@ -314,8 +314,8 @@ async def _end_runs(files: _Files, monitor: "EmbeddedMonitor", tailer: "Tailer")
 
     from monitor.cli.shared.declared.epochs import inherited
     from monitor.cli.shared.files import not_ending
-    from monitor.ingest.runs import ends_of_runs, epoch_before
-    from monitor.report.sentences import counted
+    from monitor.files.runs import ends_of_runs, epoch_before
+    from monitor.view.sentences import counted
     from schemas.records.events import Ended
 
     await monitor.caught_up()
@@ -351,9 +351,9 @@ async def _end_runs(files: _Files, monitor: "EmbeddedMonitor", tailer: "Tailer")
 
 def _make_tailer(files: _Files, monitor: "EmbeddedMonitor") -> "Tailer":
     from monitor.cli.shared.declared.epochs import after_state, note_read_before
-    from monitor.ingest.epochs import EpochRecord
-    from monitor.ingest.reject_limit import RejectLimit
-    from monitor.ingest.tail import Tailer
+    from monitor.files.epochs import EpochRecord
+    from monitor.files.reject_limit import RejectLimit
+    from monitor.files.tail import Tailer
 
     try:
         record = EpochRecord(monitor.settings.data_dir.absolute() / "epochs.json")
@@ -441,6 +441,6 @@ def _status(monitor: "EmbeddedMonitor", tailer: "Tailer", rate: "EventRate") -> 
 
 
 def _rejected(count: int, monitor: "EmbeddedMonitor") -> str:
-    from monitor.report.sentences import counted
+    from monitor.view.sentences import counted
 
     return f"{counted(count, 'record')} rejected; {monitor.dead_letters_path} has each with the reason"

@@ -5,9 +5,9 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Final, Literal, NamedTuple
 from urllib.parse import quote
 
-from monitor.report.news import BoardNews, BoardState, PairNames
-from monitor.report.points import points, size
-from monitor.report.sentences import counted
+from monitor.view.news import BoardNews, BoardState, PairNames
+from monitor.view.points import points, size
+from monitor.view.sentences import counted
 from schemas.records.text import shorten
 from schemas.results.changes import Kind, VerdictChange
 from schemas.results.sentences import SCOPES, level

@@ -11,8 +11,8 @@ import structlog
 from monitor.notify.notification import Notification, Wording, pairs_of
 from monitor.notify.targets import Target
 from monitor.outbound import NotAcceptedError
-from monitor.report.news import BoardNews, PairNames
 from monitor.retries import RetryPolicy
+from monitor.view.news import BoardNews, PairNames
 from schemas.results.changes import VerdictChange
 
 log = structlog.get_logger()

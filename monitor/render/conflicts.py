@@ -8,7 +8,7 @@ from typing import Final
 
 from monitor.engine.state.benchmark import Benchmark
 from monitor.render.csv import cell
-from monitor.report.items.conflict_rows import conflict_rows
+from monitor.view.items.conflict_rows import conflict_rows
 from schemas.results.report import Conflict
 
 JSON_LINES: Final = (".jsonl", ".ndjson")

@@ -10,9 +10,9 @@ from monitor.render import battles, header
 from monitor.render import numbers as form
 from monitor.render.numbers import needed, needed_range
 from monitor.render.signs import PROCEDURES, SUMMARY_ONLY
-from monitor.report.pairs.evidence_path import ChartData
-from monitor.report.ranking.tie_bands import TieBands, bands_of, tied_models
-from monitor.report.sentences import counted
+from monitor.view.pairs.evidence_path import ChartData
+from monitor.view.ranking.tie_bands import TieBands, bands_of, tied_models
+from monitor.view.sentences import counted
 from schemas.results.assumptions import assumes
 from schemas.results.detail import BenchmarkDetail
 from schemas.results.report import BenchmarkReport, ModelReport, PairReport

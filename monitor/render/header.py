@@ -7,7 +7,7 @@ from typing import Final
 from monitor.render import battles
 from monitor.render import numbers as form
 from monitor.render.reading import skipped, skips_of
-from monitor.report.sentences import counted
+from monitor.view.sentences import counted
 from schemas.results.assumptions import BATTLES, TEXTS
 from schemas.results.report import (
     ASSERTED,

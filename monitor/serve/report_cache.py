@@ -7,21 +7,21 @@ from types import MappingProxyType
 from typing import Any, Final, Generic, NamedTuple, TypeVar
 
 from monitor.background import in_background
-from monitor.engine.partition import Partition
+from monitor.engine.chunk_fold import Partition
 from monitor.engine.state.benchmark import Benchmark
-from monitor.report.build import ReportView, Which, suite_view, table_view
-from monitor.report.live_pairs import LivePairs
-from monitor.report.news import BoardNews, PairNames, board_news
-from monitor.report.pairs.table import PairTable
-from monitor.report.ranking.goal import goal_report, priced, priced_report
-from monitor.report.ranking.suite import suite_benchmark
-from monitor.report.ranking.tie_bands import TieBands, tie_bands
 from monitor.serve.kept_results import KeptResults, state_version
 from monitor.serve.log_position import accepts, note_older, note_position
 from monitor.serve.shown_boards import ShownBoards
 from monitor.serve.summaries import Summaries, suite_summary
 from monitor.state_lock import StateLock
 from monitor.store.commit_times import CommitTimes
+from monitor.view.build import ReportView, Which, suite_view, table_view
+from monitor.view.live_pairs import LivePairs
+from monitor.view.news import BoardNews, PairNames, board_news
+from monitor.view.pairs.table import PairTable
+from monitor.view.ranking.goal import goal_report, priced, priced_report
+from monitor.view.ranking.suite import suite_benchmark
+from monitor.view.ranking.tie_bands import TieBands, tie_bands
 from schemas.records.prices import Prices
 from schemas.records.suites import Suite
 from schemas.results.api import BenchmarkSummary

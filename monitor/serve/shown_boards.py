@@ -5,7 +5,7 @@ from copy import copy
 from types import MappingProxyType
 from typing import Self
 
-from monitor.engine.partition import Partition
+from monitor.engine.chunk_fold import Partition
 from monitor.engine.state.benchmark import Benchmark
 from schemas.records.prices import Prices
 from schemas.records.suites import Suite

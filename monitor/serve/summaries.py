@@ -7,10 +7,10 @@ import numpy as np
 
 from monitor.engine.state.benchmark import Benchmark
 from monitor.engine.state.pairs.index import pair_count, pair_members
-from monitor.report.build import board_report, order_report
-from monitor.report.pairs.table import PairTable
-from monitor.report.sentences import partial
 from monitor.serve.kept_results import state_version
+from monitor.view.build import board_report, order_report
+from monitor.view.pairs.table import PairTable
+from monitor.view.sentences import partial
 from schemas.results.api import BenchmarkSummary
 
 

@@ -7,10 +7,10 @@ import numpy as np
 
 from monitor.engine.state.benchmark import Benchmark
 from monitor.engine.state.pairs.index import Index
-from monitor.report.pairs.counts import Flags
-from monitor.report.pairs.intervals import evidence_columns
-from monitor.report.pairs.table import PairTable
-from monitor.report.ranking.standings import model_reports
+from monitor.view.pairs.counts import Flags
+from monitor.view.pairs.intervals import evidence_columns
+from monitor.view.pairs.table import PairTable
+from monitor.view.ranking.standings import model_reports
 from tests.calibration.streams import Wrong
 
 SLACK: Final = 1e-12

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from scipy.special import gammaln, xlogy
 
 import stats
-from monitor.report.gates.margin import Margin, agreeing_bound
+from monitor.view.gates.margin import Margin, agreeing_bound
 
 KEPT = Path(__file__).with_name("exact.json")
 

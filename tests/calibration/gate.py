@@ -19,8 +19,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from monitor.app.gates.evaluation import Plan, default_block, evaluate, evaluate_all
-from monitor.report.gates.along_order import (
+from monitor.service.gates.evaluation import Plan, default_block, evaluate, evaluate_all
+from monitor.view.gates.along_order import (
     Question,
     compare_along_order,
     evidence_along_order,
@@ -28,8 +28,8 @@ from monitor.report.gates.along_order import (
     least_p,
     questions_of,
 )
-from monitor.report.gates.gate import gate_report
-from monitor.report.gates.margin import Margin
+from monitor.view.gates.gate import gate_report
+from monitor.view.gates.margin import Margin
 from schemas.results.gate import GateComparison, GateReport
 
 KEPT = Path(__file__).with_name("gate.json")

@@ -1,6 +1,6 @@
 """Races through the engine on made boards, and what they falsely claim: decisions, eliminations and answers.
 
-The controller names the next items of each model (`monitor.report.ranking.race`); what a harness does with them is `Made.sends`.
+The controller names the next items of each model (`monitor.view.ranking.race`); what a harness does with them is `Made.sends`.
 """
 
 from collections.abc import Callable, Sequence
@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from monitor.report.pairs.table import PairTable
-from monitor.report.ranking.race import Race
+from monitor.view.pairs.table import PairTable
+from monitor.view.ranking.race import Race
 from tests.calibration.streams import Board, Wrong, listed, named, of_quality, under
 
 Rng = np.random.Generator

@@ -11,7 +11,7 @@ import msgspec
 import numpy as np
 
 from monitor.engine.chunk import Chunk
-from monitor.engine.partition import Partition
+from monitor.engine.chunk_fold import Partition
 from schemas.records.events import EventFields
 from stats import committed_order, exact_p
 

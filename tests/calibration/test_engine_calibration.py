@@ -13,7 +13,7 @@ from monitor.engine.latch import close
 from monitor.engine.latch.completion import CompletionEvidence
 from monitor.engine.state import committed as committed_state
 from monitor.engine.state.pairs.settling import Stretch
-from monitor.report.pairs import intervals
+from monitor.view.pairs import intervals
 from stats.families.stepwise import step_down, step_down_events
 from tests.calibration.__main__ import RATES
 from tests.calibration.cases import CASES, Case, errors_by_family, unequal

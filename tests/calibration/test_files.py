@@ -6,7 +6,7 @@ from math import sqrt
 import numpy as np
 import pytest
 
-from monitor.report.build import benchmark_report
+from monitor.view.build import benchmark_report
 from schemas.results.sentences import LOOKS
 from stats import exact_p
 from tests.commands import rankwatch

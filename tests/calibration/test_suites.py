@@ -6,8 +6,8 @@ With 100 streams of 20 pairs each: see docs/decisions/0031-verdicts-of-suites.md
 import numpy as np
 import pytest
 
-from monitor.report.pairs.table import PairTable
-from monitor.report.ranking.suite import suite_benchmark
+from monitor.view.pairs.table import PairTable
+from monitor.view.ranking.suite import suite_benchmark
 from schemas.records.suites import Member, Suite
 from tests.calibration.streams import UNEVEN
 from tests.calibration.test_engine_calibration import most

@@ -8,10 +8,10 @@ import json
 import numpy as np
 import pytest
 
-from monitor.app.operations.undo import Kept, LogRecord, Withdrawing
 from monitor.engine.chunk import Chunk
-from monitor.engine.partition import Partition
+from monitor.engine.chunk_fold import Partition
 from monitor.engine.state.delta import Undo
+from monitor.service.operations.undo import Kept, LogRecord, Withdrawing
 from schemas.records.operations import BoardChange, encode_board_change
 from tests.calibration.test_engine_calibration import most
 

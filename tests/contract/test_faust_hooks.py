@@ -19,10 +19,10 @@ from faust.transport import conductor, consumer, drivers
 from faust.types import TP, ConsumerMessage
 
 from monitor.engine.chunk import Chunk
-from monitor.logs import faust_app
-from monitor.logs.faust_app import make_app
-from monitor.logs.file import transport as file
-from monitor.logs.file.log import FileLog
+from monitor.log import faust_app
+from monitor.log.faust_app import make_app
+from monitor.log.file import transport as file
+from monitor.log.file.log import FileLog
 
 CHUNK = Chunk(partition=0, start=58, end=66, offsets=[58], records=[b'{"a":1}'])
 
@@ -169,8 +169,8 @@ def test_the_environment_of_other_programs_does_not_reach_the_settings(tmp_path,
 
 RUN = """
 import asyncio
-from monitor.logs.file.log import FileLog
-from monitor.logs.faust_app import make_app
+from monitor.log.file.log import FileLog
+from monitor.log.faust_app import make_app
 
 async def main():
     log = FileLog.open("data/log.jsonl")

@@ -24,10 +24,10 @@ from faust.transport.drivers import aiokafka as driver
 from faust.types import TP
 from mode import Service
 
-from monitor.logs.faust_app import make_app
-from monitor.logs.kafka import transport as kafka
-from monitor.logs.kafka.connection import KafkaConnection
-from monitor.logs.kafka.settings import KafkaSettings
+from monitor.log.faust_app import make_app
+from monitor.log.kafka import transport as kafka
+from monitor.log.kafka.connection import KafkaConnection
+from monitor.log.kafka.settings import KafkaSettings
 
 
 def test_the_entry_point_goes_before_the_transport_that_faust_brings_along():

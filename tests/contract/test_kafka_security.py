@@ -12,8 +12,8 @@ import pytest
 from aiokafka.abc import AbstractTokenProvider
 from aiokafka.errors import KafkaError
 
-from monitor.logs.faust_app import make_app
-from monitor.logs.kafka.settings import KafkaSettings
+from monitor.log.faust_app import make_app
+from monitor.log.kafka.settings import KafkaSettings
 from monitor.publish.kafka_producer import KafkaProducer, Message
 from tests.kafka.broker import KafkaCluster, free_ports
 

@@ -10,10 +10,10 @@ from contextlib import asynccontextmanager
 import pytest
 from aiokafka import AIOKafkaProducer
 
-from monitor.logs.errors import OffsetOutOfRange
-from monitor.logs.faust_app import make_app
-from monitor.logs.file.log import FileLog
-from monitor.logs.kafka.settings import KafkaSettings
+from monitor.log.errors import OffsetOutOfRange
+from monitor.log.faust_app import make_app
+from monitor.log.file.log import FileLog
+from monitor.log.kafka.settings import KafkaSettings
 
 TOPIC = "events"
 

@@ -6,13 +6,13 @@ from types import SimpleNamespace
 
 import pytest
 
-from monitor.app.state_notices import StateNotices
-from monitor.app.workers.partition import PartitionWorker
 from monitor.engine.chunk import Chunk
 from monitor.notify.states import Due
+from monitor.service.owned_partition import PartitionWorker
+from monitor.service.state_notices import StateNotices
 from monitor.store.redis_store import RedisStore
 from monitor.store.server.embedded import EmbeddedValkey
-from tests.unit.app.test_partition_reader import LOG
+from tests.unit.service.test_partition_reader import LOG
 
 
 @pytest.fixture(scope="module")

@@ -7,11 +7,11 @@ import uuid
 
 import pytest
 
-from monitor.app.readers import cluster
-from monitor.app.readers.cluster import Reader
 from monitor.engine.chunk import Chunk
-from monitor.engine.partition import Partition
-from monitor.logs.kafka.settings import KafkaSettings
+from monitor.engine.chunk_fold import Partition
+from monitor.log.kafka.settings import KafkaSettings
+from monitor.service import reader as service_reader
+from monitor.service.reader import Reader
 from monitor.settings import Settings
 from monitor.store import state_reader
 from monitor.store.errors import StateRefused, StoreError
@@ -19,7 +19,7 @@ from monitor.store.layout import origin_secret_key
 from monitor.store.redis_store import RedisStore
 from monitor.store.server.embedded import EmbeddedValkey
 from monitor.store.state_reader import StateReader
-from tests.unit.app.test_partition_reader import LOG, shown
+from tests.unit.service.test_partition_reader import LOG, shown
 
 READER = ("on", ">secret", "~*", "+@read", "+@connection", "+@transaction", "+info")
 
@@ -142,7 +142,7 @@ async def test_a_reader_that_starts_without_a_signing_key_says_so(stores, monkey
         return await find()
 
     monkeypatch.setattr(store, "find_origin_secret", look)
-    monkeypatch.setattr(cluster, "_WAIT_SECONDS", 0)
+    monkeypatch.setattr(service_reader, "_WAIT_SECONDS", 0)
     assert await reader._wait_for_secret() == await find()
     assert seen[0][1] == reader._key_missing._value.get() == 0
     assert seen[1] == (f"This reader is not ready: waiting for a worker: {store.no_origin_secret}", 1)

@@ -22,8 +22,8 @@ from hypothesis import strategies as st
 from redis.asyncio import Redis
 
 from monitor.engine.chunk import Chunk
+from monitor.engine.chunk_fold import Partition
 from monitor.engine.ownership import owner
-from monitor.engine.partition import Partition
 from monitor.engine.state.delta import STATE_VERSION, Delta, PairSnapshot, Source, StoredState
 from monitor.engine.state.keys import benchmark_key
 from monitor.retries import RetryPolicy

@@ -5,7 +5,7 @@ import json
 import os
 import sys
 
-from monitor.logs.file.log import FileLog
+from monitor.log.file.log import FileLog
 
 BATCH = 7
 PRODUCERS = 3

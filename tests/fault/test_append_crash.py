@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from monitor.crash_points import VARIABLE
-from monitor.logs.file.log import FileLog
+from monitor.log.file.log import FileLog
 from tests import forked
 from tests.fault.appender import BATCH, PRODUCERS
 

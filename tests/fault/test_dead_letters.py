@@ -10,7 +10,7 @@ from tests.commands import get, rankwatch, until
 from tests.integration.test_otlp import MAPPING, export
 from tests.kafka.run_worker import Workers
 from tests.redis_server import RedisServer
-from tests.unit.ingest.test_ingest_open_telemetry import case, logs, result
+from tests.unit.files.test_ingest_open_telemetry import case, logs, result
 
 pytestmark = [pytest.mark.kafka, pytest.mark.full]
 

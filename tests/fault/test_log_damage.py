@@ -6,7 +6,7 @@ import shutil
 
 import pytest
 
-from monitor.logs.file.lines import CheckedLines
+from monitor.log.file.lines import CheckedLines
 from tests.commands import Watch, rankwatch, watch_once
 
 SEED = 18

@@ -16,7 +16,7 @@ import pytest
 import redis
 
 from monitor.engine.chunk import Chunk
-from monitor.engine.partition import Partition
+from monitor.engine.chunk_fold import Partition
 from monitor.store.errors import StateRefused, StoreError
 from monitor.store.redis_store import RedisStore
 from monitor.store.server.embedded_config import find_executable

@@ -22,7 +22,7 @@ from functools import cache, partial
 from pathlib import Path
 
 from monitor.engine.chunk import Chunk
-from monitor.engine.partition import Partition
+from monitor.engine.chunk_fold import Partition
 from monitor.store.errors import StateRefused
 from monitor.store.redis_store import RedisStore
 from monitor.store.server.embedded_config import find_executable

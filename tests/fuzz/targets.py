@@ -10,14 +10,14 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from monitor.engine.chunk import Chunk
-from monitor.engine.partition import Partition
+from monitor.engine.chunk_fold import Partition
 from monitor.engine.state.delta import DeadLetter
-from monitor.ingest.files.paths import PathError
-from monitor.ingest.files.read import read_files
-from monitor.ingest.files.segments import RAW_LENGTH
-from monitor.ingest.formats.choices import Choices
-from monitor.ingest.formats.tabular.columns import find_battle, flatten
-from monitor.ingest.importer import Importer
+from monitor.files.formats.choices import Choices
+from monitor.files.importer import Importer
+from monitor.files.streams.paths import PathError
+from monitor.files.streams.read import read_files
+from monitor.files.streams.segments import RAW_LENGTH
+from monitor.files.tables.columns import find_battle, flatten
 from monitor.serve.api.problems import ProblemError
 from monitor.serve.api.writing.body_parser import parse_body
 from monitor.store.transfer.archive import ArchiveDamaged, read_archive
@@ -25,7 +25,7 @@ from schemas.records.battles import BattleFields
 from schemas.records.decode import Fault, decode_message
 from schemas.records.events import Declaration, EventFields
 from schemas.records.names import name_fault
-from tests.unit.ingest.tool_files import TOOLS
+from tests.unit.files.tool_files import TOOLS
 
 CORPUS = Path(__file__).with_name("corpus")
 

@@ -17,9 +17,9 @@ from pathlib import Path
 
 import pytest
 
-from monitor.ingest.files.read import read_files
-from monitor.ingest.formats.choices import Choices
-from monitor.ingest.importer import Importer
+from monitor.files.formats.choices import Choices
+from monitor.files.importer import Importer
+from monitor.files.streams.read import read_files
 from schemas.records.battles import BattleFields
 
 pytestmark = pytest.mark.data

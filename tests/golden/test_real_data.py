@@ -11,9 +11,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from monitor.engine.partition import Partition
-from monitor.ingest.files.read import read_files
-from monitor.report.build import benchmark_report
+from monitor.engine.chunk_fold import Partition
+from monitor.files.streams.read import read_files
+from monitor.view.build import benchmark_report
 
 pytestmark = pytest.mark.data
 

@@ -16,11 +16,11 @@ import pytest
 from scipy.stats import binom
 
 from monitor.engine.chunk import Chunk
-from monitor.engine.partition import Partition
+from monitor.engine.chunk_fold import Partition
 from monitor.engine.state.codes import SCORE_UNIT
 from monitor.engine.state.pairs.index import all_pairs
-from monitor.report.build import benchmark_report
-from monitor.report.items.conflict_rows import conflict_rows
+from monitor.view.build import benchmark_report
+from monitor.view.items.conflict_rows import conflict_rows
 from tests.memory_store import MemoryStore
 
 pytestmark = pytest.mark.data

@@ -24,7 +24,7 @@ import msgspec
 import numpy as np
 
 from monitor.engine.chunk import Chunk
-from monitor.engine.partition import Partition
+from monitor.engine.chunk_fold import Partition
 from monitor.engine.state.delta import Delta
 from monitor.store.layout import Keys
 from monitor.store.script_call import commit_call

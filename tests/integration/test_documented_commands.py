@@ -25,8 +25,8 @@ from tests.kafka.broker import free_ports
 from tests.redis_server import RedisServer
 from tests.stored_state import drain, fold, records
 from tests.unit.engine.test_battles import stream
-from tests.unit.ingest.native_logs import inspect_json, inspect_sample, lm_eval_run
-from tests.unit.ingest.native_logs import sample as lm_eval_sample
+from tests.unit.files.native_logs import inspect_json, inspect_sample, lm_eval_run
+from tests.unit.files.native_logs import sample as lm_eval_sample
 from tests.unit.test_documented_commands import ROOT
 
 pytestmark = pytest.mark.full

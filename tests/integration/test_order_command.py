@@ -10,8 +10,8 @@ import pytest
 from typer.testing import CliRunner
 
 from monitor.cli.app import app
-from monitor.ingest.declaration_file import DeclaredError, read_declared
-from monitor.ingest.item_list import ItemListError, read_items
+from monitor.files.declaration_file import DeclaredError, read_declared
+from monitor.files.item_list import ItemListError, read_items
 from tests.commands import rankwatch, report, watch_once, write
 
 IDS = [f"item-{k}" for k in range(1, 11)]

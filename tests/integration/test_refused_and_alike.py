@@ -5,8 +5,8 @@ import json
 import pytest
 
 from tests.commands import rankwatch, report
-from tests.unit.ingest.native_logs import inspect_json, inspect_sample
-from tests.unit.ingest.tool_files import jsonl
+from tests.unit.files.native_logs import inspect_json, inspect_sample
+from tests.unit.files.tool_files import jsonl
 
 FORMATS = ("csv", "jsonl", "parquet")
 

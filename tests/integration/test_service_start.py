@@ -9,12 +9,12 @@ import pytest
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
 from aiokafka.errors import KafkaConnectionError
 
-from monitor.app.workers.cluster import ClusterWorker
-from monitor.app.workers.source_topic import SourceGap, SourceTopic
 from monitor.engine.state.keys import record_digest
-from monitor.logs.kafka.settings import KafkaSettings
+from monitor.log.kafka.settings import KafkaSettings
 from monitor.publish.kafka_errors import BrokerError
 from monitor.publish.topics import Topics
+from monitor.service.source_topic import SourceGap, SourceTopic
+from monitor.service.worker import ClusterWorker
 from monitor.settings import Settings
 from tests.commands import PATIENCE, get, until
 from tests.kafka.records import options

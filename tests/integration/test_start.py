@@ -44,9 +44,9 @@ def test_help_loads_nothing_that_only_commands_need():
 @pytest.mark.parametrize("form", ["table", "json"])
 def test_a_report_loads_no_server(form, results):
     modules = loaded("report", results, "--format", form)
-    assert "monitor.report.build" in modules
+    assert "monitor.view.build" in modules
     assert not modules & {
-        "monitor.app",
+        "monitor.service",
         "fastapi",
         "uvicorn",
         "faust",

@@ -5,9 +5,9 @@ import json
 from itertools import groupby
 from operator import attrgetter
 
+from monitor.engine.chunk_fold import Partition
 from monitor.engine.ownership import owner
-from monitor.engine.partition import Partition
-from monitor.logs.kafka.records import chunks
+from monitor.log.kafka.records import chunks
 from monitor.store.layout import Keys, origin_secret_key
 from monitor.store.redis_store import RedisStore
 from tests.kafka.records import read_all

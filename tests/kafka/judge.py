@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from aiokafka import AIOKafkaConsumer, TopicPartition
 
-from monitor.engine.partition import Partition
+from monitor.engine.chunk_fold import Partition
 from monitor.store.layout import Keys
 from monitor.store.redis_store import RedisStore
 from tests.commands import PATIENCE

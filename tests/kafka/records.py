@@ -4,7 +4,7 @@ from itertools import count
 
 from aiokafka import AIOKafkaConsumer, TopicPartition
 
-from monitor.logs.kafka.settings import KafkaSettings
+from monitor.log.kafka.settings import KafkaSettings
 
 _names = count()
 

@@ -7,9 +7,9 @@ import pytest
 from aiokafka.partitioner import DefaultPartitioner
 
 from monitor.engine.chunk import ORIGIN_HEADER, Chunk
+from monitor.engine.chunk_fold import Partition
 from monitor.engine.origins import OriginKey
 from monitor.engine.ownership import owner
-from monitor.engine.partition import Partition
 from monitor.engine.state.delta import DeadLetter, Misrouted
 from monitor.publish.dead_letter_topic import DeadLetterTopic
 from monitor.publish.kafka_errors import BrokerError

@@ -5,8 +5,8 @@ from contextlib import asynccontextmanager
 
 from aiokafka import AIOKafkaProducer
 
-from monitor.logs.faust_app import make_app
-from monitor.logs.kafka.settings import KafkaSettings
+from monitor.log.faust_app import make_app
+from monitor.log.kafka.settings import KafkaSettings
 
 
 class Store:

@@ -11,7 +11,7 @@ from itertools import pairwise
 
 import pytest
 
-from monitor.report.build import benchmark_report
+from monitor.view.build import benchmark_report
 from tests.commands import Counted, changes, in_order, pairs_of, watch_once, write
 from tests.fold_log import FoldLog
 from tests.oracle import Oracle

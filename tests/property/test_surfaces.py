@@ -10,14 +10,14 @@ from hypothesis import strategies as st
 from prometheus_client.parser import text_string_to_metric_families
 
 from monitor.engine.chunk import Chunk
-from monitor.engine.partition import Partition
-from monitor.report.build import benchmark_report
-from monitor.report.live_pairs import LivePairs
-from monitor.report.metrics_view import metrics_view
-from monitor.report.pairs.evidence_path import pair_path
+from monitor.engine.chunk_fold import Partition
+from monitor.instruments import ProcessMetrics
 from monitor.serve.metrics.collector import MetricsCollector, WorkerInfo
-from monitor.serve.metrics.process_metrics import ProcessMetrics
 from monitor.serve.report_cache import ReportCache
+from monitor.view.build import benchmark_report
+from monitor.view.live_pairs import LivePairs
+from monitor.view.metrics_view import metrics_view
+from monitor.view.pairs.evidence_path import pair_path
 from tests.property.test_fold_laws import SIZES, log_of, streams
 
 _CLAIMS = {"anytime": ("gap_low", "gap_high"), "anytime_family": ("gap_family_low", "gap_family_high")}

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from monitor.ingest.files.paths import PathError
-from monitor.ingest.files.regular import UnsafePathError, inside, open_regular
+from monitor.files.streams.paths import PathError
+from monitor.files.streams.regular import UnsafePathError, inside, open_regular
 from tests.commands import rankwatch, write
-from tests.unit.ingest.native_logs import TIME, Read, lm_eval_run, sample
-from tests.unit.ingest.tool_files import TOOLS
+from tests.unit.files.native_logs import TIME, Read, lm_eval_run, sample
+from tests.unit.files.tool_files import TOOLS
 
 SECRET = "machine_hub_login_me_password_hunter2"
 SCORES = [

@@ -3,11 +3,11 @@
 import asyncio
 from types import SimpleNamespace
 
-from monitor.app.readers import cluster as reader
-from monitor.app.readers.partition import PartitionReader
-from monitor.logs.errors import OffsetOutOfRange
-from monitor.logs.kafka.records import chunks
-from monitor.logs.kafka.topic_identity import TopicIdentity, check_identity
+from monitor.log.errors import OffsetOutOfRange
+from monitor.log.kafka.records import chunks
+from monitor.log.kafka.topic_identity import TopicIdentity, check_identity
+from monitor.service import reader
+from monitor.service.followed_partition import PartitionReader
 
 
 class Reader(reader.Reader):

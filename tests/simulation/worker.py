@@ -9,18 +9,16 @@ from unittest.mock import MagicMock, patch
 import structlog
 from faust.types import TP
 
-from monitor.app import process, turns
-from monitor.app.process import end_tasks
-from monitor.app.readers import cluster as reader
-from monitor.app.workers import cluster as cluster_worker
-from monitor.app.workers import source_topic
-from monitor.app.workers.cluster import ClusterWorker
-from monitor.app.workers.folded_partition import FoldedPartition
-from monitor.engine import pace, partition
+from monitor.engine import chunk_fold, pace
 from monitor.engine.state import quarantine
-from monitor.logs.errors import OffsetOutOfRange
-from monitor.logs.kafka.records import chunks
-from monitor.logs.kafka.topic_identity import TopicIdentity, check_identity
+from monitor.log.errors import OffsetOutOfRange
+from monitor.log.kafka.records import chunks
+from monitor.log.kafka.topic_identity import TopicIdentity, check_identity
+from monitor.service import process, reader, source_topic, turns
+from monitor.service import worker as cluster_worker
+from monitor.service.folded_partition import FoldedPartition
+from monitor.service.process import end_tasks
+from monitor.service.worker import ClusterWorker
 from tests.simulation.judge import MOST
 from tests.simulation.log import Producer, Topics
 from tests.simulation.operations import CRASHING
@@ -81,8 +79,8 @@ def replaced(world):
         patch.multiple(pace, MOST_CHANGES=world.most_changes, _PIECE_BYTES=piece_bytes),
         patch.multiple(turns, _SECONDS=0.0, _turn=partial(turn, world.rng("turn"), world.turn_seconds)),
         patch.object(FoldedPartition, "_fold", judged(world, FoldedPartition._fold)),
-        patch.object(partition._Folding, "change_count", change_count),
-        patch.object(partition, "fold_located", crashing(partition.fold_located)),
+        patch.object(chunk_fold._Folding, "change_count", change_count),
+        patch.object(chunk_fold, "fold_located", crashing(chunk_fold.fold_located)),
         patch.multiple(
             reader,
             KafkaFollower=partial(Follower, world),
@@ -150,7 +148,7 @@ def judged(world, fold):
 class Transport:
     """In place of Faust and its consumer: joins the group, reads ahead by a chunk, seeks, and feeds the agent.
 
-    The order of its steps is that of `monitor.logs.kafka.transport.Consumer`; what was read before a seek or a rebalance is of an older
+    The order of its steps is that of `monitor.log.kafka.transport.Consumer`; what was read before a seek or a rebalance is of an older
     generation, and dropped.
     """
 

@@ -9,8 +9,8 @@ import warnings
 from dataclasses import dataclass, field
 from math import inf
 
-from monitor.logs.errors import LogError
-from monitor.logs.kafka.settings import KafkaSettings
+from monitor.log.errors import LogError
+from monitor.log.kafka.settings import KafkaSettings
 from monitor.settings import Settings
 from monitor.store.errors import StateRefused, StoreError
 from tests.simulation.clock import Deadlock, Process, VirtualLoop, virtual_time

@@ -12,18 +12,18 @@ import pytest
 from rankwatch_client import Client
 
 from monitor.engine.chunk import Chunk, EventBatch
-from monitor.engine.steps import Declared, Decoder, RunEnded, Unreadable
-from monitor.ingest.batches import BatchReader
-from monitor.ingest.files.read import read_files
-from monitor.ingest.importer import Importer
-from monitor.ingest.reject_limit import ScaleError
+from monitor.engine.decoder import Declared, Decoder, RunEnded, Unreadable
+from monitor.files.batches import BatchReader
+from monitor.files.importer import Importer
+from monitor.files.reject_limit import ScaleError
+from monitor.files.streams.read import read_files
 from monitor.send.messages import write_messages
 from monitor.serve.api.problems import ProblemError
 from monitor.serve.api.writing.body_parser import parse_body
 from schemas.records.decode import Checker, check_object, decode_converted, decode_message
 from schemas.records.events import Declaration, Ended
 from tests.awkward import FIRST, GOOD, LAST, RECORDS
-from tests.unit.ingest.memory_log import Log, once
+from tests.unit.files.memory_log import Log, once
 
 FIELDS = ("benchmark", "item_id", "model", "cluster", "score", "repeat", "epoch")
 AROUND = json.dumps(FIRST).encode(), json.dumps(LAST).encode()

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from monitor.cli.shared.errors import USAGE, file_error, note, stop
-from monitor.engine.partition import Partition
+from monitor.engine.chunk_fold import Partition
 from monitor.render.conflicts import SUFFIXES, write_conflicts
 
 

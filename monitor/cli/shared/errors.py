@@ -46,7 +46,7 @@ def stop(message: str, code: int = FAULT) -> NoReturn:
 
 def file_error(error: OSError, path: object = None) -> str:
     """Describe an error of the file system: the file, what is wrong with it, and what to do."""
-    from monitor.ingest.files.paths import show
+    from monitor.files.streams.paths import show
 
     name = error.filename or path
     if name is None or error.strerror is None:

@@ -14,17 +14,17 @@ from monitor.cli.shared.declared.values import similar_first
 from monitor.cli.shared.errors import FAULT, USAGE, file_error, note, stop
 from monitor.cli.shared.options import DeclareOptions, LogOptions, ScoreOptions
 from monitor.cli.shared.progress import progress_bar
-from monitor.engine.partition import Partition
+from monitor.engine.chunk_fold import Partition
 from monitor.engine.state.benchmark import Benchmark
-from monitor.ingest.conflicts import OneScore, has_conflicts, take_counts
-from monitor.ingest.files.copies import CopyError
-from monitor.ingest.files.paths import PathError, show
-from monitor.ingest.files.read import read_files
-from monitor.ingest.fold_files import fold_files
-from monitor.ingest.formats.choices import ChoiceError, Choices
-from monitor.ingest.importer import Importer
-from monitor.ingest.incomplete import incomplete_benchmarks
-from monitor.ingest.reject_limit import RejectedLine, RejectLimit, TooManyRejected
+from monitor.files.conflicts import OneScore, has_conflicts, take_counts
+from monitor.files.fold_files import fold_files
+from monitor.files.formats.choices import ChoiceError, Choices
+from monitor.files.importer import Importer
+from monitor.files.incomplete import incomplete_benchmarks
+from monitor.files.reject_limit import RejectedLine, RejectLimit, TooManyRejected
+from monitor.files.streams.copies import CopyError
+from monitor.files.streams.paths import PathError, show
+from monitor.files.streams.read import read_files
 from schemas.records.battles import models_of
 from schemas.records.events import Ended
 from schemas.records.text import shorten

@@ -12,12 +12,12 @@ from typing import Final
 from monitor.cli.shared.errors import USAGE, note, stop, writing
 from monitor.cli.shared.options import Pairs, ReportFormat
 from monitor.cli.shared.settings import read_settings
-from monitor.engine.partition import Partition
-from monitor.ingest.files.paths import show
+from monitor.engine.chunk_fold import Partition
+from monitor.files.streams.paths import show
 from monitor.render.flags import named_flags, with_flags
 from monitor.render.reading import first
-from monitor.report.build import MAX_REPORT_PAIRS, ReportView, count_pairs, report_views
-from monitor.report.ranking.committed_race import with_committed_race
+from monitor.view.build import MAX_REPORT_PAIRS, ReportView, count_pairs, report_views
+from monitor.view.ranking.committed_race import with_committed_race
 from schemas.records.suites import Suite
 from schemas.records.text import shorten
 from schemas.results.report import FILES_COMPLETE, BenchmarkReport
@@ -206,7 +206,7 @@ def _listed_pairs(output: Output, count: int) -> Pairs:
 def _priced(views: list[ReportView], given: Mapping[str, float] | None) -> Iterator[ReportView]:
     """Price the goals of reports; prices of flags that do not fit the models end the command, those of the settings may have others."""
     from monitor.cli.shared.declared.prices import prices_fault
-    from monitor.report.ranking.goal import priced_report
+    from monitor.view.ranking.goal import priced_report
 
     reports = [view.report for view in views]
     if given is not None:
@@ -233,7 +233,7 @@ def _print(views: Iterable[ReportView], output: Output) -> None:
     if form in {ReportFormat.markdown, ReportFormat.html}:
         print(_document(views, form, second_opinions=second_opinions), end="")
     elif second_opinions:
-        from monitor.report.pairs.second_opinions import with_detail
+        from monitor.view.pairs.second_opinions import with_detail
         from schemas.results.detail import DetailedReport
 
         print(DetailedReport(benchmarks=[with_detail(each.report, each.table) for each in views]).model_dump_json())
@@ -295,8 +295,8 @@ def _document(views: Iterable[ReportView], form: ReportFormat, *, second_opinion
     from monitor.render.document import ReportDocument
     from monitor.render.html.page import render_html
     from monitor.render.markdown import render_markdown
-    from monitor.report.pairs.evidence_path import chart_data
-    from monitor.report.pairs.second_opinions import benchmark_detail
+    from monitor.view.pairs.evidence_path import chart_data
+    from monitor.view.pairs.second_opinions import benchmark_detail
 
     low_coverage = read_settings().low_coverage
     listed = list(views)

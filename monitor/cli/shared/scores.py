@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Final
 
 from monitor.cli.shared.errors import USAGE, note, stop, writing
-from monitor.ingest.files.paths import show
+from monitor.files.streams.paths import show
 
 if TYPE_CHECKING:
     from monitor.render.arrow import Form
@@ -71,7 +71,7 @@ def _lines(parts: Iterable[bytes], file: BinaryIO) -> str:
 def _table(parts: Iterable[bytes], file: BinaryIO, form: "Form") -> str:
     from monitor.render.arrow import ArrowError
     from monitor.render.arrow import write_scores as write_table
-    from monitor.report.sentences import counted
+    from monitor.view.sentences import counted
 
     try:
         table = write_table(parts, file, form)

@@ -7,8 +7,8 @@ from monitor.cli.shared.settings import read_settings
 from monitor.render.flags import named_flags
 from monitor.render.terminal.layout import output_console
 from monitor.render.terminal.report import ROW_LIMIT, render_report
-from monitor.report.build import ReportView
-from monitor.report.ranking.tie_bands import tie_bands
+from monitor.view.build import ReportView
+from monitor.view.ranking.tie_bands import tie_bands
 from schemas.results.report import Report
 
 

@@ -6,10 +6,10 @@ from dataclasses import replace
 from typing import Any, Final
 
 from monitor.engine.chunk import Chunk
-from monitor.engine.partition import Partition
+from monitor.engine.chunk_fold import Partition
 from monitor.render.board.exporters import Context, Exporter, ExportError, export_files
 from monitor.render.board.standings import Board, board_of
-from monitor.report.build import report_views
+from monitor.view.build import report_views
 
 _LOW_COVERAGE: Final = 0.9
 _NAMES: Final = (

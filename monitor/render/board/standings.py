@@ -8,10 +8,10 @@ from monitor.render import header
 from monitor.render.document import ReportDocument
 from monitor.render.flags import named_flags
 from monitor.render.numbers import percent, safe
-from monitor.report.build import ReportView
-from monitor.report.pairs.evidence_path import chart_data
-from monitor.report.ranking.tie_bands import TieBands, tie_bands, tied_with
-from monitor.report.sentences import counted
+from monitor.view.build import ReportView
+from monitor.view.pairs.evidence_path import chart_data
+from monitor.view.ranking.tie_bands import TieBands, tie_bands, tied_with
+from monitor.view.sentences import counted
 from schemas.results.report import BenchmarkReport, ModelReport
 
 _NAMED = 3

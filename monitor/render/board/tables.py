@@ -14,7 +14,7 @@ from monitor.render.html.charts import tie_lanes
 from monitor.render.markdown import escape as markdown
 from monitor.render.numbers import percent, ranks, safe
 from monitor.render.signs import UNICODE, result_sign
-from monitor.report.ranking.tie_bands import TieBands
+from monitor.view.ranking.tie_bands import TieBands
 from schemas.results.report import BenchmarkReport
 
 _TITLES: Final = ("rank", "ranks", "model", "score %", "ties")

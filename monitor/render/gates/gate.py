@@ -7,8 +7,8 @@ from xml.sax.saxutils import quoteattr
 
 from monitor.render.numbers import Q_IS_NO_EVIDENCE, apart, e_value, equals, p_value, safe
 from monitor.render.reading import first
-from monitor.report.gates.reasons import conflict_sentence
-from monitor.report.points import points
+from monitor.view.gates.reasons import conflict_sentence
+from monitor.view.points import points
 from schemas.results.assumptions import assumes
 from schemas.results.gate import ConflictRule
 from schemas.results.report import BenchmarkReport, PairReport

@@ -7,8 +7,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from monitor.report.pairs.evidence_path import PairChart
-from monitor.report.ranking.tie_bands import TieBands
+from monitor.view.pairs.evidence_path import PairChart
+from monitor.view.ranking.tie_bands import TieBands
 
 _WIDTH: Final = 200
 _HEIGHT: Final = 16

@@ -20,7 +20,7 @@ from monitor.render.terminal.plain import LiveStatus, Progress, in_verdict_order
 from monitor.render.terminal.ranking import Ranking
 from monitor.render.terminal.report import result, title
 from monitor.render.terminal.tables import Extra, pairs_table
-from monitor.report.ranking.tie_bands import TieBands
+from monitor.view.ranking.tie_bands import TieBands
 from schemas.results.changes import VerdictChange
 from schemas.results.report import BenchmarkReport, Report
 

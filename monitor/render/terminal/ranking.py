@@ -13,7 +13,7 @@ from monitor.render import battles
 from monitor.render import numbers as form
 from monitor.render.signs import DECIDED, HELD, UNDECIDED, decision_glyph, settled_glyph
 from monitor.render.terminal.layout import ellipsis_of, glyphs_for, shorten
-from monitor.report.ranking.tie_bands import TieBands
+from monitor.view.ranking.tie_bands import TieBands
 from schemas.results.report import BenchmarkReport, ModelReport, PairReport
 
 _NAME_ROOM: Final = 16

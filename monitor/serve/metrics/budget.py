@@ -4,9 +4,9 @@ from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
 
 from monitor.engine.state.benchmark import Benchmark
-from monitor.report.metrics_view import PAIR_CAP
 from monitor.serve.metrics import catalogue
 from monitor.serve.metrics.catalogue import CATALOGUE
+from monitor.view.metrics_view import PAIR_CAP
 
 MODEL_CAP: Final = 500
 """Models with series of their own, per benchmark."""

@@ -3,11 +3,11 @@
 from pathlib import Path
 from typing import Final, get_args
 
-from monitor.report.metrics_view import PAIR_CAP
 from monitor.serve.metrics.budget import MODEL_CAP
 from monitor.serve.metrics.catalogue import CATALOGUE, Metric, Mode
 from monitor.serve.metrics.statistics import COOLDOWN, QUICK_SECONDS, SCRAPE_SECONDS
 from monitor.settings import Settings
+from monitor.view.metrics_view import PAIR_CAP
 
 _BUDGET: Final = Settings.model_fields["metrics_series"].default
 

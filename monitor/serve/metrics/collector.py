@@ -12,12 +12,10 @@ import structlog
 from prometheus_client import CollectorRegistry
 from prometheus_client.exposition import choose_encoder
 
+from monitor.engine.chunk_fold import Partition
 from monitor.engine.latch.base import STATISTICS_VERSION
-from monitor.engine.partition import Partition
 from monitor.engine.state.benchmark import Benchmark
 from monitor.engine.state.delta import STATE_VERSION
-from monitor.report.metrics_view import PAIR_CAP, BoardCounts, MetricsView
-from monitor.report.ranking.goal import priced
 from monitor.serve.metrics import catalogue
 from monitor.serve.metrics.budget import ALWAYS, MODEL_CAP, Allotment, allot, size_of
 from monitor.serve.metrics.exposition import Exposition, label
@@ -26,6 +24,8 @@ from monitor.serve.metrics.statistics import BoardStatistics
 from monitor.serve.report_cache import ReportCache
 from monitor.state_lock import StateTorn
 from monitor.store.commit_times import CommitTimes
+from monitor.view.metrics_view import PAIR_CAP, BoardCounts, MetricsView
+from monitor.view.ranking.goal import priced
 from schemas.records.prices import Prices
 from schemas.results.changes import PROCEDURES
 from schemas.results.report import BenchmarkReport, GoalReport, ModelReport, SuiteMemberState

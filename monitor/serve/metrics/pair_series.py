@@ -3,10 +3,10 @@
 import numpy as np
 
 from monitor.engine.state.benchmark import Benchmark
-from monitor.report.metrics_view import MetricsView
 from monitor.serve.metrics import catalogue
 from monitor.serve.metrics.exposition import Exposition, label
 from monitor.store.commit_times import CommitTimes
+from monitor.view.metrics_view import MetricsView
 from schemas.results.changes import PROCEDURES
 
 

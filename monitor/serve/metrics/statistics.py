@@ -6,10 +6,10 @@ from time import monotonic, thread_time
 from typing import Final, NamedTuple
 
 from monitor.engine.state.benchmark import Benchmark
-from monitor.report.metrics_view import BoardCounts, board_counts, metrics_view
 from monitor.serve.kept_results import state_version
 from monitor.serve.metrics.budget import Shown
 from monitor.serve.report_cache import ReportCache
+from monitor.view.metrics_view import BoardCounts, board_counts, metrics_view
 
 SCRAPE_SECONDS: Final = 0.4
 """Processor time after which a scrape renews no more statistics; the next one goes on where it ended."""

@@ -23,7 +23,7 @@ export function money(amount) {
 const NOISE = 5e-10;
 const OPEN = 1e-300;
 
-/** Format a difference of scores in points, with its sign: one that is not 0 has as many digits as its first one needs (monitor/report/points.py). */
+/** Format a difference of scores in points, with its sign: one that is not 0 has as many digits as its first one needs (monitor/view/points.py). */
 export function points(gap, digits = 2) {
   if (gap === null || gap === undefined) return MISSING;
   if (gap !== 0 && Math.abs(gap) < OPEN) return gap > 0 ? "> 0" : "< 0";

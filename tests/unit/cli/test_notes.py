@@ -7,7 +7,7 @@ import pytest
 from monitor.cli.shared.errors import Notes
 from monitor.cli.shared.files import read_results
 from monitor.cli.shared.options import DeclareOptions
-from monitor.report.build import build_report
+from monitor.view.build import build_report
 from tests.fold_log import event
 
 

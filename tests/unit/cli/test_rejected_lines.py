@@ -3,7 +3,7 @@
 import pytest
 
 from monitor.cli.shared.files import RejectedLines
-from monitor.ingest.reject_limit import RejectedLine, TooManyRejected
+from monitor.files.reject_limit import RejectedLine, TooManyRejected
 
 WHOLE = RejectedLine("a.jsonl", None, "item_id", "beyond the limit; send fewer items")
 

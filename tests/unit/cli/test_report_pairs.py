@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from monitor.cli.app import app
 from monitor.cli.shared import output
-from monitor.report import build
+from monitor.view import build
 from tests.commands import write
 
 MODELS = [f"m{k:02}" for k in range(12)]

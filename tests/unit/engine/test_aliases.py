@@ -2,7 +2,7 @@
 
 import pytest
 
-from monitor.report.build import benchmark_report
+from monitor.view.build import benchmark_report
 from tests.fold_log import FoldLog, counts_of, event
 
 DECLARED = {"declare": "bench", "items": 4, "aliases": {"new": "old"}}

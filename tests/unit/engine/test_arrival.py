@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from monitor.engine.state.arrival import ALPHA, Arrival, _Look
-from monitor.report.build import benchmark_report
+from monitor.view.build import benchmark_report
 from stats import OrderState
 from stats.order import inverse_share, succession_p
 from tests.fold_log import FoldLog, event

@@ -6,9 +6,9 @@ import random
 import pytest
 
 from monitor.engine.chunk import Chunk
-from monitor.engine.partition import Partition
+from monitor.engine.chunk_fold import Partition
 from monitor.engine.state.delta import BoardEntry
-from monitor.report.build import benchmark_report
+from monitor.view.build import benchmark_report
 from schemas.records.operations import BOARD_ACTIONS, BoardChange, encode_board_change
 from schemas.results.assumptions import TEXTS
 from tests.memory_store import MemoryStore

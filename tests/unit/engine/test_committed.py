@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from pydantic import ValidationError
 
-from monitor.report.build import benchmark_report
-from monitor.report.pairs.evidence_path import COMMITTED, POINTS, chart_data, pair_path
-from monitor.report.pairs.table import PairTable
+from monitor.view.build import benchmark_report
+from monitor.view.pairs.evidence_path import COMMITTED, POINTS, chart_data, pair_path
+from monitor.view.pairs.table import PairTable
 from schemas.records.events import Declaration
 from schemas.results.assumptions import TEXTS
 from stats import committed_order, log_e_halves, log_e_value

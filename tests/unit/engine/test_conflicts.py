@@ -6,8 +6,8 @@ from unittest.mock import patch
 
 import pytest
 
-from monitor.report.build import benchmark_report
-from monitor.report.items.conflict_rows import conflict_rows, listed_conflicts
+from monitor.view.build import benchmark_report
+from monitor.view.items.conflict_rows import conflict_rows, listed_conflicts
 from tests.fold_log import FoldLog, event
 
 

@@ -6,8 +6,8 @@ import math
 import numpy as np
 import pytest
 
-from monitor.report.build import benchmark_report
-from monitor.report.metrics_view import metrics_view
+from monitor.view.build import benchmark_report
+from monitor.view.metrics_view import metrics_view
 from stats.families.error_control import spending_alpha
 from tests.fold_log import FoldLog, event, packed, paired
 

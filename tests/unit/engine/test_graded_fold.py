@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from monitor.engine.chunk import Chunk
-from monitor.engine.partition import Partition
+from monitor.engine.chunk_fold import Partition
 from monitor.engine.state.codes import SCORE_UNIT
 from monitor.engine.state.graded import capital_gained
 from schemas.records.events import Spec

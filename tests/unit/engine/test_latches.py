@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy.special import logsumexp
 
-from monitor.report.build import benchmark_report
+from monitor.view.build import benchmark_report
 from schemas.results.verdict_changes import VerdictChanges
 from stats import spending_alpha
 from tests.fold_log import STRIDE, FoldLog, counts_of, event, packed, paired

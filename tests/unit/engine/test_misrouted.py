@@ -4,9 +4,9 @@ import json
 from types import SimpleNamespace
 
 from monitor.engine.chunk import ORIGIN_HEADER, Chunk, Origin
+from monitor.engine.chunk_fold import Partition
 from monitor.engine.origins import OriginKey
-from monitor.engine.partition import Partition
-from monitor.logs.kafka.records import chunks
+from monitor.log.kafka.records import chunks
 from tests.memory_store import MemoryStore
 
 

@@ -8,10 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from monitor.engine.chunk import Chunk
+from monitor.engine.chunk_fold import Partition
 from monitor.engine.limits import Limits
-from monitor.engine.partition import Partition
 from monitor.engine.state.delta import Gap, Source
-from monitor.report.build import benchmark_report
+from monitor.view.build import benchmark_report
 from tests.fold_log import STRIDE, FoldLog, counts_of, event, packed, paired
 
 

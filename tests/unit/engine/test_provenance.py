@@ -6,9 +6,9 @@ import json
 import pytest
 
 from monitor.engine.chunk import Chunk
-from monitor.engine.partition import Partition
+from monitor.engine.chunk_fold import Partition
 from monitor.engine.state.delta import STATE_VERSION
-from monitor.report.build import benchmark_report
+from monitor.view.build import benchmark_report
 from schemas.records.operations import BoardChange, encode_board_change
 from stats import committed_order
 from tests.fold_log import FoldLog, event, packed, paired

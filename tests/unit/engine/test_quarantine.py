@@ -5,11 +5,11 @@ import random
 
 import pytest
 
-from monitor.engine import steps
+from monitor.engine import decoder
 from monitor.engine.chunk import Chunk
-from monitor.engine.partition import Partition
+from monitor.engine.chunk_fold import Partition
 from monitor.engine.state.delta import DeadLetter
-from monitor.report.sentences import partial
+from monitor.view.sentences import partial
 from schemas.records.operations import encode_release
 from tests.memory_store import MemoryStore
 
@@ -108,7 +108,7 @@ def test_what_is_set_aside_does_not_depend_on_the_chunks(seed):
 
 
 def test_a_record_that_crashes_the_decoder_is_a_dead_letter_in_any_chunk(monkeypatch):
-    original = steps.decode_message
+    original = decoder.decode_message
 
     def crashing(record):
         if b"poison" in record:
@@ -123,9 +123,9 @@ def test_a_record_that_crashes_the_decoder_is_a_dead_letter_in_any_chunk(monkeyp
 
         return check
 
-    monkeypatch.setattr(steps, "decode_message", crashing)
+    monkeypatch.setattr(decoder, "decode_message", crashing)
     for name in ("decode_records", "decode_converted", "decode_next"):
-        monkeypatch.setattr(steps, name, bulk(getattr(steps, name)))
+        monkeypatch.setattr(decoder, name, bulk(getattr(decoder, name)))
     records = [event(k) for k in range(20)]
     records[7] = event(7, "poison")
     for size in (1, 5, 20):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from monitor.engine.state.codes import SCORE_UNIT
-from monitor.report.build import benchmark_report
+from monitor.view.build import benchmark_report
 from schemas.results.assumptions import TEXTS
 from tests.fold_log import FoldLog, event
 

@@ -7,9 +7,9 @@ from itertools import groupby
 import pytest
 
 from monitor.engine.chunk import Chunk
+from monitor.engine.chunk_fold import Partition
 from monitor.engine.columns import EventList, JoinedEvents
 from monitor.engine.limits import Limits
-from monitor.engine.partition import Partition
 from monitor.engine.run_columns import ItemColumns, RunEvents
 from monitor.send.messages import LEAST_RUN, write_messages
 from schemas.records.events import EventFields

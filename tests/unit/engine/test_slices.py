@@ -9,11 +9,11 @@ import pytest
 
 from monitor.engine import pace
 from monitor.engine.chunk import Chunk
+from monitor.engine.chunk_fold import Partition
 from monitor.engine.pace import Pace
-from monitor.engine.partition import Partition
 from monitor.engine.slices import run_slices
 from monitor.engine.state.pairs.pair_state import PairState
-from monitor.report.build import benchmark_report
+from monitor.view.build import benchmark_report
 from schemas.records.events import Spec
 from schemas.results.changes import change_order
 

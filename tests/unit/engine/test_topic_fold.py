@@ -6,8 +6,8 @@ from types import SimpleNamespace
 import pytest
 
 from monitor.engine.chunk import ORIGIN_HEADER, Chunk, Origin
+from monitor.engine.chunk_fold import Partition
 from monitor.engine.ownership import owner
-from monitor.engine.partition import Partition
 from tests.kafka.topic_oracle import PartitionFold, stored_state
 from tests.kafka.traffic import stream
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from monitor.report.build import benchmark_report
+from monitor.view.build import benchmark_report
 from schemas.records.events import EventFields
 from schemas.records.packed import encode_events
 from schemas.records.runs import encode_run

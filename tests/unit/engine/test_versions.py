@@ -8,7 +8,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from monitor.report.build import benchmark_report
+from monitor.view.build import benchmark_report
 from schemas.results.assumptions import Assumption
 from schemas.results.changes import CLAIMS, PROCEDURES, change_order
 from tests.fold_log import FoldLog, event, packed, paired

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from monitor.engine.chunk import Chunk
+from monitor.engine.chunk_fold import Partition
 from monitor.engine.latch import paths
-from monitor.engine.partition import Partition
 from stats.order import committed_order
 
 MODELS, ITEMS = 40, 120

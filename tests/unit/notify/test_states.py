@@ -5,10 +5,10 @@ import re
 import pytest
 import yaml
 
-from monitor.engine.partition import Partition
+from monitor.engine.chunk_fold import Partition
 from monitor.notify.notification import Wording
 from monitor.notify.states import DAY_SECONDS, HELD_WITHIN_SECONDS, StateWatch
-from monitor.report.news import BoardState, board_state
+from monitor.view.news import BoardState, board_state
 from schemas.records.events import Declaration, Ended, EventFields
 from tests.deploy.monitoring import DEPLOY
 

@@ -8,7 +8,7 @@ from rich.console import Console
 from scipy.stats import binomtest
 
 from monitor.engine.chunk import Chunk
-from monitor.engine.partition import Partition
+from monitor.engine.chunk_fold import Partition
 from monitor.paper.demo import top_ten
 from monitor.paper.demo.naive import NaivePeeking, discordant
 from monitor.paper.demo.simulate import BENCHMARK, DemoStream, demo_stream, null_scores, published_scores
@@ -19,7 +19,7 @@ from monitor.paper.demo.story import (
     naive_column,
     render_story,
 )
-from monitor.report.build import build_report
+from monitor.view.build import build_report
 from schemas.records.decode import decode_block, decode_record
 from schemas.records.events import Declaration
 from stats import committed_order

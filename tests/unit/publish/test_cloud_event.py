@@ -3,7 +3,7 @@
 import json
 
 from monitor.engine.chunk import Chunk
-from monitor.engine.partition import Partition
+from monitor.engine.chunk_fold import Partition
 from monitor.publish.verdict_topic import cloud_event
 
 EVENTS = [

@@ -3,9 +3,9 @@
 import numpy as np
 
 from monitor.render.document import ReportDocument
-from monitor.report.build import report_view
-from monitor.report.pairs.evidence_path import chart_data
-from monitor.report.pairs.second_opinions import benchmark_detail
+from monitor.view.build import report_view
+from monitor.view.pairs.evidence_path import chart_data
+from monitor.view.pairs.second_opinions import benchmark_detail
 from tests.fold_log import FoldLog, packed
 
 NAMES = [

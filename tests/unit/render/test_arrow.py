@@ -8,7 +8,7 @@ import pytest
 from monitor.render import arrow
 from monitor.render.arrow import ArrowError, write_pairs, write_scores
 from monitor.render.csv import columns, rows
-from monitor.report.build import benchmark_report
+from monitor.view.build import benchmark_report
 from schemas.results.report import Report
 from tests.unit.render.hostile import hostile_benchmark
 

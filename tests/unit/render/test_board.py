@@ -26,8 +26,8 @@ from monitor.render.board.exporters import Context
 from monitor.render.board.site import file_name, site
 from monitor.render.board.standings import board_of, standings
 from monitor.render.signs import UNICODE, result_sign
-from monitor.report.build import report_view
-from monitor.report.ranking.tie_bands import TieBands, tie_bands, tied_with
+from monitor.view.build import report_view
+from monitor.view.ranking.tie_bands import TieBands, tie_bands, tied_with
 from tests.fold_log import FoldLog, packed
 from tests.html_tree import read_html
 

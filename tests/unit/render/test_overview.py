@@ -13,8 +13,8 @@ from rich.console import Console
 
 from monitor.render.terminal import layout
 from monitor.render.terminal.report import render_report
-from monitor.report.build import report_view
-from monitor.report.ranking.tie_bands import TieBand, TieBands, bands_of, tie_bands
+from monitor.view.build import report_view
+from monitor.view.ranking.tie_bands import TieBand, TieBands, bands_of, tie_bands
 from schemas.results.report import OrderReport, Report
 from tests.fold_log import FoldLog, packed
 from tests.report_factory import benchmark, model, pair, report

@@ -4,7 +4,7 @@ import csv
 import io
 
 from monitor.render.csv import columns, write_csv
-from monitor.report.build import benchmark_report
+from monitor.view.build import benchmark_report
 from schemas.results.report import Report
 from tests.report_factory import benchmark, model, pair
 from tests.unit.render.hostile import NAMES, hostile_benchmark

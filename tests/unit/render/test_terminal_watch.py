@@ -10,7 +10,7 @@ from rich.text import Text
 from monitor.render.terminal.live import LiveView
 from monitor.render.terminal.plain import LiveStatus, PlainView, Progress
 from monitor.render.terminal.tables import Extra
-from monitor.report.ranking.tie_bands import TieBand, TieBands
+from monitor.view.ranking.tie_bands import TieBand, TieBands
 from schemas.results.changes import Evidence, VerdictChange
 from schemas.results.report import Report
 from tests.report_factory import benchmark, model, pair, report

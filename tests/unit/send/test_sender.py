@@ -8,15 +8,15 @@ from types import SimpleNamespace
 import pytest
 
 from monitor.engine.chunk import Chunk
-from monitor.engine.partition import Partition
-from monitor.ingest.batches import BatchReader
-from monitor.ingest.files.streams import open_stream
-from monitor.ingest.reject_limit import RejectLimit, TooManyRejected
+from monitor.engine.chunk_fold import Partition
+from monitor.files.batches import BatchReader
+from monitor.files.reject_limit import RejectLimit, TooManyRejected
+from monitor.files.streams.stream import open_stream
 from monitor.send.messages import PACK_BYTES, PACK_EVENTS
 from monitor.send.send_record import SendRecord
 from monitor.send.sender import Delivery, Sender
 from schemas.records.events import Ended
-from tests.unit.ingest.result_lines import event, lines
+from tests.unit.files.result_lines import event, lines
 
 URL = "kafka://localhost:9092/events"
 
@@ -271,7 +271,7 @@ def test_destinations_do_not_share_what_was_sent(destination, results):
 
 
 def test_native_logs_are_sent_as_events_once(tmp_path):
-    from tests.unit.ingest.native_logs import Importer, lm_eval_run, sample
+    from tests.unit.files.native_logs import Importer, lm_eval_run, sample
 
     lm_eval_run(tmp_path / "run", "m", [sample(k, float(k % 2)) for k in range(5)])
     destination, importer = Destination(tmp_path / "sent"), Importer()

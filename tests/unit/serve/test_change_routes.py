@@ -8,7 +8,7 @@ from itertools import pairwise
 import pytest
 
 from monitor.engine.chunk import Chunk
-from monitor.engine.partition import Partition
+from monitor.engine.chunk_fold import Partition
 from monitor.serve.api.reading import state_watcher
 from monitor.serve.api.reading.state_watcher import StateWatcher
 from monitor.serve.api.routes import changes as change_routes

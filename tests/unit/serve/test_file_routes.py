@@ -9,10 +9,10 @@ from urllib.parse import quote
 
 import pytest
 
-from monitor.app import file_reader
-from monitor.app.file_reader import FileReader, is_file_name
 from monitor.serve.access.access_file import AccessFile, new_token
 from monitor.serve.access.audit import Audit
+from monitor.service import file_reader
+from monitor.service.file_reader import FileReader, is_file_name
 from tests import forked
 from tests.commands import PATIENCE, RANKWATCH, environment
 from tests.served import Served

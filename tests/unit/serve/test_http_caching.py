@@ -7,7 +7,7 @@ import threading
 
 import pytest
 
-from monitor.engine.partition import Partition
+from monitor.engine.chunk_fold import Partition
 from monitor.serve import log_position
 from monitor.serve.api.reading import kept_answers
 from monitor.serve.report_cache import ReportCache

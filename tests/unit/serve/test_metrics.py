@@ -14,17 +14,17 @@ from prometheus_client.parser import text_string_to_metric_families as families_
 from structlog.testing import capture_logs
 
 from monitor.engine.chunk import Chunk
-from monitor.engine.partition import Partition
+from monitor.engine.chunk_fold import Partition
 from monitor.engine.state.delta import BenchmarkDelta, Delta
-from monitor.report.build import benchmark_report
-from monitor.report.metrics_view import metrics_view
+from monitor.instruments import ProcessMetrics
 from monitor.serve.metrics import statistics
 from monitor.serve.metrics.budget import allot, size_of
 from monitor.serve.metrics.catalogue import CATALOGUE
 from monitor.serve.metrics.collector import MetricsCollector, WorkerInfo
-from monitor.serve.metrics.process_metrics import ProcessMetrics
 from monitor.serve.report_cache import ReportCache
 from monitor.store.commit_times import record_commit
+from monitor.view.build import benchmark_report
+from monitor.view.metrics_view import metrics_view
 from schemas.records.events import Declaration, EventFields
 from schemas.results.verdict_changes import VerdictChanges
 from stats.evidence.eprocess import anytime_required_n

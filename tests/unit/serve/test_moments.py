@@ -6,10 +6,10 @@ from urllib.parse import urlencode
 import numpy as np
 import pytest
 
-from monitor.report.live_pairs import LivePairs
-from monitor.report.ranking import moments as moments_module
-from monitor.report.ranking.moments import VerdictTimes, sides_at
-from monitor.report.ranking.standings import closed_by_rank, decisions_by_rank
+from monitor.view.live_pairs import LivePairs
+from monitor.view.ranking import moments as moments_module
+from monitor.view.ranking.moments import VerdictTimes, sides_at
+from monitor.view.ranking.standings import closed_by_rank, decisions_by_rank
 from stats.families.ranks import rank_intervals
 from tests.commands import events
 from tests.fold_log import STRIDE, FoldLog

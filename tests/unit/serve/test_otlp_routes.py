@@ -12,13 +12,13 @@ from google.rpc.status_pb2 import Status
 from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceResponse
 from opentelemetry.proto.logs.v1.logs_pb2 import LogsData
 
-from monitor.app.otlp_reader import OtlpReader
-from monitor.ingest.formats.choices import ChoiceError
+from monitor.files.formats.choices import ChoiceError
 from monitor.serve.access.access_file import AccessFile, new_token
 from monitor.serve.access.limits import ClientLimits
 from monitor.serve.api.writing.intake import ReadOnlyIntake
+from monitor.service.otlp_reader import OtlpReader
 from tests.served import Served
-from tests.unit.ingest.test_ingest_open_telemetry import case, logs, result, traces
+from tests.unit.files.test_ingest_open_telemetry import case, logs, result, traces
 
 MAP = "".join(f'[[map]]\nevaluation = "{name}"\nitem_id = "test.case.id"\n' for name in ("Correctness", "arena"))
 JSON = {"content_type": "application/json"}

@@ -8,12 +8,12 @@ from urllib.parse import quote, urlencode
 import numpy as np
 import pytest
 
-from monitor.report.build import benchmark_report
-from monitor.report.live_pairs import LivePairs
-from monitor.report.pairs.evidence_path import AS_STORED
-from monitor.report.pairs.rows import STATUSES
-from monitor.report.ranking.tie_bands import tie_bands
 from monitor.send.http import newest_epochs
+from monitor.view.build import benchmark_report
+from monitor.view.live_pairs import LivePairs
+from monitor.view.pairs.evidence_path import AS_STORED
+from monitor.view.pairs.rows import STATUSES
+from monitor.view.ranking.tie_bands import tie_bands
 from schemas.results.report import DECISION_PROCEDURES
 from stats.evidence.graded import LAMBDAS
 from stats.intervals.confidence import gap_interval

@@ -4,9 +4,9 @@ from urllib.parse import quote
 
 import pytest
 
+from monitor.instruments import ProcessMetrics
 from monitor.serve.api.reading.verdict_history import START, VerdictHistory
 from monitor.serve.metrics.collector import MetricsCollector, WorkerInfo
-from monitor.serve.metrics.process_metrics import ProcessMetrics
 from monitor.serve.report_cache import ReportCache
 from schemas.records.suites import Member, Suite
 from tests.fold_log import FoldLog, event

@@ -10,8 +10,8 @@ import zlib
 
 import pytest
 
+from monitor.engine.chunk_fold import Partition
 from monitor.engine.limits import Limits
-from monitor.engine.partition import Partition
 from monitor.serve.api.routes import events as write_routes
 from monitor.serve.api.writing import body_reader
 from tests.commands import Counted, events, pairs_of

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from monitor.logs.errors import LogError
+from monitor.log.errors import LogError
 from monitor.serve.access import limits as limits_module
 from monitor.serve.access.audit import Audit
 from monitor.serve.access.limits import ClientLimits

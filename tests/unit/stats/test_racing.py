@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from monitor.report.pairs.table import PairTable
-from monitor.report.ranking.race import Race
+from monitor.view.pairs.table import PairTable
+from monitor.view.ranking.race import Race
 from schemas.records.goals import Goal, parse_goal
 from stats.planning.racing import RaceRules, next_target, race_goal, run_race
 from tests.fold_log import FoldLog, event

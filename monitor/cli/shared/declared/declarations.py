@@ -10,12 +10,12 @@ from monitor.cli.shared.declared.flags import Fields, Flags, parse_flags
 from monitor.cli.shared.declared.values import first_names, flag_text, show_aliases, show_value, similar_first
 from monitor.cli.shared.errors import USAGE, Notes, note, stop
 from monitor.cli.shared.options import DeclareOptions
+from monitor.engine.chunk_fold import Partition
 from monitor.engine.declarations import changed_fields, parts_chosen, version_fault
-from monitor.engine.partition import Partition
 from monitor.engine.state.benchmark import Benchmark
-from monitor.ingest.declaration_file import FILE, DeclaredError, read_declared
-from monitor.ingest.files.paths import is_remote, origin
-from monitor.ingest.importer import named_path
+from monitor.files.declaration_file import FILE, DeclaredError, read_declared
+from monitor.files.importer import named_path
+from monitor.files.streams.paths import is_remote, origin
 from schemas.records.catalogue import published
 from schemas.records.decode import describe_error
 from schemas.records.events import Declaration, Spec, alias_problem
@@ -196,7 +196,7 @@ class Declarations:
 
     def note_family(self, benchmarks: Mapping[str, Benchmark]) -> None:
         """Print where a declared family `spending` is not used: files that are the whole benchmark have all their pairs."""
-        from monitor.report.pairs.table import PairTable
+        from monitor.view.pairs.table import PairTable
 
         for name, benchmark in sorted(benchmarks.items()):
             declared = "family" in self._begun.get(name, {}) and benchmark.spec.family.policy == "spending"
@@ -226,7 +226,7 @@ class Declarations:
 
     def note_models(self, benchmarks: Mapping[str, Benchmark]) -> None:
         """Print which models are outside the declared family, and which of the declared ones have no scores."""
-        from monitor.report.pairs.family import unlisted, unscored
+        from monitor.view.pairs.family import unlisted, unscored
 
         for name, benchmark in sorted(benchmarks.items()):
             outside, absent = unlisted(benchmark), unscored(benchmark)

@@ -5,10 +5,10 @@ from pathlib import Path
 
 from monitor.cli.shared.errors import USAGE, note, stop
 from monitor.engine.state.benchmark import Benchmark
-from monitor.ingest.epochs import NEXT, EpochRecord, Epochs
-from monitor.ingest.files.paths import origin, show
-from monitor.ingest.importer import Importer
-from monitor.report.sentences import counted
+from monitor.files.epochs import NEXT, EpochRecord, Epochs
+from monitor.files.importer import Importer
+from monitor.files.streams.paths import origin, show
+from monitor.view.sentences import counted
 from schemas.records.events import MAX_INDEX, Ended
 
 

@@ -2,7 +2,7 @@
 
 from monitor.cli.shared.declared.values import first_names, name_hint
 from monitor.cli.shared.errors import FAULT, USAGE, stop
-from monitor.ingest.files.paths import show
+from monitor.files.streams.paths import show
 from schemas.results.report import BenchmarkReport, PairReport, Report
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from monitor.cli.shared.declared.values import name_hint
 from monitor.cli.shared.errors import USAGE, file_error, stop
-from monitor.ingest.files.paths import show
+from monitor.files.streams.paths import show
 from schemas.records.prices import FORM, Prices, parse_price, split_prices
 from schemas.records.text import shorten
 from schemas.results.report import BenchmarkReport

@@ -7,10 +7,10 @@ from pathlib import Path
 from monitor.cli.shared.errors import writing
 from monitor.cli.shared.options import Pairs
 from monitor.cli.shared.settings import read_settings
-from monitor.engine.partition import Partition
+from monitor.engine.chunk_fold import Partition
 from monitor.render.board.exporters import MANIFEST, is_inside
 from monitor.render.board.standings import Board, board_of
-from monitor.report.build import report_views
+from monitor.view.build import report_views
 
 
 def boards_of(partitions: Iterable[Partition], pairs: Pairs) -> Iterator[Board]:

@@ -11,7 +11,7 @@ import msgspec
 from monitor.cli.shared.declared.values import first_names, name_hint
 from monitor.cli.shared.errors import USAGE, note, stop
 from monitor.cli.shared.remote.places import StoredPlace, open_boards
-from monitor.ingest.files.paths import name_copy, show
+from monitor.files.streams.paths import name_copy, show
 from schemas.records.names import natural
 from schemas.records.text import mask_url, shorten
 

@@ -7,23 +7,23 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple, NoReturn
 
-from monitor.app.gates.command import EvaluationError, parse_command
-from monitor.app.gates.evaluation import Plan, Scores, evaluate, evaluate_all
-from monitor.app.gates.folder import CandidateFolder, EvaluationFolder
 from monitor.cli.shared.declared.values import first_names, name_hint
 from monitor.cli.shared.errors import USAGE, file_error, note, stop
 from monitor.cli.shared.files import Resolution, read_results
 from monitor.cli.shared.gates.margins import check_items
 from monitor.cli.shared.options import DeclareOptions, ScoreOptions
-from monitor.engine.partition import Partition
+from monitor.engine.chunk_fold import Partition
 from monitor.engine.state.benchmark import Benchmark
-from monitor.ingest.files.paths import show
+from monitor.files.streams.paths import show
 from monitor.render.board.site import file_name
 from monitor.render.numbers import digits_apart, p_value
-from monitor.report.gates.along_order import ASSUMED, Question, questions_of
-from monitor.report.gates.margin import Margin
-from monitor.report.pairs.item_means import scores_by_item
-from monitor.report.sentences import refused
+from monitor.service.gates.command import EvaluationError, parse_command
+from monitor.service.gates.evaluation import Plan, Scores, evaluate, evaluate_all
+from monitor.service.gates.folder import CandidateFolder, EvaluationFolder
+from monitor.view.gates.along_order import ASSUMED, Question, questions_of
+from monitor.view.gates.margin import Margin
+from monitor.view.pairs.item_means import scores_by_item
+from monitor.view.sentences import refused
 from schemas.records.names import natural
 from schemas.records.text import shorten
 from schemas.results.assumptions import Assumption, facts, say

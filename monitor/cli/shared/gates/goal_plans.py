@@ -13,7 +13,7 @@ from monitor.cli.shared.files import read_results
 from monitor.cli.shared.progress import progress_bar
 from monitor.engine.state.benchmark import Benchmark
 from monitor.engine.state.codes import ONE, ZERO
-from monitor.ingest.files.paths import show
+from monitor.files.streams.paths import show
 from monitor.render.terminal.goal_plan import PlannedGoal
 from schemas.records.goals import Goal, parse_goal
 from stats.evidence.mixtures import parse_mixture

@@ -10,13 +10,13 @@ import numpy as np
 from monitor.cli.shared.declared.values import first_names, name_hint
 from monitor.cli.shared.errors import USAGE, file_error, note, stop
 from monitor.cli.shared.gates.readings import Reading
-from monitor.ingest.files.paths import show
+from monitor.files.streams.paths import show
 from monitor.render.reading import first
-from monitor.report.build import ReportView, report_views
-from monitor.report.gates.comparison import compare_with_margin
-from monitor.report.gates.gate import holm_ratios
-from monitor.report.gates.margin import Margin
-from monitor.report.items.noise import rerun_difference
+from monitor.view.build import ReportView, report_views
+from monitor.view.gates.comparison import compare_with_margin
+from monitor.view.gates.gate import holm_ratios
+from monitor.view.gates.margin import Margin
+from monitor.view.items.noise import rerun_difference
 from schemas.records.names import natural
 from schemas.records.text import shorten
 from schemas.results.gate import ConflictRule, GateComparison

@@ -6,8 +6,8 @@ from typing import Final
 
 from monitor.cli.shared.errors import USAGE, stop
 from monitor.cli.shared.options import ScoreOptions
-from monitor.engine.partition import Partition
-from monitor.ingest.files.paths import show
+from monitor.engine.chunk_fold import Partition
+from monitor.files.streams.paths import show
 
 _SCORE: Final = "score="
 

@@ -3,7 +3,7 @@
 import logging
 
 from monitor.cli.shared.errors import USAGE, stop
-from monitor.logs.kafka.settings import KafkaSettings, split_url
+from monitor.log.kafka.settings import KafkaSettings, split_url
 from monitor.settings import Settings
 
 

@@ -10,8 +10,8 @@ from monitor.cli.shared.errors import USAGE, file_error, stop
 from monitor.cli.shared.options import TopicOption, option
 
 if TYPE_CHECKING:
-    from monitor.app.operations.boards import TopicBoards
     from monitor.send.boards import ServedBoards
+    from monitor.service.operations.boards import TopicBoards
     from monitor.settings import Settings
 
 
@@ -47,9 +47,9 @@ class Place(StoredPlace):
 @contextmanager
 def open_boards(place: StoredPlace, *, writes: bool = False) -> "Iterator[ServedBoards | TopicBoards]":
     """Open the boards; what goes wrong with them ends the command."""
-    from monitor.app.operations.undo import BoardError
     from monitor.cli.shared.settings import read_settings
     from monitor.publish.kafka_errors import BrokerError
+    from monitor.service.operations.undo import BoardError
     from monitor.store.errors import StoreError
 
     broker = place.broker if isinstance(place, Place) else None
@@ -65,10 +65,10 @@ def open_boards(place: StoredPlace, *, writes: bool = False) -> "Iterator[Served
 
 
 def _opened(place: StoredPlace, settings: "Settings", *, writes: bool) -> "ServedBoards | TopicBoards":
-    from monitor.app.operations.boards import TopicBoards
     from monitor.cli.shared.remote.bearer import bearer_token
     from monitor.cli.shared.remote.kafka import broker_settings, silence_kafka
     from monitor.send.boards import ServedBoards
+    from monitor.service.operations.boards import TopicBoards
 
     if place.server is not None:
         return ServedBoards(place.server, bearer_token(settings, place.token_file))

@@ -11,9 +11,9 @@ from monitor.render.terminal.layout import output_console
 from monitor.render.terminal.live import LiveView
 from monitor.render.terminal.plain import LiveStatus, PlainView
 from monitor.render.terminal.tables import Extra
-from monitor.report.build import benchmark_report
-from monitor.report.ranking.tie_bands import TieBands
-from monitor.report.sentences import counted
+from monitor.view.build import benchmark_report
+from monitor.view.ranking.tie_bands import TieBands
+from monitor.view.sentences import counted
 from schemas.results.changes import VerdictChange
 from schemas.results.report import Report
 

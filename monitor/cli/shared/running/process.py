@@ -41,7 +41,7 @@ def log_json() -> None:
 def _configure_logs(level: int, **configuration: Any) -> None:  # noqa: ANN401 - what structlog takes
     logging.basicConfig(level=level, stream=sys.stderr, format="%(name)s: %(message)s", force=True)
     # These log an error and raise it too: the command reports it once, in its own words.
-    for name in ("faust", "mode", "monitor.logs"):
+    for name in ("faust", "mode", "monitor.log"):
         logging.getLogger(name).setLevel(logging.CRITICAL)
     structlog.configure(
         wrapper_class=structlog.make_filtering_bound_logger(logging.INFO),
@@ -53,7 +53,7 @@ def _configure_logs(level: int, **configuration: Any) -> None:  # noqa: ANN401 -
 def run_to_end(work: Coroutine[Any, Any, None]) -> None:
     """Run `work`; an error from outside ends the command with its message, Ctrl-C with exit 130."""
     try:
-        from monitor.app.process import (
+        from monitor.service.process import (
             startup_errors,  # late, for commands that only log: it loads the whole application
         )
 

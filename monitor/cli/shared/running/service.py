@@ -7,8 +7,8 @@ from monitor.cli.shared.errors import USAGE, end_at_once, stop
 from monitor.cli.shared.options import option
 
 if TYPE_CHECKING:
-    from monitor.app.process import ServedProcess
-    from monitor.logs.kafka.settings import KafkaSettings
+    from monitor.log.kafka.settings import KafkaSettings
+    from monitor.service.process import ServedProcess
     from monitor.settings import Settings
 
 BrokerOption = Annotated[str | None, option("--broker", "kafka://host:port\\[,host:port]\\[/topic]", metavar="URL")]

@@ -14,11 +14,11 @@ from weakref import ref
 from fastapi import Request, Response
 
 from monitor.engine.state.benchmark import Benchmark
-from monitor.report.build import Which
 from monitor.serve.api.problems import unknown_benchmark
 from monitor.serve.http_caching import DIGEST
 from monitor.serve.log_position import AT_LEAST, FoldedLog, accepts, note_lag, without_position
 from monitor.serve.report_cache import Origin, ReportCache
+from monitor.view.build import Which
 
 SLOW_SECONDS: Final = 0.2
 """Answers that took longer are given again at once while the next is computed."""

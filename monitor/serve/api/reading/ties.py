@@ -1,6 +1,6 @@
 """Ties as the API has them."""
 
-from monitor.report.ranking.tie_bands import TieBands
+from monitor.view.ranking.tie_bands import TieBands
 from schemas.results.api import Band, LackingModel, Ties
 
 

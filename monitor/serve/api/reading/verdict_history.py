@@ -6,7 +6,7 @@ from functools import cache
 from itertools import groupby, islice
 from typing import Final
 
-from monitor.engine.partition import Partition
+from monitor.engine.chunk_fold import Partition
 from monitor.engine.state.benchmark import Benchmark
 from monitor.serve.report_cache import ReportCache
 from schemas.results.verdict_changes import VerdictChanges

@@ -5,9 +5,7 @@ from typing import Annotated, Any, Final
 from fastapi import APIRouter, Query, Request, Response
 from pydantic import ValidationError
 
-from monitor.engine.partition import Partition
-from monitor.report.boards import board_detail, board_summaries
-from monitor.report.score_lines import score_lines
+from monitor.engine.chunk_fold import Partition
 from monitor.serve.access.caller import may_read
 from monitor.serve.access.rules import require
 from monitor.serve.api.openapi import json_body
@@ -18,6 +16,8 @@ from monitor.serve.api.writing.intake import Intake, IntakeError, Submission, Un
 from monitor.serve.api.writing.request import WriteRules
 from monitor.serve.log_position import format_offsets
 from monitor.serve.report_cache import ReportCache
+from monitor.view.boards import board_detail, board_summaries
+from monitor.view.score_lines import score_lines
 from schemas.records.operations import BoardChange
 from schemas.results.api import BoardAsked, BoardDetail, BoardPage, BoardTaken
 

@@ -5,11 +5,11 @@ from typing import Final
 import numpy as np
 
 from monitor.engine.state.codes import SCORE_UNIT
-from monitor.report.items.categories import CategoryScores, category_gaps, category_scores
-from monitor.report.live_pairs import LivePairs
-from monitor.report.pairs.counts import Floats
-from monitor.report.pairs.table import PairTable
 from monitor.serve.api.routes.reports import rank_of
+from monitor.view.items.categories import CategoryScores, category_gaps, category_scores
+from monitor.view.live_pairs import LivePairs
+from monitor.view.pairs.counts import Floats
+from monitor.view.pairs.table import PairTable
 from schemas.results.api import Category, CategoryPage, CategoryVerdicts
 
 MOST_CATEGORIES: Final = 500

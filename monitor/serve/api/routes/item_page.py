@@ -6,7 +6,8 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from monitor.engine.state.pairs.index import Index
-from monitor.report.items.hardness import (
+from monitor.serve.api.routes.reports import rank_of
+from monitor.view.items.hardness import (
     ItemColumns,
     ItemSort,
     Show,
@@ -17,10 +18,9 @@ from monitor.report.items.hardness import (
     surprises,
     two_models,
 )
-from monitor.report.live_pairs import LivePairs
-from monitor.report.pairs.cluster_sums import labels
-from monitor.report.pairs.counts import Flags
-from monitor.serve.api.routes.reports import rank_of
+from monitor.view.live_pairs import LivePairs
+from monitor.view.pairs.cluster_sums import labels
+from monitor.view.pairs.counts import Flags
 from schemas.results.api import Group, ItemPage, ItemRow, Surprises, TwoModelItems
 
 TWO_MODEL_FILTERS: Final[tuple[Show, ...]] = ("differ", "only_a", "only_b", "both_right", "both_wrong")

@@ -6,12 +6,12 @@ from typing import Final
 import numpy as np
 
 from monitor.engine.state.pairs.index import Index
-from monitor.report.live_pairs import LivePairs
-from monitor.report.ranking.moments import sides_at
-from monitor.report.ranking.standings import closed_by_rank
-from monitor.report.ranking.tie_bands import bands_of, lacking_models
 from monitor.serve.api.reading.ties import tie_report
 from monitor.store.commit_times import CommitTimes
+from monitor.view.live_pairs import LivePairs
+from monitor.view.ranking.moments import sides_at
+from monitor.view.ranking.standings import closed_by_rank
+from monitor.view.ranking.tie_bands import bands_of, lacking_models
 from schemas.results.api import EarlierBoard, Moment
 from stats.families.ranks import rank_intervals
 

@@ -8,8 +8,6 @@ from typing import Annotated, Any, Final
 from fastapi import APIRouter, Header, Query, Response
 from fastapi.responses import StreamingResponse
 
-from monitor.report.ranking.goal import priced
-from monitor.report.ranking.race import NoRaceError, Race
 from monitor.serve.api.problems import ProblemError
 from monitor.serve.api.reading.event_stream import HEARTBEAT, HEARTBEAT_SECONDS, STREAM, event_stream, frame
 from monitor.serve.api.reading.state_watcher import StateWatcher
@@ -17,6 +15,8 @@ from monitor.serve.api.routes.events import until
 from monitor.serve.api.routes.reports import Name, live_pairs
 from monitor.serve.api.writing.intake import Intake
 from monitor.serve.report_cache import ReportCache
+from monitor.view.ranking.goal import priced
+from monitor.view.ranking.race import NoRaceError, Race
 from schemas.records.events import MAX_GOAL_LENGTH
 from schemas.records.goals import parse_goal
 from schemas.results.api import Next

@@ -11,14 +11,14 @@ from pydantic import TypeAdapter
 
 from monitor.engine.state.benchmark import Benchmark
 from monitor.engine.state.pairs.index import pair_count
-from monitor.report.build import MAX_REPORT_PAIRS, Which
-from monitor.report.items.conflict_rows import conflict_rows, counts_by_model, listed_conflicts
-from monitor.report.live_pairs import LivePairs, Procedure, Sort
-from monitor.report.pairs.evidence_path import pair_path
-from monitor.report.pairs.rows import STATUSES
 from monitor.serve.api.problems import ProblemError, unknown_benchmark
 from monitor.serve.api.reading.kept_answers import KeptAnswers
 from monitor.serve.report_cache import ReportCache
+from monitor.view.build import MAX_REPORT_PAIRS, Which
+from monitor.view.items.conflict_rows import conflict_rows, counts_by_model, listed_conflicts
+from monitor.view.live_pairs import LivePairs, Procedure, Sort
+from monitor.view.pairs.evidence_path import pair_path
+from monitor.view.pairs.rows import STATUSES
 from schemas.records.names import MAX_NAME_LENGTH
 from schemas.records.text import shorten
 from schemas.results.api import BenchmarkSummary, ConflictPage, Matrix, PairPage, PathReport

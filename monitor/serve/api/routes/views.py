@@ -4,8 +4,6 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query, Request, Response
 
-from monitor.report.items.hardness import ItemSort, Show
-from monitor.report.ranking.replay import replay as replayed
 from monitor.serve.api.problems import ProblemError, unknown_benchmark
 from monitor.serve.api.reading.kept_answers import KeptAnswers
 from monitor.serve.api.reading.ties import tie_report
@@ -21,6 +19,8 @@ from monitor.serve.api.routes.reports import (
     live_pairs,
 )
 from monitor.serve.report_cache import ReportCache
+from monitor.view.items.hardness import ItemSort, Show
+from monitor.view.ranking.replay import replay as replayed
 from schemas.results.api import Board, CategoryPage, EarlierBoard, ItemPage, Surprises
 from schemas.results.replay import Replay
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import NamedTuple, Protocol, Self
 
-from monitor.engine.partition import Partition
+from monitor.engine.chunk_fold import Partition
 from schemas.records.events import Declaration, Ended, EventFields
 from schemas.records.operations import BoardChange
 from schemas.records.packed import Reject

@@ -1,1 +1,0 @@
-"""The read side over Kafka: partitions that are followed, and never written."""

@@ -1,1 +1,0 @@
-"""The write side over Kafka: partitions that are folded, committed and relayed."""

@@ -1,0 +1,310 @@
+"""Choices on the command line about how logs are read, the same for all commands."""
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final, Self
+
+from monitor.files.streams.event_lines import Derived
+from schemas.records.text import shorten
+
+FIELDS: Final = ("benchmark", "item_id", "model", "score", "cluster", "repeat", "epoch", "unit")
+"""The fields of an event that a column can hold."""
+
+EVERY_OTHER: Final = "*"
+"""`models=*`: every other column is a model, with the scores of that model in its cells."""
+
+MODELS_SEPARATOR: Final = "|"
+"""`models=a|b`: these columns are models."""
+
+FAILED_SKIP: Final = "skip"
+FAILED_ZERO: Final = "zero"
+"""`--failed`: items whose run failed are skipped, or count as 0."""
+
+NONE: Final = "none"
+"""`--cluster none`: no clusters, even if the log has some."""
+
+CLUSTER_FIELDS: Final = ("cluster", "category", "subject", "topic", "domain")
+"""Usual names of the field that holds an item's cluster; the first of them in the item counts."""
+
+
+_CHOOSERS: Final = ("metric", "filter", "scorer")
+
+
+class ChoiceError(ValueError):
+    """A choice that is not valid."""
+
+
+class Selection:
+    """A name to choose, for every benchmark or for one.
+
+    Parameters
+    ----------
+    option : str
+        The option, as an error names it.
+    entries : iterable of str
+        ``NAME`` or ``BENCHMARK=NAME`` each.
+
+    Raises
+    ------
+    ChoiceError
+        If a name is empty, or a benchmark has two.
+
+    Examples
+    --------
+    >>> metric = Selection("--metric", ["acc", "gsm8k=exact_match"])
+    >>> metric.of("gsm8k"), metric.of("mmlu")
+    ('exact_match', 'acc')
+    """
+
+    def __init__(self, option: str, entries: Iterable[str] = ()) -> None:
+        self._option = option
+        self._names: dict[str | None, str] = {}
+        self.asked: set[str] = set()
+        """Benchmarks for which a name was looked up."""
+        for entry in entries:
+            benchmark, equals, name = entry.rpartition("=")
+            if not name or (equals and not benchmark):
+                raise ChoiceError(f"{option} {entry}: a name is missing; use NAME or BENCHMARK=NAME")
+            key = benchmark if equals else None
+            if self._names.setdefault(key, name) != name:
+                which = f"{option} of {shorten(benchmark)}" if equals else option
+                raise ChoiceError(
+                    f"{which} is given twice, as {shorten(self._names[key])} and {shorten(name)}; give it once"
+                )
+
+    def __bool__(self) -> bool:
+        """Return whether anything is chosen."""
+        return bool(self._names)
+
+    def of(self, *benchmarks: str) -> str | None:
+        """Return the name chosen for the first of some benchmarks that has one (a task, then its group), or None."""
+        if not self._names:
+            return None
+        self.asked.update(benchmarks)
+        return next((self._names[name] for name in (*benchmarks, None) if name in self._names), None)
+
+    def unmatched(self) -> dict[str, str]:
+        """Return each entry of a benchmark that was never looked up, with that benchmark.
+
+        Examples
+        --------
+        >>> metric = Selection("--metric", ["acc", "gsm8k=exact_match"])
+        >>> metric.of("mmlu"), metric.unmatched()
+        ('acc', {'--metric gsm8k=exact_match': 'gsm8k'})
+        """
+        names = self._names.items()
+        return {f"{self._option} {key}={name}": key for key, name in names if key is not None and key not in self.asked}
+
+
+@dataclass(frozen=True)
+class Choices:
+    """Everything that can be chosen about how logs are read.
+
+    Attributes
+    ----------
+    metric, filter : Selection
+        Of lm-evaluation-harness; a metric that ends with ``:lower`` counts as one minus its value.
+    scorer : Selection
+        Of Inspect: a scorer, or ``SCORER.KEY`` of one that gives several values.
+    split : Selection
+        Of HELM: the split of the data.
+    cluster : str, optional
+        The field of a document or of a sample's metadata that holds its cluster; `NONE` for no clusters.
+    benchmark : str, optional
+        The name of the benchmark: instead of the task's in a native log, and for tables without one.
+    columns : mapping of str to str
+        From the fields of an event to the columns of a table, or the fields of a JSON object (dotted if nested).
+    subtasks : bool
+        Whether the subtasks of a group of lm-evaluation-harness are benchmarks of their own.
+    failed : str, optional
+        Whether items whose run failed are skipped (`FAILED_SKIP`) or count as 0 (`FAILED_ZERO`); as in the harness's own result if None.
+    map : str, optional
+        The path of a file with mappings (`mapping`), which comes before those next to the results.
+    scale : Selection
+        The largest score, by which every number that is a score is divided; or the smallest and the largest, as ``1:5``.
+    follow_symlinks : bool
+        Whether links are followed out of a folder.
+    """
+
+    metric: Selection = field(default_factory=lambda: Selection("--metric"))
+    filter: Selection = field(default_factory=lambda: Selection("--filter"))
+    scorer: Selection = field(default_factory=lambda: Selection("--scorer"))
+    cluster: str | None = None
+    benchmark: str | None = None
+    columns: Mapping[str, str] = field(default_factory=dict)
+    subtasks: bool = False
+    scale: Selection = field(default_factory=lambda: Selection("--scale"))
+    follow_symlinks: bool = False
+    failed: str | None = None
+    map: str | None = None
+    split: Selection = field(default_factory=lambda: Selection("--split"))
+
+    @classmethod
+    def parse(
+        cls,
+        *,
+        metric: Iterable[str] = (),
+        filter: Iterable[str] = (),  # noqa: A002 - the name of the option
+        scorer: Iterable[str] = (),
+        cluster: str | None = None,
+        benchmark: str | None = None,
+        columns: Iterable[str] = (),
+        subtasks: bool = False,
+        scale: Iterable[str] = (),
+        follow_symlinks: bool = False,
+        failed: str | None = None,
+        map: str | None = None,  # noqa: A002 - the name of the option
+        split: Iterable[str] = (),
+    ) -> Self:
+        """Parse the options of the command line; raise `ChoiceError` if one is not valid."""
+        if failed not in {None, FAILED_SKIP, FAILED_ZERO}:
+            raise ChoiceError(f"--failed {failed}: use {FAILED_SKIP} or {FAILED_ZERO}")
+        return cls(
+            Selection("--metric", metric),
+            Selection("--filter", filter),
+            Selection("--scorer", scorer),
+            cluster,
+            benchmark,
+            parse_columns(columns),
+            subtasks,
+            parse_scale(scale),
+            follow_symlinks,
+            failed,
+            map,
+            Selection("--split", split),
+        )
+
+    def unused(self, *used: str) -> list[str]:
+        """Return the given flags that a file does not use, of those that choose among what a log holds.
+
+        Parameters
+        ----------
+        *used : str
+            The choices that a file of its format uses. If a metric, filter or scorer among them is given, the others are for other files.
+
+        Examples
+        --------
+        >>> Choices.parse(metric=["acc"], cluster="topic").unused("cluster")
+        ['--metric']
+        >>> Choices.parse(metric=["acc"], scorer=["match"]).unused("scorer", "cluster", "benchmark")
+        []
+        """
+        given = [name for name in (*_CHOOSERS, "cluster", "benchmark", "failed") if getattr(self, name)]
+        elsewhere = (*_CHOOSERS, "failed") if set(_CHOOSERS).intersection(used, given) else ("failed",)
+        return [f"--{name}" for name in given if name not in {*used, *elsewhere}]
+
+    def unmatched(self) -> list[tuple[str, str, list[str]]]:
+        """Return each choice for a benchmark that no file holds, with its name and the names that the files hold."""
+        selections = (self.metric, self.filter, self.scorer, self.scale, self.split)
+        return [(entry, name, sorted(each.asked)) for each in selections for entry, name in each.unmatched().items()]
+
+    def scaled(self, score: object, *benchmarks: object) -> object:
+        """Return a score on the scale from 0 to 1; any value that is not a number is returned unchanged.
+
+        Examples
+        --------
+        >>> choices = Choices.parse(scale=["100", "essay=1:5"])
+        >>> choices.scaled(85, "quiz"), choices.scaled(True, "quiz"), choices.scaled("?", "quiz")
+        (0.85, True, '?')
+        >>> choices.scaled(1, "essay"), choices.scaled(4, "essay")
+        (0.0, 0.75)
+        """
+        scale = self.scale.of(*(name for name in benchmarks if isinstance(name, str)))
+        if scale is None or isinstance(score, bool) or not isinstance(score, int | float):
+            return score
+        smallest, largest = _ends(scale)
+        try:
+            return (score - smallest) / (largest - smallest)
+        except OverflowError:
+            return math.inf
+
+    def cluster_field(self, item: Mapping[str, object]) -> str | None:
+        """Return the field of an item that holds its cluster, or None.
+
+        Examples
+        --------
+        >>> Choices().cluster_field({"question": "?", "subject": "law"})
+        'subject'
+        """
+        chosen = self.cluster or self.columns.get("cluster")
+        if chosen is not None:
+            return None if chosen == NONE else chosen
+        return next((name for name in CLUSTER_FIELDS if isinstance(item.get(name), str | int)), None)
+
+
+def cluster_of(item: object, field: str | None) -> str | None:
+    """Return the cluster of an item, or None."""
+    return _cluster(item.get(field) if isinstance(item, dict) and field is not None else None)
+
+
+def clusters_of(values: Sequence[object]) -> Sequence[str | None]:
+    """Return the clusters of items, given the values of their field."""
+    usual = isinstance(values, Derived) or (set(map(type, values)) == {str} and all(values))
+    return values if usual else list(map(_cluster, values))  # type: ignore[return-value]
+
+
+def _cluster(value: object) -> str | None:
+    return str(value) if isinstance(value, str | int) and value != "" else None
+
+
+def parse_scale(entries: Iterable[str]) -> Selection:
+    """Parse ``N``, ``LOW:N`` or either after ``BENCHMARK=``, given any number of times.
+
+    Raises
+    ------
+    ChoiceError
+        If a number is not one, or the largest score is not above the smallest, which is 0 by default.
+    """
+    entries = list(entries)
+    for entry in entries:
+        try:
+            smallest, largest = _ends(entry.rpartition("=")[2])
+            good = -math.inf < smallest < largest < math.inf
+        except ValueError:
+            good = False
+        if not good:
+            raise ChoiceError(
+                f"--scale {entry}: give the largest score, as N or NAME=N, or the smallest and the largest, for example --scale 100 or "
+                "--scale 1:5"
+            )
+    return Selection("--scale", entries)
+
+
+def _ends(scale: str) -> tuple[float, float]:
+    """Return the smallest and the largest score of a scale."""
+    smallest, _, largest = scale.rpartition(":")
+    return float(smallest or 0), float(largest)
+
+
+def parse_columns(entries: Iterable[str]) -> dict[str, str]:
+    """Parse ``FIELD=COLUMN,...``, given any number of times.
+
+    Raises
+    ------
+    ChoiceError
+        If a field is unknown or given twice, or a name of `models` is missing.
+
+    Examples
+    --------
+    >>> parse_columns(["model=system,item_id=question", "score=ok"])
+    {'model': 'system', 'item_id': 'question', 'score': 'ok'}
+    """
+    columns: dict[str, str] = {}
+    for entry in (part.strip() for text in entries for part in text.split(",")):
+        name, _, column = entry.partition("=")
+        if name not in (*FIELDS, "models") or not column:
+            fields = ", ".join(FIELDS)
+            raise ChoiceError(
+                f"--columns {entry}: use FIELD=COLUMN, where FIELD is one of {fields}, or models=A|B, or models={EVERY_OTHER}"
+            )
+        if name == "models" and not all(each.strip() for each in column.split(MODELS_SEPARATOR)):
+            raise ChoiceError(
+                f"--columns {entry}: a name is missing; use models=A|B with the columns that are models, or models={EVERY_OTHER} for "
+                "every column without a field"
+            )
+        if columns.setdefault(name, column) != column:
+            raise ChoiceError(f"--columns: {name} is given twice, as {columns[name]} and {column}; give it once")
+    if "models" in columns and columns.keys() & {"model", "score"}:
+        raise ChoiceError("--columns: models replaces model and score; omit those")
+    return columns

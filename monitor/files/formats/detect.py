@@ -1,0 +1,264 @@
+"""Detect the format of a file."""
+
+import codecs
+import json
+import re
+import zlib
+from contextlib import suppress
+from dataclasses import replace
+from enum import Enum, auto
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Final
+
+from monitor.files.formats.choices import Choices
+from monitor.files.formats.outline import has_path, outline
+from monitor.files.formats.plugins import match
+from monitor.files.formats.registry import Format
+from monitor.files.streams.paths import PASSED_OVER
+from monitor.files.streams.regular import open_regular
+from monitor.files.streams.stream import is_record, open_stream
+from monitor.files.tables.battle_columns import columns_of, is_battle, refusal_of
+from monitor.files.tables.columns import ColumnError, flatten
+from schemas.records.decode import BOM
+
+TABLE_SUFFIXES: Final = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
+_HEAD_BYTES: Final = 4_096
+_GZIP_WINDOW: Final = 31
+_INSPECT: Final = re.compile(rb'\s*\{\s*"version"\s*:\s*\d+\s*,\s*"status"\s*:\s*"')
+_ZIP: Final = b"PK\x03\x04"
+_JSON: Final = re.compile(rb'(?:\xef\xbb\xbf)?\s*(?:\{\s*"|\[\s*\{)')
+"""How JSON begins that cannot be the first line of a table."""
+
+_CONTROLS: Final = bytes({*range(32)} - set(b"\t\n\v\f\r\x1b"))
+"""Control characters that text does not have."""
+
+_LEAST_TEXT: Final = 0.95
+"""Share of other bytes below which a file is no text: random bytes have 0.9. Fewer damaged bytes are rejected by line."""
+
+_JSON_BYTES: Final = 1 << 16
+_LINE_BYTES: Final = 1 << 20
+_BATTLES: Final = ("*.model_a", "*.model_b", "*.winner")
+_EVENT_FIELDS: Final = frozenset({"benchmark", "item_id", "model", "score"})
+_RESULT_FIELDS: Final = frozenset({"declare", "events", "benchmark", "model", "score", "doc_hash", "doc"})
+
+
+class Kind(Enum):
+    """The kind of a file without a format of its own in `registry`: one module reads each."""
+
+    LINES = auto()
+    TABLE = auto()
+    INSPECT = auto()
+    PARQUET = auto()
+    ROWS = auto()
+    """An array of objects: battles, or results."""
+    FOREIGN = auto()
+    """No results: `foreign` has the reason."""
+
+
+def format_of(path: Path) -> Kind | Format:
+    """Return the format of a file, from its name and its first bytes.
+
+    Raises
+    ------
+    OSError
+        If it cannot be read.
+    """
+    name = path.name.lower()
+    head = read_head(path)
+    if foreign(head) is not None:
+        return Kind.FOREIGN
+    text = _unpacked(head)
+    if head.startswith(b"PAR1"):
+        return Kind.PARQUET
+    if head.startswith(_ZIP):
+        return Kind.INSPECT
+    if not _JSON.match(text):
+        if name.endswith(TABLE_SUFFIXES):
+            return Kind.TABLE
+        if name.endswith((".parquet", ".eval")):
+            return Kind.PARQUET if name.endswith(".parquet") else Kind.INSPECT
+    return Kind.INSPECT if _INSPECT.match(text) else _json_format(path)
+
+
+def _json_format(path: Path) -> Kind | Format:
+    status = path.stat()
+    return _json_format_of(path, status.st_ino, status.st_size, status.st_mtime_ns)
+
+
+@lru_cache(maxsize=10_000)
+def _json_format_of(path: Path, *_: int) -> Kind | Format:
+    """Return the format of JSON, in a document or a record a line; a changed status reads it again."""
+    stream = open_stream(path.resolve())  # the walk has checked where a link leads
+    try:
+        head = stream.read(_JSON_BYTES).removeprefix(BOM).lstrip()
+        first, newline = head.partition(b"\n")[:2]
+        while not newline and len(head) < _LINE_BYTES and (more := stream.read(_JSON_BYTES)):
+            head += more  # the fields of a long line may come late
+            first, newline = head.partition(b"\n")[:2]
+    finally:
+        stream.close()
+    one_record = is_record(first)
+    value = json.loads(first) if one_record else outline(head[:_JSON_BYTES])
+    if one_record and value.keys() >= _EVENT_FIELDS:
+        return Kind.LINES
+    if one_record or not path.name.lower().endswith((".json", ".json.gz")):
+        found = match(_as_leaves(value), lines=True)
+        if found is not None:
+            return found
+    if not one_record and all(has_path(value, path) for path in _BATTLES):
+        return Kind.ROWS
+    found = match(_as_leaves(value), lines=False)
+    if found is not None:
+        return found
+    if not one_record and _row(value) is not None:
+        return Kind.ROWS
+    # JSON lines may have any name. Any other .json file is read as an Inspect log, which reports what is wrong with it.
+    document = path.name.lower().endswith((".json", ".json.gz", ".eval")) and not (newline and one_record)
+    return Kind.INSPECT if document else Kind.LINES
+
+
+def is_inspect(path: Path) -> bool:
+    """Return whether a file begins as an archive, or as a log of Inspect: `Kind.INSPECT` is any other document too.
+
+    Raises
+    ------
+    OSError
+        If it cannot be read.
+    """
+    head = read_head(path)
+    return head.startswith(_ZIP) or _INSPECT.match(_unpacked(head)) is not None
+
+
+def _row(value: object) -> dict[str, Any] | None:
+    """Return the first object of an array of objects; None for anything else."""
+    first = value[0] if isinstance(value, list) and value else None
+    return first if isinstance(first, dict) and first else None
+
+
+def _as_leaves(value: Any) -> Any:  # noqa: ANN401 - any JSON value
+    """Return an object with its booleans as `outline` has them."""
+    if isinstance(value, dict):
+        return {
+            name: {True: b"true", False: b"false"}[each] if isinstance(each, bool) else each
+            for name, each in value.items()
+        }
+    return value
+
+
+def read_head(path: Path) -> bytes:
+    """Return the first bytes of a file, as they are in it.
+
+    Raises
+    ------
+    OSError
+        If it cannot be read.
+    """
+    with open_regular(path) as file:
+        return file.read(_HEAD_BYTES)
+
+
+def _unpacked(head: bytes) -> bytes:
+    """Return the first bytes of the contents of a file that begins with these, perhaps of gzip."""
+    with suppress(zlib.error):
+        return zlib.decompressobj(_GZIP_WINDOW).decompress(head, _HEAD_BYTES)
+    return head
+
+
+def foreign(head: bytes) -> str | None:
+    """Return why a file that begins with these bytes, perhaps of gzip, cannot hold results in any format, and what to do; or None.
+
+    Examples
+    --------
+    >>> foreign(b"<!DOCTYPE html>")
+    'the file is an HTML page, not results; download the file itself, signed in where the site asks for it'
+    >>> foreign(b'{"benchmark":"quiz"}') is None
+    True
+    """
+    packed, head = head, _unpacked(head)
+    start = head.removeprefix(BOM).lstrip().lower()
+    if head is not packed and head.startswith((b"PAR1", b"PK\x03\x04")):
+        return "the file is a gzip of another packed file, which is not read; unpack it with gunzip"
+    if start.startswith((b"<!doctype html", b"<html")):
+        return "the file is an HTML page, not results; download the file itself, signed in where the site asks for it"
+    if start.startswith(b"<?xml"):
+        return "the file is an XML document, not results; convert it to JSON lines or a table"
+    if not head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE, b"PAR1", b"PK")):
+        even, odd = head[::2], head[1::2]
+        for zeros, letters in ((odd, even), (even, odd)):
+            if 2 * zeros.count(0) > len(zeros) > 1 and not letters.count(0):
+                return "the text is UTF-16 without a byte order mark; write it as UTF-8"
+        if not _JSON.match(head) and len(head.translate(None, _CONTROLS)) < _LEAST_TEXT * len(head):
+            return "the file is binary data, not results; use JSON lines, a table (CSV, TSV, Parquet) or the log of a harness"
+    return None
+
+
+def looks_like_results(path: Path, choices: Choices) -> bool | str:
+    """Return whether a file in a folder holds results, as far as its first bytes show; text is the reason why it does not.
+
+    Raises
+    ------
+    OSError
+        If it cannot be read, though it is there and readable for this user.
+    """
+    name = path.name.lower()
+    if name.endswith((".eval", ".parquet")):
+        return True
+    try:
+        stat = path.stat()
+        status = stat.st_ino, stat.st_size, stat.st_mtime_ns
+        head = _head(path, _HEAD_BYTES, *status)
+        first = head.partition(b"\n")[0]
+        if name.endswith(TABLE_SUFFIXES) and not _JSON.match(head):
+            return _is_table(path, first, choices)
+        found = _json_format(path)
+    except PASSED_OVER:
+        return False
+    if found is Kind.ROWS:
+        row = _row(outline(_head(path, _JSON_BYTES, *status)))
+        names = list(flatten(row or {}))
+        return is_battle(names) or refusal_of(names) or _has_columns(names, choices)
+    if isinstance(found, Format):
+        return True if found.refusal is None else found.refusal
+    return _INSPECT.match(head) is not None if name.endswith((".json", ".json.gz")) else _is_lines(first, choices)
+
+
+def _is_table(path: Path, header: bytes, choices: Choices) -> bool | str:
+    from monitor.files.tables.tables import split_header  # noqa: PLC0415 - start-up: only tables need it
+
+    names = split_header(path, header)
+    return refusal_of(names) or _has_columns(names, choices)
+
+
+def _is_lines(first: bytes, choices: Choices) -> bool | str:
+    """Return whether a first line may be a result; certainly none is a battle, or a question of a data set or the like."""
+    try:
+        record = json.loads(first)
+    except (ValueError, RecursionError):
+        return True
+    if not isinstance(record, dict) or record.keys() & _RESULT_FIELDS:
+        return True
+    names = list(flatten(record))
+    return refusal_of(names) or _has_columns(names, choices)
+
+
+def _has_columns(names: list[str], choices: Choices) -> bool | str:
+    """Return whether columns are those of results; text where nothing but the benchmark is missing."""
+    model = None if is_battle(names) else "any model"
+    for named in (choices, replace(choices, benchmark=choices.benchmark or "any benchmark")):
+        try:
+            columns_of(names, named, model)
+        except ColumnError:
+            continue
+        return True if named is choices else "no column names the benchmark; add --benchmark NAME"
+    return False
+
+
+@lru_cache(maxsize=10_000)
+def _head(path: Path, size: int, *_: int) -> bytes:
+    """Return the first bytes of a file; a changed status reads them again."""
+    stream = open_stream(path.resolve())  # the walk has checked where a link leads
+    try:
+        return stream.read(size)
+    finally:
+        stream.close()

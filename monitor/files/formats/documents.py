@@ -1,0 +1,240 @@
+"""Read JSON documents whole: their size is bounded, and what is wrong with one is reported with what to do."""
+
+import json
+import math
+import re
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+import msgspec
+
+from monitor.files.streams.event_lines import Broken, Refusal
+from monitor.files.streams.paths import show
+from monitor.files.streams.regular import UnsafePathError, inside
+from monitor.files.streams.stream import open_stream
+from schemas.records.decode import BOM
+from schemas.records.text import shorten
+
+MAX_BYTES: Final = 1 << 30
+"""Largest document that is read: a small gzip file could otherwise fill the memory."""
+
+_JSON_STARTS: Final = frozenset({b"{", b"[", b'"'})
+_LONGEST_NUMBER: Final = 100
+_PIECE: Final = 1 << 22
+_PLACE: Final = re.compile(r"(?:missing required field `(?P<field>[^`]+)`)?(?: - at )?(?:`\$\.?(?P<place>[^`]*)`)?$")
+
+T = TypeVar("T")
+
+
+def read_bytes(path: Path) -> bytes:
+    """Return the contents of a file, gunzipped and as UTF-8.
+
+    Raises
+    ------
+    Refusal
+        If it is too large.
+    Broken
+        If it breaks off.
+    """
+    stream = open_stream(path)
+    try:
+        pieces: list[bytes] = []
+        length = 0
+        while piece := stream.read(_PIECE):
+            pieces.append(piece)
+            length += len(piece)
+            if length > MAX_BYTES:
+                found = f"more than {MAX_BYTES:,} bytes"
+                raise Refusal("file", found, f"the document has {found}; split it, or write events one a line")
+        if stream.damage or stream.unfinished:
+            raise Broken(stream.damage or stream.unfinished)
+    finally:
+        stream.close()
+    return b"".join(pieces).removeprefix(BOM)
+
+
+def decode_as(data: bytes, kind: type[T]) -> T:
+    """Decode JSON, or what Python writes as such, which may hold NaN.
+
+    Raises
+    ------
+    msgspec.ValidationError
+        If it has other fields.
+    ValueError, RecursionError
+        If it is not JSON.
+    """
+    try:
+        return msgspec.json.decode(data, type=kind)
+    except msgspec.ValidationError:
+        raise
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return msgspec.convert(json.loads(data, parse_int=_whole), kind)
+
+
+def decode_document(data: bytes, kind: type[T], tool: str) -> T:
+    """Decode a document, or a line, as the fields of it that are read.
+
+    Raises
+    ------
+    Refusal
+        If it has other fields.
+    Broken
+        If it is not JSON.
+    """
+    try:
+        return decode_as(data, kind)
+    except msgspec.ValidationError as error:
+        name = wrong_field(error)
+        problem = f"its field {shorten(name)} is missing or wrong" if name else "it has another shape"
+        reason = f"the file is not {tool} as far as known: {problem}; use a file as the tool writes it, or describe it with --map"
+        raise Refusal("file", "a JSON document", reason) from error
+    except (ValueError, RecursionError) as error:
+        raise broken(data, error) from error
+
+
+def wrong_field(error: msgspec.ValidationError) -> str | None:
+    """Return the field that an error is about, with the path to it; None if it is the document.
+
+    Examples
+    --------
+    >>> try:
+    ...     msgspec.json.decode(b'{"eval": [{}]}', type=msgspec.defstruct("Log", [("eval", list[msgspec.defstruct("Spec", ["task"])])]))
+    ... except msgspec.ValidationError as error:
+    ...     wrong_field(error)
+    'eval[0].task'
+    """
+    match = _PLACE.search(str(error))
+    return ".".join(name for name in (match["place"], match["field"]) if name) or None if match else None
+
+
+def broken(data: bytes, error: Exception, what: str = "the JSON document") -> Broken:
+    """Return what is wrong with data that is not JSON."""
+    if not data.strip():
+        return Broken("the file is empty" if what == "the JSON document" else f"{what} is empty")
+    if isinstance(error, json.JSONDecodeError) and error.msg == "Extra data":
+        return Broken(f"{what} ends, and more follows it, at character {error.pos + 1:,}")
+    if isinstance(error, UnicodeDecodeError):
+        return Broken(
+            f"{what} has byte 0x{data[error.start]:02x} at position {error.start:,}, which is not valid UTF-8"
+        )
+    if what == "the JSON document" and data.lstrip()[:1] not in _JSON_STARTS:
+        return Broken("the file is not JSON")
+    return Broken(f"{what} is cut off or damaged")
+
+
+def read_document(path: Path, kind: type[T], tool: str) -> T:
+    """Read and decode a document; see `read_bytes` and `decode_document`."""
+    return decode_document(read_bytes(path), kind, tool)
+
+
+def read_beside(path: Path, kind: type[T], above: int = 0) -> T | None:
+    """Read and decode a file that a harness writes next to its results; see `bytes_beside`.
+
+    Raises
+    ------
+    Refusal
+        If it is a link, or no regular file.
+    """
+    data = bytes_beside(path, above)
+    try:
+        return None if data is None else decode_document(data, kind, "such a file")
+    except (Broken, Refusal):
+        return None
+
+
+def bytes_beside(path: Path, above: int = 0) -> bytes | None:
+    """Return the contents of a file that a harness writes next to its results; None if there is none that can be read.
+
+    Parameters
+    ----------
+    path : Path
+    above : int
+        How many folders above it belong to the layout of the harness: none of those on the way down may be a link.
+
+    Raises
+    ------
+    Refusal
+        If it is a link, or no regular file.
+    """
+    try:
+        return read_bytes(inside(path.parents[above], path.relative_to(path.parents[above])))
+    except UnsafePathError as error:
+        reason = f"{show(path)}, which belongs to the results: {error.strerror}"
+        raise Refusal("file", show(path), reason) from None
+    except (OSError, Broken):
+        return None
+
+
+_COLON: Final = ord(":")
+_FLAGS: Final = msgspec.json.Decoder(dict[str, bool])
+
+
+class _RepeatedFieldError(ValueError):
+    pass
+
+
+def read_verdicts(path: Path) -> tuple[dict[str, bool], dict[str, Any]]:
+    """Read a document whose fields are items, as `read_unique` does: those that are true or false, and the others."""
+    data = read_bytes(path)
+    with suppress(msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        import numpy as np  # noqa: PLC0415 - start-up: few documents are such lists
+
+        flags = _FLAGS.decode(data)
+        colons = np.count_nonzero(np.frombuffer(data, np.uint8) == _COLON)  # faster than `count` for so many
+        if len(flags) == colons:  # a colon a field: none came twice
+            return flags, {}
+    fields = _unique_fields(data)
+    others = {name: each for name, each in fields.items() if not isinstance(each, bool)}
+    return {name: each for name, each in fields.items() if name not in others}, others
+
+
+def read_unique(path: Path) -> dict[str, Any]:
+    """Read a document whose fields are items, each of which may come once.
+
+    Raises
+    ------
+    Refusal
+        If an item comes twice: the later one would replace the first.
+    Broken
+        If it is not JSON.
+    """
+    return _unique_fields(read_bytes(path))
+
+
+def _unique_fields(data: bytes) -> dict[str, Any]:
+    try:
+        value = json.loads(data, object_pairs_hook=_unique, parse_int=_whole)
+    except _RepeatedFieldError as error:
+        name = shorten(str(error))
+        reason = f"{name} comes twice in one object; keep one of the two"
+        raise Refusal("item_id", name, reason) from None
+    except (ValueError, RecursionError) as error:
+        raise broken(data, error) from error
+    return value if isinstance(value, dict) else {}
+
+
+def _whole(text: str) -> float:
+    """Return a whole number; Python refuses to convert one of thousands of digits."""
+    return int(text) if len(text) <= _LONGEST_NUMBER else math.inf
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    fields = dict(pairs)
+    if len(fields) < len(pairs):
+        seen: set[str] = set()
+        raise _RepeatedFieldError(next(name for name, _ in pairs if name in seen or seen.add(name)))  # type: ignore[func-returns-value]
+    return fields
+
+
+def text_of(value: object) -> str | None:
+    """Return text, or a whole number as text; None for anything else."""
+    if isinstance(value, str):
+        return value
+    return str(value) if isinstance(value, int) and not isinstance(value, bool) and abs(value) < 10**18 else None
+
+
+def scalars(fields: object) -> Mapping[str, Any]:
+    """Return the fields of an object that may name a cluster."""
+    return fields if isinstance(fields, dict) else {}

@@ -1,0 +1,189 @@
+"""Find the files of results that the PATH arguments of a command name, and open each as event lines."""
+
+import os
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from monitor.files.formats.choices import ChoiceError, Choices
+from monitor.files.formats.detect import format_of, looks_like_results
+from monitor.files.formats.log_file import LogFile, Notices, RunRegistry
+from monitor.files.formats.open_format import open_format, open_mapped
+from monitor.files.formats.plugins import problems
+from monitor.files.formats.registry import COPIES, is_companion
+from monitor.files.streams.copies import Copies
+from monitor.files.streams.paths import SUFFIXES, UNREADABLE, PathError, find_files, is_remote, show
+from monitor.files.streams.stream import Stream, is_utf16
+from schemas.records.text import mask_url
+
+if TYPE_CHECKING:
+    from monitor.engine.state.benchmark import Benchmark
+    from monitor.files.maps.table import FileMap
+
+MAP_FILE: Final = "rankwatch.toml"
+"""The file next to results with mappings (and declarations)."""
+
+RESULT_SUFFIXES: Final = (*SUFFIXES, ".eval", ".json", ".csv", ".tsv", ".csv.gz", ".tsv.gz", ".parquet")
+"""How the names of results in a folder end; a file given as a PATH may have any name."""
+
+_URL: Final = re.compile(r"[a-z][a-z0-9+.-]*://", re.IGNORECASE)
+
+
+def named_path(path: str | os.PathLike[str]) -> tuple[str | None, str]:
+    """Split ``NAME=PATH`` into a model and a path; a path that exists, and a URL, has no model."""
+    text = os.fspath(path)
+    model, _, rest = text.partition("=")
+    return (None, text) if not (model and rest) or _URL.match(text) or Path(text).exists() else (model, rest)
+
+
+def show_argument(path: str) -> str:
+    """Return a PATH argument as a message may repeat it: a URL without its secrets."""
+    return mask_url(path) if is_remote(named_path(path)[1]) else path
+
+
+class Importer:
+    """Finds files of results and opens them; checks that they can be compared.
+
+    Parameters
+    ----------
+    choices : Choices
+    report : callable, optional
+        Takes a sentence about a choice or a file that was skipped; each comes once.
+    """
+
+    def __init__(self, choices: Choices | None = None, report: Callable[[str], None] | None = None) -> None:
+        self.choices = choices or Choices()
+        self._notices = Notices(report)
+        self._runs = RunRegistry(self._notices)
+        self._models: dict[Path, str] = {}
+        self._copies = Copies()
+        self._lone: Path | None = None
+        """The only file that was named."""
+        self._folders: set[Path] = set()
+        self._maps: dict[Path, list[FileMap]] = {}
+        self._given = self._read_maps(Path(self.choices.map)) if self.choices.map is not None else []
+
+    def find(self, paths: Sequence[str | os.PathLike[str]], *, strict: bool = True) -> list[Path]:
+        """List the files of results that paths name, in their order, as `find_files` does.
+
+        Parameters
+        ----------
+        paths : sequence of path
+            Files, folders, ``-`` for standard input, and URLs, which are copied; ``NAME=PATH`` names the model of the files there. A path
+            that exists is never split.
+        strict : bool
+            As for `find_files`.
+
+        Raises
+        ------
+        PathError
+            As for `find_files`, and if a file gets two names.
+        CopyError
+            If standard input or a URL cannot be copied.
+        """
+        files: dict[Path, None] = {}
+        plain: set[tuple[int, int]] = set()
+        for path in paths:
+            model, place = named_path(path)
+            if _URL.match(place) and not is_remote(place) and not Path(place).exists():
+                scheme = place.partition(":")[0]
+                raise PathError(
+                    f"{mask_url(place)}: {scheme}:// is not read; use http:// or https://, or the path of a file"
+                )
+            if is_remote(place):
+                place = str(self._copies.file(place))
+            if Path(place).is_dir():
+                self._folders.add(Path(place).resolve())
+            found = self._find(place, strict=strict, listed=plain if model is None else set())
+            files |= dict.fromkeys(found)
+            for file in found:
+                self._maps_of(file)  # a mapping that is not valid ends the command here
+            if model is not None:
+                self._name(found, model, strict=strict)
+            self._lone = found[0] if len(paths) == 1 and not Path(place).is_dir() and found else None
+        return list(files)
+
+    def _name(self, files: Iterable[Path], model: str, *, strict: bool) -> None:
+        for file in files:
+            if self._models.setdefault(file, model) != model and strict:
+                raise PathError(f"{show(file)} is named {show(self._models[file])} and {show(model)}; name it once")
+
+    def open(self, path: Path) -> Stream:
+        """Open a file as a stream of event lines.
+
+        Raises
+        ------
+        OSError
+            If it cannot be opened.
+        """
+        log = LogFile(path, self._models.get(path), self.choices, self._runs, self._notices, lone=path == self._lone)
+        maps = self._maps_of(path)
+        for problem in problems():
+            self._notices(problem)
+        stream = open_mapped(maps, log) if maps else open_format(format_of(path), log)
+        stream.note = log.note
+        if not stream.whole and is_utf16(path):
+            log.note("the text is UTF-16 and is read as UTF-8")
+        return stream
+
+    def describe(self, benchmarks: Mapping[str, "Benchmark"]) -> None:
+        """Add to benchmarks what the files that were read show of them."""
+        for name, benchmark in benchmarks.items():
+            self._runs.describe(name, benchmark.reading)
+
+    def _maps_of(self, path: Path) -> list["FileMap"]:
+        """Return the mappings of a file: of the option, else those next to it, else those in the folder that was given."""
+        maps = [each for each in self._given if each.matches(path)]
+        folders = [path.parent, *(folder for folder in sorted(self._folders) if folder in path.parents)]
+        for folder in folders if not maps else ():
+            beside = folder / MAP_FILE
+            if beside not in self._maps:
+                self._maps[beside] = self._read_beside(beside)
+            maps = [each for each in self._maps[beside] if each.matches(path)]
+            if maps:
+                self._notices.kind(path, f"read by {maps[0].where}")
+                break
+        return maps
+
+    def _read_beside(self, file: Path) -> list["FileMap"]:
+        try:
+            return self._read_maps(file, found=True) if os.path.lexists(file) and not file.is_dir() else []
+        except ChoiceError as error:
+            raise PathError(str(error)) from None
+
+    @staticmethod
+    def _read_maps(file: Path, *, found: bool = False) -> list["FileMap"]:
+        from monitor.files.maps.table import read_mappings  # noqa: PLC0415 - start-up: few files have a mapping
+
+        return read_mappings(file, found=found)
+
+    def _find(self, place: str, *, strict: bool, listed: set[tuple[int, int]]) -> list[Path]:
+        return find_files(
+            [place],
+            strict=strict,
+            listed=listed,
+            suffixes=RESULT_SUFFIXES,
+            accept=self._accept,
+            follow=self.choices.follow_symlinks,
+            note=self._notices,
+        )
+
+    def _accept(self, file: Path) -> bool:
+        """Return whether a file in a folder holds results: folders hold other tables and JSON documents too."""
+        if self._maps_of(file):
+            return True
+        original = COPIES.get(file.name)
+        if original is not None and file.with_name(original).exists():
+            self._notices.kind(file, f"the file is skipped: it repeats {original}")
+            return False
+        accepted = looks_like_results(file, self.choices)
+        if isinstance(accepted, str):
+            if not is_companion(file):
+                self._notices.kind(file, f"the file is skipped: {accepted}")
+            return False
+        if not accepted and not is_companion(file) and file.stat().st_size:
+            readable = os.access(file, os.R_OK)
+            reason = "does not look like results; give its path to read it" if readable else UNREADABLE
+            self._notices(f"{show(file)} is skipped: it {reason}")
+        return accepted

@@ -1,0 +1,239 @@
+"""Find the files that the PATH arguments of a command name."""
+
+import os
+import re
+import stat
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Final
+
+from schemas.records.text import printable
+
+SUFFIXES: Final = (".jsonl", ".ndjson", ".jsonl.gz", ".ndjson.gz")
+"""How the names of results in a folder end; a file given as a PATH may have any name."""
+
+DATA_MARK: Final = ".rankwatch"
+"""A file in every data directory, so that a folder above it can be watched: the files of a monitor are not results."""
+
+PASSED_OVER: Final = (FileNotFoundError, NotADirectoryError, PermissionError)
+"""The errors of a file or folder in a watched folder that may vanish and come back; with others the folder is not known to be read."""
+
+UNREADABLE: Final = "is not readable for this user; change its permissions"
+
+
+STDIN: Final = "-"
+"""The PATH argument that means standard input."""
+
+_URL: Final = re.compile(r"https?://", re.IGNORECASE)
+_SCHEME: Final = re.compile(r"([a-z][a-z0-9+.-]+):/", re.IGNORECASE)
+"""How another URL begins; as a path it has one slash."""
+
+_ORIGINS: Final[dict[str, str]] = {}
+
+
+class PathError(ValueError):
+    """A PATH argument that cannot be read."""
+
+
+def find_files(
+    paths: Iterable[str | os.PathLike[str]],
+    *,
+    strict: bool = True,
+    suffixes: tuple[str, ...] = SUFFIXES,
+    accept: Callable[[Path], bool] | None = None,
+    follow: bool = False,
+    note: Callable[[str], None] = lambda _: None,
+    listed: set[tuple[int, int]] | None = None,
+) -> list[Path]:
+    """List the files of results that paths name, in the order of the paths: of two scores of a key, the first one read counts.
+
+    Parameters
+    ----------
+    paths : iterable of path
+        Files, and folders that are searched with all folders below them, for names that end with one of `suffixes`. Names with a leading
+        dot are skipped. A link is followed if it is a PATH; inside a folder, a link to a file of the same folder is.
+    strict : bool
+        False skips paths that are missing, empty, special or unreadable: for paths that are already watched.
+    suffixes : tuple of str
+        How the names of results in a folder end.
+    accept : callable, optional
+        Returns whether a file in a folder is listed.
+    follow : bool
+        Whether links inside a folder are followed wherever they lead.
+    note : callable
+        Takes a sentence about a link that is not followed, or a folder that is not readable.
+    listed : set of (int, int), optional
+        Device and inode of files to leave out; those that are listed are added.
+
+    Returns
+    -------
+    list of Path
+        Absolute, all links resolved, sorted inside a folder; a file with several links or names is listed once, where it comes first.
+
+    Raises
+    ------
+    PathError
+        If a path does not exist, is neither a file nor a folder, cannot be read, has a name that is not UTF-8, or is a folder without
+        results.
+    OSError
+        If a folder cannot be listed, for want of file descriptors for example.
+
+    Examples
+    --------
+    >>> find_files(["/nowhere/results.jsonl"])
+    Traceback (most recent call last):
+    monitor.files.streams.paths.PathError: /nowhere/results.jsonl does not exist; check the path
+    """
+    files: list[Path] = []
+    listed = set() if listed is None else listed
+    for path in paths:
+        walk = _FolderWalk(suffixes, follow=follow, note=note)
+        found: dict[tuple[int, int], Path] = {}
+        for file in _files(Path(path), strict=strict, walk=walk, accept=accept):
+            try:
+                resolved = file.resolve(strict=True)
+                identity = resolved.stat()
+                _check(resolved)
+            except (PathError, OSError) as error:
+                if strict:
+                    raise (
+                        error if isinstance(error, PathError) else PathError(f"{show(file)}: {error.strerror}")
+                    ) from error
+                if not isinstance(error, (PathError, *PASSED_OVER)):
+                    raise
+                continue
+            key = (identity.st_dev, identity.st_ino)
+            if key not in listed:
+                found[key] = min(resolved, found.get(key, resolved))
+        listed |= found.keys()
+        files += sorted(found.values())
+    return files
+
+
+def is_remote(path: str | os.PathLike[str]) -> bool:
+    """Return whether a PATH argument is standard input or a URL, which are read from a copy."""
+    text = os.fspath(path)
+    return text == STDIN or _URL.match(text) is not None
+
+
+def name_copy(file: Path, origin: str) -> None:
+    """Record what a file is a copy of, without secrets: it is shown and stored in place of its path."""
+    _ORIGINS[str(file)] = origin
+
+
+def is_copy(path: str | os.PathLike[str]) -> bool:
+    """Return whether a file is a copy of standard input or of a URL."""
+    return os.fspath(path) in _ORIGINS
+
+
+def origin(path: str | os.PathLike[str]) -> str:
+    """Return what a file is a copy of, or its path."""
+    text = os.fspath(path)
+    return _ORIGINS.get(text, text)
+
+
+def show(path: str | os.PathLike[str]) -> str:
+    """Show a path on one line, with unprintable characters escaped."""
+    return printable(os.fsencode(origin(path)).decode("utf-8", "backslashreplace"))
+
+
+def _files(path: Path, *, strict: bool, walk: "_FolderWalk", accept: Callable[[Path], bool] | None) -> Iterator[Path]:
+    try:
+        mode = path.stat().st_mode
+    except OSError as error:
+        if strict:
+            if (scheme := _SCHEME.match(os.fspath(path))) is not None:
+                url = show(path).replace(":/", "://", 1)
+                raise PathError(
+                    f"{url}: {scheme[1]} is not supported; use http or https, or download the file"
+                ) from error
+            reason = "does not exist" if isinstance(error, FileNotFoundError) else f"cannot be read ({error.strerror})"
+            raise PathError(f"{show(path)} {reason}; check the path") from error
+        if not isinstance(error, PASSED_OVER):
+            raise
+        return
+    if stat.S_ISREG(mode):
+        yield path
+    elif stat.S_ISDIR(mode):
+        if strict and not os.access(path, os.R_OK | os.X_OK):
+            raise PathError(f"{show(path)} {UNREADABLE}, or omit it")
+        found = list(walk.files(path))
+        inside = [file for file in found if accept is None or accept(file)]
+        if strict and not inside:
+            raise PathError(f"{show(path)} {_none(found, walk.suffixes)}")
+        yield from inside
+    elif strict:
+        raise PathError(f"{show(path)} is neither a file nor a folder; use a file or a folder of results")
+
+
+def _none(found: list[Path], suffixes: tuple[str, ...]) -> str:
+    """State what a folder holds none of: of its files, each with a name of results, none is read."""
+    if not found:
+        names = ", ".join(suffix for suffix in suffixes if not suffix.endswith(".gz"))
+        return (
+            f"has no files of results; use names that end with {names} (text also as .gz), or give one file and its fields with "
+            "--columns"
+        )
+    files = f"has no results in its {len(found):,} {'file' if len(found) == 1 else 'files'}"
+    if any(file.stat().st_size for file in found):
+        return f"{files}; see the lines above, or give one file and its fields with --columns"
+    return f"{files}; nothing is written there yet"
+
+
+class _FolderWalk:
+    """Walks through a folder for files of results."""
+
+    def __init__(self, suffixes: tuple[str, ...], *, follow: bool, note: Callable[[str], None]) -> None:
+        self.suffixes, self._follow, self._note = suffixes, follow, note
+
+    def files(self, folder: Path) -> Iterator[Path]:
+        """Yield the files of results in a folder and below it."""
+        top, walked = folder.resolve(), set[Path]()
+        for parent, folders, names in os.walk(folder, onerror=self._unlisted, followlinks=self._follow):
+            if self._follow:
+                real = Path(parent).resolve()
+                if real in walked:
+                    folders.clear()  # a link led back
+                    continue
+                walked.add(real)
+            folders[:] = [
+                name
+                for name in folders
+                if not name.startswith(".")
+                and not Path(parent, name, DATA_MARK).exists()
+                and self._stays(Path(parent, name), top)
+            ]
+            for name in names:
+                file = Path(parent, name)
+                if (
+                    name.endswith(self.suffixes)
+                    and not name.startswith(".")
+                    and file.is_file()
+                    and self._stays(file, top)
+                ):
+                    yield file
+
+    def _unlisted(self, error: OSError) -> None:
+        """Pass over a folder that has vanished or is not readable; any other error would make full folders look empty."""
+        if not isinstance(error, PASSED_OVER):
+            raise error
+        if isinstance(error, PermissionError):
+            self._note(f"{show(error.filename)} is skipped: it {UNREADABLE}")
+
+    def _stays(self, path: Path, top: Path) -> bool:
+        """Return whether a path is read: it is no link, or leads to a place below `top`, or links are followed."""
+        if self._follow or not path.is_symlink() or path.resolve().is_relative_to(top):
+            return True
+        self._note(
+            f"{show(path)} is skipped: it links to {show(path.resolve())}, outside the folder; add --follow-symlinks to read it"
+        )
+        return False
+
+
+def _check(file: Path) -> None:
+    try:
+        str(file).encode("utf-8")
+    except UnicodeEncodeError as error:
+        raise PathError(f"{show(file)}: the path is not valid UTF-8; rename the file or its folder") from error
+    if not os.access(file, os.R_OK):
+        raise PathError(f"{show(file)} {UNREADABLE}, or omit it")

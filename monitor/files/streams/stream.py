@@ -1,0 +1,260 @@
+"""Read the bytes of a file that may still be written, plain or gunzipped."""
+
+import codecs
+import json
+import os
+import zlib
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from monitor.files.streams.regular import open_regular
+from schemas.records.decode import BOM
+
+if TYPE_CHECKING:
+    from monitor.engine.run_columns import RunEvents
+
+_RAW_BYTES: Final = 1 << 16
+_GZIP_MAGIC: Final = b"\x1f\x8b"
+_GZIP_WINDOW: Final = 31
+"""zlib's number for a window of 32 KB with a gzip header and trailer around the data."""
+
+
+def is_whole(line: bytes) -> bool:
+    """Return whether a line without a newline is complete: a JSON object or array, which cannot go on."""
+    try:
+        return isinstance(json.loads(line.removeprefix(BOM)), dict | list)
+    except (ValueError, RecursionError):
+        return False
+
+
+def is_record(line: bytes) -> bool:
+    """Return whether a line is a whole JSON object."""
+    try:
+        return isinstance(json.loads(line.removeprefix(BOM)), dict)
+    except (ValueError, RecursionError):
+        return False
+
+
+class Stream:
+    """An open file, read from its start; at its end a later read may return more.
+
+    Attributes
+    ----------
+    position : int
+        How many bytes of the file have been read, before gunzipping.
+    damage : str or None
+        Why nothing more can be read, or None.
+    translated : bool
+        Whether the bytes are event lines that were translated from another format (`monitor.files.streams.translated`).
+    whole : bool
+        Whether any change of the file may change all of it, so that it has to be opened again.
+    half_written : bool
+        Whether the last line was left unread because it is not whole.
+    note : callable
+        Takes a sentence for the person who reads the file.
+    """
+
+    translated = whole = half_written = False
+    note: Callable[[str], None]
+
+    def __init__(self, path: Path) -> None:
+        self.note = _ignore
+        self.file = open_regular(path)
+        self.position = 0
+        self.damage: str | None = None
+
+    @property
+    def unfinished(self) -> str | None:
+        """What is missing at the end of the file, or None."""
+        return None
+
+    def read(self, size: int) -> bytes:
+        """Read up to `size` bytes; none if there are no more for now."""
+        data = self.file.read(size)
+        self.position += len(data)
+        return data
+
+    def run(self) -> "RunEvents | None":
+        """Return events whose lines need not be written, as a reader has no use for them; None if lines come next."""
+        return None
+
+    def finish(self) -> bytes:
+        """Return what a complete file still holds; only translated streams keep anything back."""
+        return b""
+
+    def note_half_written(self) -> None:
+        """Note that the last line is not read."""
+        self.half_written = True
+        self.note("the last line is half-written; it is read once it is complete")
+
+    def status(self) -> os.stat_result:
+        """Return the status of the open file, which may no longer be the one at its path."""
+        return os.fstat(self.file.fileno())
+
+    def peek(self, size: int, position: int) -> bytes:
+        """Read up to `size` bytes of the file at `position` without moving."""
+        return os.pread(self.file.fileno(), size, position)
+
+    def close(self) -> None:
+        """Close the file."""
+        self.file.close()
+
+
+def _ignore(_: str) -> None:
+    pass
+
+
+class GzipStream(Stream):
+    """The contents of a gzip file: all its members, one after the other, as far as they have been written."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path)
+        self._raw = b""
+        self._inflate = zlib.decompressobj(_GZIP_WINDOW)
+        self._inside = False
+
+    @property
+    def unfinished(self) -> str | None:
+        """Where the file breaks off inside a gzip member, or None."""
+        return f"the gzip data breaks off at byte {self.position:,} of the file" if self._inside or self._raw else None
+
+    def read(self, size: int) -> bytes:
+        """Read up to `size` bytes of the contents; none if there are no more for now, or ever (`damage`)."""
+        while self.damage is None:
+            if self._inside:
+                if data := self._step(size):
+                    return data
+                if self._raw or not self._inside:
+                    continue
+            elif self._at_member():
+                continue
+            if self.damage is None and not self._more():
+                return b""
+        return b""
+
+    def _more(self) -> bool:
+        raw = self.file.read(_RAW_BYTES)
+        self.position += len(raw)
+        self._raw += raw
+        return bool(raw)
+
+    def _at_member(self) -> bool:
+        """Skip the zeros that some programs pad with, up to the next member; return False if that needs more bytes."""
+        self._raw = self._raw.lstrip(b"\0")
+        if len(self._raw) >= len(_GZIP_MAGIC) and not self._raw.startswith(_GZIP_MAGIC):
+            self._break("the bytes there are not gzip data")
+            return False
+        self._inside = len(self._raw) >= len(_GZIP_MAGIC)
+        return self._inside
+
+    def _step(self, size: int) -> bytes:
+        before = self._inflate.copy()
+        try:
+            data = self._inflate.decompress(self._raw, size)
+        except zlib.error:
+            data = _salvage(before, self._raw, size)
+            self._break("a checksum or a code in it is wrong")
+            return data
+        if self._inflate.eof:
+            self._raw = self._inflate.unused_data
+            self._inflate, self._inside = zlib.decompressobj(_GZIP_WINDOW), False
+        else:
+            self._raw = self._inflate.unconsumed_tail
+        return data
+
+    def _break(self, reason: str) -> None:
+        self.damage = f"the gzip data is damaged before byte {self.position:,} of the file ({reason})"
+
+
+def _salvage(inflate: "zlib._Decompress", raw: bytes, size: int) -> bytes:
+    """Return the bytes before the damage; zlib drops them if it meets the damage in the same call."""
+    low, high = 0, size
+    while high - low > 1:
+        middle = (low + high) // 2
+        try:
+            inflate.copy().decompress(raw, middle)
+        except zlib.error:
+            high = middle
+        else:
+            low = middle
+    data = inflate.decompress(raw, low) if low else b""
+    # zlib looks ahead even when its output is full, so the last byte comes only if the input is fed byte by byte.
+    rest = inflate.unconsumed_tail if low else raw
+    for k in range(len(rest)):
+        try:
+            data += inflate.decompress(rest[k : k + 1])
+        except zlib.error:
+            break
+    return data
+
+
+class Utf16Stream(Stream):
+    """The contents of a stream of UTF-16 text, as UTF-8 without a byte order mark."""
+
+    def __init__(self, inner: Stream) -> None:
+        self.note, self.file, self.inner = inner.note, inner.file, inner
+        self._decoder = codecs.getincrementaldecoder("utf-16")()
+        self._damage: str | None = None
+
+    @property
+    def position(self) -> int:  # type: ignore[override]
+        """How many bytes of the file have been read."""
+        return self.inner.position
+
+    @property
+    def damage(self) -> str | None:  # type: ignore[override]
+        """Why nothing more can be read, or None."""
+        return self._damage or self.inner.damage
+
+    @property
+    def unfinished(self) -> str | None:
+        """What is missing at the end of the file, or None."""
+        inside = self._decoder.getstate()[0]
+        return self.inner.unfinished or ("the UTF-16 text breaks off inside a character" if inside else None)
+
+    def read(self, size: int) -> bytes:
+        """Read about `size` bytes of the contents; none if there are no more for now, or ever (`damage`)."""
+        while self._damage is None and (data := self.inner.read(size)):
+            try:
+                text = self._decoder.decode(data)
+            except UnicodeDecodeError as error:
+                text = error.object[: error.start].decode(error.encoding)
+                self._damage = f"the UTF-16 text is damaged before byte {self.position:,} of the file"
+            if text:
+                return text.encode()
+        return b""
+
+
+def is_utf16(path: Path) -> bool:
+    """Return whether the contents of a file begin with a byte order mark of UTF-16."""
+    stream = _open_bytes(path)
+    try:
+        return stream.read(len(codecs.BOM_UTF16)) in {codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE}
+    finally:
+        stream.close()
+
+
+def open_stream(path: Path) -> Stream:
+    """Open a file; gunzip it if its name or its first two bytes are those of gzip, and decode UTF-16 if it has a byte order mark.
+
+    Raises
+    ------
+    OSError
+        If it cannot be opened.
+    """
+    return Utf16Stream(_open_bytes(path)) if is_utf16(path) else _open_bytes(path)
+
+
+def _open_bytes(path: Path) -> Stream:
+    if path.name.endswith(".gz"):
+        return GzipStream(path)
+    stream = Stream(path)
+    if stream.peek(len(_GZIP_MAGIC), 0) != _GZIP_MAGIC:
+        return stream
+    stream.close()
+    return GzipStream(path)
+
+
+OpenStream = Callable[[Path], Stream]
+"""Opens a file."""

@@ -1,0 +1,353 @@
+"""Match the columns of a table to the fields of an event."""
+
+import re
+import shlex
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from itertools import chain
+from typing import Any, Final
+
+import msgspec
+
+from monitor.files.formats.choices import EVERY_OTHER, FIELDS, MODELS_SEPARATOR, NONE, Choices
+from schemas.records.decode import SCORES, Fault, check_object, events_of_columns
+from schemas.records.events import Declaration, Ended, EventFields
+from schemas.records.lenient import read_index, read_name, read_score, without_value
+from schemas.records.text import shorten
+
+USUAL: Final[Mapping[str, tuple[str, ...]]] = {
+    "benchmark": ("benchmark", "task", "dataset"),
+    "item_id": ("item_id", "item", "question_id", "doc_id", "sample_id", "id"),
+    "model": ("model", "model_name", "model_id"),
+    "score": ("score", "correct", "is_correct", "acc", "exact_match"),
+    "cluster": ("cluster", "category", "subject"),
+    "repeat": ("repeat",),
+    "epoch": ("epoch",),
+    "unit": ("unit",),
+}
+"""Usual names of the columns in any case; the first of them in the table counts."""
+
+_SIDE: Final = re.compile(r"(?:.*[._ ])?(?:model|generator|system|output|answer)[_ ]?(?:a|b|x|y|1|2|left|right)")
+_OUTCOME: Final = re.compile(r".*(?:winner|preference).*")
+_SHOWN_MODELS: Final = 5
+_LIST_LENGTH: Final = 120
+_FLAG_MODELS: Final = 20
+_FLAG_LENGTH: Final = 100
+"""Models in a flag to copy; more would hide the rest of the message."""
+
+
+class ColumnError(ValueError):
+    """A table without a column for some field of an event."""
+
+
+class WideTableError(ColumnError):
+    """A table without a column for the score, and several columns that may be models."""
+
+
+class Columns:
+    """The columns of a table.
+
+    Parameters
+    ----------
+    names : sequence of str
+        As the table has them.
+    choices : Choices
+    model : str, optional
+        The model of all rows, as named on the command line.
+    objects : collection of str, optional
+        Fields of JSON lines that hold objects; where one of them holds all models, its name is no part of theirs.
+    first : mapping, optional
+        The first row: a column that holds text there is not a model.
+
+    Attributes
+    ----------
+    description : str
+        The columns that were picked.
+
+    Raises
+    ------
+    ColumnError
+        If a required field has no column, a chosen column does not exist, or ``models=*`` would take a column of text.
+    """
+
+    def __init__(
+        self,
+        names: Sequence[str],
+        choices: Choices,
+        model: str | None,
+        objects: Collection[str] = (),
+        first: Mapping[str, Any] | None = None,
+    ) -> None:
+        battle = find_battle(names)
+        if battle:
+            raise ColumnError(battle)
+        self._model, self._choices, self._benchmark = model, choices, choices.benchmark
+        self._columns = _find(names, choices)
+        if model is not None:
+            self._columns.pop("model", None)
+        self._used = set(self._columns.values())
+        others = [name for name in names if name not in self._used]
+        self._text = [name for name in others if isinstance(read_score(without_value((first or {}).get(name))), str)]
+        chosen = choices.columns.get("models")
+        self._every_other = chosen == EVERY_OTHER
+        self._models = None if chosen is None else others if self._every_other else self._listed(chosen, names)
+        self._require(names)
+        twice = next((name for name in self.names if names.count(name) > 1), None)
+        if twice is not None:
+            raise ColumnError(f"{names.count(twice)} columns are called {shorten(twice)}; rename or remove all but one")
+        if self._every_other and self._text:
+            raise ColumnError(self._text_remedy(names))
+        self._prefix = next(
+            (f"{each}." for each in objects if all(name.startswith(f"{each}.") for name in self._models or [""])), ""
+        )
+        pairs = [f"{field} = {shorten(column)}" for field, column in self._columns.items()]
+        if self._models is not None:
+            of_object = f" (in {shorten(self._prefix[:-1])})" if self._prefix else ""
+            pairs.append(f"models = {', '.join(map(shorten, map(self._model_name, self._models)))}{of_object}")
+        self.description = f"columns: {', '.join(pairs)}"
+
+    @property
+    def names(self) -> list[str]:
+        """The columns that are read."""
+        return [*self._columns.values(), *(self._models or ())]
+
+    @property
+    def choices_used(self) -> tuple[str, ...]:
+        """The choices on the command line that the table uses: a column of benchmarks comes before a name for all rows."""
+        return ("cluster",) if "benchmark" in self._columns else ("cluster", "benchmark")
+
+    def events(self, row: Mapping[str, Any]) -> Iterator[EventFields | Fault]:
+        """Return the events of a row: one, or one for each model that has a column."""
+        columns = self._columns
+        data = {field: row.get(column) for field, column in columns.items()}
+        common = {
+            "benchmark": read_name(data["benchmark"]) if "benchmark" in columns else self._benchmark,
+            "item_id": read_name(data["item_id"]),
+            "cluster": read_name(data.get("cluster")) or None,
+            "repeat": read_index(without_value(data.get("repeat"))),
+            "epoch": read_index(without_value(data.get("epoch"))),
+            "unit": read_name(data.get("unit")) or None,
+        }
+        if self._models is None:
+            model = self._model if self._model is not None else read_name(data.get("model"))
+            yield _event({**common, "model": model, "score": self._score(data["score"], common["benchmark"])})
+            return
+        for column in row if self._every_other else self._models:
+            if column in row and column not in self._used:
+                score = self._score(row[column], common["benchmark"])
+                if isinstance(score, str):
+                    yield self._text_fault(column, score, common["benchmark"], common["item_id"])
+                else:
+                    yield _event({**common, "model": self._model_name(column), "score": score})
+
+    def usual(self, cells: Mapping[str, Sequence[Any]]) -> list[EventFields] | None:
+        """Return the events of rows as `events` does, given the cells of each column; None if a row needs a closer look."""
+        rows = len(next(iter(cells.values()), ()))
+        try:
+            benchmarks = self._cells(cells, "benchmark", rows, read_name, self._benchmark)
+            common: dict[str, Sequence[Any]] = {
+                "benchmark": benchmarks,
+                "item_id": self._cells(cells, "item_id", rows, read_name),
+                "cluster": self._cells(cells, "cluster", rows, lambda cell: read_name(cell) or None),
+                "repeat": self._cells(cells, "repeat", rows, lambda cell: read_index(without_value(cell)), 0),
+                "epoch": self._cells(cells, "epoch", rows, lambda cell: read_index(without_value(cell)), 0),
+                "unit": self._cells(cells, "unit", rows, lambda cell: read_name(cell) or None),
+            }
+            if self._models is None:
+                models = self._cells(cells, "model", rows, read_name, self._model)
+                scores: Sequence[Any] = self._scores(cells[self._columns["score"]], benchmarks)
+            else:
+                picked = cells if self._every_other else self._models
+                names = [name for name in picked if name in cells and name not in self._used]
+                common = {field: [x for x in values for _ in names] for field, values in common.items()}
+                models = [self._model_name(name) for name in names] * rows
+                every = (self._scores(cells[name], benchmarks) for name in names)
+                scores = list(chain.from_iterable(zip(*every, strict=True)))
+        except (TypeError, KeyError):  # a cell that is a list or an object, or no such column
+            return None
+        return events_of_columns({**common, "model": models, "score": scores})
+
+    def _cells(
+        self,
+        cells: Mapping[str, Sequence[Any]],
+        field: str,
+        rows: int,
+        read: Callable[[object], object],
+        default: object = None,
+    ) -> Sequence[Any]:
+        return _read_cells(cells[self._columns[field]], read) if field in self._columns else [default] * rows
+
+    def _scores(self, cells: Sequence[Any], benchmarks: Sequence[Any]) -> Sequence[Any]:
+        if not self._choices.scale:
+            return _read_cells(cells, lambda cell: read_score(without_value(cell)))
+        return [self._score(*each) for each in zip(cells, benchmarks, strict=True)]
+
+    def _listed(self, chosen: str, names: Sequence[str]) -> list[str]:
+        """Return the columns that are named as models."""
+        models = list(dict.fromkeys(each.strip() for each in chosen.split(MODELS_SEPARATOR)))
+        for name in models:
+            if name not in names:
+                raise _missing("the model " + shorten(name), names, "correct the name in --columns models=A|B")
+            if name in self._used:
+                raise ColumnError(f"{shorten(name)} is a column of another field too; omit it in --columns models=A|B")
+        return models
+
+    def _text_fault(self, column: str, text: str, benchmark: object, item: object) -> Fault:
+        reason = f'column {shorten(column)} holds "{shorten(text)}", which is not a score; use {SCORES}'
+        if self._every_other:
+            reason += ". If the column is not a model, name those that are with --columns 'models=A|B'"
+        about, scored = (each if isinstance(each, str) else None for each in (benchmark, item))
+        return Fault("score", f'"{shorten(text)}"', reason, about, scored)
+
+    def _model_name(self, column: str) -> str:
+        return column.removeprefix(self._prefix)
+
+    def _score(self, value: object, benchmark: object) -> object:
+        return self._choices.scaled(read_score(without_value(value)), benchmark)
+
+    def _require(self, names: Sequence[str]) -> None:
+        missing = [field for field in ("item_id", "score") if field not in self._columns]
+        if self._models is not None:
+            missing = [field for field in missing if field != "score"]
+        if missing and (wide := self._wide_remedy(names)):
+            raise WideTableError(_missing(" and ".join(missing), names, wide))
+        if self._models is None and "model" not in self._columns and self._model is None:
+            missing = [field for field in ("item_id", "model", "score") if field in {*missing, "model"}]
+        if missing:
+            flag = f"--columns {','.join(f'{field}=COLUMN' for field in missing)}"
+            named = f"{'it' if len(missing) == 1 else 'them'} with {flag}"
+            named += ", or the model with NAME=PATH" if missing == ["model"] else ""
+            listed = " and ".join([", ".join(missing[:-1]), missing[-1]] if len(missing) > 1 else missing)
+            raise _missing(listed, names, f"name {named}; `rankwatch map FILE` proposes a mapping")
+        if self._models is not None and not self._models:
+            raise _missing("a model", names, "add a column for each model, or omit --columns models=*")
+        if "benchmark" not in self._columns and self._benchmark is None:
+            remedy = "name it with --columns benchmark=COLUMN, or the benchmark with --benchmark NAME"
+            raise _missing("the benchmark", names, remedy)
+
+    def _wide_remedy(self, names: Sequence[str]) -> str | None:
+        """Return what to do if the table has a column for each model, or None if it has columns for a model or a score."""
+        models = [name for name in names if name not in self._used and name not in self._text]
+        if self._model is not None or self._models is not None or len(models) < 2:
+            return None
+        if {"model", "score"} & self._columns.keys():
+            return None
+        missing = "" if "item_id" in self._columns else "item_id=COLUMN,"
+        flags = f"--columns {shlex.quote(f'{missing}models={_flag(models) if self._text else EVERY_OTHER}')}"
+        if "benchmark" not in self._columns and self._benchmark is None:
+            flags += " --benchmark NAME"
+        shown = _shown(models)
+        if missing and not self._text:
+            return f"if every other column is a model, add {flags}; else name the columns with --columns item_id=COLUMN,score=COLUMN"
+        return f"if {shown} are models, add {flags}; else name the score with --columns score=COLUMN"
+
+    def _text_remedy(self, names: Sequence[str]) -> str:
+        """Return what to do about columns of text where every other column would be a model."""
+        models = [name for name in names if name not in self._used and name not in self._text]
+        flags = ",".join(f"{field}={column}" for field, column in self._choices.columns.items() if field != "models")
+        named = shlex.quote(f"{flags}{',' if flags else ''}models={_flag(models)}")
+        verb = "holds" if len(self._text) == 1 else "hold"
+        remedy = f"name the columns that are models: --columns {named}"
+        return (
+            f"{_shown(self._text)} {verb} text and not scores, so models=* does not take every other column; {remedy}"
+        )
+
+
+def _shown(names: Sequence[str], most: int = _SHOWN_MODELS) -> str:
+    more = len(names) - most
+    return ", ".join(map(shorten, names[:most])) + (f" and {more:,} more" if more > 0 else "")
+
+
+def _flag(models: Sequence[str]) -> str:
+    """Return columns as the value of `models=`; of many only the form."""
+    named = MODELS_SEPARATOR.join(map(shorten, models))
+    return (
+        named if models and len(models) <= _FLAG_MODELS and len(named) <= _FLAG_LENGTH else MODELS_SEPARATOR.join("AB")
+    )
+
+
+def find_battle(names: Sequence[str]) -> str | None:
+    """Return why rows with these columns are not scores but battles of two models, or None.
+
+    Examples
+    --------
+    >>> find_battle(["question_id", "model_a", "model_b", "winner"])[:61]
+    'model_a, model_b and winner make a row a battle of two models'
+    >>> find_battle(["item_id", "model", "score"])
+    """
+    sides = [name for name in names if _SIDE.fullmatch(name.lower())]
+    outcome = next((name for name in names if _OUTCOME.fullmatch(name.lower())), None)
+    if len(sides) < 2 or outcome is None:
+        return None
+    named = f"{shorten(sides[0])}, {shorten(sides[1])} and {shorten(outcome)}"
+    return (
+        f"{named} make a row a battle of two models; name its columns item_id (the prompt), model_a, model_b and winner (a, b or tie), and "
+        "omit --columns"
+    )
+
+
+def _missing(field: str, names: Sequence[str], remedy: str) -> ColumnError:
+    # All of many or long names would push the remedy out of the message.
+    shown = [shorten(name) or "(no name)" for name in names]
+    most = next((k for k in range(1, len(shown)) if len(", ".join(shown[: k + 1])) > _LIST_LENGTH), len(shown))
+    listed = _shown(shown, most) or "the table"
+    return ColumnError(f"no column for {field} in {listed}; {remedy}")
+
+
+def _find(names: Sequence[str], choices: Choices) -> dict[str, str]:
+    lower = {name.lower(): name for name in reversed(names)}
+    chosen = {field: column for field, column in choices.columns.items() if field != "models"}
+    if choices.cluster is not None:
+        chosen["cluster"] = choices.cluster
+    for field, column in chosen.items():
+        if column not in names and not (field == "cluster" and column == NONE):
+            raise _missing(
+                field, names, f"{shorten(column)} is not one of them; choose another with --columns {field}=COLUMN"
+            )
+    columns = {}
+    for field in FIELDS:
+        if field in chosen:
+            columns[field] = chosen[field]
+        elif "models" in choices.columns and field in {"model", "score"}:
+            continue
+        elif usual := next((lower[name] for name in USUAL[field] if name in lower), None):
+            columns[field] = usual
+    if choices.cluster == NONE:
+        columns.pop("cluster", None)
+    return columns
+
+
+def flatten(record: dict[str, Any]) -> dict[str, Any]:
+    """Return an object with its nested fields named by their path.
+
+    Examples
+    --------
+    >>> flatten({"id": 1, "meta": {"subject": "law"}})
+    {'id': 1, 'meta.subject': 'law'}
+    """
+    fields: dict[str, Any] = {}
+    for name, value in record.items():
+        if isinstance(value, dict):
+            fields |= {f"{name}.{inner}": leaf for inner, leaf in flatten(value).items()}
+        else:
+            fields[name] = value
+    return fields
+
+
+def _read_cells(cells: Sequence[Any], read: Callable[[object], object]) -> Sequence[Any]:
+    """Read the cells of a column: equal ones of one type once."""
+    kinds = set(map(type, cells)) - {type(None)}
+    if read is read_name and kinds <= {str}:
+        return cells
+    if len(kinds) > 1:  # 1 and true are equal
+        return [read(cell) for cell in cells]
+    known = {cell: read(cell) for cell in set(cells)}
+    return [known[cell] for cell in cells]
+
+
+def _event(data: dict[str, object]) -> EventFields | Fault:
+    try:
+        return msgspec.convert(data, EventFields)
+    except (msgspec.ValidationError, UnicodeError, OverflowError):
+        record = check_object(data)
+        assert not isinstance(record, Declaration | Ended), "no field is called `declare`, and one `item_id`"
+        return record

@@ -1,0 +1,167 @@
+"""Follow result files while they are written, and append what is new to the log exactly once.
+
+A record of the log names the span of the file it carries, and the spans of a file join up. The fold takes a span only if it begins where
+the last one ended, and stores the new position of the file together with the scores. After a restart reading continues at the stored
+position, so the log has to be folded to its end before a `Tailer` starts.
+
+Files are read one after the other, in the order of the paths and sorted inside a folder, each to its present end. `report` reads them in
+the same order, so both reach the same verdicts. A file that grows while it is read is read up to the size it had at the start of its turn.
+"""
+
+import asyncio
+import os
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import aclosing
+from pathlib import Path
+
+from monitor.crash_points import crash_point
+from monitor.engine.state.delta import Source
+from monitor.files.batches import BatchReader, Part, Progress
+from monitor.files.declare import Declare
+from monitor.files.epochs import Epochs
+from monitor.files.importer import Importer
+from monitor.files.reject_limit import RejectLimit
+from schemas.records.packed import SourceSpan, encode_span, mark_imported
+
+
+class Tailer:
+    """Appends what is new in files to the log.
+
+    After `run_once` or `follow` has failed or was cancelled, start a new one from the positions that were folded.
+
+    Parameters
+    ----------
+    paths : sequence of path
+        Files and folders, as for `Importer.find`; folders are searched again at each pass.
+    append : async callable
+        Appends records to the log, and returns once they are durable.
+    sources : mapping of str to Source
+        The position of each file, as for `BatchReader`, in the state that is the fold of the whole log.
+    declare : callable, optional
+        Returns what to declare of a benchmark that begins. Called in another thread.
+    known : iterable of str
+        The benchmarks of that state.
+    epochs : Epochs, optional
+        Gives events an epoch where they carry none. Called in another thread.
+    on_first_pass : callable, optional
+        Called after the first pass over the files with those that were read before, and of which nothing new was read.
+    limit : RejectLimit, optional
+        Stops the run when too many lines are rejected. They have been appended by then.
+    poll_interval : float
+        Seconds between two passes over the files.
+    importer : Importer, optional
+        Finds and opens the files.
+
+    Raises
+    ------
+    PathError
+        If a path cannot be read.
+    """
+
+    def __init__(
+        self,
+        paths: Sequence[str | os.PathLike[str]],
+        append: Callable[[Sequence[bytes]], Awaitable[int]],
+        sources: Mapping[str, Source],
+        *,
+        declare: Declare | None = None,
+        known: Iterable[str] = (),
+        epochs: Epochs | None = None,
+        on_first_pass: Callable[[list[Path]], None] = lambda _: None,
+        limit: RejectLimit | None = None,
+        poll_interval: float = 0.5,
+        importer: Importer | None = None,
+    ) -> None:
+        self._paths, self._append = paths, append
+        self._importer = importer or Importer()
+        self._limit = limit or RejectLimit()
+        self._poll_interval = poll_interval
+        self._on_first_pass: Callable[[list[Path]], None] | None = on_first_pass
+        self._reader = BatchReader(sources, declare=declare, known=known, epochs=epochs, opener=self._importer.open)
+        self._files: list[Path] | None = self._importer.find(paths)
+        self._known_places = frozenset(sources)
+
+    @property
+    def progress(self) -> Progress:
+        """How far reading has come."""
+        return self._reader.progress
+
+    @property
+    def incomplete(self) -> dict[Path, str]:
+        """What is missing of the files that were read as complete and break off."""
+        return self._reader.incomplete
+
+    @property
+    def epochs(self) -> Epochs | None:
+        """What gives events an epoch."""
+        return self._reader.epochs
+
+    @property
+    def files(self) -> Collection[Path]:
+        """The files that were read."""
+        return self._reader.files
+
+    async def run_once(self) -> None:
+        """Read all files to their end, as complete files.
+
+        Raises
+        ------
+        TooManyRejected
+            If the limit is passed, or no line can be read.
+        OSError
+            If a file cannot be read or the log cannot be written.
+        """
+        try:
+            await self._append_new(final=True)
+        finally:
+            self._reader.close()
+        self._limit.finish()
+
+    async def follow(self, on_complete: Callable[[], Awaitable[None]] | None = None) -> None:
+        """Read what is there and then what comes, until cancelled.
+
+        An unfinished last line waits for its newline, an unfinished gzip file for its end. Files may appear, grow, be replaced and vanish.
+
+        Parameters
+        ----------
+        on_complete : async callable, optional
+            The first pass reads complete files, to their end; this is called after it.
+
+        Raises
+        ------
+        TooManyRejected
+            If the limit is passed.
+        OSError
+            If a file cannot be read or the log cannot be written.
+        """
+        try:
+            if on_complete is not None:
+                await self._append_new(final=True)
+                await on_complete()
+            while True:
+                await self._append_new(final=False)
+                await asyncio.sleep(self._poll_interval)
+        finally:
+            self._reader.close()
+
+    async def _append_new(self, *, final: bool) -> None:
+        files, self._files = self._files, None
+        if files is None:
+            files = await asyncio.to_thread(self._importer.find, self._paths, strict=False)
+        async with aclosing(self._reader.read(files, final=final)) as batches:
+            async for batch in batches:
+                # A file that was there already, and of which nothing was read, is an import. What was added to another one is new.
+                imported = self._on_first_pass is not None and batch.place not in self._known_places
+                await self._append([_record(batch.place, part, imported=imported) for part in batch.parts])
+                crash_point("import")
+                self._limit.add(batch.line_count, batch.rejects)
+        if self._on_first_pass is not None:
+            self._on_first_pass(self._reader.read_before())
+            self._on_first_pass = None
+
+
+def _record(place: str, part: Part, *, imported: bool) -> bytes:
+    source = part.source
+    span = SourceSpan(place, source.generation, source.prefix, source.line)
+    record = encode_span(part.segment, span, part.start)
+    return mark_imported(record) if imported else record

@@ -1,0 +1,305 @@
+"""The embedded log: an append-only file of JSON lines that one process writes and reads.
+
+The first line identifies the log. Every later line has one record and its checksum (`monitor.log.file.lines`); the offset of a record is
+the position of its line. Records that `FileLog.append` acknowledged, and records that `FileLog.read` returns, are on the disk.
+"""
+
+import asyncio
+import os
+import threading
+from collections.abc import Sequence
+from itertools import chain
+from pathlib import Path
+from typing import Final, Self
+
+from monitor.crash_points import armed, crash_point
+from monitor.engine.chunk import Chunk
+from monitor.file_lock import lock_file
+from monitor.log.errors import LogClosed, LogLocked, OffsetOutOfRange
+from monitor.log.file import durable_file
+
+_CHECK_RECORDS: Final = 10_000
+_CHECK_BYTES: Final = 1 << 20
+_AFTER_CHANGE: Final = "restore it, or delete the state (the folder valkey next to it) to fold this log from its start"
+
+
+class FileLog:
+    """An append-only file of records with one partition; open it with `FileLog.open`, use it from one event loop.
+
+    Attributes
+    ----------
+    path
+        The file.
+    identity
+        The unique name the log was given at its creation, 32 hexadecimal digits.
+    first_offset
+        Offset of the first record.
+    bytes_cut
+        How many bytes of a torn last line were cut off on opening; 0 after an orderly stop.
+    checked
+        Whether its lines have checksums; a log that an earlier version created has none, and gets none.
+    """
+
+    def __init__(self, path: Path, file: int, lock: int) -> None:
+        self.path = path
+        self._file = file
+        self._lock = lock
+        self.identity, self.first_offset, self._lines = durable_file.read_header(file, path)
+        self.checked = self._lines.checked
+        self._durable_end, self.bytes_cut = durable_file.cut_torn_line(file, path, self._lines)
+        self._waiting: list[tuple[Sequence[bytes], asyncio.Future[int]]] = []
+        self._flusher: asyncio.Task[None] | None = None
+        self._grown = asyncio.Event()
+        self._closed = False
+        self._failure: str | None = None
+        # A write may outlive the task that waits for it; the descriptor must not be closed under it.
+        self._writing = threading.Lock()
+
+    @classmethod
+    def open(cls, path: str | os.PathLike[str]) -> Self:
+        """Open or create the log at `path`, and lock it until `close`.
+
+        Parameters
+        ----------
+        path
+            The file; its directory must exist. ``<path>.lock`` holds the process id of the process that has the log open.
+
+        Raises
+        ------
+        LogLocked
+            If another process has the log open.
+        LogDamaged
+            If the file does not begin with the header of a log, or its last line was changed after it was appended.
+        OSError
+            If the directory cannot be written.
+        """
+        path = Path(path).resolve()  # links to one log share one lock
+        lock = lock_log(path)
+        try:
+            if not path.exists():
+                durable_file.create(path)
+            file = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+            try:
+                return cls(path, file, lock)
+            except BaseException:
+                os.close(file)
+                raise
+        except BaseException:
+            os.close(lock)
+            raise
+
+    @property
+    def durable_end(self) -> int:
+        """Offset after the last record on the disk, where the next record begins."""
+        return self._durable_end
+
+    async def append(self, records: Sequence[bytes]) -> int:
+        """Append `records` in order and return once they are on the disk.
+
+        Appends that wait at the same time share one write and one sync. If the waiting task is cancelled, its records may or may not be in
+        the log.
+
+        Parameters
+        ----------
+        records
+            One JSON text each, without a newline.
+
+        Returns
+        -------
+        The offset after the last of `records`; `durable_end` for no records.
+
+        Raises
+        ------
+        ValueError
+            If a record is empty or holds a newline; nothing is appended.
+        OSError
+            If the write failed (disk full, quota): nothing of this append is in the log, and later appends may succeed.
+        LogClosed
+            If the log is closed, or a sync failed: open it again to append.
+        """
+        if self._closed or self._failure:
+            raise LogClosed(self._failure or f"{self.path} is closed; open the log again to append")
+        if not records:
+            return self._durable_end
+        for number, record in enumerate(records):
+            if not record or b"\n" in record:
+                fault = "holds a newline" if record else "is empty"
+                raise ValueError(f"records[{number}] {fault}: a record is one JSON text on one line")
+        acknowledged: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+        self._waiting.append((tuple(records), acknowledged))
+        if self._flusher is None or self._flusher.done():
+            self._flusher = asyncio.create_task(self._flush(), name="filelog-flush")
+        return await acknowledged
+
+    async def wait_beyond(self, offset: int, timeout: float | None = None) -> bool:  # noqa: ASYNC109 - answers, not raises
+        """Wait until there is a record at or after `offset`; return False if there is none after `timeout` seconds."""
+        try:
+            async with asyncio.timeout(timeout):
+                while self._durable_end <= offset:
+                    await self._grown.wait()
+        except TimeoutError:
+            return False
+        return True
+
+    def check_offset(self, offset: int) -> None:
+        """Raise `OffsetOutOfRange` unless a record begins at `offset` or `offset` is `durable_end`."""
+        if not self.first_offset <= offset <= self._durable_end:
+            raise OffsetOutOfRange(
+                f"offset {offset} is outside {self.path}, which holds {self.first_offset} to {self._durable_end}, because it was replaced "
+                f"or has lost its end; {_AFTER_CHANGE}"
+            )
+        # The byte before a record ends the line before it.
+        if os.pread(self._file, 1, offset - 1) != b"\n":
+            raise OffsetOutOfRange(
+                f"offset {offset} is inside a record of {self.path}, because the file was replaced or changed; {_AFTER_CHANGE}"
+            )
+
+    def read(self, offset: int, max_records: int = 2000, max_bytes: int = 1 << 20) -> Chunk | None:
+        """Read the records from `offset` on.
+
+        Parameters
+        ----------
+        offset
+            Where a record begins, or `durable_end`.
+        max_records, max_bytes
+            Bounds of the chunk, at least 1; a first record longer than `max_bytes` is still read whole.
+
+        Returns
+        -------
+        At least one record (partition 0), a chunk that is lost, or None if `offset` is `durable_end`.
+
+        Raises
+        ------
+        OffsetOutOfRange
+            If no record begins at `offset`.
+        LogDamaged
+            If the record at `offset` does not match its checksum, or the file was shortened while open. Records before a damaged one are
+            returned first.
+        """
+        self.check_offset(offset)
+        if offset == self._durable_end:
+            return None
+        offsets, records = durable_file.read_lines(
+            self._file, self.path, self._lines, offset, self._durable_end, max_records, max_bytes
+        )
+        end = offsets.pop()
+        if not records:
+            return Chunk(partition=0, start=offset, end=end, offsets=[], records=[], lost=True)
+        return Chunk(partition=0, start=offset, end=end, offsets=offsets, records=records)
+
+    async def close(self) -> None:
+        """Finish the appends under way, then close and unlock the file; a second call does nothing."""
+        if self._closed:
+            return
+        self._closed = True
+        if self._flusher is not None and not self._flusher.done():
+            await asyncio.wait((self._flusher,))
+        with self._writing:
+            os.close(self._file)
+            self._file = -1  # a late read must fail, and not hit another file that got the number
+        os.close(self._lock)
+
+    async def _flush(self) -> None:
+        loop = asyncio.get_running_loop()
+        while self._waiting:
+            group = [(records, acknowledged) for records, acknowledged in self._waiting if not acknowledged.done()]
+            self._waiting.clear()
+            end = self._durable_end
+            try:
+                await loop.run_in_executor(
+                    None, self._write, list(chain.from_iterable(records for records, _ in group))
+                )
+            except Exception as error:  # noqa: BLE001 - every waiting append gets it
+                for _, acknowledged in group:
+                    if not acknowledged.done():
+                        acknowledged.set_exception(error)
+                continue
+            for records, acknowledged in group:
+                end += self._lines.size(records)
+                if not acknowledged.done():
+                    acknowledged.set_result(end)
+            grown, self._grown = self._grown, asyncio.Event()
+            grown.set()
+
+    def _write(self, records: Sequence[bytes]) -> None:
+        with self._writing:
+            if self._failure:
+                raise LogClosed(self._failure)
+            start = self._durable_end
+            data = self._lines.encode(records, start)
+            try:
+                if armed("append-torn"):
+                    durable_file.write_at(self._file, data[: len(data) // 2], start)
+                    crash_point("append-torn")
+                durable_file.write_at(self._file, data, start)
+                crash_point("append")
+            except OSError as error:
+                self._cut_back(start)
+                raise OSError(
+                    error.errno, f"{error.strerror}; nothing of this append was kept", str(self.path)
+                ) from error
+            try:
+                durable_file.sync(self._file)
+            except OSError as error:
+                # The kernel may now treat the pages it failed to write as clean, so that the next sync succeeds without them. No later
+                # acknowledgement would be true until the file is read back from the disk.
+                self._cut_back(start)
+                self._fail(error)
+                raise LogClosed(self._failure) from error
+            self._durable_end = start + len(data)
+
+    def _cut_back(self, end: int) -> None:
+        """Cut the file back to `end`, so that a rejected append cannot return after a crash."""
+        try:
+            os.ftruncate(self._file, end)
+            durable_file.sync(self._file)
+        except OSError as error:
+            self._fail(error)
+
+    def _fail(self, error: OSError) -> None:
+        self._failure = (
+            f"{self.path} accepts no more appends, because a write could not be synced to the disk ({error.strerror}); fix the disk, then "
+            "start again"
+        )
+
+
+def check_log(path: Path) -> tuple[int, bool, int]:
+    """Read a log to its end, without the lock.
+
+    Returns
+    -------
+    The number of records, whether their lines have checksums, and how many bytes were given up as damaged. An append under way, which may
+    look like a torn line, is not counted.
+
+    Raises
+    ------
+    LogDamaged
+        If the header or a line does not match its checksum.
+    """
+    file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        _, offset, lines = durable_file.read_header(file, path)
+        end, size = durable_file.last_line_end(file)
+        count = lost = 0
+        while offset < end:
+            offsets, records = durable_file.read_lines(file, path, lines, offset, end, _CHECK_RECORDS, _CHECK_BYTES)
+            lost += 0 if records else offsets[-1] - offset
+            offset, count = offsets[-1], count + len(records)
+        if end < size:
+            durable_file.check_torn_line(file, path, lines, end, size)
+        return count, lines.checked, lost
+    finally:
+        os.close(file)
+
+
+def lock_log(path: Path) -> int:
+    """Lock a log; return the descriptor that holds the lock. Raise `LogLocked` if another process has it."""
+    lock = lock_file(f"{path}.lock")
+    if lock is None:
+        holder = Path(f"{path}.lock").read_text("ascii", "replace").strip() or "unknown"
+        raise LogLocked(
+            f"another rankwatch (pid {holder}) is using {path.parent}; stop it, or choose another --data-dir"
+        )
+    os.ftruncate(lock, 0)
+    os.pwrite(lock, b"%d\n" % os.getpid(), 0)
+    return lock

@@ -1,0 +1,153 @@
+"""Load one partition from the store, and fold chunks of its log: what a worker and a reader share."""
+
+import contextlib
+import traceback
+from abc import ABC, abstractmethod
+from collections.abc import AsyncIterator, Callable
+from functools import partial
+from typing import Final
+
+import structlog
+
+from monitor.background import in_background
+from monitor.engine.chunk import Chunk
+from monitor.engine.chunk_fold import Partition
+from monitor.engine.limits import Limits
+from monitor.engine.pace import Pace
+from monitor.engine.state.delta import Delta, StoredState
+from monitor.engine.state.pairs.index import pair_count
+from monitor.instruments import ProcessMetrics
+from monitor.service.turns import in_turns
+from monitor.state_lock import StateLock, StateTorn
+from monitor.store.commit_times import CommitTimes
+
+log = structlog.get_logger()
+
+_PIECES: Final = 4
+"""A piece of many benchmarks may have four times as many records as others: as many as a chunk from Kafka."""
+
+_LARGE: Final = 100_000
+"""Pairs of a state; a benchmark counts as a hundred."""
+
+
+def _is_large(stored: StoredState) -> bool:
+    """Return whether restoring a state takes long enough for others to wait."""
+    return sum(100 + pair_count(len(benchmark.contestants)) for benchmark in stored.benchmarks) > _LARGE
+
+
+class FoldCrashed(Exception):  # noqa: N818 - what happened
+    """The engine raised an error that is its own: not of the store, the brokers or the machine."""
+
+
+class FoldedPartition(ABC):
+    """The fold of one partition in memory.
+
+    Parameters
+    ----------
+    number : int
+        The partition.
+    owner : callable, optional
+        Maps the name of a benchmark to its partition; None: this partition owns all.
+    state : StateLock, optional
+        Held while the state changes; who holds it may read the state in a thread.
+
+    Attributes
+    ----------
+    partition : Partition
+        The state; another object after each load. Who shows it reads `readable`.
+    torn : bool
+        Whether a fold has ended within a chunk: the state in memory is then between two offsets, and is neither stored nor shown.
+    committed : int
+        The log is folded, and the fold stored, up to this offset.
+    last : tuple of int and str, or None
+        Offset and digest of the last folded record.
+    commit_times : dict of str to CommitTimes
+        By benchmark, for the metrics.
+    """
+
+    partition: Partition
+    fold_seconds: float
+    """Fold so long at a time, and the piece under way."""
+
+    def __init__(
+        self,
+        number: int,
+        *,
+        owner: Callable[[str], int] | None = None,
+        limits: Limits | None = None,
+        process_metrics: ProcessMetrics | None = None,
+        state: StateLock | None = None,
+    ) -> None:
+        self.number = number
+        self._owner, self._limits = owner, limits
+        self._state, self._pace = state or StateLock(), Pace(self.fold_seconds, most_pieces=_PIECES)
+        self._process_metrics = process_metrics or ProcessMetrics()
+        self.torn = False
+        self.committed = 0
+        self.last: tuple[int, str] | None = None
+        self.commit_times: dict[str, CommitTimes] = {}
+
+    @property
+    def readable(self) -> Partition:
+        """The state, for those who show it.
+
+        Raises
+        ------
+        StateTorn
+            If a fold has ended within a chunk, and the stored state is not loaded again yet.
+        """
+        if self.torn:
+            raise StateTorn
+        return self.partition
+
+    async def _restore(self, stored: StoredState) -> None:
+        """Replace the state in memory by a stored one."""
+        self.last = stored.last
+        restore = partial(Partition.restore, stored, self._limits, self._owner)
+        # The sums of large benchmarks take seconds, in which probes are answered.
+        self.partition = await in_background(restore) if _is_large(stored) else restore()
+        self.torn = False
+
+    @contextlib.asynccontextmanager
+    async def _change(self) -> AsyncIterator[None]:
+        """Hold the lock of the state and change it inside the context; an error leaves it torn, unless it was loaded again."""
+        async with self._state.change():
+            before = self.partition
+            try:
+                yield
+            except BaseException:
+                self.torn = self.partition is before
+                raise
+
+    @abstractmethod
+    async def _go_back(self) -> None:
+        """Load the stored state again after a fold that has ended within a chunk."""
+
+    async def _fold(self, chunk: Chunk) -> Delta:
+        """Fold a chunk in memory; between its slices others have their turns.
+
+        Raises
+        ------
+        FoldCrashed
+            If a record of it crashes the fold; the stored state is loaded again.
+        """
+        async with self._change():  # also while it is loaded again: nobody reads a state between two offsets
+            try:
+                with self._process_metrics.fold_seconds.time():
+                    delta = await in_turns(self.partition.fold_in_slices(chunk, self._pace), self._pace)
+            except MemoryError:
+                raise  # of the machine, not of a record
+            except Exception as error:
+                log.error(  # noqa: TRY400 - the locals of a traceback are questions of an evaluation
+                    "a chunk crashes the fold",
+                    partition=self.number,
+                    offset=chunk.start,
+                    end=chunk.end,
+                    error=repr(error)[:200],
+                    place="".join(traceback.format_tb(error.__traceback__)[-2:]),
+                )
+                await self._go_back()
+                raise FoldCrashed from error
+            self._process_metrics.chunk_records.observe(delta.records)
+            self.last = delta.last or self.last
+            return delta

@@ -1,0 +1,145 @@
+"""An evaluation that stops as soon as its gate is decided: candidates one after the other, in blocks of a committed order."""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from monitor.view.gates.along_order import Question, compare_along_order, first_decision
+from monitor.view.pairs.counts import Floats
+from schemas.records.text import shorten
+from schemas.results.gate import GateComparison
+from stats.order import committed_order
+
+Scores = Mapping[str, float | None]
+"""By item."""
+
+_LEAST_BLOCK: Final = 10
+_BLOCKS: Final = 50
+
+
+def default_block(items: int) -> int:
+    """Return the items of a block: a fiftieth of all, and at least 10.
+
+    Examples
+    --------
+    >>> default_block(1319), default_block(200)
+    (27, 10)
+    """
+    return max(_LEAST_BLOCK, math.ceil(items / _BLOCKS))
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What an evaluation commits to before its first block."""
+
+    questions: tuple[Question, ...]
+    """One for each candidate, in the order in which they are evaluated."""
+    items: tuple[str, ...]
+    """In the committed order."""
+    seed: str
+    block: int
+
+    @classmethod
+    def of(cls, questions: Sequence[Question], items: Sequence[str], seed: str, block: int | None = None) -> "Plan":
+        """Put items into the order that a seed commits to."""
+        order = committed_order(seed, items)
+        return cls(tuple(questions), tuple(items[k] for k in order.tolist()), seed, block or default_block(len(items)))
+
+
+def evaluate_all(
+    plan: Plan,
+    evaluate_one: Callable[[Question, int | None], GateComparison],
+    budget: int | None = None,
+    *,
+    until_pass: bool = False,
+) -> list[GateComparison]:
+    """Evaluate candidates one after the other.
+
+    Parameters
+    ----------
+    plan : Plan
+    evaluate_one : callable
+        Evaluates a candidate with at most this many items; None is no limit.
+    budget : int, optional
+        Most items to evaluate, of all candidates.
+    until_pass : bool
+        Whether the candidates after the first one that passes are not evaluated.
+    """
+    comparisons: list[GateComparison] = []
+    for question in plan.questions:
+        cheaper = next((each.candidate for each in comparisons if each.verdict == "pass"), None) if until_pass else None
+        left = None if budget is None else max(0, budget - sum(each.n for each in comparisons))
+        if cheaper is not None:
+            comparisons.append(_not_evaluated(plan, question, f"{shorten(cheaper)} passes and costs no more"))
+            continue
+        # Blocks that are done cost nothing, so they count under any budget.
+        comparison = evaluate_one(question, left)
+        spent = left == 0 and not comparison.n
+        comparisons.append(_not_evaluated(plan, question, "the budget is spent") if spent else comparison)
+    return comparisons
+
+
+def _not_evaluated(plan: Plan, question: Question, why: str) -> GateComparison:
+    nothing = compare_along_order(np.zeros(0), np.zeros(0), len(plan.items), question)
+    return nothing.model_copy(update={"reason": f"Not evaluated: {why}."})
+
+
+def evaluate(
+    plan: Plan,
+    question: Question,
+    baseline: Scores,
+    done: Sequence[Scores],
+    run_block: Callable[[int, Sequence[str]], Scores],
+    budget: int | None = None,
+    on_block: Callable[[int, GateComparison], None] | None = None,
+) -> GateComparison:
+    """Evaluate a candidate block after block until it is decided, the budget is spent or no item is left.
+
+    Parameters
+    ----------
+    plan : Plan
+    question : Question
+        Of the candidate.
+    baseline : mapping
+        Scores of all items.
+    done : sequence of mapping
+        Scores of the candidate in the blocks that are done.
+    run_block : callable
+        Evaluates the items of a block: its number, from 1, and the ids.
+    budget : int, optional
+        Most items to evaluate, those of blocks that are done among them.
+    on_block : callable, optional
+        Takes the items evaluated so far and the comparison, after each block that leaves the gate open.
+    """
+    known = _scores_of(plan.items, baseline)
+    scores: list[float] = []
+    judged = 0
+    number, most = 0, min(len(plan.items), budget if budget is not None else len(plan.items))
+    while True:
+        candidate = np.array(scores)
+        if number >= len(done) and first_decision(candidate, known[: candidate.size], question, judged) is not None:
+            break
+        judged = candidate.size if number >= len(done) else 0
+        start = len(scores)
+        if start >= most and number >= len(done):
+            break
+        block = plan.items[start : start + plan.block]
+        if number < len(done):
+            block_scores = done[number]
+            block = tuple(item for item in block if item in block_scores)
+        else:
+            if number and on_block is not None:
+                on_block(start, compare_along_order(candidate, known[:start], len(plan.items), question))
+            block = block[: most - start]
+            block_scores = run_block(number + 1, block)
+        scores += _scores_of(block, block_scores).tolist()
+        number += 1
+    return compare_along_order(np.array(scores), known[: len(scores)], len(plan.items), question)
+
+
+def _scores_of(items: Sequence[str], scores: Scores) -> Floats:
+    values = (scores.get(item) for item in items)
+    return np.array([math.nan if value is None else value for value in values], np.float64)

@@ -1,0 +1,79 @@
+"""Notify one target of states that last, each once, also where a benchmark moves to another worker."""
+
+import asyncio
+import contextlib
+from collections.abc import Callable, Sequence
+
+from monitor.notify.notifier import Notifier
+from monitor.notify.states import Due, StateWatch
+from monitor.service.folded_partition import FoldedPartition
+from monitor.state_lock import StateTorn
+from monitor.store.errors import StoreError
+from monitor.store.redis_store import RedisStore
+from monitor.view.news import board_state
+
+
+class StateNotices:
+    """Looks at the benchmarks of this process, and sends what is due.
+
+    What was accepted is noted in the store, so neither a restart nor the next owner of a benchmark sends it again; a crash in between
+    does, with the same id.
+
+    Parameters
+    ----------
+    notifier : Notifier
+    watch : StateWatch
+    store : RedisStore
+    partitions : callable
+        Returns the current partitions.
+    """
+
+    def __init__(
+        self,
+        notifier: Notifier,
+        watch: StateWatch,
+        store: RedisStore,
+        partitions: Callable[[], Sequence[FoldedPartition]],
+    ) -> None:
+        self._notifier, self._watch, self._store, self._partitions = notifier, watch, store, partitions
+        self._noted: dict[int, dict[str, str]] = {}
+        """What this process has noted of each partition."""
+
+    def change(self, held_seconds: float, stalled_seconds: float) -> None:
+        """Take other times, from the next look on."""
+        self._watch.change(held_seconds, stalled_seconds)
+
+    async def run(self) -> None:
+        """Look until cancelled."""
+        while True:
+            await asyncio.sleep(self._watch.look_seconds)
+            for folded in self._partitions() if self._watch.watches else ():
+                with contextlib.suppress(StoreError, TimeoutError, StateTorn):  # the next look finds the same
+                    await self._send(folded)
+
+    async def _send(self, folded: FoldedPartition) -> None:
+        noted = await self._notes(folded.number)
+        partition = folded.readable
+        states = [
+            board_state(benchmark, folded.commit_times[name].last)
+            for name, benchmark in partition.benchmarks.items()
+            if name in folded.commit_times and partition.boards.refusal(name) is None
+        ]
+        due = self._watch.look(f"{self._store.topic}/{folded.number}", states, noted)
+        if sent := [each.notification for each in due if each.notification is not None]:
+            await self._notifier.announce(sent)
+        await self._note(folded.number, due)
+
+    async def _notes(self, partition: int) -> dict[str, str]:
+        """Return what is noted, and write back what the store has lost of it."""
+        stored = await self._store.notes(partition, self._notifier.target.name)
+        ours = self._noted.get(partition, {})
+        if lost := {field: value for field, value in ours.items() if field not in stored}:
+            await self._store.note(partition, self._notifier.target.name, lost)
+        return ours | stored
+
+    async def _note(self, partition: int, due: Sequence[Due]) -> None:
+        if due:
+            values = {each.field: each.value for each in due}
+            self._noted.setdefault(partition, {}).update(values)  # first: the store may not answer
+            await self._store.note(partition, self._notifier.target.name, values)

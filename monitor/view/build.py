@@ -1,0 +1,282 @@
+"""The report of a benchmark, built from its state."""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final, Literal
+
+import numpy as np
+
+from monitor.engine.chunk_fold import Partition
+from monitor.engine.state.benchmark import Benchmark
+from monitor.engine.state.codes import ZERO
+from monitor.engine.state.pairs.index import pair_count
+from monitor.engine.state.reading import Refused
+from monitor.view.alike import alike_names
+from monitor.view.battles import battles_report
+from monitor.view.items.conflict_rows import counts_by_model
+from monitor.view.pairs.clusters import cluster_columns, clusters_report, required_n_by_procedure
+from monitor.view.pairs.family import family_assumption, family_report, pairs_outside
+from monitor.view.pairs.item_means import described
+from monitor.view.pairs.rows import pair_rows, report_assumptions, superseded_rows
+from monitor.view.pairs.table import PairTable
+from monitor.view.pairs.weights import weights_report
+from monitor.view.ranking.goal import goal_report
+from monitor.view.ranking.standings import count_undecided, count_unresolved, model_reports, shared_means
+from monitor.view.ranking.suite import suite_benchmark, suite_report
+from monitor.view.result import result_report
+from monitor.view.sentences import REFUSED_REMEDY, order_reason, partial, unit_items
+from schemas.records.names import natural
+from schemas.records.suites import Suite
+from schemas.results.assumptions import facts, say
+from schemas.results.report import BenchmarkReport, BoardReport, OrderReport, PairReport, RefusedFile, Report, Summary
+
+Which = Literal["adjacent", "all"]
+
+MAX_REPORT_PAIRS: Final = 100_000
+"""Most pairs of a report in memory: a row takes some 10 kB while it is made."""
+
+BLANK: Final = "blank"
+"""Why a result has no score, unless the files name another reason."""
+
+_ROWS_AT_ONCE: Final = 2_000
+
+
+@dataclass(frozen=True)
+class ReportView:
+    """A report and the table it was made from, for the formats that show more than the report holds.
+
+    Attributes
+    ----------
+    report : BenchmarkReport
+    table : PairTable
+    parts : callable
+        Yields the rows of the pairs part by part, where the view is made without rows: then `report` has none.
+    """
+
+    report: BenchmarkReport
+    table: PairTable
+    parts: Callable[[], Iterator[list[PairReport]]]
+
+
+def no_parts() -> Iterator[list[PairReport]]:
+    """Yield nothing: a report in memory has its rows, and does not keep alive what they were made from."""
+    return iter(())
+
+
+def count_pairs(benchmarks: Iterable[Benchmark]) -> int:
+    """Return how many pairs a report of some benchmarks lists, if it lists all."""
+    return sum(pair_count(len(benchmark.latest_epoch)) for benchmark in benchmarks)
+
+
+def build_report(
+    partitions: Iterable[Partition],
+    *,
+    pairs: Which = "adjacent",
+    assert_complete: bool = False,
+    suites: Sequence[Suite] = (),
+    model: str | None = None,
+) -> Report:
+    """Report every benchmark of some partitions, by name.
+
+    Parameters
+    ----------
+    partitions : iterable of Partition
+    pairs : "adjacent" or "all"
+        Which pairs are displayed.
+    assert_complete : bool
+        Whether a benchmark without a declared order is taken as complete: N is then the number of items read, and the family all pairs
+        of the models read. True for files, which are one look at complete results; never for a live stream.
+    suites : sequence of Suite, optional
+        Reported first.
+    model : str, optional
+        Display only the pairs of this model.
+    """
+    views = report_views(partitions, pairs=pairs, assert_complete=assert_complete, suites=suites, model=model)
+    return Report(benchmarks=[view.report for view in views])
+
+
+def report_views(
+    partitions: Iterable[Partition],
+    *,
+    pairs: Which,
+    assert_complete: bool,
+    suites: Sequence[Suite] = (),
+    model: str | None = None,
+    with_rows: bool = True,
+) -> Iterator[ReportView]:
+    """Report every suite, then every benchmark by name, with its table; see `build_report` and `table_view`."""
+    benchmarks = {b.name: b for p in partitions for b in p.benchmarks.values()}
+    for suite in suites:
+        union = suite_benchmark(suite, benchmarks, assert_complete=assert_complete)
+        table = PairTable.of(union, assert_complete=assert_complete)
+        yield suite_view(suite, benchmarks, table, pairs, with_rows=with_rows)
+    hidden = {suite.name for suite in suites}
+    for name, benchmark in sorted(benchmarks.items(), key=lambda item: natural(item[0])):
+        if name in hidden:
+            continue
+        table = PairTable.of(benchmark, assert_complete=assert_complete)
+        yield table_view(table, pairs, model, with_rows=with_rows)
+
+
+def suite_view(
+    suite: Suite, benchmarks: Mapping[str, Benchmark], table: PairTable, pairs: Which, *, with_rows: bool = True
+) -> ReportView:
+    """Report the suite of a table, and its members; `benchmarks` are all there are, by name."""
+    view = table_view(table, pairs, with_rows=with_rows)
+    adjacent, hides = np.flatnonzero(table.adjacent), suite.name in benchmarks
+    members = suite_report(suite, benchmarks, table, adjacent, hides=hides)
+    return replace(view, report=view.report.model_copy(update={"suite": members}))
+
+
+def benchmark_report(
+    benchmark: Benchmark, *, pairs: Which = "adjacent", assert_complete: bool = False
+) -> BenchmarkReport:
+    """Report one benchmark; see `build_report`."""
+    return report_view(benchmark, pairs=pairs, assert_complete=assert_complete).report
+
+
+def report_view(benchmark: Benchmark, *, pairs: Which = "adjacent", assert_complete: bool = False) -> ReportView:
+    """Report one benchmark, with its table; see `build_report`."""
+    return table_view(PairTable.of(benchmark, assert_complete=assert_complete), pairs)
+
+
+def table_view(table: PairTable, pairs: Which, model: str | None = None, *, with_rows: bool = True) -> ReportView:
+    """Report the benchmark of a table.
+
+    Parameters
+    ----------
+    table : PairTable
+    pairs : "adjacent" or "all"
+        Which pairs are displayed.
+    model : str, optional
+        Display only the pairs of this model.
+    with_rows : bool
+        Whether the report has the rows of the pairs; False where its `parts` are written one by one.
+    """
+    benchmark = table.benchmark
+    displayed = np.arange(table.size) if pairs == "all" else np.flatnonzero(table.adjacent)
+    if model is not None:
+        places = [k for k, contestant in enumerate(benchmark.contestants) if contestant.model == model]
+        displayed = displayed[np.isin(table.a[displayed], places) | np.isin(table.b[displayed], places)]
+    clusters = cluster_columns(table, displayed)
+    needed = required_n_by_procedure(table, clusters, displayed)
+
+    def parts() -> Iterator[list[PairReport]]:
+        table.listed = displayed.size
+        for start in range(0, displayed.size, _ROWS_AT_ONCE):
+            some = slice(start, start + _ROWS_AT_ONCE)
+            yield pair_rows(table, clusters, {name: values[some] for name, values in needed.items()}, displayed[some])
+        if pairs == "all" and model is None:
+            yield superseded_rows(benchmark)
+
+    duplicates, conflicts = counts_by_model(benchmark)
+    shared, assumptions = shared_means(table), report_assumptions(table)
+    assumption, joined = say(assumptions), family_assumption(table)
+    reading = benchmark.reading
+    skipped = skipped_by_model(table)
+    report = BenchmarkReport(
+        benchmark=benchmark.name,
+        alike=alike_names(benchmark),
+        differing=reading.differing or None,
+        refused=_refused(reading.refused),
+        refused_elsewhere=_refused(reading.elsewhere),
+        skipped=_reasons(sum(skipped.values()), reading.failed),
+        skipped_by_model=skipped,
+        unread_items=reading.unread,
+        reading=reading.notes,
+        items=benchmark.items,
+        unit_items=unit_items(benchmark),
+        declared_items=benchmark.spec.items if benchmark.committed is None else benchmark.committed.size,
+        **benchmark.counters,
+        conflicts_by_model=conflicts,
+        duplicates_by_model=duplicates,
+        epochs=sorted({contestant.epoch for contestant in benchmark.contestants}),
+        unranked=_unranked(benchmark),
+        incomplete=benchmark.incomplete or None,
+        partial=partial(benchmark),
+        board=board_report(benchmark),
+        order=order_report(
+            benchmark, asserted=assumption if table.asserted else None, rests_on_ends=table.rests_on_ends
+        ),
+        alpha=benchmark.spec.alpha,
+        looks="one" if table.one_look else "several",
+        power=benchmark.spec.power,
+        mixture=table.mixture,
+        family=family_report(table),
+        family_outside=pairs_outside(table),
+        family_assumption=None if joined is None else joined.text,
+        assumption=assumption,
+        assumptions=facts([*assumptions, *([] if joined is None else [joined])]),
+        models=model_reports(table, shared),
+        shared_items=None if shared is None else shared.items,
+        clusters=clusters_report(table, displayed),
+        weights=weights_report(table.weighted, table.ranking),
+        suite=None,
+        result=result_report(table),
+        goal=goal_report(table),
+        battles=battles_report(table),
+        summary=Summary(
+            pairs=displayed.size,
+            undecided=count_undecided(table, clusters, displayed),
+            unresolved=count_unresolved(table, needed, displayed),
+        ),
+        pairs=[row for part in parts() for row in part] if with_rows else [],
+    )
+    return ReportView(report, table, no_parts if with_rows else parts)
+
+
+def skipped_by_model(table: PairTable) -> dict[str, int]:
+    """Count the items without a score of each ranked model that has some, most first."""
+    benchmark = table.benchmark
+    counts = Counter(
+        {benchmark.contestants[k].model: count for k in table.ranking.tolist() if (count := int(benchmark.skipped[k]))}
+    )
+    return dict(counts.most_common())
+
+
+def _reasons(skipped: int, failed: Mapping[str, int]) -> dict[str, int]:
+    """Return the items without a score by reason: those of runs that failed as the files name it, and blank ones."""
+    known = {reason: count for reason, count in failed.items() if skipped}
+    blank = skipped - sum(known.values())
+    if blank < 0:  # some were scored in another file
+        return {"failed": skipped}
+    return {**({BLANK: blank} if blank else {}), **known}
+
+
+def _refused(files: Iterable[Refused]) -> list[RefusedFile]:
+    return [RefusedFile(path=each.path, reason=each.reason, remedy=REFUSED_REMEDY) for each in files]
+
+
+def board_report(benchmark: Benchmark) -> BoardReport | None:
+    """Report what an operator has done with the board; None while it is as it began."""
+    entry = benchmark.board
+    if entry is None or entry.state == "deleted":
+        return None
+    return BoardReport(
+        state=entry.state,
+        since=entry.since,
+        generation=entry.generation,
+        title=entry.title or None,
+        note=entry.note,
+    )
+
+
+def _unranked(benchmark: Benchmark) -> int:
+    """Count the scores on items that only an earlier epoch of a model has."""
+    codes, count = described(benchmark).item_codes(), 0
+    for model, contestants in benchmark.epochs.items():
+        if len(contestants) > 1:
+            newest = benchmark.epoch_contestant_of[model, benchmark.latest_epoch[model]]
+            had = (codes[:, contestants] >= ZERO).any(axis=1)
+            count += int(np.count_nonzero(had & (codes[:, newest] < ZERO)))
+    return count
+
+
+def order_report(benchmark: Benchmark, *, asserted: str | None = None, rests_on_ends: bool = False) -> OrderReport:
+    """Report the order policy, what keeps it from giving verdicts, and what is assumed besides it; `asserted` as in `order_reason`."""
+    return OrderReport(
+        policy="completion" if asserted else benchmark.spec.order.policy,
+        suspect=benchmark.suspicion is not None,
+        reason=order_reason(benchmark, asserted=asserted, rests_on_ends=rests_on_ends),
+    )

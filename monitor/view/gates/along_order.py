@@ -1,0 +1,173 @@
+"""Whether a model is not worse than another by more than a margin, item by item along the committed order of `gate --run`."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import exp, inf, isfinite
+from typing import Final
+
+import numpy as np
+
+from monitor.view.gates.margin import Margin, agreeing_bound, evidence_path, items_to_margin
+from monitor.view.gates.reasons import reason
+from monitor.view.pairs.counts import Flags, Floats
+from schemas.results.assumptions import Assumption, facts, sampled, say
+from schemas.results.gate import GateComparison, GateVerdict
+from stats.evidence.eprocess import log_e_halves
+from stats.evidence.margin import excess_low_anytime, graded_excess_log_e, graded_excess_low
+
+MIXTURE: Final = "beta(1,1)"
+"""Of the bets of `gate --run`."""
+
+ASSUMED: Final = [Assumption("committed"), *sampled("committed", units=False)]
+"""What the answers of `gate --run` assume."""
+
+
+@dataclass(frozen=True)
+class Question:
+    """What `gate --run` asks.
+
+    Attributes
+    ----------
+    benchmark, candidate, baseline : str
+    margin : Margin
+    alpha : float
+    """
+
+    benchmark: str
+    candidate: str
+    baseline: str
+    margin: Margin
+    alpha: float = 0.05
+
+
+def questions_of(
+    benchmark: str, candidates: Sequence[str], baseline: str, margin: Margin, alpha: float
+) -> list[Question]:
+    """Return the question of each candidate, which is decided at an equal share of alpha.
+
+    The shares are fixed in advance: when a candidate stops changes nothing for the others.
+    """
+    share = alpha / len(candidates)
+    return [Question(benchmark, candidate, baseline, margin, share) for candidate in candidates]
+
+
+def first_decision(
+    candidate: Floats, baseline: Floats, question: Question, since: int = 0
+) -> tuple[GateVerdict, int] | None:
+    """Return the first claim that holds along a committed order, and the number of items at which it does; None if none holds.
+
+    Parameters
+    ----------
+    candidate, baseline : ndarray
+        Scores of the items in the committed order; nan where there is none, which counts as the worst.
+    question : Question
+    since : int
+        Items at which no claim held: only those after them are judged.
+    """
+    return first_claim(*evidence_along_order(candidate, baseline, question.margin, since), question.alpha, since)
+
+
+def evidence_along_order(candidate: Floats, baseline: Floats, margin: Margin, since: int = 0) -> tuple[Floats, Floats]:
+    """Return ln e of "not worse by more than the margin" and of "worse" after each item, the first `since` omitted."""
+    return _not_worse_path(candidate, baseline, margin, since), _worse_path(candidate, baseline, since)
+
+
+def first_claim(not_worse: Floats, against: Floats, alpha: float, since: int = 0) -> tuple[GateVerdict, int] | None:
+    """Return the first claim whose evidence reaches 1 / alpha, and the item at which it does."""
+    need = -np.log(alpha)
+    passed, worse = _first(not_worse >= need), _first(against >= need)
+    if passed is None and worse is None:
+        return None
+    if worse is None or (passed is not None and passed <= worse):
+        assert passed is not None
+        return "pass", since + passed
+    return "fail", since + worse
+
+
+def least_p(log_e: Floats) -> float:
+    """Return 1 / the largest evidence of a path, at most 1."""
+    return exp(-float(log_e.max(initial=0)))
+
+
+def _first(reached: Flags) -> int | None:
+    return int(reached.argmax()) + 1 if reached.any() else None
+
+
+def _not_worse_path(candidate: Floats, baseline: Floats, margin: Margin, since: int = 0) -> Floats:
+    d = np.nan_to_num(margin.differences(candidate, baseline), nan=margin.worst)
+    return evidence_path(d, margin, MIXTURE, binary=_binary(candidate, baseline), since=since)
+
+
+def _worse_path(candidate: Floats, baseline: Floats, since: int = 0) -> Floats:
+    """Return the two-sided evidence after each item, where it is against the candidate; minus infinity elsewhere.
+
+    An item without a score counts for the candidate here: either claim takes it at its worst.
+    """
+    d = np.nan_to_num(baseline - candidate, nan=-1.0)
+    if _binary(candidate, baseline):
+        log_e = log_e_halves(np.cumsum(d > 0)[since:], np.cumsum(d < 0)[since:], MIXTURE)[0]
+    else:
+        log_e = graded_excess_log_e(d, 0.0, path=True)[since:]
+    # Half of the two-sided evidence: the other half only adds to it.
+    return np.where(np.cumsum(d)[since:] > 0, log_e - np.log(2), -np.inf)
+
+
+def _binary(candidate: Floats, baseline: Floats) -> bool:
+    return all(bool((np.isnan(x) | (x == 0) | (x == 1)).all()) for x in (candidate, baseline))
+
+
+def compare_along_order(candidate: Floats, baseline: Floats, items: int, question: Question) -> GateComparison:
+    """Compare two models along the committed order of `gate --run`; the first claim that holds is the verdict.
+
+    Parameters
+    ----------
+    candidate, baseline : ndarray
+        As for `first_decision`: of the items evaluated so far.
+    items : int
+        All items of the order.
+    question : Question
+    """
+    margin, alpha = question.margin, question.alpha
+    path, against = evidence_along_order(candidate, baseline, margin)
+    decision = first_claim(path, against, alpha)
+    shared = ~(np.isnan(candidate) | np.isnan(baseline))
+    x, y, n = candidate[shared], baseline[shared], candidate.size
+    binary = _binary(candidate, baseline)
+    d = np.nan_to_num(margin.differences(candidate, baseline), nan=margin.worst)
+    # Evidence counts up to the decision, also where the block has more items: then the size of blocks changes nothing.
+    end = n if decision is None else decision[1]
+    path, against = path[:end], against[:end]
+    low = None
+    if n and not margin.relative:
+        b, c = int((d == 1).sum()), int((d == -1).sum())
+        low = float(excess_low_anytime(n, b, c, alpha)) if binary else graded_excess_low(d, alpha)
+    verdict: GateVerdict = "undecided" if decision is None else decision[0]
+    needed = items_to_margin(d, margin, MIXTURE, alpha, binary=binary) if verdict == "undecided" else inf
+    comparison = GateComparison(
+        benchmark=question.benchmark,
+        candidate=question.candidate,
+        baseline=question.baseline,
+        verdict=verdict,
+        n=n,
+        only_candidate=int((x > y).sum()) if binary else None,
+        only_baseline=int((x < y).sum()) if binary else None,
+        missing=items - n,
+        mean_candidate=float(x.mean()) if x.size else None,
+        mean_baseline=float(y.mean()) if x.size else None,
+        gap=float(x.mean() - y.mean()) if x.size else None,
+        gap_low=None if low is None else agreeing_bound(low, margin, verdict),
+        margin=margin.size,
+        relative=margin.relative,
+        alpha=alpha,
+        looks="several",
+        policy="committed",
+        rule="bets",
+        p_not_worse=least_p(path),
+        p_worse=least_p(against),
+        decided_at_n=None if decision is None else decision[1],
+        items_needed=needed if isfinite(needed) else None,
+        assumption=say(ASSUMED),
+        assumptions=facts(ASSUMED),
+        reason="",
+    )
+    return comparison.model_copy(update={"reason": reason(comparison, margin, None)})

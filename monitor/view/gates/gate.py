@@ -1,0 +1,238 @@
+"""The answer of a gate over all its candidates, benchmarks and metrics, with the errors of the whole family under control."""
+
+from collections.abc import Mapping, Sequence
+from typing import Final, Literal
+
+import numpy as np
+
+from monitor.view.gates.margin import Margin
+from monitor.view.pairs.counts import Floats
+from schemas.results.gate import GateCandidate, GateComparison, GateReport, GateVerdict
+from schemas.results.sentences import LOOKS, level
+from stats.families.error_control import holm
+
+PASS, WAIT, FAIL = 0, 3, 4
+"""Exit codes: not worse; undecided or held; worse. 1 and 2 are faults and wrong usage, as in every command."""
+
+OnUndecided = Literal["pass", "fail", "wait"]
+
+_CODES: Final = {"pass": PASS, "undecided": WAIT, "fail": FAIL}
+_DECIDED_BY_FAMILY: Final = {"pass": "Not worse by more than the margin", "fail": "Worse than the baseline"}
+_UNDECIDED: Final = {"pass": PASS, "fail": FAIL, "wait": WAIT}
+
+
+def gate_report(
+    comparisons: Sequence[GateComparison],
+    margin: Margin,
+    on_undecided: OnUndecided = "wait",
+    prices: Mapping[str, float] | None = None,
+    evaluation: str | None = None,
+    alpha: float | None = None,
+) -> GateReport:
+    """Judge candidates by their comparisons with one baseline.
+
+    A candidate passes if it is not worse on every benchmark, in every metric: for that claim its largest p counts, without correction, and
+    the candidates share alpha (Holm). It fails if it is worse on any: there all comparisons share alpha (Holm).
+
+    Parameters
+    ----------
+    comparisons : sequence of GateComparison
+        At least one; all with the same baseline.
+    margin : Margin
+    on_undecided : {"pass", "fail", "wait"}
+        Which exit code an undecided gate has.
+    prices : mapping of str to float, optional
+        By model. The gate then passes if one candidate does, and names the cheapest that did.
+    evaluation : str, optional
+        What the gate evaluated itself.
+    alpha : float, optional
+        Of the family, where each comparison was decided at its share of it. By default each one has the alpha of its benchmark.
+    """
+    models = list(dict.fromkeys(each.candidate for each in comparisons))
+    of = np.array([models.index(each.candidate) for each in comparisons])
+    levels = np.array([each.alpha if alpha is None else alpha for each in comparisons])
+    not_worse = np.array([each.p_not_worse for each in comparisons]) / levels
+    passed = holm_ratios(np.array([not_worse[of == k].max() for k in range(len(models))]))
+    worse = holm_ratios(np.array([each.p_worse for each in comparisons]) / levels)
+    candidates = [
+        _candidate(
+            model,
+            [each for each in comparisons if each.candidate == model],
+            float(passed[k]),
+            float(worse[of == k].min()),
+            float(levels[of == k].min()),
+            prices,
+        )
+        for k, model in enumerate(models)
+    ]
+    cheapest = _cheapest(candidates) if prices else None
+    alphas = sorted(set(levels.tolist()))
+    verdict = _verdict(candidates, chooses=bool(prices), cheapest=cheapest)
+    return GateReport(
+        verdict=verdict,
+        exit_code=_UNDECIDED[on_undecided] if verdict == "undecided" else _CODES[verdict],
+        headline=_headline(
+            candidates,
+            comparisons,
+            margin,
+            verdict,
+            cheapest,
+            on_undecided,
+            prices,
+            [each.where for each, p in zip(comparisons, worse.tolist(), strict=True) if p <= 1],
+        )
+        + ("" if verdict == "undecided" else f" ({_alpha(alphas)})"),
+        family=_family(candidates, comparisons, alphas),
+        baseline=comparisons[0].baseline,
+        margin=margin.size,
+        relative=margin.relative,
+        on_undecided=on_undecided,
+        cheapest=cheapest,
+        candidates=candidates,
+        comparisons=[
+            _in_family(each, candidates, len(comparisons), alpha_of)
+            for each, alpha_of in zip(comparisons, levels.tolist(), strict=True)
+        ],
+        evaluation=evaluation,
+    )
+
+
+def holm_ratios(ratios: Floats) -> Floats:
+    """Adjust p-values in units of their alpha, which benchmarks may declare differently; 1 is the threshold."""
+    unit = 1 / (ratios.size * max(1.0, float(ratios.max())))
+    return holm(unit * ratios) / unit
+
+
+def _candidate(
+    model: str,
+    mine: Sequence[GateComparison],
+    passed: float,
+    worse: float,
+    alpha: float,
+    prices: Mapping[str, float] | None,
+) -> GateCandidate:
+    verdict: GateVerdict = "undecided"
+    if any(each.verdict == "held" for each in mine):
+        verdict = "held"
+    elif passed <= 1:
+        verdict = "pass"
+    elif worse <= 1:
+        verdict = "fail"
+    return GateCandidate(
+        model=model,
+        verdict=verdict,
+        price=None if prices is None else prices.get(model),
+        p_not_worse=min(1.0, passed * alpha),
+        p_worse=min(1.0, worse * alpha),
+    )
+
+
+def _cheapest(candidates: Sequence[GateCandidate]) -> str | None:
+    priced = [(each.price, each.model) for each in candidates if each.verdict == "pass" and each.price is not None]
+    return min(priced)[1] if priced else None
+
+
+def _verdict(
+    candidates: Sequence[GateCandidate], *, chooses: bool, cheapest: str | None
+) -> Literal["pass", "fail", "undecided"]:
+    verdicts = {each.verdict for each in candidates}
+    if chooses:
+        if cheapest is not None:
+            return "pass"
+        return "fail" if verdicts == {"fail"} else "undecided"
+    if "fail" in verdicts:
+        return "fail"
+    return "pass" if verdicts == {"pass"} else "undecided"
+
+
+# --- sentences ------------------------------------------------------------------------------------------------------------------------
+
+
+def _headline(
+    candidates: Sequence[GateCandidate],
+    comparisons: Sequence[GateComparison],
+    margin: Margin,
+    verdict: str,
+    cheapest: str | None,
+    on_undecided: str,
+    prices: Mapping[str, float] | None,
+    worse: Sequence[str],
+) -> str:
+    baseline = comparisons[0].baseline
+    names = _places(comparisons)
+    where = next(iter(names)) if len(names) == 1 else _count(comparisons)
+    claim = f"not worse than {baseline} by more than {margin.text} on {where}"
+    counts = f" (on_undecided: {on_undecided})" if verdict == "undecided" and on_undecided != "wait" else ""
+    if prices:
+        if cheapest is None:
+            return f"{verdict}{counts}: no candidate is shown to be {claim}"
+        price = prices[cheapest]
+        open_below = [
+            each.model for each in candidates if each.verdict in {"undecided", "held"} and (each.price or 0) < price
+        ]
+        also = f"; undecided and cheaper: {', '.join(open_below)}" if open_below else ""
+        return f"pass: {cheapest} is the cheapest ({price:g}) that is {claim}{also}"
+    if len(candidates) == 1:
+        model = candidates[0].model
+        if verdict == "pass":
+            return f"pass: {model} is {claim}"
+        if verdict == "fail":
+            return f"fail: {model} is worse than {baseline} on {', '.join(worse)}"
+        held = f"held{counts}: no verdict on whether {model} is {claim}"
+        return (
+            held
+            if candidates[0].verdict == "held"
+            else f"{verdict}{counts}: {model} is neither shown to be {claim}, nor to be worse"
+        )
+    passed = sum(each.verdict == "pass" for each in candidates)
+    are = "is" if passed == 1 else "are"
+    return f"{verdict}{counts}: {passed} of {len(candidates)} candidates {are} {claim}"
+
+
+def _places(comparisons: Sequence[GateComparison]) -> dict[str, None]:
+    """Return the benchmarks, with their metrics, in order and once each."""
+    return dict.fromkeys(each.where for each in comparisons)
+
+
+def _count(comparisons: Sequence[GateComparison]) -> str:
+    """Return how many benchmarks and metrics there are."""
+    benchmarks = list(dict.fromkeys(each.benchmark for each in comparisons))
+    of = benchmarks[0] if len(benchmarks) == 1 else f"{len(benchmarks)} benchmarks"
+    several = any(each.metric is not None for each in comparisons)
+    return f"{len(_places(comparisons))} metrics of {of}" if several else of
+
+
+def _in_family(
+    comparison: GateComparison, candidates: Sequence[GateCandidate], size: int, alpha: float
+) -> GateComparison:
+    """Add to the reason of a comparison that the family leaves the candidate undecided, or decides it, where it does."""
+    whole = next(each.verdict for each in candidates if each.model == comparison.candidate)
+    decided_by_family = whole == "pass" if comparison.verdict == "fail" else comparison.verdict == "undecided"
+    if decided_by_family and size == len(candidates) and whole in _DECIDED_BY_FAMILY:
+        reason = f"{_DECIDED_BY_FAMILY[whole]} {level(alpha)}, with what the decided candidates leave of it (Holm)."
+        return comparison.model_copy(update={"verdict": whole, "reason": reason, "items_needed": None})
+    if whole != "undecided" or comparison.verdict == "undecided":
+        return comparison
+    reason = f"{comparison.reason} On its own: in the family of {size} comparisons the candidate is undecided."
+    return comparison.model_copy(update={"reason": reason})
+
+
+def _alpha(levels: Sequence[float]) -> str:
+    return f"alpha = {' and '.join(f'{level:g}' for level in levels)}"
+
+
+def _family(candidates: Sequence[GateCandidate], comparisons: Sequence[GateComparison], levels: Sequence[float]) -> str:
+    alpha = _alpha(levels)
+    looks = LOOKS[comparisons[0].looks]
+    if len(comparisons) == 1:
+        return f"one comparison, {alpha}, one-sided, {looks}"
+    parts = []
+    if len(_places(comparisons)) > 1:
+        kind = "benchmark" if all(each.metric is None for each in comparisons) else "metric"
+        parts.append(
+            f"a candidate passes if it is not worse on each {kind}, so this claim needs no correction over {kind}s"
+        )
+    if len(candidates) > 1:
+        parts.append(f"the {len(candidates)} candidates share alpha (Holm)")
+    parts.append(f"it fails if it is worse on any: the {len(comparisons)} comparisons share alpha (Holm)")
+    return f"{alpha} {looks}: {'; '.join(parts)}"

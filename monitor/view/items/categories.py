@@ -1,0 +1,152 @@
+"""The scores of each model by category, and one model against every other in each of them."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from monitor.engine.state.codes import ONE
+from monitor.engine.state.pairs.index import Index, pair_count, ranked_pairs
+from monitor.view.pairs.cluster_sums import labels
+from monitor.view.pairs.counts import Floats
+from monitor.view.pairs.evidence import Sides
+from monitor.view.pairs.table import PairTable
+from stats.evidence.curtailed import TOLERANCE, curtailed_log_p
+from stats.evidence.eprocess import log_e_value
+
+
+@dataclass(frozen=True)
+class CategoryScores:
+    """Scores by category, the largest category first.
+
+    Attributes
+    ----------
+    names : list of str
+    items : array of int64, shape (categories,)
+        Items that carry the category so far.
+    scored : array of int64, shape (models, categories)
+        Items with a score, by rank of the model.
+    mean : array of float64, shape (models, categories)
+        Mean score; nan without one.
+    members : list of arrays of int64
+        Rows of each category.
+    """
+
+    names: list[str]
+    items: Index
+    scored: Index
+    mean: Floats
+    members: list[Index]
+
+
+@dataclass(frozen=True)
+class CategoryGaps:
+    """Every model against one, in each category.
+
+    Attributes
+    ----------
+    n : array of int64, shape (models, categories)
+        Shared items.
+    gap : array of float64, shape (models, categories)
+        Mean score minus that of the baseline on these; nan without any.
+    side : array of int8, shape (models, categories), or None
+        +1: decided to be better than the baseline in this category; -1: worse; 0: undecided. None where it is not computed.
+    why : str or None
+        Why it is not.
+    comparisons : int
+        Pairs of models times categories: they share alpha, so that baseline and category may be chosen after a look at the results.
+    """
+
+    n: Index
+    gap: Floats
+    side: Sides | None
+    why: str | None
+    comparisons: int
+
+
+def category_scores(table: PairTable) -> CategoryScores:
+    """Return the scores of every model in each category."""
+    names, label = labels(table.benchmark)
+    items = np.bincount(label[label >= 0], minlength=len(names)).astype(np.int64)
+    order = np.argsort(-items, kind="stable")
+    x, scored = table.scores
+    members = [np.flatnonzero(label == g) for g in order.tolist()]
+    count, total = np.zeros((2, table.ranking.size, len(names)))
+    for g, rows in enumerate(members):
+        count[:, g] = scored[rows].sum(axis=0)[table.ranking]
+        total[:, g] = x[rows].sum(axis=0)[table.ranking]
+    with np.errstate(invalid="ignore"):
+        mean = total / np.where(count > 0, count, np.nan)
+    return CategoryScores([names[g] for g in order.tolist()], items[order], count.astype(np.int64), mean, members)
+
+
+def category_gaps(table: PairTable, scores: CategoryScores, baseline: int) -> CategoryGaps:
+    """Compare every model with the one at a 0-based rank, in each category.
+
+    Notes
+    -----
+    The evidence of a pair in a category is what it would be if the category were the benchmark: the curtailed exact test where the items
+    are known (`completion`, complete files), the e-value of the counts where the order is trusted. Items that have
+    not been seen count as missing in every category. All pairs and categories share alpha equally.
+    """
+    x, scored = table.scores
+    ranking = table.ranking
+    own = ranking[baseline]
+    models, categories = scores.mean.shape
+    n, wins, losses, gap = np.zeros((4, models, categories))
+    for g, rows in enumerate(scores.members):
+        values, present = x[rows][:, ranking], scored[rows][:, ranking]
+        shared = present * scored[rows, own][:, None]
+        difference = (values - x[rows, own][:, None]) * shared
+        n[:, g], gap[:, g] = shared.sum(axis=0), difference.sum(axis=0)
+        wins[:, g], losses[:, g] = (difference > 0).sum(axis=0), (difference < 0).sum(axis=0)
+    with np.errstate(invalid="ignore"):
+        gap = gap / np.where(n > 0, n, np.nan)
+    comparisons = pair_count(models) * categories
+    why = _why_none(table)
+    side = None if why else _sides(table, scores, baseline, (n, wins, losses), comparisons)
+    return CategoryGaps(n.astype(np.int64), gap, side, why, comparisons)
+
+
+def _why_none(table: PairTable) -> str | None:
+    """Return why no category gets a verdict, or None."""
+    if table.hold_reason is not None or not table.in_force:
+        return table.hold_reason or "the verdicts of this benchmark are held"
+    spec = table.benchmark.spec
+    weighted = table.weighted is not None and (spec.scores, spec.repeats) == (
+        "binary",
+        1,
+    )  # inside a category items count the same
+    if not table.benchmark.binary and not (weighted and (table.benchmark.item_codes() <= ONE).all()):
+        return "scores between 0 and 1 have no verdicts by category"
+    if table.completes or table.benchmark.spec.order.policy == "trusted":
+        return None
+    return f"the order policy {table.benchmark.spec.order.policy} has no verdicts by category"
+
+
+def _sides(
+    table: PairTable, scores: CategoryScores, baseline: int, counts: tuple[Floats, Floats, Floats], comparisons: int
+) -> Sides:
+    n, wins, losses = counts
+    if table.completes:
+        better, worse = (-log_p for log_p in curtailed_log_p(wins, losses, _missing(table, scores, baseline, n)))
+    else:
+        log_e = log_e_value(wins, losses, table.benchmark.spec.mixture)
+        better, worse = np.where(wins > losses, log_e, 0.0), np.where(wins < losses, log_e, 0.0)
+    threshold = np.log(max(comparisons, 1) / table.benchmark.spec.alpha) - TOLERANCE
+    side = np.where(better >= threshold, 1, np.where(worse >= threshold, -1, 0)).astype(np.int8)
+    side[baseline] = 0
+    return side
+
+
+def _missing(table: PairTable, scores: CategoryScores, baseline: int, n: Floats) -> Floats:
+    """Return the items of each category that a pair may still lack and that count, shape (models, categories)."""
+    assert table.missing is not None
+    assert table.counted_missing is not None
+    first, second = ranked_pairs(table.ranking.size)
+    counted = np.zeros(table.ranking.size)
+    for place, other in ((first, second), (second, first)):
+        at = place == baseline
+        counted[other[at]] = table.counted_missing[at]
+    # Items that have not been seen may belong to any category.
+    unseen = max(int((table.missing + table.n).max(initial=0)) - table.benchmark.items, 0)
+    return np.minimum(scores.items[None, :] - n + unseen, counted[:, None])

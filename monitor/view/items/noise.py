@@ -1,0 +1,71 @@
+"""The repeats of a model as a table, and what they show: the noise of a comparison, and of two runs of one model."""
+
+import numpy as np
+
+from monitor.engine.state.benchmark import Benchmark
+from monitor.engine.state.codes import SCORE_UNIT, ZERO
+from monitor.view.pairs.counts import Floats
+from stats.clusters.noise import NoiseSplit, noise_split, rerun_p
+
+
+def repeat_table(benchmark: Benchmark, model: str, items: dict[str, int]) -> Floats:
+    """Return the scores of a model's newest epoch by item and repeat, in the order of the rows; nan where there is none.
+
+    Parameters
+    ----------
+    benchmark : Benchmark
+    model : str
+    items : dict
+        Row of the result of each item.
+    """
+    contestant = benchmark.epoch_contestant_of[model, benchmark.latest_epoch[model]]
+    codes = benchmark.matrix()[:, contestant]
+    scored = np.flatnonzero(codes >= ZERO)
+    item = np.array([items[benchmark.rows[row].item] for row in scored.tolist()], np.int64)
+    order = np.argsort(item, kind="stable")
+    item, codes = item[order], codes[scored[order]]
+    place = np.arange(item.size) - np.searchsorted(item, item)
+    table = np.full((len(items), int(place.max(initial=0)) + 1), np.nan)
+    table[item, place] = benchmark.table.by_code[codes] / SCORE_UNIT
+    return table
+
+
+def rerun_difference(benchmark: Benchmark, first: str, second: str) -> float:
+    """Return the p-value that two runs of one model differ no more than their repeats do."""
+    items = _items(benchmark)
+    return rerun_p(repeat_table(benchmark, first, items), repeat_table(benchmark, second, items))
+
+
+def noise_of_pair(benchmark: Benchmark, one: str, other: str) -> NoiseSplit | None:
+    """Return the components of the variance of the gap of two models; None where no item has repeats of both.
+
+    The noise of a repeat is that of both models; the spread of the items is that of their difference.
+    """
+    if benchmark.spec.units is not None:  # its items are no repeats, and not independent
+        return None
+    items = _items(benchmark)
+    x, y = (repeat_table(benchmark, model, items) for model in (one, other))
+    both = ~(np.isnan(x).all(axis=1) | np.isnan(y).all(axis=1))
+    x, y = x[both], y[both]
+    if x.shape[0] < 2 or min(x.shape[1], y.shape[1]) < 2:
+        return None
+    if not ((~np.isnan(x)).sum(axis=1) > 1).any() or not ((~np.isnan(y)).sum(axis=1) > 1).any():
+        return None
+    a, b = noise_split(x), noise_split(y)
+    within = a.repeat_variance / a.repeats + b.repeat_variance / b.repeats
+    d = np.nanmean(x, axis=1) - np.nanmean(y, axis=1)
+    repeats = 2 / (1 / a.repeats + 1 / b.repeats)
+    return NoiseSplit(d.size, repeats, max(0.0, float(d.var(ddof=1)) - within), within * repeats)
+
+
+def noise_sentence(split: NoiseSplit) -> str:
+    """Return what share of the noise of a gap comes from repeats, and what would help."""
+    share, repeats = split.repeat_share, split.gain_of_repeats()
+    return (
+        f"{100 * share:.0f} % of the variance of the gap comes from repeats ({split.repeats:.3g} an item): twice the repeats leave "
+        f"{100 * repeats:.0f} % of it, twice the items 50 %"
+    )
+
+
+def _items(benchmark: Benchmark) -> dict[str, int]:
+    return {item: k for k, item in enumerate(dict.fromkeys(row.item for row in benchmark.rows))}

@@ -1,0 +1,220 @@
+"""What the metrics show of a benchmark: some pairs one by one, and counts over all."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import log
+from typing import Final
+
+import numpy as np
+
+from monitor.engine.state.benchmark import Benchmark
+from monitor.engine.state.pairs.index import Index
+from monitor.view.pairs.clusters import (
+    NEIGHBOURS,
+    ClusterColumns,
+    cluster_columns,
+    cluster_resolution_ratio,
+    clusters_report,
+    decisions,
+    required_n_by_procedure,
+)
+from monitor.view.pairs.counts import Floats
+from monitor.view.pairs.evidence import Sides, resolution_ratio
+from monitor.view.pairs.intervals import evidence_columns
+from monitor.view.pairs.rows import STATUSES, status_codes
+from monitor.view.pairs.table import PairTable
+from monitor.view.ranking.goal import goal_report
+from monitor.view.ranking.standings import count_undecided, count_unresolved, model_reports
+from schemas.results.changes import CLAIMS, PROCEDURES, Claim, Kind
+from schemas.results.report import DECISION_PROCEDURES, ClustersReport, GoalReport, ModelReport, Status
+
+PAIR_CAP: Final = 300
+"""Pairs of a benchmark that have series of their own, at most."""
+
+
+_EXHAUSTED: Final = STATUSES.index("exhausted")
+_ENDS: Final[tuple[Kind, ...]] = ("invalidated", "superseded")
+_KINDS_OF: Final[dict[Claim, tuple[Kind, ...]]] = {
+    "anytime": ("decided", "reversed", *_ENDS),
+    "anytime_family": ("decided", "reversed", *_ENDS),
+    "settled": ("settled", *_ENDS),
+}
+"""The verdict changes that each claim may have."""
+
+
+@dataclass(frozen=True)
+class BoardCounts:
+    """What the metrics show of every benchmark: counts over all pairs of its current models.
+
+    Attributes
+    ----------
+    model_count : int
+    items_least : int or None
+        Items of the model with the fewest; None without models.
+    pairs : int
+        Pairs of current models.
+    decided : dict of str to int
+        Pairs with an anytime decision that counts, by procedure.
+    settled : int
+        Pairs of which it is settled who leads on the items of the benchmark.
+    changes : dict of (str, str) to int
+        Verdict changes by procedure and kind: all kinds, from 0 on, since an increase needs a first value.
+    exhausted : int
+        Pairs with status exhausted that share items.
+    beyond_capacity : int
+        Pairs that came after the declared family was full.
+    neighbours_undecided : int or None
+        Adjacent pairs without a family-wise decision; None without pairs.
+    followed : int
+        Pairs that qualify for series of their own.
+    clusters : ClustersReport or None
+        The clusters of the items; None where no item carries one.
+    goal : GoalReport or None
+        None where no goal is declared.
+    """
+
+    model_count: int
+    items_least: int | None
+    pairs: int
+    decided: dict[str, int]
+    settled: int
+    changes: dict[tuple[str, str], int]
+    exhausted: int
+    beyond_capacity: int
+    neighbours_undecided: int | None
+    followed: int
+    clusters: ClustersReport | None
+    goal: GoalReport | None
+
+
+@dataclass(frozen=True)
+class MetricsView(BoardCounts):
+    """A benchmark as the metrics show it, with models, procedures and pairs; "displayed" pairs have series of their own.
+
+    Attributes
+    ----------
+    models : list of ModelReport
+        By rank.
+    adjacent_undecided, adjacent_unresolved : dict of str to int
+        Open adjacent pairs by procedure; a procedure that is not computed is omitted.
+    pair : array of int64, shape (displayed,)
+        Index of each pair in the state.
+    names : list of tuple of two str
+        The better-ranked model of each, and the other.
+    n : array of int64, shape (displayed,)
+        Shared items.
+    statuses : list of str
+    columns : dict of str to array, shape (displayed,)
+        ``gap`` and the columns of `monitor.view.pairs.intervals.evidence_columns`.
+    sides : dict of str to array of int8, shape (displayed,)
+        Decisions by procedure; all 0 where they are not computed.
+    latched : dict of str to array of int8, shape (displayed,)
+        The latches of the anytime procedures, as in `monitor.engine.state.benchmark.Benchmark`.
+    log_threshold : dict of str to array, shape (displayed,)
+        Threshold of log e by procedure; infinite for a pair without a place in the family.
+    resolution : dict of str to array, shape (displayed,)
+        q by procedure; not finite where it is not defined.
+    """
+
+    models: list[ModelReport]
+    adjacent_undecided: dict[str, int]
+    adjacent_unresolved: dict[str, int]
+    pair: Index
+    names: list[tuple[str, str]]
+    n: Index
+    statuses: list[Status]
+    columns: dict[str, Floats]
+    sides: dict[str, Sides]
+    latched: dict[str, Sides]
+    log_threshold: dict[str, Floats]
+    resolution: dict[str, Floats]
+
+
+def board_counts(table: PairTable) -> BoardCounts:
+    """Return what the metrics show of every benchmark, from its current table."""
+    benchmark = table.described_from
+    decided = {name: table.decided(name) for name in PROCEDURES}
+    exhausted = (status_codes(table, np.arange(table.size)) == _EXHAUSTED) & (table.n > 0)
+    family, capacity = decided["anytime_family"], benchmark.spec.family.capacity
+    open_neighbours = table.adjacent if family is None else table.adjacent & (family == 0)
+    items = table.benchmark.scored[table.ranking]
+    return BoardCounts(
+        model_count=table.ranking.size,
+        items_least=int(items.min()) if items.size else None,
+        pairs=table.size,
+        decided={name: 0 if sides is None else int(np.count_nonzero(sides)) for name, sides in decided.items()},
+        settled=int(np.count_nonzero(table.settled)),
+        changes={
+            (procedure, kind): benchmark.change_counts[procedure, kind]
+            for procedure in CLAIMS
+            for kind in _KINDS_OF[procedure]
+        },
+        exhausted=int(np.count_nonzero(exhausted)),
+        beyond_capacity=0 if capacity is None else int((benchmark.family_index[table.pair] > capacity).sum()),
+        followed=_candidates(table).size,
+        neighbours_undecided=int(np.count_nonzero(open_neighbours)) if table.size else None,
+        clusters=clusters_report(table, np.flatnonzero(table.adjacent)),
+        goal=goal_report(table),
+    )
+
+
+def metrics_view(benchmark: Benchmark, cap: int = PAIR_CAP, table: PairTable | None = None) -> MetricsView:
+    """Select the pairs to display, and compute their series and the counts over all pairs; `table` is its current table."""
+    table = PairTable(benchmark) if table is None else table
+    candidates = _candidates(table)
+    displayed = candidates[:cap]
+    adjacent = np.flatnonzero(table.adjacent)  # all of them are counted, beyond the cap too
+    near = candidates[: max(cap, adjacent.size)]  # the adjacent ones come first
+    clusters = cluster_columns(table, near)
+    needed = required_n_by_procedure(table, clusters, near)
+    of_adjacent, of_displayed = (
+        {name: n[:size] for name, n in needed.items()} for size in (adjacent.size, displayed.size)
+    )
+    statuses = [STATUSES[code] for code in status_codes(table, displayed).tolist()]
+    n = table.n[displayed]
+    columns = evidence_columns(table, displayed)
+    columns["items_to_decision"][[status == "decided" for status in statuses]] = np.nan
+    columns["gap"] = np.where(n > 0, table.moments[0][displayed], np.nan)
+    sides = decisions(table, clusters)
+    names = [contestant.model for contestant in benchmark.contestants]
+    none = np.zeros(table.size, np.int8)
+    counted = {name: none if (side := sides[name]) is None else side for name in DECISION_PROCEDURES}
+    return MetricsView(
+        **vars(board_counts(table)),
+        models=model_reports(table),
+        adjacent_undecided=count_undecided(table, clusters, adjacent),
+        adjacent_unresolved=count_unresolved(table, of_adjacent, adjacent),
+        pair=table.pair[displayed],
+        names=[(names[a], names[b]) for a, b in zip(table.a[displayed], table.b[displayed], strict=True)],
+        n=n,
+        statuses=statuses,
+        columns=columns,
+        sides={name: side[displayed] for name, side in counted.items()},
+        latched={name: benchmark.latched[name][table.pair[displayed]] for name in PROCEDURES},
+        log_threshold={
+            "anytime": np.full(displayed.size, -log(benchmark.spec.alpha)),
+            "anytime_family": table.log_family_threshold(displayed),
+        },
+        resolution=_resolution(table, clusters, of_displayed, displayed),
+    )
+
+
+def _candidates(table: PairTable) -> Index:
+    """Return adjacent pairs, then declared ones, then latched ones; by rank within each."""
+    benchmark = table.benchmark
+    declared = table.in_family if benchmark.spec.family.pairs is not None else np.zeros(table.size, bool)
+    latched = np.logical_or.reduce([benchmark.latched[name][table.pair] != 0 for name in PROCEDURES])
+    order = np.full(table.size, 3, np.int8)
+    for place, some in ((2, latched), (1, declared), (0, table.adjacent)):
+        order[some] = place
+    candidates = np.flatnonzero(order < 3)
+    return np.asarray(candidates[np.argsort(order[candidates], kind="stable")], np.int64)
+
+
+def _resolution(
+    table: PairTable, clusters: ClusterColumns | None, needed: Mapping[str, Floats], at: Index
+) -> dict[str, Floats]:
+    ratios = {name: resolution_ratio(table.n[at], n_star) for name, n_star in needed.items() if name != NEIGHBOURS}
+    if clusters is not None:
+        ratios["clustered"] = cluster_resolution_ratio(table.n[at], clusters.icc[at], needed["clustered"])
+    return ratios

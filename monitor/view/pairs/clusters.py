@@ -1,0 +1,162 @@
+"""The pairs of a leaderboard when items come in clusters, and every procedure by name, the cluster-aware one included."""
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from monitor.engine.state.pairs.index import Index
+from monitor.view.pairs.cluster_sums import CELL_BUDGET, cluster_sums, labels
+from monitor.view.pairs.counts import Floats
+from monitor.view.pairs.evidence import Sides, resolution_ratio
+from monitor.view.pairs.table import PairTable
+from monitor.view.sentences import ClusterFacts, cluster_warning
+from schemas.results.report import DECISION_PROCEDURES, ClustersReport
+
+NEIGHBOURS: Final = "bonferroni_adjacent"
+"""The procedure that is computed for adjacent pairs only: Bonferroni over the neighbours in rank."""
+
+
+@dataclass(frozen=True)
+class ClusterColumns:
+    """Cluster statistics, shape (pairs,) each; nan where a pair has too few clusters, or is not displayed.
+
+    Only `decided` is of every pair, since all pairs are in the family.
+    """
+
+    clusters: Index
+    effective: Floats
+    unlabelled: Index
+    icc: Floats
+    design_effect: Floats
+    required_n: Floats
+    p: Floats
+    decided: Sides
+
+
+def clusters_report(table: PairTable, displayed: Index) -> ClustersReport | None:
+    """Report the clusters of a benchmark, and why to read clustered results with care; None where no item carries a cluster."""
+    names, label = labels(table.benchmark)
+    if not names:
+        return None
+    # Most reports have no clusters: this module is not loaded for them.
+    from stats.clusters.robust import FEW_CLUSTERS, effective_clusters  # noqa: PLC0415
+
+    sizes = np.bincount(label[label >= 0])
+    largest = int(sizes.argmax())
+    facts = ClusterFacts(
+        clusters=len(names),
+        effective=float(effective_clusters(sizes)),
+        few=FEW_CLUSTERS,
+        largest=names[largest],
+        share=float(sizes[largest] / sizes.sum()),
+        items=label.size,
+        unlabelled=int(np.count_nonzero(label < 0)),
+        fits=len(names) * displayed.size <= CELL_BUDGET,
+    )
+    return ClustersReport(
+        clusters=facts.clusters,
+        effective_clusters=facts.effective,
+        largest_share=facts.share,
+        unlabelled=facts.unlabelled,
+        warning=cluster_warning(facts),
+    )
+
+
+def cluster_columns(table: PairTable, displayed: Index) -> ClusterColumns | None:
+    """Return the cluster statistics of the displayed pairs, and the decisions; without `PairTable.clustered`, only theirs."""
+    # Most reports have no clusters: this module is not loaded for them.
+    from stats.clusters.robust import (  # noqa: PLC0415
+        cluster_icc,
+        cluster_required_n,
+        clustered_p,
+        design_effect,
+        effective_clusters,
+    )
+
+    if table.weighted is not None:
+        return _weighted_columns(table, displayed)
+    sums = cluster_sums(table, displayed)
+    if sums is None:
+        return None
+    spec, (_, _, n, s1, s2) = table.benchmark.spec, sums
+    n_star, p, icc, effect, effective = np.full((5, table.size), np.nan)
+    clusters, unlabelled = np.zeros((2, table.size), np.int64)
+    clusters[displayed] = occupied = (n > 0).sum(axis=1)
+    p[displayed] = np.where(occupied > 1, clustered_p(n, s1), np.nan)
+    labelled = n.sum(axis=1)
+    unlabelled[displayed] = table.n[displayed] - labelled
+    effective[displayed] = effective_clusters(n)
+    # Of the items to come the same share carries a cluster, so q compares like with like.
+    n_star[displayed] = (
+        cluster_required_n(n, s1, s2, spec.alpha, spec.power) * table.n[displayed] / labelled.clip(min=1)
+    )
+    icc[displayed] = cluster_icc(n, s1, s2)
+    mean_size = labelled / np.maximum(occupied, 1)
+    effect[displayed] = design_effect(icc[displayed], np.maximum(mean_size, 1.0))
+    decided = _step_down(table, p) if table.clustered is None else table.clustered
+    return ClusterColumns(clusters, effective, unlabelled, icc, effect, n_star, p, decided)
+
+
+def _step_down(table: PairTable, p: Floats) -> Sides:
+    """Return what Holm's procedure decides. A pair without a p-value stays in the family as p = 1: the adjustment of others only grows."""
+    from stats.families.error_control import holm  # noqa: PLC0415 - only reports with clusters load it
+
+    adjusted = np.ones(table.size)
+    if table.in_family.any():
+        adjusted[table.in_family] = holm(np.where(np.isfinite(p), p, 1.0)[table.in_family])
+    return table.towards_lead(adjusted <= table.benchmark.spec.alpha)
+
+
+def _weighted_columns(table: PairTable, displayed: Index) -> ClusterColumns | None:
+    """Return the test of the weighted gap over its clusters: each enters with its weight. N* and the correlation are not computed.
+
+    A pair that lacks a cluster has no weighted gap.
+    """
+    from stats.clusters.robust import clustered_p  # noqa: PLC0415 - only reports with clusters load it
+
+    assert table.weighted is not None
+    at = np.arange(table.size)
+    sums = cluster_sums(table, at)
+    if sums is None:
+        at, sums = displayed, cluster_sums(table, displayed)
+    if sums is None:
+        return None
+    weights, known = table.weighted.weighting.weight, (sums.n > 0).all(axis=1)
+    blank, none = np.full(table.size, np.nan), np.zeros(table.size, np.int64)
+    p = blank.copy()
+    if known.any() and weights.size == sums.n.shape[1] > 1:
+        n, gaps = np.broadcast_to(weights, sums.n[known].shape), sums.s1[known] / sums.n[known]
+        # A member of a suite with a baseline may have a gap above 1. The test does not depend on the scale.
+        gaps /= np.maximum(1, np.abs(gaps).max(axis=1, keepdims=True))
+        p[at[known]] = clustered_p(n, n * gaps)
+    return ClusterColumns(none, blank, none, blank, blank, blank, p, _step_down(table, p))
+
+
+def cluster_resolution_ratio(n: Index, icc: Floats, n_star: Floats) -> Floats:
+    """Return q of clustered items; nan where clusters give neither a correlation nor a finite N*."""
+    return np.where(np.isfinite(icc) & np.isfinite(n_star), resolution_ratio(n, n_star), np.nan)
+
+
+# --- procedures by name -----------------------------------------------------------------------------------------------------------------
+
+
+def decisions(table: PairTable, clusters: ClusterColumns | None) -> dict[str, Sides | None]:
+    """Return the side that each procedure decides for each pair; None where it is not computed, or its decisions do not count."""
+    clustered = None if clusters is None else clusters.decided
+    return {
+        name: clustered if name == "clustered" else table.decided(name) for name in (*DECISION_PROCEDURES, NEIGHBOURS)
+    }
+
+
+def required_n_by_procedure(table: PairTable, clusters: ClusterColumns | None, at: Index) -> dict[str, Floats]:
+    """Return N* of some pairs under each procedure that has one here; nan where D has no spread to estimate it from."""
+    alpha = table.benchmark.spec.alpha
+    needed = {"fixed_n": table.required_n(alpha, at), "bonferroni": table.required_n(alpha / table.family_size, at)}
+    if table.benchmark.binary:
+        needed["anytime"] = table.anytime_required_n(at)
+    if clusters is not None:
+        needed["clustered"] = clusters.required_n[at]
+    needed[NEIGHBOURS] = table.required_n(alpha / table.neighbours, at)
+    unknown = needed["fixed_n"] == 0
+    return {name: np.where(unknown, np.nan, n_star) for name, n_star in needed.items()}

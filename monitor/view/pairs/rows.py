@@ -1,0 +1,328 @@
+"""The rows of a report: each pair with its columns, status and reason."""
+
+from collections.abc import Collection, Mapping
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import TypeAdapter
+
+from monitor.engine.state.benchmark import Benchmark
+from monitor.engine.state.pairs.index import Index, pair_members
+from monitor.view.pairs.clusters import (
+    NEIGHBOURS,
+    ClusterColumns,
+    cluster_resolution_ratio,
+    decisions,
+    required_n_by_procedure,
+)
+from monitor.view.pairs.counts import Floats, json_numbers
+from monitor.view.pairs.evidence import Sides, is_resolved, resolution_ratio
+from monitor.view.pairs.family import family_assumption, outside_reason, unlisted
+from monitor.view.pairs.intervals import decision_probability, equivalent, evidence_columns
+from monitor.view.pairs.item_means import has_repeats
+from monitor.view.pairs.table import PairTable
+from monitor.view.sentences import PairFacts, reason
+from schemas.results.assumptions import BATTLES, Assumption, flagged, late, late_of, order, sampled, say
+from schemas.results.changes import PROCEDURES, Outcome, Side
+from schemas.results.report import (
+    RESOLUTION_PROCEDURES,
+    ClusterReport,
+    PairReport,
+    Status,
+)
+from stats.evidence.settled import TIE
+from stats.fixed_n.mcnemar import chi2_p
+from stats.fixed_n.paired import correlation
+
+STATUSES: Final[tuple[Status, ...]] = (
+    "superseded",
+    "invalidated",
+    "decided",
+    "equivalent",
+    "held",
+    "exhausted",
+    "collecting",
+)
+"""Statuses by code, in order of precedence: a pair has the first that applies."""
+
+_PAIRS: Final = TypeAdapter(list[PairReport])
+_SIDES: Final[dict[int, Side]] = {1: "a", -1: "b"}
+_OUTCOMES: Final[dict[int, Outcome | None]] = {0: None, 1: "a", -1: "b", TIE: "tie"}
+
+
+def status_codes(table: PairTable, at: Index) -> NDArray[np.int8]:
+    """Return the status of some pairs, as an index into `STATUSES`."""
+    decided = table.anytime_decisions["anytime_family"][at] != 0
+    applies: dict[Status, NDArray[np.bool_] | bool] = {
+        "superseded": table.superseded is not None,
+        "invalidated": decided & (not table.in_force),
+        "decided": decided,
+        "equivalent": equivalent(table, at),
+        "held": table.hold_reason is not None,
+        "exhausted": table.complete[at] | table.ended[at],
+        "collecting": True,
+    }
+    codes = np.empty(at.shape, np.int8)
+    for code in reversed(range(len(STATUSES))):
+        some = applies[STATUSES[code]]
+        if some is True:
+            codes.fill(code)
+        elif some is not False:
+            codes[some] = code
+    return codes
+
+
+def pair_rows(
+    table: PairTable, clusters: ClusterColumns | None, needed: Mapping[str, Floats], at: Index
+) -> list[PairReport]:
+    """Report some pairs, in the order given; statistics that only rows need are computed for these pairs only.
+
+    `needed` is what `required_n_by_procedure` returns of these pairs.
+    """
+    numbers = _scores(table, at) | evidence_columns(table, at)
+    numbers |= {
+        "required_n": needed["fixed_n"],
+        "resolution_ratio": resolution_ratio(table.n[at], needed["fixed_n"]),
+        "mde": table.mde(at),
+        "p_clustered": clusters.p[at] if clusters is not None else np.full(at.size, np.nan),
+        "family_threshold": _level(table.log_family_threshold(at), table.n[at]),
+        "p_anytime": np.where(table.n[at] > 0, table.p_anytime(at) if table.bets else np.nan, np.nan),
+        "settled_log_e": table.settled_log_e[at],
+    }
+    columns: dict[str, list[Any]] = {name: json_numbers(values) for name, values in numbers.items()}
+    columns["n"] = table.n[at].tolist()
+    columns["b"], columns["c"] = (
+        counts[at].tolist() if table.benchmark.binary else [None] * at.size for counts in (table.wins, table.losses)
+    )
+    names = [c.model for c in table.benchmark.contestants]
+    epochs = [c.epoch for c in table.benchmark.contestants]
+    for side, ends in (("a", table.a[at].tolist()), ("b", table.b[at].tolist())):
+        columns[f"model_{side}"] = [names[k] for k in ends]
+        columns[f"epoch_{side}"] = [epochs[k] for k in ends]
+    columns["status"] = [STATUSES[code] for code in status_codes(table, at).tolist()]
+    chances = json_numbers(decision_probability(table, at))
+    columns["decision_probability"] = [
+        chance if status == "collecting" else None for chance, status in zip(chances, columns["status"], strict=True)
+    ]
+    columns["reason"], columns["decided_at_n"] = _reasons(table, at, columns)
+    columns["items_to_decision"] = [
+        None if status == "decided" else items
+        for status, items in zip(columns["status"], columns["items_to_decision"], strict=True)
+    ]
+    columns["adjacent"] = table.adjacent[at].tolist()
+    columns["settled"] = [_OUTCOMES[side] for side in table.settled[at].tolist()]
+    columns["cluster"] = _cluster_rows(table, clusters, at)
+    columns["decided"] = _rows(
+        {name: side_names(sides, at) for name, sides in decisions(table, clusters).items() if name != NEIGHBOURS}
+    )
+    columns["resolved"] = _rows(
+        {
+            name: _resolved(table.n[at], needed[name]) if name in needed else [None] * at.size
+            for name in RESOLUTION_PROCEDURES
+        },
+    )
+    return _PAIRS.validate_python(_rows(columns))  # all rows at once: one by one takes twice as long
+
+
+def superseded_rows(benchmark: Benchmark) -> list[PairReport]:
+    """Report the pairs of older epochs that were decided: a verdict is kept when models are scored again."""
+    decided = np.logical_or.reduce([benchmark.latched[name][: benchmark.pairs] != 0 for name in PROCEDURES])
+    pairs = np.flatnonzero(decided)
+    pairs = pairs[benchmark.comparable(pairs)]
+    i, j = pair_members(pairs)
+    current = benchmark.current()
+    old = ~(current[i] & current[j]) if pairs.size else np.zeros(0, bool)
+    if not old.any():
+        return []
+    place = {benchmark.contestants[k].model: rank for rank, k in enumerate(PairTable(benchmark).ranking.tolist())}
+    ranks = np.array([place[c.model] for c in benchmark.contestants], np.int64)
+    i, j = i[old], j[old]
+    first = ranks[i] < ranks[j]
+    table = PairTable(benchmark, superseded=(np.where(first, i, j), np.where(first, j, i)))
+    at = np.arange(table.size)
+    return pair_rows(table, None, required_n_by_procedure(table, None, at), at)
+
+
+def report_assumptions(table: PairTable) -> list[Assumption]:
+    """Return what the verdicts of a report assume, without what family-wise ones assume of the models that join."""
+    rescored = any(table.benchmark.contestants[k].epoch for k in table.ranking.tolist())
+    return assumed_of(table, rescored=rescored, ignored=bool(table.ignored.any()), worse=_worse(table))
+
+
+def _worse(table: PairTable) -> set[str]:
+    """Return the models that are decided to be worse than another."""
+    sides = table.anytime_decisions["anytime"]
+    if sides is None or table.benchmark.reading.at_best is None:
+        return set()
+    worse = np.concatenate([table.b[sides > 0], table.a[sides < 0]])
+    return {table.benchmark.contestants[k].model for k in worse.tolist()}
+
+
+def assumed_of(table: PairTable, *, rescored: bool, ignored: bool, worse: Collection[str] = ()) -> list[Assumption]:
+    """Return what verdicts of a table assume: of pairs of which one has a newer epoch, or misses items that are ignored.
+
+    `worse` are the models that the verdicts call worse.
+    """
+    benchmark = table.benchmark
+    at_best = benchmark.reading.at_best
+    against = at_best is not None and benchmark.counters["conflicts"] > 0 and any(each != at_best for each in worse)
+    policy: str = "completion" if table.asserted else benchmark.spec.order.policy
+    if benchmark.battles is not None and policy == "trusted":
+        policy = BATTLES
+    first = order(
+        policy,
+        None if benchmark.spec.items else table.assumed_items,
+        rejected=benchmark.reading.unread,
+        listed=benchmark.spec.item_ids is not None,
+        units=benchmark.spec.units is not None,
+        seed=benchmark.seed,
+    )
+    if first is None:
+        return []
+    holds = flagged(
+        labelled=benchmark.suite is None and benchmark.spec.weights is not None,
+        begun_again=benchmark.generation > 1,
+        repeated=has_repeats(benchmark),
+        rescored=rescored or (benchmark.united is not None and benchmark.united.rescored),
+        score_choice=benchmark.has_choice or against,
+        ignored=ignored,
+        distinct=benchmark.suite is not None,
+        composed=benchmark.suite is not None,
+    )
+    united = benchmark.united is not None and benchmark.united.units
+    items = sampled(policy, units=united or benchmark.spec.units is not None)
+    return [first, *items, *late(benchmark.spec.declared_late), *holds]
+
+
+def side_names(sides: Sides | None, at: Index) -> list[Side | None]:
+    """Return the better side of some pairs as "a" or "b"; None for an undecided pair, or where nothing was computed."""
+    return [None] * at.size if sides is None else [_SIDES.get(side) for side in sides[at].tolist()]
+
+
+def _level(log_threshold: Floats, n: Index) -> Floats:
+    """Return alpha_j of pairs that share items and have a place in their family; nan of others."""
+    return np.where(np.isfinite(log_threshold) & (n > 0), np.exp(-log_threshold), np.nan)
+
+
+def _rows(columns: dict[str, list[Any]]) -> list[dict[str, Any]]:
+    """Return each row of the columns."""
+    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+
+
+def _scores(table: PairTable, at: Index) -> dict[str, Floats]:
+    """Return means, moments and fixed-n tests of some pairs; nan where nothing is shared, or tests need 0/1 scores."""
+    n, wins, losses = table.n[at], table.wins[at], table.losses[at]
+    mean_a, mean_b = table.means(at)
+    gap, sd = (moment[at] for moment in table.moments)
+    columns = {"p_a": mean_a, "p_b": mean_b, "gap": gap, "sd": sd}
+    shared = n > 0
+    rho = np.full(at.size, np.nan)
+    if table.benchmark.binary and table.benchmark.battles is not None:
+        columns |= {"p_chi2": chi2_p(wins, losses), "p_exact": table.p_exact[at], "p_mid": table.p_mid(at)}
+    elif table.benchmark.binary:
+        right_a, right_b = np.rint(mean_a[shared] * n[shared]), np.rint(mean_b[shared] * n[shared])
+        rho[shared] = correlation(n[shared], wins[shared], losses[shared], right_a, right_b)
+        columns |= {"p_chi2": chi2_p(wins, losses), "p_exact": table.p_exact[at], "p_mid": table.p_mid(at)}
+    else:
+        columns |= dict.fromkeys(("p_chi2", "p_exact", "p_mid"), rho)
+    return {name: np.where(shared, values, np.nan) for name, values in (columns | {"rho": rho}).items()}
+
+
+def _cluster_rows(table: PairTable, clusters: ClusterColumns | None, at: Index) -> list[ClusterReport | None]:
+    if clusters is None:
+        return [None] * at.size
+    required_n = np.where(clusters.required_n[at] == 0, np.nan, clusters.required_n[at])
+    ratio = cluster_resolution_ratio(table.n[at], clusters.icc[at], required_n)
+    columns: dict[str, list[Any]] = {
+        "clusters": clusters.clusters[at].tolist(),
+        "icc": json_numbers(clusters.icc[at]),
+        "design_effect": json_numbers(clusters.design_effect[at]),
+        "required_n": json_numbers(required_n),
+        "resolution_ratio": json_numbers(ratio),
+        "effective_clusters": json_numbers(clusters.effective[at]),
+        "unlabelled": clusters.unlabelled[at].tolist(),
+    }
+    known = np.isfinite(clusters.icc[at]).tolist()
+    rows = zip(*columns.values(), strict=True)
+    return [
+        ClusterReport(**dict(zip(columns, row, strict=True))) if yes else None
+        for yes, row in zip(known, rows, strict=True)
+    ]
+
+
+def _reasons(table: PairTable, at: Index, columns: dict[str, list[Any]]) -> tuple[list[str], list[int | None]]:
+    """Return the reason of each pair, and the shared items at which it was decided family-wise."""
+    benchmark = table.benchmark
+    policy: str = "completion" if table.asserted else benchmark.spec.order.policy
+    battles = benchmark.battles is not None
+    sides = {name: side_names(table.anytime_decisions[name], at) for name in PROCEDURES}
+    missing, left = (
+        [None] * at.size if counts is None else counts[at].tolist() for counts in (table.counted_missing, table.left)
+    )
+    ended, ignored = table.ended[at].tolist(), table.ignored[at].tolist()
+    if_ignored = side_names(table.decided_if_ignored(at), np.arange(at.size))
+    joined, outside = [each for each in [family_assumption(table)] if each], unlisted(benchmark)
+    has_place = table.has_place(at) | (table.n[at] == 0)
+    # In complete files a pair is decided on all its items, not at a latch.
+    latches = not table.decides_at_end
+    hold, waits = table.hold_reason, benchmark.spec.repeats == "all"
+    reasons, decided_at = [], []
+    for r, (q, pair) in enumerate(zip(at.tolist(), table.pair[at].tolist(), strict=True)):
+        side = sides["anytime_family"][r]
+        epochs = columns["epoch_a"][r], columns["epoch_b"][r]
+        family_wise, equal = side is not None, columns["status"][r] == "equivalent"
+        better, names = side or sides["anytime"][r], (columns["model_a"][r], columns["model_b"][r])
+        # Models that are equivalent are neither of them better.
+        worse = names if equal else {"a": names[1:], "b": names[:1], None: ()}[better]
+        latched = _latched_at(benchmark, pair, "decided") if latches and side is not None else None
+        decided_at.append(None if side is None else latched or columns["n"][r])
+        facts = PairFacts(
+            model_a=names[0],
+            model_b=names[1],
+            status=columns["status"][r],
+            n=columns["n"][r],
+            wins=columns["b"][r],
+            losses=columns["c"][r],
+            gap=columns["gap"][r],
+            low=columns["gap_family_low"][r],
+            high=columns["gap_family_high"][r],
+            items_to_decision=columns["items_to_decision"][r],
+            decision_probability=columns["decision_probability"][r],
+            side=side,
+            pair_side=sides["anytime"][r],
+            missing=missing[r],
+            left=left[r],
+            ignored=ignored[r],
+            ended=ended[r],
+            waits=waits and not ended[r],
+            side_if_ignored=if_ignored[r],
+            turned_at=_latched_at(benchmark, pair, "reversed") if latches else None,
+            outside_family=None if has_place[r] else outside_reason(table, q, outside),
+            hold_reason=hold,
+            policy=BATTLES if battles else policy,
+            alpha=benchmark.spec.alpha,
+            assumption=say(
+                late_of(
+                    [
+                        *assumed_of(table, rescored=max(epochs) > 0, ignored=ignored[r] > 0, worse=worse),
+                        *(joined if family_wise or equal else ()),
+                    ],
+                    "equivalent" if equal else "anytime_family" if family_wise else "anytime",
+                )
+            ),
+            epochs=epochs,
+        )
+        reasons.append(reason(facts))
+    return reasons, decided_at
+
+
+def _resolved(n: Index, n_star: Floats) -> list[bool | None]:
+    """Return whether each pair is resolved; None where N* is unknown."""
+    known = ~np.isnan(n_star)
+    return [yes if known else None for yes, known in zip(is_resolved(n, n_star).tolist(), known.tolist(), strict=True)]
+
+
+def _latched_at(benchmark: Benchmark, pair: int, kind: str) -> int | None:
+    """Return the shared items at the family-wise change of a kind, or None if there was none."""
+    return benchmark.changes.shared_items(benchmark.change_field(pair, "anytime_family", kind))

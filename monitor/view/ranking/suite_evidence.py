@@ -1,0 +1,248 @@
+"""When a suite has anytime verdicts, over which family, and its evidence along the committed orders of its members."""
+
+from collections.abc import Mapping
+from itertools import pairwise
+from typing import Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from monitor.engine.state.benchmark import Benchmark
+from monitor.engine.state.codes import ABSENT, ONE, SCORE_UNIT, SKIPPED, ZERO, Codes
+from monitor.engine.state.graded import Capital, Weighting, capital_gained
+from monitor.engine.state.pairs.index import Index, all_pairs
+from monitor.view.sentences import hold_reason
+from schemas.records.events import MAX_GRADED_ITEMS, FamilySpec
+from schemas.records.suites import Suite
+from schemas.records.text import shorten
+from stats.evidence.graded import graded_log_e_halves, initial_capital, log_increments
+from stats.order import permutation_key
+
+MOST_PAIRS: Final = 100_000
+"""Pairs of a suite with live verdicts at most: each has 832 bytes of capital."""
+
+MOST_CELLS: Final = 100_000_000
+"""The same for pairs times items where a member has graded scores, of which each difference is computed."""
+
+MOST_STEPS: Final = 1_300_000
+"""The same for pairs times looks along a committed order, about three seconds."""
+
+_LOOKS: Final = 256
+_SLAB_CELLS: Final = 1_000_000
+
+_RULE: Final = (
+    "no anytime verdict is given; a suite has one where every member declares its items under order policy completion, or every member "
+    "under committed"
+)
+
+
+class Terms(NamedTuple):
+    """Under what a suite has anytime verdicts."""
+
+    policy: str
+    """The order policy of all members; "none" where there are no verdicts."""
+    hold_reason: str
+    """Why there are none; empty if there are."""
+    family: FamilySpec
+    """The smallest family that a member declares: a pair of the suite is one of each member."""
+    shares_items: bool = False
+    """Whether the reason is an item that two members have."""
+
+
+def terms_of(suite: Suite, members: Mapping[str, Benchmark], models: int) -> Terms:
+    """Return under what a suite with so many ranked models has live verdicts; `members` are those with scores."""
+    shared = "" if suite.distinct else _shared_item(members)
+    if shared:
+        return Terms("none", shared, FamilySpec(), shares_items=True)
+    reason = _fault(suite, members) or _beyond(members, models)
+    declared = [each.spec.family for each in members.values() if each.spec.family.capacity is not None]
+    family = min(declared, key=lambda each: each.capacity or 0, default=FamilySpec())
+    if reason:
+        return Terms("none", f"{_RULE}: {reason}", FamilySpec())
+    return Terms(next(iter(members.values())).spec.order.policy, "", family)
+
+
+def _shared_item(members: Mapping[str, Benchmark]) -> str:
+    """Return that two members have an item of the same id, and what to declare; empty if none have."""
+    known: dict[str, str] = {}
+    for name, each in members.items():
+        # Not `item_keys`: these are units where items have any.
+        ids = dict.fromkeys(each.rows.names)
+        ids |= dict.fromkeys(each.spec.item_ids or ())
+        item = next((item for item in ids if item in known), None)
+        if item is not None:
+            both = f"{shorten(known[item])} and {shorten(name)} both have an item {shorten(item)}"
+            return (
+                f"{both}, and an item that counts twice makes verdicts err; declare that items of the same id are different ones "
+                "(distinct_items: true, --distinct), or leave one of the two out"
+            )
+        known.update(dict.fromkeys(ids, name))
+    return ""
+
+
+def _fault(suite: Suite, members: Mapping[str, Benchmark]) -> str:
+    """Return which member keeps a suite from verdicts, and why; empty without one."""
+    for name in suite.members:
+        member = members.get(name)
+        if member is None:
+            return f"{shorten(name)} has no scores"
+        policy = member.spec.order.policy
+        if policy == "none":
+            return f"{shorten(name)} has no order policy"
+        if policy == "trusted":
+            return f"{shorten(name)} has order policy trusted, and there is no order of arrival among benchmarks"
+        held = hold_reason(member)
+        if held is not None:
+            return f"{shorten(name)}: {held}"
+    policies = {each.spec.order.policy for each in members.values()}
+    return "some members have completion, others committed" if len(policies) > 1 else _tied_orders(members)
+
+
+def _tied_orders(members: Mapping[str, Benchmark]) -> str:
+    """Return which members put an item of the same id at the same place, so that their orders are not independent; empty without any."""
+    of_seed: dict[str, dict[str, str]] = {}
+    for name, each in members.items():
+        if each.committed is None or each.spec.order.seed is None:
+            continue
+        known = of_seed.setdefault(each.spec.order.seed, {})
+        ids = each.committed.ids(0, each.committed.size)
+        item = next((item for item in ids if item in known), None)
+        if item is not None:
+            both = f"{shorten(known[item])} and {shorten(name)}"
+            return f"{both} have the same seed and both have an item {shorten(item)}; give each its own seed"
+        known.update(dict.fromkeys(ids, name))
+    return ""
+
+
+def _beyond(members: Mapping[str, Benchmark], models: int) -> str:
+    """Return that a suite is too large for verdicts while scores come; empty if it is not."""
+    pairs, items = models * (models - 1) // 2, sum(each.spec.items or 0 for each in members.values())
+    what = f"{pairs:,} pairs on {items:,} items are too many to compute live; `rankwatch report --suite` on the results has them"
+    graded = any(each.item_values.size > ONE + 1 for each in members.values())
+    committed = any(each.committed is not None for each in members.values())
+    steps = pairs * min(items, _LOOKS)
+    too_many = pairs > MOST_PAIRS or (graded and pairs * items > MOST_CELLS) or (committed and steps > MOST_STEPS)
+    return what if too_many or items > MAX_GRADED_ITEMS else ""
+
+
+def register_family(union: Benchmark) -> str:
+    """Give the pairs of a suite their places in the declared family; return why they have none, empty if they have.
+
+    The shares of alpha are equal and do not depend on who came first, since there is no order of arrival among benchmarks.
+    """
+    capacity = union.spec.family.capacity
+    if capacity is None:
+        return "no member declares its family (family: models or capacity), and there is no order of arrival among benchmarks"
+    pair = np.arange(union.pairs)
+    pair = pair[union.in_family(pair)]
+    if pair.size > capacity:
+        return f"the suite has {pair.size:,} pairs, and a member declares a family of {capacity:,}"
+    union.register(pair)
+    return ""
+
+
+class Walk(NamedTuple):
+    """Evidence of all pairs along the order of the union, shape (pairs,)."""
+
+    peak: NDArray[np.float64]
+    """The largest ln e at a look."""
+    side: NDArray[np.int8]
+    """For whom it was."""
+    capital: Capital
+    """The capital at the last look, skips at their worst for either side."""
+
+
+def walk_committed(union: Benchmark, weighting: Weighting, members: Mapping[str, Benchmark]) -> Walk:
+    """Bet along the order of a suite: the items of all members by their keys, of which each member's own order is a part.
+
+    Keys under different seeds are independent and uniform, so this is one random permutation of the union. The prefix of a pair ends before
+    the first item that one of its models lacks. There are `_LOOKS` looks at places fixed in advance, which cost less than one at each item.
+    """
+    codes, cluster, reach = _in_order(union, weighting, members)
+    i, j = all_pairs(codes.shape[1])
+    last = np.minimum(reach[i], reach[j])
+    capital = initial_capital((i.size,))
+    peak, side = np.zeros(i.size), np.ones(i.size, np.int8)
+    for start, stop in pairwise(_looks(codes.shape[0])):
+        some = np.flatnonzero(last >= stop)
+        if not some.size:
+            break
+        part = slice(start, stop)
+        if codes.max(initial=0) <= ONE:
+            capital[some] += _gained(codes[part], cluster[part], weighting, i[some], j[some])
+        else:
+            capital[some] += _gained_by_units(
+                codes[part], union.item_values, cluster[part], weighting, i[some], j[some]
+            )
+        for_first, for_second = graded_log_e_halves(capital[some])
+        log_e = np.logaddexp(for_first, for_second) - np.log(2)
+        higher = log_e > peak[some]
+        peak[some[higher]] = log_e[higher]
+        side[some[higher]] = np.where(for_first >= for_second, 1, -1)[higher]
+    return Walk(peak, side, capital)
+
+
+def _looks(items: int) -> list[int]:
+    """Return 0 and the numbers of items at which evidence is looked at, the last of which is all of them."""
+    step = -(-items // _LOOKS)
+    return [*range(0, items, max(step, 1)), items]
+
+
+def _in_order(
+    union: Benchmark, weighting: Weighting, members: Mapping[str, Benchmark]
+) -> tuple[Codes, NDArray[np.int64], Index]:
+    """Return the scores of the union in its order, shape (items, models), the cluster of each item, and where each model's prefix ends."""
+    place = {contestant.model: k for k, contestant in enumerate(union.contestants)}
+    rows, clusters, keys, start = [], [], [], 0
+    for name, each in members.items():
+        assert each.committed is not None
+        assert each.spec.order.seed is not None
+        at = each.committed.item_at
+        rows.append(np.where(at >= 0, at + start, -1))
+        clusters.append(np.full(at.size, weighting.names.index(name)))
+        keys += [permutation_key(each.spec.order.seed, item) for item in each.committed.ids(0, at.size)]
+        start += len(each.item_keys)
+    order = np.array(sorted(range(len(keys)), key=keys.__getitem__), np.int64)
+    place_of = np.empty(order.size + 1, np.int64)
+    place_of[order], place_of[-1] = np.arange(order.size), order.size
+    reach, first = np.full(len(place), order.size), 0
+    for each in members.values():
+        assert each.committed is not None
+        size, reached = each.committed.size, np.zeros(len(place), np.int64)
+        for model in place.keys() & each.latest_epoch.keys():
+            newest = each.epoch_contestant_of[model, each.latest_epoch[model]]
+            reached[place[model]] = each.committed.reached[newest]
+        reach = np.minimum(reach, place_of[np.where(reached < size, first + reached, -1)])
+        first += size
+    at = np.concatenate(rows)[order]
+    codes = union.item_codes()[at]
+    codes[at < 0] = ABSENT
+    return codes, np.concatenate(clusters)[order], reach
+
+
+def _gained(codes: Codes, cluster: NDArray[np.int64], weighting: Weighting, i: Index, j: Index) -> Capital:
+    """Return what some items add to the capital of pairs: bets on the first model at the lowest difference, others at the highest."""
+    gained = initial_capital((i.size,))
+    for k in np.unique(cluster).tolist():
+        some = codes[cluster == k]
+        right, wrong, skipped = ((some == code).astype(np.float64) for code in (ONE, ZERO, SKIPPED))
+        sure, worst = right.T @ wrong, (wrong + skipped).T @ (right + skipped)
+        up, down = (log_increments(sign * weighting.unit[k] / SCORE_UNIT) for sign in (1, -1))
+        for half, (wins, losses) in enumerate(((sure[i, j], worst[i, j]), (worst[j, i], sure[j, i]))):
+            gained[:, half] += wins.astype(np.int64)[:, None] * up[half] + losses.astype(np.int64)[:, None] * down[half]
+    return gained
+
+
+def _gained_by_units(
+    codes: Codes, values: NDArray[np.int64], cluster: NDArray[np.int64], weighting: Weighting, i: Index, j: Index
+) -> Capital:
+    """Return what `_gained` does for scores of any size, as the means of units are."""
+    gained, share = initial_capital((i.size,)), weighting.unit[cluster] / SCORE_UNIT
+    low, high = values[codes].T, np.where(codes == SKIPPED, SCORE_UNIT, values[codes]).T
+    step = max(1, _SLAB_CELLS // max(1, codes.shape[0]))
+    for start in range(0, i.size, step):
+        a, b = i[start : start + step], j[start : start + step]
+        for half, difference in enumerate((low[a] - high[b], high[a] - low[b])):
+            weighted = np.rint(difference * share).astype(np.int64)
+            gained[start : start + step, half] += capital_gained(weighted)[0][:, half]
+    return gained

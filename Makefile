@@ -74,7 +74,8 @@ types: dev  ## check types with mypy --strict (1 min, then seconds)
 simulate: dev  ## simulate faults for 60 s of processor time
 	nice -n 10 $(BIN)/python -m tests.simulation --seconds 60 --seed $(or $(RANKWATCH_SEED),1000000)
 
-docs: dev  ## build the documentation site into site/; fail on a broken link (20 s)
+docs: dev  ## measure the prose of each page, and build the site into site/; fail on a broken link or a budget (20 s)
+	$(BIN)/python -m docs.generate.measure
 	@if test -e mkdocs.yml; then $(BIN)/mkdocs build --strict --quiet; else echo "no mkdocs.yml: no site to build"; fi
 
 format: dev  ## fix style where that is safe, and format (1 s)

@@ -5,8 +5,8 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from monitor.engine.chunk import Chunk
 from monitor.engine.chunk_fold import Partition
+from schemas.records.chunks import Chunk
 
 CHUNK = 2_000
 

@@ -27,13 +27,13 @@ from benchmarks.events import ITEMS, lines_of, made_lines
 from benchmarks.folding import declaration
 from benchmarks.harness import Options, Table
 from benchmarks.servers import redis_server
-from monitor.engine.chunk import Chunk
 from monitor.engine.chunk_fold import Partition
 from monitor.log.faust_app import FaustApp, make_app
 from monitor.log.kafka.settings import KafkaSettings
 from monitor.service.worker import ClusterWorker
 from monitor.settings import Settings
 from monitor.store.redis_store import RedisStore
+from schemas.records.chunks import Chunk
 from schemas.records.decode import decode_records
 from tests.kafka.broker import KafkaCluster
 

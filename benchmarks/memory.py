@@ -11,8 +11,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from benchmarks.harness import SEED, Options, Table, run_command
-from monitor.engine.chunk import Chunk
 from monitor.engine.chunk_fold import Partition
+from schemas.records.chunks import Chunk
 
 RUN_NAMES, RECORDS = 1_000, 20
 PROCESSOR_SECONDS = 3_600

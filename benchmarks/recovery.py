@@ -22,10 +22,10 @@ import redis
 from benchmarks.events import made_lines
 from benchmarks.harness import Options, Table, run_command
 from benchmarks.servers import redis_server
-from monitor.engine.chunk import Chunk
 from monitor.engine.chunk_fold import Partition
 from monitor.log.file.log import FileLog
 from monitor.store.redis_store import RedisStore
+from schemas.records.chunks import Chunk
 
 TOPIC = "bench"
 MODELS = 100

@@ -19,11 +19,11 @@ from benchmarks.events import right_answers
 from benchmarks.folding import declaration
 from benchmarks.harness import Options, Table, run_command
 from benchmarks.servers import redis_server
-from monitor.engine.chunk import Chunk
 from monitor.engine.chunk_fold import Partition
 from monitor.store.latches import LATCH_BYTES
 from monitor.store.layout import Keys
 from monitor.store.redis_store import RedisStore
+from schemas.records.chunks import Chunk
 
 TOPIC, NAME = "sizes", "made"
 RUN_ITEMS = 100

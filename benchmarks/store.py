@@ -15,9 +15,9 @@ from benchmarks.events import lines_of, made_lines
 from benchmarks.folding import CHUNK
 from benchmarks.harness import Options, Table
 from benchmarks.servers import redis_server
-from monitor.engine.chunk import Chunk
 from monitor.engine.chunk_fold import Partition
 from monitor.store.redis_store import RedisStore
+from schemas.records.chunks import Chunk
 
 TOPIC = "bench"
 

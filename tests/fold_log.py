@@ -4,8 +4,8 @@ import json
 
 import numpy as np
 
-from monitor.engine.chunk import Chunk
 from monitor.engine.chunk_fold import Partition
+from schemas.records.chunks import Chunk
 from tests.memory_store import MemoryStore
 
 STRIDE = 10

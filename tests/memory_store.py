@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from monitor.engine.state.codes import SCORE_UNIT
-from monitor.engine.state.delta import StoredBenchmark, StoredState
+from monitor.engine.state.stored import StoredBenchmark, StoredState
+from schemas.records.scores import SCORE_UNIT
 from schemas.results.verdict_changes import VerdictChanges
 
 

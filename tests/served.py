@@ -9,13 +9,13 @@ import urllib.request
 
 import pytest
 
-from monitor.engine.chunk import Chunk
 from monitor.engine.chunk_fold import Partition
 from monitor.serve.access.rules import AccessRules
 from monitor.serve.application import make_application
 from monitor.serve.report_cache import ReportCache
 from monitor.serve.server import WebServer
 from monitor.service.intake import FileIntake
+from schemas.records.chunks import Chunk
 from schemas.records.events import Declaration, EventFields
 
 

@@ -7,9 +7,11 @@ import tempfile
 
 import numpy as np
 
+from monitor.engine.state.changes import BenchmarkDelta, Delta
 from monitor.engine.state.conflicts import ConflictChanges
-from monitor.engine.state.delta import BenchmarkDelta, Contestant, Delta, RowKey, Source
 from monitor.engine.state.keys import benchmark_key
+from schemas.records.chunks import Source
+from schemas.records.scores import Contestant, RowKey
 from schemas.results.assumptions import Seed
 from schemas.results.changes import Evidence, VerdictChange
 from schemas.results.verdict_changes import VerdictChanges

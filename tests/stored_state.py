@@ -2,12 +2,12 @@
 
 import json
 
-from monitor.engine.chunk import Chunk
 from monitor.engine.chunk_fold import Partition
-from monitor.engine.ownership import owner
 from monitor.serve.report_cache import ReportCache
 from monitor.store.errors import StaleState
 from monitor.store.redis_store import RedisStore
+from schemas.records.chunks import Chunk
+from schemas.records.ownership import owner
 from tests.commands import events
 
 MODELS = {"ada": 0.9, "bob": 0.5, "cy": 0.45, "d'\"}:{": 0.2}

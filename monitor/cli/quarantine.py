@@ -9,8 +9,8 @@ from monitor.cli.shared.errors import USAGE, stop
 from monitor.cli.shared.options import TableFormat, TableFormatOption, TopicOption, option
 
 if TYPE_CHECKING:
-    from monitor.engine.state.delta import Suspect
     from monitor.settings import Settings
+    from schemas.records.boards import Suspect
 
 BrokerOption = Annotated[
     str | None, option("--broker", "Kafka  \\[default: the setting broker_url]", metavar="HOST:PORT,...")

@@ -208,9 +208,9 @@ async def _http(url: str, token: str | None, refused: dict[str, int]) -> "AsyncI
 @asynccontextmanager
 async def _kafka(addresses: str, topic: str, settings: "Settings") -> "AsyncIterator[Deliver]":
     from monitor.cli.shared.remote.kafka import kafka_settings, silence_kafka
-    from monitor.engine.ownership import owner
     from monitor.publish.kafka_producer import KafkaProducer, Message
     from monitor.publish.topics import Topics
+    from schemas.records.ownership import owner
 
     silence_kafka()
     options = kafka_settings(addresses, settings).client_options()

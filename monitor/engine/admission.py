@@ -5,10 +5,10 @@ from monitor.engine.fold.locate import contestant_fault, ended_fault, row_fault,
 from monitor.engine.limits import Limits, Usage, exceeds
 from monitor.engine.state.battles import event_fault
 from monitor.engine.state.benchmark import Benchmark
-from monitor.engine.state.codes import SCORE_UNIT
 from schemas.records.battles import BattleFields
 from schemas.records.decode import Fault
 from schemas.records.events import EventFields
+from schemas.records.scores import SCORE_UNIT
 from stats.evidence.graded import MAX_ITEMS
 
 

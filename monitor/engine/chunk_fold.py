@@ -11,8 +11,7 @@ from typing import Any, Final
 import msgspec
 
 from monitor.engine.budget import in_log_order, may_exceed, usage_of
-from monitor.engine.chunk import Chunk, EventBatch
-from monitor.engine.columns import EventList, JoinedEvents
+from monitor.engine.chunk import EventBatch
 from monitor.engine.declarations import redeclare, refusal, under_version, with_late_parts
 from monitor.engine.decoder import (
     BoardChanged,
@@ -34,30 +33,24 @@ from monitor.engine.fold.locate import locate
 from monitor.engine.fold.scores import Cells, end_runs, fold_located, judge_ended, no_runs, no_scores, record_cells
 from monitor.engine.latch.changes import withdraw
 from monitor.engine.limits import NOTHING, Limits, Usage, benchmark_fault
-from monitor.engine.pace import PIECE_RECORDS, WIDE, Pace, Whole
-from monitor.engine.run_columns import ItemColumns
+from monitor.engine.pace import PIECE_RECORDS, Pace, Whole
 from monitor.engine.slices import Slices, run_slices
 from monitor.engine.state.benchmark import Benchmark
 from monitor.engine.state.boards import Boards
-from monitor.engine.state.delta import (
-    BenchmarkDelta,
-    DeadLetter,
-    DeletedBoard,
-    Delta,
-    Gap,
-    Misrouted,
-    Refusal,
-    Source,
-    StoredState,
-)
+from monitor.engine.state.changes import BenchmarkDelta, DeletedBoard, Delta
 from monitor.engine.state.keys import record_digest
 from monitor.engine.state.pairs.counts import CHUNK_CELLS
 from monitor.engine.state.quarantine import Quarantine, crash_reason
 from monitor.engine.state.restore import restore_benchmark
-from schemas.records.decode import Fault, check_object, decode_records
+from monitor.engine.state.stored import StoredState
+from schemas.records.chunks import Chunk, DeadLetter, Gap, Misrouted, Source
+from schemas.records.columns import EventList, JoinedEvents
+from schemas.records.decode import Fault, Refusal, check_object, decode_records
 from schemas.records.events import Declaration, Ended, EventFields
 from schemas.records.names import name_fault
 from schemas.records.operations import BoardChange
+from schemas.records.packed import WIDE
+from schemas.records.run_columns import ItemColumns
 from schemas.records.text import shorten
 from schemas.results.assumptions import Seed
 from schemas.results.sentences import DELETED, UNDONE

@@ -17,12 +17,13 @@ from monitor.engine.latch.settled import certain_along, certain_steps, newly_cer
 from monitor.engine.slices import run_slices
 from monitor.engine.state.battles import Battles, battle_fault
 from monitor.engine.state.benchmark import Benchmark
-from monitor.engine.state.codes import SCORE_UNIT
-from monitor.engine.state.delta import BenchmarkDelta, Refusal, StoredBenchmark
+from monitor.engine.state.changes import BenchmarkDelta
 from monitor.engine.state.graded import unweighted_reason
+from monitor.engine.state.stored import StoredBenchmark
 from schemas.records.catalogue import published
-from schemas.records.decode import Fault, describe_error
+from schemas.records.decode import Fault, Refusal, describe_error
 from schemas.records.events import MAX_GRADED_ITEMS, Spec, alias_problem, unit_name_problem
+from schemas.records.scores import SCORE_UNIT
 from schemas.records.text import shorten
 from schemas.results.assumptions import PARTS
 from schemas.results.sentences import UNDECLARED_UNITS

@@ -6,10 +6,9 @@ from typing import Any, Final, NamedTuple, TypeVar
 
 import msgspec
 
-from monitor.engine.chunk import Chunk, EventBatch, Origin
-from monitor.engine.columns import EventList
-from monitor.engine.run_columns import ItemColumns, RunEvents
-from monitor.engine.state.delta import DeadLetter, Misrouted, Source
+from monitor.engine.chunk import EventBatch
+from schemas.records.chunks import Chunk, DeadLetter, Misrouted, Origin, Source
+from schemas.records.columns import EventList
 from schemas.records.decode import (
     BOM,
     Decoded,
@@ -25,6 +24,7 @@ from schemas.records.events import Declaration, Ended, EventFields
 from schemas.records.names import name_fault
 from schemas.records.operations import BoardChange, Release, decode_operation
 from schemas.records.packed import decode_packed, decode_packed_loosely
+from schemas.records.run_columns import ItemColumns, RunEvents
 from schemas.records.runs import RunFields, decode_run, decode_run_loosely
 
 _RAW_LENGTH: Final = 2_000

@@ -3,9 +3,8 @@
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from monitor.engine.state.delta import Refusal
 from monitor.engine.state.pairs.index import pair_count
-from schemas.records.decode import Fault
+from schemas.records.decode import Fault, Refusal
 from schemas.records.names import name_fault
 from schemas.records.text import shorten
 

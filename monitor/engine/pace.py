@@ -5,6 +5,7 @@ from typing import Final
 
 from monitor.engine.state.pairs.counts import CHUNK_CELLS
 from monitor.engine.state.pairs.pair_state import PairState
+from schemas.records.packed import MOST_CHANGES, WIDE
 
 _SECONDS: Final = 0.04
 """How long a slice should take."""
@@ -21,8 +22,6 @@ _FEW_NEW: Final = 50_000
 _LEAST_EVENTS: Final = 10
 """Events of the smallest slice: each slice has a cost of its own."""
 
-MOST_CHANGES: Final = 50_000
-"""Verdict changes after which a fold ends with the current piece: storing them takes the server about half a second."""
 
 PIECE_RECORDS: Final = 6_000
 _PIECE_BYTES: Final = 1_500_000
@@ -34,8 +33,6 @@ _BOARDS: Final = 8
 _PIECE_CHANGES: Final = 150_000_000
 """Bytes of a piece times its contestants: more could bring many verdict changes at once."""
 
-WIDE: Final = 400
-"""Contestants above which a piece could bring more changes than a fold may."""
 
 _WIDE_PIECE_BYTES: Final = 25_000_000
 """Bytes of a piece of a wide benchmark, times its contestants."""
@@ -44,20 +41,6 @@ _WAITING_PIECE_BYTES: Final = 6_000_000
 """The same where one event can decide what many others before it have brought."""
 
 _SHRINK, _GROW = 0.25, 2.0
-
-
-def record_events(models: int) -> int | None:
-    """Return how many events a record of so many models may have: each can decide the pairs of its model. None: as many as fit.
-
-    A record is stored whole.
-
-    Examples
-    --------
-    >>> record_events(5_000)
-    10
-    >>> record_events(50)
-    """
-    return max(1, MOST_CHANGES // models) if models > WIDE else None
 
 
 class Pace:

@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from monitor.engine.pace import record_events
-from monitor.engine.state.delta import Source
 from monitor.files.declare import Declare, begin
 from monitor.files.epochs import Epochs
 from monitor.files.streams.blocks import BlockReader
@@ -16,8 +14,9 @@ from monitor.files.streams.paths import origin
 from monitor.files.streams.segments import decode
 from monitor.files.streams.stream import OpenStream, open_stream
 from monitor.files.streams.watched import WatchedFile
+from schemas.records.chunks import Source
 from schemas.records.decode import Checker
-from schemas.records.packed import Reject, Segment
+from schemas.records.packed import Reject, Segment, record_events
 
 _BLOCK_BYTES: Final = 1 << 17
 _BLOCK_LINES: Final = 1_000

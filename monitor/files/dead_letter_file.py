@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final, Self
 
-from monitor.engine.state.delta import DeadLetter
+from schemas.records.chunks import DeadLetter
 
 _BLOCK: Final = 1 << 16
 

@@ -4,10 +4,10 @@ from collections.abc import Callable, Iterable, Sequence
 from operator import attrgetter
 from typing import Any, Final
 
-from monitor.engine.columns import JoinedEvents
-from monitor.engine.run_columns import RunEvents
+from schemas.records.columns import JoinedEvents
 from schemas.records.events import Declaration, EventFields
 from schemas.records.packed import Segment
+from schemas.records.run_columns import RunEvents
 
 Declare = Callable[[str, Declaration | None, bool, str | None], dict[str, Any] | None]
 """Returns what to declare of a benchmark: its name, what its file declares, whether one of its first scores is neither 0 nor 1, and the

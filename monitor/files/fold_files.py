@@ -8,10 +8,8 @@ from typing import Final
 
 from monitor.engine.chunk import EventBatch
 from monitor.engine.chunk_fold import Partition
-from monitor.engine.columns import EventColumns, EventList, JoinedEvents
 from monitor.engine.declarations import follow, judge, under_version, with_found_units
 from monitor.engine.state.benchmark import Benchmark
-from monitor.engine.state.codes import SCORE_UNIT
 from monitor.engine.state.pairs.counts import CHUNK_CELLS
 from monitor.engine.state.restore import restore_benchmark
 from monitor.files.declare import Declare, begin, with_own_declarations
@@ -23,8 +21,10 @@ from monitor.files.streams.paths import origin
 from monitor.files.streams.read import read_files
 from monitor.files.streams.stream import OpenStream, open_stream
 from monitor.files.tally import Tally
+from schemas.records.columns import EventColumns, EventList, JoinedEvents
 from schemas.records.events import Declaration, EventFields
 from schemas.records.packed import Segment
+from schemas.records.scores import SCORE_UNIT
 
 _MOST_REJECTS: Final = 2_000
 """Lines that cannot be read after which a chunk ends: they take memory, and the limit is checked at its end."""

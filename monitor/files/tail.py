@@ -15,12 +15,12 @@ from contextlib import aclosing
 from pathlib import Path
 
 from monitor.crash_points import crash_point
-from monitor.engine.state.delta import Source
 from monitor.files.batches import BatchReader, Part, Progress
 from monitor.files.declare import Declare
 from monitor.files.epochs import Epochs
 from monitor.files.importer import Importer
 from monitor.files.reject_limit import RejectLimit
+from schemas.records.chunks import Source
 from schemas.records.packed import SourceSpan, encode_span, mark_imported
 
 

@@ -5,9 +5,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
 from monitor.engine.state.benchmark import Benchmark
-from monitor.engine.state.reading import Refused
 from schemas.records.events import EventFields
 from schemas.records.packed import Reject, Segment
+from schemas.records.reading import Refused
 from schemas.records.text import shorten
 
 _LOSE_ITEMS: Final = frozenset({"unit", "score"})

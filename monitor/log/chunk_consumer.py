@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from faust.transport import base
 from faust.types import TP, ConsumerMessage
 
-from monitor.engine.chunk import Chunk
+from schemas.records.chunks import Chunk
 
 if TYPE_CHECKING:
     from monitor.log.faust_app import FaustApp

@@ -8,11 +8,11 @@ import faust
 from faust.tables import TableManager
 from faust.types import TP, EventT, Message, StreamT
 
-from monitor.engine.chunk import Chunk
-from monitor.engine.origins import OriginKey
 from monitor.log.file.log import FileLog
 from monitor.log.kafka.settings import CHUNK_BYTES, CHUNK_RECORDS, KafkaSettings
 from monitor.log.kafka.topic_identity import TopicIdentity
+from schemas.records.chunks import Chunk
+from schemas.records.origins import OriginKey
 
 
 class ChunkSchema(faust.Schema):  # type: ignore[misc]
@@ -95,7 +95,7 @@ class FaustApp(faust.App):  # type: ignore[misc]
     Attributes
     ----------
     chunks
-        The topic: the agent of `fold_by` gets one `monitor.engine.chunk.Chunk` at a time.
+        The topic: the agent of `fold_by` gets one `schemas.records.chunks.Chunk` at a time.
     stored_offsets
         Set it before the start. Returns the offset at which each assigned partition continues; omitted partitions are read from their
         beginning.

@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from monitor.engine.state.delta import DeadLetter
 from monitor.publish.kafka_producer import KafkaProducer, Message
+from schemas.records.chunks import DeadLetter
 
 SUFFIX: Final = ".dlq"
 

@@ -32,7 +32,7 @@ class KafkaProducer:
     """An idempotent producer that all publishers share; use it as an async context manager.
 
     Each batch of a partition is sent after the previous one is acknowledged. A delivery that fails has therefore delivered a prefix, and a
-    reader that counts messages by their order (`monitor.engine.chunk.Origin`) never skips one. Batches are made from the messages of one
+    reader that counts messages by their order (`schemas.records.chunks.Origin`) never skips one. Batches are made from the messages of one
     call, without lingering: callers collect what is worth sending together.
 
     Parameters

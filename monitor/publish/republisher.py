@@ -2,11 +2,10 @@
 
 from collections.abc import Sequence
 
-from monitor.engine.chunk import ORIGIN_HEADER, Origin
-from monitor.engine.origins import OriginKey
-from monitor.engine.ownership import owner
-from monitor.engine.state.delta import Misrouted
 from monitor.publish.kafka_producer import KafkaProducer, Message
+from schemas.records.chunks import ORIGIN_HEADER, Misrouted, Origin
+from schemas.records.origins import OriginKey
+from schemas.records.ownership import owner
 
 
 class Republisher:

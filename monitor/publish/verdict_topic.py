@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from typing import Final
 
-from monitor.engine.ownership import owner
 from monitor.publish.cloud_events import attributes
 from monitor.publish.kafka_producer import KafkaProducer, Message
+from schemas.records.ownership import owner
 from schemas.results.changes import VerdictChange
 
 VERDICTS: Final = "rankwatch.verdicts"

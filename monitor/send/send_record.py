@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Final, Self
 
 from monitor.durable import replace_file
-from monitor.engine.state.delta import Source
+from schemas.records.chunks import Source
 from schemas.records.events import Declaration, Spec
 
 _VERSION: Final = 1

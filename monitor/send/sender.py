@@ -12,9 +12,9 @@ from typing import NamedTuple, TypeVar
 
 import msgspec
 
-from monitor.engine.state.delta import Source
 from monitor.send.messages import Outgoing, write_messages
 from monitor.send.send_record import SendRecord
+from schemas.records.chunks import Source
 from schemas.records.events import Ended
 from schemas.records.packed import Segment
 

@@ -11,8 +11,6 @@ from fastapi import FastAPI
 from faust.types import TP
 
 from monitor.engine.chunk_fold import Partition
-from monitor.engine.producers import in_packed_record
-from monitor.engine.state.delta import DeadLetter
 from monitor.engine.state.keys import record_digest
 from monitor.files.dead_letter_file import DeadLetterFile
 from monitor.files.declare import Declare
@@ -31,7 +29,9 @@ from monitor.settings import LOG_NAME, Settings
 from monitor.store.errors import StoreError
 from monitor.store.redis_store import RedisStore
 from monitor.store.server.embedded import EmbeddedValkey
+from schemas.records.chunks import DeadLetter
 from schemas.records.operations import BoardChange
+from schemas.records.producers import in_packed_record
 from schemas.results.changes import VerdictChange
 
 log = structlog.get_logger()

@@ -10,16 +10,17 @@ from typing import Final
 import structlog
 
 from monitor.background import in_background
-from monitor.engine.chunk import Chunk
 from monitor.engine.chunk_fold import Partition
 from monitor.engine.limits import Limits
 from monitor.engine.pace import Pace
-from monitor.engine.state.delta import Delta, StoredState
+from monitor.engine.state.changes import Delta
 from monitor.engine.state.pairs.index import pair_count
+from monitor.engine.state.stored import StoredState
 from monitor.instruments import ProcessMetrics
 from monitor.service.turns import in_turns
 from monitor.state_lock import StateLock, StateTorn
 from monitor.store.commit_times import CommitTimes
+from schemas.records.chunks import Chunk
 
 log = structlog.get_logger()
 

@@ -7,13 +7,14 @@ from collections.abc import Iterable
 from contextlib import suppress
 from typing import Final
 
-from monitor.engine.chunk import Chunk
-from monitor.engine.state.delta import Delta, Suspect
+from monitor.engine.state.changes import Delta
 from monitor.engine.state.keys import record_digest
 from monitor.service.folded_partition import FoldedPartition
 from monitor.store.commit_times import record_commit
 from monitor.store.errors import StoreUnavailable
 from monitor.store.state_reader import StateReader, StoredPosition
+from schemas.records.boards import Suspect
+from schemas.records.chunks import Chunk
 from schemas.records.text import shorten
 
 KEPT_BYTES: Final = 32 << 20

@@ -9,9 +9,6 @@ import structlog
 from aiokafka.errors import KafkaError
 
 from monitor.engine.chunk_fold import Partition
-from monitor.engine.origins import OriginKey
-from monitor.engine.ownership import owner
-from monitor.engine.pace import record_events
 from monitor.files.declare import Declare, has_graded
 from monitor.log.errors import LogError
 from monitor.log.file.log import FileLog
@@ -25,7 +22,9 @@ from monitor.service.operations.undo import BackgroundUndoes, BoardError, BoardV
 from schemas.records.battles import by_kind
 from schemas.records.events import Ended, EventFields
 from schemas.records.operations import BoardChange, encode_board_change
-from schemas.records.packed import Reject, mark_imported
+from schemas.records.origins import OriginKey
+from schemas.records.ownership import owner
+from schemas.records.packed import Reject, mark_imported, record_events
 
 _log = structlog.get_logger()
 

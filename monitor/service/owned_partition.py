@@ -12,10 +12,8 @@ from typing import Final, TypeVar
 
 import structlog
 
-from monitor.engine.chunk import Chunk
 from monitor.engine.limits import SNAPSHOT_PAIRS, Limits
-from monitor.engine.producers import ProducerOf, at_offset, in_header
-from monitor.engine.state.delta import DeadLetter, Delta, Misrouted, Suspect
+from monitor.engine.state.changes import Delta
 from monitor.instruments import ProcessMetrics
 from monitor.notices import Notices
 from monitor.publish.relay import Publisher, Relay
@@ -25,7 +23,10 @@ from monitor.state_lock import StateLock
 from monitor.store.commit_times import record_commit
 from monitor.store.errors import StaleState
 from monitor.store.redis_store import RedisStore
+from schemas.records.boards import Suspect
+from schemas.records.chunks import Chunk, DeadLetter, Misrouted
 from schemas.records.packed import is_imported
+from schemas.records.producers import ProducerOf, at_offset, in_header
 from schemas.records.text import shorten
 from schemas.results.changes import VerdictChange, change_order
 

@@ -11,8 +11,6 @@ import structlog
 from aiokafka.errors import KafkaError
 from fastapi import FastAPI
 
-from monitor.engine.origins import OriginKey
-from monitor.engine.ownership import owner
 from monitor.log.errors import OffsetOutOfRange
 from monitor.log.kafka.follower import KafkaFollower
 from monitor.log.kafka.settings import KafkaSettings
@@ -30,6 +28,8 @@ from monitor.service.source_topic import SourceGap, SourceTopic
 from monitor.settings import Settings
 from monitor.store.errors import StoreUnavailable
 from monitor.store.state_reader import StateReader, StoredPosition
+from schemas.records.origins import OriginKey
+from schemas.records.ownership import owner
 
 log = structlog.get_logger()
 

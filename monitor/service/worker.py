@@ -12,7 +12,6 @@ from aiokafka.errors import KafkaError
 from fastapi import FastAPI
 from faust.types import TP
 
-from monitor.engine.ownership import owner
 from monitor.log.errors import LogError
 from monitor.log.faust_app import make_app
 from monitor.log.kafka.records import read_record
@@ -33,6 +32,7 @@ from monitor.service.source_topic import SourceTopic
 from monitor.settings import LOOPBACK, Settings
 from monitor.state_lock import StateTorn
 from monitor.store.redis_store import RedisStore
+from schemas.records.ownership import owner
 
 log = structlog.get_logger()
 

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from monitor.engine.state.delta import Delta
+from monitor.engine.state.changes import Delta
 
 
 @dataclass

@@ -11,9 +11,9 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from monitor.engine.latch.records import RECORD, LatchRecords, Records, Terms
-from monitor.engine.state.delta import Contestant
 from monitor.store.commit_times import CommitTimes
 from monitor.store.layout import dump_json
+from schemas.records.scores import Contestant
 from schemas.results.changes import VerdictChange, change_order
 from schemas.results.verdict_changes import VerdictChanges
 

@@ -44,7 +44,7 @@ benchmark's name (`monitor.engine.state.keys.benchmark_key`): names are untruste
 ``:notes:<publisher>``     HASH    <state>:<b> -> what the target of notifications was last notified of (`monitor.notify.states`)
 =========================  ======  =====================================================================================
 
-``{<topic>:origins}:key`` is a STRING that all partitions share: the key of `monitor.engine.origins`, which no export contains.
+``{<topic>:origins}:key`` is a STRING that all partitions share: the key of `schemas.records.origins`, which no export contains.
 """
 
 import gc
@@ -59,7 +59,8 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from monitor.engine.state.delta import Contestant, PairSnapshot, RowKey
+from monitor.engine.state.stored import PairSnapshot
+from schemas.records.scores import Contestant, RowKey
 
 SNAPSHOT_VERSION: Final = 3
 OF_BATTLES: Final = ("votes", "judges")

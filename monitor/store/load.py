@@ -9,9 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from monitor.engine.state.battles import COLUMNS
-from monitor.engine.state.codes import SCORE_UNIT
-from monitor.engine.state.delta import BoardEntry, Gap, PairSnapshot, Source, StoredBenchmark, StoredState, Suspect
 from monitor.engine.state.keys import benchmark_key
+from monitor.engine.state.stored import PairSnapshot, StoredBenchmark, StoredState
 from monitor.store.commit_times import CommitTimes
 from monitor.store.errors import StateRefused
 from monitor.store.latches import EarlierLatches, TermNumbers, unpack, unpack_times
@@ -28,6 +27,9 @@ from monitor.store.layout import (
 )
 from monitor.store.seal import FIELD, GROWING, TABLES, BenchmarkSeal, PartitionSeal
 from monitor.store.server.connection import Calls
+from schemas.records.boards import BoardEntry, Suspect
+from schemas.records.chunks import Gap, Source
+from schemas.records.scores import SCORE_UNIT
 from schemas.results.assumptions import Seed
 from schemas.results.verdict_changes import VerdictChanges
 from stats.order import OrderFinding

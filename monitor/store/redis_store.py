@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from monitor.background import in_background
 from monitor.crash_points import crash_point
-from monitor.engine.origins import OriginKey
-from monitor.engine.state.delta import Delta, PairSnapshot, StoredState
+from monitor.engine.state.changes import Delta
+from monitor.engine.state.stored import PairSnapshot, StoredState
 from monitor.retries import RetryPolicy
 from monitor.store.errors import StaleState
 from monitor.store.layout import origin_secret_key, pack_snapshot
@@ -23,6 +23,7 @@ from monitor.store.script_call import ScriptCall, add_times, commit_call
 from monitor.store.seal import PartitionSeal
 from monitor.store.server.connection import Connection
 from monitor.store.state_reader import StateReader
+from schemas.records.origins import OriginKey
 
 log = structlog.get_logger()
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from monitor.engine.state.delta import BenchmarkDelta, DeletedBoard, Delta
+from monitor.engine.state.changes import BenchmarkDelta, DeletedBoard, Delta
 from monitor.engine.state.keys import benchmark_key
 from monitor.store.announced import Announced, Part, parts
 from monitor.store.latches import LATCH_BYTES, OrderedLatches, PackedLatches, in_order, pack

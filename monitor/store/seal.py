@@ -13,9 +13,9 @@ from zlib import crc32
 import numpy as np
 from numpy.typing import NDArray
 
-from monitor.engine.state.codes import ABSENT, SKIPPED
 from monitor.store.latches import EarlierLatches, TermNumbers
 from monitor.store.layout import OF_BATTLES
+from schemas.records.scores import ABSENT, SKIPPED
 
 FIELD: Final = "seal"
 """The field of ``:meta`` and ``:spec:<b>`` that holds the digests."""

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, NamedTuple, Self
 
-from monitor.engine.state.delta import StoredState
+from monitor.engine.state.stored import StoredState
 from monitor.retries import RetryPolicy
 from monitor.store.commit_times import CommitTimes
 from monitor.store.errors import StateRefused, StoreError

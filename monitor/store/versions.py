@@ -3,13 +3,16 @@
 from collections.abc import Mapping
 from typing import Final
 
-from monitor.engine.latch.base import STATISTICS_VERSION
-from monitor.engine.state.delta import EARLIER_STATES, STATE_VERSION
 from monitor.store.errors import StateRefused
 from monitor.store.layout import IMPORTING
+from schemas.records.versions import STATE_VERSION, STATISTICS_VERSION
 
 VERSIONS: Final = {"state_version": STATE_VERSION, "statistics_version": STATISTICS_VERSION}
 """The versions of this program."""
+
+EARLIER_STATES: Final = (5, 6, 7, 8, 9, 10)
+"""Versions that this program reads, and rewrites by its next commit: those before 9 have verdict changes in place of latches, and
+those before 11 put each change on the outbox as an entry of its own, which stays as it is until it is relayed."""
 
 _USABLE: Final = {
     "state_version": {STATE_VERSION, *EARLIER_STATES},

@@ -9,8 +9,8 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from monitor.engine.state.benchmark import Benchmark
-from monitor.engine.state.codes import ABSENT
 from monitor.engine.state.rows import Rows
+from schemas.records.scores import ABSENT
 from schemas.results.report import AlikeNames, Apart, Rule
 
 _ZEROS: Final = re.compile(r"(?<![\d.])0+(?=\d)")

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from monitor.engine.chunk_fold import Partition
-from monitor.engine.state.delta import BoardEntry
+from schemas.records.boards import BoardEntry
 from schemas.results.api import BoardDetail, BoardSummary
 
 

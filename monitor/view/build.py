@@ -9,9 +9,7 @@ import numpy as np
 
 from monitor.engine.chunk_fold import Partition
 from monitor.engine.state.benchmark import Benchmark
-from monitor.engine.state.codes import ZERO
 from monitor.engine.state.pairs.index import pair_count
-from monitor.engine.state.reading import Refused
 from monitor.view.alike import alike_names
 from monitor.view.battles import battles_report
 from monitor.view.items.conflict_rows import counts_by_model
@@ -27,6 +25,8 @@ from monitor.view.ranking.suite import suite_benchmark, suite_report
 from monitor.view.result import result_report
 from monitor.view.sentences import REFUSED_REMEDY, order_reason, partial, unit_items
 from schemas.records.names import natural
+from schemas.records.reading import Refused
+from schemas.records.scores import ZERO
 from schemas.records.suites import Suite
 from schemas.results.assumptions import facts, say
 from schemas.results.report import BenchmarkReport, BoardReport, OrderReport, PairReport, RefusedFile, Report, Summary

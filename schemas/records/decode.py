@@ -726,3 +726,9 @@ class Checker:
             self._good.clear()
         self._good |= fresh
         return False
+
+
+class Refusal(Fault):
+    """Why a record that can be read is refused: it does not fit the declaration, the runs that have ended, or a limit."""
+
+    __slots__ = ()

@@ -16,6 +16,12 @@ _BROKEN: Final = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 _MOST_NESTED: Final = 150
 _BEGIN: Final = re.compile(rb'\s*\{(?:"producer":"[^"\\]*",)?(?=")')
 
+MOST_CHANGES: Final = 50_000
+"""Verdict changes after which a fold ends with the current piece: storing them takes the server about half a second."""
+
+WIDE: Final = 400
+"""Contestants above which a piece could bring more changes than a fold may."""
+
 
 class Reject(TypedDict):
     """A record that an importer cannot read: where it is, what is wrong, and what to do.
@@ -81,7 +87,7 @@ class Segment(NamedTuple):
     ----------
     declarations, rejects : list
     events : sequence of EventFields
-        A list, or the columns of a run (`monitor.engine.run_columns`).
+        A list, or the columns of a run (`schemas.records.run_columns`).
     end : int
         Position after the segment, in (decompressed) bytes of lines; an event of columns, of which no line is written, counts as one.
     line : int
@@ -211,3 +217,17 @@ def _can_join(lines: bytes, count: int) -> bool:
     # bound the depth: where the nesting may reach that bound, only the fields that count are written.
     nested = lines.count(b"[") + lines.count(b"{")
     return lines.count(b"}\n{") == count - 1 and nested <= count + _MOST_NESTED
+
+
+def record_events(models: int) -> int | None:
+    """Return how many events a record of so many models may have: each can decide the pairs of its model. None: as many as fit.
+
+    A record is stored whole.
+
+    Examples
+    --------
+    >>> record_events(5_000)
+    10
+    >>> record_events(50)
+    """
+    return max(1, MOST_CHANGES // models) if models > WIDE else None

@@ -9,9 +9,9 @@ from pathlib import Path
 
 from playwright.sync_api import sync_playwright
 
-from monitor.engine.chunk import Chunk
 from monitor.engine.chunk_fold import Partition
 from monitor.paper.demo.simulate import demo_stream
+from schemas.records.chunks import Chunk
 from tests.browser.pages import open_view
 from tests.served import Served
 

@@ -10,8 +10,8 @@ from typing import NamedTuple
 import msgspec
 import numpy as np
 
-from monitor.engine.chunk import Chunk
 from monitor.engine.chunk_fold import Partition
+from schemas.records.chunks import Chunk
 from schemas.records.events import EventFields
 from stats import committed_order, exact_p
 

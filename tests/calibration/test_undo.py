@@ -8,10 +8,10 @@ import json
 import numpy as np
 import pytest
 
-from monitor.engine.chunk import Chunk
 from monitor.engine.chunk_fold import Partition
-from monitor.engine.state.delta import Undo
 from monitor.service.operations.undo import Kept, LogRecord, Withdrawing
+from schemas.records.boards import Undo
+from schemas.records.chunks import Chunk
 from schemas.records.operations import BoardChange, encode_board_change
 from tests.calibration.test_engine_calibration import most
 

@@ -18,11 +18,11 @@ from faust.tables.recovery import Recovery
 from faust.transport import conductor, consumer, drivers
 from faust.types import TP, ConsumerMessage
 
-from monitor.engine.chunk import Chunk
 from monitor.log import faust_app
 from monitor.log.faust_app import make_app
 from monitor.log.file import transport as file
 from monitor.log.file.log import FileLog
+from schemas.records.chunks import Chunk
 
 CHUNK = Chunk(partition=0, start=58, end=66, offsets=[58], records=[b'{"a":1}'])
 

@@ -8,13 +8,13 @@ from aiokafka import AIOKafkaConsumer, TopicPartition
 from aiokafka.admin import RecordsToDelete
 from faust.types import TP
 
-from monitor.engine.chunk import Origin
-from monitor.engine.origins import OriginKey
 from monitor.log.errors import OffsetOutOfRange, TopicChanged
 from monitor.log.kafka.settings import KafkaSettings
 from monitor.log.kafka.topic_identity import TopicIdentity, topic_identity
 from monitor.retries import RetryPolicy
 from monitor.service.source_topic import SourceGap
+from schemas.records.chunks import Origin
+from schemas.records.origins import OriginKey
 from tests.kafka.workers import Store, Worker, numbers, produce, producing, until
 
 pytestmark = pytest.mark.kafka

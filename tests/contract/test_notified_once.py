@@ -6,12 +6,12 @@ from types import SimpleNamespace
 
 import pytest
 
-from monitor.engine.chunk import Chunk
 from monitor.notify.states import Due
 from monitor.service.owned_partition import PartitionWorker
 from monitor.service.state_notices import StateNotices
 from monitor.store.redis_store import RedisStore
 from monitor.store.server.embedded import EmbeddedValkey
+from schemas.records.chunks import Chunk
 from tests.unit.service.test_partition_reader import LOG
 
 

@@ -7,7 +7,6 @@ import uuid
 
 import pytest
 
-from monitor.engine.chunk import Chunk
 from monitor.engine.chunk_fold import Partition
 from monitor.log.kafka.settings import KafkaSettings
 from monitor.service import reader as service_reader
@@ -19,6 +18,7 @@ from monitor.store.layout import origin_secret_key
 from monitor.store.redis_store import RedisStore
 from monitor.store.server.embedded import EmbeddedValkey
 from monitor.store.state_reader import StateReader
+from schemas.records.chunks import Chunk
 from tests.unit.service.test_partition_reader import LOG, shown
 
 READER = ("on", ">secret", "~*", "+@read", "+@connection", "+@transaction", "+info")

@@ -21,11 +21,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from redis.asyncio import Redis
 
-from monitor.engine.chunk import Chunk
 from monitor.engine.chunk_fold import Partition
-from monitor.engine.ownership import owner
-from monitor.engine.state.delta import STATE_VERSION, Delta, PairSnapshot, Source, StoredState
+from monitor.engine.state.changes import Delta
 from monitor.engine.state.keys import benchmark_key
+from monitor.engine.state.stored import PairSnapshot, StoredState
 from monitor.retries import RetryPolicy
 from monitor.store import announced, redis_store, script_call
 from monitor.store.commit_times import CommitTimes
@@ -40,7 +39,10 @@ from monitor.store.server.connection import Connection
 from monitor.store.server.embedded import EmbeddedValkey
 from monitor.store.transfer import state_export
 from monitor.store.transfer.transfer import Transfer
+from schemas.records.chunks import Chunk, Source
 from schemas.records.operations import BoardChange, encode_board_change, encode_release
+from schemas.records.ownership import owner
+from schemas.records.versions import STATE_VERSION
 from schemas.results.changes import change_order
 from tests.memory_store import MemoryStore
 from tests.store_model import NAMES, Evaluation, LossyProxy, one_row, short_directory, verdict

@@ -3,7 +3,7 @@
 import asyncio
 import sys
 
-from monitor.engine.state.delta import PairSnapshot
+from monitor.engine.state.stored import PairSnapshot
 from monitor.store.redis_store import RedisStore
 from monitor.store.server.embedded import EmbeddedValkey
 from tests.store_model import one_row, verdict

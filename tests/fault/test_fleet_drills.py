@@ -224,7 +224,7 @@ def withdrawn(fleet, readers):
 
 def canary(fleet):
     """Run a worker of another statistics version until it ends."""
-    code = "import monitor.engine.latch.base as base; base.STATISTICS_VERSION = 999\nfrom monitor.cli.app import app; app()"
+    code = "import schemas.records.versions as versions; versions.STATISTICS_VERSION = 999\nfrom monitor.cli.app import app; app()"
     arguments = "run", "--broker", fleet.kafka.url(fleet.topic), "--redis-url", fleet.redis.url, "--port", "0"
     env = environment(**fleet.env, RANKWATCH_LINGER_SECONDS="0.5")
     ended = subprocess.run(

@@ -5,8 +5,8 @@ import json
 
 import pytest
 
-from monitor.engine.ownership import owner
 from monitor.store.redis_store import RedisStore
+from schemas.records.ownership import owner
 from tests.commands import get, until
 from tests.kafka.judge import caught_up
 from tests.kafka.pulse import Pulse

@@ -12,8 +12,8 @@ import pytest
 from aiokafka import AIOKafkaProducer, TopicPartition
 from aiokafka.admin import RecordsToDelete
 
-from monitor.engine.ownership import owner
 from monitor.store.redis_store import RedisStore
+from schemas.records.ownership import owner
 from tests.commands import PATIENCE, rankwatch, until
 from tests.kafka.judge import caught_up
 from tests.kafka.records import read_all

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from aiokafka import AIOKafkaProducer
 
-from monitor.engine.ownership import owner
+from schemas.records.ownership import owner
 from tests.commands import PATIENCE, Watch, events, get, rankwatch, until, write
 from tests.kafka.broker import KafkaCluster
 from tests.kafka.fixtures import broker_or_skip

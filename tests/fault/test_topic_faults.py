@@ -8,7 +8,7 @@ import pytest
 from aiokafka import AIOKafkaProducer, TopicPartition
 from aiokafka.admin import NewPartitions, RecordsToDelete
 
-from monitor.engine.ownership import owner
+from schemas.records.ownership import owner
 from tests.commands import PATIENCE, get, rankwatch, until
 from tests.kafka.run_worker import RunReader, worker_starter
 

@@ -15,11 +15,11 @@ from pathlib import Path
 import pytest
 import redis
 
-from monitor.engine.chunk import Chunk
 from monitor.engine.chunk_fold import Partition
 from monitor.store.errors import StateRefused, StoreError
 from monitor.store.redis_store import RedisStore
 from monitor.store.server.embedded_config import find_executable
+from schemas.records.chunks import Chunk
 from tests.fault import torn
 from tests.redis_server import RedisServer
 from tests.stored_state import reports_and_changes

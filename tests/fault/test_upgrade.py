@@ -18,10 +18,10 @@ from pathlib import Path
 
 import pytest
 
-from monitor.engine.ownership import owner
 from monitor.retries import RetryPolicy
 from monitor.store.transfer.stored_verdicts import FieldCodes
 from monitor.store.transfer.transfer import Transfer
+from schemas.records.ownership import owner
 from tests import forked
 from tests.commands import PATIENCE, RANKWATCH, environment, until
 from tests.kafka.judge import caught_up

@@ -21,11 +21,11 @@ from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
 
-from monitor.engine.chunk import Chunk
 from monitor.engine.chunk_fold import Partition
 from monitor.store.errors import StateRefused
 from monitor.store.redis_store import RedisStore
 from monitor.store.server.embedded_config import find_executable
+from schemas.records.chunks import Chunk
 from tests.kafka.topic_oracle import stored_state
 from tests.redis_server import RedisServer
 

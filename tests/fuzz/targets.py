@@ -9,9 +9,7 @@ from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from monitor.engine.chunk import Chunk
 from monitor.engine.chunk_fold import Partition
-from monitor.engine.state.delta import DeadLetter
 from monitor.files.formats.choices import Choices
 from monitor.files.importer import Importer
 from monitor.files.streams.paths import PathError
@@ -22,6 +20,7 @@ from monitor.serve.api.problems import ProblemError
 from monitor.serve.api.writing.body_parser import parse_body
 from monitor.store.transfer.archive import ArchiveDamaged, read_archive
 from schemas.records.battles import BattleFields
+from schemas.records.chunks import Chunk, DeadLetter
 from schemas.records.decode import Fault, decode_message
 from schemas.records.events import Declaration, EventFields
 from schemas.records.names import name_fault

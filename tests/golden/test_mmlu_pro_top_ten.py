@@ -6,11 +6,11 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from monitor.engine.chunk import Chunk
 from monitor.engine.chunk_fold import Partition
 from monitor.paper.demo.simulate import BENCHMARK, demo_stream
 from monitor.paper.published import PAPER
 from monitor.view.build import benchmark_report
+from schemas.records.chunks import Chunk
 
 # The paper does not print ln e; these are recomputed from its counts, for its mixture of 98 values of theta.
 LOG_E = [25.6599, 61.0782, -0.3886, 104.7856, 4.3738, -4.2685, 7.2781, 0.1968, -3.9145]

@@ -23,12 +23,12 @@ from pathlib import Path
 import msgspec
 import numpy as np
 
-from monitor.engine.chunk import Chunk
 from monitor.engine.chunk_fold import Partition
-from monitor.engine.state.delta import Delta
+from monitor.engine.state.changes import Delta
 from monitor.store.layout import Keys
 from monitor.store.script_call import commit_call
 from monitor.store.seal import FIELD, PartitionSeal
+from schemas.records.chunks import Chunk
 from schemas.results.changes import VerdictChange, change_order
 from schemas.results.verdict_changes import VerdictChanges
 from tests.memory_store import MemoryStore

@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from monitor.engine.ownership import owner
+from schemas.records.ownership import owner
 from tests.commands import rankwatch, until
 from tests.kafka.run_worker import RunReader, Workers
 from tests.redis_server import RedisServer

@@ -226,6 +226,6 @@ def test_a_reader_lists_what_it_refuses_and_a_worker_names_the_reader(kafka, top
 
 
 def partition(benchmark):
-    from monitor.engine.ownership import owner
+    from schemas.records.ownership import owner
 
     return owner(benchmark, 2)

@@ -6,10 +6,10 @@ from itertools import groupby
 from operator import attrgetter
 
 from monitor.engine.chunk_fold import Partition
-from monitor.engine.ownership import owner
 from monitor.log.kafka.records import chunks
 from monitor.store.layout import Keys, origin_secret_key
 from monitor.store.redis_store import RedisStore
+from schemas.records.ownership import owner
 from tests.kafka.records import read_all
 
 _OF_THE_WAY = {"meta": {b"writer", b"seq", b"log", b"seal"}, "spec": {b"off", b"at", b"seal"}}

@@ -3,12 +3,12 @@
 import asyncio
 import json
 
-from monitor.engine.chunk import ORIGIN_HEADER, Chunk
 from monitor.engine.chunk_fold import Partition
-from monitor.engine.origins import OriginKey
-from monitor.engine.ownership import owner
 from monitor.serve.log_position import parse_offsets
 from monitor.serve.report_cache import ReportCache
+from schemas.records.chunks import ORIGIN_HEADER, Chunk
+from schemas.records.origins import OriginKey
+from schemas.records.ownership import owner
 from tests.kafka.records import read_all
 
 

@@ -8,8 +8,8 @@ from collections import deque
 
 from aiokafka import AIOKafkaProducer
 
-from monitor.engine.ownership import owner
 from monitor.store.layout import Keys
+from schemas.records.ownership import owner
 
 
 def one_a_partition(partitions, prefix="pulse"):

@@ -6,11 +6,7 @@ import json
 import pytest
 from aiokafka.partitioner import DefaultPartitioner
 
-from monitor.engine.chunk import ORIGIN_HEADER, Chunk
 from monitor.engine.chunk_fold import Partition
-from monitor.engine.origins import OriginKey
-from monitor.engine.ownership import owner
-from monitor.engine.state.delta import DeadLetter, Misrouted
 from monitor.publish.dead_letter_topic import DeadLetterTopic
 from monitor.publish.kafka_errors import BrokerError
 from monitor.publish.kafka_producer import BATCH_BYTES, KafkaProducer, Message
@@ -18,6 +14,9 @@ from monitor.publish.republisher import Republisher
 from monitor.publish.topics import TopicMissing, Topics
 from monitor.publish.verdict_topic import VerdictTopic
 from monitor.retries import RetryPolicy
+from schemas.records.chunks import ORIGIN_HEADER, Chunk, DeadLetter, Misrouted
+from schemas.records.origins import OriginKey
+from schemas.records.ownership import owner
 from tests.kafka.records import fresh_topic, options, read_all
 
 pytestmark = pytest.mark.kafka

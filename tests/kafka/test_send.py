@@ -10,7 +10,7 @@ import time
 
 import pytest
 
-from monitor.engine.ownership import owner
+from schemas.records.ownership import owner
 from schemas.records.packed import mark_imported
 from tests import forked
 from tests.commands import RANKWATCH, environment, rankwatch

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from monitor.engine.chunk import Chunk
 from monitor.engine.chunk_fold import Partition
 from monitor.engine.state.restore import restore_benchmark
+from schemas.records.chunks import Chunk
 from stats.order import permutation_key
 from tests.memory_store import MemoryStore
 from tests.oracle import Oracle

@@ -9,7 +9,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from prometheus_client.parser import text_string_to_metric_families
 
-from monitor.engine.chunk import Chunk
 from monitor.engine.chunk_fold import Partition
 from monitor.instruments import ProcessMetrics
 from monitor.serve.metrics.collector import MetricsCollector, WorkerInfo
@@ -18,6 +17,7 @@ from monitor.view.build import benchmark_report
 from monitor.view.live_pairs import LivePairs
 from monitor.view.metrics_view import metrics_view
 from monitor.view.pairs.evidence_path import pair_path
+from schemas.records.chunks import Chunk
 from tests.property.test_fold_laws import SIZES, log_of, streams
 
 _CLAIMS = {"anytime": ("gap_low", "gap_high"), "anytime_family": ("gap_family_low", "gap_family_high")}

@@ -11,7 +11,7 @@ import msgspec
 import pytest
 from rankwatch_client import Client
 
-from monitor.engine.chunk import Chunk, EventBatch
+from monitor.engine.chunk import EventBatch
 from monitor.engine.decoder import Declared, Decoder, RunEnded, Unreadable
 from monitor.files.batches import BatchReader
 from monitor.files.importer import Importer
@@ -20,6 +20,7 @@ from monitor.files.streams.read import read_files
 from monitor.send.messages import write_messages
 from monitor.serve.api.problems import ProblemError
 from monitor.serve.api.writing.body_parser import parse_body
+from schemas.records.chunks import Chunk
 from schemas.records.decode import Checker, check_object, decode_converted, decode_message
 from schemas.records.events import Declaration, Ended
 from tests.awkward import FIRST, GOOD, LAST, RECORDS

@@ -7,7 +7,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from monitor.engine.chunk import EventBatch
-from monitor.engine.columns import EventColumns
 from monitor.engine.latch.battles import BattleWalk
 from monitor.engine.latch.changes import announce, invalidate
 from monitor.engine.latch.close import close_latches
@@ -27,13 +26,14 @@ from monitor.engine.state.battles import (
     single_units,
 )
 from monitor.engine.state.benchmark import Benchmark
-from monitor.engine.state.codes import ONE, SCORE_UNIT, ZERO
-from monitor.engine.state.delta import BenchmarkDelta, Refusal
+from monitor.engine.state.changes import BenchmarkDelta
 from monitor.engine.state.pairs.counts import CHUNK_CELLS
 from monitor.engine.state.pairs.index import Index, pair_index, pair_members
 from schemas.records.battles import BattleFields
-from schemas.records.decode import Fault
+from schemas.records.columns import EventColumns
+from schemas.records.decode import Fault, Refusal
 from schemas.records.names import MAX_NAME_LENGTH
+from schemas.records.scores import ONE, SCORE_UNIT, ZERO
 from schemas.records.text import shorten
 from stats.evidence.graded import MAX_ITEMS
 

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from monitor.engine.state.codes import ABSENT, SKIPPED, ZERO
+from schemas.records.scores import ABSENT, SKIPPED, ZERO
 
 Flags = NDArray[np.bool_]
 

@@ -7,17 +7,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from monitor.engine.chunk import EventBatch, Located
-from monitor.engine.columns import EventColumns, Scores
 from monitor.engine.limits import Limits, Usage, bad_name, budget_fault, exceeds, limit_fault, model_fault
 from monitor.engine.slices import Slices
 from monitor.engine.state.benchmark import Benchmark
-from monitor.engine.state.codes import ABSENT, ONE, SCORE_UNIT, SKIPPED, ZERO
-from monitor.engine.state.delta import BenchmarkDelta, Refusal
+from monitor.engine.state.changes import BenchmarkDelta
 from monitor.engine.state.graded import unweighted_reason
 from monitor.engine.state.pairs.index import Index
-from schemas.records.decode import Fault
+from schemas.records.columns import EventColumns, Scores
+from schemas.records.decode import Fault, Refusal
 from schemas.records.events import EventFields, unit_name_problem
 from schemas.records.names import names_hold
+from schemas.records.scores import ABSENT, ONE, SCORE_UNIT, SKIPPED, ZERO
 from schemas.records.text import shorten
 from schemas.results.sentences import UNDECLARED_UNITS
 from stats.evidence.graded import MAX_ITEMS

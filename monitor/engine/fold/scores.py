@@ -7,7 +7,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from monitor.engine.chunk import EventBatch, Located
-from monitor.engine.columns import EventList
 from monitor.engine.fold.compare_cells import ComparedCells, compare_cells
 from monitor.engine.latch.arrival import ArrivalEvidence
 from monitor.engine.latch.at_once import AtOnce
@@ -23,13 +22,15 @@ from monitor.engine.latch.settled import certain_along, certain_steps, newly_cer
 from monitor.engine.pace import Pace
 from monitor.engine.slices import Slices, run_slices
 from monitor.engine.state.benchmark import Benchmark
-from monitor.engine.state.codes import ABSENT, ONE, SKIPPED, ZERO, Codes
-from monitor.engine.state.delta import BenchmarkDelta, Refusal
+from monitor.engine.state.changes import BenchmarkDelta
+from monitor.engine.state.codes import Codes
 from monitor.engine.state.pairs.counts import CHUNK_CELLS, chunk_counts
 from monitor.engine.state.pairs.index import Index, chosen, pair_index, pair_members, pairs_of
 from monitor.engine.state.repeats import ItemCells
-from schemas.records.decode import Fault
+from schemas.records.columns import EventList
+from schemas.records.decode import Fault, Refusal
 from schemas.records.events import Ended, Spec
+from schemas.records.scores import ABSENT, ONE, SKIPPED, ZERO
 from schemas.records.text import shorten
 from schemas.results.changes import CLAIMS, PROCEDURES
 

@@ -12,9 +12,6 @@ from monitor.engine.state.pairs.index import Index
 from schemas.results.changes import CLAIMS, KINDS, Claim, Kind
 from stats.evidence.eprocess import log_e_value
 
-STATISTICS_VERSION: Final = 6
-"""Version of everything a latch depends on; a state of another version is refused."""
-
 SLACK: Final = 1e-9
 """Evidence this close below a threshold is computed exactly: rounding must not rule a latch out."""
 _LN2: Final = log(2.0)

@@ -7,11 +7,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from monitor.engine.chunk import EventBatch
-from monitor.engine.latch.base import STATISTICS_VERSION, Closed
+from monitor.engine.latch.base import Closed
 from monitor.engine.latch.records import RECORD, Ending, LatchRecords, Records, Terms, ended_sentence, id_sequence
-from monitor.engine.state.delta import BenchmarkDelta
+from monitor.engine.state.changes import BenchmarkDelta
 from monitor.engine.state.graded import GRADED_MIXTURE
 from monitor.engine.state.pairs.pair_state import Decision, PairState
+from schemas.records.versions import STATISTICS_VERSION
 from schemas.results.assumptions import BATTLES, Assumption, flagged, joining, late, order, sampled
 from schemas.results.changes import CLAIMS, KINDS, Claim, Kind
 from schemas.results.verdict_changes import Columns

@@ -18,7 +18,6 @@ from monitor.engine.latch.base import (
     reaching_or_last,
 )
 from monitor.engine.latch.paths import BEFORE, NEVER, NewScores, Times
-from monitor.engine.state.codes import SCORE_UNIT
 from monitor.engine.state.graded import (
     BETS,
     Capital,
@@ -31,6 +30,7 @@ from monitor.engine.state.graded import (
 from monitor.engine.state.pairs.counts import Gains
 from monitor.engine.state.pairs.index import Index, among, chosen, pair_members
 from monitor.engine.state.pairs.pair_state import PairState
+from schemas.records.scores import SCORE_UNIT
 from stats.evidence.graded import FIXED_POINT, graded_bound, graded_log_e, log_increments
 
 _SLAB_CELLS: Final = 250_000

@@ -11,9 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic_core import to_json
 
-from monitor.engine.state.codes import SCORE_UNIT
-from monitor.engine.state.delta import Contestant
 from monitor.engine.state.pairs.index import Index, pair_members
+from schemas.records.scores import SCORE_UNIT, Contestant
 from schemas.results import sentences
 from schemas.results.assumptions import BATTLES, FAMILY, Assumption, facts, flagged, late_of, only, without
 from schemas.results.changes import CLAIMS, KINDS, Claim, Kind, Outcome, VerdictChange

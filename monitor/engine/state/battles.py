@@ -10,14 +10,13 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from monitor.engine.state.codes import SCORE_UNIT
-from monitor.engine.state.delta import Refusal
 from monitor.engine.state.key_index import KeyIndex
 from monitor.engine.state.pairs.index import Index, pair_members
 from monitor.engine.state.pairs.step_down import grown
 from schemas.records.battles import BattleFields
-from schemas.records.decode import Fault
+from schemas.records.decode import Fault, Refusal
 from schemas.records.events import Spec
+from schemas.records.scores import SCORE_UNIT
 from schemas.records.text import shorten
 
 COLUMNS: Final = 6

@@ -9,20 +9,24 @@ from numpy.typing import NDArray
 
 from monitor.engine.state.arrival import Arrival, describe_finding
 from monitor.engine.state.battles import Battles, Units, Votes
-from monitor.engine.state.codes import ABSENT, NARROW, SCORE_UNIT, Codes, ScoreTable
+from monitor.engine.state.changes import BenchmarkDelta
+from monitor.engine.state.codes import NARROW, Codes, ScoreTable
 from monitor.engine.state.committed import Committed
 from monitor.engine.state.conflicts import Conflicts
-from monitor.engine.state.delta import BenchmarkDelta, BoardEntry, Gap, PairSnapshot, RowKey, Suspect
 from monitor.engine.state.graded import GradedPairs, WeightedPairs, Weighting
 from monitor.engine.state.keys import benchmark_key
 from monitor.engine.state.pairs.index import pair_members
 from monitor.engine.state.pairs.pair_state import PairState
 from monitor.engine.state.pairs.settling import Settling
 from monitor.engine.state.pairs.step_down import grown
-from monitor.engine.state.reading import Reading
 from monitor.engine.state.repeats import Repeats, Undeclared
 from monitor.engine.state.rows import Rows
+from monitor.engine.state.stored import PairSnapshot
+from schemas.records.boards import BoardEntry, Suspect
+from schemas.records.chunks import Gap
 from schemas.records.events import Spec
+from schemas.records.reading import Reading
+from schemas.records.scores import ABSENT, SCORE_UNIT, RowKey
 from schemas.records.suites import Suite
 from schemas.records.text import shorten
 from schemas.results.sentences import too_many_items, too_many_of_cluster

@@ -6,7 +6,8 @@ All of it comes from records of the log, so every fold of the log has it at the 
 import shlex
 from collections.abc import Collection, Iterable, Iterator
 
-from monitor.engine.state.delta import BoardEntry, Refusal, Undo
+from schemas.records.boards import BoardEntry, Undo
+from schemas.records.decode import Refusal
 from schemas.records.operations import BoardChange
 from schemas.records.text import shorten
 

@@ -5,11 +5,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-ABSENT, SKIPPED, ZERO, ONE = 0, 1, 2, 3
-"""Code 2 + k is entry k of the score table, which starts with 0 and 1."""
-
-SCORE_UNIT: Final = 10**12
-"""Scores are kept in fixed point, in multiples of 1e-12: sums are then exact integers in any order of adding."""
+from schemas.records.scores import ONE, SCORE_UNIT, ZERO
 
 NARROW: Final = 254
 """Distinct scores that fit into one byte, next to `ABSENT` and `SKIPPED`."""

@@ -4,7 +4,7 @@ from typing import Final
 
 import numpy as np
 
-from monitor.engine.state.delta import Again, ConflictChanges, Listed
+from monitor.engine.state.changes import Again, ConflictChanges, Listed
 from monitor.engine.state.pairs.index import Index
 
 MOST_LISTED: Final = 10_000

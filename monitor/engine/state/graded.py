@@ -11,11 +11,11 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from monitor.engine.state.codes import ONE, SCORE_UNIT, ZERO, Codes, Counts
-from monitor.engine.state.delta import RowKey
+from monitor.engine.state.codes import Codes, Counts
 from monitor.engine.state.pairs.index import Index, pair_count
 from monitor.engine.state.pairs.step_down import grown, grown_in_slices
 from schemas.records.events import Spec, Weights
+from schemas.records.scores import ONE, SCORE_UNIT, ZERO, RowKey
 from schemas.records.text import shorten
 from stats.clusters.weighted import bet_scales
 from stats.evidence.graded import (

@@ -7,7 +7,7 @@ docs/decisions/0022-quarantine.md.
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from monitor.engine.state.delta import Suspect
+from schemas.records.boards import Suspect
 from schemas.records.text import shorten
 
 WEIGHT: Final = 9

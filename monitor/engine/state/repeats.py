@@ -15,10 +15,10 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from monitor.engine.state.codes import ABSENT, SKIPPED, ZERO, Codes, ScoreTable
-from monitor.engine.state.delta import RowKey
+from monitor.engine.state.codes import Codes, ScoreTable
 from monitor.engine.state.pairs.index import Index
 from monitor.engine.state.pairs.step_down import grown
+from schemas.records.scores import ABSENT, SKIPPED, ZERO, RowKey
 
 ItemCells = tuple[Index, Index, NDArray[np.uint32], Index]
 """Item, contestant, code and position of items that bet now, sorted by item."""

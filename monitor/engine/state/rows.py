@@ -7,7 +7,7 @@ from typing import overload
 
 from typing_extensions import override
 
-from monitor.engine.state.delta import RowKey
+from schemas.records.scores import RowKey
 
 
 class Rows(Sequence[RowKey]):

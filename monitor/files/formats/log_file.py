@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final, Protocol
 
-from monitor.engine.state.reading import Reading
 from monitor.files.formats.choices import Choices
 from monitor.files.streams.event_lines import Refusal
 from monitor.files.streams.paths import show
+from schemas.records.reading import Reading
 from schemas.records.text import shorten
 
 _LISTED_FILES: Final = 20

@@ -11,7 +11,7 @@ from schemas.records.events import MAX_LINE_BYTES
 if TYPE_CHECKING:
     from hashlib import blake2b
 
-    from monitor.engine.run_columns import RunEvents
+    from schemas.records.run_columns import RunEvents
 
 BLOCK_BYTES: Final = 1 << 18
 _HEAD_BYTES: Final = 8_000

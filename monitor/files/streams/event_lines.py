@@ -14,7 +14,7 @@ from schemas.records.events import MAX_INDEX, EventFields
 from schemas.records.names import MAX_NAME_LENGTH, names_hold
 
 if TYPE_CHECKING:
-    from monitor.engine.run_columns import RunEvents
+    from schemas.records.run_columns import RunEvents
 
 REJECT_START: Final = b'{"rejected":'
 """How an event line begins that names a record which cannot be read."""
@@ -127,7 +127,7 @@ class EventLineWriter:
         benchmark: str, model: str, items: Sequence[str], scores: Sequence[Any], clusters: Sequence[str | None] | None
     ) -> "RunEvents | None":
         """Return the events of one benchmark and model as columns; None if one of them needs a closer look."""
-        from monitor.engine.run_columns import RunEvents, are_plain  # noqa: PLC0415 - start-up: event lines need no arrays
+        from schemas.records.run_columns import RunEvents, are_plain  # noqa: PLC0415 - start-up: event lines need no arrays
 
         kinds = set(map(type, scores))
         if int in kinds or not _are_scores(scores, kinds):

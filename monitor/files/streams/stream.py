@@ -12,7 +12,7 @@ from monitor.files.streams.regular import open_regular
 from schemas.records.decode import BOM
 
 if TYPE_CHECKING:
-    from monitor.engine.run_columns import RunEvents
+    from schemas.records.run_columns import RunEvents
 
 _RAW_BYTES: Final = 1 << 16
 _GZIP_MAGIC: Final = b"\x1f\x8b"

@@ -14,7 +14,7 @@ from monitor.files.streams.stream import Stream
 from schemas.records.decode import Fault
 
 if TYPE_CHECKING:
-    from monitor.engine.run_columns import RunEvents
+    from schemas.records.run_columns import RunEvents
 
 MAX_SAMPLE_BYTES: Final = 1 << 26
 """Longest line of a log: with its transcript a sample is much longer than its score."""

@@ -4,9 +4,9 @@ import os
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from monitor.engine.state.delta import Source
 from monitor.files.streams.blocks import BlockReader
 from monitor.files.streams.stream import OpenStream, open_stream
+from schemas.records.chunks import Source
 from schemas.records.decode import Fault, decode_record
 from schemas.records.events import Declaration, Ended
 

@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Final, Self
 
 from monitor.crash_points import armed, crash_point
-from monitor.engine.chunk import Chunk
 from monitor.file_lock import lock_file
 from monitor.log.errors import LogClosed, LogLocked, OffsetOutOfRange
 from monitor.log.file import durable_file
+from schemas.records.chunks import Chunk
 
 _CHECK_RECORDS: Final = 10_000
 _CHECK_BYTES: Final = 1 << 20

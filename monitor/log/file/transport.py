@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 from faust.transport import base
 from faust.types import TP
 
-from monitor.engine.chunk import Chunk
 from monitor.log.chunk_consumer import ChunkConsumer
 from monitor.log.file.log import FileLog
+from schemas.records.chunks import Chunk
 
 if TYPE_CHECKING:
     from monitor.log.faust_app import FaustApp

@@ -114,5 +114,5 @@ class KafkaConnection(ChunkConsumer):
         return len(partitions) if partitions else None
 
     def key_partition(self, topic: str, key: bytes | None, partition: int | None = None) -> int | None:
-        """Return None: this application uses `monitor.engine.ownership.owner`."""
+        """Return None: this application uses `schemas.records.ownership.owner`."""
         return None

@@ -10,14 +10,14 @@ from aiokafka.errors import NoOffsetForPartitionError
 from aiokafka.errors import OffsetOutOfRangeError as FetchedOutOfRange
 from faust.types import TP
 
-from monitor.engine.chunk import Chunk
-from monitor.engine.origins import OriginKey
 from monitor.log.errors import OffsetOutOfRange
 from monitor.log.kafka.records import chunks
 from monitor.log.kafka.sender_check import SenderCheck
 from monitor.log.kafka.settings import CHUNK_BYTES, CHUNK_RECORDS, KafkaSettings
 from monitor.log.kafka.slices import read_in_slices
 from monitor.log.kafka.topic_identity import TopicIdentity
+from schemas.records.chunks import Chunk
+from schemas.records.origins import OriginKey
 
 _POLL_MS: Final = 200
 _STOP_SECONDS: Final = 5.0

@@ -7,11 +7,11 @@ from typing import Final, overload
 
 from aiokafka import AIOKafkaConsumer, ConsumerRecord, TopicPartition
 
-from monitor.engine.chunk import ORIGIN_HEADER, Chunk, Origin
-from monitor.engine.origins import OriginKey
-from monitor.engine.producers import PRODUCER_HEADER
 from monitor.log.kafka.settings import KafkaSettings
 from monitor.log.kafka.slices import Record
+from schemas.records.chunks import ORIGIN_HEADER, Chunk, Origin
+from schemas.records.origins import OriginKey
+from schemas.records.producers import PRODUCER_HEADER
 
 _VALUE: Final = attrgetter("value")
 _HEADERS: Final = attrgetter("headers")

@@ -22,12 +22,12 @@ from faust.transport import base
 from faust.transport.drivers import aiokafka as driver
 from faust.types import TP
 
-from monitor.engine.chunk import Chunk
 from monitor.log.errors import OffsetOutOfRange, outside
 from monitor.log.kafka.connection import KafkaConnection
 from monitor.log.kafka.records import chunks
 from monitor.log.kafka.slices import Record
 from monitor.retries import while_metadata_lags
+from schemas.records.chunks import Chunk
 
 POLL_SECONDS: Final = 0.2
 COMMIT_SECONDS: Final = 2.0

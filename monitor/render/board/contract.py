@@ -5,11 +5,11 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, Final
 
-from monitor.engine.chunk import Chunk
 from monitor.engine.chunk_fold import Partition
 from monitor.render.board.exporters import Context, Exporter, ExportError, export_files
 from monitor.render.board.standings import Board, board_of
 from monitor.view.build import report_views
+from schemas.records.chunks import Chunk
 
 _LOW_COVERAGE: Final = 0.9
 _NAMES: Final = (

@@ -13,9 +13,7 @@ from prometheus_client import CollectorRegistry
 from prometheus_client.exposition import choose_encoder
 
 from monitor.engine.chunk_fold import Partition
-from monitor.engine.latch.base import STATISTICS_VERSION
 from monitor.engine.state.benchmark import Benchmark
-from monitor.engine.state.delta import STATE_VERSION
 from monitor.serve.metrics import catalogue
 from monitor.serve.metrics.budget import ALWAYS, MODEL_CAP, Allotment, allot, size_of
 from monitor.serve.metrics.exposition import Exposition, label
@@ -27,6 +25,7 @@ from monitor.store.commit_times import CommitTimes
 from monitor.view.metrics_view import PAIR_CAP, BoardCounts, MetricsView
 from monitor.view.ranking.goal import priced
 from schemas.records.prices import Prices
+from schemas.records.versions import STATE_VERSION, STATISTICS_VERSION
 from schemas.results.changes import PROCEDURES
 from schemas.results.report import BenchmarkReport, GoalReport, ModelReport, SuiteMemberState
 

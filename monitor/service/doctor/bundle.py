@@ -13,8 +13,6 @@ from typing import Any, Final
 from urllib.error import HTTPError
 from urllib.request import ProxyHandler, Request, build_opener
 
-from monitor.engine.latch.base import STATISTICS_VERSION
-from monitor.engine.state.delta import STATE_VERSION
 from monitor.retries import RetryPolicy
 from monitor.serve.metrics.collector import program_version
 from monitor.service.doctor.finding import Finding
@@ -22,6 +20,7 @@ from monitor.service.doctor.redact import Redactor
 from monitor.settings import Settings
 from monitor.store.errors import StoreError
 from monitor.store.transfer.transfer import Transfer
+from schemas.records.versions import STATE_VERSION, STATISTICS_VERSION
 
 _SECONDS: Final = 10.0
 _LOG_BYTES: Final = 2_000_000

@@ -5,10 +5,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from monitor.engine.chunk_fold import Partition
-from monitor.engine.origins import OriginKey
-from monitor.engine.ownership import owner
 from monitor.engine.state.boards import Boards
-from monitor.engine.state.delta import BoardEntry, Refusal
 from monitor.log.kafka.settings import KafkaSettings
 from monitor.publish.kafka_producer import KafkaProducer, Message
 from monitor.retries import RetryPolicy
@@ -19,9 +16,13 @@ from monitor.settings import Settings
 from monitor.store.state_reader import StateReader
 from monitor.store.transfer.transfer import StoredBoard, Transfer
 from monitor.view.score_lines import all_score_lines
+from schemas.records.boards import BoardEntry
+from schemas.records.decode import Refusal
 from schemas.records.events import Spec
 from schemas.records.names import natural
 from schemas.records.operations import BoardChange, Undone, encode_board_change
+from schemas.records.origins import OriginKey
+from schemas.records.ownership import owner
 
 _POLL_SECONDS = 0.2
 

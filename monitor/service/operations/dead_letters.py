@@ -8,13 +8,13 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from monitor.engine.ownership import owner
-from monitor.engine.state.delta import DeadLetter
 from monitor.log.kafka.records import records_with_headers
 from monitor.log.kafka.settings import KafkaSettings
 from monitor.publish.dead_letter_topic import SUFFIX, read_letter
 from monitor.publish.kafka_producer import KafkaProducer, Message
 from monitor.service.operations.quarantine import readable
+from schemas.records.chunks import DeadLetter
+from schemas.records.ownership import owner
 
 _AT_ONCE = 1_000
 

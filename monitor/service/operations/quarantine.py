@@ -2,14 +2,15 @@
 
 from collections.abc import AsyncIterator
 
-from monitor.engine.chunk import Chunk, EventBatch
+from monitor.engine.chunk import EventBatch
 from monitor.engine.decoder import Declared, Decoder, RunEnded
-from monitor.engine.ownership import owner
-from monitor.engine.state.delta import Suspect
 from monitor.log.kafka.records import records_between
 from monitor.log.kafka.settings import KafkaSettings
 from monitor.publish.kafka_producer import KafkaProducer, Message
+from schemas.records.boards import Suspect
+from schemas.records.chunks import Chunk
 from schemas.records.operations import encode_release
+from schemas.records.ownership import owner
 from schemas.records.packed import encode_events
 
 _AT_ONCE = 1_000

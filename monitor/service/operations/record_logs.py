@@ -5,14 +5,14 @@ from collections.abc import AsyncIterator, Sequence
 
 from aiokafka import ConsumerRecord
 
-from monitor.engine.chunk import Chunk
-from monitor.engine.origins import OriginKey
-from monitor.engine.producers import in_packed_record
 from monitor.log.file.log import FileLog
 from monitor.log.kafka.records import origin_of, partition_bounds, producer_of, reader, records_with_headers
 from monitor.log.kafka.settings import KafkaSettings
 from monitor.publish.kafka_producer import KafkaProducer, Message
 from monitor.service.operations.undo import LogRecord, marks_of
+from schemas.records.chunks import Chunk
+from schemas.records.origins import OriginKey
+from schemas.records.producers import in_packed_record
 
 _READ_BYTES = 1 << 18
 _READ_RECORDS = 1_000

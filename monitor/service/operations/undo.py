@@ -13,11 +13,12 @@ from typing import Any, Final, NamedTuple, Protocol
 import msgspec
 import structlog
 
-from monitor.engine.chunk import Chunk, EventBatch, Origin
+from monitor.engine.chunk import EventBatch
 from monitor.engine.chunk_fold import Partition
 from monitor.engine.decoder import BoardChanged, Declared, Decoder, Republished, RunEnded, SpanRead, Step
-from monitor.engine.state.delta import BoardEntry, Source, Undo
 from schemas.records.battles import by_kind, models_of
+from schemas.records.boards import BoardEntry, Undo
+from schemas.records.chunks import Chunk, Origin, Source
 from schemas.records.decode import Fault
 from schemas.records.events import Ended, EventFields
 from schemas.records.operations import BoardChange, Undone, encode_board_change

@@ -7,13 +7,13 @@ from typing import Any, Final, Literal, NamedTuple, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from monitor.engine.state.delta import STATE_VERSION
 from monitor.store.errors import StateRefused, StoreError
 from monitor.store.layout import IMPORTING, Keys
 from monitor.store.load import read_boards
 from monitor.store.redis_store import RedisStore
 from monitor.store.server.connection import Connection
 from monitor.store.transfer.stored_verdicts import FieldCodes, StoredVerdicts, locate
+from schemas.records.versions import STATE_VERSION
 from schemas.results.changes import VerdictChange
 
 What = Literal["other outcome", "other record", "only here", "only there"]

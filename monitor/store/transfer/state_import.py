@@ -5,8 +5,6 @@ import uuid
 from collections.abc import Iterator, Mapping
 from itertools import chain
 
-from monitor.engine.ownership import owner
-from monitor.engine.state.delta import BoardEntry, Suspect
 from monitor.engine.state.keys import benchmark_key
 from monitor.store.errors import StateRefused
 from monitor.store.layout import IMPORTING, STRINGS, Keys, dump_json
@@ -14,6 +12,8 @@ from monitor.store.seal import FIELD, PartitionSeal, moved_spec
 from monitor.store.server.connection import Calls, Connection, slices
 from monitor.store.transfer.archive import ArchiveDamaged, BenchmarkLine, PartitionLine
 from monitor.store.versions import VERSIONS
+from schemas.records.boards import BoardEntry, Suspect
+from schemas.records.ownership import owner
 
 
 class StateImport:

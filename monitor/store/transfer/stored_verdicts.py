@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from monitor.engine.latch.records import RECORD, LatchRecords, Terms, latch_of
-from monitor.engine.state.delta import Contestant
 from monitor.engine.state.pairs.index import pair_members
 from monitor.store.errors import StoreError
 from monitor.store.latches import LATCH_BYTES, TIME_BYTES
 from monitor.store.layout import EARLIER_HASHES, Keys, unpack_contestants
 from monitor.store.server.connection import Connection, slices
+from schemas.records.scores import Contestant
 from schemas.results.changes import CLAIMS, KINDS, VerdictChange, change_order
 from schemas.results.verdict_changes import change_field
 from stats.evidence.settled import TIE

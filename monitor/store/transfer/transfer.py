@@ -7,7 +7,6 @@ from contextlib import asynccontextmanager
 from operator import attrgetter
 from typing import IO, Any, NamedTuple, Self
 
-from monitor.engine.state.delta import BoardEntry, Gap, Suspect
 from monitor.retries import RetryPolicy
 from monitor.store.errors import StateRefused
 from monitor.store.layout import Keys, check_topic, origin_secret_key, unpack_contestants
@@ -19,6 +18,8 @@ from monitor.store.transfer.state_export import export_partition
 from monitor.store.transfer.state_import import StateImport
 from monitor.store.transfer.summary import PartitionSummary, summarize
 from monitor.store.versions import VERSIONS, check_versions
+from schemas.records.boards import BoardEntry, Suspect
+from schemas.records.chunks import Gap
 
 
 class Position(NamedTuple):

@@ -6,7 +6,7 @@ from typing import Final, Literal
 
 import numpy as np
 
-from monitor.engine.state.codes import SCORE_UNIT, SKIPPED, ZERO, Codes
+from monitor.engine.state.codes import Codes
 from monitor.view.gates.margin import Margin, agreeing_bound, evidence_path, items_to_bets, items_to_margin
 from monitor.view.gates.reasons import conflict_sentence, reason
 from monitor.view.items.conflict_rows import counts_by_model
@@ -14,6 +14,7 @@ from monitor.view.items.noise import noise_of_pair, noise_sentence
 from monitor.view.pairs.counts import Flags, Floats
 from monitor.view.pairs.rows import assumed_of
 from monitor.view.pairs.table import PairTable
+from schemas.records.scores import SCORE_UNIT, SKIPPED, ZERO
 from schemas.results.assumptions import facts, late_of, say
 from schemas.results.gate import ConflictRule, GateComparison, GateVerdict
 from schemas.results.report import PairReport

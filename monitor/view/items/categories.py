@@ -4,12 +4,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from monitor.engine.state.codes import ONE
 from monitor.engine.state.pairs.index import Index, pair_count, ranked_pairs
 from monitor.view.pairs.cluster_sums import labels
 from monitor.view.pairs.counts import Floats
 from monitor.view.pairs.evidence import Sides
 from monitor.view.pairs.table import PairTable
+from schemas.records.scores import ONE
 from stats.evidence.curtailed import TOLERANCE, curtailed_log_p
 from stats.evidence.eprocess import log_e_value
 

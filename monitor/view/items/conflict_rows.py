@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from monitor.engine.state.benchmark import Benchmark
-from monitor.engine.state.codes import SCORE_UNIT, ZERO
+from schemas.records.scores import SCORE_UNIT, ZERO
 from schemas.results.report import Conflict
 
 

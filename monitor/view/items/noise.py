@@ -3,8 +3,8 @@
 import numpy as np
 
 from monitor.engine.state.benchmark import Benchmark
-from monitor.engine.state.codes import SCORE_UNIT, ZERO
 from monitor.view.pairs.counts import Floats
+from schemas.records.scores import SCORE_UNIT, ZERO
 from stats.clusters.noise import NoiseSplit, noise_split, rerun_p
 
 

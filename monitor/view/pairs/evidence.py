@@ -7,10 +7,10 @@ import numpy.typing as npt
 from numpy.typing import NDArray
 
 from monitor.engine.latch.committed import prefix_log_e
-from monitor.engine.state.codes import SCORE_UNIT
 from monitor.engine.state.graded import GRADED_MIXTURE, GradedPairs, WeightedPairs, capital_of
 from monitor.engine.state.pairs.index import Index
 from monitor.view.pairs.counts import Flags, Floats, PairCounts
+from schemas.records.scores import SCORE_UNIT
 from stats.clusters.weighted import stratified_p
 from stats.evidence.curtailed import curtailed_log_p
 from stats.evidence.eprocess import anytime_required_n, log_e_halves, log_leader_bound

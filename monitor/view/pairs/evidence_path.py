@@ -9,13 +9,14 @@ from numpy.typing import NDArray
 
 from monitor.engine.latch.committed import prefix_log_e
 from monitor.engine.state.benchmark import Benchmark
-from monitor.engine.state.codes import SCORE_UNIT, ZERO, Codes
+from monitor.engine.state.codes import Codes
 from monitor.engine.state.committed import item_steps
 from monitor.engine.state.pairs.index import Index, pair_index
 from monitor.view.pairs.counts import Floats
 from monitor.view.pairs.item_means import described
 from monitor.view.pairs.table import PairTable
 from monitor.view.pairs.weights import WeightedScores, weighting_of
+from schemas.records.scores import SCORE_UNIT, ZERO
 from stats.evidence.eprocess import log_e_halves
 from stats.evidence.graded import graded_log_e, graded_log_e_halves, initial_capital, log_increments
 from stats.intervals.completion_gap import completion_interval

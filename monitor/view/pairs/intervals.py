@@ -4,11 +4,11 @@ from typing import Final
 
 import numpy as np
 
-from monitor.engine.state.codes import SCORE_UNIT
 from monitor.engine.state.pairs.index import Index
 from monitor.view.pairs.counts import Flags, Floats
 from monitor.view.pairs.evidence import Sides
 from monitor.view.pairs.table import PairTable
+from schemas.records.scores import SCORE_UNIT
 from schemas.results.changes import PROCEDURES
 from stats.evidence.curtailed import items_to_curtailed_decision, items_to_exact_decision
 from stats.evidence.growth import expected_items_to_decision

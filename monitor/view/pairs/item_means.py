@@ -7,9 +7,9 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from monitor.engine.state.benchmark import Benchmark
-from monitor.engine.state.codes import ABSENT, ONE, SCORE_UNIT, SKIPPED
 from monitor.engine.state.repeats import Repeats
 from monitor.engine.state.restore import sums_of_items
+from schemas.records.scores import ABSENT, ONE, SCORE_UNIT, SKIPPED
 from schemas.results.report import RepeatsReport
 
 _views: WeakKeyDictionary[Benchmark, tuple[tuple[int, int], Benchmark]] = WeakKeyDictionary()

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from monitor.engine.state.battles import Units
 from monitor.engine.state.benchmark import Benchmark
-from monitor.engine.state.codes import SCORE_UNIT
 from monitor.engine.state.pairs.index import Index, pair_members
+from schemas.records.scores import SCORE_UNIT
 from stats.battles.bradley_terry import ELO, BradleyTerry, Groups, bradley_terry, groups_of
 
 CENTRE: Final = 1_000.0

@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from monitor.engine.state.benchmark import Benchmark
-from monitor.engine.state.codes import SCORE_UNIT, ZERO
 from monitor.engine.state.graded import Weighting, weight_of
 from monitor.engine.state.pairs.index import Index
+from schemas.records.scores import SCORE_UNIT, ZERO
 from schemas.results.report import WeightedCluster, WeightsReport
 from stats.clusters.weighted import Stratified, stratified_moments, weighted_mean_interval
 

@@ -5,11 +5,11 @@ from typing import Final
 
 import numpy as np
 
-from monitor.engine.state.codes import ONE, ZERO
 from monitor.view.pairs.table import PairTable
 from monitor.view.ranking.goal import GoalView, unscored_models
 from monitor.view.sentences import counted
 from schemas.records.goals import parse_goal
+from schemas.records.scores import ONE, ZERO
 from schemas.results.report import BenchmarkReport, CommittedRace
 from stats.evidence.mixtures import parse_mixture
 from stats.planning.racing import RaceResult, RaceRules, race_goal, run_race

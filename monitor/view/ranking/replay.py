@@ -9,11 +9,11 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from monitor.engine.state.codes import ONE, ZERO
 from monitor.engine.state.pairs.index import ranked_pairs
 from monitor.view.pairs.counts import Floats
 from monitor.view.pairs.evidence import Sides
 from monitor.view.pairs.table import PairTable
+from schemas.records.scores import ONE, ZERO
 from schemas.results.replay import Replay, ReplayedStep
 from stats.evidence.eprocess import log_e_value
 from stats.families.stepwise import WHOLE, step_down

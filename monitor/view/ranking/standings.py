@@ -6,7 +6,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from monitor.engine.state.codes import SCORE_UNIT, ZERO
 from monitor.engine.state.pairs.index import Index
 from monitor.view.pairs.clusters import NEIGHBOURS, ClusterColumns, decisions
 from monitor.view.pairs.counts import Flags, Floats, json_numbers
@@ -14,6 +13,7 @@ from monitor.view.pairs.evidence import Sides, is_resolved
 from monitor.view.pairs.item_means import repeats_report
 from monitor.view.pairs.table import PairTable
 from monitor.view.pairs.weights import unweighted_ranking
+from schemas.records.scores import SCORE_UNIT, ZERO
 from schemas.results.report import DECISION_PROCEDURES, ModelReport
 from stats.families.ranks import rank_intervals, tie_groups
 from stats.families.transitivity import CLOSURE_MODELS, transitive_closure

@@ -9,17 +9,18 @@ from dataclasses import replace
 import numpy as np
 
 from monitor.engine.state.benchmark import Benchmark, United
-from monitor.engine.state.codes import ABSENT, NARROW, SCORE_UNIT, SKIPPED, ZERO, ScoreTable
-from monitor.engine.state.delta import Contestant, RowKey, StoredBenchmark
+from monitor.engine.state.codes import NARROW, ScoreTable
 from monitor.engine.state.graded import WeightedPairs
 from monitor.engine.state.keys import benchmark_key
 from monitor.engine.state.pairs.index import Index
-from monitor.engine.state.reading import Reading
 from monitor.engine.state.restore import restore_benchmark
+from monitor.engine.state.stored import StoredBenchmark
 from monitor.view.pairs.item_means import described
 from monitor.view.pairs.table import PairTable
 from monitor.view.ranking.suite_evidence import Terms, register_family, terms_of, walk_committed
 from schemas.records.events import MAX_GRADED_ITEMS, FamilySpec, OrderSpec, Spec
+from schemas.records.reading import Reading
+from schemas.records.scores import ABSENT, SCORE_UNIT, SKIPPED, ZERO, Contestant, RowKey
 from schemas.records.suites import Suite
 from schemas.results.report import SuiteGap, SuiteMember, SuiteMemberState, SuiteReport
 from schemas.results.verdict_changes import VerdictChanges

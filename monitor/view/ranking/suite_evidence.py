@@ -8,11 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from monitor.engine.state.benchmark import Benchmark
-from monitor.engine.state.codes import ABSENT, ONE, SCORE_UNIT, SKIPPED, ZERO, Codes
+from monitor.engine.state.codes import Codes
 from monitor.engine.state.graded import Capital, Weighting, capital_gained
 from monitor.engine.state.pairs.index import Index, all_pairs
 from monitor.view.sentences import hold_reason
 from schemas.records.events import MAX_GRADED_ITEMS, FamilySpec
+from schemas.records.scores import ABSENT, ONE, SCORE_UNIT, SKIPPED, ZERO
 from schemas.records.suites import Suite
 from schemas.records.text import shorten
 from stats.evidence.graded import graded_log_e_halves, initial_capital, log_increments

@@ -5,10 +5,10 @@ import random
 
 import pytest
 
-from monitor.engine.chunk import Chunk
 from monitor.engine.chunk_fold import Partition
-from monitor.engine.state.delta import BoardEntry
 from monitor.view.build import benchmark_report
+from schemas.records.boards import BoardEntry
+from schemas.records.chunks import Chunk
 from schemas.records.operations import BOARD_ACTIONS, BoardChange, encode_board_change
 from schemas.results.assumptions import TEXTS
 from tests.memory_store import MemoryStore

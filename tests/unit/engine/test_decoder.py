@@ -6,9 +6,10 @@ from itertools import chain
 import pytest
 
 from monitor.engine import decoder
-from monitor.engine.chunk import Chunk, EventBatch
+from monitor.engine.chunk import EventBatch
 from monitor.engine.decoder import Declared, Decoder, Unreadable
 from schemas.records import decode
+from schemas.records.chunks import Chunk
 
 
 def event(item, score=1, **more):

@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 
 from monitor.engine.chunk_fold import usage_of
-from monitor.engine.columns import EventList
 from monitor.engine.fold import locate
 from monitor.engine.limits import BUDGET, Limits
-from monitor.engine.state.codes import NARROW, SCORE_UNIT
+from monitor.engine.state.codes import NARROW
+from schemas.records.columns import EventList
+from schemas.records.scores import SCORE_UNIT
 from tests.fold_log import FoldLog, counts_of, event
 
 

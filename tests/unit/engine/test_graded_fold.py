@@ -5,11 +5,11 @@ import json
 import numpy as np
 import pytest
 
-from monitor.engine.chunk import Chunk
 from monitor.engine.chunk_fold import Partition
-from monitor.engine.state.codes import SCORE_UNIT
 from monitor.engine.state.graded import capital_gained
+from schemas.records.chunks import Chunk
 from schemas.records.events import Spec
+from schemas.records.scores import SCORE_UNIT
 from stats.evidence.graded import graded_log_e_halves
 from tests.fold_log import FoldLog, event
 

@@ -3,10 +3,10 @@
 import json
 from types import SimpleNamespace
 
-from monitor.engine.chunk import ORIGIN_HEADER, Chunk, Origin
 from monitor.engine.chunk_fold import Partition
-from monitor.engine.origins import OriginKey
 from monitor.log.kafka.records import chunks
+from schemas.records.chunks import ORIGIN_HEADER, Chunk, Origin
+from schemas.records.origins import OriginKey
 from tests.memory_store import MemoryStore
 
 

@@ -6,7 +6,7 @@ from aiokafka.partitioner import murmur2 as of_aiokafka
 from hypothesis import given
 from hypothesis import strategies as st
 
-from monitor.engine.ownership import murmur2, owner
+from schemas.records.ownership import murmur2, owner
 
 
 @pytest.mark.parametrize(

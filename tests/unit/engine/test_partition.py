@@ -7,11 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from monitor.engine.chunk import Chunk
 from monitor.engine.chunk_fold import Partition
 from monitor.engine.limits import Limits
-from monitor.engine.state.delta import Gap, Source
 from monitor.view.build import benchmark_report
+from schemas.records.chunks import Chunk, Gap, Source
 from tests.fold_log import STRIDE, FoldLog, counts_of, event, packed, paired
 
 

@@ -5,11 +5,11 @@ import json
 
 import pytest
 
-from monitor.engine.chunk import Chunk
 from monitor.engine.chunk_fold import Partition
-from monitor.engine.state.delta import STATE_VERSION
 from monitor.view.build import benchmark_report
+from schemas.records.chunks import Chunk
 from schemas.records.operations import BoardChange, encode_board_change
+from schemas.records.versions import STATE_VERSION
 from stats import committed_order
 from tests.fold_log import FoldLog, event, packed, paired
 from tests.memory_store import MemoryStore

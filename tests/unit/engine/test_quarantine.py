@@ -6,10 +6,9 @@ import random
 import pytest
 
 from monitor.engine import decoder
-from monitor.engine.chunk import Chunk
 from monitor.engine.chunk_fold import Partition
-from monitor.engine.state.delta import DeadLetter
 from monitor.view.sentences import partial
+from schemas.records.chunks import Chunk, DeadLetter
 from schemas.records.operations import encode_release
 from tests.memory_store import MemoryStore
 

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from monitor.engine.state.codes import SCORE_UNIT
 from monitor.view.build import benchmark_report
+from schemas.records.scores import SCORE_UNIT
 from schemas.results.assumptions import TEXTS
 from tests.fold_log import FoldLog, event
 

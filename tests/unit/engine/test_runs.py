@@ -6,14 +6,14 @@ from itertools import groupby
 
 import pytest
 
-from monitor.engine.chunk import Chunk
 from monitor.engine.chunk_fold import Partition
-from monitor.engine.columns import EventList, JoinedEvents
 from monitor.engine.limits import Limits
-from monitor.engine.run_columns import ItemColumns, RunEvents
 from monitor.send.messages import LEAST_RUN, write_messages
+from schemas.records.chunks import Chunk
+from schemas.records.columns import EventList, JoinedEvents
 from schemas.records.events import EventFields
 from schemas.records.packed import Segment
+from schemas.records.run_columns import ItemColumns, RunEvents
 from schemas.records.runs import Run, decode_run, encode_run
 from tests.fold_log import FoldLog, counts_of, event
 

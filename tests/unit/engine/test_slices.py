@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from monitor.engine import pace
-from monitor.engine.chunk import Chunk
 from monitor.engine.chunk_fold import Partition
 from monitor.engine.pace import Pace
 from monitor.engine.slices import run_slices
 from monitor.engine.state.pairs.pair_state import PairState
 from monitor.view.build import benchmark_report
+from schemas.records.chunks import Chunk
 from schemas.records.events import Spec
 from schemas.results.changes import change_order
 

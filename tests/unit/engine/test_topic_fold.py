@@ -5,9 +5,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from monitor.engine.chunk import ORIGIN_HEADER, Chunk, Origin
 from monitor.engine.chunk_fold import Partition
-from monitor.engine.ownership import owner
+from schemas.records.chunks import ORIGIN_HEADER, Chunk, Origin
+from schemas.records.ownership import owner
 from tests.kafka.topic_oracle import PartitionFold, stored_state
 from tests.kafka.traffic import stream
 

@@ -4,9 +4,9 @@ from dataclasses import astuple
 
 import pytest
 
-from monitor.engine.chunk import Chunk
 from monitor.engine.chunk_fold import Partition
 from monitor.store.latches import TermNumbers, in_order, pack, unpack
+from schemas.records.chunks import Chunk
 from schemas.results.changes import change_order
 from tests.golden.verdict_digests import POLICIES, made
 

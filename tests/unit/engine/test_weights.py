@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from monitor.engine.state.codes import SCORE_UNIT, ZERO
+from schemas.records.scores import SCORE_UNIT, ZERO
 from stats.evidence.graded import graded_bound, graded_log_e, log_increments
 from tests.fold_log import FoldLog, event
 

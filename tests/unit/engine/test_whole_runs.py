@@ -6,9 +6,9 @@ import random
 import numpy as np
 import pytest
 
-from monitor.engine.chunk import Chunk
 from monitor.engine.chunk_fold import Partition
 from monitor.engine.latch import paths
+from schemas.records.chunks import Chunk
 from stats.order import committed_order
 
 MODELS, ITEMS = 40, 120

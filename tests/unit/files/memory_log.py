@@ -3,9 +3,9 @@
 import asyncio
 import json
 
-from monitor.engine.chunk import Chunk
 from monitor.engine.chunk_fold import Partition
 from monitor.files.tail import Tailer
+from schemas.records.chunks import Chunk
 from tests.unit.files.result_lines import event
 
 

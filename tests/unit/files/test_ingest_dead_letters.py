@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from monitor.engine.state.delta import DeadLetter
 from monitor.files.dead_letter_file import DeadLetterFile
+from schemas.records.chunks import DeadLetter
 
 
 def letter(offset, index=0, raw="raw"):

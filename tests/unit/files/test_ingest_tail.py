@@ -319,7 +319,7 @@ def test_a_path_that_is_not_there_is_an_error_at_once(tmp_path):
 
 KILLED = """
     import asyncio, json, sys
-    from monitor.engine.state.delta import Source
+    from schemas.records.chunks import Source
     from monitor.files.tail import Tailer
 
     async def append(records):

@@ -6,7 +6,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from monitor.engine.run_columns import RunEvents
 from monitor.engine.state.pairs.counts import CHUNK_CELLS
 from monitor.files.epochs import Epochs
 from monitor.files.fold_files import fold_files, join_segments
@@ -16,6 +15,7 @@ from monitor.files.streams.read import read_files
 from monitor.files.streams.stream import Stream
 from monitor.files.streams.translated import DocumentStream
 from schemas.records.packed import Segment
+from schemas.records.run_columns import RunEvents
 
 
 def segments(sizes):

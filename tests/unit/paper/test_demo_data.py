@@ -7,7 +7,6 @@ import pytest
 from rich.console import Console
 from scipy.stats import binomtest
 
-from monitor.engine.chunk import Chunk
 from monitor.engine.chunk_fold import Partition
 from monitor.paper.demo import top_ten
 from monitor.paper.demo.naive import NaivePeeking, discordant
@@ -20,6 +19,7 @@ from monitor.paper.demo.story import (
     render_story,
 )
 from monitor.view.build import build_report
+from schemas.records.chunks import Chunk
 from schemas.records.decode import decode_block, decode_record
 from schemas.records.events import Declaration
 from stats import committed_order

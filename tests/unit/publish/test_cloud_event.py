@@ -2,9 +2,9 @@
 
 import json
 
-from monitor.engine.chunk import Chunk
 from monitor.engine.chunk_fold import Partition
 from monitor.publish.verdict_topic import cloud_event
+from schemas.records.chunks import Chunk
 
 EVENTS = [
     {"benchmark": "bench", "item_id": str(i), "model": model, "score": score}

@@ -7,7 +7,6 @@ from types import SimpleNamespace
 
 import pytest
 
-from monitor.engine.chunk import Chunk
 from monitor.engine.chunk_fold import Partition
 from monitor.files.batches import BatchReader
 from monitor.files.reject_limit import RejectLimit, TooManyRejected
@@ -15,6 +14,7 @@ from monitor.files.streams.stream import open_stream
 from monitor.send.messages import PACK_BYTES, PACK_EVENTS
 from monitor.send.send_record import SendRecord
 from monitor.send.sender import Delivery, Sender
+from schemas.records.chunks import Chunk
 from schemas.records.events import Ended
 from tests.unit.files.result_lines import event, lines
 

@@ -7,13 +7,13 @@ from itertools import pairwise
 
 import pytest
 
-from monitor.engine.chunk import Chunk
 from monitor.engine.chunk_fold import Partition
 from monitor.serve.api.reading import state_watcher
 from monitor.serve.api.reading.state_watcher import StateWatcher
 from monitor.serve.api.routes import changes as change_routes
 from monitor.serve.report_cache import ReportCache
 from monitor.store.commit_times import CommitTimes
+from schemas.records.chunks import Chunk
 from schemas.results.verdict_changes import VerdictChanges
 from tests.commands import events
 from tests.served import Served, Stream, folded

@@ -13,9 +13,8 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families
 from prometheus_client.parser import text_string_to_metric_families as families_of_plain_text
 from structlog.testing import capture_logs
 
-from monitor.engine.chunk import Chunk
 from monitor.engine.chunk_fold import Partition
-from monitor.engine.state.delta import BenchmarkDelta, Delta
+from monitor.engine.state.changes import BenchmarkDelta, Delta
 from monitor.instruments import ProcessMetrics
 from monitor.serve.metrics import statistics
 from monitor.serve.metrics.budget import allot, size_of
@@ -25,6 +24,7 @@ from monitor.serve.report_cache import ReportCache
 from monitor.store.commit_times import record_commit
 from monitor.view.build import benchmark_report
 from monitor.view.metrics_view import metrics_view
+from schemas.records.chunks import Chunk
 from schemas.records.events import Declaration, EventFields
 from schemas.results.verdict_changes import VerdictChanges
 from stats.evidence.eprocess import anytime_required_n

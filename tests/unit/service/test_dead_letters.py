@@ -5,12 +5,11 @@ import json
 
 import pytest
 
-from monitor.engine.chunk import Chunk
 from monitor.engine.chunk_fold import Partition
-from monitor.engine.state.delta import DeadLetter
 from monitor.files.dead_letter_file import DeadLetterFile
 from monitor.publish.dead_letter_topic import DeadLetterTopic, read_letter
 from monitor.service.operations.dead_letters import Choice, KeptLetter, in_file, kinds, replay_of
+from schemas.records.chunks import Chunk, DeadLetter
 from schemas.records.operations import BoardChange, encode_board_change
 from tests.hostile_names import ACCEPTED
 

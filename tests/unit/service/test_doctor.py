@@ -4,7 +4,6 @@ import os
 
 import pytest
 
-from monitor.engine.state.delta import Gap
 from monitor.publish.topics import Topic
 from monitor.service.doctor.data_dir import check_data_dir
 from monitor.service.doctor.kafka import check_topic
@@ -13,6 +12,7 @@ from monitor.service.doctor.state import check_positions
 from monitor.store.server.connection import cuts_transactions
 from monitor.store.server.health import ServerFacts
 from monitor.store.transfer.transfer import Position
+from schemas.records.chunks import Gap
 
 GOOD = Topic(
     "events",

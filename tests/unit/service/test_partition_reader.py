@@ -7,7 +7,6 @@ import random
 
 import pytest
 
-from monitor.engine.chunk import Chunk
 from monitor.engine.chunk_fold import Partition
 from monitor.engine.state.keys import record_digest
 from monitor.serve.report_cache import ReportCache
@@ -16,6 +15,7 @@ from monitor.service.followed_partition import PartitionReader
 from monitor.service.freshness import Freshness
 from monitor.store.commit_times import CommitTimes
 from monitor.store.state_reader import StoredPosition
+from schemas.records.chunks import Chunk
 from schemas.records.operations import encode_release
 from tests.memory_store import MemoryStore
 

@@ -9,12 +9,12 @@ import pytest
 from structlog.testing import capture_logs
 
 from monitor.engine import chunk_fold, decoder, pace
-from monitor.engine.chunk import Chunk
 from monitor.notices import Notices
 from monitor.service import folded_partition, owned_partition, turns
 from monitor.service.owned_partition import PartitionWorker
 from monitor.state_lock import StateLock, StateTorn
 from monitor.store.errors import StaleState, StateRefused, StoreUnavailable
+from schemas.records.chunks import Chunk
 from schemas.records.operations import encode_release
 from tests.memory_store import MemoryStore
 

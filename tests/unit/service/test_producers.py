@@ -4,10 +4,7 @@ import json
 
 import pytest
 
-from monitor.engine.chunk import Chunk, Origin
 from monitor.engine.chunk_fold import Partition
-from monitor.engine.origins import OriginKey
-from monitor.engine.producers import PRODUCER_HEADER, at_offset, in_header, in_packed_record
 from monitor.files.dead_letter_file import DeadLetterFile
 from monitor.instruments import ProcessMetrics
 from monitor.log.kafka.records import chunks
@@ -16,7 +13,10 @@ from monitor.publish.republisher import Republisher
 from monitor.serve.api.writing.intake import Submission
 from monitor.service.intake import FileIntake, KafkaIntake
 from monitor.service.owned_partition import PartitionWorker
+from schemas.records.chunks import Chunk, Origin
 from schemas.records.events import Ended, EventFields
+from schemas.records.origins import OriginKey
+from schemas.records.producers import PRODUCER_HEADER, at_offset, in_header, in_packed_record
 from tests.unit.service.test_partition_worker import Nobody, SlowStore
 
 KEY = OriginKey(b"secret", "log")

@@ -5,8 +5,8 @@ import json
 from hypothesis import given
 from hypothesis import strategies as st
 
-from monitor.engine.state.delta import RowKey
 from monitor.store.layout import pack_lines
+from schemas.records.scores import RowKey
 
 plain = st.characters(max_codepoint=0x7F)
 names = st.text(plain) | st.text(st.characters(exclude_categories=["Cs"]))

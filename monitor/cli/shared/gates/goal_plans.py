@@ -12,10 +12,10 @@ from monitor.cli.shared.errors import USAGE, stop
 from monitor.cli.shared.files import read_results
 from monitor.cli.shared.progress import progress_bar
 from monitor.engine.state.benchmark import Benchmark
-from monitor.engine.state.codes import ONE, ZERO
 from monitor.files.streams.paths import show
 from monitor.render.terminal.goal_plan import PlannedGoal
 from schemas.records.goals import Goal, parse_goal
+from schemas.records.scores import ONE, ZERO
 from stats.evidence.mixtures import parse_mixture
 from stats.planning.goal_plan import GoalSimulation, MadeBoards, PilotBoards
 from stats.planning.racing import RaceRules, race_goal

@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from monitor.engine.state.codes import Counts
-from monitor.engine.state.delta import Contestant
 from monitor.engine.state.pairs.index import Index, Places, pair_count, pair_index, pair_members
 from monitor.engine.state.pairs.step_down import StepDown, grown_in_slices
 from schemas.records.events import Spec
+from schemas.records.scores import Contestant
 from schemas.results.assumptions import Seed
 from schemas.results.changes import CLAIMS, PROCEDURES, Claim, Kind, Procedure, VerdictChange
 from schemas.results.verdict_changes import Columns, VerdictChanges, change_field

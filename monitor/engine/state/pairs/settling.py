@@ -9,8 +9,9 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from monitor.engine.state.codes import ONE, SKIPPED, Codes
+from monitor.engine.state.codes import Codes
 from monitor.engine.state.pairs.index import Index
+from schemas.records.scores import ONE, SKIPPED
 from stats.evidence.settled import SettledState, settled_start, settled_steps
 
 SLACK: Final = 1e-9

@@ -9,12 +9,12 @@ from typing import Final, NamedTuple
 
 from pydantic_core import to_json
 
-from monitor.engine.state.delta import BoardEntry
 from monitor.serve.api.reading.event_stream import frame
 from monitor.serve.kept_results import state_version
 from monitor.serve.log_position import without_position
 from monitor.serve.report_cache import ReportCache
 from monitor.state_lock import StateTorn
+from schemas.records.boards import BoardEntry
 from schemas.results.api import Update
 
 POLL_SECONDS: Final = 0.1

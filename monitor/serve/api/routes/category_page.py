@@ -4,12 +4,12 @@ from typing import Final
 
 import numpy as np
 
-from monitor.engine.state.codes import SCORE_UNIT
 from monitor.serve.api.routes.reports import rank_of
 from monitor.view.items.categories import CategoryScores, category_gaps, category_scores
 from monitor.view.live_pairs import LivePairs
 from monitor.view.pairs.counts import Floats
 from monitor.view.pairs.table import PairTable
+from schemas.records.scores import SCORE_UNIT
 from schemas.results.api import Category, CategoryPage, CategoryVerdicts
 
 MOST_CATEGORIES: Final = 500

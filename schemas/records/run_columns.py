@@ -10,7 +10,7 @@ from typing import Final, overload
 import numpy as np
 from typing_extensions import override
 
-from monitor.engine.columns import EventColumns, Index, Names, Scores
+from schemas.records.columns import EventColumns, Index, Names, Scores
 from schemas.records.events import EventFields
 from schemas.records.names import MAX_NAME_LENGTH
 from schemas.records.runs import RunFields, decode_clusters, decode_names, decode_scores

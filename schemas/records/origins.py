@@ -4,9 +4,9 @@ from hashlib import blake2b
 from hmac import compare_digest
 from typing import Final
 
-from monitor.engine.chunk import Origin
-from monitor.engine.producers import CLAIMED, PRODUCER_HEADER
+from schemas.records.chunks import Origin
 from schemas.records.names import PRODUCER
+from schemas.records.producers import CLAIMED, PRODUCER_HEADER
 
 _TAG_BYTES: Final = 16
 _PRODUCER: Final = b"producer:"

@@ -4,11 +4,11 @@ from bisect import bisect_left
 from collections.abc import Callable
 from typing import Final
 
-from monitor.engine.chunk import Chunk
+from schemas.records.chunks import Chunk
 from schemas.records.names import PRODUCER
 
 PRODUCER_HEADER: Final = "rankwatch-producer"
-"""Header of a record of a topic; its value is the name of the producer, signed: see `monitor.engine.origins`."""
+"""Header of a record of a topic; its value is the name of the producer, signed: see `schemas.records.origins`."""
 
 CLAIMED: Final = "claimed:"
 """Begins the name in a header that no server of this service has signed: any writer of the topic may have written it."""

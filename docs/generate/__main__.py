@@ -41,8 +41,8 @@ PARTS = (
     ("how-to/gate-in-ci.md", "gate runs", calibration.gate_runs),
     ("how-to/race.md", "race shares", calibration.race_shares),
     ("how-to/gate-in-ci.md", "gates of several", calibration.gates_of_several),
-    ("../README.md", "output report", outputs.report),
-    ("../README.md", "output reject", outputs.reject),
+    ("../README.md", "output two models", outputs.two_models),
+    ("how-to/import-results.md", "output reject", outputs.reject),
 )
 """Page, name of its markers, and the function that returns the text between them."""
 

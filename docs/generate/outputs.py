@@ -12,6 +12,7 @@ from pathlib import Path
 from docs.generate.pages import DOCS
 
 DEMO = "deploy/compose/examples/demo.jsonl"
+TWO_MODELS = "examples/two-models"
 HOME = "/home/me"
 """The folder that pages show instead of the temporary one."""
 
@@ -25,6 +26,11 @@ _BAD_RESULTS = (
 def report() -> str:
     """Rank the models of the example."""
     return _console(f"rankwatch report {DEMO}")
+
+
+def two_models() -> str:
+    """Compare the two models of the example in tables."""
+    return _console(f"rankwatch report {TWO_MODELS}/new.csv {TWO_MODELS}/old.csv")
 
 
 def gate() -> str:
@@ -104,6 +110,7 @@ def _console(
         folder = Path(name).resolve()
         (folder / DEMO).parent.mkdir(parents=True)
         shutil.copy(DOCS.parent / DEMO, folder / DEMO)
+        shutil.copytree(DOCS.parent / TWO_MODELS, folder / TWO_MODELS)
         prepare(folder)
         plain = {name: value for name, value in os.environ.items() if not name.startswith("RANKWATCH_")}
         done = subprocess.run(

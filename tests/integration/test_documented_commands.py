@@ -16,7 +16,7 @@ from threading import Thread
 
 import pytest
 
-from docs.generate.outputs import DEMO, sample
+from docs.generate.outputs import DEMO, TWO_MODELS, sample
 from tests import forked
 from tests.commands import PATIENCE, Watch, environment, events, get, rankwatch, until, write
 from tests.documented import COMMANDS, ELSEWHERE, OF_THE_SERVICE, ON_A_SERVER, ON_A_STATE, ON_FILES, TEXTS, TOKENS
@@ -75,6 +75,7 @@ def folders(tmp_path_factory):
     one, rng = tmp_path_factory.mktemp("documented") / "one", random.Random(4)
     (one / DEMO).parent.mkdir(parents=True)
     shutil.copy(ROOT / DEMO, one / DEMO)
+    shutil.copytree(ROOT / TWO_MODELS, one / TWO_MODELS)
 
     def scores(path, models, benchmark="gsm8k"):
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -314,7 +314,8 @@ async def _end_runs(files: _Files, monitor: "EmbeddedMonitor", tailer: "Tailer")
 
     from monitor.cli.shared.declared.epochs import inherited
     from monitor.cli.shared.files import not_ending
-    from monitor.files.runs import ends_of_runs, epoch_before
+    from monitor.files.runs import ends_of_runs
+    from monitor.view.from_files.runs import epoch_before
     from monitor.view.sentences import counted
     from schemas.records.events import Ended
 

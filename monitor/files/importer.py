@@ -18,8 +18,8 @@ from monitor.files.streams.stream import Stream, is_utf16
 from schemas.records.text import mask_url
 
 if TYPE_CHECKING:
-    from monitor.engine.state.benchmark import Benchmark
     from monitor.files.maps.table import FileMap
+    from schemas.records.reading import Reading
 
 MAP_FILE: Final = "rankwatch.toml"
 """The file next to results with mappings (and declarations)."""
@@ -127,10 +127,10 @@ class Importer:
             log.note("the text is UTF-16 and is read as UTF-8")
         return stream
 
-    def describe(self, benchmarks: Mapping[str, "Benchmark"]) -> None:
-        """Add to benchmarks what the files that were read show of them."""
-        for name, benchmark in benchmarks.items():
-            self._runs.describe(name, benchmark.reading)
+    def describe(self, readings: Mapping[str, "Reading"]) -> None:
+        """Add to what is known of the files of benchmarks what the files that were read show of them."""
+        for name, reading in readings.items():
+            self._runs.describe(name, reading)
 
     def _maps_of(self, path: Path) -> list["FileMap"]:
         """Return the mappings of a file: of the option, else those next to it, else those in the folder that was given."""

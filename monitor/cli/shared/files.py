@@ -16,8 +16,6 @@ from monitor.cli.shared.options import DeclareOptions, LogOptions, ScoreOptions
 from monitor.cli.shared.progress import progress_bar
 from monitor.engine.chunk_fold import Partition
 from monitor.engine.state.benchmark import Benchmark
-from monitor.files.conflicts import OneScore, has_conflicts, take_counts
-from monitor.files.fold_files import fold_files
 from monitor.files.formats.choices import ChoiceError, Choices
 from monitor.files.importer import Importer
 from monitor.files.incomplete import incomplete_benchmarks
@@ -25,6 +23,8 @@ from monitor.files.reject_limit import RejectedLine, RejectLimit, TooManyRejecte
 from monitor.files.streams.copies import CopyError
 from monitor.files.streams.paths import PathError, show
 from monitor.files.streams.read import read_files
+from monitor.view.from_files.fold import fold_files
+from monitor.view.from_files.one_score import OneScore, has_conflicts, take_counts
 from schemas.records.battles import models_of
 from schemas.records.events import Ended
 from schemas.records.text import shorten
@@ -101,7 +101,7 @@ def read_results(
     if not any(begun):
         refused = f"no result is left (rejected: {rejected.count:,}); fix the files, or the flags"
         stop_without_results(files, refused if rejected.count else None)
-    importer.describe(partition.benchmarks)
+    importer.describe({name: each.reading for name, each in partition.benchmarks.items()})
     declarations.stop_unused(partition.benchmarks)
     if texts := [*unmatched_choices(importer), *_unmatched_aliases(declarations.aliases, files, importer)]:
         stop("\nrankwatch: ".join(texts), USAGE)

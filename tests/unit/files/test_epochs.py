@@ -3,7 +3,8 @@
 import pytest
 
 from monitor.files.epochs import EpochRecord, Epochs
-from monitor.files.runs import ends_of_runs, newer_runs
+from monitor.files.runs import ends_of_runs
+from monitor.view.from_files.runs import newer_runs
 from schemas.records.events import Ended, EventFields
 from schemas.records.packed import Segment
 from tests.commands import write

@@ -5,11 +5,11 @@ import json
 
 import pytest
 
-from monitor.files.fold_files import fold_files
 from monitor.files.reject_limit import RejectLimit
 from monitor.files.streams.event_lines import Broken
 from monitor.files.streams.zip_archive import Archive
 from monitor.view.build import benchmark_report
+from monitor.view.from_files.fold import fold_files
 from tests.unit.files.memory_log import Log, look, once
 from tests.unit.files.native_logs import (
     DEFLATED,

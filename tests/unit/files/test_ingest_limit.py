@@ -1,8 +1,8 @@
 import pytest
 
-from monitor.files.fold_files import fold_files, join_segments
 from monitor.files.reject_limit import RejectLimit, TooManyRejected
 from monitor.files.streams.read import read_files
+from monitor.view.from_files.fold import fold_files, join_segments
 
 REJECT = {
     "source": "a\x1b.jsonl",

@@ -8,12 +8,12 @@ from hypothesis import strategies as st
 
 from monitor.engine.state.pairs.counts import CHUNK_CELLS
 from monitor.files.epochs import Epochs
-from monitor.files.fold_files import fold_files, join_segments
 from monitor.files.importer import Importer
 from monitor.files.reject_limit import RejectLimit
 from monitor.files.streams.read import read_files
 from monitor.files.streams.stream import Stream
 from monitor.files.streams.translated import DocumentStream
+from monitor.view.from_files.fold import fold_files, join_segments
 from schemas.records.packed import Segment
 from schemas.records.run_columns import RunEvents
 

@@ -16,11 +16,11 @@ from monitor.files.declare import Declare, begin, with_own_declarations
 from monitor.files.epochs import Epochs
 from monitor.files.incomplete import incomplete_benchmarks
 from monitor.files.reject_limit import RejectedLine, RejectLimit
-from monitor.files.runs import newer_runs
 from monitor.files.streams.paths import origin
 from monitor.files.streams.read import read_files
 from monitor.files.streams.stream import OpenStream, open_stream
-from monitor.files.tally import Tally
+from monitor.view.from_files.runs import newer_runs
+from monitor.view.from_files.tally import Tally
 from schemas.records.columns import EventColumns, EventList, JoinedEvents
 from schemas.records.events import Declaration, EventFields
 from schemas.records.packed import Segment

@@ -1,0 +1,1 @@
+"""Results in files as boards, without a log and a store."""

@@ -3,12 +3,14 @@
 import argparse
 import sys
 
-from docs.generate import calibration, command_line, errata, import_graph, outputs, settings, shares
+from docs.generate import calibration, command_line, errata, faults, import_graph, outputs, settings, shares
 from docs.generate.pages import DOCS, with_part
 
 PARTS = (
     ("explanation/architecture.md", "import graph", import_graph.render),
+    ("explanation/simulation-and-model.md", "planted bugs", faults.planted_bugs),
     ("reference/command-line.md", "commands", command_line.render),
+    ("reference/faults.md", "faults", faults.tables),
     ("reference/settings.md", "settings", settings.render),
     ("tutorials/first-ranking.md", "output report", outputs.report),
     ("tutorials/first-ranking.md", "output gate", outputs.gate),

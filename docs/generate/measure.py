@@ -13,6 +13,9 @@ from typing import NamedTuple
 from docs.generate.pages import DOCS
 
 BUDGETS = Path(__file__).with_name("budgets.toml")
+MOST_WORDS = 90_000
+"""On all pages together."""
+
 LARGEST_PAGE = 12 * 1024
 """Bytes by hand: a larger page is two pages, or too much."""
 
@@ -65,8 +68,7 @@ def over_budget() -> list[str]:
     budgets = tomllib.loads(BUDGETS.read_text("utf-8"))
     found = pages()
     total = sum(page.words for page in found.values())
-    (most,) = budgets.pop("all")
-    faults = [f"all pages: {total:,} words by hand, more than {most:,}"] if total > most else []
+    faults = [f"all pages: {total:,} words by hand, more than {MOST_WORDS:,}"] if total > MOST_WORDS else []
     faults += [f"{name}: has a budget and does not exist" for name in budgets.keys() - found.keys()]
     for name, page in found.items():
         if not page.words:

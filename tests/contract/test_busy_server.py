@@ -20,6 +20,7 @@ def server(tmp_path_factory):
         yield server
 
 
+@pytest.mark.fault("store", "server busy with a script (`BUSY`)", "waits; right")
 @pytest.mark.parametrize("read", ["run", "fetch", "transact"])
 async def test_a_busy_server_is_waited_for(server, read):
     connection = Connection(server.url, RetryPolicy(timeout=60))

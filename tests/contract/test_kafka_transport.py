@@ -144,6 +144,7 @@ async def test_what_is_paused_is_not_read_until_it_is_resumed(kafka, topic):
     assert store.records == {0: numbers(100), 1: numbers(100)}
 
 
+@pytest.mark.fault("kafka", "retention has passed the next offset at the start", "refused")
 async def test_offsets_that_retention_has_passed_are_refused(kafka, topic):
     await kafka.create_topic(topic)
     await produce(kafka, topic, 100)
@@ -159,6 +160,7 @@ async def test_offsets_that_retention_has_passed_are_refused(kafka, topic):
     assert store.chunks == []
 
 
+@pytest.mark.fault("kafka", "retention overtakes a running consumer", "it ends with the reason")
 async def test_retention_that_overtakes_a_reader_ends_it(kafka, topic):
     await kafka.create_topic(topic)
     await produce(kafka, topic, 100)
@@ -261,6 +263,7 @@ async def test_a_topic_is_identified_by_what_the_broker_says_of_it_and_not_by_it
     assert (second.partitions, second.id != first.id) == (3, True)
 
 
+@pytest.mark.fault("kafka", "topic exchanged under a running consumer", "no record of the new topic is folded")
 async def test_no_record_of_another_topic_reaches_the_agent(kafka, topic):
     await kafka.create_topic(topic)
     await produce(kafka, topic, 100)
@@ -288,6 +291,9 @@ async def test_no_record_of_another_topic_reaches_the_agent(kafka, topic):
         assert store.chunks == []
 
 
+@pytest.mark.fault(
+    "kafka", "connections to the broker lost", "the last folded record is compared first; another one is refused"
+)
 async def test_after_a_reconnect_what_was_folded_is_compared_before_more_is_delivered(kafka, topic):
     await kafka.create_topic(topic)
     await produce(kafka, topic, 50)

@@ -55,6 +55,9 @@ async def keep(_partition, letters):
     return len(letters)
 
 
+@pytest.mark.fault(
+    "readers", "`FLUSHALL` after verdicts were sent", "people are notified once; subscribers get the same ids again"
+)
 async def test_of_a_verdict_that_is_folded_again_after_a_loss(store):
     topic, people = Receiver("kafka"), Receiver("slack")
     worker = PartitionWorker(0, store, [topic], keep, log_end=350, news=[people])
@@ -76,6 +79,7 @@ async def test_of_a_verdict_that_is_folded_again_after_a_loss(store):
     assert len(set(people.got)) == len(people.got) > len(sent), "what is new is sent"
 
 
+@pytest.mark.fault("readers", "`FLUSHALL` while a benchmark has no verdict", "people are notified once")
 async def test_of_a_state_that_lasts(store):
     people = Receiver("slack")
 

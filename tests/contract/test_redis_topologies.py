@@ -63,6 +63,7 @@ async def test_a_cluster_holds_what_one_server_holds(cluster, alone, tmp_path):
     assert findings.count("appendfsync always") == 3
 
 
+@pytest.mark.fault("store", "primary of a Redis Cluster killed", "the same state")
 @needs_cli
 async def test_a_primary_of_a_cluster_is_killed_while_it_is_written(cluster, alone):
     victim = cluster.primary_of(Keys("killed", 0).meta)
@@ -72,6 +73,7 @@ async def test_a_primary_of_a_cluster_is_killed_while_it_is_written(cluster, alo
     assert await state_of(cluster.url, "killed", PARTITIONS) == await state_of(alone, "events", PARTITIONS)
 
 
+@pytest.mark.fault("store", "primary of a Sentinel group killed", "the same state")
 async def test_the_primary_of_sentinels_is_killed_while_it_is_written(tmp_path, alone):
     with Sentinels(tmp_path) as sentinels:
         made = records(random.Random(5), 0, 60)

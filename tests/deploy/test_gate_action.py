@@ -63,6 +63,7 @@ def test_what_installs_packages_has_no_token_and_what_has_one_installs_nothing()
     assert job["script"][0].startswith("unset CI_JOB_TOKEN")
 
 
+@pytest.mark.fault("attacks", "a link in the workspace of the action", "refused")
 def test_a_link_in_the_workspace_leads_nowhere_else(tmp_path, runner):
     (tmp_path / "work").mkdir()
     results(tmp_path / "secret.jsonl", "new")
@@ -184,6 +185,9 @@ def outputs(tmp_path):
     return found
 
 
+@pytest.mark.fault(
+    "attacks", "item ids and model names that are workflow commands, in the action", "text everywhere; nothing is run"
+)
 def test_a_gate_with_hostile_names_writes_everything_and_updates_its_comment(tmp_path, runner):
     results(tmp_path / "r.jsonl", HOSTILE)
     call = {"paths": "r.jsonl", "candidate": HOSTILE, "baseline": "old", "margin": "0.03"}
@@ -224,6 +228,7 @@ def test_a_fault_is_an_annotation_and_a_person_s_comment_is_not_touched(tmp_path
     )
 
 
+@pytest.mark.fault("attacks", "the same in the GitLab job", "text everywhere; nothing is run")
 def test_the_gitlab_job_runs_its_script_with_hostile_names(tmp_path, runner):
     job = yaml.safe_load((ROOT / "deploy/gate/gitlab.yml").read_text("utf-8"))[".rankwatch-gate"]
     results(tmp_path / "r.jsonl", HOSTILE)

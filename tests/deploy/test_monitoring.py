@@ -86,6 +86,11 @@ def of_pair(metric, model_a, model_b):
     return f"{name}{{{labels},{more}" if more else f"{name}{{{labels}}}"
 
 
+@pytest.mark.fault(
+    "readers",
+    "an import of 29 models, then a live decision that meets the goal, with real Prometheus and Alertmanager",
+    "no notification; then one",
+)
 @pytest.mark.smoke
 def test_from_the_first_event_to_the_last_alert(tmp_path):
     records = events(random.Random(5), SKILLS, ITEMS, cluster="all")
@@ -156,6 +161,11 @@ def test_from_the_first_event_to_the_last_alert(tmp_path):
     receiver.close()
 
 
+@pytest.mark.fault(
+    "readers",
+    "500 verdict changes at once; then every board goes to another process",
+    "at most 3 notifications, one of them a digest; then none",
+)
 @pytest.mark.full
 def test_a_storm_is_a_digest_and_a_handover_is_no_news(tmp_path):
     receiver, alerts_port = Receiver(), free_port()

@@ -191,6 +191,11 @@ def test_verdict_changes_are_marked_and_variables_have_values(service):
             )
 
 
+@pytest.mark.fault(
+    "readers",
+    "in the stack of `docker-compose.yml`: unreadable records, Valkey stopped or full, broker, worker and readers killed",
+    "each leads to its alert; the action in the alert's runbook repairs it",
+)
 def test_each_fault_leads_to_an_alert_and_its_runbook_to_the_repair(service, tmp_path):
     drills = Drills(service, tmp_path)
     drills.evaluate()

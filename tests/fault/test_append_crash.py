@@ -48,6 +48,7 @@ def recover(path):
     return asyncio.run(run())
 
 
+@pytest.mark.fault("log", "killed inside an append, whole or torn", "every acknowledged record is there")
 @pytest.mark.parametrize("count", [1, 2, 5, 12])
 @pytest.mark.parametrize("point", ["append", "append-torn"])
 def test_what_was_acknowledged_is_there_and_nothing_is_torn(tmp_path, point, count):
@@ -67,6 +68,7 @@ def test_what_was_acknowledged_is_there_and_nothing_is_torn(tmp_path, point, cou
     assert cut < 45 if point == "append-torn" else cut == 0
 
 
+@pytest.mark.fault("log", "the same six times over one log", "no record is lost")
 def test_a_log_killed_again_and_again_keeps_its_records(tmp_path):
     path, kept = tmp_path / "log.jsonl", 0
     for count, point in enumerate(["append", "append-torn"] * 3, start=1):

@@ -20,6 +20,11 @@ def lines(path, records):
     return path
 
 
+@pytest.mark.fault(
+    "benchmarks",
+    "battles over the topic, the worker killed between overlapping halves",
+    "ratings, pairs and ranks are those of `report` on the same file",
+)
 def test_a_killed_worker_loses_no_vote_and_counts_none_twice(kafka, topic, tmp_path):
     records = stream(5, 3_000, prompts=2_400, cluster=["x", "y", "z"], ties=0.1)
     whole = lines(tmp_path / "whole.jsonl", [DECLARED, *records, {"ended": "bench"}])

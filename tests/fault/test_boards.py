@@ -20,6 +20,11 @@ SCORES = [
 ]
 
 
+@pytest.mark.fault(
+    "benchmarks",
+    "a board archived, deleted, reopened and undone over the topic, the worker killed afterwards",
+    "late scores are dead letters, its verdicts are withdrawn, the next generation is reported",
+)
 def test_a_board_is_archived_deleted_and_begun_again_over_the_topic(kafka, topic, tmp_path):
     env = {"RANKWATCH_GROUP": topic, "RANKWATCH_VERDICT_TOPIC": f"{topic}.verdicts"}
     env |= {"RANKWATCH_TOKEN": "secret", "RANKWATCH_ANONYMOUS_READ": "*"}

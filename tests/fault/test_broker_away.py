@@ -2,9 +2,12 @@
 
 import socket
 
+import pytest
+
 from tests.commands import rankwatch
 
 
+@pytest.mark.fault("kafka", "a broker that never answers, at the start", "exit 1 with its address")
 def test_a_broker_that_never_answers_is_named_and_ends_the_start():
     with socket.create_server(("127.0.0.1", 0)) as silent:
         broker = f"127.0.0.1:{silent.getsockname()[1]}"

@@ -77,6 +77,11 @@ class Scene:
         assert "Traceback" not in self.workers.logs()
 
 
+@pytest.mark.fault(
+    "processes",
+    "a worker of two killed with a spare ready; then one comes, leaves or is killed every 3 s",
+    "the spare takes over; every event counts once",
+)
 def test_a_spare_takes_over_and_then_somebody_comes_or_goes_every_three_seconds(kafka, topic, tmp_path):
     lasting = 120 if SLOW else 20
     with ExitStack() as stack:
@@ -114,6 +119,11 @@ def test_a_spare_takes_over_and_then_somebody_comes_or_goes_every_three_seconds(
         scene.right()
 
 
+@pytest.mark.fault(
+    "kafka",
+    "network to the broker slow and cut, a worker evicted; then the broker comes back empty",
+    "every event counts once; then exit 1 with the reason, the state unchanged",
+)
 def test_a_network_to_the_broker_that_is_slow_silent_and_cut_and_a_broker_that_comes_back_empty(topic, tmp_path):
     broker_or_skip()
     with ExitStack() as stack:

@@ -86,6 +86,9 @@ def right(text, records, items=ITEMS):
     assert benchmark["conflicts"] == 0
 
 
+@pytest.mark.fault(
+    "log", "no space for the log while events are posted", "503, nothing is kept; accepted once there is space"
+)
 def test_a_full_disk_refuses_what_is_posted_and_takes_it_when_there_is_room(tmp_path):
     """The log of a `watch` whose Redis has room; what was refused is not there, not even after a restart."""
     records, data = events(random.Random(91), SKILLS, ITEMS), tmp_path / "data"
@@ -116,6 +119,9 @@ def test_a_full_disk_refuses_what_is_posted_and_takes_it_when_there_is_room(tmp_
     assert feed_latches(data) == by_oracle(records, policy="completion", items=ITEMS) != {}
 
 
+@pytest.mark.fault(
+    "log", "no space for log, feed, dead letters or the server's file", "exit 1 with the file; right after a restart"
+)
 @pytest.mark.parametrize("full", ["feed", "server", *(["log", "dead letters"] if FULL else [])])
 def test_a_full_disk_ends_the_following_of_files_with_the_reason(tmp_path, full):
     """Whichever file has no room: exit 1 and a sentence; with room again a restart comes to what a run without the fault comes to."""
@@ -163,6 +169,7 @@ def descriptors(pid):
     return {int(fd.name) for fd in Path(f"/proc/{pid}/fd").iterdir()}
 
 
+@pytest.mark.fault("log", "no descriptors left while `watch` runs", "exit 1 with the reason; right after a restart")
 def test_running_out_of_descriptors_ends_it_with_the_reason(tmp_path):
     """A folder that cannot be listed or a file that cannot be opened is not passed over: exit 1, and a restart reads it."""
     records, data, folder = events(random.Random(93), SKILLS, ITEMS), tmp_path / "data", tmp_path / "results"
@@ -189,6 +196,7 @@ def test_running_out_of_descriptors_ends_it_with_the_reason(tmp_path):
     assert feed_latches(data) == by_oracle(records, policy="completion", items=ITEMS) != {}
 
 
+@pytest.mark.fault("log", "disk full within a line of the feed", "half a line is removed")
 async def test_half_a_change_is_taken_back_before_it_is_published_again(tmp_path):
     """The feed of a process that goes on, or drains its outbox at its end, after the disk was full in the middle of a line."""
     log = FoldLog({"declare": "bench", "order": "trusted"}, packed(paired(40, 2), ["a", "b"]))
@@ -207,6 +215,7 @@ async def test_half_a_change_is_taken_back_before_it_is_published_again(tmp_path
         assert [c["id"] for c in changes(tmp_path)] == [c.id for c in found] != []
 
 
+@pytest.mark.fault("log", "too few descriptors at the start", "exit 1 with the reason")
 @pytest.mark.parametrize(
     ("descriptors", "reason"), [(24, "ulimit -n"), *([(12, "Too many open files")] if FULL else [])]
 )

@@ -120,6 +120,11 @@ def fleet(kafka, topic, tmp_path):
         yield Fleet(stack, kafka, topic, tmp_path)
 
 
+@pytest.mark.fault(
+    "processes",
+    "a fleet: a worker killed, one added, and a worker of another version started",
+    "every event counts once; the other version never joins the group",
+)
 def test_killed_restarted_scaled_and_next_to_a_canary(fleet):
     workers = fleet.workers
     fleet.start(3 if SLOW else 2)
@@ -159,6 +164,11 @@ def test_killed_restarted_scaled_and_next_to_a_canary(fleet):
     fleet.right()
 
 
+@pytest.mark.fault(
+    "processes",
+    "a worker with `RANKWATCH_INSTANCE` restarted",
+    "it gets its partitions back; the other worker gets no assignment",
+)
 def test_a_worker_with_a_name_comes_back_to_its_partitions_and_interrupts_nobody(fleet):
     workers = fleet.workers
     long = {"RANKWATCH_KAFKA_SESSION_SECONDS": "30"}

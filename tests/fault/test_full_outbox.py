@@ -28,6 +28,11 @@ def results(name):
         yield {"events": [{"benchmark": name} | score for score in scores]}
 
 
+@pytest.mark.fault(
+    "readers",
+    "a webhook that accepts nothing, until the outbox is full",
+    "only that partition waits; no worker ends; without the webhook it goes on",
+)
 def test_a_full_outbox_stops_its_partition_only_and_loses_nothing(kafka, topic, tmp_path):
     asyncio.run(kafka.create_topic(topic, PARTITIONS))
     env = {

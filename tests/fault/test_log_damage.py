@@ -39,6 +39,11 @@ def refused(*arguments):
     return line
 
 
+@pytest.mark.fault(
+    "log",
+    "a score changed in the log, the state deleted",
+    "exit 1 in one line with file, byte and remedy; `doctor` names it too",
+)
 def test_a_score_that_was_flipped_is_no_other_report(watched):
     """Before there were checksums: another report with exit 0, after the state was deleted as a refusal of the state advises."""
     data, path, log = watched
@@ -70,6 +75,7 @@ def flip(log):
     return whole.rindex(b"\n", 0, at) + 1
 
 
+@pytest.mark.fault("log", "a score changed in the log, the state kept", "the same")
 def test_a_score_that_was_flipped_is_noticed_while_the_state_is_kept(watched):
     """Only the last folded record was compared, so nobody would have known before the state was lost."""
     data, path, log = watched
@@ -80,6 +86,11 @@ def test_a_score_that_was_flipped_is_noticed_while_the_state_is_kept(watched):
     assert watch.ended() == 1
 
 
+@pytest.mark.fault(
+    "log",
+    "a damaged byte, then `state salvage`",
+    "the rest counts; each benchmark is partial permanently, with what was lost",
+)
 def test_the_rest_of_a_damaged_log_is_folded_and_names_what_is_lost(tmp_path):
     """A watched file, whose later parts do not follow the lost one, and posted events: the file is gone, and so is the state."""
     data, path = tmp_path / "data", board(tmp_path / "results.jsonl")
@@ -112,6 +123,7 @@ def test_the_rest_of_a_damaged_log_is_folded_and_names_what_is_lost(tmp_path):
     assert again["partial"] == after["partial"], "permanently"
 
 
+@pytest.mark.fault("log", "the last line of the log changed, or an older copy extended", "refused at the start")
 def test_a_state_that_is_ahead_notices_a_changed_last_line_and_another_history(watched):
     data, path, log = watched
     whole = log.read_bytes()

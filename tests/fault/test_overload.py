@@ -8,6 +8,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from urllib.request import Request, urlopen
 
+import pytest
+
 from tests.commands import PATIENCE, Watch, get, until
 
 SLOW = bool(os.environ.get("RANKWATCH_SLOW"))
@@ -55,6 +57,11 @@ def seconds_of(line):
     return float(line.partition(" ")[0])
 
 
+@pytest.mark.fault(
+    "readers",
+    "2,000 models posted in one request",
+    "probes are answered meanwhile; no callback of the event loop takes 0.2 s of processor time",
+)
 def test_others_are_answered_while_a_large_benchmark_is_folded_and_reported(tmp_path):
     callbacks = tmp_path / "callbacks.txt"
     with Watch(tmp_path / "data", command=TIMED, LONG_CALLBACKS=str(callbacks)) as watch:
@@ -85,6 +92,7 @@ def test_others_are_answered_while_a_large_benchmark_is_folded_and_reported(tmp_
         assert seconds_of(longest) < LONGEST, longest
 
 
+@pytest.mark.fault("processes", "SIGTERM within a chunk of 2,000 models", "exit 0 within its time; nothing is lost")
 def test_a_stop_within_a_large_chunk_ends_in_time_and_loses_nothing(tmp_path):
     with Watch(tmp_path / "data", RANKWATCH_DRAIN_SECONDS="20") as watch:
         post(watch, "large", MODELS)

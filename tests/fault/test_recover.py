@@ -112,6 +112,11 @@ def place(kafka, topic, tmp_path):
         yield Place(kafka, start, topic, tmp_path)
 
 
+@pytest.mark.fault(
+    "store",
+    "each step of [Recover from a loss](../how-to/recover.md): Redis lost, retention passed, topic lost",
+    "the verdicts come back with their ids",
+)
 def test_what_the_page_says_comes_back_comes_back(place):
     (export,), (run,) = shown(""), shown("Redis is lost, the topic is complete")
     declared = {"declare": "bench", "order": "trusted"}

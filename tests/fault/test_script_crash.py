@@ -13,6 +13,7 @@ from tests.fault.script_writer import END, write
 COMMAND = [sys.executable, "-m", "tests.fault.script_writer"]
 
 
+@pytest.mark.fault("store", "process killed before and after the commit script", "nothing is lost or written twice")
 @pytest.mark.skipif(sys.platform == "win32", reason="SIGKILL")
 @pytest.mark.parametrize(("point", "stored"), [("before-script", 10), ("after-script", 20), ("snapshot", 20)])
 @pytest.mark.parametrize("count", [1, 2, 3])

@@ -88,6 +88,7 @@ def stops(worker, code=0, within=DRAIN_SECONDS):
     print(f"ended after {took:.1f} s")
 
 
+@pytest.mark.fault("processes", "SIGTERM during the imports", "exit 0 within its time")
 def test_during_the_imports(scene, tmp_path):
     for delay in (0, 0.1, 0.3):
         worker = scene.worker(fresh=True)
@@ -99,6 +100,7 @@ def test_during_the_imports(scene, tmp_path):
         assert watch.stop() == 0, watch.errors
 
 
+@pytest.mark.fault("processes", "SIGTERM while no broker answers", "the same")
 def test_while_no_broker_answers(scene):
     with socket.create_server(("127.0.0.1", 0)) as silent:  # takes connections, and never says a word
         worker = scene.worker(f"kafka://127.0.0.1:{silent.getsockname()[1]}/events")
@@ -107,6 +109,7 @@ def test_while_no_broker_answers(scene):
         stops(worker)
 
 
+@pytest.mark.fault("processes", "SIGTERM while Redis hangs", "the same")
 def test_while_redis_hangs_as_the_state_is_loaded(scene):
     scene.redis.freeze()
     worker = scene.worker()
@@ -121,6 +124,7 @@ def test_idle_and_ready(scene):
     assert worker.lines("stopped")
 
 
+@pytest.mark.fault("processes", "SIGTERM during a rebalance", "the same; the other worker takes over")
 def test_while_partitions_move(scene):
     first = scene.idle()
     second = scene.worker()
@@ -130,6 +134,7 @@ def test_while_partitions_move(scene):
     stops(second)
 
 
+@pytest.mark.fault("processes", "SIGTERM while Redis is away and records wait", "the same")
 @pytest.mark.parametrize("how", ["frozen", "killed"])
 def test_while_redis_is_away_and_there_is_something_to_fold(scene, how):
     worker = scene.idle(RANKWATCH_DRAIN_SECONDS="10")
@@ -143,6 +148,7 @@ def test_while_redis_is_away_and_there_is_something_to_fold(scene, how):
     stops(worker, within=10)
 
 
+@pytest.mark.fault("processes", "SIGTERM while the broker is away", "the same")
 def test_while_the_broker_is_away(tmp_path):
     broker_or_skip()
     with KafkaCluster() as kafka, ExitStack() as stack:
@@ -153,6 +159,7 @@ def test_while_the_broker_is_away(tmp_path):
         stops(worker)
 
 
+@pytest.mark.fault("processes", "SIGTERM while `watch` folds its log again", "the same; nothing is lost")
 def test_a_watch_that_reads_its_log_again(tmp_path):
     """The embedded monitor, asked to end while it folds a log that is longer than its state."""
     file = write(tmp_path / "events.jsonl", events(random.Random(1), {"a": 0.5, "b": 0.7}, 2_000))

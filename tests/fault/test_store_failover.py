@@ -31,6 +31,11 @@ def off(connection, topic, partition):
     return int(connection.hget(Keys(topic, partition).meta, "off") or 0)
 
 
+@pytest.mark.fault(
+    "store",
+    "a late replica takes over while the service folds",
+    "the worker reads the older state and folds the log again; right",
+)
 @pytest.mark.parametrize("kind", TOPOLOGIES)
 def test_a_late_replica_takes_over_while_the_service_folds(kafka, topic, tmp_path, kind):
     messages, events, bad = stream(random.Random(SEED), 6_000, PARTITIONS)

@@ -167,6 +167,11 @@ FAULTS = {
 }
 
 
+@pytest.mark.fault(
+    "store",
+    "`FLUSHALL`, `SCRIPT FLUSH`, read-only, stalled, killed, file cut, loading, replies and connections cut",
+    "right again, without a restart",
+)
 def test_a_watch_survives_what_its_server_goes_through(tmp_path):
     with ExitStack() as stack:
         server = stack.enter_context(RedisServer(tmp_path))
@@ -197,6 +202,7 @@ def test_a_watch_survives_what_its_server_goes_through(tmp_path):
         assert "Traceback" not in "".join(sent.watch.errors)
 
 
+@pytest.mark.fault("store", "server full (`maxmemory`)", "exit 1 with what to do; right after a restart")
 def test_a_full_server_ends_it_and_nothing_is_lost(tmp_path):
     with ExitStack() as stack:
         server = stack.enter_context(RedisServer(tmp_path))
@@ -217,6 +223,11 @@ def test_a_full_server_ends_it_and_nothing_is_lost(tmp_path):
         assert sent.watch.stop() == 0
 
 
+@pytest.mark.fault(
+    "store",
+    "wrong password, eviction, foreign key, other version, other log",
+    "refused in one line; nothing is written except the name of the log",
+)
 @pytest.mark.parametrize(
     ("prepare", "login", "reason"),
     [

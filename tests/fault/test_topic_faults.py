@@ -62,6 +62,9 @@ def ended(worker):
     return worker.log_text.strip().splitlines()[-1]
 
 
+@pytest.mark.fault(
+    "attacks", "forged origins of misrouted records, over a real topic", "not believed; every event counts"
+)
 async def test_a_forged_origin_hides_no_misrouted_event(kafka, topic, service):
     """A writer of the topic announces copies of all records to come; before, the real copies were dropped without a count."""
     await kafka.create_topic(topic, 2)
@@ -82,6 +85,11 @@ async def test_a_forged_origin_hides_no_misrouted_event(kafka, topic, service):
     assert f'rankwatch_republished_total{{partition="{home}"}} 20.0' in get(f"{worker.url()}/metrics")[1]
 
 
+@pytest.mark.fault(
+    "kafka",
+    "Redis lost or older, and retention has deleted records",
+    "refused; with `--accept-gap` each benchmark that may be partial reports it permanently",
+)
 async def test_records_that_were_deleted_before_they_were_folded_are_never_missed_silently(kafka, topic, service):
     """Redis was lost, or restored from an older copy, and retention has passed a part; before, the rest was folded as if whole."""
 
@@ -136,6 +144,11 @@ def stop(worker):
     assert worker.process.wait(PATIENCE) == 0, worker.log_text
 
 
+@pytest.mark.fault(
+    "kafka",
+    "topic deleted and created again while a worker runs or is frozen",
+    "exit 1 with the reason; the state is unchanged",
+)
 @pytest.mark.parametrize("moment", ["running", "frozen"])
 async def test_records_of_a_topic_that_was_created_again_are_never_folded_onto_the_old_state(
     kafka, topic, service, moment
@@ -163,6 +176,7 @@ async def test_records_of_a_topic_that_was_created_again_are_never_folded_onto_t
     }
 
 
+@pytest.mark.fault("kafka", "partitions added while a worker runs", "exit 1 with the reason within 10 s")
 async def test_added_partitions_end_a_worker_within_seconds(kafka, topic, service):
     await kafka.create_topic(topic, 2)
     worker = service()

@@ -39,6 +39,11 @@ def killed(request):
     return torn.Killed.after_commits(request.param)
 
 
+@pytest.mark.fault(
+    "store",
+    "server killed, its file cut, started, folded on, killed and started again",
+    "right, or refused in one line",
+)
 @pytest.mark.parametrize("seed", range(200 if FULL else 12))
 def test_a_torn_file_and_two_restarts_double_nothing(killed, tmp_path, seed):
     """The seed decides the cut, mostly within the last transaction; what is loaded is compared by its reports, too."""
@@ -47,6 +52,7 @@ def test_a_torn_file_and_two_restarts_double_nothing(killed, tmp_path, seed):
     torn.go_on(killed.over(tmp_path, killed.content[:-length]), rng, len(torn.LOG), reports)
 
 
+@pytest.mark.fault("store", "the same for every cut of the last 2,000 bytes", "right, or refused in one line")
 @pytest.mark.skipif(not FULL, reason="takes minutes: RANKWATCH_SLOW=1")
 def test_no_cut_of_the_last_bytes_doubles_anything(killed):
     _, tried = torn.sweep(killed, range(1, torn.BYTES + 1))
@@ -112,6 +118,11 @@ async def go_on_without_a_load(server):
             await check(len(SHORT))
 
 
+@pytest.mark.fault(
+    "store",
+    "file cut after each command of a transaction; a worker goes on with a shorter chunk",
+    "right with every change on the outbox, or refused",
+)
 def test_a_worker_that_goes_on_over_a_torn_transaction_loses_no_change(tmp_path):
     """A worker takes a shorter chunk after each cut of the last transaction, and does not load again after the second restart."""
 
@@ -140,6 +151,7 @@ def test_a_worker_that_goes_on_over_a_torn_transaction_loses_no_change(tmp_path)
             server.kill()
 
 
+@pytest.mark.fault("store", "one bit of the server's file changed", "right, or refused in one line")
 @pytest.mark.parametrize("seed", range(1_000 if FULL else 12))
 def test_a_flipped_bit_is_found_when_the_state_is_loaded(killed, tmp_path, seed):
     rng, data = random.Random(seed), bytearray(killed.content)

@@ -117,6 +117,11 @@ def size_of(path):
     return path.stat().st_size if path.exists() else 0
 
 
+@pytest.mark.fault(
+    "processes",
+    "`watch` killed at each named point, three times a data directory",
+    "after a restart, report, feed and dead letters are those of a run without a kill",
+)
 @pytest.mark.parametrize("point", POINTS)
 def test_killed_at_a_named_point(results, undisturbed, tmp_path, point):
     """Three kills of one data directory, each later in the run that it ends, then a run to the end."""
@@ -133,6 +138,7 @@ def test_killed_at_a_named_point(results, undisturbed, tmp_path, point):
     assert finished(data, folder) == undisturbed
 
 
+@pytest.mark.fault("processes", "`watch` and its server killed at random moments", "the same; the seed is printed")
 def test_killed_at_random_moments(results, undisturbed, tmp_path):
     """Kills of one data directory, one after the other; a new directory once it has come to its end."""
     folder, records = results
@@ -180,6 +186,11 @@ def grown_or_ended(process, path, size):
     return process.poll() is not None or size_of(path) >= size
 
 
+@pytest.mark.fault(
+    "store",
+    "embedded server killed, the end of its file cut off or all of it",
+    "exit 1 with the reason; right after a restart, no change delivered twice",
+)
 def test_a_server_that_is_killed_and_loses_the_end_of_its_file(results, undisturbed, tmp_path):
     """The log is the truth: everything that the server has lost is folded again, and no change is delivered twice."""
     folder, _ = results

@@ -102,6 +102,9 @@ def test_a_worse_candidate_fails_early_and_a_budget_leaves_the_gate_open(place):
     assert sum(calls(place)) <= 35
 
 
+@pytest.mark.fault(
+    "processes", "`gate --run` killed inside a block", "goes on; finished blocks are not evaluated again"
+)
 def test_a_killed_run_goes_on_where_it_was(place):
     slow = harness(place, extra="import time; time.sleep(0.3)")
     call = [str(each) for each in gate(place, slow, "--block", 4)]
@@ -128,6 +131,7 @@ def test_a_killed_run_goes_on_where_it_was(place):
     assert late in {0, 4}
 
 
+@pytest.mark.fault("processes", "`gate --run` interrupted", "its command and all that it has started end")
 def test_an_interrupted_gate_ends_its_command_and_what_that_has_started(place):
     script = f"echo $$ > {shlex.quote(str(place / 'pid'))}; sleep 77; true"
     call = [str(each) for each in gate(place, f"sh -c {shlex.quote(script)} {{items}}")]
@@ -145,6 +149,7 @@ def test_an_interrupted_gate_ends_its_command_and_what_that_has_started(place):
     assert all(stat.startswith("Z") for stat in left)
 
 
+@pytest.mark.fault("processes", "the evaluation that `gate --run` starts fails", "exit 1; finished blocks are kept")
 def test_a_failing_command_keeps_what_is_done(place):
     command = harness(place, extra="if len(open(sys.argv[2]).read().split()) == 3: sys.exit(7)")
     call = gate(place, command, "--block", 5)

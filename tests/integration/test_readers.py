@@ -133,6 +133,11 @@ class Visitor(threading.Thread):
         return self.answers
 
 
+@pytest.mark.fault(
+    "readers",
+    "workers and readers killed, stopped and frozen under clients that reload",
+    "every whole answer is the report of the log up to the offset that it names",
+)
 def test_every_reload_is_complete_while_workers_and_readers_are_killed(kafka, topic, tmp_path, balancer):
     rng = random.Random(SEED)
     messages, _, _ = stream(rng, EVENTS, PARTITIONS)

@@ -113,6 +113,7 @@ async def test_settings_are_read_again_at_sighup(kafka, topic, start, tmp_path):
     assert get(f"{worker.url()}/healthz")[0] == 200
 
 
+@pytest.mark.fault("kafka", "brokers go away during the start", "exit 1 with their names")
 async def test_brokers_that_go_away_during_the_start_are_named(kafka, topic, start, monkeypatch):
     """After the topics were checked, and before the consumer is connected."""
 
@@ -127,6 +128,7 @@ async def test_brokers_that_go_away_during_the_start_are_named(kafka, topic, sta
             pass
 
 
+@pytest.mark.fault("kafka", "a topic that is not the one of the state", "refused at the start")
 async def test_a_log_that_is_not_the_one_of_the_state_is_refused(kafka, topic, start):
     """Made anew with the same records, with fewer of them, and with another number of partitions; or another record where it ended."""
 

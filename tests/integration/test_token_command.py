@@ -104,6 +104,9 @@ def test_a_file_has_to_be_named():
     assert "RANKWATCH_ACCESS_FILE" in rankwatch("token", "list", code=2).stderr
 
 
+@pytest.mark.fault(
+    "attacks", "a producer's name in a header of a real topic: signed, made up, absent", "named; claimed; unknown"
+)
 @pytest.mark.kafka
 def test_the_service_names_who_sent_a_conflict(kafka, topic, tmp_path, file):
     """Through a real topic: a name that the reader signed, and one that another writer of the topic made up."""

@@ -25,6 +25,7 @@ def folded(at):
     return counts_of(log.bench, "alpha", "bravo"), changes, log.bench.counters
 
 
+@pytest.mark.fault("processes", "times of events from year 1 to 9999, in any order", "the same verdicts")
 @pytest.mark.parametrize("when", TIMES)
 def test_times_of_events_enter_nothing(when):
     plain = folded(TIMES["none"])
@@ -32,6 +33,7 @@ def test_times_of_events_enter_nothing(when):
     assert folded(TIMES[when]) == plain
 
 
+@pytest.mark.fault("processes", "the clock steps", "the same verdicts")
 def test_a_clock_that_steps_changes_nothing(monkeypatch):
     plain = folded(TIMES["none"])
     for name in ("time", "time_ns", "monotonic", "perf_counter"):

@@ -70,6 +70,7 @@ def ask(watch, method, path, body=None, headers=None):
 # --- who may ask ------------------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.fault("attacks", "every route and method without a token, and with a wrong one", "401, no data")
 def test_no_route_answers_without_the_token(watch):
     """Every route of the description, each with every method, and those that are not described."""
     routes = json.loads(ask(watch, "GET", "/api/v1/openapi.json", headers=KEY)[2])["paths"]
@@ -116,6 +117,7 @@ def test_tokens_are_compared_in_constant_time(monkeypatch, given):
     assert seen == [(given.encode("latin-1"), TOKEN.encode())]
 
 
+@pytest.mark.fault("attacks", "other origins, hosts and forms", "400, 403 or 415")
 def test_a_page_of_another_origin_gets_in_nowhere(watch):
     """What a browser sends for a page that points its own name here, or that asks from elsewhere."""
     port = urlsplit(watch.url).port
@@ -159,6 +161,7 @@ PATHS = [
 ]
 
 
+@pytest.mark.fault("attacks", "paths that lead out of the page's folder", "400, 401 or 404")
 @pytest.mark.parametrize("key", [{}, KEY], ids=["stranger", "friend"])
 def test_no_path_leads_out(watch, key):
     for path in PATHS:
@@ -172,6 +175,7 @@ def test_no_path_leads_out(watch, key):
 # --- those who ask too much -------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.fault("attacks", "320 connections that drip a head or a body", "everything else is answered")
 def test_slow_clients_keep_nobody_waiting(watch):
     """Three hundred connections that drip a head, and twenty that drip a body, while others are answered.
 
@@ -195,6 +199,7 @@ def test_slow_clients_keep_nobody_waiting(watch):
     until(lambda: ask(watch, "GET", "/readyz")[0] == 200, "it to be ready")
 
 
+@pytest.mark.fault("attacks", "1,005 silent connections", "everything else is answered")
 def test_silent_connections_keep_nobody_waiting(watch):
     """More than the server has room for; the probe is answered within a tenth of a second, and everything else too."""
     place = urlsplit(watch.url)
@@ -223,6 +228,9 @@ def chunked(pieces):
     yield from pieces
 
 
+@pytest.mark.fault(
+    "attacks", "1 GB announced, 270 MB sent, gzip bombs of 512 MB", "413, 429 or 503; memory grows by less than 100 MB"
+)
 def test_bodies_are_cut_off_before_they_fill_the_memory(watch):
     """A gigabyte that is announced, one that is not, one that is packed, and all that at once: 413, and memory stays as it is."""
     kind = KEY | {"Content-Type": "application/x-ndjson"}
@@ -251,6 +259,7 @@ def test_bodies_are_cut_off_before_they_fill_the_memory(watch):
     assert ask(watch, "POST", "/api/v1/events", nested, kind | {"Content-Encoding": "gzip, gzip"})[0] == 415
 
 
+@pytest.mark.fault("attacks", "1,000 scrapes, 50 at a time", "all answered with the right number")
 def test_a_thousand_scrapes_fifty_at_a_time_are_all_answered(watch):
     def scrape(_):
         status, text = get(f"{watch.url}/metrics", **KEY)
@@ -269,6 +278,7 @@ def test_a_thousand_scrapes_fifty_at_a_time_are_all_answered(watch):
 # --- secrets ----------------------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.fault("attacks", "answers, output, files and command lines searched for secrets", "none")
 def test_no_secret_is_shown_anywhere(watch):
     """Neither the token, nor the password of the embedded server: not on the command line, in an answer, in what is printed or kept."""
     server = watch.server

@@ -51,6 +51,7 @@ def test_json_has_every_name_as_it_is(results):
         assert benchmark["items"] == ITEMS
 
 
+@pytest.mark.fault("attacks", "hostile names in CSV", "no cell is a formula")
 def test_no_cell_of_a_csv_is_a_formula(results):
     text = rankwatch("report", results, "--format", "csv", "--pairs", "all").stdout
     rows = list(csv.DictReader(io.StringIO(text)))
@@ -82,6 +83,7 @@ class Page(HTMLParser):
         self.text.append(data)
 
 
+@pytest.mark.fault("attacks", "hostile names in HTML", "text")
 def test_html_holds_names_as_text_alone(results):
     page = Page(rankwatch("report", results, "--format", "html").stdout)
     assert not {"script", "img", "iframe", "object", "embed", "base", "form", "failure", "textarea"} & set(page.tags)
@@ -91,6 +93,7 @@ def test_html_holds_names_as_text_alone(results):
     assert all(name.strip() in text for name in ACCEPTED)
 
 
+@pytest.mark.fault("attacks", "hostile names in Markdown", "text")
 def test_markdown_holds_names_as_text_alone(results):
     text = rankwatch("report", results, "--format", "markdown").stdout
     plain(text)
@@ -103,6 +106,7 @@ def test_markdown_holds_names_as_text_alone(results):
     assert not re.search(r"(?<!\\)\]\((?=javascript)", text)
 
 
+@pytest.mark.fault("attacks", "hostile names in a terminal", "shown, not obeyed")
 @pytest.mark.parametrize("columns", ["80", "200"])
 def test_a_terminal_shows_names_and_obeys_none(results, columns):
     text = rankwatch("report", results, COLUMNS=columns).stdout
@@ -152,6 +156,7 @@ def served(results, tmp_path_factory):
         yield watch, data
 
 
+@pytest.mark.fault("attacks", "hostile names in labels of metrics", "text")
 def test_no_label_breaks_out_of_a_metric(served):
     watch, _ = served
     status, text = get(f"{watch.url}/metrics")
@@ -193,6 +198,9 @@ class Headers:
         return self._headers[name]
 
 
+@pytest.mark.fault(
+    "attacks", "forbidden names in every field, over HTTP and in files", "refused; the message escapes the name"
+)
 def test_what_is_no_name_is_refused_everywhere_and_shown_nowhere(served, results):
     import urllib.error
     import urllib.request

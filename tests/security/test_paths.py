@@ -87,6 +87,7 @@ def names(folder, target):
     return [f"../home/{target}", str(outside), "link", f"below/{target}", f"./x/../../home/{target}"]
 
 
+@pytest.mark.fault("attacks", "a `rankwatch.toml` that names a list of items outside its folder", "refused")
 @pytest.mark.parametrize("target", [".netrc", "results.jsonl"])
 def test_a_declared_list_of_items_is_inside_the_folder(folder, target):
     for name in names(folder, target):
@@ -113,6 +114,7 @@ def test_what_is_no_file_is_refused_at_once(folder, name):
     assert "item_file: " in ended.stderr
 
 
+@pytest.mark.fault("attacks", "a list of items that is a secret file", "no message quotes it")
 def test_a_message_about_a_list_quotes_nothing_of_it(folder):
     for content in (f"{SECRET}\n{SECRET}\n", f"{SECRET}\x01\n", f"{SECRET} {'x' * 300}\n"):
         (folder / "ids").write_text(content)
@@ -127,6 +129,7 @@ def test_a_message_about_a_list_quotes_nothing_of_it(folder):
     assert SECRET not in rankwatch("report", folder / "a.jsonl", code=2).stderr
 
 
+@pytest.mark.fault("attacks", "a `rankwatch.toml` that is a link, a pipe or a device", "refused")
 def test_the_file_of_declarations_is_no_link_pipe_or_device(folder, tmp_path):
     toml = folder / "rankwatch.toml"
     (tmp_path / "home" / "rankwatch.toml").write_text(f"{SECRET} = 1\n[benchmark.quiz]\nalpha = 0.01\n")
@@ -204,6 +207,7 @@ def test_a_mapping_is_not_appended_to_what_a_link_leads_to(folder, tmp_path):
         (folder / "rankwatch.toml").unlink()
 
 
+@pytest.mark.fault("attacks", "a file next to results that is a link", "not read")
 @pytest.mark.parametrize("made", TOOLS.values(), ids=TOOLS)
 def test_no_file_of_a_harness_is_read_through_a_link(tmp_path, made):
     for each in made.files:

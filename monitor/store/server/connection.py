@@ -185,7 +185,7 @@ def is_too_old(version: str) -> bool:
 
 
 def cuts_transactions(info: Mapping[str, Any]) -> bool:
-    """Return whether a server may cut a torn append-only file inside a transaction: all that docs/explanation/promises.md has, but one."""
+    """Return whether a server may cut a torn append-only file inside a transaction, as docs/explanation/measured-faults.md lists them."""
     return _numbers(str(info.get("valkey_version", "0"))) < _CUTS_WHOLE
 
 

@@ -9,7 +9,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from tests.simulation.mutants import PATCHES, ROOT
+from tests.simulation.mutants import FOUND, PATCHES, ROOT
 
 COPIED = ("monitor", "schemas", "stats", "tests")
 
@@ -22,15 +22,18 @@ def main():
     options = parser.parse_args()
     chosen = [patch for patch in PATCHES if not options.names or patch.stem in options.names]
     print("| planted bug | what it breaks | faults until found | processor seconds |\n|---|---|---:|---:|")
-    found = 0
+    found, runs = 0, []
     for patch in chosen:
         faults, seconds, failure = look_for(patch, options.seed, options.seconds)
         found += failure is not None
+        runs.append(f"{patch.stem},{faults.replace(',', '')},{seconds}\n")
         name, why = patch.stem.replace("-", " "), patch.read_text().partition("\n")[0]
         print(f"| {name} | {why} | {faults if failure else 'not found'} | {seconds} |", flush=True)
         if failure:
             print(f"    {failure[:300]}", file=sys.stderr, flush=True)
     print(f"\n{found} of {len(chosen)} found")
+    if found == len(PATCHES):  # a whole run, for docs/explanation/simulation-and-model.md
+        FOUND.write_text("".join(["patch,faults,seconds\n", *runs]), "utf-8")
     return int(found < len(chosen))
 
 

@@ -74,6 +74,7 @@ def test_counts_and_single_decisions_are_those_of_a_plain_loop():
     assert len(crossed) > 2
 
 
+@pytest.mark.fault("benchmarks", "battles in chunks of any size, with restarts", "the same votes and verdicts")
 @pytest.mark.full
 @pytest.mark.parametrize(
     "spec", [{}, {"repeats": 2}, {"repeats": "all"}, {"family": {"policy": "capacity", "size": 3}}]
@@ -200,6 +201,7 @@ def test_battles_and_scores_of_two_benchmarks_share_a_record():
     assert counts_of(log["items"], "m", "n") == (1, 1, 0)
 
 
+@pytest.mark.fault("benchmarks", "battles beyond a limit, in chunks of any size", "the same dead letters")
 @pytest.mark.parametrize(("limits", "text"), [({"contestants": 3}, "3 models"), ({"rows": 20}, "20 ")])
 def test_what_a_limit_refuses_does_not_depend_on_chunks_and_adds_no_name(limits, text):
     records = stream(3, 120, models=5, prompts=30, cluster=["x", "y"])

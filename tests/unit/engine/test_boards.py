@@ -201,6 +201,11 @@ def random_log(choice):
     return records
 
 
+@pytest.mark.fault(
+    "benchmarks",
+    "boards archived, restored, deleted, reopened and renamed between events, in chunks of different sizes",
+    "the same state, verdict ids and dead letters",
+)
 @pytest.mark.parametrize("seed", range(3))
 def test_boards_do_not_depend_on_the_chunks(seed):
     records = random_log(random.Random(seed))

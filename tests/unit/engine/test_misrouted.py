@@ -3,6 +3,8 @@
 import json
 from types import SimpleNamespace
 
+import pytest
+
 from monitor.engine.chunk_fold import Partition
 from monitor.log.kafka.records import chunks
 from schemas.records.chunks import ORIGIN_HEADER, Chunk, Origin
@@ -68,6 +70,9 @@ def test_a_copy_that_comes_again_changes_nothing():
     assert store.state.origins == {0: (9, 0), 2: (1, 0)}
 
 
+@pytest.mark.fault(
+    "attacks", "origins made up, or of another key, topic, partition or record", "not believed; every event counts"
+)
 def test_a_forged_origin_hides_no_event_and_moves_nothing():
     """Made up, made for another record or partition, taken from another topic, or from a service without signatures."""
     key, later = OriginKey(b"secret", "log"), Origin(0, 10**9, 0)

@@ -80,6 +80,7 @@ def test_records_without_a_name_belong_to_the_benchmark_of_their_key():
     assert not folded(records, keys=[b"\x00"] * 601)[0].quarantine
 
 
+@pytest.mark.fault("benchmarks", "unreadable records in chunks of any size", "the same quarantine")
 @pytest.mark.parametrize("seed", range(2))
 def test_what_is_set_aside_does_not_depend_on_the_chunks(seed):
     choice = random.Random(seed)
@@ -106,6 +107,11 @@ def test_what_is_set_aside_does_not_depend_on_the_chunks(seed):
         assert list(parts.quarantine) == list(whole.quarantine)
 
 
+@pytest.mark.fault(
+    "benchmarks",
+    "a record that crashes the decoder, in chunks of different sizes",
+    "it is a dead letter; all other events count",
+)
 def test_a_record_that_crashes_the_decoder_is_a_dead_letter_in_any_chunk(monkeypatch):
     original = decoder.decode_message
 

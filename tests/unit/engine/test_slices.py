@@ -75,6 +75,7 @@ def plain(delta):
     return json.loads(text)
 
 
+@pytest.mark.fault("processes", "a fold in slices of different sizes", "the same bytes are stored")
 @pytest.mark.parametrize("policy", SPECS)
 def test_slices_change_nothing_that_is_stored(policy):
     data = record(SPECS[policy], 1)

@@ -329,6 +329,7 @@ def test_a_file_that_is_no_log_is_refused_and_left_alone(tmp_path, content, foun
     assert path.read_bytes() == content
 
 
+@pytest.mark.fault("log", "disk full during an append of several producers", "all of it refused; later appends succeed")
 def test_a_full_disk_refuses_the_group_whole_and_later_appends_succeed(tmp_path):
     path = tmp_path / "log.jsonl"
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
@@ -354,6 +355,7 @@ def test_a_full_disk_refuses_the_group_whole_and_later_appends_succeed(tmp_path)
     opened(path, use)
 
 
+@pytest.mark.fault("log", "a sync of the disk fails", "nothing is acknowledged before the log is opened again")
 def test_after_a_failed_sync_nothing_is_acknowledged_until_the_log_is_opened_again(tmp_path, monkeypatch):
     path, sync = tmp_path / "log.jsonl", durable_file.sync
 
@@ -417,6 +419,7 @@ def read_all(path):
         return [], str(error)
 
 
+@pytest.mark.fault("log", "each bit of a small log changed", "refused with the byte; the records before it are right")
 def test_every_flipped_bit_is_refused_where_it_is(tmp_path):
     """In the header, in a record, in its checksum, in its length, in a newline: also in those of the last line."""
     path = tmp_path / "log.jsonl"
@@ -441,6 +444,7 @@ def test_every_flipped_bit_is_refused_where_it_is(tmp_path):
     assert check_log(path) == (3, True, 0)
 
 
+@pytest.mark.fault("log", "garbage, and lines lost, repeated or exchanged", "refused with the byte")
 def test_garbage_lost_repeated_and_exchanged_lines_are_refused(tmp_path):
     path, other = tmp_path / "log.jsonl", tmp_path / "other.jsonl"
     filled(path, [b'{"same":1}'] * 20)

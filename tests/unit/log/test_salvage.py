@@ -54,6 +54,7 @@ def changed(path, at, bit):
     return bytes(data)
 
 
+@pytest.mark.fault("log", "one bit changed in each byte, then `state salvage`", "every other record keeps its place")
 def test_after_a_flipped_bit_in_each_byte_all_other_records_are_at_their_places(log):
     path, places = log
     whole, rng, first = path.read_bytes(), random.Random(15), log[1][0][0]
@@ -79,6 +80,9 @@ def test_after_a_flipped_bit_in_each_byte_all_other_records_are_at_their_places(
         done.kept.unlink()
 
 
+@pytest.mark.fault(
+    "log", "garbage, zeros, bytes removed, doubled or cut off, then `state salvage`", "no other record is read"
+)
 @pytest.mark.parametrize("seed", range(40))
 def test_whatever_happens_to_the_bytes_no_other_record_is_read(log, seed):
     path, places = log

@@ -217,6 +217,7 @@ def test_all_clients_together_are_answered_503():
     assert len(connections) == 4
 
 
+@pytest.mark.fault("attacks", "a body in chunks of one byte", "cut off")
 def test_a_body_in_chunks_of_one_byte_is_cut_off(open_):
     """Each chunk costs as much as a kilobyte, and other requests wait meanwhile; chunks of a few bytes are read."""
     head = b"POST /api/v1/events HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/x-ndjson\r\nTransfer-Encoding: chunked\r\n\r\n"
@@ -227,6 +228,7 @@ def test_a_body_in_chunks_of_one_byte_is_cut_off(open_):
         connection.sendall(head + b"1\r\n \r\n" * 2_000_000)
 
 
+@pytest.mark.fault("attacks", "a client that reads no answer", "its connection is closed")
 def test_an_answer_that_nobody_takes_is_given_up(monkeypatch):
     monkeypatch.setattr(server_module, "WRITE_SECONDS", 0.2)
     with Served() as served, connect(served) as connection:
@@ -234,6 +236,7 @@ def test_an_answer_that_nobody_takes_is_given_up(monkeypatch):
         until(lambda: not len(served.server.connections), "the connection to be given up", 20)
 
 
+@pytest.mark.fault("attacks", "a head of 100 KB", "400")
 def test_a_head_that_is_too_long_is_refused(open_):
     with connect(open_) as connection:
         connection.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nX: " + b"x" * 100_000)

@@ -116,6 +116,7 @@ def zipped(size):
     return packed.getvalue()
 
 
+@pytest.mark.fault("attacks", "uploads that cannot be read, gzip and zip bombs", "refused; nothing is stored")
 @pytest.mark.parametrize(
     ("name", "body", "status", "reason"),
     [
@@ -207,6 +208,7 @@ def test_a_note_names_the_field_of_the_upload(server):
     assert any("the model is called 5bd8; name it with the field model" in note for note in answer.json["notes"])
 
 
+@pytest.mark.fault("attacks", "an upload whose name leads out of its folder", "not accepted as a name")
 @pytest.mark.parametrize("name", ["/etc/passwd", "..", ".", "a/b.jsonl", "a\0.jsonl", "x" * 201, "\ud800.jsonl"])
 def test_no_name_leaves_the_folder(name):
     assert not is_file_name(name)

@@ -141,6 +141,7 @@ def test_a_list_that_is_used_again_names_the_offset_it_was_computed_at(monkeypat
         assert server.get(f"benchmarks?at_least={end}").headers["Rankwatch-Offset"] == end
 
 
+@pytest.mark.fault("readers", "requests while a state is between two offsets", "503 with `Retry-After`")
 def test_a_state_between_two_offsets_is_shown_to_nobody():
     with Served(folded(EVENTS)) as server:
         whole, server.partitions = server.partitions, Torn()

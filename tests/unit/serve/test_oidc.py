@@ -155,6 +155,11 @@ def provider():
     server.server_close()
 
 
+@pytest.mark.fault(
+    "attacks",
+    "a client of Apache with OpenID adds headers, a token, or writes from another site",
+    "replaced; refused with 403",
+)
 @pytest.mark.full
 def test_users_of_an_openid_provider_have_the_scopes_of_their_groups(tmp_path, provider):
     if not (MODULES / "mod_auth_openidc.so").exists():

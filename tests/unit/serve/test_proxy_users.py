@@ -80,6 +80,7 @@ def test_a_user_is_no_token_of_the_same_name(served):
         assert (shown["name"], shown["scopes"]) == (f"user:{name}", ["read:x"])
 
 
+@pytest.mark.fault("attacks", "user headers doubled, malformed or spelled differently", "refused")
 @pytest.mark.parametrize(
     ("headers", "status"),
     [
@@ -97,6 +98,7 @@ def test_headers_that_are_not_clear_name_nobody(served, headers, status):
     assert raw_status(served, "caller", *headers) == status
 
 
+@pytest.mark.fault("attacks", "user headers from another address", "401")
 @pytest.mark.parametrize("proxies", ["10.0.0.0/8", "127.0.0.2", "::1", "128.0.0.0/1"])
 def test_from_elsewhere_the_headers_mean_nothing(tmp_path, proxies):
     rules = {"access_file": with_groups(tmp_path / "a.json", readers=["admin"]), "trusted_proxies": proxies}
@@ -118,6 +120,7 @@ def test_a_cache_in_front_of_users_of_a_proxy_is_refused():
     assert Settings(cache_seconds=60, anonymous_read="*").cache_seconds == 60
 
 
+@pytest.mark.fault("attacks", "a write from another site with the proxy's cookie", "403")
 @pytest.mark.parametrize("site", ["cross-site", "same-site"])
 def test_a_page_of_another_site_cannot_use_the_cookie_of_the_proxy(served, site):
     user = {"x_forwarded_user": "ann", "x_forwarded_groups": "writers"}
@@ -167,6 +170,7 @@ def listens(port):
         return client.connect_ex(("127.0.0.1", port)) == 0
 
 
+@pytest.mark.fault("attacks", "a client adds user headers in front of a real HAProxy", "the proxy replaces them")
 @pytest.mark.full
 def test_a_real_proxy_signs_users_in(tmp_path):
     """HAProxy with passwords, in place of one with OIDC: both end in the same headers. What a client adds does not get through."""

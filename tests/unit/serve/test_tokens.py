@@ -107,6 +107,9 @@ def test_every_reading_route_is_tried(served, keys):
     assert {route.replace("{name:path}", "{name}") for route in routes} == tried
 
 
+@pytest.mark.fault(
+    "attacks", "every reading route asked for a benchmark that the token may not read", "the answer for an unknown name"
+)
 @pytest.mark.parametrize("path", READS)
 def test_a_benchmark_that_may_not_be_read_does_not_exist(served, keys, path):
     """The same status, headers and text as for a name that nobody has used, but for the name."""
@@ -120,6 +123,7 @@ def test_a_benchmark_that_may_not_be_read_does_not_exist(served, keys, path):
         assert known.text != hidden.text
 
 
+@pytest.mark.fault("attacks", "lists asked by a token that may not read all", "they omit the others")
 @pytest.mark.parametrize("path", LISTS)
 def test_lists_have_what_may_be_read(served, keys, path):
     whole = served.request("GET", path, **keys["auditor"]).text
@@ -359,6 +363,7 @@ def spoiled(tmp_path_factory):
         yield served, path
 
 
+@pytest.mark.fault("attacks", "access file with another owner, mode, type or content", "no token of it is accepted")
 @pytest.mark.parametrize("how", SPOILT)
 def test_a_file_that_others_may_have_written_opens_nothing(spoiled, how):
     served, path = spoiled
@@ -406,6 +411,7 @@ def test_the_file_has_no_secret_and_only_its_owner_reads_it(tmp_path):
 # --- requests ---------------------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.fault("attacks", "forged tokens", "401")
 @pytest.mark.parametrize(
     "change", [str.upper, lambda s: s[:-1], lambda s: s + "x", lambda s: s[:-1] + "-", lambda s: "x" + s]
 )
@@ -416,11 +422,13 @@ def test_a_forged_token_is_refused(served, keys, change):
         assert served.get("summaries", Authorization=f"Bearer {forged}").status == 401
 
 
+@pytest.mark.fault("attacks", "the hash of a token sent as a token", "401")
 def test_the_hash_is_no_token(served, keys, keys_and_server):
     digests = [token.sha256 for token in served.web.access._file.tokens()]
     assert {served.get("summaries", Authorization=f"Bearer {digest}").status for digest in digests} == {401}
 
 
+@pytest.mark.fault("attacks", "a token in another header, or twice", "400 or 401")
 def test_smuggled_headers_give_no_rights(served, keys):
     key = "Authorization: " + keys["root"]["Authorization"]
     assert raw_status(served, "summaries", key) == 200
@@ -442,6 +450,9 @@ def test_smuggled_headers_give_no_rights(served, keys):
     assert raw_status(served, "summaries", key.replace("Authorization: ", "Authorization:  ")) == 200
 
 
+@pytest.mark.fault(
+    "attacks", "token revoked, expired or narrowed under an open stream", "the stream ends, with nothing of the change"
+)
 def test_a_stream_ends_with_the_rights_of_its_token(tmp_path, monkeypatch):
     """Of all benchmarks and of one: a revoked, an expired and a narrowed token; nothing is sent after the change."""
     monkeypatch.setattr(change_routes, "HEARTBEAT_SECONDS", 0.05)
@@ -482,6 +493,7 @@ def test_a_stream_ends_with_the_rights_of_its_token(tmp_path, monkeypatch):
             connection.close()
 
 
+@pytest.mark.fault("attacks", "answers and errors searched for tokens", "none")
 def test_errors_and_answers_show_no_token(tmp_path, caplog):
     """Wrong tokens come back in no answer and no line of the log."""
     path = tmp_path / "access.json"

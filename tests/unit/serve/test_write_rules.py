@@ -34,6 +34,7 @@ def lines(path):
 # --- limits -----------------------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.fault("attacks", "one client sends more than its limit", "it waits, others do not")
 def test_who_sends_too_much_waits_and_others_do_not(tmp_path):
     clock = Clock()
     keys = file_of(tmp_path / "access.json", one=["write"], two=["write"])
@@ -147,6 +148,7 @@ def keyed():
         yield served
 
 
+@pytest.mark.fault("attacks", "a request repeated with its idempotency key", "appended once")
 def test_the_same_request_is_answered_again_and_appended_once(keyed):
     first = keyed.post([event()], idempotency_key="k1")
     again = keyed.post([event()], idempotency_key="k1")
@@ -159,6 +161,7 @@ def test_the_same_request_is_answered_again_and_appended_once(keyed):
     assert keyed.get("summaries").json[0]["events"] == 2
 
 
+@pytest.mark.fault("attacks", "another body with the same idempotency key", "422")
 def test_another_request_with_the_same_key_is_refused(keyed):
     keyed.post([event()], idempotency_key="k1")
     for answer in (
@@ -200,6 +203,7 @@ def test_what_failed_is_tried_again(keyed):
     assert len(keyed.log.records) == 1
 
 
+@pytest.mark.fault("attacks", "16 copies of a request at once", "appended once")
 def test_requests_at_once_are_appended_once(keyed):
     body = [event(k) for k in range(3_000)]
     with ThreadPoolExecutor(8) as pool:
@@ -298,6 +302,7 @@ def test_the_file_is_bounded(tmp_path):
     assert counts == list(range(500 - len(counts), 500)), "no line is lost between the two"
 
 
+@pytest.mark.fault("attacks", "1,000 wrong tokens in a minute", "60 lines in the audit log, the rest counted")
 def test_a_flood_of_wrong_tokens_is_counted(tmp_path):
     moment = [datetime(2026, 1, 1, tzinfo=UTC)]
     audit = Audit(tmp_path / "a.jsonl", now=lambda: moment[0])

@@ -388,6 +388,11 @@ def with_poison(size, *places):
     return whole._replace(records=records)
 
 
+@pytest.mark.fault(
+    "benchmarks",
+    "a benchmark whose record crashes the fold",
+    "it is quarantined from that record on; all other events count",
+)
 async def test_a_benchmark_that_crashes_the_fold_is_set_aside_and_the_others_go_on(monkeypatch):
     poisonous(monkeypatch)
     store = SlowStore()
@@ -411,6 +416,7 @@ async def test_a_benchmark_that_crashes_the_fold_is_set_aside_and_the_others_go_
     assert owned.partition.benchmarks["poison"].counters["events"] == 1
 
 
+@pytest.mark.fault("benchmarks", "a fold that crashes within a chunk", "no reader sees what it leaves")
 async def test_what_a_crash_leaves_is_read_by_nobody(monkeypatch):
     poisonous(monkeypatch)
     lock, seen = StateLock(), set()
@@ -430,6 +436,11 @@ async def test_what_a_crash_leaves_is_read_by_nobody(monkeypatch):
     assert all(events == off - (off > 37) - (off > 60) for off, events in seen)
 
 
+@pytest.mark.fault(
+    "readers",
+    "a fold that crashes, or is cancelled by a stop, and a state that is refused",
+    "readers show nothing until a state is loaded",
+)
 @pytest.mark.parametrize("interrupted", [False, True], ids=["refused", "cancelled"])
 async def test_what_a_fold_leaves_is_shown_to_nobody_until_the_state_is_loaded(monkeypatch, interrupted):
     store = SlowStore()
@@ -454,6 +465,7 @@ async def test_what_a_fold_leaves_is_shown_to_nobody_until_the_state_is_loaded(m
     assert owned.readable.counters["records"] == owned.readable.off == 20
 
 
+@pytest.mark.fault("benchmarks", "a crash while the store has lost writes", "no record is skipped")
 async def test_a_crash_while_the_store_has_lost_writes_passes_over_nothing(monkeypatch):
     poisonous(monkeypatch)
     store = SlowStore()
@@ -468,6 +480,9 @@ async def test_a_crash_while_the_store_has_lost_writes_passes_over_nothing(monke
     assert not owned.partition.quarantine
 
 
+@pytest.mark.fault(
+    "benchmarks", "a record that crashes everything that reads it", "it is a dead letter; all other events count"
+)
 async def test_a_record_that_crashes_whatever_reads_it_is_passed_over(monkeypatch):
     batches = decoder.Decoder.batches
 
@@ -505,6 +520,7 @@ async def test_rejects_and_slow_chunks_are_logged_once_a_minute(monkeypatch):
     assert "question" not in str(lines), "of a record only the wrong field is shown"
 
 
+@pytest.mark.fault("processes", "no memory for a fold", "the worker ends; no benchmark is quarantined")
 async def test_a_lack_of_memory_is_no_fault_of_a_benchmark(monkeypatch):
     def crash(*_):
         raise MemoryError

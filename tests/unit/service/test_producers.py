@@ -99,6 +99,11 @@ def read(*records, partition=3, key=KEY):
     return [in_header(chunk, k) for k in range(len(records))]
 
 
+@pytest.mark.fault(
+    "attacks",
+    "name of a producer in a header: forged, or of another record, partition or log",
+    "shown as claimed, or not at all",
+)
 async def test_a_header_is_believed_if_a_server_signed_it():
     producer = Taking()
     await KafkaIntake(producer, "topic", 4, lambda _: True, None, KEY).append(submission("ci", 1))

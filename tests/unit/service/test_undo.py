@@ -100,6 +100,11 @@ async def posted(board, requests):
         await board.post(producer, events, ended=ended)
 
 
+@pytest.mark.fault(
+    "benchmarks",
+    "the events of one producer withdrawn, among duplicates, conflicts, battles and aliases",
+    "the report of a log without these events",
+)
 @pytest.mark.parametrize("seed", range(2))
 async def test_an_undo_leaves_what_the_other_events_would_have(boards, seed):
     requests = list(posts(random.Random(seed)))
@@ -125,6 +130,11 @@ async def test_an_undo_leaves_what_the_other_events_would_have(boards, seed):
     again.log = log
 
 
+@pytest.mark.fault(
+    "benchmarks",
+    "an undo over a damaged part of the log",
+    "refused while the state has more scores than the log; otherwise partial",
+)
 async def test_an_undo_over_a_damaged_part_of_the_log_loses_nothing_in_silence(boards):
     """A state that was kept has scores that the log has lost: a board that begins again would lack them, and not report it."""
     board = boards()
@@ -191,6 +201,7 @@ async def test_the_battles_of_a_deleted_model_go_with_it(boards):
     assert undone.report() == without.report()
 
 
+@pytest.mark.fault("benchmarks", "an undo interrupted", "the board is partial until the same command finishes it")
 async def test_an_interrupted_undo_is_partial_until_the_same_command_goes_on(boards, monkeypatch):
     monkeypatch.setattr("monitor.service.operations.undo.COPY_EVENTS", 5)
     monkeypatch.setattr("monitor.service.operations.undo._AT_ONCE", 1)

@@ -38,7 +38,7 @@ def events_of(redis, topic, partition, name):
 @pytest.mark.fault(
     "benchmarks",
     "700 unreadable records of one benchmark",
-    "it is quarantined and its page says so; no worker ends, the others go on; a release with replay counts every readable event",
+    "it is quarantined, as a reader shows; no worker ends, the others go on; a release with replay counts every readable event",
 )
 def test_a_flood_of_unreadable_records_ends_no_worker_and_can_be_released(kafka, topic, tmp_path):
     env = {

@@ -41,7 +41,7 @@ EARLIER = os.environ.get("RANKWATCH_EARLIER", "2239fd7")
 PARTITIONS = 3
 BOARDS = [next(f"board {k}" for k in range(99) if owner(f"board {k}", PARTITIONS) == p) for p in range(PARTITIONS)]
 SKILLS = {"ash": 0.9, "birch": 0.75, "cedar": 0.5, "dune": 0.45}
-GUIDE = ROOT / "docs/how-to/operate.md"
+GUIDE = ROOT / "docs/how-to/upgrade.md"
 
 
 @pytest.fixture(scope="module")
@@ -127,7 +127,7 @@ class Load(threading.Thread):
 
 def guide(topic, kafka, redis):
     """The commands of the section, with the addresses of this test."""
-    section = GUIDE.read_text().split("### Side by side\n")[1]
+    section = GUIDE.read_text().split("## Side by side\n")[1]
     shown = [line.strip().removeprefix("$ ") for line in section.splitlines() if line.strip().startswith("$ ")]
     other = {"kafka://localhost:9092": f"kafka://{kafka.addresses}", "redis://localhost:6379": redis.url}
     other |= {"rankwatch.events": topic, "rankwatch.next": f"{topic}.next", "rankwatch.verdicts": f"{topic}.verdicts"}

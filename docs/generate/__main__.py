@@ -40,9 +40,9 @@ PARTS = (
     ("explanation/calibration.md", "provenance", calibration.provenance),
     ("explanation/calibration.md", "close pair", calibration.close_pair),
     ("explanation/calibration.md", "one look", calibration.one_look),
-    ("how-to/gate-in-ci.md", "gate runs", calibration.gate_runs),
+    ("how-to/gate-and-run.md", "gate runs", calibration.gate_runs),
     ("how-to/race.md", "race shares", calibration.race_shares),
-    ("how-to/gate-in-ci.md", "gates of several", calibration.gates_of_several),
+    ("how-to/gate-and-run.md", "gates of several", calibration.gates_of_several),
     ("../README.md", "output two models", outputs.two_models),
     ("how-to/import-results.md", "output reject", outputs.reject),
 )

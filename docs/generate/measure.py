@@ -26,7 +26,7 @@ _CODE_BLOCK = re.compile(r"^ *```.*?^ *```", re.DOTALL | re.MULTILINE)
 _COMMENT = re.compile(r"<!--.*?-->|<[^>\n]+>", re.DOTALL)
 _LINK = re.compile(r"!?\[([^\]]*)\]\([^)]*\)")
 _ITEM = re.compile(r"^ *(?:[-*+]|\d+\.|:) +", re.MULTILINE)
-_END = re.compile(r"(?<=[.!?])[\"')*_]*\s+(?=[\"'(*`A-Z0-9])")
+_END = re.compile(r"(?<=[.!?])[\"')*_]*\s+(?=[\"'(*`A-Z0-9]|rankwatch\b)")
 _WORD = re.compile(r"\w")
 
 

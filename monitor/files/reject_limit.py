@@ -6,7 +6,7 @@ from typing import Final, NamedTuple, Self
 
 from monitor.files.streams.paths import show
 from schemas.records.packed import Reject
-from schemas.records.text import shorten
+from schemas.records.text import Sentence, shorten
 
 _NAMED: Final = 3
 _HALF: Final = 0.5
@@ -22,7 +22,7 @@ class RejectedLine(NamedTuple):
     source: str
     line: int | None
     field: str
-    reason: str
+    reason: Sentence
 
     @classmethod
     def of(cls, reject: Reject) -> Self:

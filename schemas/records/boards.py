@@ -3,7 +3,7 @@
 import json
 from typing import Literal, NamedTuple
 
-from schemas.records.text import shorten, utc_text
+from schemas.records.text import Sentence, shorten, utc_text
 
 
 class Suspect(NamedTuple):
@@ -25,7 +25,7 @@ class Suspect(NamedTuple):
     benchmark: str
     weight: int = 0
     since: int | None = None
-    reason: str = ""
+    reason: Sentence = ""
     records: int = 0
     last: int = 0
 

@@ -5,6 +5,8 @@ from collections.abc import Sequence
 from itertools import accumulate
 from typing import Final, NamedTuple
 
+from schemas.records.text import Sentence
+
 ORIGIN_HEADER: Final = "rankwatch-origin"
 """Header of a republished record; its value is an origin with a signature, see `schemas.records.origins`."""
 
@@ -113,7 +115,7 @@ class DeadLetter(NamedTuple):
     line: int | None
     field: str
     found: str
-    reason: str
+    reason: Sentence
     benchmark: str | None
     raw: str
     producer: str | None = None

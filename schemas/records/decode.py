@@ -16,7 +16,7 @@ from schemas.records.battles import BATTLE_MARK, Battle, BattleFields, names_of
 from schemas.records.events import MAX_LINE_BYTES, Declaration, Ended, Event, EventFields
 from schemas.records.lenient import Kinds, convert, convert_column, read_name
 from schemas.records.names import name_fault
-from schemas.records.text import printable, shorten
+from schemas.records.text import Sentence, printable, shorten
 
 _ESCAPED_LETTER: Final = re.compile(rb"\\u00[567]")
 """In JSON, a letter that needs no escape. A key that has one is the same key to a parser, and not to a search for its bytes."""
@@ -160,7 +160,7 @@ class Fault(NamedTuple):
 
     field: str
     found: str
-    reason: str
+    reason: Sentence
     benchmark: str | None = None
     item: str | None = None
     above: float | None = None

@@ -11,6 +11,7 @@ from typing_extensions import TypedDict
 from schemas.records.battles import BattleFields, by_kind
 from schemas.records.decode import decode_whole, repeats_in_pack
 from schemas.records.events import Declaration, Ended, EventFields
+from schemas.records.text import Sentence
 
 _BROKEN: Final = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 _MOST_NESTED: Final = 150
@@ -33,7 +34,7 @@ class Reject(TypedDict):
     line: int
     field: str
     found: str
-    reason: str
+    reason: Sentence
     benchmark: NotRequired[str | None]
     raw: NotRequired[str]
     item_id: NotRequired[str]
@@ -116,7 +117,7 @@ class Segment(NamedTuple):
     raw: bytes | None = None
     begun: dict[str, dict[str, Any] | None] = {}  # noqa: RUF012 - never changed in place
     ended: Sequence[Ended] = ()
-    incomplete: str | None = None
+    incomplete: Sentence | None = None
 
     @property
     def line_count(self) -> int:

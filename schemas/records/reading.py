@@ -3,12 +3,14 @@
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from schemas.records.text import Sentence
+
 
 class Refused(NamedTuple):
     """A file that was not read, or not to its end, and why; `benchmark` is the one that it holds, where that is known."""
 
     path: str
-    reason: str
+    reason: Sentence
     benchmark: str | None = None
 
 
@@ -41,8 +43,8 @@ class Reading:
     elsewhere: list[Refused] = field(default_factory=list)
     unread: int = 0
     failed: dict[str, int] = field(default_factory=dict)
-    differing: str = ""
-    notes: list[str] = field(default_factory=list)
+    differing: Sentence = ""
+    notes: list[Sentence] = field(default_factory=list)
     at_best: str | None = None
     excess: str = ""
 

@@ -4,6 +4,9 @@ import re
 from datetime import UTC, datetime
 from typing import Final
 
+Sentence = str
+"""Text for people. Programs read the facts next to it: a test finds code that compares, searches or cuts a sentence."""
+
 _SHORT_LENGTH: Final = 80
 
 

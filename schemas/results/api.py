@@ -8,6 +8,7 @@ from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
 from schemas.records.events import Spec
 from schemas.records.names import Name
 from schemas.records.operations import AskedAction
+from schemas.records.text import Sentence
 from schemas.results.changes import VerdictChange
 from schemas.results.report import BenchmarkReport, BoardReport, Conflict, GoalReport, OrderReport, PairReport, Status
 
@@ -22,7 +23,7 @@ class Problem(_Answer):
     type: str = "about:blank"
     title: str
     status: int
-    detail: str
+    detail: Sentence
     errors: list["RecordError"] | None = Field(None, description="the wrong records or parameters")
     errors_total: int | None = Field(None, description="number of errors, if `errors` omits some")
 
@@ -35,7 +36,7 @@ class RecordError(_Answer):
     )
     field: str
     found: str
-    reason: str
+    reason: Sentence
 
 
 class BenchmarkSummary(_Answer):
@@ -50,7 +51,7 @@ class BenchmarkSummary(_Answer):
     order: OrderReport
     rejected: int
     conflicts: int
-    partial: str | None = Field(description="why records may be missing from the benchmark; null if none are")
+    partial: Sentence | None = Field(description="why records may be missing from the benchmark; null if none are")
     board: BoardReport | None = Field(
         description="what an operator has done with the board; null while it is as it began"
     )
@@ -68,7 +69,7 @@ class BoardSummary(_Answer):
         description="offset of the record that archived or deleted it; if open, of the record that began it (0: the first event)"
     )
     generation: int = Field(description="how often the name was begun: 2 or more after a deletion")
-    note: str | None = Field(description="what a reader of its report has to know")
+    note: Sentence | None = Field(description="what a reader of its report has to know")
     partition: int
     models: int
     events: int
@@ -336,7 +337,7 @@ class CategoryVerdicts(_Answer):
     side: list[list[int]] | None = Field(
         description="1: decided to be better than `model` in this category; -1: worse; 0: undecided; null: see `why`"
     )
-    why: str | None = Field(description="why `side` is not computed")
+    why: Sentence | None = Field(description="why `side` is not computed")
     comparisons: int = Field(
         description="pairs of models times categories: they share `alpha`, so both may be chosen after a look at the results"
     )
@@ -394,7 +395,7 @@ class FileAccepted(Accepted):
     """What a posted file holds and is durable in the log; a result that is rejected is named by its number in the file, from 1."""
 
     benchmarks: list[str] = Field(description="benchmarks of the results")
-    notes: list[str] = Field(description="what was chosen of the file: its format, metric or filter")
+    notes: list[Sentence] = Field(description="what was chosen of the file: its format, metric or filter")
 
 
 class DeclarationTaken(_Answer):
@@ -429,7 +430,7 @@ class OpenPair(_Answer):
     status: Status
     items_to_decision: float | None
     decision_probability: float | None
-    reason: str
+    reason: Sentence
 
 
 class EarlyStop(_Answer):
@@ -440,7 +441,7 @@ class EarlyStop(_Answer):
     may_stop: bool = Field(
         description="true if every pair of the model is decided family-wise, equivalent or exhausted"
     )
-    reason: str
+    reason: Sentence
     decided: list[str] = Field(description="the other models of its pairs that are decided family-wise")
     undecided: list[OpenPair] = Field(description="every other pair, with its status")
 

@@ -2,6 +2,8 @@
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from schemas.records.text import Sentence
+
 
 class _Model(BaseModel):
     """A model with exactly the declared fields, and frozen."""
@@ -23,7 +25,7 @@ class RatingReport(_Model):
     prompts: int = Field(description="prompts on which it met a model, each pair on its own")
     win_share: float = Field(description="mean points, a tie as half; it depends on the opponents and does not rank")
     island: int = Field(description="models of different islands never met, directly or through others")
-    unrated: str | None = Field(description="why there is no finite rating; null where there is one")
+    unrated: Sentence | None = Field(description="why there is no finite rating; null where there is one")
 
 
 class PositionReport(_Model):

@@ -4,6 +4,8 @@ from typing import Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from schemas.records.text import Sentence
+
 Side = Literal["a", "b"]
 Outcome = Literal["a", "b", "tie"]
 Procedure = Literal["anytime", "anytime_family"]
@@ -73,7 +75,7 @@ class VerdictChange(BaseModel):
     mixture: str
     statistics_version: int
     evidence: Evidence
-    sentence: str
+    sentence: Sentence
     assumptions: list[dict[str, str | int | list[str]]] = Field(
         default=[],
         description="what a decision or a settled lead assumes: a code each, with the number that its wording states",

@@ -4,6 +4,7 @@ from typing import Literal
 
 from pydantic import ConfigDict, Field
 
+from schemas.records.text import Sentence
 from schemas.results.report import Looks, StrictModel
 
 ConflictRule = Literal["worst", "first", "last"]
@@ -46,22 +47,22 @@ class GateComparison(StrictModel):
     items_needed: float | None = Field(
         description="items in all that an undecided comparison takes if the scores go on like this; null: no number of items, or decided"
     )
-    assumption: str | None
+    assumption: Sentence | None
     assumptions: list[dict[str, str | int | list[str]]] = Field(
         description="the same for programs: a code each, with the number that its wording states"
     )
-    noise: str | None = Field(
+    noise: Sentence | None = Field(
         None, description="of repeats: what share of the variance comes from them, and what would help"
     )
-    conflicts: str | None = Field(
+    conflicts: Sentence | None = Field(
         None, description="which of the two models have scores that contradict earlier ones, and which of them counts"
     )
     conflict_rule: ConflictRule = Field(
         "worst",
         description="which score counts where an item has several: the worst for the candidate, or the first or last",
     )
-    reason: str
-    notes: list[str] = Field(
+    reason: Sentence
+    notes: list[Sentence] = Field(
         default_factory=list,
         description="what to know first of the files: names that are alike, files that were refused",
     )
@@ -89,8 +90,8 @@ class GateReport(StrictModel):
 
     verdict: Literal["pass", "fail", "undecided"]
     exit_code: int
-    headline: str
-    family: str
+    headline: Sentence
+    family: Sentence
     baseline: str
     margin: float
     relative: bool
@@ -98,6 +99,6 @@ class GateReport(StrictModel):
     cheapest: str | None = Field(description="the cheapest candidate that passed, where prices are given")
     candidates: list[GateCandidate]
     comparisons: list[GateComparison]
-    evaluation: str | None = Field(
+    evaluation: Sentence | None = Field(
         None, description="how many items were evaluated and saved, where the gate ran the evaluation itself"
     )

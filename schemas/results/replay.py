@@ -2,6 +2,8 @@
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from schemas.records.text import Sentence
+
 
 class _Answer(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -25,7 +27,7 @@ class Replay(_Answer):
     """The scores on the items that all models have, in one random order. It is no verdict: no order was committed for them."""
 
     benchmark: str
-    reason: str | None = Field(
+    reason: Sentence | None = Field(
         default=None, description="why there is none, so that all else is empty; null if there is one"
     )
     items: int = 0

@@ -4,6 +4,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from schemas.records.text import Sentence
 from schemas.results.battles import BattlesReport
 from schemas.results.changes import Outcome, Side
 
@@ -43,7 +44,7 @@ class OrderReport(StrictModel):
 
     policy: Literal["completion", "committed", "trusted", "none"]
     suspect: bool
-    reason: str | None
+    reason: Sentence | None
 
 
 class FamilyReport(StrictModel):
@@ -159,7 +160,7 @@ class ClustersReport(StrictModel):
     effective_clusters: float = Field(description="(sum n)^2 / sum n^2 of the items of each cluster")
     largest_share: float = Field(description="share of the labelled items that the largest cluster holds")
     unlabelled: int = Field(description="items without a cluster, omitted from clustered results")
-    warning: str | None = Field(description="why to read clustered results with care, or why there are none")
+    warning: Sentence | None = Field(description="why to read clustered results with care, or why there are none")
 
 
 class WeightedCluster(StrictModel):
@@ -278,7 +279,7 @@ class PairReport(StrictModel):
     gap_family_low: float | None
     gap_family_high: float | None
     status: Status
-    reason: str
+    reason: Sentence
     decided_at_n: int | None
     items_to_decision: float | None
     decision_probability: float | None = Field(
@@ -305,7 +306,7 @@ class ResultLine(StrictModel):
     held: bool = Field(
         default=False, description="whether verdicts are held; the text gives the reason, and what to declare"
     )
-    text: str
+    text: Sentence
 
 
 class ResultReport(StrictModel):
@@ -339,7 +340,7 @@ class CommittedRace(StrictModel):
     items: float = Field(description="median over the orders of the items of the model that ran most")
     scores: float = Field(description="median over the orders of the scores of all models")
     items_shared: int = Field(description="items that all models have: the races are over these")
-    text: str
+    text: Sentence
 
 
 class GoalReport(StrictModel):
@@ -349,7 +350,7 @@ class GoalReport(StrictModel):
     state: GoalState = Field(
         description="met: the decisions answer the question; impossible: no result that may still come can"
     )
-    reason: str
+    reason: Sentence
     models: list[str] = Field(
         description="the answer so far, best first: all models, the best K, the leader of a pair, or the model"
     )
@@ -381,7 +382,7 @@ class BoardReport(StrictModel):
     )
     generation: int = Field(description="how often the name was begun: 2 or more after a deletion")
     title: str | None = Field(description="the name to show; null for that of the benchmark")
-    note: str | None = Field(description="what a reader has to know; null where it has only another title")
+    note: Sentence | None = Field(description="what a reader has to know; null where it has only another title")
 
 
 Rule = Literal["case", "surrounding space", "leading zeros", "decimal point", "Unicode form"]
@@ -412,8 +413,8 @@ class RefusedFile(StrictModel):
     """A file of results that was not read, or not to its end."""
 
     path: str
-    reason: str
-    remedy: str
+    reason: Sentence
+    remedy: Sentence
 
 
 class BenchmarkReport(StrictModel):
@@ -425,7 +426,7 @@ class BenchmarkReport(StrictModel):
         default_factory=list,
         description="names that differ by case, space, zeros, a decimal point or Unicode form alone",
     )
-    differing: str | None = Field(
+    differing: Sentence | None = Field(
         default=None,
         description="why scores of one item id are not of one item, or the runs have other items: no verdict is given; null where "
         "nothing shows it",
@@ -445,7 +446,7 @@ class BenchmarkReport(StrictModel):
     unread_items: int = Field(
         default=0, description="items whose every line was rejected: they are missing for all models"
     )
-    reading: list[str] = Field(
+    reading: list[Sentence] = Field(
         default_factory=list, description="what was chosen, or found, in the files that were read"
     )
     items: int
@@ -463,10 +464,10 @@ class BenchmarkReport(StrictModel):
     duplicates_by_model: dict[str, int] = Field(description="scores that came again, most first")
     epochs: list[int] = Field(description="epochs that were read; a model is ranked by its newest")
     unranked: int = Field(description="scores on items that only an earlier epoch of a model has")
-    incomplete: str | None = Field(
+    incomplete: Sentence | None = Field(
         description="which file breaks off and how: its end is not taken for the end of any run; null for complete files"
     )
-    partial: str | None = Field(
+    partial: Sentence | None = Field(
         description="which records of the log were lost before they were folded, so that scores or declarations may be missing; "
         "permanent, and null where there are none"
     )
@@ -487,10 +488,10 @@ class BenchmarkReport(StrictModel):
     family_outside: int = Field(
         description="pairs with shared items that get no family-wise verdict: not declared, or beyond the capacity"
     )
-    family_assumption: str | None = Field(
+    family_assumption: Sentence | None = Field(
         description="what family-wise verdicts assume of the models that join; null where they assume nothing of it"
     )
-    assumption: str | None = Field(
+    assumption: Sentence | None = Field(
         description="what the other verdicts assume, and family-wise ones besides; null without an order policy"
     )
     assumptions: list[dict[str, str | int | list[str]]] = Field(

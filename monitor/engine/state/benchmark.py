@@ -28,7 +28,7 @@ from schemas.records.events import Spec
 from schemas.records.reading import Reading
 from schemas.records.scores import ABSENT, SCORE_UNIT, RowKey
 from schemas.records.suites import Suite
-from schemas.records.text import shorten
+from schemas.records.text import Sentence, shorten
 from schemas.results.sentences import too_many_items, too_many_of_cluster
 from stats.order import item_places
 
@@ -60,7 +60,7 @@ class United:
     """
 
     suite: Suite
-    hold_reason: str = ""
+    hold_reason: Sentence = ""
     shares_items: bool = False
     no_family: str = ""
     rescored: bool = False
@@ -241,13 +241,13 @@ class Benchmark(PairState):
         return self.spec.order.policy == "trusted"
 
     @property
-    def suspicion(self) -> str | None:
+    def suspicion(self) -> Sentence | None:
         """Describe the finding against the arrival order, or return None."""
         finding = self.arrival.finding
         return None if finding is None else describe_finding(finding, self.contestants[finding.model].model)
 
     @property
-    def invalidation_reason(self) -> str:
+    def invalidation_reason(self) -> Sentence:
         """Reason why no decision counts any more, in words that later events do not change; empty without one."""
         if self.order_refuted:
             return self.suspicion or ""
@@ -256,12 +256,12 @@ class Benchmark(PairState):
         return self.excess if self.completion_refuted else ""
 
     @property
-    def excess(self) -> str:
+    def excess(self) -> Sentence:
         """That more items have arrived than declared, in words that later events do not change."""
         return self.too_many_of_cluster or too_many_items(self.name, self.spec.items or 0)
 
     @property
-    def too_many_of_cluster(self) -> str:
+    def too_many_of_cluster(self) -> Sentence:
         """That more items of a cluster have arrived than declared; empty without weights, and where none has."""
         cluster = "" if self.weighting is None else self.weighting.exceeded
         return cluster and too_many_of_cluster(shorten(cluster), (self.spec.clusters or {})[cluster])
@@ -350,7 +350,7 @@ class Benchmark(PairState):
         repeats.rebuild(self.matrix(), self.table.by_code, self.ended_flags())
         self.repeats = repeats
 
-    def undeclared_reason(self, beyond: Undeclared) -> str:
+    def undeclared_reason(self, beyond: Undeclared) -> Sentence:
         """Return why a repeat holds the benchmark, and what to do."""
         declared, model = self.spec.repeats, self.contestants[beyond.contestant].model
         assert isinstance(declared, int)
@@ -362,7 +362,7 @@ class Benchmark(PairState):
             "have (repeats: R), or all (repeats: all)"
         )
 
-    def votes_reason(self, prompt: int, pair: int) -> str:
+    def votes_reason(self, prompt: int, pair: int) -> Sentence:
         """Return why a vote holds the benchmark that is beyond the declared number, and what to do."""
         i, j = (self.contestants[int(k[0])].model for k in pair_members(np.array([pair])))
         declared, item = self.spec.repeats, shorten(self.rows[prompt].item)

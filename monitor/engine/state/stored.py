@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from schemas.records.boards import BoardEntry, Suspect
 from schemas.records.chunks import Gap, Source
 from schemas.records.scores import Contestant, RowKey
+from schemas.records.text import Sentence
 from schemas.results.assumptions import Seed
 from schemas.results.verdict_changes import VerdictChanges
 from stats.order import OrderFinding
@@ -52,7 +53,7 @@ class StoredBenchmark:
     """The first conflicts: see `monitor.engine.state.conflicts`."""
     again: NDArray[np.int64] = field(default_factory=lambda: np.zeros((0, 2), np.int64))
     """Duplicates and conflicts of each contestant; shorter than the number of contestants where the rest is 0."""
-    undeclared: str = ""
+    undeclared: Sentence = ""
     mixed: bool = False
     """Whether graded scores had ended the betting before the undeclared repeat."""
     unknown_units: bool = False

@@ -7,6 +7,7 @@ from time import monotonic
 from typing import Final, Self
 
 from monitor.render.numbers import safe
+from schemas.records.text import Sentence
 from schemas.results.changes import VerdictChange
 from schemas.results.report import Report
 from schemas.results.sentences import level
@@ -40,7 +41,7 @@ class LiveStatus:
     bytes_total: int | None = None
     caught_up: bool = False
     url: str | None = None
-    note: str | None = None
+    note: Sentence | None = None
 
     @property
     def share(self) -> float | None:

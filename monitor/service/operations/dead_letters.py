@@ -15,6 +15,7 @@ from monitor.publish.kafka_producer import KafkaProducer, Message
 from monitor.service.operations.quarantine import readable
 from schemas.records.chunks import DeadLetter
 from schemas.records.ownership import owner
+from schemas.records.text import Sentence
 
 _AT_ONCE = 1_000
 
@@ -48,7 +49,7 @@ class Choice(NamedTuple):
 
     benchmark: str | None = None
     producer: str | None = None
-    reason: str | None = None
+    reason: Sentence | None = None
     since: float | None = None
 
     def has(self, kept: KeptLetter) -> bool:
@@ -69,7 +70,7 @@ class Kind(NamedTuple):
     benchmark: str | None
     producer: str | None
     field: str
-    reason: str
+    reason: Sentence
 
 
 def kinds(letters: Iterable[KeptLetter]) -> list[tuple[Kind, int, KeptLetter]]:

@@ -10,6 +10,7 @@ from monitor.view.pairs.counts import Floats
 from monitor.view.pairs.evidence import Sides
 from monitor.view.pairs.table import PairTable
 from schemas.records.scores import ONE
+from schemas.records.text import Sentence
 from stats.evidence.curtailed import TOLERANCE, curtailed_log_p
 from stats.evidence.eprocess import log_e_value
 
@@ -59,7 +60,7 @@ class CategoryGaps:
     n: Index
     gap: Floats
     side: Sides | None
-    why: str | None
+    why: Sentence | None
     comparisons: int
 
 

@@ -15,7 +15,7 @@ from monitor.view.sentences import hold_reason
 from schemas.records.events import MAX_GRADED_ITEMS, FamilySpec
 from schemas.records.scores import ABSENT, ONE, SCORE_UNIT, SKIPPED, ZERO
 from schemas.records.suites import Suite
-from schemas.records.text import shorten
+from schemas.records.text import Sentence, shorten
 from stats.evidence.graded import graded_log_e_halves, initial_capital, log_increments
 from stats.order import permutation_key
 
@@ -42,7 +42,7 @@ class Terms(NamedTuple):
 
     policy: str
     """The order policy of all members; "none" where there are no verdicts."""
-    hold_reason: str
+    hold_reason: Sentence
     """Why there are none; empty if there are."""
     family: FamilySpec
     """The smallest family that a member declares: a pair of the suite is one of each member."""

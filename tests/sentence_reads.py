@@ -68,8 +68,9 @@ class Known:
     def of(cls, trees: Mapping[str, ast.Module]) -> "Known":
         """Return the names in some modules."""
         known = cls()
-        for tree in trees.values():
-            known._annotations(tree)
+        for module, tree in trees.items():
+            if not module.startswith(WORDS):  # its names are followed where they are imported
+                known._annotations(tree)
         for module, tree in trees.items():
             bound = {name for name, value in _bindings(tree) if known._is_constant(value)}
             known.constants[module] = bound

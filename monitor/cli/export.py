@@ -58,7 +58,7 @@ def export(
     from monitor.files.streams.paths import show
     from monitor.render.board.exporters import ExportError, export_files
     from monitor.view.score_lines import all_score_lines
-    from monitor.view.sentences import counted
+    from monitor.words.counts import counted
 
     is_file = site.suffix.lower() in SUFFIXES and not site.is_dir()
     if is_file:

@@ -251,7 +251,7 @@ async def _send(
     from monitor.files.batches import BatchReader
     from monitor.files.reject_limit import RejectedLine, RejectLimit
     from monitor.send.sender import Delivery, Sender
-    from monitor.view.sentences import counted
+    from monitor.words.counts import counted
 
     start, lines, limit = monotonic(), RejectedLines(), RejectLimit(max_rejected)
     fresh: list[Ended] = []
@@ -331,7 +331,7 @@ def _note_changes(sender: "Sender", refused: dict[str, int] | None) -> None:
     """Print which files were sent again, what was refused, and which events came after the end of their run."""
     from monitor.files.streams.paths import is_copy
     from monitor.files.streams.paths import show as show_path
-    from monitor.view.sentences import counted
+    from monitor.words.counts import counted
     from schemas.records.text import shorten
 
     for path in sender.changed:
@@ -361,7 +361,7 @@ async def _redeclare(deliver: "Deliver", record: "SendRecord", declarations: Seq
 
 
 def _summary(sender: "Sender") -> str:
-    from monitor.view.sentences import counted
+    from monitor.words.counts import counted
 
     if not sender.events:
         return "nothing new sent"

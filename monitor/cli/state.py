@@ -67,7 +67,7 @@ def export(file: FileArgument, options: StateOptions) -> None:
 
     Example: rankwatch state export state.jsonl --redis-url redis://localhost:6379
     """
-    from monitor.view.sentences import counted
+    from monitor.words.counts import counted
 
     async def write(transfer: "Transfer") -> int:
         with _open_to_write(file) as lines:
@@ -101,7 +101,7 @@ def import_(
     """
     from monitor.files.streams.paths import show as show_path
     from monitor.settings import LOG_NAME
-    from monitor.view.sentences import counted
+    from monitor.words.counts import counted
 
     offsets = dict(_offset(text) for text in offset or ())
 
@@ -131,7 +131,7 @@ def salvage(data_dir: DataDirOption = None) -> None:
     from monitor.log.errors import LogError
     from monitor.log.file.salvage import salvage as salvage_log
     from monitor.settings import LOG_NAME
-    from monitor.view.sentences import counted
+    from monitor.words.counts import counted
 
     settings = _settings(StateOptions(data_dir=data_dir))
     path = settings.data_dir / LOG_NAME

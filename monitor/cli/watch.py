@@ -316,7 +316,7 @@ async def _end_runs(files: _Files, monitor: "EmbeddedMonitor", tailer: "Tailer")
     from monitor.cli.shared.files import not_ending
     from monitor.files.runs import ends_of_runs
     from monitor.view.from_files.runs import epoch_before
-    from monitor.view.sentences import counted
+    from monitor.words.counts import counted
     from schemas.records.events import Ended
 
     await monitor.caught_up()
@@ -442,6 +442,6 @@ def _status(monitor: "EmbeddedMonitor", tailer: "Tailer", rate: "EventRate") -> 
 
 
 def _rejected(count: int, monitor: "EmbeddedMonitor") -> str:
-    from monitor.view.sentences import counted
+    from monitor.words.counts import counted
 
     return f"{counted(count, 'record')} rejected; {monitor.dead_letters_path} has each with the reason"

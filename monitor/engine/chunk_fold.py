@@ -43,6 +43,7 @@ from monitor.engine.state.pairs.counts import CHUNK_CELLS
 from monitor.engine.state.quarantine import Quarantine, crash_reason
 from monitor.engine.state.restore import restore_benchmark
 from monitor.engine.state.stored import StoredState
+from monitor.words.changes import DELETED, UNDONE
 from schemas.records.chunks import Chunk, DeadLetter, Gap, Misrouted, Source
 from schemas.records.columns import EventList, JoinedEvents
 from schemas.records.decode import Fault, Refusal, check_object, decode_records
@@ -53,7 +54,6 @@ from schemas.records.packed import WIDE
 from schemas.records.run_columns import ItemColumns
 from schemas.records.text import shorten
 from schemas.results.assumptions import Seed
-from schemas.results.sentences import DELETED, UNDONE
 
 _STEPS: Final = 200
 """Steps of a piece in a slice while it is decoded: there are many where records are decoded one by one."""

@@ -20,13 +20,14 @@ from monitor.engine.state.benchmark import Benchmark
 from monitor.engine.state.changes import BenchmarkDelta
 from monitor.engine.state.graded import unweighted_reason
 from monitor.engine.state.stored import StoredBenchmark
+from monitor.words import assumptions as words
+from monitor.words.changes import UNDECLARED_UNITS
 from schemas.records.catalogue import published
 from schemas.records.decode import Fault, Refusal, describe_error
 from schemas.records.events import MAX_GRADED_ITEMS, Spec, alias_problem, unit_name_problem
 from schemas.records.scores import SCORE_UNIT
 from schemas.records.text import shorten
 from schemas.results.assumptions import PARTS
-from schemas.results.sentences import UNDECLARED_UNITS
 from schemas.results.verdict_changes import VerdictChanges
 
 FREE_TO_CHANGE: Final = ("power", "margin", "goal", "anchor", "aliases")
@@ -91,10 +92,10 @@ def refusal(benchmark: Benchmark, spec: Spec) -> Fault | None:
 def _seed_fault(benchmark: Benchmark, differing: str) -> Fault:
     """Return why a declaration is refused that replaces a committed seed or its items."""
     seed = benchmark.seed
-    where = "" if seed is None else f" at {seed.describe()}"
+    where = "" if seed is None else f" at {words.place(seed)}"
     reason = (
-        f"{benchmark.name!r} has committed to a seed and its items{where}, and the first ones count: {PARTS[differing]} can no longer "
-        "change; omit this declaration (`rankwatch board delete` begins again, and verdicts then name it)"
+        f"{benchmark.name!r} has committed to a seed and its items{where}, and the first ones count: {words.PARTS[differing]} can no "
+        "longer change; omit this declaration (`rankwatch board delete` begins again, and verdicts then name it)"
     )
     return Refusal(differing, differing, reason, benchmark.name)
 

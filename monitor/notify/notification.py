@@ -6,11 +6,11 @@ from typing import Final, Literal, NamedTuple
 from urllib.parse import quote
 
 from monitor.view.news import BoardNews, BoardState, PairNames
-from monitor.view.points import points, size
-from monitor.view.sentences import counted
+from monitor.words.changes import SCOPES, level
+from monitor.words.counts import counted
+from monitor.words.points import points, size
 from schemas.records.text import shorten
 from schemas.results.changes import Kind, VerdictChange
-from schemas.results.sentences import SCOPES, level
 
 Severity = Literal["info", "warning"]
 

@@ -3,7 +3,7 @@
 from typing import Final
 
 from monitor.render import numbers as form
-from monitor.view.sentences import counted
+from monitor.words.counts import counted
 from schemas.results.battles import BattlesReport, Disagreement, JudgeReport, PositionReport, RatingReport
 
 _NAMED: Final = 3

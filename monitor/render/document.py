@@ -12,7 +12,7 @@ from monitor.render.numbers import needed, needed_range
 from monitor.render.signs import PROCEDURES, SUMMARY_ONLY
 from monitor.view.pairs.evidence_path import ChartData
 from monitor.view.ranking.tie_bands import TieBands, bands_of, tied_models
-from monitor.view.sentences import counted
+from monitor.words.counts import counted
 from schemas.results.assumptions import assumes
 from schemas.results.detail import BenchmarkDetail
 from schemas.results.report import BenchmarkReport, ModelReport, PairReport

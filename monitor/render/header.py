@@ -7,8 +7,10 @@ from typing import Final
 from monitor.render import battles
 from monitor.render import numbers as form
 from monitor.render.reading import skipped, skips_of
-from monitor.view.sentences import counted
-from schemas.results.assumptions import BATTLES, TEXTS
+from monitor.words.assumptions import TEXTS
+from monitor.words.changes import LOOKS
+from monitor.words.counts import counted
+from schemas.results.assumptions import BATTLES
 from schemas.results.report import (
     ASSERTED,
     FILES_COMPLETE,
@@ -18,7 +20,6 @@ from schemas.results.report import (
     ResultLine,
     SuiteMember,
 )
-from schemas.results.sentences import LOOKS
 
 NO_RESULTS: Final = "No results: no score was read."
 NO_PAIR: Final = "There is no pair to compare: it takes two models with scores on the same items."

@@ -30,7 +30,7 @@ from monitor.render.signs import (
     settled_glyph,
     status_glyph,
 )
-from monitor.view.sentences import counted
+from monitor.words.counts import counted
 from schemas.results.battles import BattlesReport
 from schemas.results.report import ModelReport, PairReport
 

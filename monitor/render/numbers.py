@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Sequence
 from math import ceil, exp, floor, isclose, isfinite, log10
 from typing import TYPE_CHECKING, Final
 
-from monitor.view.points import points as signed_points
+from monitor.words.points import points as signed_points
 
 if TYPE_CHECKING:  # `plan` shows no report
     from schemas.results.report import ModelReport, PairReport, RepeatsReport

@@ -4,7 +4,7 @@ import shlex
 from collections.abc import Sequence
 from typing import Final
 
-from monitor.view.sentences import counted
+from monitor.words.counts import counted
 from schemas.records.text import printable
 from schemas.results.report import AlikeNames, BenchmarkReport, RefusedFile
 

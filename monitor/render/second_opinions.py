@@ -3,7 +3,7 @@
 from monitor.render import numbers as form
 from monitor.render.document import side_name
 from monitor.render.numbers import needed, needed_range, p_value
-from monitor.view.sentences import counted
+from monitor.words.counts import counted
 from schemas.results.detail import CURRENT, PLANNED_N, AdjustedP, ClusterDetail, PairDetail
 
 

@@ -24,11 +24,12 @@ from monitor.view.ranking.standings import count_undecided, count_unresolved, mo
 from monitor.view.ranking.suite import suite_benchmark, suite_report
 from monitor.view.result import result_report
 from monitor.view.sentences import REFUSED_REMEDY, order_reason, partial, unit_items
+from monitor.words.assumptions import clause, say
 from schemas.records.names import natural
 from schemas.records.reading import Refused
 from schemas.records.scores import ZERO
 from schemas.records.suites import Suite
-from schemas.results.assumptions import facts, say
+from schemas.results.assumptions import facts
 from schemas.results.report import BenchmarkReport, BoardReport, OrderReport, PairReport, RefusedFile, Report, Summary
 
 Which = Literal["adjacent", "all"]
@@ -205,7 +206,7 @@ def table_view(table: PairTable, pairs: Which, model: str | None = None, *, with
         mixture=table.mixture,
         family=family_report(table),
         family_outside=pairs_outside(table),
-        family_assumption=None if joined is None else joined.text,
+        family_assumption=None if joined is None else clause(joined),
         assumption=assumption,
         assumptions=facts([*assumptions, *([] if joined is None else [joined])]),
         models=model_reports(table, shared),

@@ -6,7 +6,7 @@ from numpy.typing import NDArray
 from monitor.view.pairs.evidence import is_resolved
 from monitor.view.pairs.ratings import ratings_of
 from monitor.view.pairs.table import PairTable
-from monitor.view.sentences import counted, more_items
+from monitor.words.counts import counted, more_items
 from schemas.results.report import ResultLine, ResultReport
 from stats.evidence.settled import TIE
 

@@ -7,7 +7,7 @@ from math import ceil
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 
-from monitor.view.points import points
+from monitor.words.points import points
 from tests.browser.pages import EVIL, HOSTILE, VIEWS, address, open_view, overflows
 from tests.commands import get, until
 

@@ -9,7 +9,8 @@ from functools import partial
 
 import numpy as np
 
-from schemas.results.assumptions import TEXTS, Assumption
+from monitor.words.assumptions import TEXTS, clause
+from schemas.results.assumptions import Assumption
 from stats import committed_order, exact_p
 from stats.evidence.eprocess import log_leader_bound
 from tests.calibration import races, streams
@@ -498,7 +499,7 @@ def _breaking() -> Iterator[tuple[str, str, str, Run]]:
     many = _registration(SPENDING, ", `spending`, 30 models", models=30)
     for policy, case in many["one item of each of the best-looking pairs first, `spending`, 30 models"].items():
         yield "one item of each of the best-looking pairs first, `spending`, 30 models", policy, TEXTS["joined"], case
-    words = Assumption("declared_late", names=("items",)).text
+    words = clause(Assumption("declared_late", names=("items",)))
     yield "declared again with the items so far once p <= .05, 300 items", "completion", words, recounted
     half = pairs(best_half, "completion")["completion"]
     yield "the best half of twice the items, only its number declared", "completion", TEXTS["completion"], half

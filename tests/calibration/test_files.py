@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from monitor.view.build import benchmark_report
-from schemas.results.sentences import LOOKS
+from monitor.words.changes import LOOKS
 from stats import exact_p
 from tests.commands import rankwatch
 from tests.fold_log import FoldLog, event

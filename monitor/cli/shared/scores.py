@@ -71,7 +71,7 @@ def _lines(parts: Iterable[bytes], file: BinaryIO) -> str:
 def _table(parts: Iterable[bytes], file: BinaryIO, form: "Form") -> str:
     from monitor.render.arrow import ArrowError
     from monitor.render.arrow import write_scores as write_table
-    from monitor.view.sentences import counted
+    from monitor.words.counts import counted
 
     try:
         table = write_table(parts, file, form)

@@ -13,13 +13,13 @@ from monitor.engine.state.benchmark import Benchmark
 from monitor.engine.state.changes import BenchmarkDelta
 from monitor.engine.state.graded import unweighted_reason
 from monitor.engine.state.pairs.index import Index
+from monitor.words.changes import UNDECLARED_UNITS
 from schemas.records.columns import EventColumns, Scores
 from schemas.records.decode import Fault, Refusal
 from schemas.records.events import EventFields, unit_name_problem
 from schemas.records.names import names_hold
 from schemas.records.scores import ABSENT, ONE, SCORE_UNIT, SKIPPED, ZERO
 from schemas.records.text import shorten
-from schemas.results.sentences import UNDECLARED_UNITS
 from stats.evidence.graded import MAX_ITEMS
 
 _LOOKED: Final = 256

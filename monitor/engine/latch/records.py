@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from pydantic_core import to_json
 
 from monitor.engine.state.pairs.index import Index, pair_members
+from monitor.words import changes as sentences
 from schemas.records.scores import SCORE_UNIT, Contestant
-from schemas.results import sentences
 from schemas.results.assumptions import BATTLES, FAMILY, Assumption, facts, flagged, late_of, only, without
 from schemas.results.changes import CLAIMS, KINDS, Claim, Kind, Outcome, VerdictChange
 from schemas.results.verdict_changes import Order, change_field

@@ -22,6 +22,7 @@ from monitor.engine.state.pairs.step_down import grown
 from monitor.engine.state.repeats import Repeats, Undeclared
 from monitor.engine.state.rows import Rows
 from monitor.engine.state.stored import PairSnapshot
+from monitor.words.changes import too_many_items, too_many_of_cluster
 from schemas.records.boards import BoardEntry, Suspect
 from schemas.records.chunks import Gap
 from schemas.records.events import Spec
@@ -29,7 +30,6 @@ from schemas.records.reading import Reading
 from schemas.records.scores import ABSENT, SCORE_UNIT, RowKey
 from schemas.records.suites import Suite
 from schemas.records.text import Sentence, shorten
-from schemas.results.sentences import too_many_items, too_many_of_cluster
 from stats.order import item_places
 
 _COUNTERS = ("events", "duplicates", "conflicts", "filled", "rejected")

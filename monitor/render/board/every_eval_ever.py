@@ -15,7 +15,7 @@ from monitor.render.board.scored import Scored, confidence, method, omitted, sco
 from monitor.render.board.site import file_name
 from monitor.render.board.standings import Board
 from monitor.render.numbers import safe
-from monitor.view.sentences import counted
+from monitor.words.counts import counted
 
 _SCHEMA: Final = "0.3.0"
 _UNKNOWN: Final = "unknown"

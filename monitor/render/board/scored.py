@@ -6,7 +6,7 @@ from typing import NamedTuple
 from monitor.render.board.exporters import Context
 from monitor.render.board.standings import Board, Standing
 from monitor.render.numbers import safe
-from monitor.view.sentences import counted
+from monitor.words.counts import counted
 from schemas.results.report import BenchmarkReport
 
 

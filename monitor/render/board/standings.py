@@ -11,7 +11,7 @@ from monitor.render.numbers import percent, safe
 from monitor.view.build import ReportView
 from monitor.view.pairs.evidence_path import chart_data
 from monitor.view.ranking.tie_bands import TieBands, tie_bands, tied_with
-from monitor.view.sentences import counted
+from monitor.words.counts import counted
 from schemas.results.report import BenchmarkReport, ModelReport
 
 _NAMED = 3

@@ -8,11 +8,11 @@ from xml.sax.saxutils import quoteattr
 from monitor.render.numbers import Q_IS_NO_EVIDENCE, apart, e_value, equals, p_value, safe
 from monitor.render.reading import first
 from monitor.view.gates.reasons import conflict_sentence
-from monitor.view.points import points
+from monitor.words.changes import LOOKS, SCOPES
+from monitor.words.points import points
 from schemas.results.assumptions import assumes
 from schemas.results.gate import ConflictRule
 from schemas.results.report import BenchmarkReport, PairReport
-from schemas.results.sentences import LOOKS, SCOPES
 
 FOR_A, OPEN, FOR_B = 0, 3, 4
 """Exit codes: decided for A, undecided or held, decided for B; 1 and 2 are faults and wrong usage, as in every command."""

@@ -7,7 +7,7 @@ from typing import Final
 from monitor.render.gates.gate import annotation, attribute
 from monitor.render.markdown import escape
 from monitor.render.numbers import apart, equals, p_value, percent, points, safe
-from monitor.view.sentences import counted
+from monitor.words.counts import counted
 from schemas.results.assumptions import assumes
 from schemas.results.gate import GateComparison, GateReport
 

@@ -24,7 +24,7 @@ from monitor.render.signs import (
     settled_glyph,
     status_glyph,
 )
-from monitor.view.sentences import counted
+from monitor.words.counts import counted
 from schemas.results.report import GoalReport, ModelReport, PairReport
 
 _KINDS: Final = {DECIDED: "yes", HELD: "turned"}

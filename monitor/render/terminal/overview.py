@@ -14,7 +14,7 @@ from monitor.render.signs import HELD, UNDECIDED
 from monitor.render.terminal.layout import ellipsis_of, shorten, wrap
 from monitor.render.terminal.ranking import Ranking
 from monitor.view.ranking.tie_bands import TieBands
-from monitor.view.sentences import counted
+from monitor.words.counts import counted
 from schemas.results.report import BenchmarkReport, PairReport
 
 _ONE_SCREEN: Final = 10

@@ -7,10 +7,10 @@ from time import monotonic
 from typing import Final, Self
 
 from monitor.render.numbers import safe
+from monitor.words.changes import level
 from schemas.records.text import Sentence
 from schemas.results.changes import VerdictChange
 from schemas.results.report import Report
-from schemas.results.sentences import level
 
 STATUS_INTERVAL: Final = 5.0
 """Seconds between two status lines."""

@@ -14,7 +14,7 @@ from monitor.render.terminal.layout import glyphs_for
 from monitor.render.terminal.overview import overview
 from monitor.render.terminal.tables import Extra, goal_table, legend, models_table, pairs_table, summary_table
 from monitor.view.ranking.tie_bands import TieBands
-from monitor.view.sentences import counted
+from monitor.words.counts import counted
 from schemas.results.report import BenchmarkReport, PairReport, Report
 
 _SHORT: Final = 10

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from monitor.store.transfer.comparison import BoardComparison, Difference
-from monitor.view.sentences import counted
+from monitor.words.counts import counted
 from schemas.records.text import printable
 from schemas.results.changes import VerdictChange
 

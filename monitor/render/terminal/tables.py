@@ -35,7 +35,7 @@ from monitor.render.terminal.layout import (
     table,
     width_of,
 )
-from monitor.view.sentences import counted
+from monitor.words.counts import counted
 from schemas.results.report import BenchmarkReport, GoalReport, ModelReport, PairReport
 
 _NAME_ROOM: Final = 35  # cells that a pair's two names may shrink to before a column is omitted for them

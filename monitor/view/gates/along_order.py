@@ -10,7 +10,8 @@ import numpy as np
 from monitor.view.gates.margin import Margin, agreeing_bound, evidence_path, items_to_margin
 from monitor.view.gates.reasons import reason
 from monitor.view.pairs.counts import Flags, Floats
-from schemas.results.assumptions import Assumption, facts, sampled, say
+from monitor.words.assumptions import say
+from schemas.results.assumptions import Assumption, facts, sampled
 from schemas.results.gate import GateComparison, GateVerdict
 from stats.evidence.eprocess import log_e_halves
 from stats.evidence.margin import excess_low_anytime, graded_excess_log_e, graded_excess_low

@@ -14,8 +14,9 @@ from monitor.view.items.noise import noise_of_pair, noise_sentence
 from monitor.view.pairs.counts import Flags, Floats
 from monitor.view.pairs.rows import assumed_of
 from monitor.view.pairs.table import PairTable
+from monitor.words.assumptions import say
 from schemas.records.scores import SCORE_UNIT, SKIPPED, ZERO
-from schemas.results.assumptions import facts, late_of, say
+from schemas.results.assumptions import facts, late_of
 from schemas.results.gate import ConflictRule, GateComparison, GateVerdict
 from schemas.results.report import PairReport
 from stats.evidence.margin import (

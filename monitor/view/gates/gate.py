@@ -7,8 +7,8 @@ import numpy as np
 
 from monitor.view.gates.margin import Margin
 from monitor.view.pairs.counts import Floats
+from monitor.words.changes import LOOKS, level
 from schemas.results.gate import GateCandidate, GateComparison, GateReport, GateVerdict
-from schemas.results.sentences import LOOKS, level
 from stats.families.error_control import holm
 
 PASS, WAIT, FAIL = 0, 3, 4

@@ -4,10 +4,10 @@ from collections.abc import Mapping, Sequence
 from math import ceil
 
 from monitor.view.gates.margin import Margin
-from monitor.view.points import points
+from monitor.words.changes import level
+from monitor.words.points import points
 from schemas.records.text import shorten
 from schemas.results.gate import ConflictRule, GateComparison
-from schemas.results.sentences import level
 
 
 def conflict_sentence(counts: Mapping[str, int], models: Sequence[str], rule: ConflictRule = "worst") -> str | None:

@@ -23,7 +23,8 @@ from monitor.view.pairs.intervals import decision_probability, equivalent, evide
 from monitor.view.pairs.item_means import has_repeats
 from monitor.view.pairs.table import PairTable
 from monitor.view.sentences import PairFacts, reason
-from schemas.results.assumptions import BATTLES, Assumption, flagged, late, late_of, order, sampled, say
+from monitor.words.assumptions import say
+from schemas.results.assumptions import BATTLES, Assumption, flagged, late, late_of, order, sampled
 from schemas.results.changes import PROCEDURES, Outcome, Side
 from schemas.results.report import (
     RESOLUTION_PROCEDURES,

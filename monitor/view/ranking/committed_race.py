@@ -7,7 +7,7 @@ import numpy as np
 
 from monitor.view.pairs.table import PairTable
 from monitor.view.ranking.goal import GoalView, unscored_models
-from monitor.view.sentences import counted
+from monitor.words.counts import counted
 from schemas.records.goals import parse_goal
 from schemas.records.scores import ONE, ZERO
 from schemas.results.report import BenchmarkReport, CommittedRace

@@ -12,7 +12,7 @@ from monitor.view.pairs.counts import Flags
 from monitor.view.pairs.intervals import family_alpha, gap_bounds
 from monitor.view.pairs.table import PairTable
 from monitor.view.ranking.standings import decisions_by_rank
-from monitor.view.sentences import counted
+from monitor.words.counts import counted
 from schemas.records.goals import Goal, parse_goal
 from schemas.records.prices import Prices
 from schemas.results.report import BenchmarkReport, GoalReport, GoalRun

@@ -7,10 +7,10 @@ import pytest
 
 from monitor.engine.chunk_fold import Partition
 from monitor.view.build import benchmark_report
+from monitor.words.assumptions import TEXTS
 from schemas.records.boards import BoardEntry
 from schemas.records.chunks import Chunk
 from schemas.records.operations import BOARD_ACTIONS, BoardChange, encode_board_change
-from schemas.results.assumptions import TEXTS
 from tests.memory_store import MemoryStore
 
 DECLARED = b'{"declare": "m", "items": 40}'

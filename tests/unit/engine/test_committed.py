@@ -9,8 +9,8 @@ from pydantic import ValidationError
 from monitor.view.build import benchmark_report
 from monitor.view.pairs.evidence_path import COMMITTED, POINTS, chart_data, pair_path
 from monitor.view.pairs.table import PairTable
+from monitor.words.assumptions import TEXTS
 from schemas.records.events import Declaration
-from schemas.results.assumptions import TEXTS
 from stats import committed_order, log_e_halves, log_e_value
 from tests.fold_log import FoldLog, event
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from monitor.view.build import benchmark_report
+from monitor.words.assumptions import TEXTS
 from schemas.records.scores import SCORE_UNIT
-from schemas.results.assumptions import TEXTS
 from tests.fold_log import FoldLog, event
 
 

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from monitor.view.build import benchmark_report
+from monitor.words.changes import UNDECLARED_UNITS
 from schemas.records.events import EventFields
 from schemas.records.packed import encode_events
 from schemas.records.runs import encode_run
-from schemas.results.sentences import UNDECLARED_UNITS
 from stats import committed_order
 from tests.fold_log import FoldLog, event
 

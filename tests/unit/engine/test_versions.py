@@ -9,6 +9,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from monitor.view.build import benchmark_report
+from monitor.words.assumptions import clause
 from schemas.results.assumptions import Assumption
 from schemas.results.changes import CLAIMS, PROCEDURES, change_order
 from tests.fold_log import FoldLog, event, packed, paired
@@ -72,7 +73,7 @@ def test_a_larger_item_count_keeps_the_scores_and_judges_them_again():
     assert latches(log) == latches(fresh) != {}
     assert log.bench.family_index.tolist() == fresh.bench.family_index.tolist()
     for pair in benchmark_report(log.bench, pairs="all").pairs:
-        late_items, decided = Assumption("declared_late", names=("items",)).text, pair.decided.anytime is not None
+        late_items, decided = clause(Assumption("declared_late", names=("items",))), pair.decided.anytime is not None
         assert (late_items in pair.reason) == (pair.status == "decided" or decided)
 
 

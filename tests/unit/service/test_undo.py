@@ -14,10 +14,10 @@ from monitor.service.intake import FileIntake
 from monitor.service.operations.record_logs import FileRecords
 from monitor.service.operations.undo import BoardError, Undoing, marks_of, view_of
 from monitor.view.build import benchmark_report
+from monitor.words.assumptions import TEXTS
 from schemas.records.battles import BattleFields
 from schemas.records.events import Declaration, Ended, EventFields
 from schemas.records.operations import BoardChange
-from schemas.results.assumptions import TEXTS
 
 PRODUCERS = ("ci", "bad", None)
 

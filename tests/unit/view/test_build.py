@@ -10,7 +10,8 @@ from scipy.stats import t as student
 from monitor.render.header import assumed, coverage
 from monitor.view.build import benchmark_report, build_report
 from monitor.view.pairs.table import PairTable
-from schemas.results.assumptions import FAMILY, TEXTS, Assumption, say, without
+from monitor.words.assumptions import TEXTS, say
+from schemas.results.assumptions import FAMILY, Assumption, without
 from schemas.results.assumptions import only as only_of
 from schemas.results.report import Status
 from stats import committed_order, moments_from_sums, required_n_paired

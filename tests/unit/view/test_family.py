@@ -10,8 +10,8 @@ from monitor.render import header
 from monitor.render.header import family, registration
 from monitor.view.build import benchmark_report
 from monitor.view.pairs.family import unlisted, unscored
+from monitor.words.assumptions import TEXTS
 from schemas.records.events import Spec
-from schemas.results.assumptions import TEXTS
 from stats.order import committed_order
 from tests.fold_log import FoldLog, packed
 

@@ -16,11 +16,12 @@ from monitor.engine.state.benchmark import Benchmark
 from monitor.files.declaration_file import FILE, DeclaredError, read_declared
 from monitor.files.importer import named_path
 from monitor.files.streams.paths import is_remote, origin
+from monitor.words.assumptions import say
 from schemas.records.catalogue import published
 from schemas.records.decode import describe_error
 from schemas.records.events import Declaration, Spec, alias_problem
 from schemas.records.text import shorten
-from schemas.results.assumptions import late, say
+from schemas.results.assumptions import late
 
 
 def make_declarations(options: DeclareOptions, paths: Sequence[str], *, live: str | None = None) -> "Declarations":

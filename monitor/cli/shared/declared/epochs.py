@@ -8,7 +8,7 @@ from monitor.engine.state.benchmark import Benchmark
 from monitor.files.epochs import NEXT, EpochRecord, Epochs
 from monitor.files.importer import Importer
 from monitor.files.streams.paths import origin, show
-from monitor.view.sentences import counted
+from monitor.words.counts import counted
 from schemas.records.events import MAX_INDEX, Ended
 
 

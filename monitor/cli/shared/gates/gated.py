@@ -24,9 +24,10 @@ from monitor.view.gates.along_order import ASSUMED, Question, questions_of
 from monitor.view.gates.margin import Margin
 from monitor.view.pairs.item_means import scores_by_item
 from monitor.view.sentences import refused
+from monitor.words.assumptions import say
 from schemas.records.names import natural
 from schemas.records.text import shorten
-from schemas.results.assumptions import Assumption, facts, say
+from schemas.results.assumptions import Assumption, facts
 from schemas.results.gate import GateComparison
 
 

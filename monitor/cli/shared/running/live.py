@@ -13,7 +13,7 @@ from monitor.render.terminal.plain import LiveStatus, PlainView
 from monitor.render.terminal.tables import Extra
 from monitor.view.build import benchmark_report
 from monitor.view.ranking.tie_bands import TieBands
-from monitor.view.sentences import counted
+from monitor.words.counts import counted
 from schemas.results.changes import VerdictChange
 from schemas.results.report import Report
 

@@ -10,7 +10,7 @@ from monitor.serve.api.problems import ProblemError
 from monitor.serve.api.routes.reports import Name, live_pairs, own_benchmark, rank_of
 from monitor.serve.report_cache import ReportCache
 from monitor.view.live_pairs import LivePairs
-from monitor.view.sentences import counted
+from monitor.words.counts import counted
 from schemas.results.api import EarlyStop, OpenPair
 from schemas.results.report import PairReport
 from stats.order import committed_items

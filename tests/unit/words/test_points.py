@@ -5,7 +5,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from monitor.render.numbers import interval
-from monitor.view.points import points, size
+from monitor.words.points import points, size
 
 gaps = st.one_of(
     st.floats(-1, 1).filter(lambda gap: not 0 < abs(gap) < 1e-300),

@@ -3,8 +3,9 @@
 from collections.abc import Collection
 from typing import Final, NamedTuple
 
+from monitor.words.assumptions import say
 from schemas.records.catalogue import published
-from schemas.results.assumptions import BATTLES, Assumption, say, without
+from schemas.results.assumptions import BATTLES, Assumption, without
 
 DELETED: Final = "the board was deleted"
 

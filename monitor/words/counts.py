@@ -1,0 +1,45 @@
+"""Counts with their nouns, and estimates."""
+
+from math import ceil, floor, log10
+
+
+def probability(share: float) -> str:
+    """Format a probability of a forecast in whole percent.
+
+    Examples
+    --------
+    >>> probability(0.413), probability(0.004), probability(0.9971)
+    ('about 41 %', 'less than 1 %', 'more than 99 %')
+    """
+    percent = 100 * share
+    if percent < 1:
+        return "less than 1 %"
+    return "more than 99 %" if percent > 99 else f"about {percent:.0f} %"
+
+
+def more_items(items: float, units: str = "items") -> str:
+    """Format an estimated number of further items, above 0, with two significant digits; a part of an item takes a whole one.
+
+    Examples
+    --------
+    >>> more_items(152.3), more_items(220_767), more_items(2e6, "prompts")
+    ('about 150 more items', 'about 220,000 more items', 'more than a million more prompts')
+    >>> more_items(0.36), more_items(1.2)
+    ('about 1 more item', 'about 2 more items')
+    """
+    if items >= 1e6:
+        return f"more than a million more {units}"
+    whole = ceil(items)
+    digit = 10 ** max(floor(log10(whole)) - 1, 0)
+    return f"about {round(whole / digit) * digit:,} more {units.removesuffix('s') if whole == 1 else units}"
+
+
+def counted(count: int, noun: str) -> str:
+    """Format a count with its noun.
+
+    Examples
+    --------
+    >>> counted(1, "pair"), counted(1_200, "item")
+    ('1 pair', '1,200 items')
+    """
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"

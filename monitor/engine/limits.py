@@ -1,4 +1,4 @@
-"""Limits of a partition: names from outside must not exhaust a worker. see docs/how-to/size-the-service.md."""
+"""Limits of a partition: names from outside must not exhaust a worker; see docs/how-to/size-the-service.md."""
 
 from dataclasses import dataclass
 from typing import Final, NamedTuple

@@ -1,4 +1,4 @@
-"""Draw which package imports which, from the code: layers of rooms, and a matrix of packages."""
+"""Draw which package imports which, from the code: layers of rooms for the page; run it for the matrix of packages."""
 
 from graphlib import TopologicalSorter
 
@@ -51,22 +51,21 @@ def room_levels(imports: Imports) -> dict[str, int]:
 
 
 def render() -> str:
-    """Return the layers and the matrix as Markdown."""
-    imports = package_imports()
-    levels = room_levels(imports)
-    order = sorted(imports, key=lambda package: (-levels[room(package)], package))
+    """Return the layers as Markdown."""
+    levels = room_levels(package_imports())
     layers = [
         f"{level}  {'  '.join(_short(name) for name in sorted(levels) if levels[name] == level)}"
         for level in sorted(set(levels.values()), reverse=True)
     ]
-    return "\n\n".join(
-        (
-            "A room imports only rooms on lower levels (names without `monitor.`):",
-            _block(layers),
-            _LEGEND,
-            _block(_matrix(order, imports)),
-        )
-    )
+    return "\n".join(("```text", *layers, "```"))
+
+
+def matrix() -> str:
+    """Return which package imports which, as text."""
+    imports = package_imports()
+    levels = room_levels(imports)
+    rows = _matrix(sorted(imports, key=lambda package: (-levels[room(package)], package)), imports)
+    return "\n".join((_LEGEND, "", *rows))
 
 
 def _matrix(order: list[str], imports: Imports) -> list[str]:
@@ -86,5 +85,5 @@ def _short(package: str) -> str:
     return package.removeprefix("monitor.")
 
 
-def _block(lines: list[str]) -> str:
-    return "\n".join(("```text", *lines, "```"))
+if __name__ == "__main__":
+    print(matrix())

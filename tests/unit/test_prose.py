@@ -1,8 +1,11 @@
 """The pages that people write keep to their budgets of words, and to sentences that can be read once."""
 
+import re
+
 import pytest
 
-from docs.generate.measure import measure, over_budget
+from docs.generate.measure import measure, over_budget, pages
+from docs.generate.pages import DOCS
 
 
 def test_every_page_keeps_to_its_budget():
@@ -30,3 +33,11 @@ def test_a_long_sentence_is_found_in_a_paragraph_and_in_a_table(words, long):
 
 def test_numbers_and_names_of_files_end_no_sentence():
     assert measure("At .05 of 1.5 items, see report.py now.").sentences == ("At .05 of 1.5 items, see report.py now.",)
+
+
+def test_decisions_are_few_and_each_is_one_screen():
+    records = {name: page for name, page in pages().items() if re.match(r"decisions/\d", name)}
+    assert len(records) <= 29
+    assert [name for name, page in records.items() if page.words > 400] == []
+    parts = ("**Question.**", "**Decision.**", "**Reason.**", "**What would change it.**")
+    assert [name for name in records for part in parts if part not in (DOCS / name).read_text("utf-8")] == []

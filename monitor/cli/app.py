@@ -11,7 +11,7 @@ import typer
 from monitor.cli.shared.commands import Group, add_command
 
 PANELS: Final = {
-    "Start here": ("demo", "report", "watch", "gate", "export"),
+    "Start here": ("demo", "report", "watch", "gate", "drift", "export"),
     "Plan": ("plan", "order", "next"),
     "Read": ("map",),
     "Serve": (

@@ -1,7 +1,7 @@
 """Find, ahead of the fold, the events that it would refuse: scores of ended runs, items that are not declared, names beyond a limit."""
 
 from monitor.engine.fold.battles import board_fault
-from monitor.engine.fold.locate import contestant_fault, ended_fault, row_fault, unit_fault, value_fault
+from monitor.engine.fold.locate import contestant_fault, ended_fault, role_fault, row_fault, unit_fault, value_fault
 from monitor.engine.limits import Limits, Usage, exceeds
 from monitor.engine.state.battles import event_fault
 from monitor.engine.state.benchmark import Benchmark
@@ -68,6 +68,7 @@ class Admission:
         new_value = units is not None and units not in benchmark.table.code_of and units not in self._values
         fault = (
             unit_fault(benchmark, event)
+            or role_fault(benchmark, event)
             or (new_row and row_fault(benchmark, event, limits, len(self._rows), len(self._items)))
             or (new_run and contestant_fault(benchmark, event, limits, len(self._contestants)))
             or (new_value and value_fault(benchmark, event, limits, len(self._values)))

@@ -113,9 +113,9 @@ class EventList(EventColumns):
 
     @override
     def plain(self) -> NDArray[np.bool_] | None:
-        if not [event for event in self._events if event.repeat or event.epoch or event.unit]:
+        if not [event for event in self._events if event.repeat or event.epoch or event.unit or event.role]:
             return None
-        return np.array([not (event.repeat or event.epoch or event.unit) for event in self._events])
+        return np.array([not (event.repeat or event.epoch or event.unit or event.role) for event in self._events])
 
     @override
     def has_battles(self) -> bool:

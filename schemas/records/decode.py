@@ -61,6 +61,8 @@ class _LooseFields(msgspec.Struct, gc=False):
     repeat: str | int | float | None = 0
     epoch: str | int | float | None = 0
     unit: str | int | float | None = None
+    run: object = None
+    role: object = None
     declare: object = msgspec.UNSET
 
 
@@ -183,7 +185,7 @@ def decode_block(block: bytes) -> list[EventFields] | None:
     Examples
     --------
     >>> decode_block(b'{"benchmark":"x","item_id":"1","model":"m","score":1}\n')
-    [EventFields(benchmark='x', item_id='1', model='m', score=1.0, cluster=None, repeat=0, epoch=0, unit=None)]
+    [EventFields(benchmark='x', item_id='1', model='m', score=1.0, cluster=None, repeat=0, epoch=0, unit=None, run=None, role=None)]
     >>> decode_block(b'{"benchmark":"x"}\n') is None
     True
     """
@@ -591,9 +593,7 @@ def _quick_event(fields: dict[str, Any]) -> EventFields | None:
 
 def _whole_event(fields: dict[str, Any]) -> EventFields:
     event = Event.model_validate(fields)
-    return EventFields(
-        event.benchmark, event.item_id, event.model, event.score, event.cluster, event.repeat, event.epoch, event.unit
-    )
+    return EventFields(**event.model_dump(exclude={"timestamp", "attributes"}))
 
 
 def _whole_battle(fields: dict[str, Any]) -> BattleFields:

@@ -35,6 +35,7 @@ MAX_LINE_BYTES: Final = 1_000_000
 
 _NULL: Final = {"type": "null"}
 _TIME: Final = {"anyOf": [{"format": "date-time", "type": "string"}, _NULL], "default": None}
+_RUN: Final = {"anyOf": [{"type": "string"}, _NULL], "default": None}
 _OBJECT: Final = {"anyOf": [{"additionalProperties": True, "type": "object"}, _NULL], "default": None}
 
 
@@ -60,6 +61,16 @@ class Event(BaseModel):
     unit: Name | None = Field(
         None, description="the declared unit of the item: items that are copies or paraphrases of each other have one"
     )
+    run: Annotated[
+        Any, WithJsonSchema(_RUN), Field(description="name of the run, for `rankwatch drift`; not checked")
+    ] = None
+    role: Annotated[
+        Any,
+        WithJsonSchema(_RUN),
+        Field(
+            description="anchor: an answer frozen before the first run, judged again in every run; any other value is ignored"
+        ),
+    ] = None
     timestamp: Annotated[
         Any, WithJsonSchema(_TIME), Field(description="RFC 3339; never enters a statistic, and is not checked")
     ] = None
@@ -90,6 +101,8 @@ class EventFields(msgspec.Struct, gc=False, omit_defaults=True):
     repeat: IndexField = 0
     epoch: IndexField = 0
     unit: NameField | None = None
+    run: Any = None
+    role: Any = None
 
 
 _PARAMETER = r"\s*([0-9]+\.?[0-9]*|\.[0-9]+)\s*"
@@ -112,6 +125,10 @@ def _mixture(value: object) -> object:
             f"the mixture {value!r} is out of range; use two_point(a,b) with a from 0 to 0.5 and b from 0.5 to 1, without these"
         )
     return value
+
+
+ANCHOR: Final = "anchor"
+"""Role of an answer that was frozen before the first run of a sentinel, and is judged again in every run."""
 
 
 class FamilySpec(BaseModel):

@@ -233,7 +233,9 @@ def convert_column(name: str, values: list[Any], clauses: set[str]) -> list[Any]
     >>> convert_column("repeat", [1, "2", 3.0, "x"], set())
     [1, 2, 3, 'x']
     """
-    field = _FIELDS["event"][name]
+    field = _FIELDS["event"].get(name)
+    if field is None:
+        return values
     for kind in set(map(type, values)) - field.kinds:
         # Values of one type that are equal mean the same, and most come often.
         known = {value: field.read(value) for value in {value for value in values if type(value) is kind}}

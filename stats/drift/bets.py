@@ -63,17 +63,22 @@ def log_bet(
 
 
 def _root(p: FloatArray, d: FloatArray, w: FloatArray) -> FloatArray:
-    """Solve w Phi(y) + (1 - w) Phi(y + d) = p for y, by Newton's steps inside a bracket."""
-    high = ndtri(p)
-    low = high - d
-    y = high - (1 - w) * d
+    """Solve w Phi(y) + (1 - w) Phi(y + d) = p for y, by Newton's steps inside a bracket; each root only until it is found."""
+    found = np.array(ndtri(p) - (1 - w) * d)
+    left = np.arange(found.size)
+    high: FloatArray = np.asarray(ndtri(p.ravel()))
+    columns: list[FloatArray] = [p.ravel(), d.ravel(), w.ravel(), high - d.ravel(), high, found.flatten()]
     for _ in range(_STEPS):
-        excess = w * ndtr(y) + (1 - w) * ndtr(y + d) - p
+        of, drop, share, low, high, y = columns
+        excess = share * ndtr(y) + (1 - share) * ndtr(y + drop) - of
         low, high = np.where(excess < 0, y, low), np.where(excess < 0, high, y)
-        density = (w * np.exp(-(y**2) / 2) + (1 - w) * np.exp(-((y + d) ** 2) / 2)) / np.sqrt(2 * np.pi)
+        density = (share * np.exp(-(y**2) / 2) + (1 - share) * np.exp(-((y + drop) ** 2) / 2)) / np.sqrt(2 * np.pi)
         nearer = y - excess / np.maximum(density, np.finfo(float).tiny)
         nearer = np.where((nearer > low) & (nearer < high), nearer, (low + high) / 2)
-        done, y = np.abs(nearer - y).max(initial=0.0) < _PRECISION, nearer
-        if done:
+        found.flat[left] = nearer
+        on = np.abs(nearer - y) >= _PRECISION
+        if not on.any():
             break
-    return np.asarray(y)
+        left = left[on]
+        columns = [each[on] for each in (of, drop, share, low, high, nearer)]
+    return found

@@ -13,6 +13,9 @@ from stats.numerics.checks import FloatArray
 
 SIMULATIONS = 200
 
+_WARM = 60
+"""Runs before the change in which a start may lie: the capital of earlier starts is all but lost by then, and costs the most time."""
+
 
 class Delays(NamedTuple):
     """Runs until the alarm.
@@ -120,7 +123,7 @@ def _alarms(p: FloatArray, limit: float, history: int, ranks: Ranks) -> FloatArr
     found = np.full(p.shape[0], inf)
     log_capital = np.zeros((p.shape[0], 0, len(DROPS)))
     open_ = np.arange(p.shape[0])
-    for t in range(1, p.shape[1] + 1):
+    for t in range(max(1, history - _WARM), p.shape[1] + 1):
         log_capital = log_capital[:, -(WINDOW - 1) :]
         if t >= 2:
             log_capital = np.concatenate([log_capital, np.zeros((open_.size, 1, len(DROPS)))], axis=1)

@@ -14,6 +14,7 @@ ROOMS = ("monitor", "schemas", "stats")
 OF_OTHERS: dict[str, str] = {
     "monitor.cli.shared.usage: ": "what typer and click print about wrong usage",
     "monitor.files.declaration_file: ": "the place in an error of tomllib",
+    "monitor.files.dated_runs: re.compile(": "the date in the name of a file",
     "monitor.files.formats.documents: _PLACE": "the place in an error of msgspec",
     "monitor.files.formats.documents: re.compile(": "the place in an error of msgspec",
     "monitor.files.formats.documents: error.msg": "an error of json",

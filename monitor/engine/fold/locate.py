@@ -16,7 +16,7 @@ from monitor.engine.state.pairs.index import Index
 from monitor.words.changes import UNDECLARED_UNITS
 from schemas.records.columns import EventColumns, Scores
 from schemas.records.decode import Fault, Refusal
-from schemas.records.events import EventFields, unit_name_problem
+from schemas.records.events import ANCHOR, EventFields, unit_name_problem
 from schemas.records.names import names_hold
 from schemas.records.scores import ABSENT, ONE, SCORE_UNIT, SKIPPED, ZERO
 from schemas.records.text import shorten
@@ -179,6 +179,7 @@ def _place(
     fault = (
         (contestant in benchmark.ended and ended_fault(benchmark, event, row, contestant))
         or unit_fault(benchmark, event)
+        or role_fault(benchmark, event)
         or (row is None and row_fault(benchmark, event, row_limits))
         or (contestant is None and contestant_fault(benchmark, event, limits))
         or (code is None and value_fault(benchmark, event, limits))
@@ -276,6 +277,14 @@ def unit_fault(benchmark: Benchmark, event: EventFields) -> Fault | None:
     declared = "has no declared unit" if known == event.item_id else f"is declared to be in unit {shorten(known)}"
     reason = f"{shorten(event.item_id)} {declared}, and comes with unit {shorten(unit)}; give each item one unit"
     return Refusal("unit", shorten(unit), reason, benchmark.name)
+
+
+def role_fault(benchmark: Benchmark, event: EventFields) -> Fault | None:
+    """Return why a score of a frozen answer is refused: it measures the judge, not the model."""
+    if event.role != ANCHOR:
+        return None
+    reason = "the score of a frozen answer measures the judge, not the model; read such runs with `rankwatch drift`"
+    return Refusal("role", ANCHOR, reason, benchmark.name)
 
 
 def _undeclared_unit(benchmark: Benchmark, event: EventFields, delta: BenchmarkDelta) -> str | None:

@@ -8,7 +8,7 @@ from typing import Final, Self
 from monitor.files.streams.event_lines import Derived
 from schemas.records.text import shorten
 
-FIELDS: Final = ("benchmark", "item_id", "model", "score", "cluster", "repeat", "epoch", "unit")
+FIELDS: Final = ("benchmark", "item_id", "model", "score", "cluster", "repeat", "epoch", "unit", "run", "role")
 """The fields of an event that a column can hold."""
 
 EVERY_OTHER: Final = "*"

@@ -56,7 +56,7 @@ def decode(block: Block, path: Path, checker: Checker, benchmark: str | None = N
     >>> line = b'{"benchmark":"x","item_id":"1","model":"m","score":1}\n'
     >>> decoded = decode(Block(0, len(line), 1, line), Path("a.jsonl"), Checker())
     >>> decoded.segments[0].events
-    [EventFields(benchmark='x', item_id='1', model='m', score=1.0, cluster=None, repeat=0, epoch=0, unit=None)]
+    [EventFields(benchmark='x', item_id='1', model='m', score=1.0, cluster=None, repeat=0, epoch=0, unit=None, run=None, role=None)]
     """
     if block.fault is not None:
         reject = _reject(block.fault, path, block.first_line, block.data, benchmark)

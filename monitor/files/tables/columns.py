@@ -23,6 +23,8 @@ USUAL: Final[Mapping[str, tuple[str, ...]]] = {
     "repeat": ("repeat",),
     "epoch": ("epoch",),
     "unit": ("unit",),
+    "run": ("run",),
+    "role": ("role",),
 }
 """Usual names of the columns in any case; the first of them in the table counts."""
 
@@ -126,6 +128,8 @@ class Columns:
             "repeat": read_index(without_value(data.get("repeat"))),
             "epoch": read_index(without_value(data.get("epoch"))),
             "unit": read_name(data.get("unit")) or None,
+            "run": read_name(data.get("run")) or None,
+            "role": read_name(data.get("role")) or None,
         }
         if self._models is None:
             model = self._model if self._model is not None else read_name(data.get("model"))
@@ -151,6 +155,8 @@ class Columns:
                 "repeat": self._cells(cells, "repeat", rows, lambda cell: read_index(without_value(cell)), 0),
                 "epoch": self._cells(cells, "epoch", rows, lambda cell: read_index(without_value(cell)), 0),
                 "unit": self._cells(cells, "unit", rows, lambda cell: read_name(cell) or None),
+                "run": self._cells(cells, "run", rows, lambda cell: read_name(cell) or None),
+                "role": self._cells(cells, "role", rows, lambda cell: read_name(cell) or None),
             }
             if self._models is None:
                 models = self._cells(cells, "model", rows, read_name, self._model)

@@ -1,0 +1,201 @@
+"""`rankwatch drift`: find out whether a model has got worse."""
+
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from monitor.cli.shared.options import LogOptions, MaxRejectedOption, OutputOption, Paths, option
+
+if TYPE_CHECKING:
+    from monitor.files.dated_runs import DatedRuns
+    from schemas.results.drift import DriftReport, DriftSettings
+
+
+class DriftFormat(StrEnum):
+    """How `drift` writes its answer."""
+
+    table = "table"
+    json = "json"
+    markdown = "markdown"
+
+
+class Assume(StrEnum):
+    """What is assumed while nothing changes."""
+
+    exchangeable_runs = "exchangeable-runs"
+    independent_items = "independent-items"
+
+
+class Strata(StrEnum):
+    """The runs among which a run is ranked."""
+
+    weekday = "weekday"
+
+
+class Missing(StrEnum):
+    """What a missing item is."""
+
+    ignore = "ignore"
+    fail = "fail"
+
+
+_SUFFIXES = {".json": DriftFormat.json, ".md": DriftFormat.markdown, ".markdown": DriftFormat.markdown}
+
+
+def drift(
+    paths: Paths,
+    logs: LogOptions,
+    form: Annotated[
+        DriftFormat | None,
+        option("--format", "table, json or markdown  \\[default: by the name of the output file, else table]"),
+    ] = None,
+    out: OutputOption = None,
+    years: Annotated[
+        float, typer.Option("--years", min=0.01, max=1000, help="years of runs in which one false alarm is expected")
+    ] = 5,
+    runs_a_year: Annotated[
+        float, typer.Option("--runs-a-year", min=1, max=1_000_000, help="runs of a monitor in a year")
+    ] = 365,
+    monitors: Annotated[
+        int, typer.Option("--monitors", min=1, max=1_000_000, help="monitors that share that false alarm")
+    ] = 1,
+    both: Annotated[bool, typer.Option("--both", help="watch for a model that got better too")] = False,
+    ever: Annotated[
+        float | None,
+        option("--ever", "chance of a false alarm, ever, in a history; replaces --years", min=1e-9, max=0.5),
+    ] = None,
+    assume: Annotated[
+        Assume,
+        typer.Option("--assume", help="independent-items finds drops in shorter histories, and assumes more"),
+    ] = Assume.exchangeable_runs,
+    strata: Annotated[Strata | None, option("--strata", "rank a run among the runs of the same weekday only")] = None,
+    missing: Annotated[
+        Missing, typer.Option("--missing", help="fail: an item without a score counts as 0")
+    ] = Missing.ignore,
+    min_coverage: Annotated[
+        float, typer.Option("--min-coverage", min=0, max=1, help="least share of the items in a run that is ranked")
+    ] = 0.8,
+    items: Annotated[
+        int | None, option("--items", "items of a whole run  \\[default: those of the first run]", min=1, max=10**9)
+    ] = None,
+    change: Annotated[
+        list[str] | None,
+        option(
+            "--change", "a change that you made: the history begins again with this run; may be repeated", metavar="RUN"
+        ),
+    ] = None,
+    seed: Annotated[
+        str | None, option("--seed", "splits ties between runs  \\[default: follows from the other flags]")
+    ] = None,
+    max_rejected: MaxRejectedOption = 0.1,
+) -> None:
+    """Find out whether a model has got worse: each file, or each value of the field run, is one run of it.
+
+    Exits with 0 where it is quiet or better, 4 where a model got worse, 5 where its judge alone moved, 3 with too little history.
+
+    Example: rankwatch drift runs/
+    """
+    from schemas.results.drift import DriftSettings
+
+    settings = DriftSettings(
+        years=years,
+        runs_a_year=runs_a_year,
+        monitors=monitors,
+        both=both,
+        ever=ever,
+        assume=assume.value,
+        strata=None if strata is None else "weekday",
+        missing=missing.value,
+        min_coverage=min_coverage,
+        items=items,
+        seed=seed,
+        changes=tuple(change or ()),
+    )
+    report = _report(_read(paths, logs, max_rejected), settings)
+    _print(report, form or (_SUFFIXES.get(out.suffix.lower()) if out is not None else None) or DriftFormat.table, out)
+    raise SystemExit(report.exit_code)
+
+
+def _read(paths: list[str], logs: LogOptions, max_rejected: float) -> "DatedRuns":
+    from monitor.cli.shared.errors import file_error, stop
+    from monitor.cli.shared.files import RejectedLines, find_files, make_importer, stop_without_results
+    from monitor.cli.shared.progress import progress_bar
+    from monitor.files.dated_runs import DatedRuns, RunClash, natural
+    from monitor.files.reject_limit import RejectedLine, RejectLimit, TooManyRejected
+    from monitor.files.streams.read import read_files
+
+    importer = make_importer(logs)
+    files = natural(find_files(importer, paths))
+    runs, limit, rejected = DatedRuns(), RejectLimit(max_rejected), RejectedLines()
+    try:
+        with rejected, progress_bar("reading") as update:
+            progress = None if update is None else lambda done, total: update(completed=done, total=total)
+            for segment in read_files(files, progress, importer.open):
+                runs.add(segment)
+                for reject in segment.rejects:
+                    rejected.print(RejectedLine.of(reject))
+                limit.add(segment.line_count, segment.rejects)
+        limit.finish()
+    except (TooManyRejected, RunClash) as error:
+        stop(error.problem if isinstance(error, TooManyRejected) else str(error))
+    except OSError as error:
+        stop(file_error(error))
+    if not runs.sentinels():
+        stop_without_results(files)
+    return runs
+
+
+def _report(runs: "DatedRuns", settings: "DriftSettings") -> "DriftReport":
+    from monitor.cli.shared.errors import USAGE, stop
+    from monitor.files.dated_runs import date_in
+    from monitor.view.drift import sentinel_of, with_found
+    from schemas.records.text import shorten
+    from schemas.results.drift import DriftReport
+
+    found = runs.sentinels()
+    names = {run.name for of, _ in found.values() for run in of}
+    for change in settings.changes:
+        if change not in names:
+            stop(f"--change {shorten(change)}: no run has this name; the runs are {_some(sorted(names))}", USAGE)
+    if settings.strata is not None and (undated := sorted(name for name in names if date_in(name) is None)):
+        stop(f"--strata {settings.strata}: run {shorten(undated[0])} has no date in its name", USAGE)
+    sentinels = [
+        sentinel_of(
+            benchmark,
+            model,
+            of,
+            settings,
+            ordered_by=ordered_by,
+            duplicates=sum(run.duplicates for run in of),
+            conflicts=sum(run.conflicts for run in of),
+            skipped=sum(run.skipped for run in of),
+        )
+        for (benchmark, model), (of, ordered_by) in found.items()
+    ]
+    return with_found(DriftReport(settings=settings, sentinels=tuple(sentinels)))
+
+
+def _some(names: list[str]) -> str:
+    from schemas.records.text import shorten
+
+    shown = ", ".join(shorten(name) for name in names[:5])
+    return shown if len(names) <= 5 else f"{shown} and {len(names) - 5:,} more"
+
+
+def _print(report: "DriftReport", form: DriftFormat, out: Path | None) -> None:
+    import msgspec
+
+    from monitor.cli.shared.errors import writing
+    from monitor.render import drift as shown
+
+    if form is DriftFormat.json:
+        text = msgspec.json.format(msgspec.json.encode(report), indent=2).decode()
+    else:
+        text = "\n".join(shown.terminal(report) if form is DriftFormat.table else shown.markdown(report))
+    if out is None:
+        print(text)
+        return
+    with writing(out):
+        out.write_text(f"{text}\n", encoding="utf-8", newline="\n")

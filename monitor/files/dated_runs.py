@@ -1,0 +1,157 @@
+"""Read results as runs of one model on one benchmark, in the order of their dates."""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final, Literal, NamedTuple
+
+from monitor.files.streams.paths import show
+from schemas.records.events import ANCHOR, EventFields
+from schemas.records.packed import Segment
+from schemas.records.text import shorten
+
+_DATE: Final = re.compile(
+    r"(?<!\d)(20\d\d)[-_.]?(0[1-9]|1[0-2])[-_.]?(0[1-9]|[12]\d|3[01])"
+    r"(?:[Tt _-]?([01]\d|2[0-3])[-:_.]?([0-5]\d)(?:[-:_.]?([0-5]\d))?)?(?!\d)"
+)
+_FOLDERS: Final = 3
+"""Folders above a file whose names may have the date of its run."""
+
+_PARTS: Final = re.compile(r"\d+|\D+")
+
+
+def date_in(text: str) -> str | None:
+    """Return the date, and the time of day where there is one, that a name holds.
+
+    Examples
+    --------
+    >>> date_in("samples_gsm8k_2026-08-01T10-05-00.123"), date_in("run-20260801"), date_in("v1.2")
+    ('2026-08-01 10:05:00', '2026-08-01', None)
+    """
+    match = _DATE.search(text)
+    if match is None:
+        return None
+    year, month, day, hour, minute, second = match.groups()
+    time = "" if hour is None else f" {hour}:{minute}" + (f":{second}" if second else "")
+    return f"{year}-{month}-{day}{time}"
+
+
+class RunClash(ValueError):  # noqa: N818 - named after the state of the input
+    """Two files hold the same scores of one run."""
+
+
+class Scored(NamedTuple):
+    """The first score of an item and repeat, and its file."""
+
+    score: float
+    source: str
+
+
+@dataclass
+class Run:
+    """One run of a model on a benchmark.
+
+    Attributes
+    ----------
+    name : str
+        Of the field `run`, else the date in the name of the file or its folder, else the name of the file.
+    fresh, anchors : dict
+        The scores of each item, by repeat.
+    """
+
+    benchmark: str
+    model: str
+    name: str
+    fresh: dict[str, dict[int, Scored]] = field(default_factory=dict)
+    anchors: dict[str, dict[int, Scored]] = field(default_factory=dict)
+    duplicates: int = 0
+    conflicts: int = 0
+    skipped: int = 0
+
+    def means(self, role: str | None = None) -> dict[str, float]:
+        """Return the mean score of each item over its repeats."""
+        scores = self.anchors if role == ANCHOR else self.fresh
+        return {item: sum(each.score for each in of.values()) / len(of) for item, of in scores.items()}
+
+
+class DatedRuns:
+    """Collects the runs that files hold."""
+
+    def __init__(self) -> None:
+        self._runs: dict[tuple[str, str, str], Run] = {}
+        self._names: dict[str, str] = {}
+
+    def add(self, segment: Segment) -> None:
+        """Add the scores of a segment of a file.
+
+        Raises
+        ------
+        RunClash
+            If another file has a score of the same run, item and repeat.
+        """
+        of_file = self._names.get(segment.path) or self._names.setdefault(segment.path, name_of(Path(segment.path)))
+        for event in segment.events:
+            self._add(event, segment.path, of_file)
+
+    def _add(self, event: EventFields, source: str, of_file: str) -> None:
+        name = str(event.run) if isinstance(event.run, str | int) and str(event.run) else of_file
+        key = event.benchmark, event.model, name
+        run = self._runs.get(key)
+        if run is None:
+            run = self._runs[key] = Run(*key)
+        if event.score is None:
+            run.skipped += 1
+            return
+        scores = run.anchors if event.role == ANCHOR else run.fresh
+        of_item = scores.setdefault(event.item_id, {})
+        score = Scored(float(event.score), source)
+        known = of_item.setdefault(event.repeat, score)
+        if known is score:
+            return
+        if known.source != source:
+            raise RunClash(
+                f"{show(source)}: it holds run {shorten(name)} of {shorten(event.model)} on {shorten(event.benchmark)}, and so does "
+                f"{show(known.source)}; give each run its own name: a field run, or a date and time in the name of its file"
+            )
+        if known.score == score.score:
+            run.duplicates += 1
+        else:
+            run.conflicts += 1
+
+    def sentinels(self) -> dict[tuple[str, str], tuple[list[Run], Literal["date", "appearance"]]]:
+        """Return the runs of each benchmark and model, in order: by date where each has one, else as they appeared."""
+        found: dict[tuple[str, str], list[Run]] = {}
+        for run in self._runs.values():
+            found.setdefault((run.benchmark, run.model), []).append(run)
+        return {key: _in_order(runs) for key, runs in sorted(found.items())}
+
+
+def _in_order(runs: list[Run]) -> tuple[list[Run], Literal["date", "appearance"]]:
+    dates = [date_in(run.name) for run in runs]
+    if None in dates:
+        return runs, "appearance"
+    return [
+        run for _, run in sorted(zip(map(str, dates), runs, strict=True), key=lambda pair: (pair[0], pair[1].name))
+    ], "date"
+
+
+def name_of(path: Path) -> str:
+    """Return the name of the run that a file holds: the date in its name, or in that of the nearest folder, else its own name."""
+    names = [path.name, *(parent.name for parent in list(path.parents)[:_FOLDERS])]
+    return next((date for date in map(date_in, names) if date is not None), path.name.split(".")[0])
+
+
+def natural(paths: Iterable[Path]) -> list[Path]:
+    """Return files in the order of their names, numbers as numbers: run10 comes after run9.
+
+    Examples
+    --------
+    >>> [path.name for path in natural([Path("run10.csv"), Path("run9.csv")])]
+    ['run9.csv', 'run10.csv']
+    """
+    return sorted(paths, key=lambda path: [_number(part) for part in _PARTS.findall(str(path))])
+
+
+def _number(part: str) -> tuple[bool, int, str]:
+    return part.isdigit(), int(part) if part.isdigit() else 0, part

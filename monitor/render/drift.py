@@ -1,0 +1,170 @@
+"""Drift in the terminal and in Markdown: the same sentences in the same order, and one chart of runs."""
+
+import textwrap
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+import numpy as np
+
+from monitor.words import drift as words
+from schemas.records.text import shorten
+from schemas.results.drift import DriftAlarm, DriftReport, Sentinel
+
+_COLUMNS: Final = 37
+_ROWS: Final = 5
+_BAND: Final = 1.96
+_SHOWN_ITEMS: Final = 3
+_WIDTH: Final = 100
+
+
+def terminal(report: DriftReport) -> Iterator[str]:
+    """Yield the lines of a report for a terminal."""
+    for sentinel in report.sentinels:
+        yield words.title(sentinel)
+        yield ""
+        yield f"{words.SIGNS[sentinel.outcome]} {words.headline(sentinel)}"
+        for label, text in words.details(sentinel):
+            yield f"  {label:<11} {text}"
+        yield from _indented(chart(sentinel))
+        yield from _indented(_items(sentinel))
+        if (found := _quiet(sentinel)) is not None:
+            yield from _wrapped(found, "  ")
+        for note in words.counted(sentinel):
+            yield from _wrapped(note, "  ")
+        yield ""
+    yield from _wrapped(words.promise(report.settings))
+    yield from _wrapped(words.assumption(report.settings, anchored=_anchored(report)))
+    yield from _wrapped(words.remedy(report))
+
+
+def _wrapped(sentence: str, indent: str = "") -> Iterator[str]:
+    yield from textwrap.wrap(sentence, _WIDTH, initial_indent=indent, subsequent_indent=indent, break_on_hyphens=False)
+
+
+def markdown(report: DriftReport) -> Iterator[str]:
+    """Yield the lines of a report as Markdown."""
+    for sentinel in report.sentinels:
+        yield f"### {words.SIGNS[sentinel.outcome]} {words.headline(sentinel)}"
+        yield ""
+        yield words.title(sentinel)
+        yield ""
+        for label, text in words.details(sentinel):
+            yield f"- {label}: {text}"
+        lines = list(chart(sentinel))
+        if lines:
+            yield from ("", "```text", *lines, "```")
+        yield from _table(sentinel)
+        if (found := _quiet(sentinel)) is not None:
+            yield from ("", found)
+        for note in words.counted(sentinel):
+            yield from ("", note)
+        yield ""
+    yield words.promise(report.settings)
+    yield ""
+    yield words.assumption(report.settings, anchored=_anchored(report))
+
+
+def _indented(lines: Iterator[str]) -> Iterator[str]:
+    shown = list(lines)
+    if shown:
+        yield ""
+    yield from (f"  {line}" for line in shown)
+
+
+def _anchored(report: DriftReport) -> bool:
+    return any(run.anchors for sentinel in report.sentinels for run in sentinel.runs)
+
+
+def _quiet(sentinel: Sentinel) -> str | None:
+    model = words.monitor_of(sentinel, "model")
+    return None if model is None else words.quiet(model.found)
+
+
+def _alarm(sentinel: Sentinel) -> DriftAlarm | None:
+    """Return the alarm that a sentinel shows: the model's, else its judge's."""
+    alarms = [each.alarms[-1] for each in sentinel.monitors if each.alarms]
+    return alarms[0] if alarms else None
+
+
+# --- the items that moved -------------------------------------------------------------------------------------------------------------
+
+
+def _items(sentinel: Sentinel) -> Iterator[str]:
+    alarm = _alarm(sentinel)
+    if alarm is None or not alarm.items:
+        return
+    most = "fell most" if alarm.side == "worse" else "rose most"
+    width = max(len(shorten(each.item)) for each in alarm.items[:_SHOWN_ITEMS])
+    yield f"{f'Items that {most}':<{max(width + 2, 20)}}  before   since"
+    for each in alarm.items[:_SHOWN_ITEMS]:
+        yield f"{shorten(each.item):<{max(width, 20)}}  {100 * each.before:5.0f} %   {_since(sentinel, each.since, each.runs_since)}"
+    share = "" if alarm.share_of_ten is None else f" Ten items carry {100 * min(1.0, alarm.share_of_ten):.0f} % of it."
+    yield f"{words.LIST_NOTE}{share}"
+
+
+def _table(sentinel: Sentinel) -> Iterator[str]:
+    alarm = _alarm(sentinel)
+    if alarm is None or not alarm.items:
+        return
+    yield from (
+        "",
+        f"| items that {'fell' if alarm.side == 'worse' else 'rose'} most | before | since |",
+        "|---|---:|---:|",
+    )
+    for each in alarm.items[:_SHOWN_ITEMS]:
+        name = shorten(each.item).replace("|", "\\|")
+        yield f"| {name} | {100 * each.before:.0f} % | {_since(sentinel, each.since, each.runs_since)} |"
+    yield from ("", words.LIST_NOTE)
+
+
+def _since(sentinel: Sentinel, mean: float, runs: int) -> str:
+    """Return an item's scores since a change: how many runs had it right, where scores are 0 or 1."""
+    return f"{100 * mean:.0f} %" if sentinel.graded else f"{round(mean * runs):,} of {runs:,}"
+
+
+# --- the chart ------------------------------------------------------------------------------------------------------------------------
+
+
+def chart(sentinel: Sentinel) -> Iterator[str]:
+    """Yield a chart of the means of runs: a dot for some runs, and the band of their own past."""
+    runs = [run for run in sentinel.runs if run.mean is not None and run.ranked]
+    if len(runs) < _ROWS:
+        return
+    size = -(-len(runs) // _COLUMNS)
+    means = np.array([run.mean for run in runs], float)
+    groups = [float(means[k : k + size].mean()) for k in range(0, len(runs), size)]
+    alarm = _alarm(sentinel)
+    names = [run.run for run in runs]
+    change = names.index(alarm.start) if alarm is not None and alarm.start in names else len(runs)
+    past = means[: change or len(runs)]
+    center, spread = float(past.mean()), float(past.std(ddof=1)) if past.size > 1 else 0.0
+    band = _BAND * spread / size**0.5
+    low, high = min(*groups, center - band), max(*groups, center + band)
+    step = max((high - low) / (_ROWS - 1), 1e-9)
+    levels = [high - k * step for k in range(_ROWS)]
+    for level in levels:
+        cells = [_cell(group, k * size, level, step, center, band, change) for k, group in enumerate(groups)]
+        note = ""
+        if abs(level - center) <= step / 2:
+            note = f"  {words.points(center)}"
+        elif (
+            alarm is not None
+            and abs(level - float(means[change:].mean() if change < len(runs) else center)) <= step / 2
+        ):
+            note = f"  {words.points(float(means[change:].mean()))}"
+        yield f"{100 * level:5.1f} {''.join(cells)}{note}".rstrip()
+    yield f"      {_axis(names, len(groups))}"
+    dot = "1 run" if size == 1 else f"{size} runs"
+    yield f"      ● {dot}   · its own past, 95 %"
+
+
+def _cell(group: float, first: int, level: float, step: float, center: float, band: float, change: int) -> str:
+    if level - step / 2 <= group < level + step / 2:
+        return "●"
+    return "·" if first < change and abs(level - center) <= max(band, step / 2) else " "
+
+
+def _axis(names: Sequence[str], columns: int) -> str:
+    """Return the first and the last run below the chart."""
+    first, last = names[0][:10], names[-1][:10]
+    return f"{first}{last:>{max(columns - len(first), len(last) + 1)}}"

@@ -1,0 +1,176 @@
+"""Drift in words: has this model got worse, or its judge moved."""
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from schemas.records.text import shorten
+from schemas.results.drift import (
+    DriftAlarm,
+    DriftMonitor,
+    DriftOutcome,
+    DriftReport,
+    DriftSettings,
+    FoundDrop,
+    Sentinel,
+)
+
+SIGNS: Final = {
+    DriftOutcome.WORSE: "▼",
+    DriftOutcome.BETTER: "▲",
+    DriftOutcome.JUDGE: "◆",
+    DriftOutcome.QUIET: "○",
+    DriftOutcome.SHORT: "…",
+    DriftOutcome.HELD: "‖",
+}
+_MOVED: Final = {"worse": "has got worse", "better": "has got better"}
+_JUDGE_MOVED: Final = {"worse": "has become stricter", "better": "has become more lenient"}
+_DIRECTION: Final = {"worse": "lower", "better": "higher"}
+LIST_NOTE: Final = "A list to look at, not a claim."
+
+
+def points(score: float) -> str:
+    """Return a mean score in points."""
+    return f"{100 * score:.1f}"
+
+
+def monitor_of(sentinel: Sentinel, of: str) -> DriftMonitor | None:
+    """Return the monitor of the model, or of the judge."""
+    return next((each for each in sentinel.monitors if each.of == of), None)
+
+
+def title(sentinel: Sentinel) -> str:
+    """Return what was read: benchmark, model, items and runs."""
+    first, last = sentinel.runs[0].run, sentinel.runs[-1].run
+    span = f"{first} to {last}" if len(sentinel.runs) > 1 else first
+    runs = "1 run" if len(sentinel.runs) == 1 else f"{len(sentinel.runs):,} runs"
+    return f"{shorten(sentinel.benchmark)} · {shorten(sentinel.model)} · {sentinel.items:,} items · {runs}, {span}"
+
+
+def headline(sentinel: Sentinel) -> str:
+    """Return the result in one sentence."""
+    model, judge = monitor_of(sentinel, "model"), monitor_of(sentinel, "judge")
+    assert model is not None, "a sentinel has a monitor of its model"
+    name = shorten(sentinel.model)
+    if model.alarms:
+        alarm = model.alarms[-1]
+        return f"{name} {_MOVED[alarm.side]}: {_levels(alarm)}."
+    if judge is not None and judge.alarms:
+        alarm = judge.alarms[-1]
+        return f"The judge {_JUDGE_MOVED[alarm.side]}: {_levels(alarm)} on its frozen answers. No evidence that {name} changed."
+    if sentinel.outcome == DriftOutcome.HELD:
+        return f"{name}: held. The runs differ by more than their items explain: drop --assume independent-items."
+    if sentinel.outcome == DriftOutcome.SHORT:
+        return f"{name}: too little history. {_count(model.ranked, 'run')} of at least 8; add runs."
+    return f"{name}: quiet. No alarm in {_count(model.ranked, 'run')} since {model.segment}."
+
+
+def _levels(alarm: DriftAlarm) -> str:
+    return f"{points(alarm.before)} points before {alarm.start}, {points(alarm.since)} since"
+
+
+def details(sentinel: Sentinel) -> Iterator[tuple[str, str]]:
+    """Yield the lines below the headline of an alarm, each with its label."""
+    model, judge = monitor_of(sentinel, "model"), monitor_of(sentinel, "judge")
+    moved = model if model is not None and model.alarms else judge
+    if moved is None or not moved.alarms:
+        return
+    alarm = moved.alarms[-1]
+    yield (
+        _DIRECTION[alarm.side],
+        f"{points(alarm.low)} to {points(alarm.high)} points ({_count(alarm.runs_since, 'run')} since)",
+    )
+    yield "change", f"between {alarm.after_run} and {alarm.last_start}"
+    if len(moved.alarms) > 1:
+        earlier = ", ".join(f"{each.start} ({_DIRECTION[each.side]})" for each in moved.alarms[:-1])
+        yield "earlier", earlier
+    if moved is model and judge is not None:
+        yield from _attributed(sentinel, judge)
+
+
+def _attributed(sentinel: Sentinel, judge: DriftMonitor) -> Iterator[tuple[str, str]]:
+    """Yield what the judge did meanwhile, and what follows."""
+    frozen = max((run.anchors for run in sentinel.runs), default=0)
+    if judge.alarms:
+        alarm = judge.alarms[-1]
+        yield "judge", f"{_JUDGE_MOVED[alarm.side]} too: {_levels(alarm)} on its {_count(frozen, 'frozen answer')}"
+        yield "so", "both moved; the size above is on the judge's scale of today"
+        return
+    yield "judge", f"as before on its {_count(frozen, 'frozen answer')}"
+    yield "so", "the model moved, or its provider, prompt or harness"
+
+
+def quiet(found: Sequence[FoundDrop]) -> str | None:
+    """Return which lasting drops would have been found; None where none was worked out."""
+    if not found:
+        return None
+    seen = [f"{100 * each.drop:g} points within {_count(round(each.median), 'run')}" for each in found if each.median]
+    never = [f"{100 * each.drop:g} points" for each in found if not each.median]
+    horizon = found[0].horizon
+    parts = []
+    if seen:
+        parts.append(f"A lasting drop would have been found, in half of the cases: {', '.join(seen)}.")
+    if never:
+        parts.append(
+            f"A drop of {' or '.join(never)} would not have been found within {horizon} runs in half of the cases."
+        )
+    return " ".join(parts)
+
+
+def counted(sentinel: Sentinel) -> Iterator[str]:
+    """Yield what was counted otherwise than expected, with the flag that changes it."""
+    if sentinel.incomplete:
+        yield f"{_count(sentinel.incomplete, 'run')} with too few items: counted, not ranked (--min-coverage)."
+    if sentinel.unused_items:
+        yield f"{_count(sentinel.unused_items, 'item')} that too few runs hold: not used (--min-coverage)."
+    if sentinel.conflicts:
+        yield f"{_count(sentinel.conflicts, 'score')} in conflict with an earlier score of the same run: the first counts."
+    if sentinel.duplicates:
+        yield f"{_count(sentinel.duplicates, 'repeated score')}: counted once."
+    if sentinel.skipped:
+        yield f"{_count(sentinel.skipped, 'item')} without a score (--missing fail counts them as 0)."
+    if sentinel.ordered_by == "appearance":
+        yield "The runs are in the order in which they were read: some have no date in their name."
+    if sum(run.ranked for run in sentinel.runs) + sentinel.incomplete < len(sentinel.runs):
+        lacking = len(sentinel.runs) - sentinel.incomplete - sum(run.ranked for run in sentinel.runs)
+        yield f"{_count(lacking, 'run')} without frozen answers: not ranked."
+
+
+def promise(settings: DriftSettings) -> str:
+    """Return the bound on false alarms."""
+    if settings.ever is not None:
+        return (
+            f"The chance of any false alarm, ever, is at most {100 * settings.ever:g} % for each monitor and history."
+        )
+    runs = settings.years * settings.runs_a_year
+    daily = settings.runs_a_year == 365
+    span = f"{settings.years:g} years of daily runs" if daily else f"{runs:,.0f} runs ({settings.years:g} years)"
+    each = "for each monitor" if settings.monitors == 1 else f"over {settings.monitors:,} monitors together"
+    return f"At most one false alarm is expected in {span}, {each}."
+
+
+def assumption(settings: DriftSettings, *, anchored: bool) -> str:
+    """Return what an alarm assumes."""
+    runs = "Assumes that runs were exchangeable while nothing changed: same items and harness, no level that wanders for days."
+    items = " Assumes too that items are independent within a run." if settings.assume == "independent-items" else ""
+    judge = (
+        " Assumes that the judge moves alike on frozen and fresh answers."
+        if anchored
+        else " A judge that moves looks like a model that moves. Judge frozen answers in every run (role: anchor) to separate the two."
+    )
+    return runs + items + judge
+
+
+def remedy(report: DriftReport) -> str:
+    """Return the exit code in words, and what to do."""
+    code = report.exit_code
+    word = {4: "worse", 5: "the judge alone moved", 3: "too little history, or held", 0: "quiet, or better"}[code]
+    if code == 4:
+        worse = next(each for each in report.sentinels if each.outcome == DriftOutcome.WORSE)
+        model = monitor_of(worse, "model")
+        assert model is not None, "a sentinel that is worse has a monitor of its model"
+        return f"Exit 4: {word}. Was it you? rankwatch drift PATH --change {model.alarms[-1].start}"
+    return f"Exit {code}: {word}."
+
+
+def _count(count: int, noun: str) -> str:
+    return f"1 {noun}" if count == 1 else f"{count:,} {noun}s"

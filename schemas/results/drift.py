@@ -1,0 +1,160 @@
+"""What `rankwatch drift` found: facts of each sentinel, for programs and for words."""
+
+from enum import StrEnum
+from typing import Literal
+
+import msgspec
+
+Side = Literal["worse", "better"]
+"""Of a model: its scores fell or rose. Of a judge: it became stricter or more lenient."""
+
+
+class DriftOutcome(StrEnum):
+    """What a sentinel shows."""
+
+    QUIET = "quiet"
+    WORSE = "worse"
+    BETTER = "better"
+    JUDGE = "judge"
+    """The judge alone moved."""
+    SHORT = "short"
+    """Too few runs for any alarm to be likely."""
+    HELD = "held"
+    """The runs contradict what was declared of them."""
+
+
+class DriftSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """What holds for every monitor: the declared rate of false alarms, and how runs are read."""
+
+    years: float = 5
+    runs_a_year: float = 365
+    monitors: int = 1
+    """Monitors that share one false alarm in `years`."""
+    both: bool = False
+    ever: float | None = None
+    """Chance of any false alarm in a segment; replaces `years`."""
+    assume: Literal["exchangeable-runs", "independent-items"] = "exchangeable-runs"
+    strata: Literal["weekday"] | None = None
+    missing: Literal["ignore", "fail"] = "ignore"
+    min_coverage: float = 0.8
+    items: int | None = None
+    """Items of a whole run; None: as many as the first run has."""
+    seed: str | None = None
+    changes: tuple[str, ...] = ()
+    """Runs with which an announced change begins."""
+
+    @property
+    def false_alarm_runs(self) -> float:
+        """The bound A: one false alarm is expected in so many runs of one monitor."""
+        return self.years * self.runs_a_year * self.monitors
+
+
+class FallenItem(msgspec.Struct, frozen=True):
+    """Mean scores of an item before and since a change."""
+
+    item: str
+    before: float
+    since: float
+    runs_since: int
+
+
+class DriftAlarm(msgspec.Struct, frozen=True, kw_only=True):
+    """An alarm, its change point and its size."""
+
+    side: Side
+    run: str
+    """The run at which the monitor alarmed."""
+    start: str
+    """The most likely first run after the change."""
+    after_run: str
+    """The last run that is surely before the change: the earliest start of the set comes next."""
+    last_start: str
+    """The latest start of the set."""
+    before: float
+    since: float
+    low: float
+    """The hull of how far the mean moved, in the direction of the alarm."""
+    high: float
+    runs_since: int
+    log_sum: float
+    log_limit: float
+    items: tuple[FallenItem, ...] = ()
+    """The items that moved most."""
+    share_of_ten: float | None = None
+    """Share of the whole movement that ten items carry."""
+
+
+class FoundDrop(msgspec.Struct, frozen=True):
+    """How soon a lasting drop would be found, from the history of the segment."""
+
+    drop: float
+    median: float | None
+    """Runs until half of such drops are found; None: beyond `horizon`."""
+    horizon: int
+
+
+class DriftMonitor(msgspec.Struct, frozen=True, kw_only=True):
+    """One sequence of runs that is watched: a model's scores, or its judge's scores of frozen answers."""
+
+    of: Literal["model", "judge"]
+    both: bool
+    segment: str | None
+    """The first run of the segment; None without a ranked run."""
+    ranked: int
+    """Ranked runs of the segment."""
+    log_sum: float | None
+    log_limit: float
+    alarms: tuple[DriftAlarm, ...] = ()
+    found: tuple[FoundDrop, ...] = ()
+    spread: float | None = None
+    """Standard deviation of what is ranked of a run: its mean score, or with anchors half of its difference to theirs."""
+    ranks: Literal["runs", "items"] = "runs"
+    dispersion: float | None = None
+    """p-value of the dispersion of runs under independent items, where it refutes them."""
+
+
+class DriftRun(msgspec.Struct, frozen=True, kw_only=True):
+    """One run of a sentinel, in order."""
+
+    run: str
+    items: int
+    mean: float | None
+    anchors: int = 0
+    anchor_mean: float | None = None
+    ranked: bool = True
+    p: float | None = None
+
+
+class Sentinel(msgspec.Struct, frozen=True, kw_only=True):
+    """A benchmark on which one model is run many times, every day for example."""
+
+    benchmark: str
+    model: str
+    outcome: DriftOutcome
+    items: int
+    """Items of a whole run."""
+    unused_items: int
+    """Items that too few of the runs hold: they enter no score."""
+    incomplete: int
+    """Runs below the least coverage: counted, and not ranked."""
+    duplicates: int
+    conflicts: int
+    skipped: int
+    ordered_by: Literal["date", "appearance"]
+    graded: bool
+    runs: tuple[DriftRun, ...]
+    monitors: tuple[DriftMonitor, ...]
+
+
+class DriftReport(msgspec.Struct, frozen=True, kw_only=True):
+    """All sentinels of the files."""
+
+    settings: DriftSettings
+    sentinels: tuple[Sentinel, ...]
+
+    @property
+    def exit_code(self) -> int:
+        """4 where a model got worse, 5 where a judge alone moved, 3 where one is held or too short, 0 else."""
+        found = {sentinel.outcome for sentinel in self.sentinels}
+        codes = ((DriftOutcome.WORSE, 4), (DriftOutcome.JUDGE, 5), (DriftOutcome.HELD, 3), (DriftOutcome.SHORT, 3))
+        return next((code for outcome, code in codes if outcome in found), 0)

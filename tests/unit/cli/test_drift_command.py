@@ -1,0 +1,62 @@
+import json
+
+import numpy as np
+
+from tests.commands import rankwatch
+
+
+def write_runs(folder, days, *, drop_at=None, items=60, anchors=False):
+    rng = np.random.default_rng(4)
+    right = rng.beta(7, 3, items)
+    folder.mkdir()
+    for day in range(days):
+        chance = right - (0.3 if drop_at is not None and day >= drop_at else 0)
+        lines = [
+            {"benchmark": "qa", "model": "gpt-x", "item_id": f"q{k}", "score": int(rng.random() < p)}
+            for k, p in enumerate(chance)
+        ]
+        if anchors:
+            frozen = [
+                line | {"role": "anchor", "score": int(rng.random() < p)} for line, p in zip(lines, right, strict=True)
+            ]
+            lines += frozen
+        path = folder / f"qa_2026-{8 + day // 28:02}-{1 + day % 28:02}.jsonl"
+        path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+
+
+def test_a_model_that_got_worse_exits_with_4_and_names_the_day(tmp_path):
+    write_runs(tmp_path / "runs", 50, drop_at=40)
+    result = rankwatch("drift", tmp_path / "runs", "--format", "json", code=4)
+    (sentinel,) = json.loads(result.stdout)["sentinels"]
+    assert sentinel["outcome"] == "worse"
+    assert "2026-09-11" <= sentinel["monitors"][0]["alarms"][0]["start"] <= "2026-09-15"
+    assert "gpt-x" in rankwatch("drift", tmp_path / "runs", code=4).stdout
+    start = sentinel["monitors"][0]["alarms"][0]["start"]
+    rankwatch("drift", tmp_path / "runs", "--change", start)
+
+
+def test_frozen_answers_are_scores_of_the_judge(tmp_path):
+    write_runs(tmp_path / "runs", 50, drop_at=40, anchors=True)
+    rankwatch("drift", tmp_path / "runs", "-o", tmp_path / "drift.json", code=4)
+    (sentinel,) = json.loads((tmp_path / "drift.json").read_text())["sentinels"]
+    assert [monitor["of"] for monitor in sentinel["monitors"]] == ["model", "judge"]
+    assert "rankwatch drift" in rankwatch("report", tmp_path / "runs").stderr
+
+
+def test_a_year_of_nothing_is_quiet_in_markdown(tmp_path):
+    write_runs(tmp_path / "runs", 30)
+    result = rankwatch("drift", tmp_path / "runs", "--format", "markdown")
+    assert result.stdout.startswith("### ")
+
+
+def test_bad_inputs_are_answered_by_what_to_do(tmp_path):
+    write_runs(tmp_path / "runs", 10)
+    (tmp_path / "runs" / "again_2026-08-01.jsonl").write_text((tmp_path / "runs" / "qa_2026-08-01.jsonl").read_text())
+    clash = rankwatch("drift", tmp_path / "runs", code=1).stderr
+    assert "again_2026-08-01.jsonl" in clash
+    assert "qa_2026-08-01.jsonl" in clash
+    (tmp_path / "runs" / "again_2026-08-01.jsonl").unlink()
+    assert "2026-08-01" in rankwatch("drift", tmp_path / "runs", "--change", "2025-01-01", code=2).stderr
+    rankwatch("drift", tmp_path / "runs" / "qa_2026-08-01.jsonl", code=3)
+    (tmp_path / "none").mkdir()
+    rankwatch("drift", tmp_path / "none", code=2)

@@ -179,9 +179,9 @@ def _better(
 ) -> None:
     from monitor.cli.shared.declared.pairs import choose_pair
     from monitor.cli.shared.gates.margins import stop_incomplete
-    from monitor.render.flags import named_flags, pair_with_flags
     from monitor.render.gates import gate as render
     from monitor.view.build import build_report
+    from monitor.words.flags import named_flags, pair_with_flags
 
     report = build_report([partition], pairs="all", assert_complete=True, model=pair[0])
     chosen = choose_pair(report, pair, benchmark)
@@ -281,8 +281,8 @@ def _run(
 def print_gate(report: "GateReport", form: GateFormat, outputs: list[tuple[str, Path]]) -> None:
     """Print the answer of a gate, and write it to files."""
     from monitor.cli.shared.gates.margins import write_outputs
-    from monitor.render.flags import with_flags
     from monitor.render.gates.margin import RENDERERS
+    from monitor.words.flags import with_flags
 
     flags = report.model_copy(
         update={

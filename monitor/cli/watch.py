@@ -170,8 +170,8 @@ async def _read_once(
     from monitor.cli.shared.output import print_report
     from monitor.files.incomplete import incomplete_benchmarks
     from monitor.files.reject_limit import TooManyRejected
-    from monitor.render.flags import with_flags
     from monitor.service.embedded import EmbeddedMonitor
+    from monitor.words.flags import with_flags
     from schemas.records.text import shorten
 
     inputs = find_files(files.importer, files.paths)

@@ -9,6 +9,9 @@ from pydantic import BaseModel
 from schemas.results.report import BenchmarkReport, ClusterReport, Decided, ModelReport, PairReport, Resolved
 
 _NESTED: Final[dict[str, type[BaseModel]]] = {"decided": Decided, "resolved": Resolved, "cluster": ClusterReport}
+_COLUMNS: Final = [name for name in PairReport.model_fields if name != "facts"]
+"""The fields that are cells: facts are lists, and `reason` has them in words."""
+
 _RUN: Final = {"repeats_min": int, "repeats_mean": float, "repeats_max": int, "run_ended": bool}
 _UNKNOWN: Final = (None,) * len(_RUN)
 """The cells of a run whose epoch is not ranked."""
@@ -19,7 +22,8 @@ _FORMULA: Final = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "�
 def columns() -> dict[str, Any]:
     """Return the type of each column by its title, in order."""
     types: dict[str, Any] = {"benchmark": str, "order_policy": str}
-    for name, field in PairReport.model_fields.items():
+    for name in _COLUMNS:
+        field = PairReport.model_fields[name]
         nested = _NESTED.get(name)
         inner = {} if nested is None else nested.model_fields
         types |= {f"{name}_{each}": found.annotation for each, found in inner.items()} or {name: field.annotation}
@@ -54,7 +58,7 @@ def _run(model: ModelReport) -> tuple[Any, ...]:
 
 
 def _values(pair: PairReport) -> Iterator[Any]:
-    for name in PairReport.model_fields:
+    for name in _COLUMNS:
         value = getattr(pair, name)
         if name in _NESTED:
             yield from (None if value is None else getattr(value, inner) for inner in _NESTED[name].model_fields)

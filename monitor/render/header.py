@@ -10,10 +10,11 @@ from monitor.render.reading import skipped, skips_of
 from monitor.words.assumptions import TEXTS
 from monitor.words.changes import LOOKS
 from monitor.words.counts import counted
+from monitor.words.flags import with_flags
+from monitor.words.order import because
 from schemas.results.assumptions import BATTLES
+from schemas.results.reasons import Fact, Reason, has, without
 from schemas.results.report import (
-    ASSERTED,
-    FILES_COMPLETE,
     BenchmarkReport,
     GoalReport,
     GoalRun,
@@ -27,8 +28,8 @@ NO_PAIR: Final = "There is no pair to compare: it takes two models with scores o
 _NAMED: Final = 3
 """Models with conflicts that are named."""
 
-_SUSPECT: Final = "the arrival order is suspect"
-"""The start of a finding about the arrival order, in the reason of an order."""
+_SUSPICIONS: Final = (Reason.SUSPECT_ORDER, Reason.ORDER_REFUTED)
+"""Findings about the arrival order."""
 
 _ORDER: Final = {
     "completion": "declared: the item count; a verdict is given once the missing items cannot change it",
@@ -115,7 +116,7 @@ def counts(benchmark: BenchmarkReport) -> str:
     return f"{items}, {counted(len(b.models), 'model')}, {counted(b.events, 'event')}{skips}"
 
 
-def conflicts(benchmark: BenchmarkReport) -> str | None:
+def conflicts(benchmark: BenchmarkReport, *, advice: bool = True) -> str | None:
     """Return which models have scores that contradict earlier ones, and what to do; None without conflicts."""
     b = benchmark
     if not b.conflicts:
@@ -125,15 +126,17 @@ def conflicts(benchmark: BenchmarkReport) -> str | None:
     rest = f" and {counted(len(most) - _NAMED, 'more model')}" if len(most) > _NAMED else ""
     if b.battles is not None:
         votes = "1 vote contradicts" if b.conflicts == 1 else f"{b.conflicts:,} votes contradict"
-        return (
+        text = (
             f"{votes} an earlier vote of the same judge on the same prompt, models, position and repeat{names}{rest}. The earlier vote "
-            "counts. --conflicts FILE lists them. If these are further votes, number them (field repeat)."
+            "counts. --conflicts FILE lists them."
         )
+        return f"{text} If these are further votes, number them (field repeat)." if advice else text
     scores = "1 score contradicts" if b.conflicts == 1 else f"{b.conflicts:,} scores contradict"
-    return (
+    text = (
         f"{scores} an earlier score of the same model, item and repeat{names}{rest}. The earlier score counts. "
-        f"--conflicts FILE lists them. {_conflict_advice(b)}"
+        "--conflicts FILE lists them."
     )
+    return f"{text} {_conflict_advice(b)}" if advice else text
 
 
 def _conflict_advice(benchmark: BenchmarkReport) -> str:
@@ -271,7 +274,7 @@ def short_checks(benchmark: BenchmarkReport) -> list[str]:
     warning = order_warning(b)
     # The head of the report names the refused files, and its second line why pairs are held besides.
     said = b.refused and b.incomplete is None
-    if warning is not None and not said and _SUSPECT not in warning and not _is_in_result(b, warning):
+    if warning is not None and not said and not has(b.order.facts, *_SUSPICIONS) and not _is_in_result(b):
         checks.append(f"{warning[0].upper()}{warning[1:]}.")
     checks += [
         f"{name}: {text}."
@@ -281,10 +284,8 @@ def short_checks(benchmark: BenchmarkReport) -> list[str]:
     checks += reading(b)
     if b.battles is not None:
         checks += battles.checks(b.battles)
-    text = conflicts(b)
-    if text is not None:
-        checks.append(text.partition(" --conflicts")[0] + " --conflicts FILE lists them.")
-    return checks
+    text = conflicts(b, advice=False)
+    return checks if text is None else [*checks, text]
 
 
 def reading(benchmark: BenchmarkReport) -> list[str]:
@@ -298,13 +299,20 @@ def reading(benchmark: BenchmarkReport) -> list[str]:
 
 def harmless_order(benchmark: BenchmarkReport) -> str | None:
     """Return that the arrival order is suspect where no verdict depends on it; None elsewhere."""
-    b = benchmark
-    harmless = b.order.suspect and _SUSPECT in (b.order.reason or "") and not _is_in_result(b, _SUSPECT)
+    harmless = has(benchmark.order.facts, *_SUSPICIONS) and not has(_held(benchmark), *_SUSPICIONS)
     return "The arrival order is suspect; no verdict here depends on it." if harmless else None
 
 
-def _is_in_result(benchmark: BenchmarkReport, text: str) -> bool:
-    return benchmark.result is not None and text in benchmark.result.decided.text
+def _held(benchmark: BenchmarkReport) -> list[Fact]:
+    """Return why the line about decided pairs gives no verdict, or no further one."""
+    facts = [] if benchmark.result is None else benchmark.result.decided.facts
+    return [each for said in facts for each in said.get("because", [])]
+
+
+def _is_in_result(benchmark: BenchmarkReport) -> bool:
+    """Return whether the line about decided pairs gives the reason of the order already."""
+    held = _held(benchmark)
+    return bool(held) and all(each in held for each in benchmark.order.facts)
 
 
 def low_coverage(models: int, share: float) -> str:
@@ -320,11 +328,8 @@ def assumed(benchmark: BenchmarkReport, *, several: bool = False) -> str:
     b = benchmark
     if b.order.policy == "none":
         return ""
-    besides = (_assumed(b) or "").partition(f"; {_SUSPECT}")[0]
-    if besides.startswith(ASSERTED):
-        text = f"Assumes that {besides.removeprefix(ASSERTED)}"
-    else:
-        text = f"Assumes that {b.assumption}" + (f"; {besides}" if besides else "")
+    besides = without(b.order.facts, *_SUSPICIONS, Reason.ASSERTED) if _has_assumed(b) else []
+    text = "; ".join(filter(None, (f"Assumes that {b.assumption}", with_flags(because(besides) or ""))))
     also = f" Assumes that {b.family_assumption}." if b.family_assumption is not None else ""
     return f"{text}. {error_rate(b, several=several)}.{also}"
 
@@ -389,12 +394,6 @@ def tests_at_n(benchmark: BenchmarkReport) -> bool:
     return benchmark.order.policy == "completion" and not benchmark.mixture.startswith("graded")
 
 
-def decided(benchmark: BenchmarkReport) -> str | None:
-    """Return how many pairs are decided family-wise; None where that is not computed."""
-    result, computed = benchmark.result, "anytime_family" in benchmark.summary.undecided
-    return result.decided.text.removesuffix(".") if result is not None and computed else None
-
-
 def registration(benchmark: BenchmarkReport) -> str | None:
     """Return what family-wise verdicts assume of the models that join, how alpha is spent, and why a report may decide other pairs.
 
@@ -433,22 +432,22 @@ def titles(benchmark: BenchmarkReport) -> str | None:
 
 def order_sentence(benchmark: BenchmarkReport) -> str:
     """Return what the order policy assumes, and what the report assumes besides or in place of it."""
-    policy = benchmark.order.policy
-    assumed, declared = _assumed(benchmark), _ORDER[policy]
+    policy, reason = benchmark.order.policy, benchmark.order.reason
+    declared = _ORDER[policy]
     if benchmark.battles is not None and policy == "trusted":
-        declared = f"{ASSERTED}{TEXTS[BATTLES]}"
-    if assumed is None:
+        declared = f"asserted that {TEXTS[BATTLES]}"
+    if not _has_assumed(benchmark):
         return declared
-    return assumed if assumed.startswith(ASSERTED) else f"{declared}; {assumed}"
+    return str(reason) if has(benchmark.order.facts, Reason.ASSERTED) else f"{declared}; {reason}"
 
 
 def order_warning(benchmark: BenchmarkReport) -> str | None:
     """Return what is wrong with the order, or missing; None if nothing is."""
-    if _assumed(benchmark) is not None:
+    if _has_assumed(benchmark):
         return None
     return benchmark.order.reason or ("the arrival order is suspect" if benchmark.order.suspect else None)
 
 
-def _assumed(benchmark: BenchmarkReport) -> str | None:
-    reason = benchmark.order.reason
-    return reason if reason is not None and reason.startswith((ASSERTED, FILES_COMPLETE)) else None
+def _has_assumed(benchmark: BenchmarkReport) -> bool:
+    """Return whether the reason of the order is what the report assumes, and not what is wrong."""
+    return has(benchmark.order.facts[:1], Reason.ASSERTED, Reason.FILES_COMPLETE)

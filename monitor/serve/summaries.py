@@ -10,7 +10,8 @@ from monitor.engine.state.pairs.index import pair_count, pair_members
 from monitor.serve.kept_results import state_version
 from monitor.view.build import board_report, order_report
 from monitor.view.pairs.table import PairTable
-from monitor.view.sentences import partial
+from monitor.view.reasons import partial
+from monitor.words.order import because
 from schemas.results.api import BenchmarkSummary
 
 
@@ -51,7 +52,7 @@ def _summary(benchmark: Benchmark, decided: int) -> BenchmarkSummary:
         order=order_report(benchmark),
         rejected=benchmark.counters["rejected"],
         conflicts=benchmark.counters["conflicts"],
-        partial=partial(benchmark),
+        partial=because(partial(benchmark)),
         board=board_report(benchmark),
         members=list(benchmark.suite.members) if benchmark.suite is not None else None,
         battles=benchmark.battles is not None,

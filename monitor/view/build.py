@@ -22,14 +22,15 @@ from monitor.view.pairs.weights import weights_report
 from monitor.view.ranking.goal import goal_report
 from monitor.view.ranking.standings import count_undecided, count_unresolved, model_reports, shared_means
 from monitor.view.ranking.suite import suite_benchmark, suite_report
+from monitor.view.reasons import of_order, partial, unit_items
 from monitor.view.result import result_report
-from monitor.view.sentences import REFUSED_REMEDY, order_reason, partial, unit_items
 from monitor.words.assumptions import clause, say
+from monitor.words.order import REFUSED_REMEDY, because
 from schemas.records.names import natural
 from schemas.records.reading import Refused
 from schemas.records.scores import ZERO
 from schemas.records.suites import Suite
-from schemas.results.assumptions import facts
+from schemas.results.assumptions import Assumption, facts
 from schemas.results.report import BenchmarkReport, BoardReport, OrderReport, PairReport, RefusedFile, Report, Summary
 
 Which = Literal["adjacent", "all"]
@@ -195,10 +196,10 @@ def table_view(table: PairTable, pairs: Which, model: str | None = None, *, with
         epochs=sorted({contestant.epoch for contestant in benchmark.contestants}),
         unranked=_unranked(benchmark),
         incomplete=benchmark.incomplete or None,
-        partial=partial(benchmark),
+        partial=because(partial(benchmark)),
         board=board_report(benchmark),
         order=order_report(
-            benchmark, asserted=assumption if table.asserted else None, rests_on_ends=table.rests_on_ends
+            benchmark, asserted=assumptions if table.asserted else None, rests_on_ends=table.rests_on_ends
         ),
         alpha=benchmark.spec.alpha,
         looks="one" if table.one_look else "several",
@@ -274,10 +275,14 @@ def _unranked(benchmark: Benchmark) -> int:
     return count
 
 
-def order_report(benchmark: Benchmark, *, asserted: str | None = None, rests_on_ends: bool = False) -> OrderReport:
-    """Report the order policy, what keeps it from giving verdicts, and what is assumed besides it; `asserted` as in `order_reason`."""
+def order_report(
+    benchmark: Benchmark, *, asserted: list[Assumption] | None = None, rests_on_ends: bool = False
+) -> OrderReport:
+    """Report the order policy, what keeps it from giving verdicts, and what is assumed besides it; `asserted` as in `of_order`."""
+    reasons = of_order(benchmark, asserted=asserted, rests_on_ends=rests_on_ends)
     return OrderReport(
         policy="completion" if asserted else benchmark.spec.order.policy,
-        suspect=benchmark.suspicion is not None,
-        reason=order_reason(benchmark, asserted=asserted, rests_on_ends=rests_on_ends),
+        suspect=benchmark.arrival.finding is not None,
+        reason=because(reasons),
+        facts=reasons,
     )

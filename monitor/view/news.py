@@ -10,7 +10,8 @@ from monitor.engine.state.pairs.index import Index
 from monitor.view.pairs.table import PairTable
 from monitor.view.ranking.goal import GoalView, unscored_models
 from monitor.view.ranking.standings import decisions_by_rank
-from monitor.view.sentences import hold_reason
+from monitor.view.reasons import held
+from monitor.words.order import because
 from schemas.records.goals import parse_goal
 from schemas.results.report import GoalReport
 from stats.families.ranks import rank_intervals
@@ -94,7 +95,7 @@ def board_state(benchmark: Benchmark, last_event: float) -> BoardState:
         key=benchmark.key,
         version=benchmark.spec.version,
         models=len(current),
-        held=hold_reason(benchmark),
+        held=because(held(benchmark)),
         fewest=fewest or 0,
         items=items,
         complete=fewest is None or fewest >= items,

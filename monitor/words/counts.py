@@ -1,5 +1,6 @@
 """Counts with their nouns, and estimates."""
 
+from collections.abc import Sequence
 from math import ceil, floor, log10
 
 
@@ -43,3 +44,20 @@ def counted(count: int, noun: str) -> str:
     ('1 pair', '1,200 items')
     """
     return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+
+
+def listed(first: Sequence[str], count: int | None = None) -> str:
+    """Name the first models, and count the others.
+
+    Examples
+    --------
+    >>> listed(["ash", "birch"]), listed(["ash", "birch", "cedar"], 8), listed([], 8)
+    ('ash and birch', 'ash, birch, cedar and 5 more models', '8 models')
+    """
+    rest = 0 if count is None else count - len(first)
+    if not first:
+        return counted(rest, "model")
+    if rest > 0:
+        return f"{', '.join(first)} and {counted(rest, 'more model')}"
+    *others, last = first
+    return f"{', '.join(others)} and {last}" if others else last

@@ -1,7 +1,7 @@
 """What verdicts assume: codes with their numbers."""
 
-from collections.abc import Collection, Iterable
-from typing import Final, NamedTuple, Protocol
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any, Final, NamedTuple, Protocol
 
 from schemas.records.events import FamilySpec
 
@@ -99,6 +99,17 @@ class Assumption(NamedTuple):
     def read(cls, code: str, number: int | None = None, names: Iterable[str] = ()) -> "Assumption":
         """Return an assumption that is stored as JSON."""
         return cls(code, number, tuple(names))
+
+    @classmethod
+    def of(cls, fact: Mapping[str, Any]) -> "Assumption":
+        """Return the assumption that a fact is about.
+
+        >>> [Assumption.of(each.fact()) == each for each in (Assumption("capacity", 45), Assumption("ordered", 3, ("runs.jsonl",)))]
+        [True, True]
+        """
+        names = fact.get("parts") or ([fact["file"]] if "file" in fact else [])
+        number = next((fact[name] for name in ("items", "units", "pairs", "offset", "line") if name in fact), None)
+        return cls(str(fact["code"]), number, tuple(names))
 
     def fact(self) -> Fact:
         """Return it as reports show it: the code, and the number by what it counts."""

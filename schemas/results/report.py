@@ -7,6 +7,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from schemas.records.text import Sentence
 from schemas.results.battles import BattlesReport
 from schemas.results.changes import Outcome, Side
+from schemas.results.reasons import Fact
 
 Looks = Literal["one", "several"]
 """Whether an error rate holds at one look at complete results, or however often somebody looks."""
@@ -45,6 +46,7 @@ class OrderReport(StrictModel):
     policy: Literal["completion", "committed", "trusted", "none"]
     suspect: bool
     reason: Sentence | None
+    facts: list[Fact] = Field(default=[], description="the reason for programs: a code each, with its numbers")
 
 
 class FamilyReport(StrictModel):
@@ -161,6 +163,7 @@ class ClustersReport(StrictModel):
     largest_share: float = Field(description="share of the labelled items that the largest cluster holds")
     unlabelled: int = Field(description="items without a cluster, omitted from clustered results")
     warning: Sentence | None = Field(description="why to read clustered results with care, or why there are none")
+    facts: list[Fact] = Field(default=[], description="the warning for programs: a code each, with its numbers")
 
 
 class WeightedCluster(StrictModel):
@@ -280,6 +283,9 @@ class PairReport(StrictModel):
     gap_family_high: float | None
     status: Status
     reason: Sentence
+    facts: list[Fact] = Field(
+        default=[], description="the reason for programs: a code for each sentence, with its numbers"
+    )
     decided_at_n: int | None
     items_to_decision: float | None
     decision_probability: float | None = Field(
@@ -307,6 +313,9 @@ class ResultLine(StrictModel):
         default=False, description="whether verdicts are held; the text gives the reason, and what to declare"
     )
     text: Sentence
+    facts: list[Fact] = Field(
+        default=[], description="the text for programs: a code for each sentence, with its numbers"
+    )
 
 
 class ResultReport(StrictModel):
@@ -351,6 +360,9 @@ class GoalReport(StrictModel):
         description="met: the decisions answer the question; impossible: no result that may still come can"
     )
     reason: Sentence
+    facts: list[Fact] = Field(
+        default=[], description="the reason for programs: a code for each sentence, with its numbers"
+    )
     models: list[str] = Field(
         description="the answer so far, best first: all models, the best K, the leader of a pair, or the model"
     )

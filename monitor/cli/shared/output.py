@@ -14,13 +14,14 @@ from monitor.cli.shared.options import Pairs, ReportFormat
 from monitor.cli.shared.settings import read_settings
 from monitor.engine.chunk_fold import Partition
 from monitor.files.streams.paths import show
-from monitor.render.flags import named_flags, with_flags
 from monitor.render.reading import first
 from monitor.view.build import MAX_REPORT_PAIRS, ReportView, count_pairs, report_views
 from monitor.view.ranking.committed_race import with_committed_race
+from monitor.words.flags import named_flags, with_flags
 from schemas.records.suites import Suite
 from schemas.records.text import shorten
-from schemas.results.report import FILES_COMPLETE, BenchmarkReport
+from schemas.results.reasons import Reason, has
+from schemas.results.report import BenchmarkReport
 
 _SUFFIXES: Final = {
     ".json": "json",
@@ -254,7 +255,7 @@ def _note_without_column(benchmark: BenchmarkReport) -> None:
     """Print what a table of pairs has no column for."""
     for text in first(benchmark):
         note(f"{shorten(benchmark.benchmark)}: {text}")
-    if benchmark.incomplete or (benchmark.order.reason or "").startswith(FILES_COMPLETE):  # no column has it
+    if benchmark.incomplete or has(benchmark.order.facts, Reason.FILES_COMPLETE):  # no column has it
         note(f"{shorten(benchmark.benchmark)}: {with_flags(benchmark.order.reason or '')}")
     if benchmark.partial:
         note(f"{shorten(benchmark.benchmark)}: may be partial: {benchmark.partial}")

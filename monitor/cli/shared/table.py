@@ -4,11 +4,11 @@ from collections.abc import Iterable
 
 from monitor.cli.shared.options import Pairs
 from monitor.cli.shared.settings import read_settings
-from monitor.render.flags import named_flags
 from monitor.render.terminal.layout import output_console
 from monitor.render.terminal.report import ROW_LIMIT, render_report
 from monitor.view.build import ReportView
 from monitor.view.ranking.tie_bands import tie_bands
+from monitor.words.flags import named_flags
 from schemas.results.report import Report
 
 

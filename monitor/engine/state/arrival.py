@@ -236,17 +236,3 @@ class Arrival:
 def _next_look(seen: Index) -> Index:
     """Return the items at the first look after some."""
     return FIRST_LOOK << np.maximum(np.frexp(seen / FIRST_LOOK)[1], 0).astype(np.int64)
-
-
-def describe_finding(finding: OrderFinding, model: str) -> str:
-    """Describe the finding against the arrival order in a sentence."""
-    tail = f"p at most {finding.p_value:.1g}"
-    if finding.statistic == "cluster successions":
-        return (
-            f"the arrival order is suspect: of the first {finding.items:,} items of {model}, {finding.observed:,.0f} follow an "
-            f"item of the same cluster; about {finding.expected:,.0f} would in a random order ({tail})"
-        )
-    return (
-        f"the arrival order is suspect: the first {finding.items:,} items of {model} follow the order of their ids "
-        f"(correlation {finding.observed:.2f}; {tail})"
-    )

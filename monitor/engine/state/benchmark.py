@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from monitor.engine.state.arrival import Arrival, describe_finding
+from monitor.engine.state.arrival import Arrival
 from monitor.engine.state.battles import Battles, Units, Votes
 from monitor.engine.state.changes import BenchmarkDelta
 from monitor.engine.state.codes import NARROW, Codes, ScoreTable
@@ -23,6 +23,7 @@ from monitor.engine.state.repeats import Repeats, Undeclared
 from monitor.engine.state.rows import Rows
 from monitor.engine.state.stored import PairSnapshot
 from monitor.words.changes import too_many_items, too_many_of_cluster
+from monitor.words.order import suspicion
 from schemas.records.boards import BoardEntry, Suspect
 from schemas.records.chunks import Gap
 from schemas.records.events import Spec
@@ -244,7 +245,10 @@ class Benchmark(PairState):
     def suspicion(self) -> Sentence | None:
         """Describe the finding against the arrival order, or return None."""
         finding = self.arrival.finding
-        return None if finding is None else describe_finding(finding, self.contestants[finding.model].model)
+        if finding is None:
+            return None
+        model = self.contestants[finding.model].model
+        return suspicion(model, finding.statistic, finding.items, finding.observed, finding.expected, finding.p_value)
 
     @property
     def invalidation_reason(self) -> Sentence:

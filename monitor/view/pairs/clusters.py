@@ -10,7 +10,8 @@ from monitor.view.pairs.cluster_sums import CELL_BUDGET, cluster_sums, labels
 from monitor.view.pairs.counts import Floats
 from monitor.view.pairs.evidence import Sides, resolution_ratio
 from monitor.view.pairs.table import PairTable
-from monitor.view.sentences import ClusterFacts, cluster_warning
+from monitor.words.clusters import warning
+from schemas.results.reasons import Fact, Reason, fact
 from schemas.results.report import DECISION_PROCEDURES, ClustersReport
 
 NEIGHBOURS: Final = "bonferroni_adjacent"
@@ -44,22 +45,27 @@ def clusters_report(table: PairTable, displayed: Index) -> ClustersReport | None
 
     sizes = np.bincount(label[label >= 0])
     largest = int(sizes.argmax())
-    facts = ClusterFacts(
-        clusters=len(names),
-        effective=float(effective_clusters(sizes)),
-        few=FEW_CLUSTERS,
-        largest=names[largest],
-        share=float(sizes[largest] / sizes.sum()),
-        items=label.size,
-        unlabelled=int(np.count_nonzero(label < 0)),
-        fits=len(names) * displayed.size <= CELL_BUDGET,
-    )
+    effective, share = float(effective_clusters(sizes)), float(sizes[largest] / sizes.sum())
+    unlabelled = int(np.count_nonzero(label < 0))
+    facts: list[Fact] = []
+    if len(names) < 2:
+        facts.append(fact(Reason.ONE_CLUSTER, cluster=names[largest]))
+    elif len(names) * displayed.size > CELL_BUDGET:
+        facts.append(fact(Reason.TOO_MANY_CLUSTERS, clusters=len(names)))
+    elif effective < FEW_CLUSTERS:
+        of_largest = {"largest": names[largest], "share": share}
+        facts.append(
+            fact(Reason.FEW_CLUSTERS, effective=effective, clusters=len(names), few=FEW_CLUSTERS, **of_largest)
+        )
+    if unlabelled:
+        facts.append(fact(Reason.UNLABELLED, unlabelled=unlabelled, items=label.size))
     return ClustersReport(
-        clusters=facts.clusters,
-        effective_clusters=facts.effective,
-        largest_share=facts.share,
-        unlabelled=facts.unlabelled,
-        warning=cluster_warning(facts),
+        clusters=len(names),
+        effective_clusters=effective,
+        largest_share=share,
+        unlabelled=unlabelled,
+        warning=warning(facts),
+        facts=facts,
     )
 
 

@@ -8,8 +8,8 @@ import numpy as np
 from monitor.engine.state.benchmark import Benchmark
 from monitor.view.pairs.table import PairTable
 from schemas.records.events import FamilySpec
-from schemas.records.text import shorten
 from schemas.results.assumptions import Assumption, joining
+from schemas.results.reasons import Fact, Reason, fact
 from schemas.results.report import FamilyReport
 
 _COMPARISONS: Final = 20_000
@@ -34,7 +34,7 @@ def pairs_outside(table: PairTable) -> int:
 
 def gives_verdicts(table: PairTable) -> bool:
     """Return whether family-wise verdicts are given."""
-    return table.asserted or (table.in_force and table.hold_reason is None)
+    return table.asserted or (table.in_force and not table.held)
 
 
 def family_assumption(table: PairTable) -> Assumption | None:
@@ -89,23 +89,18 @@ def _letters(name: str) -> str:
     return "".join(character for character in name.casefold() if character.isalnum())
 
 
-def outside_reason(table: PairTable, q: int, outside: dict[str, str | None]) -> str | None:
-    """Return why a pair has no place in the family, or None where a reason is given elsewhere; `outside` is `unlisted` of the benchmark."""
+def outside_reasons(table: PairTable, q: int, outside: dict[str, str | None]) -> list[Fact]:
+    """Return why a pair has no place in the family; nothing where a reason is given elsewhere. `outside` is `unlisted` of the benchmark."""
     family, united = table.benchmark.spec.family, table.benchmark.united
     if united is not None and not table.asserted and (united.no_family or united.hold_reason):
-        return united.no_family or None
+        return [fact(Reason.NO_SUITE_FAMILY, detail=united.no_family)] if united.no_family else []
     if not table.in_family[q]:
         names = [table.benchmark.contestants[k].model for k in (table.a[q], table.b[q])]
         strangers = [name for name in names if name in outside]
         if family.models is None or not strangers:
-            return "it is not in the declared family"
-        verb = "is" if len(strangers) == 1 else "are"
-        nearest = "".join(
-            f"; the declared model with the nearest name is {shorten(near)}"
-            for name in strangers
-            if (near := outside[name]) is not None
-        )
-        return f"{' and '.join(map(shorten, strangers))} {verb} not among the {len(family.models):,} declared models{nearest}"
+            return [fact(Reason.NOT_IN_FAMILY)]
+        nearest = [near for name in strangers if (near := outside[name]) is not None]
+        return [fact(Reason.NOT_DECLARED, models=[*strangers], declared=len(family.models), nearest=nearest)]
     if family.capacity is None or not table.benchmark.family_index[table.pair[q]]:
-        return "the benchmark was held when the pair got its first shared item"
-    return f"earlier pairs filled the declared family ({family.capacity:,})"
+        return [fact(Reason.HELD_AT_FIRST)]
+    return [fact(Reason.FAMILY_FULL, capacity=family.capacity)]

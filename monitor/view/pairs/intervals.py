@@ -230,7 +230,7 @@ def equivalent(table: PairTable, at: Index) -> Flags:
     margin, spec = table.benchmark.spec.margin, table.benchmark.spec
     near = np.zeros(at.size, bool)
     # What holds verdicts back makes the interval worthless.
-    if margin is None or table.hold_reason is not None or not table.bets:
+    if margin is None or table.held or not table.bets:
         return near
     lasting = not table.asserted and spec.order.policy in {"committed", "trusted"}
     near = table.has_place(at) & (table.n[at] > 0) & (lasting | table.complete[at] | (table.ignored[at] > 0))

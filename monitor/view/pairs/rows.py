@@ -18,14 +18,16 @@ from monitor.view.pairs.clusters import (
 )
 from monitor.view.pairs.counts import Floats, json_numbers
 from monitor.view.pairs.evidence import Sides, is_resolved, resolution_ratio
-from monitor.view.pairs.family import family_assumption, outside_reason, unlisted
+from monitor.view.pairs.family import family_assumption, outside_reasons, unlisted
 from monitor.view.pairs.intervals import decision_probability, equivalent, evidence_columns
 from monitor.view.pairs.item_means import has_repeats
 from monitor.view.pairs.table import PairTable
-from monitor.view.sentences import PairFacts, reason
-from monitor.words.assumptions import say
+from monitor.view.reasons import PairState, of_pair
+from monitor.words.pairs import Pair, reason
 from schemas.results.assumptions import BATTLES, Assumption, flagged, late, late_of, order, sampled
+from schemas.results.assumptions import facts as assumed_facts
 from schemas.results.changes import PROCEDURES, Outcome, Side
+from schemas.results.reasons import Fact
 from schemas.results.report import (
     RESOLUTION_PROCEDURES,
     ClusterReport,
@@ -60,7 +62,7 @@ def status_codes(table: PairTable, at: Index) -> NDArray[np.int8]:
         "invalidated": decided & (not table.in_force),
         "decided": decided,
         "equivalent": equivalent(table, at),
-        "held": table.hold_reason is not None,
+        "held": bool(table.held),
         "exhausted": table.complete[at] | table.ended[at],
         "collecting": True,
     }
@@ -106,7 +108,10 @@ def pair_rows(
     columns["decision_probability"] = [
         chance if status == "collecting" else None for chance, status in zip(chances, columns["status"], strict=True)
     ]
-    columns["reason"], columns["decided_at_n"] = _reasons(table, at, columns)
+    columns["facts"], columns["decided_at_n"] = _facts(table, at, columns)
+    pairs = zip(columns["model_a"], columns["model_b"], columns["facts"], strict=True)
+    battles = table.benchmark.battles is not None
+    columns["reason"] = [reason(facts, Pair(a, b, battles=battles)) for a, b, facts in pairs]
     columns["items_to_decision"] = [
         None if status == "decided" else items
         for status, items in zip(columns["status"], columns["items_to_decision"], strict=True)
@@ -252,8 +257,8 @@ def _cluster_rows(table: PairTable, clusters: ClusterColumns | None, at: Index) 
     ]
 
 
-def _reasons(table: PairTable, at: Index, columns: dict[str, list[Any]]) -> tuple[list[str], list[int | None]]:
-    """Return the reason of each pair, and the shared items at which it was decided family-wise."""
+def _facts(table: PairTable, at: Index, columns: dict[str, list[Any]]) -> tuple[list[list[Fact]], list[int | None]]:
+    """Return why each pair has its status, and the shared items at which it was decided family-wise."""
     benchmark = table.benchmark
     policy: str = "completion" if table.asserted else benchmark.spec.order.policy
     battles = benchmark.battles is not None
@@ -267,7 +272,7 @@ def _reasons(table: PairTable, at: Index, columns: dict[str, list[Any]]) -> tupl
     has_place = table.has_place(at) | (table.n[at] == 0)
     # In complete files a pair is decided on all its items, not at a latch.
     latches = not table.decides_at_end
-    hold, waits = table.hold_reason, benchmark.spec.repeats == "all"
+    held, waits = table.held, benchmark.spec.repeats == "all"
     reasons, decided_at = [], []
     for r, (q, pair) in enumerate(zip(at.tolist(), table.pair[at].tolist(), strict=True)):
         side = sides["anytime_family"][r]
@@ -278,9 +283,7 @@ def _reasons(table: PairTable, at: Index, columns: dict[str, list[Any]]) -> tupl
         worse = names if equal else {"a": names[1:], "b": names[:1], None: ()}[better]
         latched = _latched_at(benchmark, pair, "decided") if latches and side is not None else None
         decided_at.append(None if side is None else latched or columns["n"][r])
-        facts = PairFacts(
-            model_a=names[0],
-            model_b=names[1],
+        state = PairState(
             status=columns["status"][r],
             n=columns["n"][r],
             wins=columns["b"][r],
@@ -299,11 +302,12 @@ def _reasons(table: PairTable, at: Index, columns: dict[str, list[Any]]) -> tupl
             waits=waits and not ended[r],
             side_if_ignored=if_ignored[r],
             turned_at=_latched_at(benchmark, pair, "reversed") if latches else None,
-            outside_family=None if has_place[r] else outside_reason(table, q, outside),
-            hold_reason=hold,
-            policy=BATTLES if battles else policy,
+            outside_family=[] if has_place[r] else outside_reasons(table, q, outside),
+            held=held,
+            policy=policy,
+            battles=battles,
             alpha=benchmark.spec.alpha,
-            assumption=say(
+            assumptions=assumed_facts(
                 late_of(
                     [
                         *assumed_of(table, rescored=max(epochs) > 0, ignored=ignored[r] > 0, worse=worse),
@@ -314,7 +318,7 @@ def _reasons(table: PairTable, at: Index, columns: dict[str, list[Any]]) -> tupl
             ),
             epochs=epochs,
         )
-        reasons.append(reason(facts))
+        reasons.append(of_pair(state))
     return reasons, decided_at
 
 

@@ -12,7 +12,10 @@ from monitor.engine.state.pairs.index import Index
 from monitor.view.pairs.cluster_sums import pair_t
 from monitor.view.pairs.counts import Flags, Floats
 from monitor.view.pairs.evidence import ALL, EvidenceColumns, Sides
-from monitor.view.sentences import hold_reason
+from monitor.view.reasons import held
+from monitor.words.order import because
+from schemas.records.text import Sentence
+from schemas.results.reasons import Fact
 from stats.evidence.curtailed import TOLERANCE
 from stats.evidence.settled import TIE
 from stats.families.error_control import benjamini_hochberg, e_bh, holm
@@ -45,9 +48,14 @@ class PairTable(EvidenceColumns):
     # --- whether decisions count ------------------------------------------------------------------------------------------------------
 
     @cached_property
-    def hold_reason(self) -> str | None:
-        """Why no further anytime verdict is given, or None."""
-        return None if self.asserted else hold_reason(self.benchmark)
+    def held(self) -> list[Fact]:
+        """Why no further anytime verdict is given; nothing where one may be."""
+        return [] if self.asserted else held(self.benchmark)
+
+    @property
+    def hold_reason(self) -> Sentence | None:
+        """The same as a clause, or None."""
+        return because(self.held)
 
     @property
     def in_force(self) -> bool:
@@ -171,7 +179,7 @@ class PairTable(EvidenceColumns):
 
     def e_decisions(self, reject: Callable[[Floats, float], Flags]) -> Sides | None:
         """Return the decisions of a procedure on the current e-values of the family: revocable, never latched."""
-        if not self.bets or self.hold_reason is not None:
+        if not self.bets or self.held:
             return None
         rejected = np.zeros(self.size, bool)
         if self.in_family.any():
@@ -275,7 +283,7 @@ class PairTable(EvidenceColumns):
     def rests_on_ends(self) -> bool:
         """Whether a verdict would be open, or a score, if runs went on whose end is assumed."""
         benchmark = self.benchmark
-        if not benchmark.assumed_ended or self.asserted or self.hold_reason is not None:
+        if not benchmark.assumed_ended or self.asserted or self.held:
             return False
         assumed = np.isin(np.arange(len(benchmark.contestants)), list(benchmark.assumed_ended))
         if benchmark.repeats is not None and benchmark.repeats.waits(assumed):

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 import numpy as np
 
@@ -12,9 +12,10 @@ from monitor.view.pairs.counts import Flags
 from monitor.view.pairs.intervals import family_alpha, gap_bounds
 from monitor.view.pairs.table import PairTable
 from monitor.view.ranking.standings import decisions_by_rank
-from monitor.words.counts import counted
+from monitor.words.results import line
 from schemas.records.goals import Goal, parse_goal
 from schemas.records.prices import Prices
+from schemas.results.reasons import Fact, Reason, fact
 from schemas.results.report import BenchmarkReport, GoalReport, GoalRun
 from stats.planning.goals import GoalState, goal_state
 from stats.planning.racing import Counts, may_be_decided
@@ -86,18 +87,13 @@ class GoalView:
         if self.unknown:
             return None
         state = self._ask(None)
-        if self.goal.margin is None or state.met or not self.table.bets or self._held is not None:
+        if self.goal.margin is None or state.met or not self.table.bets or self.table.held:
             return state
         return self._ask(self._not_worse(self.goal.margin, state.open))
 
     def _ask(self, not_worse: Flags | None) -> GoalState:
         places = [self.models.index(model) for model in self.named]
         return goal_state(self.goal.kind, self.goal.size, places, self.better, not_worse)
-
-    @cached_property
-    def _held(self) -> str | None:
-        """Why no further verdict is given."""
-        return self.table.hold_reason
 
     def _among_all(self, ranked: Flags, *, of_absent: bool = False) -> Flags:
         """Take the models that take part of a matrix over ranks, and add those without a score."""
@@ -155,7 +151,7 @@ class GoalView:
         """The state of the goal."""
         if self.state is not None and self.state.met:
             return "met"
-        return "open" if self.state is None or self._held is not None or self.needed.any() else "impossible"
+        return "open" if self.state is None or self.table.held or self.needed.any() else "impossible"
 
     @cached_property
     def answer(self) -> list[str]:
@@ -176,13 +172,14 @@ class GoalView:
 
     def report(self) -> GoalReport:
         """Report the goal."""
-        names, runs = self.models, self._runs()
+        names, runs, facts = self.models, self._runs(), self._facts()
         run = sum(each.items_run for each in runs)
         full = None if self._items is None else self._items * len(names)
         return GoalReport(
             goal=self.goal.text,
             state=self.outcome,
-            reason=f"{self._reason()}{self._strangers()}",
+            reason=line(facts),
+            facts=facts,
             models=self.answer,
             open_pairs=0 if self.state is None else self.state.open_pairs,
             needed=[names[k] for k in np.flatnonzero(self.needed).tolist()],
@@ -216,54 +213,40 @@ class GoalView:
             for model, count, needed in zip(self.models, run, self.needed.tolist(), strict=True)
         ]
 
-    def _reason(self) -> str:
-        """Return the state as a sentence."""
+    def _facts(self) -> list[Fact]:
+        """Return what the goal depends on, or its answer, and which models do not take part."""
+        outside = [fact(Reason.OUTSIDE_GOAL, **_names(self.outside))] if self.outside else []
+        return [self._fact(), *outside]
+
+    def _fact(self) -> Fact:
         state = self.state
         if state is None:
             waited = [model for model in self.unknown if model not in self.outside]
-            have = "has" if len(waited) == 1 else "have"
-            return f"{_list(waited)} {have} no scores yet." if waited else "It names a model that does not take part."
+            return fact(Reason.GOAL_WAITS, **_names(waited)) if waited else fact(Reason.GOAL_OF_STRANGER)
         if state.met:
-            return f"{self._met()}."
-        if self._held is not None:
-            return f"No verdict: {self._held}."
-        pairs = counted(state.open_pairs, "undecided pair")
+            return self._met()
+        if self.table.held:
+            return fact(Reason.NO_VERDICT, because=[*self.table.held])
         if not self.needed.any():
-            them = "it" if state.open_pairs == 1 else "any of them"
             members = [self.models[k] for k in np.flatnonzero(state.open.any(axis=1)).tolist()]
-            return f"It depends on {pairs} of {_list(members)}, and no item that may still come can decide {them}."
+            return fact(Reason.GOAL_IMPOSSIBLE, pairs=state.open_pairs, **_names(members))
         needed = [self.models[k] for k in np.flatnonzero(self.needed).tolist()]
-        rest = len(self.models) - len(needed)
-        others = "; no further item of another model can change the answer" if rest else ""
-        return f"It depends on {pairs} of {_list(needed)}{others}."
+        others = len(self.models) - len(needed)
+        return fact(Reason.GOAL_OPEN, pairs=state.open_pairs, others=others, **_names(needed))
 
-    def _strangers(self) -> str:
-        """Return which models do not take part, as a sentence."""
-        return f" Outside the declared models, so not counted: {_list(self.outside)}." if self.outside else ""
-
-    def _met(self) -> str:
-        """Return the answer in words."""
+    def _met(self) -> Fact:
+        """Return the answer."""
         goal, total, answer = self.goal, len(self.models), self.answer
-        up_to = "" if goal.margin is None else f", up to gaps of {100 * goal.margin:g} points"
-        if goal.kind == "ranking":
-            return f"The order of {counted(total, 'model')} is decided{up_to}"
+        values: dict[str, Any] = {"kind": goal.kind, "of": total, "margin": goal.margin}
         if goal.kind == "pair":
-            return self._met_pair(up_to)
+            other = next(model for model in self.named if model != answer[0])
+            decided = bool(self.better[self.models.index(answer[0]), self.models.index(other)])
+            return fact(Reason.GOAL_MET, **values, models=[answer[0], other], decided=decided)
         if goal.kind == "model":
             place = self.models.index(answer[0])
             low, high = 1 + int(self.better[:, place].sum()), total - int(self.better[place].sum())
-            return f"{answer[0]} has rank {low:,}{'' if low == high else f' to {high:,}'} of {total:,}{up_to}"
-        if len(answer) == total:
-            return f"The board has {counted(total, 'model')}"
-        best = "is the best" if len(answer) == 1 else f"are the best {len(answer):,}"
-        return f"{_list(answer)} {best} of {total:,} models{up_to}"
-
-    def _met_pair(self, up_to: str) -> str:
-        (leader,) = self.answer
-        other = next(model for model in self.named if model != leader)
-        if self.better[self.models.index(leader), self.models.index(other)]:
-            return f"{leader} is decided better than {other}"
-        return f"{leader} is not worse than {other}{up_to}"
+            return fact(Reason.GOAL_MET, **values, models=[answer[0]], low=low, high=high)
+        return fact(Reason.GOAL_MET, **values, **_names(answer))
 
 
 def _saved(run: int, full: int | None) -> float | None:
@@ -353,8 +336,6 @@ def _reachable(table: PairTable, at: Index, left: Index) -> Flags:
     return may_be_decided(counts, left, table.benchmark.spec.alpha, table.benchmark.spec.mixture, lost)
 
 
-def _list(names: Sequence[str]) -> str:
-    """List the first names, and count the others."""
-    if len(names) > _NAMED + 1:
-        return f"{', '.join(names[:_NAMED])} and {len(names) - _NAMED:,} more models"
-    return " and ".join((", ".join(names[:-1]), names[-1]) if len(names) > 1 else names)
+def _names(models: Sequence[str]) -> dict[str, Any]:
+    """Return the first models, and how many there are."""
+    return {"models": [*(models if len(models) <= _NAMED + 1 else models[:_NAMED])], "count": len(models)}

@@ -11,7 +11,8 @@ from monitor.engine.state.benchmark import Benchmark
 from monitor.engine.state.codes import Codes
 from monitor.engine.state.graded import Capital, Weighting, capital_gained
 from monitor.engine.state.pairs.index import Index, all_pairs
-from monitor.view.sentences import hold_reason
+from monitor.view.reasons import held
+from monitor.words.order import because
 from schemas.records.events import MAX_GRADED_ITEMS, FamilySpec
 from schemas.records.scores import ABSENT, ONE, SCORE_UNIT, SKIPPED, ZERO
 from schemas.records.suites import Suite
@@ -92,9 +93,8 @@ def _fault(suite: Suite, members: Mapping[str, Benchmark]) -> str:
             return f"{shorten(name)} has no order policy"
         if policy == "trusted":
             return f"{shorten(name)} has order policy trusted, and there is no order of arrival among benchmarks"
-        held = hold_reason(member)
-        if held is not None:
-            return f"{shorten(name)}: {held}"
+        if reasons := held(member):
+            return f"{shorten(name)}: {because(reasons)}"
     policies = {each.spec.order.policy for each in members.values()}
     return "some members have completion, others committed" if len(policies) > 1 else _tied_orders(members)
 

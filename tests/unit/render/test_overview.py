@@ -15,6 +15,8 @@ from monitor.render.terminal import layout
 from monitor.render.terminal.report import render_report
 from monitor.view.build import report_view
 from monitor.view.ranking.tie_bands import TieBand, TieBands, bands_of, tie_bands
+from monitor.words.order import because
+from schemas.results.reasons import Reason, fact
 from schemas.results.report import OrderReport, Report
 from tests.fold_log import FoldLog, packed
 from tests.report_factory import benchmark, model, pair, report
@@ -242,30 +244,26 @@ def test_what_would_separate_the_ties_lists_the_nearest_first():
 
 
 @pytest.mark.parametrize(
-    ("order", "sentence"),
+    "facts",
     [
-        (
-            "asserted that the 12 items read are the whole benchmark",
-            "Assumes that the 12 items read are the whole benchmark. At most 5 %",
-        ),
-        (
-            None,
-            "Assumes that the declared items are all. At most 5 % chance",
-        ),
+        [],
+        [fact(Reason.ASSERTED, assumptions=[{"code": "items_read", "items": 12}])],
     ],
 )
-def test_what_was_assumed_is_on_the_screen_once(order, sentence):
-    declared = OrderReport(policy="completion", suspect=False, reason=order)
+def test_what_was_assumed_is_on_the_screen_once(facts):
+    declared = OrderReport(policy="completion", suspect=False, reason=because(facts), facts=facts)
     shown = report(benchmark(order=declared, assumption="the declared items are all"))
     text = " ".join(screen(shown, 400).split())
-    assert text.count(sentence) == 1
+    assert text.count("Assumes that the declared items are all. At most 5 % chance") == 1
     assert "among all 9 pairs, however often you look." in text
     assert "beta(1,1)" not in text
 
 
 def test_a_suspicion_that_changes_no_verdict_is_one_short_line():
-    reason = "asserted that x; the arrival order is suspect: long story; this order policy does not depend on it"
-    shown = report(benchmark(order=OrderReport(policy="completion", suspect=True, reason=reason)))
+    finding = {"model": "alpha", "statistic": "item position", "items": 8, "observed": 0.9, "expected": 0.0, "p": 1e-9}
+    facts = [fact(Reason.ASSERTED, assumptions=[]), fact(Reason.SUSPECT_ORDER, harmless=True, **finding)]
+    order = OrderReport(policy="completion", suspect=True, reason="asserted that x; long story", facts=facts)
+    shown = report(benchmark(order=order))
     text = screen(shown)
     assert "! The arrival order is suspect; no verdict here depends on it." in text
     assert "long story" not in text

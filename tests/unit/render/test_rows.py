@@ -26,7 +26,7 @@ def test_reading_it_back_gives_the_report():
     assert len(table) == len(NAMES) * (len(NAMES) - 1) // 2
     for row, shown in zip(table, report.benchmarks[0].pairs, strict=True):
         assert list(row) == list(columns())
-        values = shown.model_dump()
+        values = shown.model_dump(exclude={"facts"})
         for name, nested in (("decided", values.pop("decided")), ("resolved", values.pop("resolved"))):
             values |= {f"{name}_{key}": value for key, value in nested.items()}
         assert values.pop("cluster") is None

@@ -13,6 +13,7 @@ from monitor.render import signs
 from monitor.render.terminal.layout import output_console, shorten
 from monitor.render.terminal.report import render_report
 from monitor.render.terminal.tables import Extra
+from schemas.results.reasons import Reason, fact
 from schemas.results.report import RESOLUTION_PROCEDURES, FamilyReport, OrderReport, Report, Status, Summary
 from tests.report_factory import benchmark, model, pair, report
 
@@ -332,7 +333,9 @@ def test_each_order_policy_is_explained(policy):
 
 def test_asserted_completeness_is_one_line_and_nothing_calls_it_declared():
     asserted = "asserted that the 12,032 items read are the whole benchmark"
-    text = rendered(report(benchmark(order=OrderReport(policy="completion", suspect=False, reason=asserted))))
+    facts = [fact(Reason.ASSERTED, assumptions=[{"code": "items_read", "items": 12_032}])]
+    order = OrderReport(policy="completion", suspect=False, reason=asserted, facts=facts)
+    text = rendered(report(benchmark(order=order)))
     assert f"order: completion ({asserted})" in text
     assert text.count("order:") == 1
     assert "declared" not in text

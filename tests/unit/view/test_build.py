@@ -446,9 +446,9 @@ def test_two_models_that_share_nothing_are_said_to(complete):
     log = FoldLog()
     log.send(event(1, "a", 1), event(2, "b", 0), event(2, "a", None))
     pair = only(log, assert_complete=complete)
-    assert pair.reason == ("a and b share no items." if complete else "a and b share no items yet.")
+    assert pair.facts == [{"code": "nothing_shared", "ended": complete, "waits": False}]
     values = pair.model_dump(
-        exclude={"model_a", "model_b", "adjacent", "n", "b", "c", "status", "reason", "resolved", "decided"}
+        exclude={"model_a", "model_b", "adjacent", "n", "b", "c", "status", "reason", "facts", "resolved", "decided"}
     )
     assert (values.pop("epoch_a"), values.pop("epoch_b")) == (0, 0)
     assert set(values.values()) == {None}

@@ -23,8 +23,9 @@ from monitor.service.gates.folder import CandidateFolder, EvaluationFolder
 from monitor.view.gates.along_order import ASSUMED, Question, questions_of
 from monitor.view.gates.margin import Margin
 from monitor.view.pairs.item_means import scores_by_item
-from monitor.view.sentences import refused
+from monitor.view.reasons import refused
 from monitor.words.assumptions import say
+from monitor.words.order import because
 from schemas.records.names import natural
 from schemas.records.text import shorten
 from schemas.results.assumptions import Assumption, facts
@@ -208,8 +209,8 @@ def _benchmark(partition: Partition, baseline: str, name: str | None) -> Benchma
     check_items(chosen.name, weights=chosen.spec.weights is not None, battles=chosen.battles is not None)
     if chosen.incomplete:
         stop(f"{chosen.incomplete}; complete the file, and run the command again")
-    if chosen.reading.refused:
-        stop(refused(chosen) or "")
+    if reasons := refused(chosen):
+        stop(because(reasons) or "")
     return chosen
 
 

@@ -5,7 +5,6 @@ from time import monotonic
 from typing import Final, Protocol, Self
 
 from monitor.engine.state.benchmark import Benchmark
-from monitor.render import header as facts
 from monitor.render.numbers import safe
 from monitor.render.terminal.layout import output_console
 from monitor.render.terminal.live import LiveView
@@ -14,6 +13,7 @@ from monitor.render.terminal.tables import Extra
 from monitor.view.build import benchmark_report
 from monitor.view.ranking.tie_bands import TieBands
 from monitor.words.counts import counted
+from monitor.words.results import clause
 from schemas.results.changes import VerdictChange
 from schemas.results.report import Report
 
@@ -71,11 +71,12 @@ class IfComplete:
 
 
 def _if_complete(name: str, benchmark: Benchmark) -> str | None:
-    decided = facts.decided(benchmark_report(benchmark, assert_complete=True))
-    items = counted(benchmark.items, "item")
+    report = benchmark_report(benchmark, assert_complete=True)
+    if report.result is None or "anytime_family" not in report.summary.undecided:
+        return None
+    items, decided = counted(benchmark.items, "item"), clause(report.result.decided.facts)
     return (
-        decided
-        and f'{safe(name)}: no item count is declared; `report` would print "decided: {decided}" if these {items} were all'
+        f'{safe(name)}: no item count is declared; `report` would print "decided: {decided}" if these {items} were all'
     )
 
 

@@ -6,7 +6,8 @@ from typing import Final
 from schemas.results.report import BenchmarkReport, PairReport
 
 _FIELD: Final = re.compile(r"\((items|order|scores|repeats|missing): (\w+)\)")
-_END: Final = re.compile(r"an ended record makes")
+_FLAG: Final = r"(--\1 \2)"
+_END: Final = "an ended record makes"
 
 
 def with_flags(text: str) -> str:
@@ -17,7 +18,7 @@ def with_flags(text: str) -> str:
     >>> with_flags("declare the item count (items: N)")
     'declare the item count (--items N)'
     """
-    return _END.sub("--ended makes", _FIELD.sub(r"(--\1 \2)", text))
+    return _FIELD.sub(_FLAG, text).replace(_END, "--ended makes")
 
 
 def named_flags(report: BenchmarkReport) -> BenchmarkReport:
@@ -38,5 +39,5 @@ def named_flags(report: BenchmarkReport) -> BenchmarkReport:
 
 def pair_with_flags(pair: PairReport) -> PairReport:
     """Return a pair whose reason names flags."""
-    reason = with_flags(pair.reason)
-    return pair if reason == pair.reason else pair.model_copy(update={"reason": reason})
+    reason, named = _FIELD.subn(_FLAG, pair.reason)
+    return pair.model_copy(update={"reason": reason}) if named else pair

@@ -1,0 +1,317 @@
+"""The reasons of verdicts as facts: why they are held, what a report assumes besides, and why a pair has its status."""
+
+from typing import Final, NamedTuple
+
+from monitor.engine.state.benchmark import Benchmark
+from monitor.view.pairs.item_means import described, repeats_of
+from schemas.results.assumptions import Assumption
+from schemas.results.assumptions import facts as assumed
+from schemas.results.changes import Side
+from schemas.results.reasons import Fact, Reason, fact
+from schemas.results.report import Status
+
+_HALF_DIGIT: Final = 0.00005
+"""Half of the last digit of a gap in points: a bound nearer to 1 is printed as 100.00, and rules out nothing."""
+
+
+def held(benchmark: Benchmark) -> list[Fact]:
+    """Return why no further anytime verdict is given on the benchmark; nothing where one may be."""
+    spec = benchmark.spec
+    if benchmark.reading.differing:
+        return [fact(Reason.OTHER_ITEMS, detail=benchmark.reading.differing)]
+    if spec.order.policy == "none":
+        return _without_order(benchmark)
+    if benchmark.order_refuted:
+        return [_finding(benchmark, Reason.ORDER_REFUTED)]
+    if benchmark.completion_refuted:
+        return [_excess(benchmark)]
+    if benchmark.undeclared:
+        return _undeclared(benchmark)
+    return [fact(Reason.MIXED_SCORES)] if benchmark.mixed else []
+
+
+def _without_order(benchmark: Benchmark) -> list[Fact]:
+    no_order = fact(Reason.NO_ORDER if benchmark.battles is None else Reason.NO_BATTLE_ORDER)
+    if benchmark.united is not None:
+        no_order = fact(Reason.NO_SUITE_ORDER, detail=benchmark.united.hold_reason)
+    why = [no_order] if benchmark.united is None or benchmark.united.hold_reason else []
+    return [*incomplete(benchmark), *refused(benchmark), *unweighed(benchmark), *why, *_undeclared(benchmark)]
+
+
+def _undeclared(benchmark: Benchmark) -> list[Fact]:
+    return [fact(Reason.UNDECLARED, detail=benchmark.undeclared)] if benchmark.undeclared else []
+
+
+def _excess(benchmark: Benchmark) -> Fact:
+    """Return that more items have arrived than declared."""
+    cluster = "" if benchmark.weighting is None else benchmark.weighting.exceeded
+    if cluster:
+        return fact(Reason.TOO_MANY_OF_CLUSTER, cluster=cluster, declared=(benchmark.spec.clusters or {})[cluster])
+    declared = benchmark.spec.items or 0
+    return fact(Reason.TOO_MANY_ITEMS, benchmark=benchmark.name, declared=declared, arrived=benchmark.items)
+
+
+def _finding(benchmark: Benchmark, code: Reason, **values: bool) -> Fact:
+    """Return the finding against the arrival order."""
+    finding = benchmark.arrival.finding
+    assert finding is not None
+    return fact(
+        code,
+        model=benchmark.contestants[finding.model].model,
+        statistic=finding.statistic,
+        items=finding.items,
+        observed=finding.observed,
+        expected=finding.expected,
+        p=finding.p_value,
+        **values,
+    )
+
+
+def incomplete(benchmark: Benchmark) -> list[Fact]:
+    """Return which file breaks off; nothing for complete files."""
+    return [fact(Reason.INCOMPLETE_FILE, detail=benchmark.incomplete)] if benchmark.incomplete else []
+
+
+def refused(benchmark: Benchmark) -> list[Fact]:
+    """Return how many files were refused, and the first; nothing where none was."""
+    files = benchmark.reading.refused
+    return [fact(Reason.REFUSED_FILES, files=len(files), path=files[0].path)] if files else []
+
+
+def unweighed(benchmark: Benchmark) -> list[Fact]:
+    """Return how many items were not read whose weight is not known; nothing where every item counts the same, or was read."""
+    unread = benchmark.reading.unread
+    return [fact(Reason.UNREAD_ITEMS, items=unread)] if unread and benchmark.spec.weights else []
+
+
+def partial(benchmark: Benchmark) -> list[Fact]:
+    """Return which records were gone before they were folded, or are quarantined, and may be of the benchmark."""
+    facts = []
+    if benchmark.gaps:
+        facts.append(fact(Reason.LOST_RECORDS, gaps=[gap.describe() for gap in benchmark.gaps]))
+    if benchmark.quarantine is not None:
+        facts.append(fact(Reason.QUARANTINED, detail=benchmark.quarantine.describe()))
+    return facts
+
+
+def of_order(benchmark: Benchmark, *, asserted: list[Assumption] | None, rests_on_ends: bool = False) -> list[Fact]:
+    """Return why verdicts are held, what is asserted, and what is suspect in the arrival order.
+
+    `asserted` is what verdicts on files assume that are taken as complete.
+    """
+    facts = held(benchmark)
+    if rests_on_ends:
+        facts = [fact(Reason.FILES_COMPLETE)]
+    if asserted:
+        unused = _unused_policy(benchmark)
+        facts = [
+            fact(Reason.ASSERTED, assumptions=assumed(asserted)),
+            *_units(benchmark),
+            *_repeats(benchmark),
+            *unused,
+        ]
+    elif benchmark.order_trusted and benchmark.too_many_items:
+        facts = [*facts, fact(Reason.LEAD_UNSETTLED, because=[_excess(benchmark)])]
+    declared = benchmark.spec.order.policy != "none"
+    facts = [*(refused(benchmark) if declared else ()), *(incomplete(benchmark) if declared else ()), *facts]
+    if benchmark.arrival.finding is not None and not benchmark.order_refuted:
+        harmless = bool(asserted) or benchmark.spec.order.policy in {"completion", "committed"}
+        facts.append(_finding(benchmark, Reason.SUSPECT_ORDER, harmless=harmless))
+    return facts
+
+
+def unit_items(benchmark: Benchmark) -> int | None:
+    """Return how many items the units have whose scores were read; None without units."""
+    repeats = benchmark.repeats
+    return None if repeats is None or repeats.members is None else len(repeats.members.keys)
+
+
+def _units(benchmark: Benchmark) -> list[Fact]:
+    """Return how many items the units have, where there are any."""
+    items = unit_items(described(benchmark))
+    return [] if items is None else [fact(Reason.UNITS, items=items, units=benchmark.items)]
+
+
+def _repeats(benchmark: Benchmark) -> list[Fact]:
+    """Return how many repeats the items have, where it is not one each."""
+    counts = repeats_of(described(benchmark), slice(None, len(benchmark.contestants)))
+    if counts is None or counts.most == 1:
+        return []
+    declared = benchmark.spec.repeats
+    fewer = declared if isinstance(declared, int) and 1 < declared < counts.most else None
+    return [
+        fact(Reason.REPEATS, least=int(counts.least), mean=float(counts.mean), most=int(counts.most), declared=fewer)
+    ]
+
+
+def _unused_policy(benchmark: Benchmark) -> list[Fact]:
+    """Return that the declared order policy is not used, and why, where completion replaces another one."""
+    policy = benchmark.spec.order.policy
+    if policy in {"none", "completion"}:
+        return []
+    return [fact(Reason.UNUSED_POLICY, policy=policy, detail=benchmark.undeclared)]
+
+
+class PairState(NamedTuple):
+    """What the reasons of a pair depend on; gaps in score units, None where not known."""
+
+    status: Status
+    n: int
+    wins: int | None
+    losses: int | None
+    gap: float | None
+    low: float | None
+    high: float | None
+    items_to_decision: float | None
+    decision_probability: float | None
+    """Of a family-wise decision by the last item; None unless items are to come, and it is known how many."""
+    side: Side | None
+    """What is decided family-wise."""
+    pair_side: Side | None
+    """What is decided for this pair only."""
+    missing: int | None
+    """Items that are missing and not ignored; under policy `completion` they count against the leader."""
+    left: int | None
+    """Items that may still come."""
+    ignored: int
+    """Missing items that the declaration ignores."""
+    ended: bool
+    """Whether both runs have ended."""
+    waits: bool
+    """Whether items of the pair count only when both runs have ended."""
+    side_if_ignored: Side | None
+    """What would be decided family-wise if missing items were ignored."""
+    turned_at: int | None
+    """Shared items at which the gap first turned against the decision."""
+    outside_family: list[Fact]
+    """Why the pair can have no family-wise verdict."""
+    held: list[Fact]
+    policy: str
+    battles: bool
+    alpha: float
+    assumptions: list[dict[str, str | int | list[str]]]
+    epochs: tuple[int, int]
+
+    @property
+    def pair_only(self) -> Side | None:
+        """The side that is decided for this pair only, and not family-wise."""
+        return self.pair_side if self.status in {"collecting", "exhausted"} else None
+
+
+def of_pair(pair: PairState) -> list[Fact]:
+    """Return why a pair has its status.
+
+    For an undecided pair these include what the interval rules out, the informative items, and how many more it needs.
+    """
+    if pair.n == 0 and pair.battles:
+        return [fact(Reason.NOT_MET, waits=pair.waits)]
+    if pair.n == 0:
+        return [fact(Reason.NOTHING_SHARED, ended=pair.ended, waits=pair.waits)]
+    if pair.status == "superseded":
+        return [_superseded(pair)]
+    if pair.status == "decided":
+        facts = _decided(pair, pair.side or "a")
+    else:
+        facts = _not_decided(pair)
+        if pair.outside_family:
+            facts.append(fact(Reason.OUTSIDE_FAMILY, because=pair.outside_family))
+        facts += [*_interval(pair), *_informative(pair), *_prospect(pair)]
+        if pair.assumptions and (pair.status == "equivalent" or pair.pair_only):
+            facts.append(fact(Reason.ASSUMES, assumptions=pair.assumptions))
+    if pair.gap is not None and pair.gap < 0:
+        facts.append(fact(Reason.OTHER_LEADER))
+    return facts
+
+
+def _superseded(pair: PairState) -> Fact:
+    procedure = "anytime_family" if pair.side else "anytime"
+    return fact(
+        Reason.SUPERSEDED,
+        side=pair.side or pair.pair_side,
+        procedure=procedure,
+        alpha=pair.alpha,
+        epochs=[*pair.epochs],
+    )
+
+
+def _decided(pair: PairState, side: Side) -> list[Fact]:
+    """Return who is better, the counts, whether the gap has turned since, and the assumptions."""
+    wins, losses = (pair.wins, pair.losses) if side == "a" else (pair.losses, pair.wins)
+    facts = [
+        fact(
+            Reason.DECIDED,
+            side=side,
+            alpha=pair.alpha,
+            n=pair.n,
+            wins=wins,
+            losses=losses,
+            missing=(pair.missing or 0) if pair.policy == "completion" else 0,
+            ignored=pair.ignored,
+        )
+    ]
+    if pair.gap is not None and (pair.gap < 0 if side == "a" else pair.gap > 0):
+        facts.append(fact(Reason.GAP_TURNED, leader="b" if side == "a" else "a"))
+    elif pair.turned_at is not None:
+        facts.append(fact(Reason.GAP_TURNED_BACK, n=pair.turned_at))
+    return [*facts, fact(Reason.ASSUMES, assumptions=pair.assumptions)]
+
+
+def _not_decided(pair: PairState) -> list[Fact]:
+    """Return the first reasons of a pair without a family-wise verdict."""
+    if pair.pair_only:
+        return _pair_only(pair, pair.pair_only)
+    if pair.status in {"invalidated", "held"}:
+        return [fact(Reason.INVALIDATED if pair.status == "invalidated" else Reason.HELD, because=pair.held)]
+    if pair.status == "equivalent":
+        return [fact(Reason.EQUIVALENT, alpha=pair.alpha)]
+    if pair.status == "exhausted":
+        against_leader = pair.policy == "completion"  # bets along an order look only at the items scored
+        missing = pair.missing or 0
+        ends = fact(Reason.EXHAUSTED, missing=missing, ignored=pair.ignored, against_leader=against_leader)
+        return [ends, *(_if_ignored(pair) if missing and not pair.battles else ())]
+    return [fact(Reason.MISSING_ITEMS, missing=pair.missing) if pair.missing else fact(Reason.TOO_LITTLE_EVIDENCE)]
+
+
+def _if_ignored(pair: PairState) -> list[Fact]:
+    return [] if pair.side_if_ignored is None else [fact(Reason.DECIDED_IF_IGNORED, side=pair.side_if_ignored)]
+
+
+def _pair_only(pair: PairState, side: Side) -> list[Fact]:
+    exhausted = pair.status == "exhausted"
+    all_in = not (pair.missing or pair.ignored) and not pair.battles
+    end = ("scored" if all_in else "ended") if exhausted else None
+    facts = [fact(Reason.PAIR_ONLY, side=side, alpha=pair.alpha, end=end)]
+    if not pair.outside_family:
+        facts += [fact(Reason.NOT_FAMILY_WISE, exhausted=exhausted), *_if_ignored(pair)]
+    return facts
+
+
+def _interval(pair: PairState) -> list[Fact]:
+    """Return what the interval rules out; nothing where what it rests on is not declared, or proved to be wrong."""
+    if pair.low is None or pair.high is None or pair.status in {"held", "invalidated"}:
+        return []
+    whole = 1 - _HALF_DIGIT
+    a = max(pair.high, 0.0) if pair.high < whole else None
+    b = max(-pair.low, 0.0) if pair.low > -whole else None
+    return [] if a is None and b is None else [fact(Reason.RULED_OUT, a=a, b=b)]
+
+
+def _informative(pair: PairState) -> list[Fact]:
+    if pair.wins is None or pair.losses is None:
+        return []
+    return [fact(Reason.INFORMATIVE, informative=pair.wins + pair.losses, n=pair.n)]
+
+
+def _prospect(pair: PairState) -> list[Fact]:
+    """Return how many more items a decision needs, and how likely it is; nothing for graded scores, where that is not estimated."""
+    if pair.status not in {"collecting", "exhausted", "held"} or pair.low is None or pair.wins is None:
+        return []
+    more, left = pair.items_to_decision, pair.left
+    chance = []
+    if pair.decision_probability is not None:
+        chance = [fact(Reason.CHANCE, probability=pair.decision_probability)]
+    if more is None and (pair.missing or 0) > (pair.left or 0):
+        return chance  # what is missing counts at its worst, and will not come
+    if more is None:
+        return [fact(Reason.NEVER), *chance]
+    return chance if more < 1 else [fact(Reason.NEEDS_ITEMS, items=more, left=left), *chance]

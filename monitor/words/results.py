@@ -1,0 +1,179 @@
+"""The three lines of a result and the goal: what is settled, decided and resolved, and what a goal still depends on."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
+
+from monitor.words.counts import counted, listed, more_items
+from monitor.words.order import because
+from schemas.records.text import Sentence
+from schemas.results.reasons import Fact, Reason
+
+Given = Mapping[str, Any]
+
+
+def line(facts: Sequence[Fact]) -> Sentence:
+    """Return the answer to a question, a sentence for each fact.
+
+    Examples
+    --------
+    >>> line([{"code": "leads", "model": "ash", "items": 1200}])
+    'ash leads on the 1,200 items.'
+    """
+    return " ".join(_SENTENCES[Reason(str(each["code"]))](each) for each in facts)
+
+
+def clause(facts: Sequence[Fact]) -> str:
+    """Return the same without its full stop, for quotation."""
+    return line(facts)[:-1]
+
+
+def _behind(given: Given) -> str:
+    ahead = listed(given["ahead"], given["count"])
+    verb = "leads" if given["count"] == 1 else "lead"
+    return f"{given['model']} has the best mean score, but {ahead} {verb} on the items that both have."
+
+
+def _equal(given: Given) -> str:
+    return f"{listed(given['models'], given['count'])} have the same score on the {counted(given['items'], 'item')}."
+
+
+def _lead_open(given: Given) -> str:
+    return f"{given['model']} {_OPEN[given['state']](given)}."
+
+
+def _may_pass(given: Given) -> str:
+    items = counted(given["items"], "item")
+    return f"leads on the items scored; {_rivals(given)} may still pass it on all {items}"
+
+
+def _could_have_passed(given: Given) -> str:
+    items = counted(given["items"], "item")
+    return f"leads on the items scored; the runs have ended, and {_rivals(given)} could have passed it on all {items}"
+
+
+def _rivals(given: Given) -> str:
+    if given["rivals"]:
+        return f"only {listed(given['rivals'], given['count'])}"
+    return f"{given['count']:,} of {counted(given['others'], 'model')}"
+
+
+_OPEN: Final[Mapping[str, Callable[[Given], str]]] = {
+    "too_many_items": lambda _: "has the best score so far; more items arrived than declared, so nothing is settled",
+    "no_item_count": lambda _: "has the best score so far; the number of items is not declared",
+    "no_order": lambda _: "has the best score so far; without an order policy nothing is settled",
+    "ended": _could_have_passed,
+    "open": _may_pass,
+}
+
+
+def _rated(given: Given) -> str:
+    rating = given["rating"]
+    text = f"{given['model']} " + (
+        "is ahead, and unbeaten" if rating is None else f"has the highest rating ({rating:,.0f})"
+    )
+    if given["islands"] > 1:
+        islands = counted(given["islands"], "island")
+        text = f"{islands} of models never met, so there is no common ranking; in the largest, {text}"
+    return f"{text}. Battles have no last item: nothing is settled."
+
+
+def _neighbours(given: Given) -> str:
+    ties, undecided, every, size = (given[name] for name in ("ties", "undecided", "all_decided", "all_pairs"))
+    rest = [counted(ties, "tie")] if ties else []
+    if undecided:
+        rest.append(f"{undecided:,} undecided so far")
+    of_all = f"{every:,} of all {size:,}"
+    if not every:
+        text = f"No pair is decided{'' if given['over'] else ' yet'}"
+    elif not given["decided"]:
+        text = f"No pair of neighbours in rank is decided: {', '.join(rest)}; {of_all} {'is' if every == 1 else 'are'}"
+    else:
+        of = f"{given['decided']:,} of {counted(given['pairs'], 'pair')} of neighbours in rank"
+        text = ", ".join([of, *rest]) + (f"; {of_all} pairs" if given["pairs"] < size else "")
+    return f"{text}."
+
+
+def _enough(given: Given) -> str:
+    what = given["unit"]
+    resolved = f"{given['resolved']:,}" if given["resolved"] else "none"
+    text = f"Enough {what} for {resolved} of {counted(given['gaps'], 'gap')} between neighbours in a planned test"
+    if given["anytime"] is not None:
+        text += f", {given['anytime']:,} if you look as results arrive"
+    if given["unknown"]:
+        text += f"; unknown for {given['unknown']:,}, as every item differs alike"
+    if given["closest"] is not None:
+        text += f"; ranks {given['closest']:,} and {given['closest'] + 1:,} need {more_items(given['needed'], what)}"
+    return f"{text}."
+
+
+def _goal_open(given: Given) -> str:
+    others = "; no further item of another model can change the answer" if given["others"] else ""
+    return f"It depends on {counted(given['pairs'], 'undecided pair')} of {listed(given['models'], given['count'])}{others}."
+
+
+def _goal_impossible(given: Given) -> str:
+    them = "it" if given["pairs"] == 1 else "any of them"
+    models = listed(given["models"], given["count"])
+    return f"It depends on {counted(given['pairs'], 'undecided pair')} of {models}, and no item that may still come can decide {them}."
+
+
+def _goal_met(given: Given) -> str:
+    return f"{_GOALS[given['kind']](given)}."
+
+
+def _up_to(given: Given) -> str:
+    return "" if given["margin"] is None else f", up to gaps of {100 * given['margin']:g} points"
+
+
+def _met_rank(given: Given) -> str:
+    low, high = given["low"], given["high"]
+    return f"{given['models'][0]} has rank {low:,}{'' if low == high else f' to {high:,}'} of {given['of']:,}{_up_to(given)}"
+
+
+def _met_pair(given: Given) -> str:
+    leader, other = given["models"]
+    if given["decided"]:
+        return f"{leader} is decided better than {other}"
+    return f"{leader} is not worse than {other}{_up_to(given)}"
+
+
+def _met_top(given: Given) -> str:
+    count = given["count"]
+    if count == given["of"]:
+        return f"The board has {counted(count, 'model')}"
+    best = "is the best" if count == 1 else f"are the best {count:,}"
+    return f"{listed(given['models'], count)} {best} of {given['of']:,} models{_up_to(given)}"
+
+
+_GOALS: Final[Mapping[str, Callable[[Given], str]]] = {
+    "ranking": lambda given: f"The order of {counted(given['of'], 'model')} is decided{_up_to(given)}",
+    "pair": _met_pair,
+    "model": _met_rank,
+    "top": _met_top,
+}
+
+
+def _goal_waits(given: Given) -> str:
+    return f"{listed(given['models'], given['count'])} {'has' if given['count'] == 1 else 'have'} no scores yet."
+
+
+_SENTENCES: Final[Mapping[Reason, Callable[[Given], str]]] = {
+    Reason.OTHER_ITEMS: lambda _: "Nothing is settled: the scores of two models are not shown to be of the same items.",
+    Reason.BEHIND: _behind,
+    Reason.LEADS: lambda given: f"{given['model']} leads on the {counted(given['items'], 'item')}.",
+    Reason.EQUAL: _equal,
+    Reason.LEAD_OPEN: _lead_open,
+    Reason.RATED: _rated,
+    Reason.NO_VERDICT: lambda given: f"No verdict: {because(given['because'])}.",
+    Reason.NEIGHBOURS: _neighbours,
+    Reason.NO_FURTHER_VERDICT: lambda given: f"No further verdict: {because(given['because'])}.",
+    Reason.ENOUGH_ITEMS: _enough,
+    Reason.GOAL_WAITS: _goal_waits,
+    Reason.GOAL_OF_STRANGER: lambda _: "It names a model that does not take part.",
+    Reason.GOAL_MET: _goal_met,
+    Reason.GOAL_OPEN: _goal_open,
+    Reason.GOAL_IMPOSSIBLE: _goal_impossible,
+    Reason.OUTSIDE_GOAL: lambda given: (
+        f"Outside the declared models, so not counted: {listed(given['models'], given['count'])}."
+    ),
+}

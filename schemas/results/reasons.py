@@ -1,0 +1,109 @@
+"""Reasons of verdicts as facts: codes with their numbers and names. The package `monitor.words` says them in sentences."""
+
+from enum import StrEnum
+from typing import Any
+
+Fact = dict[str, Any]
+"""A code, and the numbers and names that go with it; `because` has the reasons of a reason."""
+
+
+class Reason(StrEnum):
+    """The codes of reasons, by what they are about."""
+
+    # Why no anytime verdict is given, or none any more.
+    OTHER_ITEMS = "other_items"
+    INCOMPLETE_FILE = "incomplete_file"
+    REFUSED_FILES = "refused_files"
+    UNREAD_ITEMS = "unread_items"
+    NO_ORDER = "no_order"
+    NO_BATTLE_ORDER = "no_battle_order"
+    NO_SUITE_ORDER = "no_suite_order"
+    UNDECLARED = "undeclared"
+    ORDER_REFUTED = "order_refuted"
+    TOO_MANY_ITEMS = "too_many_items"
+    TOO_MANY_OF_CLUSTER = "too_many_of_cluster"
+    MIXED_SCORES = "mixed_scores"
+    # What a report assumes besides, and what its scores are.
+    ASSERTED = "asserted"
+    FILES_COMPLETE = "files_complete"
+    UNITS = "units"
+    REPEATS = "repeats"
+    UNUSED_POLICY = "unused_policy"
+    LEAD_UNSETTLED = "lead_unsettled"
+    SUSPECT_ORDER = "suspect_order"
+    # Records that are missing, or may be.
+    LOST_RECORDS = "lost_records"
+    QUARANTINED = "quarantined"
+    # Why a pair has no place in its family.
+    NOT_IN_FAMILY = "not_in_family"
+    NOT_DECLARED = "not_declared"
+    HELD_AT_FIRST = "held_at_first"
+    FAMILY_FULL = "family_full"
+    NO_SUITE_FAMILY = "no_suite_family"
+    # Why a pair has its status.
+    NOTHING_SHARED = "nothing_shared"
+    NOT_MET = "not_met"
+    SUPERSEDED = "superseded"
+    DECIDED = "decided"
+    GAP_TURNED = "gap_turned"
+    GAP_TURNED_BACK = "gap_turned_back"
+    PAIR_ONLY = "pair_only"
+    NOT_FAMILY_WISE = "not_family_wise"
+    INVALIDATED = "invalidated"
+    HELD = "held"
+    EQUIVALENT = "equivalent"
+    EXHAUSTED = "exhausted"
+    DECIDED_IF_IGNORED = "decided_if_ignored"
+    MISSING_ITEMS = "missing_items"
+    TOO_LITTLE_EVIDENCE = "too_little_evidence"
+    OUTSIDE_FAMILY = "outside_family"
+    RULED_OUT = "ruled_out"
+    INFORMATIVE = "informative"
+    NEEDS_ITEMS = "needs_items"
+    NEVER = "never"
+    CHANCE = "chance"
+    ASSUMES = "assumes"
+    OTHER_LEADER = "other_leader"
+    # Why to read clustered results with care.
+    ONE_CLUSTER = "one_cluster"
+    TOO_MANY_CLUSTERS = "too_many_clusters"
+    FEW_CLUSTERS = "few_clusters"
+    UNLABELLED = "unlabelled"
+    # The result of a benchmark.
+    LEADS = "leads"
+    BEHIND = "behind"
+    EQUAL = "equal"
+    LEAD_OPEN = "lead_open"
+    RATED = "rated"
+    NO_VERDICT = "no_verdict"
+    NEIGHBOURS = "neighbours"
+    NO_FURTHER_VERDICT = "no_further_verdict"
+    ENOUGH_ITEMS = "enough_items"
+    # The goal of a benchmark.
+    GOAL_WAITS = "goal_waits"
+    GOAL_OF_STRANGER = "goal_of_stranger"
+    GOAL_MET = "goal_met"
+    GOAL_OPEN = "goal_open"
+    GOAL_IMPOSSIBLE = "goal_impossible"
+    OUTSIDE_GOAL = "outside_goal"
+
+
+def fact(code: Reason, **values: Any) -> Fact:  # noqa: ANN401 - numbers, names, and lists of them
+    """Return a fact.
+
+    Examples
+    --------
+    >>> fact(Reason.MISSING_ITEMS, missing=12)
+    {'code': 'missing_items', 'missing': 12}
+    """
+    return {"code": code.value, **values}
+
+
+def has(facts: list[Fact], *codes: Reason) -> bool:
+    """Return whether one of some facts has one of some codes."""
+    return any(each["code"] in codes for each in facts)
+
+
+def without(facts: list[Fact], *codes: Reason) -> list[Fact]:
+    """Return the facts that have other codes."""
+    return [each for each in facts if each["code"] not in codes]

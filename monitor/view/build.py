@@ -24,7 +24,7 @@ from monitor.view.ranking.standings import count_undecided, count_unresolved, mo
 from monitor.view.ranking.suite import suite_benchmark, suite_report
 from monitor.view.reasons import of_order, partial, unit_items
 from monitor.view.result import result_report
-from monitor.words.assumptions import clause, say
+from monitor.words.assumptions import clause, clauses
 from monitor.words.order import REFUSED_REMEDY, because
 from schemas.records.names import natural
 from schemas.records.reading import Refused
@@ -174,7 +174,7 @@ def table_view(table: PairTable, pairs: Which, model: str | None = None, *, with
 
     duplicates, conflicts = counts_by_model(benchmark)
     shared, assumptions = shared_means(table), report_assumptions(table)
-    assumption, joined = say(assumptions), family_assumption(table)
+    assumption, joined = clauses(assumptions), family_assumption(table)
     reading = benchmark.reading
     skipped = skipped_by_model(table)
     report = BenchmarkReport(

@@ -98,7 +98,7 @@ def clause(assumption: Assumption) -> Sentence:
     return TEXTS[code].format(number=number, names=listed, verb=verb)
 
 
-def say(assumptions: Iterable[Assumption]) -> Sentence | None:
+def clauses(assumptions: Iterable[Assumption]) -> Sentence | None:
     """Return assumptions as one clause, each once; None without any."""
     return ", and that ".join(map(clause, in_order(assumptions))) or None
 

@@ -3,7 +3,7 @@
 from collections.abc import Collection
 from typing import Final, NamedTuple
 
-from monitor.words.assumptions import say
+from monitor.words.assumptions import clauses
 from schemas.records.catalogue import published
 from schemas.results.assumptions import BATTLES, Assumption, without
 
@@ -119,7 +119,7 @@ def decided(
         rest = f"the 1 {lacking} item" if evidence.missing == 1 else f"all {evidence.missing:,} {lacking} items"
         outcome += f", even if {rest} went the other way"
     how = f"decided {SCOPES[procedure]} {level(alpha)}{_earlier(better, evidence)}"
-    clause = say(assumed)
+    clause = clauses(assumed)
     return (
         f"{better} is better than {worse} on {kind} like those of {benchmark}, {how}: {outcome}. Assumes that {clause}."
     )
@@ -185,7 +185,7 @@ def settled(
         Whether clusters have weights.
     """
     of_items = f"on the {items:,} items of {benchmark}, settled"
-    assumes = "" if (clause := say(without(assumed, {"listed"}))) is None else f" Assumes that {clause}."
+    assumes = "" if (clause := clauses(without(assumed, {"listed"}))) is None else f" Assumes that {clause}."
     if tie:
         return f"{better} and {worse} have the same {_score(weighted)} {of_items}: all of them are scored.{assumes}"
     lead = _outcome(better, worse, evidence, "items", weighted=weighted)

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
-from monitor.words.assumptions import TEXTS, say
+from monitor.words.assumptions import TEXTS, clauses
 from monitor.words.changes import too_many_items, too_many_of_cluster
 from monitor.words.counts import counted
 from schemas.records.text import Sentence, printable, shorten
@@ -111,7 +111,7 @@ _CLAUSES: Final[Mapping[Reason, Callable[[Mapping[str, Any]], str]]] = {
     Reason.MIXED_SCORES: lambda _: (
         "some scores are neither 0 nor 1, and the pairs bet on 0/1 scores; declare graded scores (scores: graded)"
     ),
-    Reason.ASSERTED: lambda given: f"asserted that {say(map(Assumption.of, given['assumptions']))}",
+    Reason.ASSERTED: lambda given: f"asserted that {clauses(map(Assumption.of, given['assumptions']))}",
     Reason.FILES_COMPLETE: lambda _: (
         "assumes that the files are complete: a later run that reads more may show another decision (an ended record makes the end "
         "permanent)"

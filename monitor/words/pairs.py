@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-from monitor.words.assumptions import say
+from monitor.words.assumptions import clauses
 from monitor.words.changes import SCOPES, battle_counts, level
 from monitor.words.counts import counted, more_items, probability
 from monitor.words.order import because
@@ -189,6 +189,6 @@ _SENTENCES: Final[Mapping[Reason, Callable[[Given, Pair], str]]] = {
     Reason.CHANCE: lambda given, _: (
         f"It is decided by the last item with a probability of {probability(given['probability'])}."
     ),
-    Reason.ASSUMES: lambda given, _: f"Assumes that {say(map(Assumption.of, given['assumptions']))}.",
+    Reason.ASSUMES: lambda given, _: f"Assumes that {clauses(map(Assumption.of, given['assumptions']))}.",
     Reason.OTHER_LEADER: _other_leader,
 }

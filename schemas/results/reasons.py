@@ -1,4 +1,4 @@
-"""Reasons of verdicts as facts: codes with their numbers and names. The package `monitor.words` says them in sentences."""
+"""Reasons of verdicts as facts: codes with their numbers and names. The package `monitor.words` makes them sentences."""
 
 from enum import StrEnum
 from typing import Any

@@ -56,7 +56,7 @@ class Scene:
         )
         self.begin = time.monotonic()
 
-    def say(self, text):
+    def clauses(self, text):
         passed = time.monotonic() - self.begin
         print(f"seed {SEED} {passed:6.1f} s, {self.feeder.sent:,} messages sent: {text}", flush=True)
 
@@ -71,7 +71,7 @@ class Scene:
         asyncio.run(caught_up(self.cluster, self.redis, self.topic, self.partitions, self.workers.logs))
         self.workers.stop()
         judged = judge(self.cluster, self.redis, self.topic, f"{self.topic}.verdicts", self.partitions)
-        self.say(str(judged))
+        self.clauses(str(judged))
         assert (judged.events, judged.letters) == (self.events, self.bad)
         assert judged.latches > 20
         assert "Traceback" not in self.workers.logs()
@@ -102,19 +102,19 @@ def test_a_spare_takes_over_and_then_somebody_comes_or_goes_every_three_seconds(
         holder = workers.all[shares.index({1})]
         workers.kill(holder)
         until(scene.covered, "the spare to take over")
-        scene.say(f"worker {holder.number} of two was killed, and the spare has its partition: {workers.shares()}")
+        scene.clauses(f"worker {holder.number} of two was killed, and the spare has its partition: {workers.shares()}")
         scene.feeder.allow(1)
         end = time.monotonic() + lasting
         while time.monotonic() < end:
             moment = time.monotonic()
             running = workers.running
             if len(running) == 1 or (len(running) == 2 and rng.random() < 0.5):
-                scene.say(f"worker {workers.start().number} comes")
+                scene.clauses(f"worker {workers.start().number} comes")
             else:
                 leaving = rng.choice(running)
                 killed = rng.random() < 0.5 or not leaving.assigned()
                 workers.kill(leaving) if killed else workers.stop(leaving)
-                scene.say(f"worker {leaving.number} {'is killed' if killed else 'leaves'}")
+                scene.clauses(f"worker {leaving.number} {'is killed' if killed else 'leaves'}")
             time.sleep(max(0, EVERY - (time.monotonic() - moment)))
         scene.right()
 
@@ -157,7 +157,7 @@ def test_a_network_to_the_broker_that_is_slow_silent_and_cut_and_a_broker_that_c
             scene.feeder.allow(0.9 / len(faults))
             disturb(scene, proxy, fault)
             scene.feeder.rest(PATIENCE)
-            scene.say(f"{fault}; exits of workers: {[w.code for w in scene.workers.all]}")
+            scene.clauses(f"{fault}; exits of workers: {[w.code for w in scene.workers.all]}")
         assert len(scene.workers.running) == 2
         scene.right()
         proxy.delay = 0
@@ -191,7 +191,7 @@ def comes_back_empty(scene):
     asyncio.run(scene.cluster.create_topic(scene.topic, scene.partitions))
     assert "belongs to another log" in ended(scene.workers.start())
     assert scene.redis.contents("*:meta") == before, "the state is as it was"
-    scene.say("broker's data wiped: two workers ended with exit 1 and the reason")
+    scene.clauses("broker's data wiped: two workers ended with exit 1 and the reason")
 
 
 def ended(worker):

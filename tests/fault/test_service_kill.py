@@ -57,7 +57,7 @@ class Service:
         self.unasked = []
         self.begin = time.monotonic()
 
-    def say(self, text):
+    def clauses(self, text):
         print(
             f"seed {SEED} {time.monotonic() - self.begin:6.1f} s, {self.feeder.sent:,} messages sent: {text}",
             flush=True,
@@ -85,7 +85,7 @@ class Service:
             if worker.code is not None:
                 assert "Traceback" not in worker.log_text, worker.log_text[-3000:]
                 self.unasked.append((worker.code, worker.log_text.strip().splitlines()[-1][:300]))
-                self.say(f"worker {worker.number} had ended by itself with {self.unasked[-1]}")
+                self.clauses(f"worker {worker.number} had ended by itself with {self.unasked[-1]}")
                 self.start(slot)
 
     def ready(self, slot):
@@ -98,7 +98,7 @@ class Service:
         old.signal(signal.SIGTERM)
         began = time.monotonic()
         code = old.process.wait(PATIENCE)
-        self.say(f"worker {old.number} was asked to end: {code} after {time.monotonic() - began:.1f} s")
+        self.clauses(f"worker {old.number} was asked to end: {code} after {time.monotonic() - began:.1f} s")
         assert code == 0, old.log_text[-3000:]
         worker = self.start(slot, f"{point}:{self.rng.randint(1, 4) if point != 'before-relay' else 1}")
         self.ready(slot)
@@ -108,7 +108,7 @@ class Service:
             time.sleep(0.1)
         assert worker.code == -signal.SIGKILL, f"{point}: {worker.code}\n{worker.log_text[-3000:]}"
         self.kills += 1
-        self.say(f"kill {self.kills}: worker {worker.number} at {point}")
+        self.clauses(f"kill {self.kills}: worker {worker.number} at {point}")
         self.start(slot)
 
     def kill(self, slot):
@@ -119,7 +119,7 @@ class Service:
         worker.signal(signal.SIGKILL)
         worker.process.wait()
         self.kills += 1
-        self.say(f"kill {self.kills}: worker {worker.number}, {delay * 1000:.0f} ms after it was ready")
+        self.clauses(f"kill {self.kills}: worker {worker.number}, {delay * 1000:.0f} ms after it was ready")
         self.start(slot)
 
     def zombie(self, slot):
@@ -139,7 +139,7 @@ class Service:
             frozen.signal(signal.SIGCONT)
         self.wait(lambda: frozen.assigned() > before or frozen.code is not None, "the zombie to come back")
         stale = frozen.log_text.count("another writer moved the stored state")
-        self.say(
+        self.clauses(
             f"worker {frozen.number} frozen; the other had its partitions after {took:.1f} s; it came back "
             f"(exit {frozen.code}, {stale} of its writes refused)"
         )
@@ -147,13 +147,13 @@ class Service:
     def lose(self):
         cut = self.rng.choice([1, 700, 20_000, 100_000])
         size = self.redis.lose(cut)
-        self.say(f"Redis killed with {size:,} bytes in its file, {min(size, cut):,} of them cut off")
+        self.clauses(f"Redis killed with {size:,} bytes in its file, {min(size, cut):,} of them cut off")
 
     def restart_broker(self):
         begin = time.monotonic()
         self.cluster.brokers[0].stop()
         self.cluster.start()
-        self.say(f"the broker was away for {time.monotonic() - begin:.1f} s")
+        self.clauses(f"the broker was away for {time.monotonic() - begin:.1f} s")
 
     def fault(self, kind):
         slot = self.rng.randrange(2)
@@ -178,7 +178,7 @@ class Service:
         begin = time.monotonic()
         codes = [worker.process.wait(PATIENCE) for worker in self.slots]
         took = time.monotonic() - begin
-        self.say(f"both workers ended {took:.1f} s after SIGTERM with {codes}")
+        self.clauses(f"both workers ended {took:.1f} s after SIGTERM with {codes}")
         assert codes == [0, 0], "\n".join(worker.log_text[-3000:] for worker in self.slots)
         assert took < 20
 
@@ -190,7 +190,7 @@ class Service:
         self.start(1)
         logs = lambda: "\n".join(worker.log_text[-2000:] for worker in self.slots)  # noqa: E731
         count = asyncio.run(caught_up(self.cluster, self.redis, TOPIC, PARTITIONS, logs))
-        self.say(f"caught up: {count:,} records")
+        self.clauses(f"caught up: {count:,} records")
         self.retire()
 
     def close(self):
@@ -220,7 +220,7 @@ def test_no_fault_makes_the_service_lose_or_double_an_event(tmp_path):
         feeder = Feeder(cluster.addresses, TOPIC, messages, pace)
         service = Service(cluster, redis, tmp_path, feeder, rng)
         stack.callback(service.close)
-        service.say(f"{events:,} events in {len(messages):,} messages, {bad} bad places")
+        service.clauses(f"{events:,} events in {len(messages):,} messages, {bad} bad places")
         feeder.allow(0.02)  # declarations among them, before the first worker
         feeder.rest(PATIENCE)
         service.start(0)
@@ -232,7 +232,7 @@ def test_no_fault_makes_the_service_lose_or_double_an_event(tmp_path):
             feeder.rest(PATIENCE)
         feeder.finish(PATIENCE)
         service.finish()
-        service.say(f"{service.kills} kills, {len(service.unasked)} workers that ended by themselves")
+        service.clauses(f"{service.kills} kills, {len(service.unasked)} workers that ended by themselves")
         judged = judge(cluster, redis, TOPIC, VERDICTS, PARTITIONS)
         print(judged, assert_same_bytes(cluster, redis, clean, TOPIC, PARTITIONS), "keys as in a clean fold", sep="\n")
         # What was sent is what counts, whatever way it took.

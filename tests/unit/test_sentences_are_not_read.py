@@ -97,7 +97,7 @@ class Row:
     reason: Sentence
     notes: list[Sentence]
     n: int
-def say(row) -> Sentence: ...
+def clauses(row) -> Sentence: ...
 """
 
 
@@ -143,7 +143,7 @@ def reads_of(code):
         'from schemas.records.text import Sentence\ndef f(text: Sentence):\n    return "held" in text',
         "from schemas.rows import HELD\nfound = text.startswith(HELD)",
         "from schemas import rows\nfound = text.startswith(rows.HELD)",
-        'from schemas.rows import say\nfound = "held" in say(row)',
+        'from schemas.rows import clauses\nfound = "held" in clauses(row)',
         'from monitor.words.pairs import why\nfound = "held" in why(row)',
         'from monitor.words import pairs\nfound = pairs.why(row) == "held"',
         'HEAD = "the verdict"\nfound = text.startswith(HEAD)',

@@ -10,7 +10,7 @@ import numpy as np
 from monitor.view.gates.margin import Margin, agreeing_bound, evidence_path, items_to_margin
 from monitor.view.gates.reasons import reason
 from monitor.view.pairs.counts import Flags, Floats
-from monitor.words.assumptions import say
+from monitor.words.assumptions import clauses
 from schemas.results.assumptions import Assumption, facts, sampled
 from schemas.results.gate import GateComparison, GateVerdict
 from stats.evidence.eprocess import log_e_halves
@@ -167,7 +167,7 @@ def compare_along_order(candidate: Floats, baseline: Floats, items: int, questio
         p_worse=least_p(against),
         decided_at_n=None if decision is None else decision[1],
         items_needed=needed if isfinite(needed) else None,
-        assumption=say(ASSUMED),
+        assumption=clauses(ASSUMED),
         assumptions=facts(ASSUMED),
         reason="",
     )

@@ -14,7 +14,7 @@ from monitor.view.items.noise import noise_of_pair, noise_sentence
 from monitor.view.pairs.counts import Flags, Floats
 from monitor.view.pairs.rows import assumed_of
 from monitor.view.pairs.table import PairTable
-from monitor.words.assumptions import say
+from monitor.words.assumptions import clauses
 from schemas.records.scores import SCORE_UNIT, SKIPPED, ZERO
 from schemas.results.assumptions import facts, late_of
 from schemas.results.gate import ConflictRule, GateComparison, GateVerdict
@@ -113,7 +113,7 @@ def compare_with_margin(
         p_worse=p_worse,
         decided_at_n=evidence.decided_at,
         items_needed=evidence.needed if verdict == "undecided" and isfinite(evidence.needed) else None,
-        assumption=say(assumed),
+        assumption=clauses(assumed),
         assumptions=facts(assumed),
         noise=None if split is None else noise_sentence(split),
         conflicts=conflict_sentence(counts_by_model(benchmark)[1], (candidate, baseline), rule),

@@ -10,7 +10,7 @@ from scipy.stats import t as student
 from monitor.render.header import assumed, coverage
 from monitor.view.build import benchmark_report, build_report
 from monitor.view.pairs.table import PairTable
-from monitor.words.assumptions import TEXTS, say
+from monitor.words.assumptions import TEXTS, clauses
 from schemas.results.assumptions import FAMILY, Assumption, without
 from schemas.results.assumptions import only as only_of
 from schemas.results.report import Status
@@ -829,8 +829,8 @@ def test_every_verdict_says_what_it_assumes(make, assumption):
 def test_the_codes_of_a_report_say_what_its_sentences_say(case):
     shown = benchmark_report(STATUSES[case]().bench, pairs="all")
     named = [Assumption(each["code"], *(x for key, x in each.items() if key != "code")) for each in shown.assumptions]
-    assert say(without(named, FAMILY)) == shown.assumption
-    assert say(only_of(named, FAMILY)) == shown.family_assumption
+    assert clauses(without(named, FAMILY)) == shown.assumption
+    assert clauses(only_of(named, FAMILY)) == shown.family_assumption
 
 
 def test_an_interval_that_rules_out_nothing_is_not_in_the_sentence():

@@ -2,7 +2,7 @@
 
 import pytest
 
-from monitor.words.assumptions import TEXTS, say
+from monitor.words.assumptions import TEXTS, clauses
 from monitor.words.changes import Numbers, decided, reversed_after, settled
 from schemas.results.assumptions import Assumption, flagged
 
@@ -45,8 +45,8 @@ def test_a_model_that_does_not_lead_is_decided_by_earlier_evidence_alone():
 
 def test_assumptions_become_one_clause_in_a_fixed_order():
     clause = "the 1 item read is the whole benchmark, and that scores were replaced for reasons that do not depend on who was ahead"
-    assert say([Assumption("rescored"), Assumption("items_read", 1), Assumption("rescored")]) == clause
-    assert say([]) is None
+    assert clauses([Assumption("rescored"), Assumption("items_read", 1), Assumption("rescored")]) == clause
+    assert clauses([]) is None
 
 
 def test_bets_that_settle_name_what_they_assume():

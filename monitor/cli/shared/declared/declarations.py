@@ -16,7 +16,7 @@ from monitor.engine.state.benchmark import Benchmark
 from monitor.files.declaration_file import FILE, DeclaredError, read_declared
 from monitor.files.importer import named_path
 from monitor.files.streams.paths import is_remote, origin
-from monitor.words.assumptions import say
+from monitor.words.assumptions import clauses
 from schemas.records.catalogue import published
 from schemas.records.decode import describe_error
 from schemas.records.events import Declaration, Spec, alias_problem
@@ -414,7 +414,7 @@ def _describe_version(name: str, old: Spec, new: Spec) -> str:
     values = ", ".join(f"{field} = {_value(new, field)} (was {_value(old, field)})" for field in fields)
     assumed = "the item count is the published size, so verdicts assume nothing more"
     if parts := late(parts_chosen(name, old, new)):
-        clause = say(parts)
+        clause = clauses(parts)
         assumed = f"verdicts now assume that {clause}"
     ended = "" if old.order.policy == "none" else "decisions so far are superseded, and "
     return f"{shorten(name)}: declared again, as version {new.version}: {values}; {ended}{assumed}"

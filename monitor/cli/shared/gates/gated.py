@@ -24,7 +24,7 @@ from monitor.view.gates.along_order import ASSUMED, Question, questions_of
 from monitor.view.gates.margin import Margin
 from monitor.view.pairs.item_means import scores_by_item
 from monitor.view.reasons import refused
-from monitor.words.assumptions import say
+from monitor.words.assumptions import clauses
 from monitor.words.order import because
 from schemas.records.names import natural
 from schemas.records.text import shorten
@@ -169,7 +169,7 @@ def _evaluate(
     comparison = evaluate(plan, question, known, done, run, call.budget, progress)
     if folder.broken:
         assumed = [*ASSUMED, Assumption("broken_off")]
-        comparison = comparison.model_copy(update={"assumption": say(assumed), "assumptions": facts(assumed)})
+        comparison = comparison.model_copy(update={"assumption": clauses(assumed), "assumptions": facts(assumed)})
     return comparison, folder.broken
 
 

@@ -6,13 +6,13 @@ from typing import Final
 
 import numpy as np
 
-from monitor.render import battles, header
-from monitor.render import numbers as form
-from monitor.render.numbers import needed, needed_range
 from monitor.render.signs import PROCEDURES, SUMMARY_ONLY
 from monitor.view.pairs.evidence_path import ChartData
 from monitor.view.ranking.tie_bands import TieBands, bands_of, tied_models
+from monitor.words import battles, header
+from monitor.words import numbers as form
 from monitor.words.counts import counted
+from monitor.words.numbers import needed, needed_range
 from schemas.results.assumptions import assumes
 from schemas.results.detail import BenchmarkDetail
 from schemas.results.report import BenchmarkReport, ModelReport, PairReport

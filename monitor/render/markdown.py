@@ -4,8 +4,6 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from monitor.render import battles, header
-from monitor.render import numbers as form
 from monitor.render.document import (
     PLANNED,
     TWO_WORDS,
@@ -15,8 +13,6 @@ from monitor.render.document import (
     notes,
     summary_rows,
 )
-from monitor.render.header import NO_PAIR, NO_RESULTS
-from monitor.render.reading import first
 from monitor.render.second_opinions import cluster_opinions, second_opinions
 from monitor.render.signs import (
     PROCEDURES,
@@ -30,7 +26,11 @@ from monitor.render.signs import (
     settled_glyph,
     status_glyph,
 )
+from monitor.words import battles, header
+from monitor.words import numbers as form
 from monitor.words.counts import counted
+from monitor.words.header import NO_PAIR, NO_RESULTS
+from monitor.words.reading import first
 from schemas.results.battles import BattlesReport
 from schemas.results.report import ModelReport, PairReport
 

@@ -1,9 +1,9 @@
 """The second opinions on a pair as names and values, for Markdown and HTML."""
 
-from monitor.render import numbers as form
 from monitor.render.document import side_name
-from monitor.render.numbers import needed, needed_range, p_value
+from monitor.words import numbers as form
 from monitor.words.counts import counted
+from monitor.words.numbers import needed, needed_range, p_value
 from schemas.results.detail import CURRENT, PLANNED_N, AdjustedP, ClusterDetail, PairDetail
 
 

@@ -44,7 +44,7 @@ def _settled(table: PairTable) -> ResultLine:
     level, ahead, rivals = (others[sides == side] for side in (TIE, -1, 0))
     best = names[leader]
     if ahead.size:
-        return _line(fact(Reason.BEHIND, model=best, ahead=_models(names, ahead), count=int(ahead.size)))
+        return _line(fact(Reason.TRAILS, model=best, ahead=_models(names, ahead), count=int(ahead.size)))
     if not rivals.size and not level.size:
         return _line(fact(Reason.LEADS, model=best, items=items), yes=True)
     if not rivals.size:

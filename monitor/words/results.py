@@ -27,7 +27,7 @@ def clause(facts: Sequence[Fact]) -> str:
     return line(facts)[:-1]
 
 
-def _behind(given: Given) -> str:
+def _trails(given: Given) -> str:
     ahead = listed(given["ahead"], given["count"])
     verb = "leads" if given["count"] == 1 else "lead"
     return f"{given['model']} has the best mean score, but {ahead} {verb} on the items that both have."
@@ -159,7 +159,7 @@ def _goal_waits(given: Given) -> str:
 
 _SENTENCES: Final[Mapping[Reason, Callable[[Given], str]]] = {
     Reason.OTHER_ITEMS: lambda _: "Nothing is settled: the scores of two models are not shown to be of the same items.",
-    Reason.BEHIND: _behind,
+    Reason.TRAILS: _trails,
     Reason.LEADS: lambda given: f"{given['model']} leads on the {counted(given['items'], 'item')}.",
     Reason.EQUAL: _equal,
     Reason.LEAD_OPEN: _lead_open,

@@ -71,7 +71,7 @@ class Reason(StrEnum):
     UNLABELLED = "unlabelled"
     # The result of a benchmark.
     LEADS = "leads"
-    BEHIND = "behind"
+    TRAILS = "trails"
     EQUAL = "equal"
     LEAD_OPEN = "lead_open"
     RATED = "rated"

@@ -14,10 +14,10 @@ from monitor.cli.shared.options import Pairs, ReportFormat
 from monitor.cli.shared.settings import read_settings
 from monitor.engine.chunk_fold import Partition
 from monitor.files.streams.paths import show
-from monitor.render.reading import first
 from monitor.view.build import MAX_REPORT_PAIRS, ReportView, count_pairs, report_views
 from monitor.view.ranking.committed_race import with_committed_race
 from monitor.words.flags import named_flags, with_flags
+from monitor.words.reading import first
 from schemas.records.suites import Suite
 from schemas.records.text import shorten
 from schemas.results.reasons import Reason, has

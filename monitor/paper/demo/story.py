@@ -10,11 +10,11 @@ from rich.text import Text
 
 from monitor.paper.demo import top_ten
 from monitor.paper.demo.naive import LOOK_EVERY, NaivePeeking
-from monitor.render.numbers import decimal, items, points, ratio
 from monitor.render.signs import HELD, UNDECIDED, Glyphs, decision_glyph, in_name_order, resolution_glyph
 from monitor.render.terminal.layout import Column, first_that_fits, glyphs_for, shorten, table
 from monitor.render.terminal.report import result
 from monitor.render.terminal.tables import Extra
+from monitor.words.numbers import decimal, items, points, ratio
 from schemas.results.report import BenchmarkReport, PairReport, Report
 from stats.evidence.eprocess import anytime_required_n
 from stats.fixed_n.resolution import required_n

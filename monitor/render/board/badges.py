@@ -7,8 +7,8 @@ from typing import Final, Literal
 from rich.cells import cell_len
 
 from monitor.render.board.standings import Standing
-from monitor.render.numbers import safe
 from monitor.render.terminal.layout import shorten
+from monitor.words.numbers import safe
 from schemas.results.report import BenchmarkReport, PairReport
 
 State = Literal["yes", "no", "held", "withdrawn"]

@@ -14,8 +14,8 @@ from monitor.render.board.exporters import Context, Exporter, File
 from monitor.render.board.scored import Scored, confidence, method, omitted, scored_models
 from monitor.render.board.site import file_name
 from monitor.render.board.standings import Board
-from monitor.render.numbers import safe
 from monitor.words.counts import counted
+from monitor.words.numbers import safe
 
 _SCHEMA: Final = "0.3.0"
 _UNKNOWN: Final = "unknown"

@@ -5,8 +5,8 @@ from typing import NamedTuple
 
 from monitor.render.board.exporters import Context
 from monitor.render.board.standings import Board, Standing
-from monitor.render.numbers import safe
 from monitor.words.counts import counted
+from monitor.words.numbers import safe
 from schemas.results.report import BenchmarkReport
 
 

@@ -10,7 +10,7 @@ from monitor.render.board import badges, tables
 from monitor.render.board.exporters import MANIFEST, Context, Exporter, File
 from monitor.render.board.standings import Board, Standing
 from monitor.render.html.page import render_html
-from monitor.render.numbers import safe
+from monitor.words.numbers import safe
 from schemas.results.report import BenchmarkReport, PairReport
 
 _TABLES: Final[dict[str, Callable[[Board], str]]] = {

@@ -4,14 +4,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from monitor.render import header
 from monitor.render.document import ReportDocument
-from monitor.render.numbers import percent, safe
 from monitor.view.build import ReportView
 from monitor.view.pairs.evidence_path import chart_data
 from monitor.view.ranking.tie_bands import TieBands, tie_bands, tied_with
+from monitor.words import header
 from monitor.words.counts import counted
 from monitor.words.flags import named_flags
+from monitor.words.numbers import percent, safe
 from schemas.results.report import BenchmarkReport, ModelReport
 
 _NAMED = 3

@@ -7,14 +7,14 @@ from html import escape as html
 from io import StringIO
 from typing import Any, Final
 
-from monitor.render import header
 from monitor.render.board.standings import Standing
 from monitor.render.csv import cell
 from monitor.render.html.charts import tie_lanes
 from monitor.render.markdown import escape as markdown
-from monitor.render.numbers import percent, ranks, safe
 from monitor.render.signs import UNICODE, result_sign
 from monitor.view.ranking.tie_bands import TieBands
+from monitor.words import header
+from monitor.words.numbers import percent, ranks, safe
 from schemas.results.report import BenchmarkReport
 
 _TITLES: Final = ("rank", "ranks", "model", "score %", "ties")

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from math import log
 from xml.sax.saxutils import quoteattr
 
-from monitor.render.numbers import Q_IS_NO_EVIDENCE, apart, e_value, equals, p_value, safe
-from monitor.render.reading import first
 from monitor.view.gates.reasons import conflict_sentence
 from monitor.words.changes import LOOKS, SCOPES
+from monitor.words.numbers import Q_IS_NO_EVIDENCE, apart, e_value, equals, p_value, safe
 from monitor.words.points import points
+from monitor.words.reading import first
 from schemas.results.assumptions import assumes
 from schemas.results.gate import ConflictRule
 from schemas.results.report import BenchmarkReport, PairReport

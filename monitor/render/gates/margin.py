@@ -6,8 +6,8 @@ from typing import Final
 
 from monitor.render.gates.gate import annotation, attribute
 from monitor.render.markdown import escape
-from monitor.render.numbers import apart, equals, p_value, percent, points, safe
 from monitor.words.counts import counted
+from monitor.words.numbers import apart, equals, p_value, percent, points, safe
 from schemas.results.assumptions import assumes
 from schemas.results.gate import GateComparison, GateReport
 

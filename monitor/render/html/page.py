@@ -5,8 +5,6 @@ from html import escape
 from importlib.resources import files
 from typing import Final
 
-from monitor.render import header
-from monitor.render import numbers as form
 from monitor.render.document import (
     PATH_ORDER,
     PLANNED,
@@ -16,12 +14,14 @@ from monitor.render.document import (
     facts,
     notes,
 )
-from monitor.render.header import NO_PAIR, NO_RESULTS, log_thresholds
 from monitor.render.html import charts
 from monitor.render.html.tables import goal_runs, kind_of, matrix, ranking, sizes, summary, text, verdicts
-from monitor.render.reading import first
 from monitor.render.second_opinions import cluster_opinions, second_opinions
 from monitor.render.signs import PROCEDURES, UNICODE, relation, result_sign
+from monitor.words import header
+from monitor.words import numbers as form
+from monitor.words.header import NO_PAIR, NO_RESULTS, log_thresholds
+from monitor.words.reading import first
 from schemas.results.report import BenchmarkReport, ResultLine
 
 _POLICY: Final = "default-src 'none'; style-src 'unsafe-inline'"

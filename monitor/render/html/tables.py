@@ -4,12 +4,8 @@ from collections.abc import Sequence
 from html import escape
 from typing import Final, NamedTuple
 
-from monitor.render import battles
-from monitor.render import numbers as form
 from monitor.render.document import ReportDocument, summary_rows
-from monitor.render.header import goal_table
 from monitor.render.html import charts
-from monitor.render.numbers import needed, needed_range
 from monitor.render.signs import (
     DECIDED,
     HELD,
@@ -24,7 +20,11 @@ from monitor.render.signs import (
     settled_glyph,
     status_glyph,
 )
+from monitor.words import battles
+from monitor.words import numbers as form
 from monitor.words.counts import counted
+from monitor.words.header import goal_table
+from monitor.words.numbers import needed, needed_range
 from schemas.results.report import GoalReport, ModelReport, PairReport
 
 _KINDS: Final = {DECIDED: "yes", HELD: "turned"}

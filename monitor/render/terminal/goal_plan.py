@@ -10,8 +10,8 @@ import numpy as np
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from monitor.render.numbers import money, safe
 from monitor.render.terminal.layout import Column, table
+from monitor.words.numbers import money, safe
 from stats.numerics.checks import FloatArray
 from stats.planning.goal_plan import QUANTILES, Ends, GoalPlan
 

@@ -11,8 +11,8 @@ from rich.cells import cell_len, chop_cells
 from rich.console import Console, Group
 from rich.text import Text
 
-from monitor.render.numbers import safe
 from monitor.render.signs import ASCII, UNDECIDED, UNICODE, Glyphs
+from monitor.words.numbers import safe
 
 GAP: Final = 2  # cells between two columns
 

@@ -11,8 +11,6 @@ from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 
-from monitor.render import header as facts
-from monitor.render.numbers import safe
 from monitor.render.signs import DECIDED, HELD, UNDECIDED, Glyphs, in_name_order
 from monitor.render.terminal.layout import glyphs_for, wrap
 from monitor.render.terminal.plain import LiveStatus, Progress, in_verdict_order, status_sentence
@@ -20,7 +18,9 @@ from monitor.render.terminal.ranking import Ranking
 from monitor.render.terminal.report import result, title
 from monitor.render.terminal.tables import Extra, pairs_table
 from monitor.view.ranking.tie_bands import TieBands
+from monitor.words import header as facts
 from monitor.words.flags import named_flags
+from monitor.words.numbers import safe
 from schemas.results.changes import VerdictChange
 from schemas.results.report import BenchmarkReport, Report
 

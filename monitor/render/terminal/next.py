@@ -2,9 +2,9 @@
 
 from rich.text import Text
 
-from monitor.render.header import cost_sentence
-from monitor.render.numbers import safe
 from monitor.render.terminal.layout import Column, output_console, shorten, table
+from monitor.words.header import cost_sentence
+from monitor.words.numbers import safe
 from schemas.results.api import Next, NextRun
 
 _ITEM_ROOM = 60  # cells for the first items of a block

@@ -8,12 +8,12 @@ from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
-from monitor.render import header as facts
-from monitor.render import numbers as form
 from monitor.render.signs import HELD, UNDECIDED
 from monitor.render.terminal.layout import ellipsis_of, shorten, wrap
 from monitor.render.terminal.ranking import Ranking
 from monitor.view.ranking.tie_bands import TieBands
+from monitor.words import header as facts
+from monitor.words import numbers as form
 from monitor.words.counts import counted
 from schemas.results.report import BenchmarkReport, PairReport
 

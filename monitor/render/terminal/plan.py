@@ -7,8 +7,8 @@ from typing import Final
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from monitor.render.numbers import decimal, percent, planned_items, points
 from monitor.render.terminal.layout import Column, table
+from monitor.words.numbers import decimal, percent, planned_items, points
 from stats.planning.comparison_plan import Likeness, Planned, Procedure, Row
 
 _NAMES: Final = {"fixed_n": "fixed n", "bonferroni": "Bonferroni", "clustered": "clustered"}

@@ -9,11 +9,11 @@ from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
-from monitor.render import battles
-from monitor.render import numbers as form
 from monitor.render.signs import DECIDED, HELD, UNDECIDED, decision_glyph, settled_glyph
 from monitor.render.terminal.layout import ellipsis_of, glyphs_for, shorten
 from monitor.view.ranking.tie_bands import TieBands
+from monitor.words import battles
+from monitor.words import numbers as form
 from schemas.results.report import BenchmarkReport, ModelReport, PairReport
 
 _NAME_ROOM: Final = 16

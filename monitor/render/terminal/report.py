@@ -6,15 +6,15 @@ from typing import Final
 from rich.console import Console, Group, RenderableType
 from rich.text import Text
 
-from monitor.render import header as facts
-from monitor.render.numbers import safe
-from monitor.render.reading import first
 from monitor.render.signs import HELD, UNDECIDED, Glyphs, relation, result_sign, status_glyph
 from monitor.render.terminal.layout import glyphs_for
 from monitor.render.terminal.overview import overview
 from monitor.render.terminal.tables import Extra, goal_table, legend, models_table, pairs_table, summary_table
 from monitor.view.ranking.tie_bands import TieBands
+from monitor.words import header as facts
 from monitor.words.counts import counted
+from monitor.words.numbers import safe
+from monitor.words.reading import first
 from schemas.results.report import BenchmarkReport, PairReport, Report
 
 _SHORT: Final = 10

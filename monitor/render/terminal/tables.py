@@ -7,9 +7,6 @@ from rich.cells import cell_len
 from rich.console import Console, Group
 from rich.text import Text
 
-from monitor.render import header
-from monitor.render import numbers as form
-from monitor.render.header import log_e_digits, log_thresholds, tests_at_n
 from monitor.render.signs import (
     HELD,
     PROCEDURES,
@@ -35,7 +32,10 @@ from monitor.render.terminal.layout import (
     table,
     width_of,
 )
+from monitor.words import header
+from monitor.words import numbers as form
 from monitor.words.counts import counted
+from monitor.words.header import log_e_digits, log_thresholds, tests_at_n
 from schemas.results.report import BenchmarkReport, GoalReport, ModelReport, PairReport
 
 _NAME_ROOM: Final = 35  # cells that a pair's two names may shrink to before a column is omitted for them

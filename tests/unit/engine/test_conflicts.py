@@ -89,7 +89,7 @@ def test_beyond_the_limit_conflicts_are_only_counted(restart):
 
 
 def test_the_report_names_the_models_with_most_conflicts_and_the_remedy():
-    from monitor.render.header import conflicts
+    from monitor.words.header import conflicts
 
     log = FoldLog()
     log.send(*(event(item, model, 1) for item in range(9) for model in "abcde"))

@@ -11,7 +11,6 @@ from xml.etree import ElementTree as ET
 import numpy as np
 import pytest
 
-from monitor.render import header
 from monitor.render.board import tables
 from monitor.render.board.badges import (
     badge,
@@ -28,6 +27,7 @@ from monitor.render.board.standings import board_of, standings
 from monitor.render.signs import UNICODE, result_sign
 from monitor.view.build import report_view
 from monitor.view.ranking.tie_bands import TieBands, tie_bands, tied_with
+from monitor.words import header
 from tests.fold_log import FoldLog, packed
 from tests.html_tree import read_html
 

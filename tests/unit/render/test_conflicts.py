@@ -2,7 +2,7 @@
 
 import pytest
 
-from monitor.render import header
+from monitor.words import header
 from tests.report_factory import benchmark, model
 
 EPOCH = (

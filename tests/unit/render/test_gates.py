@@ -7,13 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from monitor.render import header
 from monitor.render.gates import gate, margin
-from monitor.render.numbers import apart, p_value
 from monitor.view.build import report_view
 from monitor.view.gates.comparison import compare_with_margin
 from monitor.view.gates.gate import gate_report
 from monitor.view.gates.margin import Margin
+from monitor.words import header
+from monitor.words.numbers import apart, p_value
 from tests import report_factory
 from tests.fold_log import FoldLog, packed, paired
 

@@ -8,7 +8,7 @@ import pytest
 
 from monitor.render.html.charts import matrix_chart, needed_bar
 from monitor.render.html.page import render_html
-from monitor.render.numbers import rank_list
+from monitor.words.numbers import rank_list
 from tests.fold_log import FoldLog, packed
 from tests.html_tree import read_html
 from tests.unit.render.hostile import NAMES, document_of, hostile_benchmark

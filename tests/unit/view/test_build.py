@@ -7,10 +7,10 @@ import pytest
 from scipy.stats import binomtest, ttest_1samp
 from scipy.stats import t as student
 
-from monitor.render.header import assumed, coverage
 from monitor.view.build import benchmark_report, build_report
 from monitor.view.pairs.table import PairTable
 from monitor.words.assumptions import TEXTS, clauses
+from monitor.words.header import assumed, coverage
 from schemas.results.assumptions import FAMILY, Assumption, without
 from schemas.results.assumptions import only as only_of
 from schemas.results.report import Status

@@ -6,11 +6,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from monitor.render import header
-from monitor.render.header import family, registration
 from monitor.view.build import benchmark_report
 from monitor.view.pairs.family import unlisted, unscored
+from monitor.words import header
 from monitor.words.assumptions import TEXTS
+from monitor.words.header import family, registration
 from schemas.records.events import Spec
 from stats.order import committed_order
 from tests.fold_log import FoldLog, packed

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from monitor.render.header import result
 from monitor.view.build import benchmark_report
 from monitor.view.metrics_view import metrics_view
+from monitor.words.header import result
 from tests.fold_log import FoldLog, packed
 
 TRUTH = (0.95, 0.9, 0.5, 0.2)

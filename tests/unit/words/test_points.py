@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from monitor.render.numbers import interval
+from monitor.words.numbers import interval
 from monitor.words.points import points, size
 
 gaps = st.one_of(

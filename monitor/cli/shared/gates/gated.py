@@ -16,7 +16,6 @@ from monitor.engine.chunk_fold import Partition
 from monitor.engine.state.benchmark import Benchmark
 from monitor.files.streams.paths import show
 from monitor.render.board.site import file_name
-from monitor.render.numbers import digits_apart, p_value
 from monitor.service.gates.command import EvaluationError, parse_command
 from monitor.service.gates.evaluation import Plan, Scores, evaluate, evaluate_all
 from monitor.service.gates.folder import CandidateFolder, EvaluationFolder
@@ -25,6 +24,7 @@ from monitor.view.gates.margin import Margin
 from monitor.view.pairs.item_means import scores_by_item
 from monitor.view.reasons import refused
 from monitor.words.assumptions import clauses
+from monitor.words.numbers import digits_apart, p_value
 from monitor.words.order import because
 from schemas.records.names import natural
 from schemas.records.text import shorten

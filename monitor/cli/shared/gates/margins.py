@@ -11,12 +11,12 @@ from monitor.cli.shared.declared.values import first_names, name_hint
 from monitor.cli.shared.errors import USAGE, file_error, note, stop
 from monitor.cli.shared.gates.readings import Reading
 from monitor.files.streams.paths import show
-from monitor.render.reading import first
 from monitor.view.build import ReportView, report_views
 from monitor.view.gates.comparison import compare_with_margin
 from monitor.view.gates.gate import holm_ratios
 from monitor.view.gates.margin import Margin
 from monitor.view.items.noise import rerun_difference
+from monitor.words.reading import first
 from schemas.records.names import natural
 from schemas.records.text import shorten
 from schemas.results.gate import ConflictRule, GateComparison

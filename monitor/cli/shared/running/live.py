@@ -5,7 +5,6 @@ from time import monotonic
 from typing import Final, Protocol, Self
 
 from monitor.engine.state.benchmark import Benchmark
-from monitor.render.numbers import safe
 from monitor.render.terminal.layout import output_console
 from monitor.render.terminal.live import LiveView
 from monitor.render.terminal.plain import LiveStatus, PlainView
@@ -13,6 +12,7 @@ from monitor.render.terminal.tables import Extra
 from monitor.view.build import benchmark_report
 from monitor.view.ranking.tie_bands import TieBands
 from monitor.words.counts import counted
+from monitor.words.numbers import safe
 from monitor.words.results import clause
 from schemas.results.changes import VerdictChange
 from schemas.results.report import Report

@@ -4,14 +4,14 @@ from collections import Counter
 from math import exp, isfinite, log
 from typing import Final
 
-from monitor.render import battles
-from monitor.render import numbers as form
-from monitor.render.reading import skipped, skips_of
+from monitor.words import battles
+from monitor.words import numbers as form
 from monitor.words.assumptions import TEXTS
 from monitor.words.changes import LOOKS
 from monitor.words.counts import counted
 from monitor.words.flags import with_flags
 from monitor.words.order import because
+from monitor.words.reading import skipped, skips_of
 from schemas.results.assumptions import BATTLES
 from schemas.results.reasons import Fact, Reason, has, without
 from schemas.results.report import (

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from monitor.render import numbers as form
+from monitor.words import numbers as form
 from monitor.words.counts import counted
 from schemas.results.battles import BattlesReport, Disagreement, JudgeReport, PositionReport, RatingReport
 

@@ -67,6 +67,7 @@ def calls(place):
     return [int(line) for line in (place / "calls").read_text().split()]
 
 
+@pytest.mark.fault("attacks", "item ids that are shell commands, in `gate --run`", "text; nothing is run")
 def test_it_stops_as_soon_as_the_gate_is_decided_and_asks_nothing_again(place):
     command = harness(place, extra="import time")
     call = gate(place, command, "--seed", "s", "--block", 25)

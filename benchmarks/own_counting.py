@@ -11,9 +11,9 @@ import numpy as np
 from benchmarks.peer_counting import chunks, keep_digest
 from monitor.engine.chunk_fold import Partition
 from monitor.engine.state.benchmark import Benchmark
-from monitor.engine.state.pairs.index import pair_members
 from monitor.store.redis_store import RedisStore
 from schemas.records.chunks import Chunk
+from stats.numerics.pairs import pair_members
 
 
 async def folded(file: Path, port: int, declared: str) -> Benchmark:

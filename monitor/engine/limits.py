@@ -3,10 +3,10 @@
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from monitor.engine.state.pairs.index import pair_count
 from schemas.records.decode import Fault, Refusal
 from schemas.records.names import name_fault
 from schemas.records.text import shorten
+from stats.numerics.pairs import pair_count
 
 SNAPSHOT_PAIRS: Final = 2_000_000
 """Most pairs of a benchmark whose sums are saved for a restart; those of a larger one are computed again from its scores."""

@@ -6,13 +6,13 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from monitor.engine.state.benchmark import Benchmark
-from monitor.engine.state.pairs.index import pair_count, pair_members
 from monitor.serve.kept_results import state_version
 from monitor.view.build import board_report, order_report
 from monitor.view.pairs.table import PairTable
 from monitor.view.reasons import partial
 from monitor.words.order import because
 from schemas.results.api import BenchmarkSummary
+from stats.numerics.pairs import pair_count, pair_members
 
 
 class Summaries:

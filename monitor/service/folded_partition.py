@@ -14,13 +14,13 @@ from monitor.engine.chunk_fold import Partition
 from monitor.engine.limits import Limits
 from monitor.engine.pace import Pace
 from monitor.engine.state.changes import Delta
-from monitor.engine.state.pairs.index import pair_count
 from monitor.engine.state.stored import StoredState
 from monitor.instruments import ProcessMetrics
 from monitor.service.turns import in_turns
 from monitor.state_lock import StateLock, StateTorn
 from monitor.store.commit_times import CommitTimes
 from schemas.records.chunks import Chunk
+from stats.numerics.pairs import pair_count
 
 log = structlog.get_logger()
 

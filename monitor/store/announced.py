@@ -13,13 +13,13 @@ import msgspec
 import numpy as np
 
 from monitor.engine.latch.records import RECORD, LatchRecords, Records, Terms, latch_of
-from monitor.engine.state.pairs.index import pair_members
 from monitor.store.latches import OF_WHOLE, OrderedLatches
 from monitor.store.layout import Keys
 from monitor.store.load import refusal
 from schemas.records.scores import Contestant
 from schemas.results.changes import VerdictChange
 from schemas.results.verdict_changes import Order, VerdictChanges
+from stats.numerics.pairs import pair_members
 
 _PART: Final = 500
 """Changes of an entry: as many as a relay reads at once."""

@@ -6,7 +6,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from monitor.engine.state.battles import JUDGE, ORDER, OUTCOME, PAIR, PROMPT
-from monitor.engine.state.pairs.index import Index, pair_members
 from monitor.view.pairs.counts import json_numbers
 from monitor.view.pairs.ratings import SMALLEST_ERROR, Ratings, ratings_of
 from monitor.view.pairs.table import PairTable
@@ -14,6 +13,7 @@ from schemas.results.battles import BattlesReport, Disagreement, JudgeReport, Po
 from stats.battles.agreement import agreement
 from stats.battles.bradley_terry import ELO, bradley_terry, groups_of
 from stats.fixed_n.resolution import z_sum
+from stats.numerics.pairs import Index, pair_members
 
 JUDGES: Final = 20
 """Judges that are reported, those with the most votes."""

@@ -9,7 +9,6 @@ import numpy as np
 
 from monitor.engine.chunk_fold import Partition
 from monitor.engine.state.benchmark import Benchmark
-from monitor.engine.state.pairs.index import pair_count
 from monitor.view.alike import alike_names
 from monitor.view.battles import battles_report
 from monitor.view.items.conflict_rows import counts_by_model
@@ -32,6 +31,7 @@ from schemas.records.scores import ZERO
 from schemas.records.suites import Suite
 from schemas.results.assumptions import Assumption, facts
 from schemas.results.report import BenchmarkReport, BoardReport, OrderReport, PairReport, RefusedFile, Report, Summary
+from stats.numerics.pairs import pair_count
 
 Which = Literal["adjacent", "all"]
 

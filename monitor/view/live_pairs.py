@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from monitor.engine.state.benchmark import Benchmark
-from monitor.engine.state.pairs.index import Index
 from monitor.view.items.hardness import ItemColumns, item_columns
 from monitor.view.pairs.clusters import cluster_columns, required_n_by_procedure
 from monitor.view.pairs.counts import Flags, Floats
@@ -17,6 +16,7 @@ from monitor.view.pairs.rows import STATUSES, pair_rows, status_codes, supersede
 from monitor.view.pairs.table import PairTable
 from monitor.view.ranking.moments import VerdictTimes
 from schemas.results.report import PairReport, Status
+from stats.numerics.pairs import Index
 
 Sort = Literal["rank", "gap", "log_e", "resolution_ratio"]
 Procedure = Literal[

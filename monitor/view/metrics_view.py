@@ -8,7 +8,6 @@ from typing import Final
 import numpy as np
 
 from monitor.engine.state.benchmark import Benchmark
-from monitor.engine.state.pairs.index import Index
 from monitor.view.pairs.clusters import (
     NEIGHBOURS,
     ClusterColumns,
@@ -27,6 +26,7 @@ from monitor.view.ranking.goal import goal_report
 from monitor.view.ranking.standings import count_undecided, count_unresolved, model_reports
 from schemas.results.changes import CLAIMS, PROCEDURES, Claim, Kind
 from schemas.results.report import DECISION_PROCEDURES, ClustersReport, GoalReport, ModelReport, Status
+from stats.numerics.pairs import Index
 
 PAIR_CAP: Final = 300
 """Pairs of a benchmark that have series of their own, at most."""

@@ -6,7 +6,6 @@ from typing import NamedTuple
 import numpy as np
 
 from monitor.engine.state.benchmark import Benchmark
-from monitor.engine.state.pairs.index import Index
 from monitor.view.pairs.table import PairTable
 from monitor.view.ranking.goal import GoalView, unscored_models
 from monitor.view.ranking.standings import decisions_by_rank
@@ -15,6 +14,7 @@ from monitor.words.order import because
 from schemas.records.goals import parse_goal
 from schemas.results.report import GoalReport
 from stats.families.ranks import rank_intervals
+from stats.numerics.pairs import Index
 
 PairNames = tuple[str, str]
 """The models of a pair in name order."""

@@ -8,10 +8,10 @@ import numpy as np
 
 from monitor.engine.state.battles import JUDGE, ORDER, OUTCOME, PAIR, PROMPT, REPEAT, Battles
 from monitor.engine.state.benchmark import Benchmark
-from monitor.engine.state.pairs.index import pair_members
 from schemas.records.battles import BattleFields, Winner
 from schemas.records.events import Ended, EventFields
 from schemas.records.scores import ABSENT, SCORE_UNIT, SKIPPED
+from stats.numerics.pairs import pair_members
 
 ROWS_AT_ONCE: Final = 1_000
 

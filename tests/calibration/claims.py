@@ -6,11 +6,11 @@ from typing import Final
 import numpy as np
 
 from monitor.engine.state.benchmark import Benchmark
-from monitor.engine.state.pairs.index import Index
 from monitor.view.pairs.counts import Flags
 from monitor.view.pairs.intervals import evidence_columns
 from monitor.view.pairs.table import PairTable
 from monitor.view.ranking.standings import model_reports
+from stats.numerics.pairs import Index
 from tests.calibration.streams import Wrong
 
 SLACK: Final = 1e-12

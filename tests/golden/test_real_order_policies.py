@@ -16,11 +16,11 @@ import pytest
 from scipy.stats import binom
 
 from monitor.engine.chunk_fold import Partition
-from monitor.engine.state.pairs.index import all_pairs
 from monitor.view.build import benchmark_report
 from monitor.view.items.conflict_rows import conflict_rows
 from schemas.records.chunks import Chunk
 from schemas.records.scores import SCORE_UNIT
+from stats.numerics.pairs import all_pairs
 from tests.memory_store import MemoryStore
 
 pytestmark = pytest.mark.data

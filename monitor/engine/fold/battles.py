@@ -28,7 +28,6 @@ from monitor.engine.state.battles import (
 from monitor.engine.state.benchmark import Benchmark
 from monitor.engine.state.changes import BenchmarkDelta
 from monitor.engine.state.pairs.counts import CHUNK_CELLS
-from monitor.engine.state.pairs.index import Index, pair_index, pair_members
 from schemas.records.battles import BattleFields
 from schemas.records.columns import EventColumns
 from schemas.records.decode import Fault, Refusal
@@ -36,6 +35,7 @@ from schemas.records.names import MAX_NAME_LENGTH
 from schemas.records.scores import ONE, SCORE_UNIT, ZERO
 from schemas.records.text import shorten
 from stats.evidence.graded import MAX_ITEMS
+from stats.numerics.pairs import Index, pair_index, pair_members
 
 _HALF: Final = SCORE_UNIT // 2
 _POINTS: Final = {"a": 1, "b": -1, "tie": 0, None: 0}

@@ -12,7 +12,6 @@ from monitor.engine.slices import Slices
 from monitor.engine.state.benchmark import Benchmark
 from monitor.engine.state.changes import BenchmarkDelta
 from monitor.engine.state.graded import unweighted_reason
-from monitor.engine.state.pairs.index import Index
 from monitor.words.changes import UNDECLARED_UNITS
 from schemas.records.columns import EventColumns, Scores
 from schemas.records.decode import Fault, Refusal
@@ -21,6 +20,7 @@ from schemas.records.names import names_hold
 from schemas.records.scores import ABSENT, ONE, SCORE_UNIT, SKIPPED, ZERO
 from schemas.records.text import shorten
 from stats.evidence.graded import MAX_ITEMS
+from stats.numerics.pairs import Index
 
 _LOOKED: Final = 256
 """Events that are looked at on their own in a slice: about 20 us each."""

@@ -25,7 +25,6 @@ from monitor.engine.state.benchmark import Benchmark
 from monitor.engine.state.changes import BenchmarkDelta
 from monitor.engine.state.codes import Codes
 from monitor.engine.state.pairs.counts import CHUNK_CELLS, chunk_counts
-from monitor.engine.state.pairs.index import Index, chosen, pair_index, pair_members, pairs_of
 from monitor.engine.state.repeats import ItemCells
 from schemas.records.columns import EventList
 from schemas.records.decode import Fault, Refusal
@@ -33,6 +32,7 @@ from schemas.records.events import Ended, Spec
 from schemas.records.scores import ABSENT, ONE, SKIPPED, ZERO
 from schemas.records.text import shorten
 from schemas.results.changes import CLAIMS, PROCEDURES
+from stats.numerics.pairs import Index, chosen, pair_index, pair_members, pairs_of
 
 Cells = tuple[Index, Index, NDArray[np.uint32], NDArray[np.bool_]]
 """Row, contestant and code of new scores, and whether each replaces a skip."""

@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 from monitor.engine.latch.base import log_e_from
 from monitor.engine.latch.paths import Paths, Points, Sums
 from monitor.engine.state.codes import Counts
-from monitor.engine.state.pairs.index import Index
 from stats.evidence.eprocess import log_e_value
 from stats.evidence.lookup import ROUGH, rough_log_e
+from stats.numerics.pairs import Index
 
 _LN2: Final = log(2.0)
 

@@ -8,11 +8,11 @@ from numpy.typing import NDArray
 
 from monitor.engine.latch.base import Peaks, Trajectory, first_against
 from monitor.engine.state.graded import GradedPairs
-from monitor.engine.state.pairs.index import Index
 from monitor.engine.state.pairs.pair_state import PairState
 from stats.evidence.curtailed import curtailed_leader_log_p
 from stats.evidence.eprocess import log_e_value
 from stats.evidence.graded import graded_log_e
+from stats.numerics.pairs import Index
 
 
 class AtOnce:

@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from monitor.engine.state.codes import Counts
-from monitor.engine.state.pairs.index import Index
 from schemas.results.changes import CLAIMS, KINDS, Claim, Kind
 from stats.evidence.eprocess import log_e_value
+from stats.numerics.pairs import Index
 
 SLACK: Final = 1e-9
 """Evidence this close below a threshold is computed exactly: rounding must not rule a latch out."""

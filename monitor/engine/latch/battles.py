@@ -9,11 +9,11 @@ from numpy.typing import NDArray
 from monitor.engine.latch.base import Peaks, Trajectory, first_against, log_e_from, reaching_or_last
 from monitor.engine.latch.paths import BEFORE
 from monitor.engine.state.graded import BETS, GradedPairs
-from monitor.engine.state.pairs.index import Index
 from monitor.engine.state.pairs.pair_state import PairState
 from schemas.records.scores import SCORE_UNIT
 from stats.evidence.eprocess import log_e_value
 from stats.evidence.graded import graded_log_e, log_increments
+from stats.numerics.pairs import Index
 
 _SLAB_CELLS: Final = 4_000_000
 

@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from monitor.engine.latch.base import SLACK, Peaks, Trajectory, by_pair
 from monitor.engine.latch.paths import Evidence, KeptPaths, NewScores, Paths, Sums, paths
 from monitor.engine.state.pairs.counts import Gains
-from monitor.engine.state.pairs.index import Index, among, chosen
 from monitor.engine.state.pairs.pair_state import PairState
 from schemas.results.changes import PROCEDURES
+from stats.numerics.pairs import Index, among, chosen
 
 _SLAB_PAIRS: Final = 32_768
 

@@ -16,12 +16,12 @@ from numpy.typing import NDArray
 from monitor.engine.latch.base import Closed, Evident, Peaks, Steps, Trajectory, Walk, first
 from monitor.engine.latch.paths import BEFORE
 from monitor.engine.slices import Slices
-from monitor.engine.state.pairs.index import Index
 from monitor.engine.state.pairs.pair_state import PairState
 from monitor.engine.state.pairs.step_down import StepDown
 from schemas.results.changes import PROCEDURES, Claim, Procedure
 from stats.evidence.curtailed import TOLERANCE
 from stats.families.stepwise import step_down, step_down_events, step_thresholds
+from stats.numerics.pairs import Index
 
 
 def close_latches(pairs: PairState, walk: Walk) -> Slices[Closed | None]:

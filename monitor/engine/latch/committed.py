@@ -25,11 +25,11 @@ from monitor.engine.latch.base import (
 )
 from monitor.engine.latch.paths import BEFORE, Evidence, KeptPaths, Paths, Sums, words_of
 from monitor.engine.state.committed import SUMS, Advance, Committed
-from monitor.engine.state.pairs.index import Index, among, pair_index, pair_members
 from monitor.engine.state.pairs.pair_state import PairState
 from monitor.engine.state.pairs.settling import Settling, Stretch
 from stats.evidence.eprocess import log_completion_bound, log_e_value
 from stats.evidence.mixtures import parse_mixture
+from stats.numerics.pairs import Index, among, pair_index, pair_members
 
 _LN2: Final = log(2.0)
 

@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 from monitor.engine.latch.base import SLACK
 from monitor.engine.latch.paths import Paths, Points, Sums
 from monitor.engine.state.codes import Counts
-from monitor.engine.state.pairs.index import Index
 from stats.evidence.curtailed import curtailed_leader_log_p, curtailed_may_decide
+from stats.numerics.pairs import Index
 
 _LOOKS: Final = 512
 """Points at which the evidence of few pairs is computed together, to find a step in fewer rounds."""

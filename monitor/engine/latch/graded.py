@@ -28,10 +28,10 @@ from monitor.engine.state.graded import (
     differences_of,
 )
 from monitor.engine.state.pairs.counts import Gains
-from monitor.engine.state.pairs.index import Index, among, chosen, pair_members
 from monitor.engine.state.pairs.pair_state import PairState
 from schemas.records.scores import SCORE_UNIT
 from stats.evidence.graded import FIXED_POINT, graded_bound, graded_log_e, log_increments
+from stats.numerics.pairs import Index, among, chosen, pair_members
 
 _SLAB_CELLS: Final = 250_000
 _KEPT_STEPS: Final = 1_000_000

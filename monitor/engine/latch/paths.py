@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from monitor.engine.state.codes import Codes, Counts
-from monitor.engine.state.pairs.index import Index, among, pair_members
 from schemas.records.scores import ONE, ZERO
+from stats.numerics.pairs import Index, among, pair_members
 
 Times = NDArray[np.int16]
 NEVER: Final = np.iinfo(np.int16).max

@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic_core import to_json
 
-from monitor.engine.state.pairs.index import Index, pair_members
 from monitor.words import changes as sentences
 from schemas.records.scores import SCORE_UNIT, Contestant
 from schemas.results.assumptions import BATTLES, FAMILY, Assumption, facts, flagged, late_of, only, without
@@ -19,6 +18,7 @@ from schemas.results.changes import CLAIMS, KINDS, Claim, Kind, Outcome, Verdict
 from schemas.results.verdict_changes import Order, change_field
 from stats.evidence.settled import TIE
 from stats.fixed_n.resolution import required_n, resolution_ratio
+from stats.numerics.pairs import Index, pair_members
 
 CERTAIN: Final = "certain"
 """What settles pairs where only the missing items count."""

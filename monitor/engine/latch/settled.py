@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from monitor.engine.latch.base import Trajectory
 from monitor.engine.latch.paths import BEFORE, is_certain
 from monitor.engine.state.graded import GradedPairs
-from monitor.engine.state.pairs.index import Index
 from monitor.engine.state.pairs.pair_state import PairState
 from stats.evidence.settled import TIE
+from stats.numerics.pairs import Index
 
 
 def newly_certain(pairs: PairState, graded: GradedPairs | None, pair: Index) -> Index:

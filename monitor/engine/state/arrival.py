@@ -15,8 +15,8 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from monitor.engine.state.pairs.index import Index
 from schemas.records.scores import RowKey
+from stats.numerics.pairs import Index
 from stats.order import FIRST_LOOK, OrderFinding, arrival_correlation, inverse_share, order_test, succession_p
 
 ALPHA: Final = 0.01

@@ -11,13 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from monitor.engine.state.key_index import KeyIndex
-from monitor.engine.state.pairs.index import Index, pair_members
 from monitor.engine.state.pairs.step_down import grown
 from schemas.records.battles import BattleFields
 from schemas.records.decode import Fault, Refusal
 from schemas.records.events import Spec
 from schemas.records.scores import SCORE_UNIT
 from schemas.records.text import shorten
+from stats.numerics.pairs import Index, pair_members
 
 COLUMNS: Final = 6
 """Columns of a vote: prompt, pair, judge (-1 without one), outcome and order for the first model of the pair (1, 0, -1), repeat."""

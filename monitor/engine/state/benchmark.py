@@ -15,7 +15,6 @@ from monitor.engine.state.committed import Committed
 from monitor.engine.state.conflicts import Conflicts
 from monitor.engine.state.graded import GradedPairs, WeightedPairs, Weighting
 from monitor.engine.state.keys import benchmark_key
-from monitor.engine.state.pairs.index import pair_members
 from monitor.engine.state.pairs.pair_state import PairState
 from monitor.engine.state.pairs.settling import Settling
 from monitor.engine.state.pairs.step_down import grown
@@ -31,6 +30,7 @@ from schemas.records.reading import Reading
 from schemas.records.scores import ABSENT, SCORE_UNIT, RowKey
 from schemas.records.suites import Suite
 from schemas.records.text import Sentence, shorten
+from stats.numerics.pairs import pair_members
 from stats.order import item_places
 
 _COUNTERS = ("events", "duplicates", "conflicts", "filled", "rejected")

@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from monitor.engine.state.codes import Codes, Counts
-from monitor.engine.state.pairs.index import Index, all_pairs, pair_count, pair_index, pairs_of
 from schemas.records.scores import ABSENT, ONE, SKIPPED, ZERO, RowKey
+from stats.numerics.pairs import Index, all_pairs, pair_count, pair_index, pairs_of
 from stats.order import committed_order
 
 ALWAYS: Final = -1

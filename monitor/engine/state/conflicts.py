@@ -5,7 +5,7 @@ from typing import Final
 import numpy as np
 
 from monitor.engine.state.changes import Again, ConflictChanges, Listed
-from monitor.engine.state.pairs.index import Index
+from stats.numerics.pairs import Index
 
 MOST_LISTED: Final = 10_000
 """Conflicts of a benchmark that are kept one by one; further ones are only counted."""

@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from monitor.engine.state.codes import Codes, Counts
-from monitor.engine.state.pairs.index import Index, pair_count
 from monitor.engine.state.pairs.step_down import grown, grown_in_slices
 from schemas.records.events import Spec, Weights
 from schemas.records.scores import ONE, SCORE_UNIT, ZERO, RowKey
@@ -26,6 +25,7 @@ from stats.evidence.graded import (
     initial_capital,
     log_increments,
 )
+from stats.numerics.pairs import Index, pair_count
 
 BETS: Final = 2 * len(LAMBDAS)
 GRADED_MIXTURE: Final = "graded grid"

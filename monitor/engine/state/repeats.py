@@ -16,9 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from monitor.engine.state.codes import Codes, ScoreTable
-from monitor.engine.state.pairs.index import Index
 from monitor.engine.state.pairs.step_down import grown
 from schemas.records.scores import ABSENT, SKIPPED, ZERO, RowKey
+from stats.numerics.pairs import Index
 
 ItemCells = tuple[Index, Index, NDArray[np.uint32], Index]
 """Item, contestant, code and position of items that bet now, sorted by item."""

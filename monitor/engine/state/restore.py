@@ -8,13 +8,13 @@ from monitor.engine.state.benchmark import Benchmark
 from monitor.engine.state.committed import Committed
 from monitor.engine.state.conflicts import Conflicts
 from monitor.engine.state.pairs.counts import matrix_counts
-from monitor.engine.state.pairs.index import all_pairs, pair_members
 from monitor.engine.state.pairs.settling import Stretch
 from monitor.engine.state.stored import StoredBenchmark
 from schemas.records.events import Spec
 from schemas.records.scores import ONE, SKIPPED, ZERO
 from schemas.results.changes import Claim, VerdictChange
 from stats.evidence.settled import TIE
+from stats.numerics.pairs import all_pairs, pair_members
 
 
 def restore_benchmark(stored: StoredBenchmark) -> Benchmark:

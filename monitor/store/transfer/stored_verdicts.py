@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from monitor.engine.latch.records import RECORD, LatchRecords, Terms, latch_of
-from monitor.engine.state.pairs.index import pair_members
 from monitor.store.errors import StoreError
 from monitor.store.latches import LATCH_BYTES, TIME_BYTES
 from monitor.store.layout import EARLIER_HASHES, Keys, unpack_contestants
@@ -19,6 +18,7 @@ from schemas.records.scores import Contestant
 from schemas.results.changes import CLAIMS, KINDS, VerdictChange, change_order
 from schemas.results.verdict_changes import change_field
 from stats.evidence.settled import TIE
+from stats.numerics.pairs import pair_members
 
 _LATCHES_AT_ONCE: Final = 20_000
 _BYTES_AT_ONCE: Final = 1 << 20

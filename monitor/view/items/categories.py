@@ -4,7 +4,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from monitor.engine.state.pairs.index import Index, pair_count, ranked_pairs
 from monitor.view.pairs.cluster_sums import labels
 from monitor.view.pairs.counts import Floats
 from monitor.view.pairs.evidence import Sides
@@ -13,6 +12,7 @@ from schemas.records.scores import ONE
 from schemas.records.text import Sentence
 from stats.evidence.curtailed import TOLERANCE, curtailed_log_p
 from stats.evidence.eprocess import log_e_value
+from stats.numerics.pairs import Index, pair_count, ranked_pairs
 
 
 @dataclass(frozen=True)

@@ -7,9 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from monitor.engine.state.benchmark import Benchmark
-from monitor.engine.state.pairs.index import Index
 from monitor.view.pairs.counts import Flags, Floats
 from schemas.records.scores import SCORE_UNIT, ZERO
+from stats.numerics.pairs import Index
 
 Show = Literal["all", "differ", "only_a", "only_b", "both_right", "both_wrong", "all_wrong", "all_right", "suspicious"]
 ItemSort = Literal["item", "hardest", "easiest", "informative", "suspicious"]

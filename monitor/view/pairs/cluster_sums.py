@@ -7,8 +7,8 @@ from typing import Final, NamedTuple, Self
 import numpy as np
 
 from monitor.engine.state.benchmark import Benchmark
-from monitor.engine.state.pairs.index import Index
 from monitor.view.pairs.counts import FEW, SLAB_CELLS, Floats, PairCounts, on_shared_squares
+from stats.numerics.pairs import Index
 
 CELL_BUDGET: Final = 20_000_000
 """Pairs times clusters up to which cluster sums are computed for every pair; above it only for the displayed pairs."""

@@ -5,7 +5,6 @@ from typing import Final
 
 import numpy as np
 
-from monitor.engine.state.pairs.index import Index
 from monitor.view.pairs.cluster_sums import CELL_BUDGET, cluster_sums, labels
 from monitor.view.pairs.counts import Floats
 from monitor.view.pairs.evidence import Sides, resolution_ratio
@@ -13,6 +12,7 @@ from monitor.view.pairs.table import PairTable
 from monitor.words.clusters import warning
 from schemas.results.reasons import Fact, Reason, fact
 from schemas.results.report import DECISION_PROCEDURES, ClustersReport
+from stats.numerics.pairs import Index
 
 NEIGHBOURS: Final = "bonferroni_adjacent"
 """The procedure that is computed for adjacent pairs only: Bonferroni over the neighbours in rank."""

@@ -10,13 +10,13 @@ from numpy.typing import NDArray
 
 from monitor.engine.state.battles import Units
 from monitor.engine.state.benchmark import Benchmark
-from monitor.engine.state.pairs.index import Index, pair_index, ranked_pairs
 from monitor.view.pairs.item_means import described
 from monitor.view.pairs.ratings import ratings_of
 from monitor.view.pairs.weights import WeightedScores, weighting_of
 from schemas.records.scores import ONE, SCORE_UNIT, ZERO
 from stats.clusters.weighted import Stratified
 from stats.fixed_n.paired import moments, moments_from_sums
+from stats.numerics.pairs import Index, pair_index, ranked_pairs
 
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]

@@ -8,7 +8,6 @@ from numpy.typing import NDArray
 
 from monitor.engine.latch.committed import prefix_log_e
 from monitor.engine.state.graded import GRADED_MIXTURE, GradedPairs, WeightedPairs, capital_of
-from monitor.engine.state.pairs.index import Index
 from monitor.view.pairs.counts import Flags, Floats, PairCounts
 from schemas.records.scores import SCORE_UNIT
 from stats.clusters.weighted import stratified_p
@@ -25,6 +24,7 @@ from stats.evidence.mixtures import parse_mixture
 from stats.evidence.pair import PairEvidence, pair_evidence
 from stats.fixed_n.mcnemar import exact_p, mid_p
 from stats.fixed_n.resolution import mde, required_n, z_sum
+from stats.numerics.pairs import Index
 from stats.numerics.slabs import distinct_counts
 
 Sides = NDArray[np.int8]

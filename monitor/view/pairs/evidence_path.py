@@ -11,7 +11,6 @@ from monitor.engine.latch.committed import prefix_log_e
 from monitor.engine.state.benchmark import Benchmark
 from monitor.engine.state.codes import Codes
 from monitor.engine.state.committed import item_steps
-from monitor.engine.state.pairs.index import Index, pair_index
 from monitor.view.pairs.counts import Floats
 from monitor.view.pairs.item_means import described
 from monitor.view.pairs.table import PairTable
@@ -21,6 +20,7 @@ from stats.evidence.eprocess import log_e_halves
 from stats.evidence.graded import graded_log_e, graded_log_e_halves, initial_capital, log_increments
 from stats.intervals.completion_gap import completion_interval
 from stats.intervals.confidence import gap_interval
+from stats.numerics.pairs import Index, pair_index
 
 AS_STORED: Final = "as first seen"
 """The order of a path that may differ from the order of arrival, so the path need not cross where the latch closed."""

@@ -4,7 +4,6 @@ from typing import Final
 
 import numpy as np
 
-from monitor.engine.state.pairs.index import Index
 from monitor.view.pairs.counts import Flags, Floats
 from monitor.view.pairs.evidence import Sides
 from monitor.view.pairs.table import PairTable
@@ -15,6 +14,7 @@ from stats.evidence.growth import expected_items_to_decision
 from stats.families.stepwise import WHOLE
 from stats.intervals.completion_gap import completion_interval
 from stats.intervals.confidence import gap_interval
+from stats.numerics.pairs import Index
 
 MOST_PAIRS: Final = 100_000
 """Pairs up to which intervals of graded scores are computed: each takes a pass over its items."""

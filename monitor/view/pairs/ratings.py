@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from monitor.engine.state.battles import Units
 from monitor.engine.state.benchmark import Benchmark
-from monitor.engine.state.pairs.index import Index, pair_members
 from schemas.records.scores import SCORE_UNIT
 from stats.battles.bradley_terry import ELO, BradleyTerry, Groups, bradley_terry, groups_of
+from stats.numerics.pairs import Index, pair_members
 
 CENTRE: Final = 1_000.0
 """The mean rating of each island, or the rating of the anchor."""

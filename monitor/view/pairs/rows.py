@@ -8,7 +8,6 @@ from numpy.typing import NDArray
 from pydantic import TypeAdapter
 
 from monitor.engine.state.benchmark import Benchmark
-from monitor.engine.state.pairs.index import Index, pair_members
 from monitor.view.pairs.clusters import (
     NEIGHBOURS,
     ClusterColumns,
@@ -37,6 +36,7 @@ from schemas.results.report import (
 from stats.evidence.settled import TIE
 from stats.fixed_n.mcnemar import chi2_p
 from stats.fixed_n.paired import correlation
+from stats.numerics.pairs import Index, pair_members
 
 STATUSES: Final[tuple[Status, ...]] = (
     "superseded",

@@ -5,7 +5,6 @@ from typing import Final
 
 import numpy as np
 
-from monitor.engine.state.pairs.index import Index
 from monitor.view.pairs.cluster_sums import ClusterSums, cluster_sums
 from monitor.view.pairs.counts import Flags, Floats, json_numbers
 from monitor.view.pairs.evidence import resolution_ratio
@@ -28,6 +27,7 @@ from stats.families import error_control as families
 from stats.fixed_n import bootstrap
 from stats.fixed_n.mcnemar import corrected_p
 from stats.fixed_n.paired import hoeffding_bounds
+from stats.numerics.pairs import Index
 from stats.order import committed_order
 from stats.paper import ANYTIME_INFLATION
 

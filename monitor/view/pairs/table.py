@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from monitor.engine.state.benchmark import Benchmark
-from monitor.engine.state.pairs.index import Index
 from monitor.view.pairs.cluster_sums import pair_t
 from monitor.view.pairs.counts import Flags, Floats
 from monitor.view.pairs.evidence import ALL, EvidenceColumns, Sides
@@ -20,6 +19,7 @@ from stats.evidence.curtailed import TOLERANCE
 from stats.evidence.settled import TIE
 from stats.families.error_control import benjamini_hochberg, e_bh, holm
 from stats.families.stepwise import WHOLE, step_down, step_thresholds
+from stats.numerics.pairs import Index
 
 _FLOAT_ROUNDING: Final = 8
 """Units of `SCORE_UNIT` an item by which a sum of floats over at most `MAX_GRADED_ITEMS` scores may be wrong: more than their spacing."""

@@ -9,10 +9,10 @@ from numpy.typing import NDArray
 
 from monitor.engine.state.benchmark import Benchmark
 from monitor.engine.state.graded import Weighting, weight_of
-from monitor.engine.state.pairs.index import Index
 from schemas.records.scores import SCORE_UNIT, ZERO
 from schemas.results.report import WeightedCluster, WeightsReport
 from stats.clusters.weighted import Stratified, stratified_moments, weighted_mean_interval
+from stats.numerics.pairs import Index
 
 Floats = NDArray[np.float64]
 

@@ -7,7 +7,6 @@ from typing import Any, Final, Literal
 
 import numpy as np
 
-from monitor.engine.state.pairs.index import Index, ranked_pairs
 from monitor.view.pairs.counts import Flags
 from monitor.view.pairs.intervals import family_alpha, gap_bounds
 from monitor.view.pairs.table import PairTable
@@ -17,6 +16,7 @@ from schemas.records.goals import Goal, parse_goal
 from schemas.records.prices import Prices
 from schemas.results.reasons import Fact, Reason, fact
 from schemas.results.report import BenchmarkReport, GoalReport, GoalRun
+from stats.numerics.pairs import Index, ranked_pairs
 from stats.planning.goals import GoalState, goal_state
 from stats.planning.racing import Counts, may_be_decided
 

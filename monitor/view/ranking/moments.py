@@ -6,10 +6,10 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from monitor.engine.state.pairs.index import Index
 from monitor.view.pairs.evidence import Sides
 from monitor.view.pairs.table import PairTable
 from stats.evidence.settled import TIE
+from stats.numerics.pairs import Index
 
 NEVER: Final = np.iinfo(np.int64).max
 """Offset of what has not happened."""

@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from monitor.engine.state.benchmark import Benchmark
-from monitor.engine.state.pairs.index import Index
 from monitor.view.pairs.table import PairTable
 from monitor.view.ranking.goal import GoalView, declared_models, unscored_models
 from schemas.records.goals import Goal, parse_goal
@@ -20,6 +19,7 @@ from schemas.records.scores import ABSENT
 from schemas.records.text import shorten
 from schemas.results.api import Next, NextRun
 from schemas.results.report import GoalReport
+from stats.numerics.pairs import Index
 from stats.planning.racing import next_target
 
 

@@ -9,7 +9,6 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from monitor.engine.state.pairs.index import ranked_pairs
 from monitor.view.pairs.counts import Floats
 from monitor.view.pairs.evidence import Sides
 from monitor.view.pairs.table import PairTable
@@ -18,6 +17,7 @@ from schemas.results.replay import Replay, ReplayedStep
 from stats.evidence.eprocess import log_e_value
 from stats.families.stepwise import WHOLE, step_down
 from stats.fixed_n.mcnemar import exact_p
+from stats.numerics.pairs import ranked_pairs
 from stats.numerics.slabs import distinct_counts
 
 LEVEL: Final = 0.05

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from monitor.engine.state.pairs.index import Index
 from monitor.view.pairs.clusters import NEIGHBOURS, ClusterColumns, decisions
 from monitor.view.pairs.counts import Flags, Floats, json_numbers
 from monitor.view.pairs.evidence import Sides, is_resolved
@@ -18,6 +17,7 @@ from schemas.results.report import DECISION_PROCEDURES, ModelReport
 from stats.families.ranks import rank_intervals, tie_groups
 from stats.families.transitivity import CLOSURE_MODELS, transitive_closure
 from stats.fixed_n.means import mean_interval
+from stats.numerics.pairs import Index
 
 Decisions = NDArray[np.bool_]
 

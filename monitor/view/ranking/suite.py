@@ -12,7 +12,6 @@ from monitor.engine.state.benchmark import Benchmark, United
 from monitor.engine.state.codes import NARROW, ScoreTable
 from monitor.engine.state.graded import WeightedPairs
 from monitor.engine.state.keys import benchmark_key
-from monitor.engine.state.pairs.index import Index
 from monitor.engine.state.restore import restore_benchmark
 from monitor.engine.state.stored import StoredBenchmark
 from monitor.view.pairs.item_means import described
@@ -24,6 +23,7 @@ from schemas.records.scores import ABSENT, SCORE_UNIT, SKIPPED, ZERO, Contestant
 from schemas.records.suites import Suite
 from schemas.results.report import SuiteGap, SuiteMember, SuiteMemberState, SuiteReport
 from schemas.results.verdict_changes import VerdictChanges
+from stats.numerics.pairs import Index
 
 
 def suite_benchmark(suite: Suite, benchmarks: Mapping[str, Benchmark], *, assert_complete: bool) -> Benchmark:

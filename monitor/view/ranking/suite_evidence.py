@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 from monitor.engine.state.benchmark import Benchmark
 from monitor.engine.state.codes import Codes
 from monitor.engine.state.graded import Capital, Weighting, capital_gained
-from monitor.engine.state.pairs.index import Index, all_pairs
 from monitor.view.reasons import held
 from monitor.words.order import because
 from schemas.records.events import MAX_GRADED_ITEMS, FamilySpec
@@ -18,6 +17,7 @@ from schemas.records.scores import ABSENT, ONE, SCORE_UNIT, SKIPPED, ZERO
 from schemas.records.suites import Suite
 from schemas.records.text import Sentence, shorten
 from stats.evidence.graded import graded_log_e_halves, initial_capital, log_increments
+from stats.numerics.pairs import Index, all_pairs
 from stats.order import permutation_key
 
 MOST_PAIRS: Final = 100_000

@@ -8,8 +8,8 @@ import pytest
 
 from monitor.engine.limits import Limits
 from monitor.engine.state.battles import units_of
-from monitor.engine.state.pairs.index import pair_index
 from schemas.records.scores import SCORE_UNIT
+from stats.numerics.pairs import pair_index
 from tests.fold_log import FoldLog, counts_of, event
 
 

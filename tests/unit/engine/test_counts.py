@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from monitor.engine.state.pairs import counts
 from monitor.engine.state.pairs.counts import CHUNK_CELLS, chunk_counts, matrix_counts
-from monitor.engine.state.pairs.index import all_pairs, chosen, pair_count, pair_index, pair_members, pairs_of
 from schemas.records.scores import ABSENT, ONE, ZERO
+from stats.numerics.pairs import all_pairs, chosen, pair_count, pair_index, pair_members, pairs_of
 
 
 def brute_force(codes):

@@ -7,8 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from monitor.engine.state.codes import Codes, Counts
-from monitor.engine.state.pairs.index import Index, Places, all_pairs, pair_count, pair_index
 from schemas.records.scores import ONE, ZERO
+from stats.numerics.pairs import Index, Places, all_pairs, pair_count, pair_index
 
 CHUNK_CELLS = 8_000
 """Most cells of one product: three counts of a chunk share a float64, which is exact below 2**53."""

@@ -9,14 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from monitor.engine.state.codes import Counts
-from monitor.engine.state.pairs.index import Index, Places, pair_count, pair_index, pair_members
+from monitor.engine.state.pairs import families
 from monitor.engine.state.pairs.step_down import StepDown, grown_in_slices
 from schemas.records.events import Spec
 from schemas.records.scores import Contestant
 from schemas.results.assumptions import Seed
 from schemas.results.changes import CLAIMS, PROCEDURES, Claim, Kind, Procedure, VerdictChange
 from schemas.results.verdict_changes import Columns, VerdictChanges, change_field
-from stats.families.stepwise import WHOLE, place_weights, step_thresholds
+from stats.numerics.pairs import Index, Places, pair_count, pair_index
 
 
 class Decision(NamedTuple):
@@ -31,7 +31,7 @@ class PairState:
     """Sums, family places and latches of every pair.
 
     A contestant is an epoch of a model; contestants are in the order of their first event. Pair arrays have shape (pairs or more,),
-    in the order of `monitor.engine.state.pairs.index`.
+    in the order of `stats.numerics.pairs`.
     """
 
     def __init__(self, name: str) -> None:
@@ -157,12 +157,7 @@ class PairState:
 
     def comparable(self, pair: Index) -> NDArray[np.bool_]:
         """Return for each pair whether its members are different models: two epochs of one model are no hypothesis."""
-        if len(self.latest_epoch) == len(self.contestants):
-            return np.ones(pair.shape, bool)
-        ids = {model: k for k, model in enumerate(self.latest_epoch)}
-        model = np.array([ids[c.model] for c in self.contestants], np.int64)
-        i, j = pair_members(pair)
-        return np.asarray(model[i] != model[j])
+        return families.comparable(self.contestants, list(self.latest_epoch), pair)
 
     def missing(self, n: Counts) -> Counts:
         """Return how many items of the declared benchmark pairs do not share yet; skipped ones stay missing."""
@@ -173,45 +168,19 @@ class PairState:
 
     def declared_pairs(self) -> Index:
         """Return the indices of the declared pairs, in every combination of their epochs."""
-        members = [
-            (min(p, q), max(p, q))
-            for one, other in self.spec.family.pairs or ()
-            for p in self.epochs.get(one, ())
-            for q in self.epochs.get(other, ())
-        ]
-        i, j = np.array(members, np.int64).reshape(-1, 2).T
-        return pair_index(i, j)
+        return families.declared_pairs(self.spec.family, self.epochs)
 
     def in_family(self, pair: Index) -> NDArray[np.bool_]:
         """Return for each pair whether it is in the declared family: all are, unless models or pairs were declared."""
-        family = self.spec.family
-        if family.models is not None:
-            named = family.named
-            declared = np.array([contestant.model in named for contestant in self.contestants], bool)
-            i, j = pair_members(pair)
-            return np.asarray(declared[i] & declared[j])
-        return np.ones(pair.shape, bool) if family.pairs is None else np.isin(pair, self.declared_pairs())
+        return families.in_family(self.spec.family, self.contestants, self.epochs, pair)
 
     def families(self, pair: Index) -> Index:
-        """Return the family of each pair: twice the newer epoch of its two models, and 1 more where only one model has that epoch.
-
-        So scores that are replaced for every model start a family with its own alpha, and pairs of an old and a new epoch, which exist
-        only meanwhile, take no places in it.
-        """
-        epochs = np.array([contestant.epoch for contestant in self.contestants], np.int64)
-        if not epochs.any():
-            return np.zeros(pair.shape, np.int64)
-        i, j = pair_members(pair)
-        return np.asarray(2 * np.maximum(epochs[i], epochs[j]) + (epochs[i] != epochs[j]))
+        """Return the family of each pair; see `monitor.engine.state.pairs.families`."""
+        return families.families_of(self.contestants, pair)
 
     def by_family(self, pair: Index) -> Iterator[tuple[int, Index]]:
         """Yield each family of some pairs, ascending, and their places among the pairs."""
-        family = self.families(pair)
-        if not family.any():
-            yield from [(0, np.arange(pair.size))] if pair.size else []
-            return
-        for each in np.unique(family).tolist():
-            yield each, np.flatnonzero(family == each)
+        return families.by_family(self.contestants, pair)
 
     def eligible(self, pair: Index, *, had_place: NDArray[np.bool_] | bool = False) -> Index:
         """Return the pairs that may have a place in a family: of two models, neither of which has a newer epoch.
@@ -235,8 +204,7 @@ class PairState:
 
     def family_weights(self, pair: Index) -> NDArray[np.int64]:
         """Return the weight of each pair in its family, out of `stats.families.stepwise.WHOLE`; 0 for a pair without a place."""
-        place = self.family_index[pair]
-        return np.where(place > 0, place_weights(np.maximum(place, 1), self.spec.family.capacity), 0)
+        return families.weights_of(self.family_index[pair], self.spec.family.capacity)
 
     def limits_alone(self, pair: Index) -> NDArray[np.float64]:
         """Return ln 1/alpha of pairs; infinite where they are closed or two epochs of one model."""
@@ -247,13 +215,9 @@ class PairState:
 
         It never exceeds what a decided pair has met. `later`: the weight that was decided after the event that is asked for.
         """
-        weight = self.family_weights(pair)
-        decided = np.where(self.latched["anytime_family"][pair] != 0, weight, 0) + later
-        threshold = np.full(pair.shape, np.inf)
-        for family, own in self.by_family(pair):
-            share = np.maximum(self.claims["anytime_family"].open_weight(family) + decided[own], 1) / WHOLE
-            threshold[own] = step_thresholds(weight[own], WHOLE, self.spec.alpha) + np.log(share)
-        return threshold
+        weight, latch = self.family_weights(pair), self.claims["anytime_family"]
+        decided = np.where(latch.side[pair] != 0, weight, 0) + later
+        return families.thresholds_of(self.by_family(pair), weight, decided, latch.open_weight, self.spec.alpha)
 
     def limits_in_family(self, pair: Index, claim: Claim = "anytime_family") -> NDArray[np.float64]:
         """Return from which evidence on a pair matters in its family: more than before, and ln 1/alpha; infinite if it is not open."""

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from monitor.engine.state.codes import Codes
-from monitor.engine.state.pairs.index import Index
 from schemas.records.scores import ONE, SKIPPED
 from stats.evidence.settled import SettledState, settled_start, settled_steps
+from stats.numerics.pairs import Index
 
 SLACK: Final = 1e-9
 _SLAB_CELLS: Final = 200_000

@@ -5,7 +5,6 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from monitor.engine.state.pairs.index import Index
 from monitor.serve.api.routes.reports import rank_of
 from monitor.view.items.hardness import (
     ItemColumns,
@@ -22,6 +21,7 @@ from monitor.view.live_pairs import LivePairs
 from monitor.view.pairs.cluster_sums import labels
 from monitor.view.pairs.counts import Flags
 from schemas.results.api import Group, ItemPage, ItemRow, Surprises, TwoModelItems
+from stats.numerics.pairs import Index
 
 TWO_MODEL_FILTERS: Final[tuple[Show, ...]] = ("differ", "only_a", "only_b", "both_right", "both_wrong")
 _FILTERS: Final[tuple[Show, ...]] = ("all", "all_wrong", "all_right", "suspicious")

@@ -5,7 +5,6 @@ from typing import Final
 
 import numpy as np
 
-from monitor.engine.state.pairs.index import Index
 from monitor.serve.api.reading.ties import tie_report
 from monitor.store.commit_times import CommitTimes
 from monitor.view.live_pairs import LivePairs
@@ -14,6 +13,7 @@ from monitor.view.ranking.standings import closed_by_rank
 from monitor.view.ranking.tie_bands import bands_of, lacking_models
 from schemas.results.api import EarlierBoard, Moment
 from stats.families.ranks import rank_intervals
+from stats.numerics.pairs import Index
 
 _MOST_CHANGES: Final = 20
 

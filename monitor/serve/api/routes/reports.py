@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 from pydantic import TypeAdapter
 
 from monitor.engine.state.benchmark import Benchmark
-from monitor.engine.state.pairs.index import pair_count
 from monitor.serve.api.problems import ProblemError, unknown_benchmark
 from monitor.serve.api.reading.kept_answers import KeptAnswers
 from monitor.serve.report_cache import ReportCache
@@ -23,6 +22,7 @@ from schemas.records.names import MAX_NAME_LENGTH
 from schemas.records.text import shorten
 from schemas.results.api import BenchmarkSummary, ConflictPage, Matrix, PairPage, PathReport
 from schemas.results.report import PairReport, Report, Status
+from stats.numerics.pairs import pair_count
 
 Name = Annotated[str, Query(min_length=1, max_length=MAX_NAME_LENGTH)]
 _SUMMARIES: Final = TypeAdapter(list[BenchmarkSummary])

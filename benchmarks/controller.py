@@ -19,6 +19,7 @@ from typing import Any
 from benchmarks.harness import SEED, Options, Table
 from benchmarks.latency import EMBEDDED, post, process
 from monitor.engine.chunk_fold import Partition
+from monitor.view.from_state import board_view
 from monitor.view.pairs.table import PairTable
 from monitor.view.ranking.race import Race
 from schemas.records.events import Declaration, EventFields
@@ -77,7 +78,7 @@ def in_process(models: int, looks: int) -> float:
     partition.fold_events([Declaration.model_validate(declared(models))], [], [], 1)
     for _ in range(looks):
         begin = time.process_time()
-        answer = Race.of(PairTable(partition.benchmarks["made"])).report()
+        answer = Race.of(PairTable(board_view(partition.benchmarks["made"]))).report()
         answer.model_dump_json()
         seconds.append(time.process_time() - begin)
         made = scores([run.model_dump() for run in answer.models], models, rng)

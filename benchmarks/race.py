@@ -25,6 +25,7 @@ from benchmarks import DATA
 from benchmarks.events import made_lines
 from benchmarks.harness import Options, Table
 from monitor.engine.chunk_fold import Partition
+from monitor.view.from_state import board_view
 from monitor.view.pairs.table import PairTable
 from monitor.view.ranking.race import Race
 from schemas.records.events import Declaration, EventFields
@@ -149,7 +150,7 @@ def engine_race(board: Board, size: int) -> float:
     seconds, looks = 0.0, 0
     while True:
         begin = time.process_time()
-        look = Race.of(PairTable(partition.benchmarks["b"]))
+        look = Race.of(PairTable(board_view(partition.benchmarks["b"])))
         over, plan = look.over, look.plan()
         seconds, looks = seconds + time.process_time() - begin, looks + 1
         if over:

@@ -14,8 +14,9 @@ from benchmarks.events import made_lines
 from benchmarks.folding import declaration, fold
 from benchmarks.harness import Options, Table
 from monitor.view.build import report_view, suite_view
+from monitor.view.from_state import board_views
 from monitor.view.pairs.table import PairTable
-from monitor.view.ranking.suite import suite_benchmark
+from monitor.view.ranking.suite import suite_board
 from schemas.records.suites import Member, Suite
 
 CASES = [(3, 1_000, 30), (10, 1_000, 100), (57, 250, 30), (3, 12_000, 100)]
@@ -33,13 +34,13 @@ def measure(options: Options) -> Iterator[Table]:
         names = [f"member {k}" for k in range(members)]
         lines = [declaration(name, items=items) for name in names]
         lines += [line for name in names for line in made_lines(models, items, benchmark=name)]
-        benchmarks = fold(lines).partition.benchmarks
+        boards = board_views([fold(lines).partition])
         suite = Suite("all", {name: Member() for name in names})
         runs = min(options.runs, 3)
-        union = suite_benchmark(suite, benchmarks, assert_complete=False)
-        of_union = seconds(runs, lambda: suite_benchmark(suite, benchmarks, assert_complete=False))  # noqa: B023 - it runs now
-        of_report = seconds(runs, lambda: suite_view(suite, benchmarks, PairTable.of(union), "adjacent"))  # noqa: B023
-        of_members = seconds(runs, lambda: [report_view(each) for each in benchmarks.values()])  # noqa: B023
+        union = suite_board(suite, boards, assert_complete=False)
+        of_union = seconds(runs, lambda: suite_board(suite, boards, assert_complete=False))  # noqa: B023 - it runs now
+        of_report = seconds(runs, lambda: suite_view(suite, boards, PairTable.of(union), "adjacent"))  # noqa: B023
+        of_members = seconds(runs, lambda: [report_view(each) for each in boards.values()])  # noqa: B023
         table.rows.append(
             (
                 members,

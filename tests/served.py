@@ -15,6 +15,7 @@ from monitor.serve.application import make_application
 from monitor.serve.report_cache import ReportCache
 from monitor.serve.server import WebServer
 from monitor.service.intake import FileIntake
+from monitor.view.partition_view import PartitionView
 from schemas.records.chunks import Chunk
 from schemas.records.events import Declaration, EventFields
 
@@ -112,7 +113,7 @@ class Served:
     def __init__(self, *partitions, port=0, **options):
         self.partitions = list(partitions) or [Partition()]
         self.log = FoldingLog(self.partitions[0])
-        self.reports = ReportCache(lambda: self.partitions, **options.pop("reports", {}))
+        self.reports = ReportCache(lambda: list(map(PartitionView, self.partitions)), **options.pop("reports", {}))
         intake = FileIntake(self.log, self.reports.benchmarks().__contains__, folded=lambda: self.log.partition.off)
         access = AccessRules(options.pop("token", None), **options.pop("rules", {}))
         options = {"access": access, "loopback": True, "low_coverage": 0.9, "intake": intake} | options

@@ -6,6 +6,7 @@ from monitor.engine.chunk_fold import Partition
 from monitor.serve.report_cache import ReportCache
 from monitor.store.errors import StaleState
 from monitor.store.redis_store import RedisStore
+from monitor.view.partition_view import PartitionView
 from schemas.records.chunks import Chunk
 from schemas.records.ownership import owner
 from tests.commands import events
@@ -99,7 +100,7 @@ async def stored(url, topic, partitions):
 
 def reports_and_changes(partitions):
     """The report of all benchmarks, and their verdict changes by id."""
-    report = ReportCache(lambda: partitions).report("all").model_dump()
+    report = ReportCache(lambda: list(map(PartitionView, partitions))).report("all").model_dump()
     reports = {each["benchmark"]: each for each in report["benchmarks"]}
     changes = {
         (name, field): change.model_dump_json()

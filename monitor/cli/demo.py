@@ -67,11 +67,11 @@ async def _replay(folder: Path, *, null: bool, seconds: float, seed: int, keep: 
             with view:
                 await _play(monitor, stream, naive, view, seconds)
         except asyncio.CancelledError:
-            print_table(report_views(monitor.reports.partitions, pairs="adjacent", assert_complete=False))
+            print_table(report_views(monitor.reports.benchmarks(), pairs="adjacent", assert_complete=False))
             raise
         console = output_console()
         if null or not is_short(console):
-            views = report_views(monitor.reports.partitions, pairs="adjacent", assert_complete=False)
+            views = report_views(monitor.reports.benchmarks(), pairs="adjacent", assert_complete=False)
             print_table(views, last=False)
         render_story(monitor.reports.report("all"), naive, console, null)
         if keep and monitor.web is not None:
@@ -99,7 +99,7 @@ async def _play(
         await monitor.caught_up()
         benchmark = monitor.reports.benchmark(stream.benchmark)
         if benchmark is not None and benchmark.pairs:
-            naive.follow(stream, int(benchmark.n[: benchmark.pairs].min()))
+            naive.follow(stream, int(benchmark.sums().n.min()))
         events = benchmark.counters["events"] if benchmark else 0
         view.update(
             monitor.reports.report("all"),

@@ -75,22 +75,22 @@ def export(
     else:
         exporter, context = shape.choose()
     earlier = [] if is_file else check_folder(site)
-    partition = read_results(paths, max_rejected, logs, declared, parse_epoch(epoch, inherit=inherit), inherit=inherit)
+    boards = read_results(paths, max_rejected, logs, declared, parse_epoch(epoch, inherit=inherit), inherit=inherit)
     if is_file:
-        write_scores(all_score_lines(partition.benchmarks.values()), site)
-        stop_refused(partition.benchmarks.values())
+        write_scores(all_score_lines(boards.values()), site)
+        stop_refused(boards.values())
         return
-    unknown = sorted(context.datasets.keys() - partition.benchmarks.keys())
+    unknown = sorted(context.datasets.keys() - boards.keys())
     if unknown:
         stop(
-            f"--dataset {unknown[0]}: the results have no benchmark of this name; they have {', '.join(partition.benchmarks)}",
+            f"--dataset {unknown[0]}: the results have no benchmark of this name; they have {', '.join(boards)}",
             USAGE,
         )
     try:
-        files = export_files(exporter, boards_of([partition], pairs or Pairs.adjacent), context)
+        files = export_files(exporter, boards_of(boards, pairs or Pairs.adjacent), context)
     except ExportError as error:
         stop(str(error))
     count = write_files(site, earlier, files)
     index = f"; open {site / 'index.html'}" if "index.html" in files else ""
     note(f"{counted(count, 'file')} written{index}")
-    stop_refused(partition.benchmarks.values())
+    stop_refused(boards.values())

@@ -1,5 +1,6 @@
 """`rankwatch gate`: compare models; the exit code is the verdict."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, get_args
 
@@ -16,12 +17,12 @@ from monitor.cli.shared.options import (
     option,
 )
 from monitor.cli.shared.remote.places import StoredPlace
+from monitor.view.board import BoardView
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from monitor.cli.shared.gates.readings import Reading
-    from monitor.engine.chunk_fold import Partition
     from schemas.results.gate import ConflictRule, GateReport
 
 
@@ -120,13 +121,13 @@ def gate(
             ),
         )
     for each in readings:
-        stop_refused(each.partition.benchmarks.values())
-    partition = readings[0].partition
+        stop_refused(each.boards.values())
+    boards = readings[0].boards
     if evaluation.run is not None:
-        _run(partition, pair, benchmark or [], form, question, evaluation, logs, declared, max_rejected)
+        _run(boards, pair, benchmark or [], form, question, evaluation, logs, declared, max_rejected)
     if question.margin is None:
         assert pair is not None
-        _better(partition, pair, benchmark[0] if benchmark else None, form, conflicts.value)
+        _better(boards, pair, benchmark[0] if benchmark else None, form, conflicts.value)
     else:
         _not_worse(readings, pair, benchmark or [], form, question, conflicts.value)
 
@@ -175,7 +176,11 @@ def _check_several_metrics(
 
 
 def _better(
-    partition: "Partition", pair: tuple[str, str], benchmark: str | None, form: GateFormat, rule: "ConflictRule"
+    boards: "Mapping[str, BoardView]",
+    pair: tuple[str, str],
+    benchmark: str | None,
+    form: GateFormat,
+    rule: "ConflictRule",
 ) -> None:
     from monitor.cli.shared.declared.pairs import choose_pair
     from monitor.cli.shared.gates.margins import stop_incomplete
@@ -183,7 +188,7 @@ def _better(
     from monitor.view.build import build_report
     from monitor.words.flags import named_flags, pair_with_flags
 
-    report = build_report([partition], pairs="all", assert_complete=True, model=pair[0])
+    report = build_report(boards, pairs="all", assert_complete=True, model=pair[0])
     chosen = choose_pair(report, pair, benchmark)
     stop_incomplete(chosen[0])
     if form is not GateFormat.json:
@@ -233,7 +238,7 @@ def _not_worse(
 
 
 def _run(
-    partition: "Partition",
+    boards: "Mapping[str, BoardView]",
     pair: tuple[str, str] | None,
     benchmarks: list[str],
     form: GateFormat,
@@ -271,7 +276,7 @@ def _run(
     call = RunCall(evaluation.run or "", evaluation.folder, evaluation.budget, evaluation.block, evaluation.seed)
     name = benchmarks[0] if benchmarks else None
     found = evaluate_gate(
-        partition, candidates, baseline, name, margin, call, logs, max_rejected, until_pass=prices is not None
+        boards, candidates, baseline, name, margin, call, logs, max_rejected, until_pass=prices is not None
     )
     report = gate_report(found.comparisons, margin, question.on_undecided.value, prices, found.saved, found.alpha)
     print_gate(report, form, outputs)

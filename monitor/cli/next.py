@@ -1,5 +1,6 @@
 """`rankwatch next`: which models run next on which items until a goal is met; the exit code is what to do."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
@@ -18,8 +19,7 @@ from monitor.cli.shared.options import (
 
 if TYPE_CHECKING:
     from monitor.cli.shared.declared.declarations import Declarations
-    from monitor.engine.chunk_fold import Partition
-    from monitor.engine.state.benchmark import Benchmark
+    from monitor.view.board import BoardView
     from schemas.results.api import Next
 
 RUN, WAIT, STOP, MET, IMPOSSIBLE = 0, 3, 4, 5, 6
@@ -228,19 +228,19 @@ def _read_files(
         asked = None if goal is None else parse_goal(goal)
     except ValueError as error:
         stop(f"--goal: {error}", USAGE)
-    partition = _fold(paths, files, logs, benchmark, family)
+    boards = _fold(paths, files, logs, benchmark, family)
     try:
-        return Race.of(PairTable(_chosen(partition, benchmark)), asked, models, block).report()
+        return Race.of(PairTable(_chosen(boards, benchmark)), asked, models, block).report()
     except NoRaceError as error:
         stop(str(error))
 
 
 def _fold(
     paths: list[str], files: FileOptions, logs: ScoreOptions, benchmark: str | None, family: list[str] | None
-) -> "Partition":
+) -> "Mapping[str, BoardView]":
     """Fold the results; before the first one there is only what the flags declare."""
     from monitor.cli.shared.files import read_results
-    from monitor.engine.chunk_fold import Partition
+    from monitor.view.from_files.fold import declared_board
     from schemas.records.events import Declaration
 
     declarations = _declarations(paths, files, benchmark, family)
@@ -249,10 +249,7 @@ def _fold(
     if benchmark is None:
         stop("there are no results yet, which would name the benchmark; give --benchmark NAME", USAGE)
     note(f"{', '.join(paths)}: no results yet, so this is the first block")
-    partition = Partition()
-    declaration = Declaration.model_validate({"declare": benchmark, **declarations.given(benchmark)})
-    partition.fold_events([declaration], [], [], 1)
-    return partition
+    return declared_board(Declaration.model_validate({"declare": benchmark, **declarations.given(benchmark)}))
 
 
 def _is_empty(path: str) -> bool:
@@ -294,10 +291,9 @@ def _declarations(
     return with_fields(fields, paths, benchmark)
 
 
-def _chosen(partition: "Partition", name: str | None) -> "Benchmark":
+def _chosen(benchmarks: "Mapping[str, BoardView]", name: str | None) -> "BoardView":
     from monitor.cli.shared.declared.values import similar_first
 
-    benchmarks = partition.benchmarks
     known = similar_first(name or "", benchmarks)
     if name is None and len(benchmarks) > 1:
         stop(f"the files hold {len(benchmarks):,} benchmarks, {known}; choose one with --benchmark", USAGE)

@@ -261,8 +261,7 @@ def _pilot_pair(options: PlanOptions, path: Path) -> _Pair:
 
     if options.pair is None:
         stop("--pilot needs --pair A B, the two models to compare", USAGE)
-    partition = read_results([str(path)], 0.1)
-    report = build_report([partition], pairs="all", assert_complete=True, model=options.pair[0])
+    report = build_report(read_results([str(path)], 0.1), pairs="all", assert_complete=True, model=options.pair[0])
     benchmark, pair = choose_pair(report, options.pair, options.benchmark, sharing_items=True)
     if pair.b is None or pair.c is None:
         stop(f"{benchmark.benchmark}: a plan needs a pilot with scores 0 and 1", USAGE)

@@ -74,13 +74,11 @@ def report(
         prices=parse_prices(price or (), prices, of_all=True),
     )
     check_conflicts_file(conflicts)
-    partition = read_results(paths, max_rejected, logs, declared, parse_epoch(epoch, inherit=inherit), inherit=inherit)
-    save_conflicts([partition], conflicts)
+    boards = read_results(paths, max_rejected, logs, declared, parse_epoch(epoch, inherit=inherit), inherit=inherit)
+    save_conflicts(boards.values(), conflicts)
     print_report(
-        [partition],
+        boards,
         output,
-        suites_of_files(
-            suite, partition.benchmarks, None if suite_missing is None else suite_missing.value, distinct=distinct
-        ),
+        suites_of_files(suite, boards, None if suite_missing is None else suite_missing.value, distinct=distinct),
     )
-    stop_refused(partition.benchmarks.values())
+    stop_refused(boards.values())

@@ -199,21 +199,20 @@ async def _read_once(
         partitions = monitor.reports.partitions
     # Everything is stored. For this report alone, the end of the files is the end of every run; a later run may add to them.
     for partition in partitions:
-        partition.assume_ends(incomplete_benchmarks(tailer.incomplete, partition.benchmarks, files.importer.open))
-    save_conflicts(partitions, conflicts)
-    benchmarks = {name: benchmark for each in partitions for name, benchmark in each.benchmarks.items()}
+        names = [*partition.names()]
+        partition.assume_ends(incomplete_benchmarks(tailer.incomplete, names, files.importer.open))
+    boards = {name: board for each in partitions for name, board in each.boards()}
+    save_conflicts(boards.values(), conflicts)
     print_report(
-        partitions, output, suites_of_files(suite, benchmarks, settings.suite_missing, distinct=settings.distinct_items)
+        boards, output, suites_of_files(suite, boards, settings.suite_missing, distinct=settings.distinct_items)
     )
-    for partition in partitions:
-        files.declare.note_models(partition.benchmarks)
-        for name, benchmark in sorted(partition.benchmarks.items()):
-            if benchmark.undeclared and not benchmark.incomplete:
-                mean = "" if benchmark.unknown_units else "the report takes the mean of all repeats; live, "
-                files.declare.notes(
-                    f"{shorten(name)}: {mean}no pair is decided: {with_flags(benchmark.undeclared)}",
-                    "with undeclared repeats",
-                )
+    files.declare.note_models(boards)
+    for name, board in sorted(boards.items()):
+        if board.undeclared and not board.incomplete:
+            mean = "" if board.unknown_units else "the report takes the mean of all repeats; live, "
+            files.declare.notes(
+                f"{shorten(name)}: {mean}no pair is decided: {with_flags(board.undeclared)}", "with undeclared repeats"
+            )
     if not all_ended:
         raise SystemExit(FAULT)
 
@@ -244,7 +243,7 @@ async def _follow(files: _Files, settings: "Settings", conflicts: Path | None) -
                 await _show(files, monitor, view, stopping)
             finally:
                 await _print_summary(monitor)
-            save_conflicts(monitor.reports.partitions, conflicts)
+            save_conflicts(monitor.reports.benchmarks().values(), conflicts)
 
 
 async def _print_summary(monitor: "EmbeddedMonitor") -> None:
@@ -262,14 +261,10 @@ async def _print_summary(monitor: "EmbeddedMonitor") -> None:
     prices = settings.prices
 
     def report() -> list[ReportView]:
-        small = [
-            partition
-            for partition in reports.partitions
-            if all(len(benchmark.contestants) <= _SUMMARY_MODELS for benchmark in partition.benchmarks.values())
-        ]
-        if not any(partition.benchmarks for partition in small):
+        boards = reports.benchmarks()
+        if not boards or any(len(board.contestants) > _SUMMARY_MODELS for board in boards.values()):
             return []
-        return list(report_views(small, pairs="adjacent", assert_complete=False, suites=reports.suites))
+        return list(report_views(boards, pairs="adjacent", assert_complete=False, suites=reports.suites))
 
     try:
         views = await asyncio.wait_for(reports.read_briefly(report), _DRAIN_SHARE * settings.drain_seconds)
@@ -288,7 +283,6 @@ async def _resume(files: _Files, monitor: "EmbeddedMonitor") -> None:
     import json
 
     from monitor.cli.shared.files import benchmarks_in
-    from monitor.engine.declarations import refusal
     from schemas.records.events import Declaration
 
     paths, importer = files.paths, files.importer
@@ -296,7 +290,9 @@ async def _resume(files: _Files, monitor: "EmbeddedMonitor") -> None:
     specs = {name: benchmark.spec for name, benchmark in monitor.reports.benchmarks().items()}
 
     def refused(fields: dict[str, Any]) -> str | None:
-        fault = refusal(monitor.reports.benchmarks()[fields["declare"]], Declaration.model_validate(fields).spec())
+        declaration = Declaration.model_validate(fields)
+        partition = monitor.reports.partition_of(declaration.declare)
+        fault = None if partition is None else partition.declaration_fault(declaration, folded=True)
         return None if fault is None else f"{fault.field}: {fault.reason}"
 
     changed = files.declare.resume(specs, lambda: benchmarks_in(importer.find(paths, strict=False), importer), refused)

@@ -22,41 +22,16 @@ from monitor.engine.state.graded import unweighted_reason
 from monitor.engine.state.stored import StoredBenchmark
 from monitor.words import assumptions as words
 from monitor.words.changes import UNDECLARED_UNITS
-from schemas.records.catalogue import published
 from schemas.records.decode import Fault, Refusal, describe_error
 from schemas.records.events import MAX_GRADED_ITEMS, Spec, alias_problem, unit_name_problem
+from schemas.records.redeclared import KEEP, changed_fields, parts_chosen, version_fault
 from schemas.records.scores import SCORE_UNIT
 from schemas.records.text import shorten
 from schemas.results.assumptions import PARTS
 from schemas.results.verdict_changes import VerdictChanges
 
-FREE_TO_CHANGE: Final = ("power", "margin", "goal", "anchor", "aliases")
-"""Declared fields that no latch depends on."""
-
 _COMMITTED: Final = ("order", "item_ids", "items")
 """What a committed order is made of."""
-
-_KEEP: Final = "repeat the stored declaration; another order is for new items, and is declared before their first score"
-"""What to do, in place of the same scores under another name: these would be tested once more, with an alpha of their own."""
-
-
-def changed_fields(old: Spec, new: Spec) -> list[str]:
-    """Return the fields that verdicts rest on and in which two declarations differ."""
-    free = {*FREE_TO_CHANGE, "version", "declared_late"}
-    return [name for name in Spec.model_fields if name not in free and getattr(old, name) != getattr(new, name)]
-
-
-def parts_chosen(benchmark: str, old: Spec, new: Spec) -> list[str]:
-    """Return the parts that a declaration changes, and that may have been chosen if scores are known: all but the published size."""
-    known, changed = published(benchmark), changed_fields(old, new)
-    if new.margin != old.margin:
-        changed.append("margin")
-    implied: set[str] = set()
-    if {old.order.policy, new.order.policy} <= {"none", "completion"}:
-        implied.add("order")
-    if {"item_ids", "clusters"} & set(changed) or (known is not None and new.items == known.items):
-        implied.add("items")
-    return [name for name in changed if name not in implied]
 
 
 def with_late_parts(benchmark: Benchmark, spec: Spec) -> Spec:
@@ -118,15 +93,7 @@ def _clash(name: str, old: Spec, new: Spec) -> Fault | None:
     )
     if "items" in changed:
         advice += "; for runs of different sizes, declare the items of the whole benchmark before the first one"
-    return Refusal(changed[0], declared, f"{reason}: {why}; {_KEEP if version_fault(name, old, new) else advice}", name)
-
-
-def version_fault(name: str, old: Spec, new: Spec) -> Fault | None:
-    """Return why there can be no new version of a declaration, with any scores; None if there can."""
-    if "committed" not in {old.order.policy, new.order.policy}:
-        return None
-    reason = f"{name!r} has scores, and a committed order is declared before the first score and never changes; {_KEEP}"
-    return Refusal("order", new.order.policy, reason, name)
+    return Refusal(changed[0], declared, f"{reason}: {why}; {KEEP if version_fault(name, old, new) else advice}", name)
 
 
 def _scores_fault(benchmark: Benchmark, spec: Spec) -> Fault | None:

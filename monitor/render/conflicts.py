@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
-from monitor.engine.state.benchmark import Benchmark
 from monitor.render.csv import cell
+from monitor.view.board import BoardView
 from monitor.view.items.conflict_rows import conflict_rows
 from schemas.results.report import Conflict
 
@@ -17,7 +17,7 @@ SUFFIXES: Final = (".csv", *JSON_LINES)
 _COLUMNS: Final = ["benchmark", *Conflict.model_fields]
 
 
-def write_conflicts(benchmarks: Iterable[Benchmark], path: Path) -> tuple[int, int]:
+def write_conflicts(benchmarks: Iterable[BoardView], path: Path) -> tuple[int, int]:
     """Write the conflicts of benchmarks, by name; return how many were written, and how many there are.
 
     Raises

@@ -1,13 +1,12 @@
 """Keep what was computed from benchmarks until they change."""
 
 from collections.abc import Callable, Iterable, Mapping
-from operator import is_
 from threading import Lock
 from time import monotonic
 from typing import Final, Generic, NamedTuple, TypeVar
 
-from monitor.engine.state.benchmark import Benchmark
 from monitor.serve.log_position import accepts, note_older
+from monitor.view.board import BoardView
 
 _Result = TypeVar("_Result")
 
@@ -15,24 +14,20 @@ QUICK_SECONDS: Final = 0.2
 """Results that take at most this long, those of a few hundred models, are computed for every state."""
 
 
-def state_version(benchmark: Benchmark) -> tuple[object, ...]:
-    """Return what differs whenever a benchmark has changed since it was loaded."""
-    return (benchmark.off, benchmark.revision, *benchmark.counters.values(), benchmark.spec)
-
-
 class _Kept(NamedTuple, Generic[_Result]):
     """A result, the state it was computed from, and until when it is reused although the state has changed."""
 
-    sources: tuple[Benchmark, ...]
+    sources: tuple[BoardView, ...]
     version: tuple[object, ...]
     offsets: Mapping[int, int]
     """The offset up to which each partition was folded."""
     result: _Result
     until: float
 
-    def is_of(self, sources: tuple[Benchmark, ...]) -> bool:
+    def is_of(self, sources: tuple[BoardView, ...]) -> bool:
         """Return whether it was computed from the same benchmarks, as objects: one that was loaded again is another one."""
-        return len(self.sources) == len(sources) and all(map(is_, self.sources, sources))
+        pairs = zip(self.sources, sources, strict=False)
+        return len(self.sources) == len(sources) and all(one.origin is other.origin for one, other in pairs)
 
     def is_accepted(self) -> bool:
         """Return whether the current request may get it."""
@@ -53,7 +48,7 @@ class KeptResults(Generic[_Result]):
     """
 
     def __init__(
-        self, most: int, offsets: Callable[[Iterable[Benchmark]], Mapping[int, int]], cooldown: float = 0
+        self, most: int, offsets: Callable[[Iterable[BoardView]], Mapping[int, int]], cooldown: float = 0
     ) -> None:
         self._most, self._offsets, self._cooldown = most, offsets, cooldown
         self._kept: dict[object, _Kept[_Result]] = {}
@@ -70,17 +65,17 @@ class KeptResults(Generic[_Result]):
         with self._lock:
             self._kept = {other: kept for other, kept in self._kept.items() if other == key or not without(kept.result)}
 
-    def current(self, key: object, sources: tuple[Benchmark, ...]) -> _Result | None:
+    def current(self, key: object, sources: tuple[BoardView, ...]) -> _Result | None:
         """Return the kept result of the state as it is now, or None."""
         with self._lock:
             kept = self._kept.get(key)
-        if kept is None or not kept.is_of(sources) or kept.version != tuple(map(state_version, sources)):
+        if kept is None or not kept.is_of(sources) or kept.version != tuple(source.version for source in sources):
             return None
         return kept.result
 
-    def get(self, key: object, sources: tuple[Benchmark, ...], compute: Callable[[], _Result]) -> _Result:
+    def get(self, key: object, sources: tuple[BoardView, ...], compute: Callable[[], _Result]) -> _Result:
         """Return a kept result, computed again if the state has changed; note for the current request how old it is."""
-        version, start = tuple(map(state_version, sources)), monotonic()
+        version, start = tuple(source.version for source in sources), monotonic()
         with self._lock:
             entry = self._kept.pop(key, None)
         if (

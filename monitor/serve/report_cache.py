@@ -4,23 +4,23 @@ import asyncio
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
-from typing import Any, Final, Generic, NamedTuple, TypeVar
+from typing import Any, Final, NamedTuple, TypeVar
 
 from monitor.background import in_background
-from monitor.engine.chunk_fold import Partition
-from monitor.engine.state.benchmark import Benchmark
-from monitor.serve.kept_results import KeptResults, state_version
+from monitor.serve.kept_results import KeptResults
 from monitor.serve.log_position import accepts, note_older, note_position
 from monitor.serve.shown_boards import ShownBoards
 from monitor.serve.summaries import Summaries, suite_summary
 from monitor.state_lock import StateLock
 from monitor.store.commit_times import CommitTimes
+from monitor.view.board import BoardView
 from monitor.view.build import ReportView, Which, suite_view, table_view
 from monitor.view.live_pairs import LivePairs
 from monitor.view.news import BoardNews, PairNames, board_news
 from monitor.view.pairs.table import PairTable
+from monitor.view.partition_view import PartitionView
 from monitor.view.ranking.goal import goal_report, priced, priced_report
-from monitor.view.ranking.suite import suite_benchmark
+from monitor.view.ranking.suite import suite_board
 from monitor.view.ranking.tie_bands import TieBands, tie_bands
 from schemas.records.prices import Prices
 from schemas.records.suites import Suite
@@ -51,23 +51,20 @@ _CELLS_A_PAIR: Final = 1_000
 """Scores of which reading costs about as much as the statistics of a pair."""
 
 
-_Source = TypeVar("_Source")
-
-
-class Origin(NamedTuple, Generic[_Source]):
+class Origin(NamedTuple):
     """The state from which a benchmark, a suite or a list is reported.
 
     Attributes
     ----------
-    sources : tuple of Benchmark or Partition
-        The benchmark, or the members of the suite that exist; of a list, the partitions.
+    sources : tuple of object
+        What it is made of, by identity: the benchmark, or the members of the suite that exist; of a list, the partitions.
     version : tuple
         Differs whenever one of them has changed since it was loaded.
     offsets : dict of int to int
         The offset up to which each of their partitions was folded.
     """
 
-    sources: tuple[_Source, ...]
+    sources: tuple[object, ...]
     version: tuple[object, ...]
     offsets: dict[int, int]
 
@@ -91,7 +88,7 @@ class ReportCache(ShownBoards):
 
     def __init__(
         self,
-        partitions: Callable[[], Sequence[Partition]],
+        partitions: Callable[[], Sequence[PartitionView]],
         commit_times: Callable[[], Mapping[str, CommitTimes]] = dict,
         state: StateLock | None = None,
         committed: Callable[[], Mapping[int, int]] = dict,
@@ -104,7 +101,7 @@ class ReportCache(ShownBoards):
         self._state = state or StateLock()
         self._reports: KeptResults[Any] = KeptResults(_MAX_REPORTS, self._offsets, _REPORT_COOLDOWN)
         self._pairs: KeptResults[LivePairs] = KeptResults(_MAX_LIVE_PAIRS, self._offsets)
-        self._unions: KeptResults[Benchmark] = KeptResults(_MAX_LIVE_PAIRS, self._offsets)
+        self._unions: KeptResults[BoardView] = KeptResults(_MAX_LIVE_PAIRS, self._offsets)
         """The members of suites, as one benchmark each."""
         self._summaries = Summaries()
         self.whole = self
@@ -160,7 +157,7 @@ class ReportCache(ShownBoards):
         for kept in (self._reports, self._pairs, self._unions):
             kept.clear()
 
-    def find(self, name: str) -> Benchmark | None:
+    def find(self, name: str) -> BoardView | None:
         """Return a benchmark, or the union of the members of a suite; None if there is none. Use it while the state does not change."""
         if name not in self._suites:
             return self.benchmark(name)
@@ -168,12 +165,12 @@ class ReportCache(ShownBoards):
         if suite is None:
             return None
 
-        def unite() -> Benchmark:
-            return suite_benchmark(suite, self._every_benchmark(), assert_complete=False)
+        def unite() -> BoardView:
+            return suite_board(suite, self._every_benchmark(), assert_complete=False)
 
         return self._unions.get((name, self.revision), self._sources(name), unite)
 
-    def _view(self, benchmark: Benchmark, pairs: Which) -> ReportView:
+    def _view(self, benchmark: BoardView, pairs: Which) -> ReportView:
         table = self._live_pairs(benchmark).table
         if benchmark.suite is None:
             view = table_view(table, pairs)
@@ -204,14 +201,13 @@ class ReportCache(ShownBoards):
         )
         return [board for board in boards if board is not None]
 
-    def _board(self, benchmark: Benchmark, low_coverage: float) -> tuple[BenchmarkReport, TieBands]:
+    def _board(self, benchmark: BoardView, low_coverage: float) -> tuple[BenchmarkReport, TieBands]:
         view = self._view(benchmark, "adjacent")
         return view.report, tie_bands(view.table, low_coverage)
 
-    def _listed(self, name: str, what: str, compute: Callable[[Benchmark], _Result]) -> _Result | None:
+    def _listed(self, name: str, what: str, compute: Callable[[BoardView], _Result]) -> _Result | None:
         """Return what a list shows of a benchmark, or None if there is no such benchmark; that of a large one may be slightly old."""
-        origin = self.origin(name)
-        if origin is None:
+        if self.origin(name) is None:
             return None
 
         def result() -> _Result:
@@ -219,23 +215,24 @@ class ReportCache(ShownBoards):
             assert benchmark is not None
             return compute(benchmark)
 
-        boards = tuple(source.board for source in origin.sources)  # an archive is shown at once
+        sources = self._sources(name)
+        boards = tuple(source.board for source in sources)  # an archive is shown at once
         key = name, what, boards, self._hides(name), self.revision
-        kept: _Result = self._reports.get(key, origin.sources, result)
+        kept: _Result = self._reports.get(key, sources, result)
         return kept
 
-    def origin(self, name: str) -> Origin[Benchmark] | None:
+    def origin(self, name: str) -> Origin | None:
         """Return the state from which a benchmark or a suite is reported; None if there is no such benchmark."""
         sources = self._sources(name)
         if not sources and self.find(name) is None:
             return None
-        return Origin(sources, (self._hides(name), *map(state_version, sources)), self._offsets(sources))
+        version = self._hides(name), *(source.version for source in sources)
+        return Origin(tuple(source.origin for source in sources), version, self._offsets(sources))
 
-    def list_origin(self) -> Origin[Partition]:
+    def list_origin(self) -> Origin:
         """Return the state from which all benchmarks are listed."""
-        partitions = tuple(self.partitions)
-        offsets = {each.number: each.off for each in partitions}
-        return Origin(partitions, tuple(offsets.items()), offsets)
+        offsets = {each.number: each.off for each in self.partitions}
+        return Origin(tuple(each.state for each in self.partitions), tuple(offsets.items()), offsets)
 
     def note_offsets(self, offsets: Mapping[int, int]) -> None:
         """Record that the answer to the current request shows partitions as of these offsets."""
@@ -247,7 +244,7 @@ class ReportCache(ShownBoards):
         reports = (self._listed(name, pairs, lambda benchmark: self._view(benchmark, pairs).report) for name in chosen)
         return Report(benchmarks=[report for report in reports if report is not None])
 
-    def pair_table(self, benchmark: Benchmark) -> PairTable:
+    def pair_table(self, benchmark: BoardView) -> PairTable:
         """Return the current pairs of a benchmark: those in memory, or new ones that are not kept."""
         kept = self._pairs.current((benchmark.name, False), (benchmark,))
         return PairTable(benchmark) if kept is None else kept.table
@@ -275,7 +272,7 @@ class ReportCache(ShownBoards):
             return None
         return self._live_pairs(benchmark)
 
-    def _live_pairs(self, benchmark: Benchmark) -> LivePairs:
+    def _live_pairs(self, benchmark: BoardView) -> LivePairs:
         """Return the current pairs of a benchmark: one table, which reports and metrics share."""
         key = benchmark.name, benchmark.suite is not None
         # A table of the largest benchmark takes some gigabytes, so it makes room for another one first.
@@ -297,6 +294,6 @@ class ReportCache(ShownBoards):
         return None if benchmark is None else self._summaries.of(benchmark)
 
 
-def _cost(benchmark: Benchmark) -> int:
+def _cost(benchmark: BoardView) -> int:
     """Return what reading a benchmark costs, in pairs."""
-    return benchmark.pairs + len(benchmark.rows) * len(benchmark.contestants) // _CELLS_A_PAIR
+    return benchmark.pairs + benchmark.rows * len(benchmark.contestants) // _CELLS_A_PAIR

@@ -5,8 +5,8 @@ from copy import copy
 from types import MappingProxyType
 from typing import Self
 
-from monitor.engine.chunk_fold import Partition
-from monitor.engine.state.benchmark import Benchmark
+from monitor.view.board import BoardView
+from monitor.view.partition_view import PartitionView
 from schemas.records.prices import Prices
 from schemas.records.suites import Suite
 
@@ -61,7 +61,7 @@ class ShownBoards:
 
     def __init__(
         self,
-        partitions: Callable[[], Sequence[Partition]],
+        partitions: Callable[[], Sequence[PartitionView]],
         shown: Callable[[str], bool] | None = None,
         suites: Sequence[Suite] = (),
         prices: Prices = MappingProxyType({}),
@@ -95,7 +95,7 @@ class ShownBoards:
         return self._shown_as.suites
 
     @property
-    def partitions(self) -> Sequence[Partition]:
+    def partitions(self) -> Sequence[PartitionView]:
         """The current partitions."""
         return self._partitions()
 
@@ -103,7 +103,7 @@ class ShownBoards:
         """Return whether a benchmark belongs to a partition of this process, if it exists."""
         return self.partition_of(name) is not None
 
-    def partition_of(self, name: str) -> Partition | None:
+    def partition_of(self, name: str) -> PartitionView | None:
         """Return the current partition to which a benchmark belongs, or None."""
         return next((partition for partition in self._partitions() if partition.is_ours(name)), None)
 
@@ -122,41 +122,46 @@ class ShownBoards:
 
     def names(self) -> list[str]:
         """Return the names of everything that is reported: suites, then benchmarks, each by name."""
-        return sorted(suite.name for suite in self.suites) + sorted(self.own_benchmarks())
+        own = (name for each in self._partitions() for name in each.names() if name not in self._suites)
+        return sorted(suite.name for suite in self.suites) + sorted(filter(self.may_show, own))
 
     def has(self, name: str) -> bool:
         """Return whether `names` has a name."""
         return self.suite(name) is not None if name in self._suites else self.benchmark(name) is not None
 
-    def own_benchmarks(self, partition: int | None = None) -> dict[str, Benchmark]:
+    def own_benchmarks(self, partition: int | None = None) -> dict[str, BoardView]:
         """Return the benchmarks, of one partition or of all, that may be read and that no suite of the same name is shown in place of."""
         return {name: benchmark for name, benchmark in self.benchmarks(partition).items() if name not in self._suites}
 
-    def benchmarks(self, partition: int | None = None) -> dict[str, Benchmark]:
+    def benchmarks(self, partition: int | None = None) -> dict[str, BoardView]:
         """Return the benchmarks, of one partition or of all, with a state of their own that may be read, by name."""
         benchmarks = self._every_benchmark(partition)
         if self._shown is _everything and self.may_read is _everything:
             return benchmarks
-        return {name: each for name, each in benchmarks.items() if self._shown(name) and self.may_read(name)}
+        return {name: each for name, each in benchmarks.items() if self.may_show(name)}
 
-    def benchmark(self, name: str) -> Benchmark | None:
+    def may_show(self, name: str) -> bool:
+        """Return whether a benchmark, if it exists, is shown and may be read."""
+        return self._shown(name) and self.may_read(name)
+
+    def benchmark(self, name: str) -> BoardView | None:
         """Return a benchmark with a state of its own that may be read, or None."""
         state = self._state_of(name)
-        return state if state is not None and self._shown(name) and self.may_read(name) else None
+        return state if state is not None and self.may_show(name) else None
 
-    def _every_benchmark(self, partition: int | None = None) -> dict[str, Benchmark]:
+    def _every_benchmark(self, partition: int | None = None) -> dict[str, BoardView]:
         partitions = [each for each in self._partitions() if partition is None or each.number == partition]
-        return {name: benchmark for each in partitions for name, benchmark in each.benchmarks.items()}
+        return {name: board for each in partitions for name, board in each.boards()}
 
-    def _state_of(self, name: str) -> Benchmark | None:
-        boards = (each.benchmarks.get(name) for each in self._partitions())
+    def _state_of(self, name: str) -> BoardView | None:
+        boards = (each.board(name) for each in self._partitions())
         return next((benchmark for benchmark in boards if benchmark is not None), None)
 
     def _with_members(self, names: Iterable[str]) -> list[str]:
         """Return names with each suite replaced by its members."""
         return [each for name in names for each in (self._suites[name].members if name in self._suites else (name,))]
 
-    def _sources(self, name: str) -> tuple[Benchmark, ...]:
+    def _sources(self, name: str) -> tuple[BoardView, ...]:
         """Return the state from which something is reported: a benchmark, or the members of a suite that exist; empty if there is none."""
         if name in self._suites:
             suite = self.suite(name)
@@ -169,7 +174,7 @@ class ShownBoards:
         """Return whether a suite is shown in place of a benchmark of its name."""
         return name in self._suites and self._state_of(name) is not None
 
-    def _offsets(self, sources: Iterable[Benchmark]) -> dict[int, int]:
+    def _offsets(self, sources: Iterable[BoardView]) -> dict[int, int]:
         """Return the offset up to which each partition of some benchmarks is folded."""
         partitions = (self.partition_of(benchmark.name) for benchmark in sources if benchmark.suite is None)
         return {partition.number: partition.off for partition in partitions if partition is not None}

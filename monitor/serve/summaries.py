@@ -5,8 +5,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from monitor.engine.state.benchmark import Benchmark
-from monitor.serve.kept_results import state_version
+from monitor.view.board import BoardView
 from monitor.view.build import board_report, order_report
 from monitor.view.pairs.table import PairTable
 from monitor.view.reasons import partial
@@ -16,22 +15,21 @@ from stats.numerics.pairs import pair_count, pair_members
 
 
 class Summaries:
-    """The summary of each benchmark, kept until it changes, for lists have thousands of them."""
+    """The summary of each benchmark, kept as long as it is as it was, for lists have thousands of them."""
 
     def __init__(self) -> None:
-        self._kept: WeakKeyDictionary[Benchmark, tuple[tuple[object, ...], BenchmarkSummary]] = WeakKeyDictionary()
+        self._kept: WeakKeyDictionary[BoardView, BenchmarkSummary] = WeakKeyDictionary()
         self._lock = Lock()
 
-    def of(self, benchmark: Benchmark) -> BenchmarkSummary:
+    def of(self, board: BoardView) -> BenchmarkSummary:
         """Return the summary of a benchmark."""
-        version = state_version(benchmark)
         with self._lock:
-            known = self._kept.get(benchmark)
-        if known is None or known[0] != version:
-            known = version, _summary(benchmark, _decided_pairs(benchmark))
+            known = self._kept.get(board)
+        if known is None:
+            known = _summary(board, _decided_pairs(board))
             with self._lock:
-                self._kept[benchmark] = known
-        return known[1]
+                self._kept[board] = known
+        return known
 
 
 def suite_summary(table: PairTable) -> BenchmarkSummary:
@@ -40,7 +38,7 @@ def suite_summary(table: PairTable) -> BenchmarkSummary:
     return _summary(table.benchmark, 0 if sides is None else int(np.count_nonzero(sides)))
 
 
-def _summary(benchmark: Benchmark, decided: int) -> BenchmarkSummary:
+def _summary(benchmark: BoardView, decided: int) -> BenchmarkSummary:
     models = len(benchmark.latest_epoch)
     return BenchmarkSummary(
         benchmark=benchmark.name,
@@ -59,11 +57,11 @@ def _summary(benchmark: Benchmark, decided: int) -> BenchmarkSummary:
     )
 
 
-def _decided_pairs(benchmark: Benchmark) -> int:
+def _decided_pairs(benchmark: BoardView) -> int:
     """Count the pairs of current models with a family-wise verdict."""
     if not benchmark.assumption_holds:
         return 0
-    latched = np.flatnonzero(benchmark.latched["anytime_family"][: benchmark.pairs])
+    latched = np.flatnonzero(benchmark.latched["anytime_family"])
     i, j = pair_members(latched)
     current = benchmark.current()
     return int((current[i] & current[j]).sum())

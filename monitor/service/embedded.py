@@ -29,6 +29,7 @@ from monitor.settings import LOG_NAME, Settings
 from monitor.store.errors import StoreError
 from monitor.store.redis_store import RedisStore
 from monitor.store.server.embedded import EmbeddedValkey
+from monitor.view.partition_view import PartitionView
 from schemas.records.chunks import DeadLetter
 from schemas.records.operations import BoardChange
 from schemas.records.producers import in_packed_record
@@ -230,7 +231,7 @@ class EmbeddedMonitor(MonitorProcess):
         for entry in self.partition.boards:
             if (undo := entry.unfinished) is not None:
                 change = BoardChange("undo", entry.benchmark, None, undo.producer, undo.since, undo.model)
-                intake.go_on(change, lambda: self.partition)
+                intake.go_on(change, lambda: PartitionView(self.partition))
         return self._read_side(scrape, intake)
 
     async def _record(self, partition: int, offset: int) -> bytes | None:  # noqa: ARG002 - the log has one

@@ -8,7 +8,6 @@ import msgspec
 import structlog
 from aiokafka.errors import KafkaError
 
-from monitor.engine.chunk_fold import Partition
 from monitor.files.declare import Declare, has_graded
 from monitor.log.errors import LogError
 from monitor.log.file.log import FileLog
@@ -18,7 +17,8 @@ from monitor.publish.kafka_producer import KafkaProducer, Message
 from monitor.serve.api.writing.intake import IntakeError, Submission, UndoRefused
 from monitor.serve.log_position import format_offsets
 from monitor.service.operations.record_logs import FileRecords, TopicRecords
-from monitor.service.operations.undo import BackgroundUndoes, BoardError, BoardView, Undoing, view_of
+from monitor.service.operations.undo import BackgroundUndoes, BoardError, FoldedBoard, Undoing, view_of
+from monitor.view.partition_view import PartitionView
 from schemas.records.battles import by_kind
 from schemas.records.events import Ended, EventFields
 from schemas.records.operations import BoardChange, encode_board_change
@@ -28,7 +28,7 @@ from schemas.records.packed import Reject, mark_imported, record_events
 
 _log = structlog.get_logger()
 
-Look = Callable[[], Partition | None]
+Look = Callable[[], PartitionView | None]
 """Returns the state of the partition that has a board."""
 
 _FOLD_SECONDS: Final = 10.0
@@ -168,9 +168,10 @@ class KafkaIntake:
         return Message(partition, key, value, headers)
 
 
-def _view(change: BoardChange, partition: Look) -> Callable[[], Awaitable[BoardView]]:
-    async def view() -> BoardView:
-        return view_of(partition(), change.benchmark)
+def _view(change: BoardChange, partition: Look) -> Callable[[], Awaitable[FoldedBoard]]:
+    async def view() -> FoldedBoard:
+        folded = partition()
+        return view_of(None if folded is None else folded.state, change.benchmark)
 
     return view
 

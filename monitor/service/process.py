@@ -48,6 +48,7 @@ from monitor.store.errors import StoreError
 from monitor.store.redis_store import RedisStore
 from monitor.store.state_reader import StateReader
 from monitor.view.news import BoardNews, PairNames
+from monitor.view.partition_view import PartitionView
 from schemas.records.packed import is_imported
 from schemas.records.suites import parse_suites
 
@@ -88,7 +89,7 @@ class ServedProcess:
         self._state = StateLock()
         """Held while the state of a partition changes."""
         self.reports = ReportCache(
-            lambda: [folded.readable for folded in self._folded()],
+            lambda: [PartitionView(folded.readable) for folded in self._folded()],
             lambda: ChainMap(*(folded.commit_times for folded in self._folded())),
             self._state,
             lambda: {folded.number: folded.committed for folded in self._folded()},

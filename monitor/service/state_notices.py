@@ -10,6 +10,7 @@ from monitor.service.folded_partition import FoldedPartition
 from monitor.state_lock import StateTorn
 from monitor.store.errors import StoreError
 from monitor.store.redis_store import RedisStore
+from monitor.view.from_state import board_view
 from monitor.view.news import board_state
 
 
@@ -55,7 +56,7 @@ class StateNotices:
         noted = await self._notes(folded.number)
         partition = folded.readable
         states = [
-            board_state(benchmark, folded.commit_times[name].last)
+            board_state(board_view(benchmark), folded.commit_times[name].last)
             for name, benchmark in partition.benchmarks.items()
             if name in folded.commit_times and partition.boards.refusal(name) is None
         ]

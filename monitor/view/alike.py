@@ -8,8 +8,8 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from monitor.engine.state.benchmark import Benchmark
 from monitor.engine.state.rows import Rows
+from monitor.view.board import BoardView
 from schemas.records.scores import ABSENT
 from schemas.results.report import AlikeNames, Apart, Rule
 
@@ -27,7 +27,7 @@ _RULES: Final[Mapping[Rule, Callable[[str], str]]] = {
 }
 """How names may differ: what makes those alike, by rule, in the order in which the rules are applied. They take names of a line each."""
 
-_known: Final[WeakKeyDictionary[Benchmark, tuple[int, list[list[int]]]]] = WeakKeyDictionary()
+_known: Final[WeakKeyDictionary[object, tuple[int, list[list[int]]]]] = WeakKeyDictionary()
 """The groups of items of benchmarks, with the number of items: names are never changed, and a live board is reported often."""
 
 _SHOWN: Final = 3
@@ -50,7 +50,7 @@ def _may_have_zeros(text: str) -> bool:
     return bool(first.any())
 
 
-def alike_names(benchmark: Benchmark) -> list[AlikeNames]:
+def alike_names(benchmark: BoardView) -> list[AlikeNames]:
     """Return what is alike among the names of models, and among those of items; items of models that never meet come first.
 
     The benchmark is one of scores, or of battles; a suite has none, since its members report theirs.
@@ -60,9 +60,9 @@ def alike_names(benchmark: Benchmark) -> list[AlikeNames]:
     found = []
     keys = benchmark.item_keys
     items = keys.names if isinstance(keys, Rows) else [key.item for key in keys]
-    known = _known.get(benchmark)
+    known = _known.get(benchmark.origin)
     if known is None or known[0] != len(items):
-        known = _known[benchmark] = len(items), _groups(items)
+        known = _known[benchmark.origin] = len(items), _groups(items)
     if groups := known[1]:
         apart = None if benchmark.battles is not None else _apart(benchmark, groups)
         found.append(_report("item", [[items[k] for k in group] for group in groups], apart))
@@ -106,7 +106,7 @@ def _rules_of(first: str, second: str) -> list[Rule]:
     return [rule for rule, apply in _RULES.items() if (apply(first) != first) != (apply(second) != second)]
 
 
-def _apart(benchmark: Benchmark, groups: list[list[int]]) -> Apart | None:
+def _apart(benchmark: BoardView, groups: list[list[int]]) -> Apart | None:
     """Return the two models that would share the most items more if alike names were one item; None if none would share more."""
     groups = groups[:_MOST_GROUPS]
     newest = np.flatnonzero([not old for old in benchmark.superseded])

@@ -1,5 +1,6 @@
 """The battles of a benchmark: ratings with intervals, islands, positions, judges, and where ratings and direct battles disagree."""
 
+from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
@@ -34,7 +35,7 @@ def battles_report(table: PairTable) -> BattlesReport | None:
     alpha, shared, share = _agreement(votes)
     return BattlesReport(
         votes=benchmark.battles.size,
-        prompts=len(benchmark.rows),
+        prompts=benchmark.rows,
         units=ratings.units.pair.size,
         pairs_met=np.unique(ratings.units.pair).size,
         ties=int(np.count_nonzero(votes[:, OUTCOME] == 0)),
@@ -113,7 +114,7 @@ def _position(ratings: Ratings, votes: NDArray[np.int32], alpha: float) -> Posit
 
 
 def _judges(
-    votes: NDArray[np.int32], names: list[str], ratings: Ratings, shared: Index, share: NDArray[np.float64]
+    votes: NDArray[np.int32], names: Sequence[str], ratings: Ratings, shared: Index, share: NDArray[np.float64]
 ) -> list[JudgeReport]:
     """Report the judges with the most votes: how often they agree with others, and how each ranks the models."""
     judge = votes[:, JUDGE]

@@ -2,30 +2,30 @@
 
 from collections.abc import Iterator
 
-from monitor.engine.chunk_fold import Partition
+from monitor.view.partition_view import PartitionView
 from schemas.records.boards import BoardEntry
 from schemas.results.api import BoardDetail, BoardSummary
 
 
-def board_summaries(partition: Partition) -> Iterator[BoardSummary]:
+def board_summaries(partition: PartitionView) -> Iterator[BoardSummary]:
     """Yield a summary of each board of a partition, also of those without a benchmark: deleted, set aside, or begun again."""
-    changed = {entry.benchmark for entry in (*partition.boards, *partition.quarantine)}
-    for name in (*partition.benchmarks, *(changed - partition.benchmarks.keys())):
+    names = dict.fromkeys(partition.names())
+    for name in (*names, *(partition.changed_names() - names.keys())):
         yield _summary(partition, name)
 
 
-def board_detail(partition: Partition, name: str) -> BoardDetail | None:
+def board_detail(partition: PartitionView, name: str) -> BoardDetail | None:
     """Return one board of a partition with its declaration, or None."""
-    benchmark = partition.benchmarks.get(name)
-    if benchmark is None and partition.boards.of(name) is None and partition.quarantine.of(name) is None:
+    benchmark = partition.board(name)
+    if benchmark is None and partition.entry(name) is None and partition.suspect(name) is None:
         return None
     declared = benchmark is not None and benchmark.declared
     return BoardDetail(**dict(_summary(partition, name)), spec=benchmark.spec if benchmark and declared else None)
 
 
-def _summary(partition: Partition, name: str) -> BoardSummary:
-    entry, benchmark = partition.boards.of(name) or BoardEntry(name), partition.benchmarks.get(name)
-    suspect = partition.quarantine.of(name)
+def _summary(partition: PartitionView, name: str) -> BoardSummary:
+    entry, benchmark = partition.entry(name) or BoardEntry(name), partition.board(name)
+    suspect = partition.suspect(name)
     return BoardSummary(
         benchmark=name,
         title=entry.title or None,

@@ -7,10 +7,9 @@ from typing import Final, Literal
 
 import numpy as np
 
-from monitor.engine.chunk_fold import Partition
-from monitor.engine.state.benchmark import Benchmark
 from monitor.view.alike import alike_names
 from monitor.view.battles import battles_report
+from monitor.view.board import BoardView
 from monitor.view.items.conflict_rows import counts_by_model
 from monitor.view.pairs.clusters import cluster_columns, clusters_report, required_n_by_procedure
 from monitor.view.pairs.family import family_assumption, family_report, pairs_outside
@@ -20,7 +19,7 @@ from monitor.view.pairs.table import PairTable
 from monitor.view.pairs.weights import weights_report
 from monitor.view.ranking.goal import goal_report
 from monitor.view.ranking.standings import count_undecided, count_unresolved, model_reports, shared_means
-from monitor.view.ranking.suite import suite_benchmark, suite_report
+from monitor.view.ranking.suite import suite_board, suite_report
 from monitor.view.reasons import of_order, partial, unit_items
 from monitor.view.result import result_report
 from monitor.words.assumptions import clause, clauses
@@ -66,24 +65,24 @@ def no_parts() -> Iterator[list[PairReport]]:
     return iter(())
 
 
-def count_pairs(benchmarks: Iterable[Benchmark]) -> int:
+def count_pairs(benchmarks: Iterable[BoardView]) -> int:
     """Return how many pairs a report of some benchmarks lists, if it lists all."""
     return sum(pair_count(len(benchmark.latest_epoch)) for benchmark in benchmarks)
 
 
 def build_report(
-    partitions: Iterable[Partition],
+    boards: Mapping[str, BoardView],
     *,
     pairs: Which = "adjacent",
     assert_complete: bool = False,
     suites: Sequence[Suite] = (),
     model: str | None = None,
 ) -> Report:
-    """Report every benchmark of some partitions, by name.
+    """Report every benchmark, by name.
 
     Parameters
     ----------
-    partitions : iterable of Partition
+    boards : mapping of str to BoardView
     pairs : "adjacent" or "all"
         Which pairs are displayed.
     assert_complete : bool
@@ -94,12 +93,12 @@ def build_report(
     model : str, optional
         Display only the pairs of this model.
     """
-    views = report_views(partitions, pairs=pairs, assert_complete=assert_complete, suites=suites, model=model)
+    views = report_views(boards, pairs=pairs, assert_complete=assert_complete, suites=suites, model=model)
     return Report(benchmarks=[view.report for view in views])
 
 
 def report_views(
-    partitions: Iterable[Partition],
+    boards: Mapping[str, BoardView],
     *,
     pairs: Which,
     assert_complete: bool,
@@ -108,13 +107,12 @@ def report_views(
     with_rows: bool = True,
 ) -> Iterator[ReportView]:
     """Report every suite, then every benchmark by name, with its table; see `build_report` and `table_view`."""
-    benchmarks = {b.name: b for p in partitions for b in p.benchmarks.values()}
     for suite in suites:
-        union = suite_benchmark(suite, benchmarks, assert_complete=assert_complete)
+        union = suite_board(suite, boards, assert_complete=assert_complete)
         table = PairTable.of(union, assert_complete=assert_complete)
-        yield suite_view(suite, benchmarks, table, pairs, with_rows=with_rows)
+        yield suite_view(suite, boards, table, pairs, with_rows=with_rows)
     hidden = {suite.name for suite in suites}
-    for name, benchmark in sorted(benchmarks.items(), key=lambda item: natural(item[0])):
+    for name, benchmark in sorted(boards.items(), key=lambda item: natural(item[0])):
         if name in hidden:
             continue
         table = PairTable.of(benchmark, assert_complete=assert_complete)
@@ -122,7 +120,7 @@ def report_views(
 
 
 def suite_view(
-    suite: Suite, benchmarks: Mapping[str, Benchmark], table: PairTable, pairs: Which, *, with_rows: bool = True
+    suite: Suite, benchmarks: Mapping[str, BoardView], table: PairTable, pairs: Which, *, with_rows: bool = True
 ) -> ReportView:
     """Report the suite of a table, and its members; `benchmarks` are all there are, by name."""
     view = table_view(table, pairs, with_rows=with_rows)
@@ -132,13 +130,13 @@ def suite_view(
 
 
 def benchmark_report(
-    benchmark: Benchmark, *, pairs: Which = "adjacent", assert_complete: bool = False
+    benchmark: BoardView, *, pairs: Which = "adjacent", assert_complete: bool = False
 ) -> BenchmarkReport:
     """Report one benchmark; see `build_report`."""
     return report_view(benchmark, pairs=pairs, assert_complete=assert_complete).report
 
 
-def report_view(benchmark: Benchmark, *, pairs: Which = "adjacent", assert_complete: bool = False) -> ReportView:
+def report_view(benchmark: BoardView, *, pairs: Which = "adjacent", assert_complete: bool = False) -> ReportView:
     """Report one benchmark, with its table; see `build_report`."""
     return table_view(PairTable.of(benchmark, assert_complete=assert_complete), pairs)
 
@@ -250,7 +248,7 @@ def _refused(files: Iterable[Refused]) -> list[RefusedFile]:
     return [RefusedFile(path=each.path, reason=each.reason, remedy=REFUSED_REMEDY) for each in files]
 
 
-def board_report(benchmark: Benchmark) -> BoardReport | None:
+def board_report(benchmark: BoardView) -> BoardReport | None:
     """Report what an operator has done with the board; None while it is as it began."""
     entry = benchmark.board
     if entry is None or entry.state == "deleted":
@@ -264,25 +262,25 @@ def board_report(benchmark: Benchmark) -> BoardReport | None:
     )
 
 
-def _unranked(benchmark: Benchmark) -> int:
+def _unranked(benchmark: BoardView) -> int:
     """Count the scores on items that only an earlier epoch of a model has."""
     codes, count = described(benchmark).item_codes(), 0
     for model, contestants in benchmark.epochs.items():
         if len(contestants) > 1:
-            newest = benchmark.epoch_contestant_of[model, benchmark.latest_epoch[model]]
+            newest = benchmark.newest(model)
             had = (codes[:, contestants] >= ZERO).any(axis=1)
             count += int(np.count_nonzero(had & (codes[:, newest] < ZERO)))
     return count
 
 
 def order_report(
-    benchmark: Benchmark, *, asserted: list[Assumption] | None = None, rests_on_ends: bool = False
+    benchmark: BoardView, *, asserted: list[Assumption] | None = None, rests_on_ends: bool = False
 ) -> OrderReport:
     """Report the order policy, what keeps it from giving verdicts, and what is assumed besides it; `asserted` as in `of_order`."""
     reasons = of_order(benchmark, asserted=asserted, rests_on_ends=rests_on_ends)
     return OrderReport(
         policy="completion" if asserted else benchmark.spec.order.policy,
-        suspect=benchmark.arrival.finding is not None,
+        suspect=benchmark.finding is not None,
         reason=because(reasons),
         facts=reasons,
     )

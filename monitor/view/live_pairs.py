@@ -7,7 +7,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from monitor.engine.state.benchmark import Benchmark
+from monitor.view.board import BoardView
 from monitor.view.items.hardness import ItemColumns, item_columns
 from monitor.view.pairs.clusters import cluster_columns, required_n_by_procedure
 from monitor.view.pairs.counts import Flags, Floats
@@ -35,7 +35,7 @@ class LivePairs:
         By rank.
     """
 
-    def __init__(self, benchmark: Benchmark) -> None:
+    def __init__(self, benchmark: BoardView) -> None:
         self.benchmark = benchmark
         self.table = PairTable(benchmark)
         self.models = [benchmark.contestants[k].model for k in self.table.ranking.tolist()]

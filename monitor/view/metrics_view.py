@@ -7,7 +7,7 @@ from typing import Final
 
 import numpy as np
 
-from monitor.engine.state.benchmark import Benchmark
+from monitor.view.board import BoardView
 from monitor.view.pairs.clusters import (
     NEIGHBOURS,
     ClusterColumns,
@@ -109,7 +109,7 @@ class MetricsView(BoardCounts):
     sides : dict of str to array of int8, shape (displayed,)
         Decisions by procedure; all 0 where they are not computed.
     latched : dict of str to array of int8, shape (displayed,)
-        The latches of the anytime procedures, as in `monitor.engine.state.benchmark.Benchmark`.
+        The latches of the anytime procedures, as in `monitor.view.board.BoardView`.
     log_threshold : dict of str to array, shape (displayed,)
         Threshold of log e by procedure; infinite for a pair without a place in the family.
     resolution : dict of str to array, shape (displayed,)
@@ -150,7 +150,7 @@ def board_counts(table: PairTable) -> BoardCounts:
             for kind in _KINDS_OF[procedure]
         },
         exhausted=int(np.count_nonzero(exhausted)),
-        beyond_capacity=0 if capacity is None else int((benchmark.family_index[table.pair] > capacity).sum()),
+        beyond_capacity=0 if capacity is None else int((benchmark.family_index()[table.pair] > capacity).sum()),
         followed=_candidates(table).size,
         neighbours_undecided=int(np.count_nonzero(open_neighbours)) if table.size else None,
         clusters=clusters_report(table, np.flatnonzero(table.adjacent)),
@@ -158,7 +158,7 @@ def board_counts(table: PairTable) -> BoardCounts:
     )
 
 
-def metrics_view(benchmark: Benchmark, cap: int = PAIR_CAP, table: PairTable | None = None) -> MetricsView:
+def metrics_view(benchmark: BoardView, cap: int = PAIR_CAP, table: PairTable | None = None) -> MetricsView:
     """Select the pairs to display, and compute their series and the counts over all pairs; `table` is its current table."""
     table = PairTable(benchmark) if table is None else table
     candidates = _candidates(table)

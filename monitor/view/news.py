@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from monitor.engine.state.benchmark import Benchmark
+from monitor.view.board import BoardView
 from monitor.view.pairs.table import PairTable
 from monitor.view.ranking.goal import GoalView, unscored_models
 from monitor.view.ranking.standings import decisions_by_rank
@@ -78,12 +78,12 @@ class BoardState(NamedTuple):
     offset: int
 
 
-def board_state(benchmark: Benchmark, last_event: float) -> BoardState:
+def board_state(benchmark: BoardView, last_event: float) -> BoardState:
     """Describe a board for those who watch states.
 
     Parameters
     ----------
-    benchmark : Benchmark
+    benchmark : BoardView
     last_event : float
         Commit of its last event, in seconds since 1970.
     """

@@ -2,7 +2,7 @@
 
 from typing import Final, NamedTuple
 
-from monitor.engine.state.benchmark import Benchmark
+from monitor.view.board import BoardView
 from monitor.view.pairs.item_means import described, repeats_of
 from schemas.results.assumptions import Assumption
 from schemas.results.assumptions import facts as assumed
@@ -14,7 +14,7 @@ _HALF_DIGIT: Final = 0.00005
 """Half of the last digit of a gap in points: a bound nearer to 1 is printed as 100.00, and rules out nothing."""
 
 
-def held(benchmark: Benchmark) -> list[Fact]:
+def held(benchmark: BoardView) -> list[Fact]:
     """Return why no further anytime verdict is given on the benchmark; nothing where one may be."""
     spec = benchmark.spec
     if benchmark.reading.differing:
@@ -30,7 +30,7 @@ def held(benchmark: Benchmark) -> list[Fact]:
     return [fact(Reason.MIXED_SCORES)] if benchmark.mixed else []
 
 
-def _without_order(benchmark: Benchmark) -> list[Fact]:
+def _without_order(benchmark: BoardView) -> list[Fact]:
     no_order = fact(Reason.NO_ORDER if benchmark.battles is None else Reason.NO_BATTLE_ORDER)
     if benchmark.united is not None:
         no_order = fact(Reason.NO_SUITE_ORDER, detail=benchmark.united.hold_reason)
@@ -38,11 +38,11 @@ def _without_order(benchmark: Benchmark) -> list[Fact]:
     return [*incomplete(benchmark), *refused(benchmark), *unweighed(benchmark), *why, *_undeclared(benchmark)]
 
 
-def _undeclared(benchmark: Benchmark) -> list[Fact]:
+def _undeclared(benchmark: BoardView) -> list[Fact]:
     return [fact(Reason.UNDECLARED, detail=benchmark.undeclared)] if benchmark.undeclared else []
 
 
-def _excess(benchmark: Benchmark) -> Fact:
+def _excess(benchmark: BoardView) -> Fact:
     """Return that more items have arrived than declared."""
     cluster = "" if benchmark.weighting is None else benchmark.weighting.exceeded
     if cluster:
@@ -51,9 +51,9 @@ def _excess(benchmark: Benchmark) -> Fact:
     return fact(Reason.TOO_MANY_ITEMS, benchmark=benchmark.name, declared=declared, arrived=benchmark.items)
 
 
-def _finding(benchmark: Benchmark, code: Reason, **values: bool) -> Fact:
+def _finding(benchmark: BoardView, code: Reason, **values: bool) -> Fact:
     """Return the finding against the arrival order."""
-    finding = benchmark.arrival.finding
+    finding = benchmark.finding
     assert finding is not None
     return fact(
         code,
@@ -67,24 +67,24 @@ def _finding(benchmark: Benchmark, code: Reason, **values: bool) -> Fact:
     )
 
 
-def incomplete(benchmark: Benchmark) -> list[Fact]:
+def incomplete(benchmark: BoardView) -> list[Fact]:
     """Return which file breaks off; nothing for complete files."""
     return [fact(Reason.INCOMPLETE_FILE, detail=benchmark.incomplete)] if benchmark.incomplete else []
 
 
-def refused(benchmark: Benchmark) -> list[Fact]:
+def refused(benchmark: BoardView) -> list[Fact]:
     """Return how many files were refused, and the first; nothing where none was."""
     files = benchmark.reading.refused
     return [fact(Reason.REFUSED_FILES, files=len(files), path=files[0].path)] if files else []
 
 
-def unweighed(benchmark: Benchmark) -> list[Fact]:
+def unweighed(benchmark: BoardView) -> list[Fact]:
     """Return how many items were not read whose weight is not known; nothing where every item counts the same, or was read."""
     unread = benchmark.reading.unread
     return [fact(Reason.UNREAD_ITEMS, items=unread)] if unread and benchmark.spec.weights else []
 
 
-def partial(benchmark: Benchmark) -> list[Fact]:
+def partial(benchmark: BoardView) -> list[Fact]:
     """Return which records were gone before they were folded, or are quarantined, and may be of the benchmark."""
     facts = []
     if benchmark.gaps:
@@ -94,7 +94,7 @@ def partial(benchmark: Benchmark) -> list[Fact]:
     return facts
 
 
-def of_order(benchmark: Benchmark, *, asserted: list[Assumption] | None, rests_on_ends: bool = False) -> list[Fact]:
+def of_order(benchmark: BoardView, *, asserted: list[Assumption] | None, rests_on_ends: bool = False) -> list[Fact]:
     """Return why verdicts are held, what is asserted, and what is suspect in the arrival order.
 
     `asserted` is what verdicts on files assume that are taken as complete.
@@ -114,25 +114,25 @@ def of_order(benchmark: Benchmark, *, asserted: list[Assumption] | None, rests_o
         facts = [*facts, fact(Reason.LEAD_UNSETTLED, because=[_excess(benchmark)])]
     declared = benchmark.spec.order.policy != "none"
     facts = [*(refused(benchmark) if declared else ()), *(incomplete(benchmark) if declared else ()), *facts]
-    if benchmark.arrival.finding is not None and not benchmark.order_refuted:
+    if benchmark.finding is not None and not benchmark.order_refuted:
         harmless = bool(asserted) or benchmark.spec.order.policy in {"completion", "committed"}
         facts.append(_finding(benchmark, Reason.SUSPECT_ORDER, harmless=harmless))
     return facts
 
 
-def unit_items(benchmark: Benchmark) -> int | None:
+def unit_items(benchmark: BoardView) -> int | None:
     """Return how many items the units have whose scores were read; None without units."""
     repeats = benchmark.repeats
     return None if repeats is None or repeats.members is None else len(repeats.members.keys)
 
 
-def _units(benchmark: Benchmark) -> list[Fact]:
+def _units(benchmark: BoardView) -> list[Fact]:
     """Return how many items the units have, where there are any."""
     items = unit_items(described(benchmark))
     return [] if items is None else [fact(Reason.UNITS, items=items, units=benchmark.items)]
 
 
-def _repeats(benchmark: Benchmark) -> list[Fact]:
+def _repeats(benchmark: BoardView) -> list[Fact]:
     """Return how many repeats the items have, where it is not one each."""
     counts = repeats_of(described(benchmark), slice(None, len(benchmark.contestants)))
     if counts is None or counts.most == 1:
@@ -144,7 +144,7 @@ def _repeats(benchmark: Benchmark) -> list[Fact]:
     ]
 
 
-def _unused_policy(benchmark: Benchmark) -> list[Fact]:
+def _unused_policy(benchmark: BoardView) -> list[Fact]:
     """Return that the declared order policy is not used, and why, where completion replaces another one."""
     policy = benchmark.spec.order.policy
     if policy in {"none", "completion"}:

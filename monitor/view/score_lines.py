@@ -6,8 +6,8 @@ from typing import Final
 import msgspec
 import numpy as np
 
-from monitor.engine.state.battles import JUDGE, ORDER, OUTCOME, PAIR, PROMPT, REPEAT, Battles
-from monitor.engine.state.benchmark import Benchmark
+from monitor.engine.state.battles import JUDGE, ORDER, OUTCOME, PAIR, PROMPT, REPEAT
+from monitor.view.board import BattleFacts, BoardView
 from schemas.records.battles import BattleFields, Winner
 from schemas.records.events import Ended, EventFields
 from schemas.records.scores import ABSENT, SCORE_UNIT, SKIPPED
@@ -18,7 +18,7 @@ ROWS_AT_ONCE: Final = 1_000
 _WINNERS: Final[dict[int, Winner]] = {1: "a", -1: "b", 0: "tie"}
 
 
-def score_lines(benchmark: Benchmark, start: int, end: int) -> bytes:
+def score_lines(benchmark: BoardView, start: int, end: int) -> bytes:
     """Return some rows as JSON lines: ahead of the first one the declaration, after the last one the ends of runs."""
     lines: list[bytes] = []
     if start == 0 and benchmark.declared:
@@ -27,7 +27,7 @@ def score_lines(benchmark: Benchmark, start: int, end: int) -> bytes:
     battles = benchmark.battles
     events = _scores(benchmark, start, end) if battles is None else _battles(benchmark, battles, start, end)
     lines += map(msgspec.json.encode, events)
-    if end >= len(benchmark.rows):
+    if end >= benchmark.rows:
         for index in sorted(benchmark.ended):
             model, epoch = benchmark.contestants[index]
             lines.append(
@@ -36,16 +36,16 @@ def score_lines(benchmark: Benchmark, start: int, end: int) -> bytes:
     return b"".join(line + b"\n" for line in lines)
 
 
-def all_score_lines(benchmarks: Iterable[Benchmark]) -> Iterator[bytes]:
+def all_score_lines(benchmarks: Iterable[BoardView]) -> Iterator[bytes]:
     """Yield benchmarks as JSON lines, in parts."""
     for benchmark in benchmarks:
-        for start in range(0, max(1, len(benchmark.rows)), ROWS_AT_ONCE):
+        for start in range(0, max(1, benchmark.rows), ROWS_AT_ONCE):
             yield score_lines(benchmark, start, start + ROWS_AT_ONCE)
 
 
-def _scores(benchmark: Benchmark, start: int, end: int) -> Iterator[EventFields]:
-    codes, keys = benchmark.matrix()[start:end], benchmark.rows[start:end]
-    values = benchmark.table.by_code
+def _scores(benchmark: BoardView, start: int, end: int) -> Iterator[EventFields]:
+    codes, keys = benchmark.cells().codes[start:end], benchmark.row_keys()[start:end]
+    values = benchmark.cells().values
     for row, column in np.argwhere(codes != ABSENT).tolist():
         key, contestant, code = keys[row], benchmark.contestants[column], int(codes[row, column])
         score = None if code == SKIPPED else int(values[code]) / SCORE_UNIT
@@ -53,17 +53,17 @@ def _scores(benchmark: Benchmark, start: int, end: int) -> Iterator[EventFields]
         yield EventFields(benchmark.name, key.item, contestant.model, whole, key.cluster, key.repeat, contestant.epoch)
 
 
-def _battles(benchmark: Benchmark, battles: Battles, start: int, end: int) -> Iterator[BattleFields]:
+def _battles(benchmark: BoardView, battles: BattleFacts, start: int, end: int) -> Iterator[BattleFields]:
     """Yield the votes on some prompts in the order of the log; the first model of each is the one that was seen first."""
     votes = battles.votes
     votes = votes[(votes[:, PROMPT] >= start) & (votes[:, PROMPT] < end)]
     first, second = pair_members(votes[:, PAIR].astype(np.int64))
-    models = [each.model for each in benchmark.contestants]
+    models, prompts = [each.model for each in benchmark.contestants], benchmark.row_keys()
     for vote, one, other in zip(votes.tolist(), first.tolist(), second.tolist(), strict=True):
         order, judge = vote[ORDER], vote[JUDGE]
         yield BattleFields(
             benchmark=benchmark.name,
-            item_id=benchmark.rows[vote[PROMPT]].item,
+            item_id=prompts[vote[PROMPT]].item,
             model_a=models[one],
             model_b=models[other],
             winner=_WINNERS[vote[OUTCOME]],

@@ -24,6 +24,7 @@ from rich.text import Text
 from monitor.render.terminal.live import LiveView
 from monitor.render.terminal.plain import LiveStatus
 from monitor.view.build import report_views
+from monitor.view.from_state import board_views
 from monitor.view.ranking.tie_bands import tie_bands
 from schemas.results.report import Report
 from tests.browser.pages import VIEWS, address, event_count, open_view, overflows, post_lines
@@ -78,7 +79,7 @@ def terminal(browser, folder, name, file):
 
 def live(browser, folder):
     """Take pictures of the live screen of the demo, 24 lines high."""
-    (view,) = report_views([demo_partition()[0]], pairs="adjacent", assert_complete=False)
+    (view,) = report_views(board_views([demo_partition()[0]]), pairs="adjacent", assert_complete=False)
     screen = LiveView(Console(file=io.StringIO(), force_terminal=True))
     ties = {view.report.benchmark: tie_bands(view.table, 0.9)}
     screen.update(Report(benchmarks=[view.report]), LiveStatus(events=view.report.events, caught_up=True), ties=ties)

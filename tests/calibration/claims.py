@@ -6,6 +6,7 @@ from typing import Final
 import numpy as np
 
 from monitor.engine.state.benchmark import Benchmark
+from monitor.view.from_state import board_view
 from monitor.view.pairs.counts import Flags
 from monitor.view.pairs.intervals import evidence_columns
 from monitor.view.pairs.table import PairTable
@@ -19,7 +20,7 @@ SLACK: Final = 1e-12
 def excluded_ranks(benchmark: Benchmark, quality: Mapping[str, float]) -> list[Wrong]:
     """Return the rank ranges that place a model below one that is not better, or above one that is not worse."""
     found = []
-    for each in model_reports(PairTable.of(benchmark)):
+    for each in model_reports(PairTable.of(board_view(benchmark))):
         others = [value for model, value in quality.items() if model != each.model]
         better = sum(value > quality[each.model] for value in others)
         worse = sum(value < quality[each.model] for value in others)
@@ -35,7 +36,7 @@ def excluded_gaps(
 
     `some` selects pairs by the numbers of their models.
     """
-    table, found = PairTable.of(benchmark), []
+    table, found = PairTable.of(board_view(benchmark)), []
     number = np.array([int(contestant.model.split("-")[1]) for contestant in benchmark.contestants])
     at = np.flatnonzero(some(number[table.a], number[table.b]))
     columns = evidence_columns(table, at)

@@ -21,6 +21,7 @@ import numpy as np
 from monitor.cli.shared.files import Resolution, read_results
 from monitor.cli.shared.options import DeclareOptions
 from monitor.view.build import benchmark_report, report_views
+from monitor.view.from_state import board_views
 from monitor.view.gates.comparison import compare_with_margin
 from monitor.view.gates.margin import Margin
 from monitor.view.pairs.table import PairTable
@@ -144,8 +145,8 @@ def flags_late(rng: Rng) -> Seen:
     """Give `report` the best-looking pair of 20 models by a flag."""
     scores = exchangeable(rng, ITEMS, 20)
     flags = DeclareOptions(models=[",".join(_best_pair(scores))])
-    partition = _files({"runs.jsonl": packed(plain(scores))}, flags)
-    report = benchmark_report(partition.benchmarks["bench"], pairs="all", assert_complete=True)
+    boards = _files({"runs.jsonl": packed(plain(scores))}, flags)
+    report = benchmark_report(boards["bench"], pairs="all", assert_complete=True)
     false = any(pair.decided.anytime_family is not None for pair in report.pairs)
     return Seen(false, any(each["code"] == "declared_late" for each in report.assumptions))
 
@@ -196,8 +197,8 @@ def retried(rng: Rng, rule: str) -> Seen:
         name: packed((np.arange(easy.size), np.full(easy.size, model), repeat, scores.astype(int)))
         for name, (model, scores) in runs.items()
     }
-    partition = _files(files, DeclareOptions(), Resolution(rule, named(1)))
-    ((view),) = report_views([partition], pairs="all", assert_complete=True)
+    boards = _files(files, DeclareOptions(), Resolution(rule, named(1)))
+    ((view),) = report_views(boards, pairs="all", assert_complete=True)
     (pair,) = view.report.pairs
     comparison = compare_with_margin(view.table, pair, named(0), named(1), Margin(0.02), rule)
     return Seen(comparison.verdict == "pass", any(each["code"] == "score_choice" for each in comparison.assumptions))
@@ -213,7 +214,7 @@ def copies(rng: Rng, *, distinct: bool) -> Seen:
         events = [msgspec.structs.replace(each, benchmark=name) for each in packed(plain(scores))["events"]]
         log.send(msgspec.json.encode({"events": events}))
     suite = Suite("overall", dict.fromkeys(members, Member()), distinct=distinct)
-    (view, *_) = report_views([log.partition], pairs="all", assert_complete=False, suites=[suite])
+    (view, *_) = report_views(board_views([log.partition]), pairs="all", assert_complete=False, suites=[suite])
     assert isinstance(view.table, PairTable)
     false = any(pair.decided.anytime is not None for pair in view.report.pairs)
     return Seen(false, any(each["code"] == "distinct" for each in view.report.assumptions))

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from monitor.view.from_state import board_view
 from monitor.view.pairs.table import PairTable
 from monitor.view.ranking.race import Race
 from tests.calibration.streams import Board, Wrong, listed, named, of_quality, under
@@ -73,7 +74,7 @@ class Made:
         board, found = Board(**spec), []
         for expected in dict.fromkeys((tuple(known), tuple(models))):
             for _ in range(LOOKS):
-                race = Race.of(PairTable(board.benchmark), expected=expected)
+                race = Race.of(PairTable(board_view(board.benchmark)), expected=expected)
                 found += self._wrong(race)
                 if race.over:
                     break

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from monitor.view.build import benchmark_report
+from monitor.view.from_state import board_view
 from monitor.words.changes import LOOKS
 from stats import exact_p
 from tests.commands import rankwatch
@@ -58,12 +59,12 @@ def test_a_report_on_a_growing_file_is_that_look():
     log = FoldLog()
     for look, p in enumerate(expected.tolist()):
         log.send(*events[2 * EVERY * look : 2 * EVERY * (look + 1)])
-        report = benchmark_report(log.bench, assert_complete=True)
+        report = benchmark_report(board_view(log.bench), assert_complete=True)
         (pair,) = report.pairs
         assert pair.p_anytime == pytest.approx(p, rel=1e-9)
         assert (pair.decided.anytime_family is not None) == (p <= ALPHA)
         assert report.looks == "one"
-    assert benchmark_report(log.bench).looks == "several"
+    assert benchmark_report(board_view(log.bench)).looks == "several"
 
 
 def test_alpha_is_for_each_benchmark_and_not_for_a_report_on_twenty():

@@ -6,8 +6,9 @@ With 100 streams of 20 pairs each: see docs/decisions/0031-verdicts-of-suites.md
 import numpy as np
 import pytest
 
+from monitor.view.from_state import board_views
 from monitor.view.pairs.table import PairTable
-from monitor.view.ranking.suite import suite_benchmark
+from monitor.view.ranking.suite import suite_board
 from schemas.records.suites import Member, Suite
 from tests.calibration.streams import UNEVEN
 from tests.calibration.test_engine_calibration import most
@@ -30,7 +31,7 @@ def wrong(seed, gap, policy):
         )
         scores = rng.random((size, MODELS)) < rng.uniform(0.3, 0.7, (size, 1)) + tilt * side
         log.send({"declare": name, **order}, packed(scores, names, items=ids, benchmark=name))
-    table = PairTable(suite_benchmark(SUITE, log.partition.benchmarks, assert_complete=False))
+    table = PairTable(suite_board(SUITE, board_views([log.partition]), assert_complete=False))
     assert table.hold_reason is None
     return int(np.count_nonzero(table.anytime_decisions["anytime"][table.a // 2 == table.b // 2]))
 

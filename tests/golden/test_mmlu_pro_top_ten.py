@@ -10,6 +10,7 @@ from monitor.engine.chunk_fold import Partition
 from monitor.paper.demo.simulate import BENCHMARK, demo_stream
 from monitor.paper.published import PAPER
 from monitor.view.build import benchmark_report
+from monitor.view.from_state import board_view
 from schemas.records.chunks import Chunk
 
 # The paper does not print ln e; these are recomputed from its counts, for its mixture of 98 values of theta.
@@ -33,7 +34,7 @@ def folded(*, mixture):
 @pytest.fixture(scope="module")
 def golden():
     stream, benchmark = folded(mixture="grid98")
-    return stream, benchmark, benchmark_report(benchmark, pairs="all")
+    return stream, benchmark, benchmark_report(board_view(benchmark), pairs="all")
 
 
 @pytest.fixture(scope="module")
@@ -92,7 +93,7 @@ def test_verdicts_of_the_nine(nine, golden):
 
 def test_the_exact_test_decides_5_and_6_in_the_family_where_the_default_mixture_would_not():
     _, benchmark = folded(mixture="beta(1,1)")
-    row = next(p for p in benchmark_report(benchmark).pairs if p.model_a == "Reflection-70B")
+    row = next(p for p in benchmark_report(board_view(benchmark)).pairs if p.model_a == "Reflection-70B")
     assert row.log_e == pytest.approx(4.3537, abs=5e-5)
     assert row.log_e < np.log(9 / 0.05)
     assert (row.decided.anytime, row.decided.anytime_family) == ("a", "a")

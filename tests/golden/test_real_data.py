@@ -14,6 +14,7 @@ import pytest
 from monitor.engine.chunk_fold import Partition
 from monitor.files.streams.read import read_files
 from monitor.view.build import benchmark_report
+from monitor.view.from_state import board_view
 
 pytestmark = pytest.mark.data
 
@@ -35,7 +36,7 @@ def report(path):
     for segment in read_files([path]):
         partition.fold_events(segment.declarations, segment.events, [], partition.off + len(segment.events))
     (benchmark,) = partition.benchmarks.values()
-    return benchmark_report(benchmark, pairs="all", assert_complete=True)
+    return benchmark_report(board_view(benchmark), pairs="all", assert_complete=True)
 
 
 @pytest.fixture(scope="module")

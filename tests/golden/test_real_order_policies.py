@@ -17,6 +17,7 @@ from scipy.stats import binom
 
 from monitor.engine.chunk_fold import Partition
 from monitor.view.build import benchmark_report
+from monitor.view.from_state import board_view
 from monitor.view.items.conflict_rows import conflict_rows
 from schemas.records.chunks import Chunk
 from schemas.records.scores import SCORE_UNIT
@@ -150,8 +151,8 @@ def test_uploads_as_epochs_supersede_what_was_decided():
     cut = fold(events, *declarations, packed=30_011, restart=True)
     superseded = 0
     for name, benchmark in whole.benchmarks.items():
-        full_report = benchmark_report(benchmark, pairs="all")
-        assert benchmark_report(cut.benchmarks[name], pairs="all") == full_report
+        full_report = benchmark_report(board_view(benchmark), pairs="all")
+        assert benchmark_report(board_view(cut.benchmarks[name]), pairs="all") == full_report
         places = {item: k for k, item in enumerate(sorted(items[name]))}
         table = np.full((len(places), len(benchmark.contestants)), np.nan)
         for k, contestant in enumerate(benchmark.contestants):
@@ -193,7 +194,9 @@ def test_conflicts_by_model_are_those_of_a_dictionary():
         if first.setdefault(key, e["score"]) != e["score"]:
             listed[e["benchmark"]].append((e["item_id"], e["model"], first[key], e["score"]))
     for name, benchmark in fold(events).benchmarks.items():
-        rows = [(c.item_id, c.model, c.old_score, c.new_score) for c in conflict_rows(benchmark)]
+        rows = [(c.item_id, c.model, c.old_score, c.new_score) for c in conflict_rows(board_view(benchmark))]
         assert rows == listed[name]
-        assert benchmark_report(benchmark).conflicts_by_model == Counter(model for _, model, _, _ in listed[name])
+        assert benchmark_report(board_view(benchmark)).conflicts_by_model == Counter(
+            model for _, model, _, _ in listed[name]
+        )
     assert sum(map(len, listed.values())) == 504

@@ -6,6 +6,7 @@ import json
 from monitor.engine.chunk_fold import Partition
 from monitor.serve.log_position import parse_offsets
 from monitor.serve.report_cache import ReportCache
+from monitor.view.partition_view import PartitionView
 from schemas.records.chunks import ORIGIN_HEADER, Chunk
 from schemas.records.origins import OriginKey
 from schemas.records.ownership import owner
@@ -76,7 +77,7 @@ class Prefixes:
     def _prefixes(self, number, offsets):
         """Yield each offset, and the reports of the fold of the log up to there."""
         partition = Partition(number, owner=lambda name: owner(name, self.count))
-        cache = ReportCache(lambda: [partition])
+        cache = ReportCache(lambda: [PartitionView(partition)])
         log, done = self.logs[number], 0
         for offset in offsets:
             part = []

@@ -12,6 +12,7 @@ from itertools import pairwise
 import pytest
 
 from monitor.view.build import benchmark_report
+from monitor.view.from_state import board_view
 from tests.commands import Counted, changes, in_order, pairs_of, watch_once, write
 from tests.fold_log import FoldLog
 from tests.oracle import Oracle
@@ -77,7 +78,7 @@ def folded(policy, events, cuts, *, restart=False):
 
 def found_in(log):
     """Everything that surfaces may tell of the benchmark."""
-    report = benchmark_report(log.bench, pairs="all").model_dump()
+    report = benchmark_report(board_view(log.bench), pairs="all").model_dump()
     return report, {field: change.model_dump() for field, change in log.bench.changes.items()}
 
 
@@ -143,7 +144,7 @@ def test_an_epoch_supersedes_the_verdicts_on_the_older_one_and_keeps_them(policy
     def key(pair):
         return frozenset({pair["model_a"], pair["model_b"]})
 
-    rows = benchmark_report(log.bench, pairs="all").model_dump()["pairs"]
+    rows = benchmark_report(board_view(log.bench), pairs="all").model_dump()["pairs"]
     above = [row for row in rows if row["status"] != "superseded"]
     below = [row for row in rows if row["status"] == "superseded"]
     assert len(above) == 10

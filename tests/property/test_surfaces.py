@@ -14,9 +14,11 @@ from monitor.instruments import ProcessMetrics
 from monitor.serve.metrics.collector import MetricsCollector, WorkerInfo
 from monitor.serve.report_cache import ReportCache
 from monitor.view.build import benchmark_report
+from monitor.view.from_state import board_view
 from monitor.view.live_pairs import LivePairs
 from monitor.view.metrics_view import metrics_view
 from monitor.view.pairs.evidence_path import pair_path
+from monitor.view.partition_view import PartitionView
 from schemas.records.chunks import Chunk
 from tests.property.test_fold_laws import SIZES, log_of, streams
 
@@ -80,7 +82,9 @@ def by_pair(text):
 
 def metrics(partition):
     worker = WorkerInfo("run", "evals", "group", False, lambda: 1, dict, lambda: True)
-    text, _ = MetricsCollector(ReportCache(lambda: [partition]), worker, ProcessMetrics().registry).scrape("")
+    text, _ = MetricsCollector(
+        ReportCache(lambda: [PartitionView(partition)]), worker, ProcessMetrics().registry
+    ).scrape("")
     return by_pair(text.decode())
 
 
@@ -107,7 +111,7 @@ def check_metrics(values, rows):
 
 def check_totals(benchmark, report):
     """The counts of the metrics are counts of rows."""
-    view, rows = metrics_view(benchmark), [row for row in report.pairs if row.status != "superseded"]
+    view, rows = metrics_view(board_view(benchmark)), [row for row in report.pairs if row.status != "superseded"]
     assert view.pairs == len(rows) == report.summary.pairs
     assert view.settled == sum(row.settled is not None for row in rows)
     assert view.exhausted == sum(row.status == "exhausted" and row.n > 0 for row in rows)
@@ -119,7 +123,7 @@ def check_totals(benchmark, report):
 
 def check_api(benchmark, rows):
     """The API returns the rows of the report, and filters and matrices that agree with them."""
-    live = LivePairs(benchmark)
+    live = LivePairs(board_view(benchmark))
     assert live.rows(np.arange(live.table.size)) == rows
     matrix = live.decided_matrix()
     for row in rows:
@@ -131,7 +135,7 @@ def check_api(benchmark, rows):
 def check_path(benchmark, row):
     """The chart of a pair ends at the interval of its row, unless the row's includes a verdict that came earlier."""
     place = {c: k for k, c in enumerate(benchmark.contestants)}
-    path = pair_path(benchmark, place[row.model_a, row.epoch_a], place[row.model_b, row.epoch_b], 20)
+    path = pair_path(board_view(benchmark), place[row.model_a, row.epoch_a], place[row.model_b, row.epoch_b], 20)
     if path.gap_low is None or row.gap_low is None or not path.n.size:
         return
     assert path.log_e[-1] == pytest.approx(row.log_e, abs=1e-9)
@@ -186,7 +190,7 @@ def test_every_surface_states_the_same_verdicts(stream, sizes, cuts):
     records, _, end = log_of(spec, events, sizes)
     for partition in moments(records, end, cuts):
         benchmark = partition.benchmarks["bench"]
-        report = benchmark_report(benchmark, pairs="all")
+        report = benchmark_report(board_view(benchmark), pairs="all")
         current = [row for row in report.pairs if row.status != "superseded"]
         for row in report.pairs:
             check_row(row)
@@ -205,5 +209,5 @@ def test_a_report_of_complete_files_states_the_same_verdicts(stream, sizes):
     spec, events = stream
     records, _, end = log_of(spec, events, sizes)
     for partition in moments(records, end, []):
-        for row in benchmark_report(partition.benchmarks["bench"], pairs="all", assert_complete=True).pairs:
+        for row in benchmark_report(board_view(partition.benchmarks["bench"]), pairs="all", assert_complete=True).pairs:
             check_row(row)

@@ -4,8 +4,8 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from monitor.cli.shared.errors import USAGE, file_error, note, stop
-from monitor.engine.chunk_fold import Partition
 from monitor.render.conflicts import SUFFIXES, write_conflicts
+from monitor.view.board import BoardView
 
 
 def check_conflicts_file(path: Path | None) -> None:
@@ -18,12 +18,12 @@ def check_conflicts_file(path: Path | None) -> None:
         stop(f"--conflicts {path}: {path.parent} is not a folder; create it, or choose another one", USAGE)
 
 
-def save_conflicts(partitions: Iterable[Partition], path: Path | None) -> None:
+def save_conflicts(boards: Iterable[BoardView], path: Path | None) -> None:
     """Write the conflicts of all benchmarks, if a file was given; report how many."""
     if path is None:
         return
     try:
-        written, total = write_conflicts([b for p in partitions for b in p.benchmarks.values()], path)
+        written, total = write_conflicts(boards, path)
     except OSError as error:
         stop(file_error(error, path))
     rest = "" if written == total else f" of {total:,}; only the first 10,000 of a benchmark are kept"

@@ -14,8 +14,6 @@ from monitor.cli.shared.declared.values import similar_first
 from monitor.cli.shared.errors import FAULT, USAGE, file_error, note, stop
 from monitor.cli.shared.options import DeclareOptions, LogOptions, ScoreOptions
 from monitor.cli.shared.progress import progress_bar
-from monitor.engine.chunk_fold import Partition
-from monitor.engine.state.benchmark import Benchmark
 from monitor.files.formats.choices import ChoiceError, Choices
 from monitor.files.importer import Importer
 from monitor.files.incomplete import incomplete_benchmarks
@@ -23,8 +21,10 @@ from monitor.files.reject_limit import RejectedLine, RejectLimit, TooManyRejecte
 from monitor.files.streams.copies import CopyError
 from monitor.files.streams.paths import PathError, show
 from monitor.files.streams.read import read_files
+from monitor.view.board import BoardView
 from monitor.view.from_files.fold import fold_files
 from monitor.view.from_files.one_score import OneScore, has_conflicts, take_counts
+from monitor.view.from_state import board_views
 from schemas.records.battles import models_of
 from schemas.records.events import Ended
 from schemas.records.text import shorten
@@ -52,7 +52,7 @@ def read_results(
     inherit: bool = False,
     part: bool = False,
     resolution: Resolution | None = None,
-) -> Partition:
+) -> Mapping[str, BoardView]:
     """Fold the results in `paths` under what the flags, the files next to them and they themselves declare; an error ends the command.
 
     With a `resolution` the files are read again where scores are in conflict.
@@ -97,20 +97,20 @@ def read_results(
         stop(file_error(error))
     except ValueError as error:
         stop(str(error))
-    begun = [part or benchmark.counters["events"] for benchmark in partition.benchmarks.values()]
-    if not any(begun):
+    importer.describe({name: each.reading for name, each in partition.benchmarks.items()})
+    boards = board_views([partition])
+    if not any(part or board.counters["events"] for board in boards.values()):
         refused = f"no result is left (rejected: {rejected.count:,}); fix the files, or the flags"
         stop_without_results(files, refused if rejected.count else None)
-    importer.describe({name: each.reading for name, each in partition.benchmarks.items()})
-    declarations.stop_unused(partition.benchmarks)
+    declarations.stop_unused(boards)
     if texts := [*unmatched_choices(importer), *_unmatched_aliases(declarations.aliases, files, importer)]:
         stop("\nrankwatch: ".join(texts), USAGE)
-    declarations.note_units(partition.benchmarks)
+    declarations.note_units(boards)
     if not part:
-        declarations.note_published(partition)
-        declarations.note_family(partition.benchmarks)
-        declarations.note_models(partition.benchmarks)
-    return partition
+        declarations.note_published(boards)
+        declarations.note_family(boards)
+        declarations.note_models(boards)
+    return boards
 
 
 def make_importer(logs: ScoreOptions) -> Importer:
@@ -181,7 +181,7 @@ def not_ending(
     ]
 
 
-def stop_refused(benchmarks: Iterable[Benchmark]) -> None:
+def stop_refused(benchmarks: Iterable[BoardView]) -> None:
     """End a command that has printed its answer if too much of a benchmark could not be read."""
     if excess := [each.reading.excess for each in benchmarks if each.reading.excess]:
         stop("\nrankwatch: ".join(excess))

@@ -12,8 +12,8 @@ from typing import Final
 from monitor.cli.shared.errors import USAGE, note, stop, writing
 from monitor.cli.shared.options import Pairs, ReportFormat
 from monitor.cli.shared.settings import read_settings
-from monitor.engine.chunk_fold import Partition
 from monitor.files.streams.paths import show
+from monitor.view.board import BoardView
 from monitor.view.build import MAX_REPORT_PAIRS, ReportView, count_pairs, report_views
 from monitor.view.ranking.committed_race import with_committed_race
 from monitor.words.flags import named_flags, with_flags
@@ -171,14 +171,13 @@ def _check_binary(form: ReportFormat, path: Path | None) -> None:
         stop(str(error))
 
 
-def print_report(partitions: Iterable[Partition], output: Output, suites: Sequence[Suite] = ()) -> None:
+def print_report(boards: Mapping[str, BoardView], output: Output, suites: Sequence[Suite] = ()) -> None:
     """Print a report that takes undeclared benchmarks as complete; suites come first."""
-    partitions = list(partitions)
-    listed = _listed_pairs(output, count_pairs(each for part in partitions for each in part.benchmarks.values()))
+    listed = _listed_pairs(output, count_pairs(boards.values()))
     views: Iterable[ReportView] = report_views(
-        partitions, pairs=listed.value, assert_complete=True, suites=suites, with_rows=not output.streams
+        boards, pairs=listed.value, assert_complete=True, suites=suites, with_rows=not output.streams
     )
-    if output.prices is not None or any(each.spec.goal for part in partitions for each in part.benchmarks.values()):
+    if output.prices is not None or any(each.spec.goal for each in boards.values()):
         views = _priced(list(views), output.prices)
     if output.verbose or output.form in _DOCUMENTS:
         views = (replace(view, report=with_committed_race(view.report, view.table)) for view in views)

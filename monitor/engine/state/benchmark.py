@@ -2,7 +2,6 @@
 
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,46 +27,12 @@ from schemas.records.chunks import Gap
 from schemas.records.events import Spec
 from schemas.records.reading import Reading
 from schemas.records.scores import ABSENT, SCORE_UNIT, RowKey
-from schemas.records.suites import Suite
 from schemas.records.text import Sentence, shorten
 from stats.numerics.pairs import pair_members
 from stats.order import item_places
 
-_COUNTERS = ("events", "duplicates", "conflicts", "filled", "rejected")
+COUNTERS = ("events", "duplicates", "conflicts", "filled", "rejected")
 _PAIR_SUMS, _MODEL_SUMS = ("n", "b", "c"), ("scored", "skipped", "total")
-
-
-@dataclass(frozen=True)
-class United:
-    """What the members of a suite add to their union, besides their items.
-
-    Attributes
-    ----------
-    suite : Suite
-    hold_reason : str
-        Why it has no anytime verdict; empty if it has.
-    shares_items : bool
-        Whether two members have items of the same id that are not declared to be different: then files have no verdict either.
-    no_family : str
-        Why it has no family-wise verdict, if it has anytime verdicts; empty if it has.
-    rescored : bool
-        Whether some scores replace those of an older epoch.
-    units : bool
-        Whether a member declares units of items.
-    has_choice : bool
-        Whether in some member several scores of an item may count.
-    walked : tuple of two arrays, optional
-        Along the committed orders of the members: the largest ln e of each pair, and the side that it was for.
-    """
-
-    suite: Suite
-    hold_reason: Sentence = ""
-    shares_items: bool = False
-    no_family: str = ""
-    rescored: bool = False
-    units: bool = False
-    has_choice: bool = False
-    walked: tuple[NDArray[np.float64], NDArray[np.int8]] | None = None
 
 
 class FoundUnits:
@@ -129,8 +94,6 @@ class Benchmark(PairState):
         """Those of them whose end is not in the log: a report assumes it."""
         self.complete_files = False
         """Whether this was read from files that are complete, and no family was declared: all pairs found then share alpha."""
-        self.united: United | None = None
-        """What is known of the suite of which this is the union of the members; such a benchmark is computed, and never stored."""
         self.reading = Reading()
         """What is known of the files that a report has read."""
         self.incomplete = ""
@@ -144,9 +107,11 @@ class Benchmark(PairState):
         self.exceeded = False
         """Whether an item beyond the declared count has been folded: nothing is settled from there on."""
         self._other_labels: set[str] = set()  # items whose row is not of repeat 0, while rows are items
-        self.counters = dict.fromkeys(_COUNTERS, 0)
+        self.counters = dict.fromkeys(COUNTERS, 0)
         self.revision = 0
         """Grows whenever the state changes, within a chunk too; not stored."""
+        self.reading_side: object = None
+        """What readers keep of its present state; not stored."""
         self.declared = False
         self.declare(spec or Spec())
         self.declared = spec is not None
@@ -209,11 +174,6 @@ class Benchmark(PairState):
         return self.battles.betting(self.spec.repeats, self.ended_flags())
 
     # --- what holds ---
-
-    @property
-    def suite(self) -> Suite | None:
-        """The suite of which this is the union of the members, or None."""
-        return None if self.united is None else self.united.suite
 
     @property
     def binary(self) -> bool:
@@ -294,9 +254,8 @@ class Benchmark(PairState):
     @property
     def has_choice(self) -> bool:
         """Whether some item has several scores of a model, or may have: which one counts is a choice."""
-        united = self.united is not None and self.united.has_choice
         conflicts = self.counters["conflicts"] if self.reading.at_best is None else 0
-        return united or super().has_choice or conflicts + self.counters["filled"] > 0
+        return super().has_choice or conflicts + self.counters["filled"] > 0
 
     @property
     def knows_scores(self) -> bool:

@@ -1,10 +1,13 @@
 """Restore a benchmark from the stored state."""
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
 from monitor.engine.state.arrival import Arrival
 from monitor.engine.state.benchmark import Benchmark
+from monitor.engine.state.codes import Codes
 from monitor.engine.state.committed import Committed
 from monitor.engine.state.conflicts import Conflicts
 from monitor.engine.state.pairs.counts import matrix_counts
@@ -46,7 +49,7 @@ def restore_benchmark(stored: StoredBenchmark) -> Benchmark:
         benchmark.add_units(benchmark.betting_units())
         return benchmark
     _restore_items(benchmark)
-    sums = sums_of_items(benchmark) if stored.pairs is None else stored.pairs.arrays
+    sums = sums_of_items(benchmark.item_codes(), benchmark.item_values) if stored.pairs is None else stored.pairs.arrays
     for name in ("n", "b", "c", "scored", "skipped", "total"):
         getattr(benchmark, name)[: sums[name].size] = sums[name]
     benchmark.met = int(np.count_nonzero(benchmark.n))
@@ -134,9 +137,8 @@ def _restore_items(benchmark: Benchmark) -> None:
         benchmark.graded_pairs.rebuild(benchmark.item_codes(), benchmark.item_values, *pairs)
 
 
-def sums_of_items(benchmark: Benchmark) -> dict[str, NDArray[np.generic]]:
-    """Return the sums of pairs and contestants from the items."""
-    codes, values = benchmark.item_codes(), benchmark.item_values
+def sums_of_items(codes: Codes, values: NDArray[np.int64]) -> dict[str, NDArray[Any]]:
+    """Return the sums of pairs and contestants from the scores of items, and the score of each code."""
     n, b, c = matrix_counts(codes)
     return {
         "n": n,

@@ -5,11 +5,10 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, Final
 
-from monitor.engine.chunk_fold import Partition
 from monitor.render.board.exporters import Context, Exporter, ExportError, export_files
 from monitor.render.board.standings import Board, board_of
 from monitor.view.build import report_views
-from schemas.records.chunks import Chunk
+from monitor.view.from_files.fold import boards_of_records
 
 _LOW_COVERAGE: Final = 0.9
 _NAMES: Final = (
@@ -43,10 +42,8 @@ def made_boards(*, complete: bool = True) -> Iterator[Board]:
     events += [{"benchmark": "Graded", "item_id": "1", "model": "only", "score": 1}]
     battle = {"benchmark": "battles", "model_a": "a", "model_b": "b"}
     events += [{**battle, "item_id": str(k), "winner": "a" if k % 3 else "tie"} for k in range(30)]
-    partition = Partition()
     records = [json.dumps(event).encode() for event in events]
-    partition.fold(Chunk(0, 0, len(records), list(range(len(records))), records))
-    for view in report_views([partition], pairs="all", assert_complete=complete):
+    for view in report_views(boards_of_records(records), pairs="all", assert_complete=complete):
         yield board_of(view, _LOW_COVERAGE)
 
 

@@ -3,9 +3,9 @@
 from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
 
-from monitor.engine.state.benchmark import Benchmark
 from monitor.serve.metrics import catalogue
 from monitor.serve.metrics.catalogue import CATALOGUE
+from monitor.view.board import BoardView
 from monitor.view.metrics_view import PAIR_CAP
 
 MODEL_CAP: Final = 500
@@ -68,7 +68,7 @@ class Allotment(NamedTuple):
     omitted: int
 
 
-def size_of(benchmark: Benchmark) -> Size:
+def size_of(benchmark: BoardView) -> Size:
     """Return what determines the series of a benchmark."""
     spec = benchmark.spec
     models = len({contestant.model for contestant in benchmark.contestants})

@@ -12,8 +12,6 @@ import structlog
 from prometheus_client import CollectorRegistry
 from prometheus_client.exposition import choose_encoder
 
-from monitor.engine.chunk_fold import Partition
-from monitor.engine.state.benchmark import Benchmark
 from monitor.serve.metrics import catalogue
 from monitor.serve.metrics.budget import ALWAYS, MODEL_CAP, Allotment, allot, size_of
 from monitor.serve.metrics.exposition import Exposition, label
@@ -22,7 +20,9 @@ from monitor.serve.metrics.statistics import BoardStatistics
 from monitor.serve.report_cache import ReportCache
 from monitor.state_lock import StateTorn
 from monitor.store.commit_times import CommitTimes
+from monitor.view.board import BoardView
 from monitor.view.metrics_view import PAIR_CAP, BoardCounts, MetricsView
+from monitor.view.partition_view import PartitionView
 from monitor.view.ranking.goal import priced
 from schemas.records.prices import Prices
 from schemas.records.versions import STATE_VERSION, STATISTICS_VERSION
@@ -107,7 +107,7 @@ class MetricsCollector:
             if worker.mode != "serve":
                 exposition.add(catalogue.OWNED, 1, name)
 
-    def _allot(self, benchmarks: dict[str, Benchmark], exposition: Exposition) -> Allotment:
+    def _allot(self, benchmarks: dict[str, BoardView], exposition: Exposition) -> Allotment:
         """Share the budget of series, export it, and log once that it omits some."""
         series = self._worker.series()
         allotment = allot(list(map(size_of, benchmarks.values())), series, self._worker.first)
@@ -125,7 +125,7 @@ class MetricsCollector:
         return allotment
 
 
-def _add_partition(partition: Partition, end: int | None, exposition: Exposition) -> None:
+def _add_partition(partition: PartitionView, end: int | None, exposition: Exposition) -> None:
     number = str(partition.number)
     counters = partition.counters
     exposition.add(catalogue.LOG_POSITION, partition.off, number)
@@ -135,12 +135,11 @@ def _add_partition(partition: Partition, end: int | None, exposition: Exposition
     exposition.add(catalogue.RECORDS, counters["records"], number)
     exposition.add(catalogue.MISROUTED, counters["misrouted"], number)
     exposition.add(catalogue.REPUBLISHED, counters["republished"], number)
-    rejected = counters["rejected"] + sum(b.counters["rejected"] for b in partition.benchmarks.values())
-    exposition.add(catalogue.DEAD_LETTERS, rejected, number)
+    exposition.add(catalogue.DEAD_LETTERS, partition.rejected, number)
 
 
 def _add_benchmark(
-    benchmark: Benchmark, counts: BoardCounts, times: CommitTimes, prices: Prices, exposition: Exposition
+    benchmark: BoardView, counts: BoardCounts, times: CommitTimes, prices: Prices, exposition: Exposition
 ) -> None:
     _add_state(benchmark, counts, times, exposition)
     name = benchmark.name
@@ -175,7 +174,7 @@ def _add_goal(name: str, goal: GoalReport, cap: int, exposition: Exposition) -> 
     exposition.add_column(catalogue.MODEL_SAVED_RATIO, [each for each, _ in known], (ratio for _, ratio in known))
 
 
-def _add_state(benchmark: Benchmark, counts: BoardCounts, times: CommitTimes, exposition: Exposition) -> None:
+def _add_state(benchmark: BoardView, counts: BoardCounts, times: CommitTimes, exposition: Exposition) -> None:
     spec, name = benchmark.spec, benchmark.name
     for counter in (catalogue.EVENTS, catalogue.DUPLICATES, catalogue.CONFLICTS, catalogue.REJECTED):
         exposition.add(counter, benchmark.counters[counter.name.removeprefix("rankwatch_")], name)

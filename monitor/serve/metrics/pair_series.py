@@ -2,15 +2,15 @@
 
 import numpy as np
 
-from monitor.engine.state.benchmark import Benchmark
 from monitor.serve.metrics import catalogue
 from monitor.serve.metrics.exposition import Exposition, label
 from monitor.store.commit_times import CommitTimes
+from monitor.view.board import BoardView
 from monitor.view.metrics_view import MetricsView
 from schemas.results.changes import PROCEDURES
 
 
-def add_pairs(benchmark: Benchmark, view: MetricsView, commits: CommitTimes, exposition: Exposition) -> None:
+def add_pairs(benchmark: BoardView, view: MetricsView, commits: CommitTimes, exposition: Exposition) -> None:
     """Add the series of every followed pair of a benchmark."""
     columns = view.columns
     first = label("benchmark", benchmark.name)
@@ -42,7 +42,7 @@ def add_pairs(benchmark: Benchmark, view: MetricsView, commits: CommitTimes, exp
 
 
 def _add_latches(
-    benchmark: Benchmark, commits: CommitTimes, view: MetricsView, series: list[str], exposition: Exposition
+    benchmark: BoardView, commits: CommitTimes, view: MetricsView, series: list[str], exposition: Exposition
 ) -> None:
     for procedure, latch in view.latched.items():
         closed = latch != 0

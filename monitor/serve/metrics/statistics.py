@@ -5,10 +5,9 @@ from threading import Lock
 from time import monotonic, thread_time
 from typing import Final, NamedTuple
 
-from monitor.engine.state.benchmark import Benchmark
-from monitor.serve.kept_results import state_version
 from monitor.serve.metrics.budget import Shown
 from monitor.serve.report_cache import ReportCache
+from monitor.view.board import BoardView
 from monitor.view.metrics_view import BoardCounts, board_counts, metrics_view
 
 SCRAPE_SECONDS: Final = 0.4
@@ -24,8 +23,7 @@ COOLDOWN: Final = 10
 class _Computed(NamedTuple):
     """Statistics of a benchmark, and the state they are computed from."""
 
-    benchmark: Benchmark
-    version: tuple[object, ...]
+    benchmark: BoardView
     shown: Shown
     offset: int
     result: BoardCounts
@@ -47,7 +45,7 @@ class BoardStatistics:
         self._lock = Lock()
         """Held during a scrape: two may be computed in threads at once."""
 
-    def of(self, benchmarks: Mapping[str, Benchmark], shown: Mapping[str, Shown]) -> dict[str, BoardCounts]:
+    def of(self, benchmarks: Mapping[str, BoardView], shown: Mapping[str, Shown]) -> dict[str, BoardCounts]:
         """Return the statistics of all benchmarks; those that changed may be slightly old, unless the request asks for a later offset."""
         with self._lock:
             start, kept = thread_time(), self._computed
@@ -68,23 +66,23 @@ class BoardStatistics:
                 self._reports.note_older(name, kept[name].offset)
             return {name: kept[name].result for name in benchmarks}
 
-    def _needed(self, benchmark: Benchmark, shown: Shown) -> bool:
+    def _needed(self, benchmark: BoardView, shown: Shown) -> bool:
         """Return whether what is kept of a benchmark cannot be given, not even as slightly old."""
         known = self._computed.get(benchmark.name)
         return (
             known is None
-            or known.benchmark is not benchmark
+            or known.benchmark.origin is not benchmark.origin
             or known.shown != shown
             or not self._reports.accepts(benchmark.name, known.offset)
         )
 
-    def _changed(self, benchmark: Benchmark) -> bool:
-        return self._computed[benchmark.name].version != state_version(benchmark)
+    def _changed(self, benchmark: BoardView) -> bool:
+        return self._computed[benchmark.name].benchmark.version != benchmark.version
 
-    def _renew(self, benchmark: Benchmark, shown: Shown) -> None:
+    def _renew(self, benchmark: BoardView, shown: Shown) -> None:
         name, table = benchmark.name, self._reports.pair_table(benchmark)
         result = metrics_view(benchmark, shown.pairs, table) if shown.models else board_counts(table)
         partition = self._reports.partition_of(name)
         offset = 0 if partition is None else partition.off
         self._computed.pop(name, None)  # the latest one comes last
-        self._computed[name] = _Computed(benchmark, state_version(benchmark), shown, offset, result)
+        self._computed[name] = _Computed(benchmark, shown, offset, result)

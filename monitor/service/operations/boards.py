@@ -10,11 +10,12 @@ from monitor.log.kafka.settings import KafkaSettings
 from monitor.publish.kafka_producer import KafkaProducer, Message
 from monitor.retries import RetryPolicy
 from monitor.service.operations.record_logs import TopicRecords
-from monitor.service.operations.undo import BoardError, BoardView, Undoing
+from monitor.service.operations.undo import BoardError, FoldedBoard, Undoing
 from monitor.service.source_topic import SourceTopic
 from monitor.settings import Settings
 from monitor.store.state_reader import StateReader
 from monitor.store.transfer.transfer import StoredBoard, Transfer
+from monitor.view.from_state import board_view
 from monitor.view.score_lines import all_score_lines
 from schemas.records.boards import BoardEntry
 from schemas.records.decode import Refusal
@@ -64,7 +65,7 @@ class TopicBoards:
         board = partition.benchmarks.get(benchmark)
         if board is None:
             raise BoardError(f"{benchmark} is deleted, so there is nothing to export")
-        yield from all_score_lines([board])
+        yield from all_score_lines(map(board_view, [board]))
 
     async def _stored(self) -> list[StoredBoard]:
         async with Transfer.open(self._redis, self._topic, RetryPolicy(timeout=self._seconds)) as transfer:
@@ -106,10 +107,10 @@ class TopicBoards:
             await undoing.copy()
             return begun._replace(in_force=await undoing.ended())
 
-    async def _view(self, benchmark: str) -> BoardView:
+    async def _view(self, benchmark: str) -> FoldedBoard:
         stored = next((each for each in await self._stored() if each.entry.benchmark == benchmark), None)
         entry = BoardEntry(benchmark) if stored is None else stored.entry
-        return BoardView(entry, lambda change: _fault(stored, change), {} if stored is None else stored.counters)
+        return FoldedBoard(entry, lambda change: _fault(stored, change), {} if stored is None else stored.counters)
 
     async def _change(self, change: BoardChange) -> bool:
         assert self._kafka is not None

@@ -68,7 +68,7 @@ class RecordLog(Protocol):
         """Append records, each with the producer that it is from; they are durable on return."""
 
 
-class BoardView(NamedTuple):
+class FoldedBoard(NamedTuple):
     """What the fold holds of a board."""
 
     entry: BoardEntry
@@ -289,7 +289,7 @@ class Undoing:
     def __init__(
         self,
         log: RecordLog,
-        look: Callable[[], Awaitable[BoardView]],
+        look: Callable[[], Awaitable[FoldedBoard]],
         change: BoardChange,
         seconds: float,
     ) -> None:
@@ -454,14 +454,14 @@ async def _copy(undoing: Undoing) -> None:
         _log.info("an undo has ended", benchmark=undoing.benchmark, copied_events=events)
 
 
-def view_of(partition: Partition | None, benchmark: str) -> BoardView:
+def view_of(partition: Partition | None, benchmark: str) -> FoldedBoard:
     """Return a board of a partition in memory; one of a partition that this process does not fold cannot be undone here."""
     if partition is None:
         raise BoardError(
             f"this server does not fold the partition of {shorten(benchmark)}; send the undo to `rankwatch serve`"
         )
     board = partition.benchmarks.get(benchmark)
-    return BoardView(
+    return FoldedBoard(
         partition.boards.of(benchmark) or BoardEntry(benchmark),
         partition.board_fault,
         {} if board is None else board.counters,

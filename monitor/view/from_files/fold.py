@@ -19,8 +19,11 @@ from monitor.files.reject_limit import RejectedLine, RejectLimit
 from monitor.files.streams.paths import origin
 from monitor.files.streams.read import read_files
 from monitor.files.streams.stream import OpenStream, open_stream
+from monitor.view.board import BoardView
 from monitor.view.from_files.runs import newer_runs
 from monitor.view.from_files.tally import Tally
+from monitor.view.from_state import board_views
+from schemas.records.chunks import Chunk
 from schemas.records.columns import EventColumns, EventList, JoinedEvents
 from schemas.records.events import Declaration, EventFields
 from schemas.records.packed import Segment
@@ -135,6 +138,20 @@ def fold_files(
         all_read = name not in incomplete and not benchmark.reading.refused
         benchmark.complete_files = name not in with_family and all_read
     return partition
+
+
+def boards_of_records(records: Sequence[bytes]) -> dict[str, BoardView]:
+    """Return the boards that some records of a log make."""
+    partition = Partition()
+    partition.fold(Chunk(0, 0, len(records), range(len(records)), records))
+    return board_views([partition])
+
+
+def declared_board(declaration: Declaration) -> dict[str, BoardView]:
+    """Return a board that has a declaration and no results yet."""
+    partition = Partition()
+    partition.fold_events([declaration], [], [], 1)
+    return board_views([partition])
 
 
 def _declare_units(partition: Partition) -> None:

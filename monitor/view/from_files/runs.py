@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from monitor.engine.state.benchmark import Benchmark
+from monitor.view.board import BoardView
 from schemas.records.events import Ended
 
 
@@ -16,7 +17,7 @@ def newer_runs(benchmarks: Mapping[str, Benchmark]) -> list[Ended]:
     ]
 
 
-def epoch_before(benchmark: Benchmark, model: str, epoch: int) -> int | None:
+def epoch_before(benchmark: Benchmark | BoardView, model: str, epoch: int) -> int | None:
     """Return the newest epoch of a model that is older than one, or None."""
     known = (benchmark.contestants[k].epoch for k in benchmark.epochs.get(model, ()))
     return max((each for each in known if each < epoch), default=None)

@@ -4,16 +4,16 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from monitor.engine.state.benchmark import Benchmark
+from monitor.view.board import BoardView
 from schemas.records.scores import SCORE_UNIT, ZERO
 from schemas.results.report import Conflict
 
 
-def counts_by_model(benchmark: Benchmark) -> tuple[dict[str, int], dict[str, int]]:
+def counts_by_model(benchmark: BoardView) -> tuple[dict[str, int], dict[str, int]]:
     """Return duplicates and conflicts of each model that has some, over all its epochs; most first, ties by name."""
     models = benchmark.contestants
     totals: tuple[dict[str, int], dict[str, int]] = {}, {}
-    for model, counts in zip(models, benchmark.conflicts.by_contestant(len(models)).tolist(), strict=True):
+    for model, counts in zip(models, benchmark.again.tolist(), strict=True):
         for total, count in zip(totals, counts, strict=True):
             if count:
                 total[model.model] = total.get(model.model, 0) + count
@@ -21,19 +21,19 @@ def counts_by_model(benchmark: Benchmark) -> tuple[dict[str, int], dict[str, int
     return duplicates, conflicts
 
 
-def listed_conflicts(benchmark: Benchmark, model: str | None = None) -> int:
+def listed_conflicts(benchmark: BoardView, model: str | None = None) -> int:
     """Return how many conflicts are kept one by one."""
     return int(_places(benchmark, model).size)
 
 
 def conflict_rows(
-    benchmark: Benchmark, model: str | None = None, start: int = 0, stop: int | None = None
+    benchmark: BoardView, model: str | None = None, start: int = 0, stop: int | None = None
 ) -> Iterator[Conflict]:
     """Yield the listed conflicts of a benchmark, or of one of its models, in the order of the log."""
-    values = (benchmark.table.by_code / SCORE_UNIT).tolist()
-    entries = benchmark.conflicts.listed[_places(benchmark, model)[start:stop]]
+    values, rows = (benchmark.cells().values / SCORE_UNIT).tolist(), benchmark.row_keys()
+    entries = benchmark.conflicts[_places(benchmark, model)[start:stop]]
     for row, contestant, kept, refused in entries.tolist():
-        key, who = benchmark.rows[row], benchmark.contestants[contestant]
+        key, who = rows[row], benchmark.contestants[contestant]
         yield Conflict(
             item_id=key.item,
             repeat=key.repeat,
@@ -44,8 +44,8 @@ def conflict_rows(
         )
 
 
-def _places(benchmark: Benchmark, model: str | None) -> np.ndarray[tuple[int, ...], np.dtype[np.int64]]:
-    listed = benchmark.conflicts.listed
+def _places(benchmark: BoardView, model: str | None) -> np.ndarray[tuple[int, ...], np.dtype[np.int64]]:
+    listed = benchmark.conflicts
     if model is None:
         return np.arange(len(listed))
     of_model = benchmark.epochs.get(model, [])

@@ -6,7 +6,7 @@ from typing import Final, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from monitor.engine.state.benchmark import Benchmark
+from monitor.view.board import BoardView
 from monitor.view.pairs.counts import Flags, Floats
 from schemas.records.scores import SCORE_UNIT, ZERO
 from stats.numerics.pairs import Index
@@ -54,7 +54,7 @@ class ItemColumns:
             return np.asarray((self.correlation < SUSPICIOUS) | self.best_alone_wrong)
 
 
-def item_columns(benchmark: Benchmark, ranking: Index) -> ItemColumns:
+def item_columns(benchmark: BoardView, ranking: Index) -> ItemColumns:
     """Describe every item of a benchmark by the models of its ranking."""
     codes, values = benchmark.item_codes(), benchmark.item_values / SCORE_UNIT
     items, models = codes.shape[0], ranking.size
@@ -108,7 +108,7 @@ class TwoModels:
         return np.asarray(self.shared & groups[show])
 
 
-def two_models(benchmark: Benchmark, first: int, second: int) -> TwoModels:
+def two_models(benchmark: BoardView, first: int, second: int) -> TwoModels:
     """Return the scores of two contestants on every item."""
     codes = benchmark.item_codes()[:, [first, second]]
     scores = np.where(codes >= ZERO, benchmark.item_values[codes] / SCORE_UNIT, np.nan)
@@ -119,7 +119,7 @@ SURPRISE: Final = 0.5
 """By how much a score has to differ from the mean score of the other models to surprise."""
 
 
-def surprises(benchmark: Benchmark, columns: ItemColumns, contestant: int, most: int) -> tuple[Index, Index]:
+def surprises(benchmark: BoardView, columns: ItemColumns, contestant: int, most: int) -> tuple[Index, Index]:
     """Return the items whose score is most unlike those of the other models: higher ones, and lower ones; at most `most` each.
 
     A description of the items, chosen after a look at them; it is no finding about the model.
@@ -162,7 +162,7 @@ def in_order(columns: ItemColumns, at: Index, sort: ItemSort) -> Index:
     return at[np.argsort(keys[sort][at], kind="stable")]
 
 
-def scores_of(benchmark: Benchmark, ranking: Index, at: Index) -> NDArray[np.float64]:
+def scores_of(benchmark: BoardView, ranking: Index, at: Index) -> NDArray[np.float64]:
     """Return the scores of some items by all models in rank order; nan without one."""
     codes = benchmark.item_codes()[at][:, ranking]
     return np.where(codes >= ZERO, benchmark.item_values[codes] / SCORE_UNIT, np.nan)

@@ -2,41 +2,42 @@
 
 import numpy as np
 
-from monitor.engine.state.benchmark import Benchmark
+from monitor.view.board import BoardView
 from monitor.view.pairs.counts import Floats
 from schemas.records.scores import SCORE_UNIT, ZERO
 from stats.clusters.noise import NoiseSplit, noise_split, rerun_p
 
 
-def repeat_table(benchmark: Benchmark, model: str, items: dict[str, int]) -> Floats:
+def repeat_table(benchmark: BoardView, model: str, items: dict[str, int]) -> Floats:
     """Return the scores of a model's newest epoch by item and repeat, in the order of the rows; nan where there is none.
 
     Parameters
     ----------
-    benchmark : Benchmark
+    benchmark : BoardView
     model : str
     items : dict
         Row of the result of each item.
     """
-    contestant = benchmark.epoch_contestant_of[model, benchmark.latest_epoch[model]]
-    codes = benchmark.matrix()[:, contestant]
+    contestant = benchmark.newest(model)
+    cells, rows = benchmark.cells(), benchmark.row_keys()
+    codes = cells.codes[:, contestant]
     scored = np.flatnonzero(codes >= ZERO)
-    item = np.array([items[benchmark.rows[row].item] for row in scored.tolist()], np.int64)
+    item = np.array([items[rows[row].item] for row in scored.tolist()], np.int64)
     order = np.argsort(item, kind="stable")
     item, codes = item[order], codes[scored[order]]
     place = np.arange(item.size) - np.searchsorted(item, item)
     table = np.full((len(items), int(place.max(initial=0)) + 1), np.nan)
-    table[item, place] = benchmark.table.by_code[codes] / SCORE_UNIT
+    table[item, place] = cells.values[codes] / SCORE_UNIT
     return table
 
 
-def rerun_difference(benchmark: Benchmark, first: str, second: str) -> float:
+def rerun_difference(benchmark: BoardView, first: str, second: str) -> float:
     """Return the p-value that two runs of one model differ no more than their repeats do."""
     items = _items(benchmark)
     return rerun_p(repeat_table(benchmark, first, items), repeat_table(benchmark, second, items))
 
 
-def noise_of_pair(benchmark: Benchmark, one: str, other: str) -> NoiseSplit | None:
+def noise_of_pair(benchmark: BoardView, one: str, other: str) -> NoiseSplit | None:
     """Return the components of the variance of the gap of two models; None where no item has repeats of both.
 
     The noise of a repeat is that of both models; the spread of the items is that of their difference.
@@ -67,5 +68,5 @@ def noise_sentence(split: NoiseSplit) -> str:
     )
 
 
-def _items(benchmark: Benchmark) -> dict[str, int]:
-    return {item: k for k, item in enumerate(dict.fromkeys(row.item for row in benchmark.rows))}
+def _items(benchmark: BoardView) -> dict[str, int]:
+    return {item: k for k, item in enumerate(dict.fromkeys(row.item for row in benchmark.row_keys()))}

@@ -6,7 +6,7 @@ from typing import Final, NamedTuple, Self
 
 import numpy as np
 
-from monitor.engine.state.benchmark import Benchmark
+from monitor.view.board import BoardView
 from monitor.view.pairs.counts import FEW, SLAB_CELLS, Floats, PairCounts, on_shared_squares
 from stats.numerics.pairs import Index
 
@@ -28,7 +28,7 @@ class ClusterSums(NamedTuple):
     s2: Floats
 
 
-def labels(benchmark: Benchmark) -> tuple[list[str], Index]:
+def labels(benchmark: BoardView) -> tuple[list[str], Index]:
     """Return the clusters by name, and the place of each item's cluster among them: -1 for an item without one."""
     of_item = benchmark.item_clusters()
     names = sorted({name for name in of_item if name is not None})

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from monitor.engine.state.battles import Units
-from monitor.engine.state.benchmark import Benchmark
+from monitor.view.board import BoardView
 from monitor.view.pairs.item_means import described
 from monitor.view.pairs.ratings import ratings_of
 from monitor.view.pairs.weights import WeightedScores, weighting_of
@@ -51,7 +51,7 @@ class PairCounts:
         Whether b follows a in the ranking.
     """
 
-    benchmark: Benchmark
+    benchmark: BoardView
     assumed_items: int | None = None
     one_look: bool = False
     superseded: tuple[Index, Index] | None = None
@@ -127,17 +127,21 @@ class PairCounts:
     @cached_property
     def n(self) -> Index:
         """Shared items."""
-        return self.benchmark.n[self.pair].astype(np.int64)
+        return self.benchmark.sums().n[self.pair].astype(np.int64)
 
     @cached_property
     def wins(self) -> Index:
         """Items that only a has right."""
-        return np.where(self.flip, self.benchmark.c[self.pair], self.benchmark.b[self.pair]).astype(np.int64)
+        return np.where(self.flip, self.benchmark.sums().c[self.pair], self.benchmark.sums().b[self.pair]).astype(
+            np.int64
+        )
 
     @cached_property
     def losses(self) -> Index:
         """Items that only b has right."""
-        return np.where(self.flip, self.benchmark.b[self.pair], self.benchmark.c[self.pair]).astype(np.int64)
+        return np.where(self.flip, self.benchmark.sums().b[self.pair], self.benchmark.sums().c[self.pair]).astype(
+            np.int64
+        )
 
     @cached_property
     def sums(self) -> tuple[Floats, Floats, Floats, Floats]:

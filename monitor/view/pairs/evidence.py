@@ -122,8 +122,8 @@ class EvidenceColumns(PairCounts):
     def _by_cluster(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int32]]:
         """Capital, lead and shared items by cluster of weighted pairs, the second model first where `flip`."""
         assert self.weighted is not None
-        sums = self.benchmark.graded_pairs
-        if isinstance(sums, WeightedPairs):
+        sums = None if self.benchmark.graded_sums is None else self.benchmark.graded_sums()
+        if sums is not None and sums.shared is not None:
             return sums.capital[self.pair], sums.lead[self.pair], sums.shared[self.pair]
         first, second = np.minimum(self.a, self.b), np.maximum(self.a, self.b)
         benchmark, weighting = self.benchmark, self.weighted.weighting
@@ -144,8 +144,9 @@ class EvidenceColumns(PairCounts):
         benchmark = self.benchmark
         if self.weighted is not None:
             capital, lead, _ = self._by_cluster
-        elif benchmark.graded_pairs is not None:
-            capital, lead = benchmark.graded_pairs.capital[self.pair], benchmark.graded_pairs.lead[self.pair]
+        elif benchmark.graded_sums is not None:
+            sums = benchmark.graded_sums()
+            capital, lead = sums.capital[self.pair], sums.lead[self.pair]
         elif benchmark.battles is not None:
             graded = GradedPairs()
             graded.grow(len(benchmark.contestants))

@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from monitor.engine.latch.committed import prefix_log_e
-from monitor.engine.state.benchmark import Benchmark
 from monitor.engine.state.codes import Codes
 from monitor.engine.state.committed import item_steps
+from monitor.view.board import BoardView
 from monitor.view.pairs.counts import Floats
 from monitor.view.pairs.item_means import described
 from monitor.view.pairs.table import PairTable
@@ -66,12 +66,12 @@ class PairPath(NamedTuple):
     log_family_threshold: float
 
 
-def pair_path(benchmark: Benchmark, one: int, other: int, points: int) -> PairPath:
+def pair_path(benchmark: BoardView, one: int, other: int, points: int) -> PairPath:
     """Compute the path of a pair.
 
     Parameters
     ----------
-    benchmark : Benchmark
+    benchmark : BoardView
     one, other : int
         Two contestants; gaps and halves are relative to the first.
     points : int
@@ -130,7 +130,7 @@ class _Walk(NamedTuple):
         return b, c, c_worst, b_best
 
 
-def _walk(benchmark: Benchmark, one: int, other: int, points: int, *, ignoring: bool) -> _Walk:
+def _walk(benchmark: BoardView, one: int, other: int, points: int, *, ignoring: bool) -> _Walk:
     """Return the items of a pair in order; `ignoring`: whether its runs have ended, and what is missing is ignored."""
     committed, codes = benchmark.committed if benchmark.binary or benchmark.graded else None, benchmark.item_codes()
     if committed is not None and not ignoring:

@@ -5,7 +5,7 @@ from typing import Final
 
 import numpy as np
 
-from monitor.engine.state.benchmark import Benchmark
+from monitor.view.board import BoardView
 from monitor.view.pairs.table import PairTable
 from schemas.records.events import FamilySpec
 from schemas.results.assumptions import Assumption, joining
@@ -46,13 +46,13 @@ def family_assumption(table: PairTable) -> Assumption | None:
         return None
     benchmark, family = table.benchmark, table.benchmark.spec.family
     capacity = family.capacity
-    full = capacity is not None and bool((benchmark.family_index[: benchmark.pairs] > capacity).any())
+    full = capacity is not None and bool((benchmark.family_index() > capacity).any())
     if full:
         return Assumption("joined")
     return None if table.decides_at_end else joining(family)
 
 
-def unlisted(benchmark: Benchmark) -> dict[str, str | None]:
+def unlisted(benchmark: BoardView) -> dict[str, str | None]:
     """Return the models with scores that are outside the declared family, each with a declared one of similar name that has none."""
     named = benchmark.spec.family.named
     if not named:
@@ -62,7 +62,7 @@ def unlisted(benchmark: Benchmark) -> dict[str, str | None]:
     return _nearest(outside, unscored(benchmark))
 
 
-def unscored(benchmark: Benchmark) -> list[str]:
+def unscored(benchmark: BoardView) -> list[str]:
     """Return the models that the declared family names and that have no scores, in the order of the declaration."""
     scored = {contestant.model for contestant in benchmark.contestants}
     return [model for model in _in_order(benchmark.spec.family) if model not in scored]
@@ -101,6 +101,6 @@ def outside_reasons(table: PairTable, q: int, outside: dict[str, str | None]) ->
             return [fact(Reason.NOT_IN_FAMILY)]
         nearest = [near for name in strangers if (near := outside[name]) is not None]
         return [fact(Reason.NOT_DECLARED, models=[*strangers], declared=len(family.models), nearest=nearest)]
-    if family.capacity is None or not table.benchmark.family_index[table.pair[q]]:
+    if family.capacity is None or not table.benchmark.family_index()[table.pair[q]]:
         return [fact(Reason.HELD_AT_FIRST)]
     return [fact(Reason.FAMILY_FULL, capacity=family.capacity)]

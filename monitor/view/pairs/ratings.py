@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from monitor.engine.state.battles import Units
-from monitor.engine.state.benchmark import Benchmark
+from monitor.view.board import BoardView
 from schemas.records.scores import SCORE_UNIT
 from stats.battles.bradley_terry import ELO, BradleyTerry, Groups, bradley_terry, groups_of
 from stats.numerics.pairs import Index, pair_members
@@ -20,7 +20,7 @@ CENTRE: Final = 1_000.0
 SMALLEST_ERROR: Final = 1e-6
 """Rating points. A smaller standard error is unknown: the sandwich is 0 where every vote is what the ratings expect, as with ties only."""
 
-_kept: WeakKeyDictionary[Benchmark, "Ratings"] = WeakKeyDictionary()
+_kept: WeakKeyDictionary[BoardView, "Ratings"] = WeakKeyDictionary()
 
 
 @dataclass(frozen=True)
@@ -29,8 +29,6 @@ class Ratings:
 
     Attributes
     ----------
-    version : tuple of int
-        Of the state they were computed from.
     units : Units
         All units, whether they have bet or not.
     first, second : arrays, shape (units,)
@@ -39,7 +37,6 @@ class Ratings:
     fit : BradleyTerry
     """
 
-    version: tuple[int, int, int]
     names: list[str]
     units: Units
     first: Index
@@ -93,11 +90,10 @@ class Ratings:
         return rating, error
 
 
-def ratings_of(benchmark: Benchmark) -> Ratings:
-    """Return the ratings of a benchmark that holds battles; they are kept until it changes."""
-    version = benchmark.off, benchmark.revision, benchmark.counters["events"]
+def ratings_of(benchmark: BoardView) -> Ratings:
+    """Return the ratings of a benchmark that holds battles; they are kept with it."""
     known = _kept.get(benchmark)
-    if known is not None and known.version == version:
+    if known is not None:
         return known
     assert benchmark.battles is not None
     units = benchmark.battles.units()
@@ -108,6 +104,6 @@ def ratings_of(benchmark: Benchmark) -> Ratings:
     groups = groups_of(first, second, points, size)
     names = [contestant.model for contestant in benchmark.contestants]
     anchor = names.index(benchmark.spec.anchor) if benchmark.spec.anchor in names else None
-    ratings = Ratings(version, names, units, first, second, groups, fit, anchor)
+    ratings = Ratings(names, units, first, second, groups, fit, anchor)
     _kept[benchmark] = ratings
     return ratings

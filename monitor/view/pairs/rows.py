@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import TypeAdapter
 
-from monitor.engine.state.benchmark import Benchmark
+from monitor.view.board import BoardView
 from monitor.view.pairs.clusters import (
     NEIGHBOURS,
     ClusterColumns,
@@ -131,9 +131,9 @@ def pair_rows(
     return _PAIRS.validate_python(_rows(columns))  # all rows at once: one by one takes twice as long
 
 
-def superseded_rows(benchmark: Benchmark) -> list[PairReport]:
+def superseded_rows(benchmark: BoardView) -> list[PairReport]:
     """Report the pairs of older epochs that were decided: a verdict is kept when models are scored again."""
-    decided = np.logical_or.reduce([benchmark.latched[name][: benchmark.pairs] != 0 for name in PROCEDURES])
+    decided = np.logical_or.reduce([benchmark.latched[name] != 0 for name in PROCEDURES])
     pairs = np.flatnonzero(decided)
     pairs = pairs[benchmark.comparable(pairs)]
     i, j = pair_members(pairs)
@@ -328,6 +328,6 @@ def _resolved(n: Index, n_star: Floats) -> list[bool | None]:
     return [yes if known else None for yes, known in zip(is_resolved(n, n_star).tolist(), known.tolist(), strict=True)]
 
 
-def _latched_at(benchmark: Benchmark, pair: int, kind: str) -> int | None:
+def _latched_at(benchmark: BoardView, pair: int, kind: str) -> int | None:
     """Return the shared items at the family-wise change of a kind, or None if there was none."""
     return benchmark.changes.shared_items(benchmark.change_field(pair, "anytime_family", kind))

@@ -7,7 +7,7 @@ from typing import Final, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from monitor.engine.state.benchmark import Benchmark
+from monitor.view.board import BoardView
 from monitor.view.pairs.cluster_sums import pair_t
 from monitor.view.pairs.counts import Flags, Floats
 from monitor.view.pairs.evidence import ALL, EvidenceColumns, Sides
@@ -32,7 +32,7 @@ class PairTable(EvidenceColumns):
     """Pairs of the list that is made part by part: what is not computed for a long list is not computed for its parts."""
 
     @classmethod
-    def of(cls, benchmark: Benchmark, *, assert_complete: bool = False) -> Self:
+    def of(cls, benchmark: BoardView, *, assert_complete: bool = False) -> Self:
         """Build the table; `assert_complete` is for files: the items read are the whole benchmark where no order policy was declared."""
         unknown = benchmark.spec.order.policy == "none" or bool(benchmark.undeclared)
         refuted = benchmark.too_many_items or benchmark.order_refuted or benchmark.unknown_units
@@ -90,7 +90,7 @@ class PairTable(EvidenceColumns):
         """Pairs that share alpha: the declared capacity; else the pairs of complete files in the largest family, or those registered."""
         if self.shares_equally:
             return max(self.generation_sizes.values(), default=1)
-        registered = int(np.count_nonzero(self.benchmark.family_index[self.pair]))
+        registered = int(np.count_nonzero(self.benchmark.family_index()[self.pair]))
         return self.benchmark.spec.family.capacity or registered
 
     @property
@@ -241,7 +241,7 @@ class PairTable(EvidenceColumns):
             side = np.where(np.abs(lead) > room + rounding, np.sign(lead), 0)
             side = np.where((room == 0) & (np.abs(lead) <= rounding), TIE, side)
             return np.where(self.n > 0, side, 0).astype(np.int8)
-        side = benchmark.claims["settled"].side[self.pair]
+        side = benchmark.claims["settled"]().side[self.pair]
         if benchmark.undeclared or benchmark.too_many_items or benchmark.reading.differing:
             return np.zeros(self.size, np.int8)
         return np.where(self.flip & (side != TIE), -side, side).astype(np.int8)
@@ -253,7 +253,7 @@ class PairTable(EvidenceColumns):
         if benchmark.committed is not None and benchmark.binary:
             assert self.missing is not None
             bets = (self.settled == 0) & (self.n > 0) & (self.superseded is None)
-            log_e[bets] = benchmark.settling.log_e(self.pair[bets], self.missing[bets])
+            log_e[bets] = benchmark.settling().log_e(self.pair[bets], self.missing[bets])
         return np.where(np.isinf(log_e), np.nan, log_e)
 
     def p_anytime(self, at: Index) -> Floats:
@@ -261,7 +261,7 @@ class PairTable(EvidenceColumns):
         if self.completes or self.decides_at_end:
             assert self.counted_missing is not None
             return np.exp(-np.maximum(self.bound(self.counted_missing[at], at)[0], 0))
-        peak = np.abs(self.benchmark.claims["anytime_family"].peak[self.pair[at]])
+        peak = np.abs(self.benchmark.claims["anytime_family"]().peak[self.pair[at]])
         return np.minimum(1, np.exp(-np.maximum(peak, self.log_e[at])))
 
     def decided_if_ignored(self, at: Index) -> Sides:

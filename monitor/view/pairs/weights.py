@@ -7,8 +7,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from monitor.engine.state.benchmark import Benchmark
 from monitor.engine.state.graded import Weighting, weight_of
+from monitor.view.board import BoardView
 from schemas.records.scores import SCORE_UNIT, ZERO
 from schemas.results.report import WeightedCluster, WeightsReport
 from stats.clusters.weighted import Stratified, stratified_moments, weighted_mean_interval
@@ -17,7 +17,7 @@ from stats.numerics.pairs import Index
 Floats = NDArray[np.float64]
 
 
-def weighting_of(benchmark: Benchmark) -> Weighting | None:
+def weighting_of(benchmark: BoardView) -> Weighting | None:
     """Return the weights of a benchmark over the declared sizes of its clusters, or over the items read; None without weights.
 
     A cluster that has a weight and no item counts as one item that every model lacks.
@@ -43,7 +43,7 @@ def weighting_of(benchmark: Benchmark) -> Weighting | None:
 class WeightedScores:
     """The scores of the models of a benchmark by cluster."""
 
-    benchmark: Benchmark
+    benchmark: BoardView
     weighting: Weighting
 
     @cached_property
@@ -152,7 +152,7 @@ class WeightedScores:
         return self.mean(n, s1)
 
 
-def unweighted_ranking(benchmark: Benchmark, ranking: Index) -> Index:
+def unweighted_ranking(benchmark: BoardView, ranking: Index) -> Index:
     """Return the contestants of a ranking by their mean over all of their items, ties by name; one without a score comes last."""
     total, scored = benchmark.total, benchmark.scored
 

@@ -107,7 +107,7 @@ def sides_at(table: PairTable, times: VerdictTimes, offset: int) -> tuple[Sides,
     A decision names the same model as long as it is in force, so the sides are those of the latches.
     """
     decided, settled = times.in_force(offset)
-    side = table.benchmark.claims["settled"].side[table.pair]
+    side = table.benchmark.claims["settled"]().side[table.pair]
     leads = np.where(table.flip & (side != TIE), -side, side)
     return (
         np.where(decided, table.anytime_decisions["anytime_family"], 0).astype(np.int8),

@@ -11,7 +11,7 @@ from itertools import compress
 import numpy as np
 from numpy.typing import NDArray
 
-from monitor.engine.state.benchmark import Benchmark
+from monitor.view.board import BoardView
 from monitor.view.pairs.table import PairTable
 from monitor.view.ranking.goal import GoalView, declared_models, unscored_models
 from schemas.records.goals import Goal, parse_goal
@@ -70,7 +70,7 @@ class Race:
         return cls(GoalView(table, goal, unscored_models(table, expected)), block)
 
     @property
-    def _benchmark(self) -> Benchmark:
+    def _benchmark(self) -> BoardView:
         return self.view.table.benchmark
 
     @cached_property
@@ -109,9 +109,9 @@ class Race:
         """Return for each item of the list whether a contestant has it; of a unit, all its items."""
         benchmark = self._benchmark
         if benchmark.spec.units is not None and benchmark.repeats is not None:
-            present = benchmark.repeats.whole(benchmark.matrix()[:, contestant] != ABSENT)
+            present = benchmark.repeats.whole(benchmark.cells().codes[:, contestant] != ABSENT)
         else:
-            present = benchmark.present(contestant)[: len(benchmark.item_keys)]
+            present = benchmark.present(contestant)
         there = np.append(present, False)
         return np.asarray(there[self._row_of_listed])
 
@@ -124,7 +124,7 @@ class Race:
     def _units(self) -> Sequence[str]:
         """The units of the list, or its items without units, in the order in which they are run."""
         committed = self._benchmark.committed
-        return self._benchmark.spec.listed_units if committed is None else committed.ids(0, committed.size)
+        return self._benchmark.spec.listed_units if committed is None else committed.names(0, committed.size)
 
     @cached_property
     def _size(self) -> int:
@@ -188,7 +188,7 @@ class Race:
         if benchmark.committed is None:
             listed = list((benchmark.spec.item_ids or ())[start : self.target])
             return listed if k < 0 else list(compress(listed, ~self._listed(k)[start : self.target]))
-        items = benchmark.committed.ids(start, self.target)
+        items = benchmark.committed.names(start, self.target)
         if k < 0:
             return items
         rows, present = (benchmark.row_of.get(item) for item in items), benchmark.present(k)
@@ -204,5 +204,5 @@ class Race:
         return [
             item
             for item, row in zip(items, rows, strict=True)
-            if k < 0 or row is None or benchmark.scores[row, k] == ABSENT
+            if k < 0 or row is None or benchmark.cells().codes[row, k] == ABSENT
         ]

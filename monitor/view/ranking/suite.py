@@ -3,104 +3,122 @@
 Nothing of a suite is stored: it is computed from the states of its members, with the members as clusters that have weights.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
 
-from monitor.engine.state.benchmark import Benchmark, United
-from monitor.engine.state.codes import NARROW, ScoreTable
-from monitor.engine.state.graded import WeightedPairs
+from monitor.engine.state.benchmark import COUNTERS
+from monitor.engine.state.codes import NARROW, Codes, ScoreTable
+from monitor.engine.state.graded import Weighting, capital_of
 from monitor.engine.state.keys import benchmark_key
-from monitor.engine.state.restore import restore_benchmark
-from monitor.engine.state.stored import StoredBenchmark
+from monitor.engine.state.pairs.settling import Settling
+from monitor.engine.state.rows import Rows
+from monitor.view.board import BoardView, Cells, GradedSums, ItemScores, Later, United, model_maps, no_latches
+from monitor.view.from_state import of_scores
 from monitor.view.pairs.item_means import described
 from monitor.view.pairs.table import PairTable
-from monitor.view.ranking.suite_evidence import Terms, register_family, terms_of, walk_committed
+from monitor.view.ranking.suite_evidence import Terms, family_places, terms_of, walk_committed
 from schemas.records.events import MAX_GRADED_ITEMS, FamilySpec, OrderSpec, Spec
 from schemas.records.reading import Reading
-from schemas.records.scores import ABSENT, SCORE_UNIT, SKIPPED, ZERO, Contestant, RowKey
+from schemas.records.scores import ABSENT, SKIPPED, ZERO, Contestant, RowKey
 from schemas.records.suites import Suite
 from schemas.results.report import SuiteGap, SuiteMember, SuiteMemberState, SuiteReport
-from schemas.results.verdict_changes import VerdictChanges
-from stats.numerics.pairs import Index
+from stats.numerics.pairs import Index, all_pairs, pair_count
 
 
-def suite_benchmark(suite: Suite, benchmarks: Mapping[str, Benchmark], *, assert_complete: bool) -> Benchmark:
-    """Return the union of the members of a suite as a benchmark: the models that it ranks, by their newest epochs.
+def suite_board(suite: Suite, boards: Mapping[str, BoardView], *, assert_complete: bool) -> BoardView:
+    """Return the union of the members of a suite as a board: the models that it ranks, by their newest epochs.
 
     These have a score in every member, or in some member where what a model lacks counts at its worst. An item is named after its member.
     A member that does not exist, or holds battles, has no items: then no model is ranked. The size of a member is its declared item count,
     or the items it has if these are taken as complete; else the sizes are declared for all or unknown, and unknown where their sum is
     beyond `MAX_GRADED_ITEMS`.
     """
-    members = _scored_members(suite, benchmarks)
-    lacking = _lacking(suite, members)
-    if len(members) < len(suite.members):
-        lacking = {}
+    members = _scored_members(suite, boards)
+    lacking = _lacking(suite, members) if len(members) == len(suite.members) else {}
     models = [model for model, lacks in lacking.items() if suite.missing == "worst" or not lacks]
-    place = {model: k for k, model in enumerate(models)}
     terms = terms_of(suite, members, len(models))
-    table, rows = ScoreTable(), []
+    spec, scores = _spec(suite, members, terms, assert_complete=assert_complete), _scores(members, models)
+    weighting = Weighting.of(spec)
+    if weighting is not None:
+        weighting.enter(scores.keys)
+    # Later repeats would change the means of a member with undeclared ones, so nothing is settled there either.
+    open_means = not assert_complete and any(boards[name].undeclared for name in members)
+    each = list(members.values())
+    counters = {name: sum(member.counters[name] for member in each) for name in COUNTERS}
+    units, rows = any(member.spec.units is not None for member in each), Rows()
+    for key in scores.keys:
+        rows.append(key)
+    pairs = pair_count(len(models))
+    union = BoardView(
+        origin=object(),
+        name=suite.name,
+        key=benchmark_key(suite.name),
+        spec=spec,
+        generation=max((member.generation for member in each), default=1),
+        quarantine=next((member.quarantine for member in each if member.quarantine is not None), None),
+        gaps=list(dict.fromkeys(gap for member in each for gap in member.gaps)),
+        **model_maps(Contestant(model, 0) for model in models),
+        ended=frozenset(k for k, model in enumerate(models) if not lacking[model] and _has_ended(model, each)),
+        items=len(scores.keys),
+        rows=len(scores.keys),
+        counters=counters,
+        reading=Reading(
+            refused=list(dict.fromkeys(file for member in each for file in member.reading.refused)),
+            unread=sum(member.reading.unread for member in each),
+            differing=next((member.reading.differing for member in each if member.reading.differing), ""),
+        ),
+        again=np.zeros((len(models), 2), np.int64),
+        incomplete=next((member.incomplete for member in each if member.incomplete), ""),
+        too_many_items=(weighting is not None and bool(weighting.exceeded))
+        or (spec.items is not None and len(scores.keys) > spec.items),
+        exceeded=open_means or any(member.exceeded for member in each),
+        has_choice=any(member.has_choice for member in each) or counters["conflicts"] + counters["filled"] > 0,
+        united=United(
+            suite,
+            terms.hold_reason,
+            terms.shares_items,
+            rescored=any(member.contestants[k].epoch for member in each for k in _newest(member).tolist()),
+            units=units,
+        ),
+        **of_scores(scores),
+        family_index=Later(lambda: np.zeros(pairs, np.int32)),
+        claims=no_latches(pairs),
+        graded_sums=None
+        if spec.order.policy == "none"
+        else Later(lambda: _graded_sums(scores, len(models), weighting)),
+        settling=Later(Settling),
+        weighting=weighting,
+        row_keys=Later(lambda: rows),
+        cells=Later(lambda: Cells(scores.codes, scores.values)),
+    )
+    return union if assert_complete or terms.policy == "none" else _decided_live(union, members, terms)
+
+
+def _scores(members: Mapping[str, BoardView], models: Sequence[str]) -> ItemScores:
+    """Return the scores of models on the items of all members."""
+    place = {model: k for k, model in enumerate(models)}
+    table, keys = ScoreTable(), list[RowKey]()
     codes = np.full((sum(len(each.item_keys) for each in members.values()), len(models)), ABSENT, np.int64)
-    start = 0
     for name, each in members.items():
         newest = np.array([k for k in _newest(each).tolist() if each.contestants[k].model in place], np.int64)
-        values = each.item_values
-        known = np.concatenate([[ABSENT, SKIPPED], table.codes_of(values[ZERO:])]).astype(np.int64)
-        stop = start + len(each.item_keys)
-        columns = [place[each.contestants[k].model] for k in newest.tolist()]
-        codes[start:stop, columns] = known[each.item_codes()[:, newest]]
-        rows += [RowKey(f"{name}/{key.item}", 0, name) for key in each.item_keys]
-        start = stop
-    rows = _distinct(rows)
-    width = 1 if len(table) <= NARROW else 4
-    stored = StoredBenchmark(
-        key=benchmark_key(suite.name),
-        name=suite.name,
-        off=0,
-        spec=_spec(suite, members, terms, assert_complete=assert_complete).model_dump_json(),
-        rows=rows,
-        contestants=[Contestant(model, 0) for model in models],
-        values=[0, SCORE_UNIT, *table.by_code[ZERO + 2 :].tolist()],
-        width=width,
-        columns=list(codes.T.astype(np.uint8 if width == 1 else np.uint32)),
-        registered=np.empty(0, np.uint32),
-        changes=VerdictChanges(),
-        counters={
-            counter: sum(each.counters[counter] for each in members.values())
-            for counter in ("events", "duplicates", "conflicts", "filled", "rejected")
-        },
-        pairs=None,
-        ended=[
-            k for k, model in enumerate(models) if not lacking[model] and all(map(_has_ended(model), members.values()))
-        ],
-        gaps=list(dict.fromkeys(gap for each in members.values() for gap in each.gaps)),
-    )
-    benchmark = restore_benchmark(stored)
-    rescored = any(each.contestants[k].epoch for each in members.values() for k in _newest(each).tolist())
-    units = any(each.spec.units is not None for each in members.values())
-    has_choice = any(each.has_choice for each in members.values())
-    benchmark.united = United(
-        suite, terms.hold_reason, terms.shares_items, rescored=rescored, units=units, has_choice=has_choice
-    )
-    benchmark.generation = max((each.generation for each in members.values()), default=1)
-    if not assert_complete and terms.policy != "none":
-        _decide_live(benchmark, members, terms)
-    # Later repeats would change the means of a member with undeclared ones, so nothing is settled there either.
-    open_means = not assert_complete and any(benchmarks[name].undeclared for name in members)
-    benchmark.exceeded = open_means or any(each.exceeded for each in members.values())
-    benchmark.quarantine = next((each.quarantine for each in members.values() if each.quarantine is not None), None)
-    benchmark.reading = Reading(
-        refused=list(dict.fromkeys(file for each in members.values() for file in each.reading.refused)),
-        unread=sum(each.reading.unread for each in members.values()),
-        differing=next((each.reading.differing for each in members.values() if each.reading.differing), ""),
-    )
-    benchmark.incomplete = next((each.incomplete for each in members.values() if each.incomplete), "")
-    return benchmark
+        known = np.concatenate([[ABSENT, SKIPPED], table.codes_of(each.item_values[ZERO:])]).astype(np.int64)
+        some = slice(len(keys), len(keys) + len(each.item_keys))
+        codes[some, [place[each.contestants[k].model] for k in newest.tolist()]] = known[each.item_codes()[:, newest]]
+        keys += [RowKey(f"{name}/{key.item}", 0, name) for key in each.item_keys]
+    narrow: Codes = codes.astype(np.uint8) if len(table) <= NARROW else codes.astype(np.uint32)
+    return ItemScores(narrow, table.by_code, _distinct(keys))
 
 
-def _scored_members(suite: Suite, benchmarks: Mapping[str, Benchmark]) -> dict[str, Benchmark]:
+def _graded_sums(scores: ItemScores, models: int, weighting: Weighting | None) -> GradedSums:
+    pairs = all_pairs(models)
+    if weighting is None:
+        return GradedSums(*capital_of(scores.codes, scores.values, *pairs))
+    return GradedSums(*weighting.pairs_of(scores.codes, scores.values, *pairs))
+
+
+def _scored_members(suite: Suite, benchmarks: Mapping[str, BoardView]) -> dict[str, BoardView]:
     """Return the members that have scores, each as it is described."""
     present = {name: benchmarks[name] for name in suite.members if name in benchmarks}
     return {name: described(each) for name, each in present.items() if each.battles is None}
@@ -118,23 +136,29 @@ def _distinct(rows: list[RowKey]) -> list[RowKey]:
     return rows
 
 
-def _decide_live(union: Benchmark, members: Mapping[str, Benchmark], terms: Terms) -> None:
-    """Add what live verdicts rest on: places in the family and, along committed orders, evidence."""
+def _decided_live(union: BoardView, members: Mapping[str, BoardView], terms: Terms) -> BoardView:
+    """Return a union with what live verdicts rest on: places in the family and, along committed orders, evidence."""
     assert union.united is not None
-    assert union.weighting is not None
-    union.united = replace(union.united, no_family=register_family(union))
+    weighting = union.weighting
+    assert weighting is not None
+    place, no_family = family_places(union)
+    union = replace(union, united=replace(union.united, no_family=no_family), family_index=Later(lambda: place))
     if terms.policy != "committed":
-        return
-    union.spec = union.spec.model_copy(update={"order": OrderSpec(policy="committed")})
-    if union.pairs:
-        walk = walk_committed(union, union.weighting, members)
-        sums = WeightedPairs(union.weighting)
-        sums.grow(len(union.contestants))
-        sums.capital = walk.capital
-        union.graded_pairs, union.united = sums, replace(union.united, walked=(walk.peak, walk.side))
+        return union
+    union = replace(union, spec=union.spec.model_copy(update={"order": OrderSpec(policy="committed")}))
+    if not union.pairs:
+        return union
+    walk, lead = walk_committed(union, weighting, members), np.zeros(union.pairs, np.int64)
+    shared = np.zeros((lead.size, len(weighting.names)), np.int32)
+    assert union.united is not None
+    return replace(
+        union,
+        graded_sums=Later(lambda: GradedSums(walk.capital, lead, shared)),
+        united=replace(union.united, walked=(walk.peak, walk.side)),
+    )
 
 
-def _spec(suite: Suite, members: Mapping[str, Benchmark], terms: Terms, *, assert_complete: bool) -> Spec:
+def _spec(suite: Suite, members: Mapping[str, BoardView], terms: Terms, *, assert_complete: bool) -> Spec:
     declared = [each.spec.items is not None for each in members.values()]
     whole = len(members) == len(suite.members)
     sizes = {name: _size(members.get(name)) for name in suite.members}
@@ -153,24 +177,24 @@ def _spec(suite: Suite, members: Mapping[str, Benchmark], terms: Terms, *, asser
     )
 
 
-def _size(member: Benchmark | None) -> int:
+def _size(member: BoardView | None) -> int:
     """Return the items of a member: those declared, those it has, or 1 where it has none."""
     return 1 if member is None else max(member.spec.items or 0, member.items, 1)
 
 
-def _newest(member: Benchmark) -> Index:
+def _newest(member: BoardView) -> Index:
     """Return the newest epoch of each model that has a score in it."""
     if not member.contestants:
         return np.zeros(0, np.int64)
-    return np.flatnonzero(member.current() & (member.scored[: len(member.contestants)] > 0))
+    return np.flatnonzero(member.current() & (member.scored > 0))
 
 
-def _has_ended(model: str) -> Callable[[Benchmark], bool]:
-    """Return whether the run of a model by its newest epoch has ended in a member."""
-    return lambda member: member.epoch_contestant_of[model, member.latest_epoch[model]] in member.ended
+def _has_ended(model: str, members: Iterable[BoardView]) -> bool:
+    """Return whether the run of a model by its newest epoch has ended in all members."""
+    return all(member.newest(model) in member.ended for member in members)
 
 
-def _lacking(suite: Suite, members: Mapping[str, Benchmark]) -> dict[str, list[str]]:
+def _lacking(suite: Suite, members: Mapping[str, BoardView]) -> dict[str, list[str]]:
     """Return for every model, in the order of their first events, the members in which it has no score."""
     scored = {name: {each.contestants[k].model: None for k in _newest(each).tolist()} for name, each in members.items()}
     models = dict.fromkeys(model for names in scored.values() for model in names)
@@ -178,7 +202,7 @@ def _lacking(suite: Suite, members: Mapping[str, Benchmark]) -> dict[str, list[s
 
 
 def suite_report(
-    suite: Suite, benchmarks: Mapping[str, Benchmark], table: PairTable, at: Index, *, hides: bool
+    suite: Suite, benchmarks: Mapping[str, BoardView], table: PairTable, at: Index, *, hides: bool
 ) -> SuiteReport:
     """Report the members of a suite, and what each adds to the gap of some pairs; `hides`: as `SuiteReport` has it."""
     assert table.weighted is not None
@@ -205,7 +229,7 @@ def suite_report(
     )
 
 
-def _member_report(suite: Suite, name: str, benchmark: Benchmark | None, table: PairTable) -> SuiteMember:
+def _member_report(suite: Suite, name: str, benchmark: BoardView | None, table: PairTable) -> SuiteMember:
     """Report one member, with the mean score in it of each ranked model."""
     assert table.weighted is not None
     names = [contestant.model for contestant in table.benchmark.contestants]

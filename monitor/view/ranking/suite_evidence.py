@@ -7,9 +7,9 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from monitor.engine.state.benchmark import Benchmark
 from monitor.engine.state.codes import Codes
 from monitor.engine.state.graded import Capital, Weighting, capital_gained
+from monitor.view.board import BoardView
 from monitor.view.reasons import held
 from monitor.words.order import because
 from schemas.records.events import MAX_GRADED_ITEMS, FamilySpec
@@ -51,7 +51,7 @@ class Terms(NamedTuple):
     """Whether the reason is an item that two members have."""
 
 
-def terms_of(suite: Suite, members: Mapping[str, Benchmark], models: int) -> Terms:
+def terms_of(suite: Suite, members: Mapping[str, BoardView], models: int) -> Terms:
     """Return under what a suite with so many ranked models has live verdicts; `members` are those with scores."""
     shared = "" if suite.distinct else _shared_item(members)
     if shared:
@@ -64,12 +64,12 @@ def terms_of(suite: Suite, members: Mapping[str, Benchmark], models: int) -> Ter
     return Terms(next(iter(members.values())).spec.order.policy, "", family)
 
 
-def _shared_item(members: Mapping[str, Benchmark]) -> str:
+def _shared_item(members: Mapping[str, BoardView]) -> str:
     """Return that two members have an item of the same id, and what to declare; empty if none have."""
     known: dict[str, str] = {}
     for name, each in members.items():
         # Not `item_keys`: these are units where items have any.
-        ids = dict.fromkeys(each.rows.names)
+        ids = dict.fromkeys(each.row_keys().names)
         ids |= dict.fromkeys(each.spec.item_ids or ())
         item = next((item for item in ids if item in known), None)
         if item is not None:
@@ -82,7 +82,7 @@ def _shared_item(members: Mapping[str, Benchmark]) -> str:
     return ""
 
 
-def _fault(suite: Suite, members: Mapping[str, Benchmark]) -> str:
+def _fault(suite: Suite, members: Mapping[str, BoardView]) -> str:
     """Return which member keeps a suite from verdicts, and why; empty without one."""
     for name in suite.members:
         member = members.get(name)
@@ -99,14 +99,14 @@ def _fault(suite: Suite, members: Mapping[str, Benchmark]) -> str:
     return "some members have completion, others committed" if len(policies) > 1 else _tied_orders(members)
 
 
-def _tied_orders(members: Mapping[str, Benchmark]) -> str:
+def _tied_orders(members: Mapping[str, BoardView]) -> str:
     """Return which members put an item of the same id at the same place, so that their orders are not independent; empty without any."""
     of_seed: dict[str, dict[str, str]] = {}
     for name, each in members.items():
         if each.committed is None or each.spec.order.seed is None:
             continue
         known = of_seed.setdefault(each.spec.order.seed, {})
-        ids = each.committed.ids(0, each.committed.size)
+        ids = each.committed.names(0, each.committed.size)
         item = next((item for item in ids if item in known), None)
         if item is not None:
             both = f"{shorten(known[item])} and {shorten(name)}"
@@ -115,7 +115,7 @@ def _tied_orders(members: Mapping[str, Benchmark]) -> str:
     return ""
 
 
-def _beyond(members: Mapping[str, Benchmark], models: int) -> str:
+def _beyond(members: Mapping[str, BoardView], models: int) -> str:
     """Return that a suite is too large for verdicts while scores come; empty if it is not."""
     pairs, items = models * (models - 1) // 2, sum(each.spec.items or 0 for each in members.values())
     what = f"{pairs:,} pairs on {items:,} items are too many to compute live; `rankwatch report --suite` on the results has them"
@@ -126,20 +126,23 @@ def _beyond(members: Mapping[str, Benchmark], models: int) -> str:
     return what if too_many or items > MAX_GRADED_ITEMS else ""
 
 
-def register_family(union: Benchmark) -> str:
-    """Give the pairs of a suite their places in the declared family; return why they have none, empty if they have.
+def family_places(union: BoardView) -> tuple[NDArray[np.int32], str]:
+    """Return the places of the pairs of a suite in the declared family, and why they have none; empty if they have.
 
     The shares of alpha are equal and do not depend on who came first, since there is no order of arrival among benchmarks.
     """
-    capacity = union.spec.family.capacity
+    capacity, place = union.spec.family.capacity, np.zeros(union.pairs, np.int32)
     if capacity is None:
-        return "no member declares its family (family: models or capacity), and there is no order of arrival among benchmarks"
+        return (
+            place,
+            "no member declares its family (family: models or capacity), and there is no order of arrival among benchmarks",
+        )
     pair = np.arange(union.pairs)
     pair = pair[union.in_family(pair)]
     if pair.size > capacity:
-        return f"the suite has {pair.size:,} pairs, and a member declares a family of {capacity:,}"
-    union.register(pair)
-    return ""
+        return place, f"the suite has {pair.size:,} pairs, and a member declares a family of {capacity:,}"
+    place[pair] = 1 + np.arange(pair.size)
+    return place, ""
 
 
 class Walk(NamedTuple):
@@ -153,7 +156,7 @@ class Walk(NamedTuple):
     """The capital at the last look, skips at their worst for either side."""
 
 
-def walk_committed(union: Benchmark, weighting: Weighting, members: Mapping[str, Benchmark]) -> Walk:
+def walk_committed(union: BoardView, weighting: Weighting, members: Mapping[str, BoardView]) -> Walk:
     """Bet along the order of a suite: the items of all members by their keys, of which each member's own order is a part.
 
     Keys under different seeds are independent and uniform, so this is one random permutation of the union. The prefix of a pair ends before
@@ -190,7 +193,7 @@ def _looks(items: int) -> list[int]:
 
 
 def _in_order(
-    union: Benchmark, weighting: Weighting, members: Mapping[str, Benchmark]
+    union: BoardView, weighting: Weighting, members: Mapping[str, BoardView]
 ) -> tuple[Codes, NDArray[np.int64], Index]:
     """Return the scores of the union in its order, shape (items, models), the cluster of each item, and where each model's prefix ends."""
     place = {contestant.model: k for k, contestant in enumerate(union.contestants)}
@@ -201,7 +204,7 @@ def _in_order(
         at = each.committed.item_at
         rows.append(np.where(at >= 0, at + start, -1))
         clusters.append(np.full(at.size, weighting.names.index(name)))
-        keys += [permutation_key(each.spec.order.seed, item) for item in each.committed.ids(0, at.size)]
+        keys += [permutation_key(each.spec.order.seed, item) for item in each.committed.names(0, at.size)]
         start += len(each.item_keys)
     order = np.array(sorted(range(len(keys)), key=keys.__getitem__), np.int64)
     place_of = np.empty(order.size + 1, np.int64)
@@ -211,7 +214,7 @@ def _in_order(
         assert each.committed is not None
         size, reached = each.committed.size, np.zeros(len(place), np.int64)
         for model in place.keys() & each.latest_epoch.keys():
-            newest = each.epoch_contestant_of[model, each.latest_epoch[model]]
+            newest = each.newest(model)
             reached[place[model]] = each.committed.reached[newest]
         reach = np.minimum(reach, place_of[np.where(reached < size, first + reached, -1)])
         first += size

@@ -1,7 +1,5 @@
 """Which metric of which benchmark each reading of a gate's files is for."""
 
-from types import SimpleNamespace
-
 import pytest
 
 from monitor.cli.shared.gates.readings import has_several_metrics, read_metrics
@@ -11,7 +9,7 @@ from monitor.cli.shared.options import ScoreOptions
 def read(benchmarks, asked):
     def one(logs):
         asked.append(logs)
-        return SimpleNamespace(benchmarks=dict.fromkeys(benchmarks))
+        return dict.fromkeys(benchmarks)
 
     return one
 

@@ -40,7 +40,7 @@ def test_the_first_of_each_kind_are_printed_and_then_that_there_are_more(capsys)
 def test_a_family_that_complete_files_replace_is_named(tmp_path, capsys, options, used):
     path = tmp_path / "r.jsonl"
     path.write_text("".join(json.dumps(event(k, model, k % 2)) + "\n" for k in range(4) for model in "ab"))
-    partition = read_results([str(path)], 0, declared=DeclareOptions(**options))
-    (report,) = build_report([partition], assert_complete=True).benchmarks
+    boards = read_results([str(path)], 0, declared=DeclareOptions(**options))
+    (report,) = build_report(boards, assert_complete=True).benchmarks
     assert ("bench: the family spending is not used" in capsys.readouterr().err) is not used
     assert report.family.policy == ("spending" if "items" in options else "capacity")

@@ -3,6 +3,7 @@
 import pytest
 
 from monitor.view.build import benchmark_report
+from monitor.view.from_state import board_view
 from tests.fold_log import FoldLog, counts_of, event
 
 DECLARED = {"declare": "bench", "items": 4, "aliases": {"new": "old"}}
@@ -18,7 +19,7 @@ def test_the_events_of_an_alias_count_as_those_of_its_model():
     log.restart()
     log.send(event(4, "new", 1), event(4, "x", 0))
     assert counts_of(log.bench, "old", "x") == (3, 3, 0)
-    assert {m.model: m.aliases for m in benchmark_report(log.bench).models} == {"old": ["new"], "x": []}
+    assert {m.model: m.aliases for m in benchmark_report(board_view(log.bench)).models} == {"old": ["new"], "x": []}
 
 
 def test_an_alias_may_be_added_later_and_stays():

@@ -7,6 +7,7 @@ import pytest
 
 from monitor.engine.state.arrival import ALPHA, Arrival, _Look
 from monitor.view.build import benchmark_report
+from monitor.view.from_state import board_view
 from stats import OrderState
 from stats.order import inverse_share, succession_p
 from tests.fold_log import FoldLog, event
@@ -89,7 +90,7 @@ def test_a_list_in_random_run_order_is_a_good_order_and_ids_and_blocks_are_not(a
     log = FoldLog({"declare": "bench", "order": "trusted", "item_ids": IN_RUN_ORDER})
     for item in arrival:
         log.send(*(event(item, model, int(model == "a"), cluster=f"cluster {int(item[1:]) % 7}") for model in "ab"))
-    finding, (pair,) = log.bench.arrival.finding, benchmark_report(log.bench).pairs
+    finding, (pair,) = log.bench.arrival.finding, benchmark_report(board_view(log.bench)).pairs
     assert (finding and finding.statistic) == suspect
     assert log.bench.order_refuted == (suspect is not None)
     assert pair.status == ("invalidated" if suspect else "decided")
@@ -112,7 +113,7 @@ def test_a_trusted_order_that_is_refuted_takes_back_what_was_decided():
         "no longer counts: the arrival order is suspect: of the first 64 items of a, 62 follow an item"
         in taken.sentence
     )
-    report = benchmark_report(log.bench)
+    report = benchmark_report(board_view(log.bench))
     assert report.order.suspect
     assert report.pairs[0].status == "invalidated"
     assert report.pairs[0].decided.anytime_family is None
@@ -128,7 +129,7 @@ def test_it_holds_for_good():
     assert log.bench.order_refuted
     log.send(*blocks(400)[200:])
     assert log.bench.changes == {}
-    assert benchmark_report(log.bench).pairs[0].status == "held"
+    assert benchmark_report(board_view(log.bench)).pairs[0].status == "held"
 
 
 def test_nothing_is_decided_at_the_very_event_of_the_finding():
@@ -159,17 +160,17 @@ def test_elsewhere_it_only_warns(policy):
     }[policy]
     log = FoldLog({"declare": "bench", **spec})
     log.send(*blocks(100))
-    order = benchmark_report(log.bench).order
+    order = benchmark_report(board_view(log.bench)).order
     assert order.suspect
     assert "the arrival order is suspect" in order.reason
     assert ("this order policy does not depend on it" in order.reason) == (policy != "none")
-    assert (benchmark_report(log.bench).pairs[0].status == "decided") == (policy != "none")
+    assert (benchmark_report(board_view(log.bench)).pairs[0].status == "decided") == (policy != "none")
 
 
 def test_files_that_are_complete_are_warned_of_too():
     log = FoldLog()
     log.send(*blocks(100))
-    report = benchmark_report(log.bench, assert_complete=True)
+    report = benchmark_report(board_view(log.bench), assert_complete=True)
     assert report.order.suspect
     assert report.order.reason.startswith(
         "asserted that the 100 items read are the whole benchmark, and that the items are "

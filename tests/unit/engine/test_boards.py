@@ -7,6 +7,7 @@ import pytest
 
 from monitor.engine.chunk_fold import Partition
 from monitor.view.build import benchmark_report
+from monitor.view.from_state import board_view
 from monitor.words.assumptions import TEXTS
 from schemas.records.boards import BoardEntry
 from schemas.records.chunks import Chunk
@@ -46,10 +47,10 @@ def folded(records, size=10_000):
 
 def test_an_archived_board_keeps_its_report_and_refuses_records():
     records = [DECLARED, *decisive()]
-    before = benchmark_report(folded(records)[0].benchmarks["m"], pairs="all")
+    before = benchmark_report(board_view(folded(records)[0].benchmarks["m"]), pairs="all")
     late = [event(99, "a", 1), b'{"declare": "m", "items": 50, "version": 2}', b'{"ended": "m"}']
     partition, letters, _ = folded([*records, change("archive"), *late])
-    report = benchmark_report(partition.benchmarks["m"], pairs="all")
+    report = benchmark_report(board_view(partition.benchmarks["m"]), pairs="all")
     assert (report.pairs, report.models, report.result) == (before.pairs, before.models, before.result)
     assert report.pairs[0].status == "decided"
     assert report.board.state == "archived"
@@ -69,7 +70,9 @@ def test_a_restored_board_goes_on_as_if_it_had_never_been_archived():
     assert (letters, list(partition.boards)) == ([], [])
     assert partition.benchmarks["m"].board is None
     assert [each.sentence for each in same] == [each.sentence for each in changes]
-    assert benchmark_report(partition.benchmarks["m"]) == benchmark_report(straight.benchmarks["m"])
+    assert benchmark_report(board_view(partition.benchmarks["m"])) == benchmark_report(
+        board_view(straight.benchmarks["m"])
+    )
 
 
 def test_a_board_does_not_remember_that_it_was_archived():
@@ -106,7 +109,7 @@ def test_a_board_that_is_begun_again_reports_its_generation_and_assumes_what_tha
     assert letters == []
     benchmark = partition.benchmarks["m"]
     assert benchmark.counters["events"] == 80
-    report = benchmark_report(benchmark)
+    report = benchmark_report(board_view(benchmark))
     assert (report.board.generation, report.board.state) == (2, "open")
     assert report.board.note == (
         "generation 2: an earlier board of this name was deleted at offset 81, and 1 family-wise decision was withdrawn; its alpha "
@@ -126,9 +129,9 @@ def test_a_title_is_shown_and_the_name_stays():
     partition, _, _ = folded([event(0, "a", 1), change("rename", title="Müller's suite"), event(1, "a", 1)])
     benchmark = partition.benchmarks["m"]
     assert benchmark.counters["events"] == 2
-    assert benchmark_report(benchmark).board.title == "Müller's suite"
+    assert benchmark_report(board_view(benchmark)).board.title == "Müller's suite"
     partition, _, _ = folded([event(0, "a", 1), change("rename", title="x"), change("rename")])
-    assert benchmark_report(partition.benchmarks["m"]).board is None
+    assert benchmark_report(board_view(partition.benchmarks["m"])).board is None
 
 
 @pytest.mark.parametrize(
@@ -212,7 +215,7 @@ def test_boards_do_not_depend_on_the_chunks(seed):
     whole, letters, changes = folded(records)
 
     def reports(partition):
-        return {name: benchmark_report(each, pairs="all") for name, each in partition.benchmarks.items()}
+        return {name: benchmark_report(board_view(each), pairs="all") for name, each in partition.benchmarks.items()}
 
     assert letters
     for size in (29, 101):

@@ -7,6 +7,7 @@ import pytest
 from pydantic import ValidationError
 
 from monitor.view.build import benchmark_report
+from monitor.view.from_state import board_view
 from monitor.view.pairs.evidence_path import COMMITTED, POINTS, chart_data, pair_path
 from monitor.view.pairs.table import PairTable
 from monitor.words.assumptions import TEXTS
@@ -30,7 +31,7 @@ def test_nothing_counts_after_the_first_item_that_is_missing():
     events = pair_events([(1, 0)] * 30)
     log.send(*events[1:])  # all but the first score of a
     assert log.bench.changes == {}
-    assert benchmark_report(log.bench).pairs[0].status == "collecting"
+    assert benchmark_report(board_view(log.bench)).pairs[0].status == "collecting"
     start = log.partition.off
     log.send(events[0])
     change = log.changes["anytime", "decided"]
@@ -73,7 +74,7 @@ def test_a_skip_bets_the_lowest_for_one_and_the_highest_for_the_other(scores, fo
     log.send(*pair_events(scores))
     sums = {name: int(values[0]) for name, values in log.bench.committed.sums.items()}
     assert ((sums["b"], sums["c_worst"]), (sums["b_best"], sums["c"])) == (for_a, for_b)
-    pair = benchmark_report(log.bench).pairs[0]
+    pair = benchmark_report(board_view(log.bench)).pairs[0]
     flip = pair.model_a == "b"
     plus, minus = float(log_e_halves(*for_a)[0]), float(log_e_halves(*for_b)[1])
     assert (pair.log_e_b if flip else pair.log_e_a) == pytest.approx(plus)
@@ -100,14 +101,14 @@ def test_the_interval_excludes_0_exactly_when_the_pair_is_decided():
         log = FoldLog(SPEC)
         log.send(*pair_events([(1, 0)] * wins + [(None, 1)] * 2 + [(1, 1)] * 5))
         log.send(*[event(item, m, 0) for item in ORDER[-9:] for m in "ab"])  # after a gap: they count for nothing here
-        pair = benchmark_report(log.bench).pairs[0]
+        pair = benchmark_report(board_view(log.bench)).pairs[0]
         assert (pair.gap_low > 0) == (pair.decided.anytime is not None) == (("anytime", "decided") in log.changes)
 
 
 def test_the_end_of_the_list_exhausts_a_pair_skips_or_not():
     log = FoldLog(SPEC)
     log.send(*pair_events([(1, 1), (None, 0)] * 30))
-    assert benchmark_report(log.bench).pairs[0].status == "exhausted"
+    assert benchmark_report(board_view(log.bench)).pairs[0].status == "exhausted"
 
 
 def test_an_item_that_is_not_listed_is_refused_and_loses_nothing_else():
@@ -186,7 +187,7 @@ def test_a_path_is_the_evidence_item_by_item_of_the_committed_order(seed, one, o
     log = FoldLog(SPEC)
     log.send(*events)
     names = [c.model for c in log.bench.contestants]
-    path = pair_path(log.bench, names.index(one), names.index(other), 1_000)
+    path = pair_path(board_view(log.bench), names.index(one), names.index(other), 1_000)
     assert path.order == COMMITTED
     assert path.n.tolist() == list(range(1, prefix + 1))
     b = c = c_worst = b_best = 0
@@ -208,8 +209,8 @@ def test_a_path_crosses_where_its_verdict_fell_and_ends_at_the_report(seed):
     log.send(*events)
     names = [c.model for c in log.bench.contestants]
     crossed = 0
-    for pair in benchmark_report(log.bench, pairs="all").pairs:
-        path = pair_path(log.bench, names.index(pair.model_a), names.index(pair.model_b), 1_000)
+    for pair in benchmark_report(board_view(log.bench), pairs="all").pairs:
+        path = pair_path(board_view(log.bench), names.index(pair.model_a), names.index(pair.model_b), 1_000)
         ends = [getattr(path, name)[-1] for name in ("log_e", "log_e_a", "log_e_b", "gap_low", "gap_high")]
         assert ends == pytest.approx([pair.log_e, pair.log_e_a, pair.log_e_b, pair.gap_low, pair.gap_high], abs=1e-9)
         assert (path.log_e.max() >= path.log_threshold) == (pair.decided.anytime is not None)
@@ -230,11 +231,11 @@ def test_a_chart_follows_the_path_of_its_pair():
     _, events = skipping_stream(1)
     log = FoldLog(SPEC)
     log.send(*events)
-    table = PairTable(log.bench)
+    table = PairTable(board_view(log.bench))
     charts = chart_data(table).pairs
     assert charts
     for chart, a, b in zip(charts, table.a[table.adjacent].tolist(), table.b[table.adjacent].tolist(), strict=True):
-        path = pair_path(log.bench, a, b, POINTS)
+        path = pair_path(board_view(log.bench), a, b, POINTS)
         assert np.array_equal(chart.curve.n, [0, *path.n])
         assert np.array_equal(chart.curve.log_e, [0, *path.log_e])
 

@@ -7,6 +7,7 @@ from unittest.mock import patch
 import pytest
 
 from monitor.view.build import benchmark_report
+from monitor.view.from_state import board_view
 from monitor.view.items.conflict_rows import conflict_rows, listed_conflicts
 from tests.fold_log import FoldLog, event
 
@@ -39,7 +40,8 @@ def by_dictionary(events):
 
 def listed_in(benchmark, **chosen):
     return [
-        (c.item_id, c.repeat, c.model, c.epoch, c.old_score, c.new_score) for c in conflict_rows(benchmark, **chosen)
+        (c.item_id, c.repeat, c.model, c.epoch, c.old_score, c.new_score)
+        for c in conflict_rows(board_view(benchmark), **chosen)
     ]
 
 
@@ -53,7 +55,7 @@ def test_conflicts_are_those_of_a_dictionary(size, restart):
         log.send(*events[start : start + size])
         if restart:
             log.restart()
-    report = benchmark_report(log.bench)
+    report = benchmark_report(board_view(log.bench))
     assert report.conflicts_by_model == conflicts
     assert report.duplicates_by_model == duplicates
     assert list(report.conflicts_by_model.values()) == sorted(conflicts.values(), reverse=True)
@@ -68,7 +70,7 @@ def test_conflicts_are_listed_by_model_and_in_pages():
     log = FoldLog({"declare": "bench", "scores": "graded", "repeats": 2})
     log.send(*events)
     of_model = [row for row in listed if row[2] == "m1"]
-    assert listed_conflicts(log.bench, "m1") == conflicts["m1"] == len(of_model)
+    assert listed_conflicts(board_view(log.bench), "m1") == conflicts["m1"] == len(of_model)
     pages = [listed_in(log.bench, model="m1", start=k, stop=k + 7) for k in range(0, len(of_model), 7)]
     assert [row for page in pages for row in page] == of_model
     assert listed_in(log.bench, model="nobody") == []
@@ -85,7 +87,7 @@ def test_beyond_the_limit_conflicts_are_only_counted(restart):
             if restart:
                 log.restart()
     assert listed_in(log.bench) == listed[:50]
-    assert benchmark_report(log.bench).conflicts_by_model == conflicts
+    assert benchmark_report(board_view(log.bench)).conflicts_by_model == conflicts
 
 
 def test_the_report_names_the_models_with_most_conflicts_and_the_remedy():
@@ -93,9 +95,9 @@ def test_the_report_names_the_models_with_most_conflicts_and_the_remedy():
 
     log = FoldLog()
     log.send(*(event(item, model, 1) for item in range(9) for model in "abcde"))
-    assert conflicts(benchmark_report(log.bench)) is None
+    assert conflicts(benchmark_report(board_view(log.bench))) is None
     log.send(*(event(item, model, 0) for k, model in enumerate("abcde") for item in range(k)))
-    text = conflicts(benchmark_report(log.bench))
+    text = conflicts(benchmark_report(board_view(log.bench)))
     assert text.startswith(
         "10 scores contradict an earlier score of the same model, item and repeat: e (4), d (3), c (2)"
     )

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from monitor.view.build import benchmark_report
+from monitor.view.from_state import board_view
 from monitor.view.metrics_view import metrics_view
 from stats.families.error_control import spending_alpha
 from tests.fold_log import FoldLog, event, packed, paired
@@ -68,7 +69,7 @@ def test_a_regrade_of_everything_decides_what_a_fresh_benchmark_decides():
     fresh.send(*scores(0))
 
     def decided(log):
-        rows = benchmark_report(log.bench, pairs="all").model_dump()["pairs"]
+        rows = benchmark_report(board_view(log.bench), pairs="all").model_dump()["pairs"]
         return {(r["model_a"], r["model_b"]): r["decided"] for r in rows if r["status"] != "superseded"}
 
     assert decided(again) == decided(fresh)
@@ -95,7 +96,9 @@ def test_a_newer_epoch_supersedes_each_decision_once_at_its_first_event():
         assert "b was scored again, as epoch 1." in change.sentence
     assert len({change.id for change in ended}) == len(ended)
     assert log.bench.change_counts["anytime", "superseded"] == sum("anytime:" in f for f in of_b)
-    assert metrics_view(log.bench).changes["anytime_family", "superseded"] == sum("family" in f for f in of_b)
+    assert metrics_view(board_view(log.bench)).changes["anytime_family", "superseded"] == sum(
+        "family" in f for f in of_b
+    )
 
     log.restart()
     assert log.bench.change_counts["anytime", "superseded"] == sum("anytime:" in f for f in of_b)
@@ -147,7 +150,7 @@ def test_where_a_chunk_is_cut_does_not_move_a_supersession(restart):
 def test_rows_name_their_epochs_and_what_a_later_generation_assumes():
     log = FoldLog(DECLARED)
     log.send(*scores(0), *scores(1, ["a", "b"]))
-    rows = benchmark_report(log.bench, pairs="all").model_dump()["pairs"]
+    rows = benchmark_report(board_view(log.bench), pairs="all").model_dump()["pairs"]
     epochs = {(r["model_a"], r["model_b"], r["status"]): (r["epoch_a"], r["epoch_b"]) for r in rows}
     assert epochs["a", "b", "decided"] == (1, 1)
     assert epochs["a", "d", "decided"] == (1, 0)
@@ -165,11 +168,11 @@ def test_a_capacity_counts_within_a_generation():
     log = FoldLog(DECLARED | {"family": {"policy": "capacity", "size": 6}})
     for epoch in range(3):
         log.send(*scores(epoch))
-        report = benchmark_report(log.bench, pairs="all").model_dump()
+        report = benchmark_report(board_view(log.bench), pairs="all").model_dump()
         assert all("earlier pairs filled" not in row["reason"] for row in report["pairs"])
-        assert metrics_view(log.bench).beyond_capacity == 0
+        assert metrics_view(board_view(log.bench)).beyond_capacity == 0
     log.send(*(event(item, "e", 1, epoch=2) for item in range(40)))
-    assert metrics_view(log.bench).beyond_capacity == 4
+    assert metrics_view(board_view(log.bench)).beyond_capacity == 4
 
 
 def test_graded_scores_and_committed_orders_stop_at_a_newer_epoch_too():

@@ -8,6 +8,7 @@ import pytest
 from scipy.special import logsumexp
 
 from monitor.view.build import benchmark_report
+from monitor.view.from_state import board_view
 from schemas.results.verdict_changes import VerdictChanges
 from stats import spending_alpha
 from tests.fold_log import STRIDE, FoldLog, counts_of, event, packed, paired
@@ -200,7 +201,7 @@ def test_more_items_than_declared_withdraw_what_is_settled_under_a_trusted_order
     assert ended.id.split("-")[0] == str(10 * chunks)  # in the last record: item 31
     assert "more items have arrived than the 30 declared" in ended.sentence
     assert ("anytime", "invalidated") not in log.changes
-    report = benchmark_report(log.bench)
+    report = benchmark_report(board_view(log.bench))
     assert report.order.reason.startswith("31 items arrived and 30 were declared")
     assert (report.pairs[0].settled, report.pairs[0].status) == (None, "decided")
     log.send(packed(paired(40, 0), "ab", items=range(31, 71)))

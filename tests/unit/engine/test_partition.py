@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from monitor.engine.chunk_fold import Partition
 from monitor.engine.limits import Limits
 from monitor.view.build import benchmark_report
+from monitor.view.from_state import board_view
 from schemas.records.chunks import Chunk, Gap, Source
 from tests.fold_log import STRIDE, FoldLog, counts_of, event, packed, paired
 
@@ -426,7 +427,7 @@ def test_a_gap_marks_every_benchmark_for_good_and_those_that_begin_later():
         assert log.bench.spec.items == 12
         assert log.bench.counters["events"] == 2
         log.restart()
-    assert benchmark_report(log.bench).partial.startswith(
+    assert benchmark_report(board_view(log.bench)).partial.startswith(
         f"records {first.describe()}; {second.describe()} of the log were "
     )
-    assert benchmark_report(FoldLog(event(1, "a", 1)).bench).partial is None
+    assert benchmark_report(board_view(FoldLog(event(1, "a", 1)).bench)).partial is None

@@ -7,6 +7,7 @@ import pytest
 
 from monitor.engine.chunk_fold import Partition
 from monitor.view.build import benchmark_report
+from monitor.view.from_state import board_view
 from schemas.records.chunks import Chunk
 from schemas.records.operations import BoardChange, encode_board_change
 from schemas.records.versions import STATE_VERSION
@@ -50,7 +51,7 @@ def test_the_first_seed_decides_and_the_verdict_has_its_place():
     assert log.bench.spec.order.seed == "one"
     assert facts(log)["anytime"]["committed"] == {"offset": 10}
     assert facts(log, "settled")["settled"]["ordered"] == {"offset": 10}
-    report = benchmark_report(log.bench)
+    report = benchmark_report(board_view(log.bench))
     assert {"code": "committed", "offset": 10} in report.assumptions
     assert "(offset 10 of the log)" in report.pairs[0].reason
 
@@ -112,7 +113,7 @@ def test_a_margin_that_came_late_is_named_where_a_pair_is_equivalent():
     log = FoldLog({"declare": "bench", "items": 400}, packed(scores[:10], "ab"))
     log.send({"declare": "bench", "items": 400, "margin": 0.1})
     log.send(packed(scores[10:], "ab", items=range(10, 400)))
-    report = benchmark_report(log.bench)
+    report = benchmark_report(board_view(log.bench))
     assert report.pairs[0].status == "equivalent"
     assert "the equivalence margin, declared after the first score, was chosen" in report.pairs[0].reason
 
@@ -178,7 +179,7 @@ def test_aliases_are_a_choice_and_duplicates_are_none():
     assert "score_choice" not in facts(log)["anytime"]
     log = FoldLog(declared | {"aliases": {"x": "a"}}, *along(IDS))
     assert "score_choice" in facts(log)["anytime"]
-    assert {"code": "score_choice"} in benchmark_report(log.bench).assumptions
+    assert {"code": "score_choice"} in benchmark_report(board_view(log.bench)).assumptions
 
 
 def test_a_null_may_be_declared_final():
@@ -190,7 +191,7 @@ def test_a_null_may_be_declared_final():
     for log, score in ((filled, 1), (final, 0)):
         log.restart()
         log.send(*along(IDS[1:]), event(IDS[0], "b", 0))
-        report = benchmark_report(log.bench)
+        report = benchmark_report(board_view(log.bench))
         assert (report.filled, report.pairs[0].b) == (log.bench.counters["filled"], 39 + score)
         assert {"code": "score_choice"} in report.assumptions
     assert final.bench.spec.nulls == "final"

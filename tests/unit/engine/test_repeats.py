@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from monitor.view.build import benchmark_report
+from monitor.view.from_state import board_view
 from monitor.words.assumptions import TEXTS
 from schemas.records.scores import SCORE_UNIT
 from tests.fold_log import FoldLog, event
@@ -39,7 +40,7 @@ def complete_report(events):
     log = FoldLog()
     log.send({"events": events})
     log.partition.end_all_runs()
-    return benchmark_report(log.bench, pairs="all", assert_complete=True)
+    return benchmark_report(board_view(log.bench), pairs="all", assert_complete=True)
 
 
 @pytest.mark.parametrize("seed", range(12))
@@ -68,7 +69,7 @@ def test_an_undeclared_repeat_does_not_undo_what_refutes_the_declaration(declara
     for more in ([], [event(5, "b", 1, repeat=1)]):
         log.send({"events": events + more})
         events = []
-        report = benchmark_report(log.bench, pairs="all", assert_complete=True)
+        report = benchmark_report(board_view(log.bench), pairs="all", assert_complete=True)
         assert report.order.policy == log.bench.spec.order.policy
         assert [pair.status for pair in report.pairs] == ["invalidated"]
         assert reason in report.order.reason
@@ -96,7 +97,7 @@ def test_a_verdict_on_means_of_repeats_names_what_it_assumes(repeats):
     counts = range(1 if repeats == 1 else 2)
     log.send(*(event(item, model, int(model == "a"), repeat=k) for item in range(30) for model in "ab" for k in counts))
     log.send({"ended": "bench"})
-    (pair,) = benchmark_report(log.bench, pairs="all").pairs
+    (pair,) = benchmark_report(board_view(log.bench), pairs="all").pairs
     for sentence in (log.changes["anytime_family", "decided"].sentence, pair.reason):
         assert (TEXTS["repeated"] in sentence) == (repeats != 1)
 
@@ -105,7 +106,7 @@ def test_more_items_than_declared_hold_a_report_with_undeclared_repeats_too():
     log = FoldLog({"declare": "bench", "items": 20})
     log.send(*(event(item, model, int(model == "a"), repeat=k) for item in range(30) for model in "ab" for k in (0, 1)))
     log.partition.end_all_runs()
-    report = benchmark_report(log.bench, pairs="all", assert_complete=True)
+    report = benchmark_report(board_view(log.bench), pairs="all", assert_complete=True)
     assert report.order.reason.startswith("30 items arrived and 20 were declared")
     assert report.pairs[0].decided.anytime_family is None
 
@@ -131,7 +132,7 @@ def test_an_undeclared_repeat_holds_the_benchmark_and_withdraws_decisions():
     reason = "b has 2 repeats of item 17, and 1 is declared; declare as many as the items have (repeats: R), or all (repeats: all)"
     assert reason in log.changes["anytime", "invalidated"].sentence
     for _ in range(2):
-        report = benchmark_report(log.bench, pairs="all")
+        report = benchmark_report(board_view(log.bench), pairs="all")
         assert report.order.reason == reason
         assert {p.status for p in report.pairs} == {"invalidated"}
         assert [(m.model, m.mean) for m in report.models] == [("a", 1.0), ("b", pytest.approx(0.5 / 18, abs=1e-12))]
@@ -142,7 +143,7 @@ def test_the_end_of_a_run_lets_incomplete_items_bet():
     log = FoldLog({"declare": "bench", "repeats": "all", "items": 2})
     log.send(*(event(1, "a", k % 2, repeat=k) for k in range(3)), event(1, "b", 0), event(2, "b", None))
     assert (log.bench.n[0], log.bench.scored.sum()) == (0, 0)
-    (pair,) = benchmark_report(log.bench).pairs
+    (pair,) = benchmark_report(board_view(log.bench)).pairs
     assert pair.reason == "a and b share no items yet: their items count when both runs have ended (repeats: all)."
     log.send({"ended": "bench"})
     assert (log.bench.n[0], log.bench.graded_pairs.lead[0]) == (1, 333_333_333_333)
@@ -193,7 +194,7 @@ def test_a_partial_regrade_inherits_what_it_does_not_replace():
         event(3, "a", 0, epoch=1), event(4, "a", 0, epoch=1), {"ended": "bench", "model": "a", "epoch": 1, "base": 0}
     )
     for _ in range(2):
-        report = benchmark_report(log.bench)
+        report = benchmark_report(board_view(log.bench))
         assert [(m.model, m.items, m.mean, m.run_ended) for m in report.models] == [
             ("a", 10, 0.8, True),
             ("b", 10, 0.0, False),
@@ -207,7 +208,7 @@ def test_ended_runs_are_judged_with_nothing_missing_where_that_was_declared(miss
     log.send(*(event(k, model, int(model == "a")) for k in range(20) for model in "ab"))
     assert not log.changes
     log.send({"ended": "bench", "model": "a"}, {"ended": "bench", "model": "b"})
-    (pair,) = benchmark_report(log.bench).pairs
+    (pair,) = benchmark_report(board_view(log.bench)).pairs
     assert pair.decided.anytime_family == decided
     assert pair.status == ("decided" if decided else "exhausted")
     if decided:

@@ -13,6 +13,7 @@ from monitor.engine.pace import Pace
 from monitor.engine.slices import run_slices
 from monitor.engine.state.pairs.pair_state import PairState
 from monitor.view.build import benchmark_report
+from monitor.view.from_state import board_view
 from schemas.records.chunks import Chunk
 from schemas.records.events import Spec
 from schemas.results.changes import change_order
@@ -92,7 +93,7 @@ def test_slices_change_nothing_that_is_stored(policy):
         for can_be_read in fold():
             readable += can_be_read
             if readable % 5 == 0 and can_be_read:
-                assert benchmark_report(partition.benchmarks["b"], pairs="all").models
+                assert benchmark_report(board_view(partition.benchmarks["b"]), pairs="all").models
             assert partition.off == 0
         assert readable > 20
         assert plain(ended[0]) == whole

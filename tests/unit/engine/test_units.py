@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from monitor.view.build import benchmark_report
+from monitor.view.from_state import board_view
 from monitor.words.changes import UNDECLARED_UNITS
 from schemas.records.events import EventFields
 from schemas.records.packed import encode_events
@@ -203,7 +204,7 @@ def test_an_undeclared_unit_holds_the_benchmark(restarts):
     if restarts:
         log.restart()
     assert log.bench.undeclared == UNDECLARED_UNITS
-    assert benchmark_report(log.bench, assert_complete=True).pairs[0].status == "held"
+    assert benchmark_report(board_view(log.bench), assert_complete=True).pairs[0].status == "held"
     log.send({"declare": "bench", "items": 100, "units": {"92": "91", "91": "91"}, "version": 3})
     assert not log.bench.undeclared
     assert (log.bench.items, log.bench.n[0]) == (93, 90)

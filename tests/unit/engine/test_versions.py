@@ -9,6 +9,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from monitor.view.build import benchmark_report
+from monitor.view.from_state import board_view
 from monitor.words.assumptions import clause
 from schemas.results.assumptions import Assumption
 from schemas.results.changes import CLAIMS, PROCEDURES, change_order
@@ -72,7 +73,7 @@ def test_a_larger_item_count_keeps_the_scores_and_judges_them_again():
     fresh = FoldLog({"declare": "bench", "items": 64}, *scores(64))
     assert latches(log) == latches(fresh) != {}
     assert log.bench.family_index.tolist() == fresh.bench.family_index.tolist()
-    for pair in benchmark_report(log.bench, pairs="all").pairs:
+    for pair in benchmark_report(board_view(log.bench), pairs="all").pairs:
         late_items, decided = clause(Assumption("declared_late", names=("items",))), pair.decided.anytime is not None
         assert (late_items in pair.reason) == (pair.status == "decided" or decided)
 
@@ -122,7 +123,8 @@ def test_a_completed_benchmark_decides_what_a_fresh_one_decides(first, second, m
         assert {key: side for key, side in latches(log).items() if ("b", 0) not in key} == current
     assert log.bench.assumption_holds == fresh.bench.assumption_holds
     report, expected = (
-        benchmark_report(each.bench).model_dump(exclude={"pairs", "family", "summary"}) for each in (log, fresh)
+        benchmark_report(board_view(each.bench)).model_dump(exclude={"pairs", "family", "summary"})
+        for each in (log, fresh)
     )
     assert report["models"] == expected["models"]
     assert report["order"]["policy"] == expected["order"]["policy"]
@@ -132,11 +134,11 @@ def test_undeclared_repeats_are_declared_in_place():
     log = FoldLog({"declare": "bench", "items": 60}, *scores(), *scores(30, ["a", "b"], repeat=4))
     assert (
         "declare as many as the items have (repeats: R), or all (repeats: all)"
-        in benchmark_report(log.bench).order.reason
+        in benchmark_report(board_view(log.bench)).order.reason
     )
     delta = log.send({"declare": "bench", "items": 60, "repeats": "all", "version": 2})
     assert "superseded" not in by_kind(delta), "the decisions were invalidated"
-    assert benchmark_report(log.bench).order.reason is None
+    assert benchmark_report(board_view(log.bench)).order.reason is None
     log.restart()
     assert not log.bench.undeclared
     log.send({"ended": "bench"})

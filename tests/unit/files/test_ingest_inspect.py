@@ -10,6 +10,7 @@ from monitor.files.streams.event_lines import Broken
 from monitor.files.streams.zip_archive import Archive
 from monitor.view.build import benchmark_report
 from monitor.view.from_files.fold import fold_files
+from monitor.view.from_state import board_view
 from tests.unit.files.memory_log import Log, look, once
 from tests.unit.files.native_logs import (
     DEFLATED,
@@ -383,7 +384,7 @@ def test_the_epochs_of_a_log_are_declared_as_repeats_and_their_mean_is_the_score
     )
     benchmark = partition.benchmarks["quiz"]
     assert (benchmark.spec.items, benchmark.spec.repeats) == (4, 2)
-    (model,) = benchmark_report(benchmark, assert_complete=True).models
+    (model,) = benchmark_report(board_view(benchmark), assert_complete=True).models
     assert (model.items, model.mean) == (4, 0.75)
 
 

@@ -8,6 +8,7 @@ import yaml
 from monitor.engine.chunk_fold import Partition
 from monitor.notify.notification import Wording
 from monitor.notify.states import DAY_SECONDS, HELD_WITHIN_SECONDS, StateWatch
+from monitor.view.from_state import board_view
 from monitor.view.news import BoardState, board_state
 from schemas.records.events import Declaration, Ended, EventFields
 from tests.deploy.monitoring import DEPLOY
@@ -125,15 +126,15 @@ def test_the_state_of_a_board_counts_current_runs_that_may_go_on():
     events = [EventFields("quiz", str(k), model, 1, epoch=epoch) for model, k, epoch in scores]
     partition.fold_events([Declaration(declare="quiz", items=3)], events, [], len(events))
     (benchmark,) = partition.benchmarks.values()
-    state = board_state(benchmark, START)
+    state = board_state(board_view(benchmark), START)
     assert (state.models, state.fewest, state.items, state.complete, state.held) == (2, 1, 3, False, None)
     partition.fold_events([], [EventFields("quiz", str(k), "b", 1, epoch=1) for k in (1, 2)], [], 2)
-    assert board_state(benchmark, START).complete
+    assert board_state(board_view(benchmark), START).complete
     other = Partition()
     other.fold_events([], events, [], len(events))
     (benchmark,) = other.benchmarks.values()
-    state = board_state(benchmark, START)
+    state = board_state(board_view(benchmark), START)
     assert "no order policy" in state.held
     assert (state.fewest, state.items, state.complete) == (1, 3, False)  # model a has more items than model b
     other.fold_events([], [], [], 1, ended=[Ended(ended="quiz")])
-    assert board_state(benchmark, START).complete
+    assert board_state(board_view(benchmark), START).complete

@@ -19,6 +19,7 @@ from monitor.paper.demo.story import (
     render_story,
 )
 from monitor.view.build import build_report
+from monitor.view.from_state import board_views
 from schemas.records.chunks import Chunk
 from schemas.records.decode import decode_block, decode_record
 from schemas.records.events import Declaration
@@ -44,7 +45,7 @@ def replay(stream, chunk=2000):
         partition.fold(Chunk(0, start, start + len(part), range(start, start + len(part)), part))
     naive = NaivePeeking(stream.pairs)
     naive.follow(stream, len(stream.scores))
-    return build_report([partition], pairs="all"), naive
+    return build_report(board_views([partition]), pairs="all"), naive
 
 
 @pytest.fixture(scope="module")

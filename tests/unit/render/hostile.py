@@ -4,6 +4,7 @@ import numpy as np
 
 from monitor.render.document import ReportDocument
 from monitor.view.build import report_view
+from monitor.view.from_state import board_view
 from monitor.view.pairs.evidence_path import chart_data
 from monitor.view.pairs.second_opinions import benchmark_detail
 from tests.fold_log import FoldLog, packed
@@ -36,7 +37,7 @@ def hostile_benchmark(name="<b>|=bench|</b>"):
 
 
 def document_of(benchmark, *, pairs="adjacent", detail=False, low_coverage=0.9):
-    view = report_view(benchmark, pairs=pairs, assert_complete=True)
+    view = report_view(board_view(benchmark), pairs=pairs, assert_complete=True)
     return ReportDocument(
         view.report,
         chart_data(view.table),

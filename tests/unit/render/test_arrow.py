@@ -15,6 +15,8 @@ from tests.unit.render.hostile import hostile_benchmark
 pytest.importorskip("pyarrow")
 from pyarrow import feather, parquet
 
+from monitor.view.from_state import board_view
+
 READ = {"parquet": parquet.read_table, "arrow": feather.read_table}
 FORMS = pytest.mark.parametrize("form", READ)
 
@@ -31,7 +33,9 @@ def table(write, what, form):
 
 @FORMS
 def test_pairs_are_the_values_of_the_report_with_their_types(form):
-    report = Report(benchmarks=[benchmark_report(hostile_benchmark("=1+1"), pairs="all", assert_complete=True)])
+    report = Report(
+        benchmarks=[benchmark_report(board_view(hostile_benchmark("=1+1")), pairs="all", assert_complete=True)]
+    )
     found, _ = table(write_pairs, report.benchmarks, form)
     assert found.column_names == list(columns())
     assert [list(row.values()) for row in found.to_pylist()] == list(rows(report.benchmarks))

@@ -26,6 +26,7 @@ from monitor.render.board.site import file_name, site
 from monitor.render.board.standings import board_of, standings
 from monitor.render.signs import UNICODE, result_sign
 from monitor.view.build import report_view
+from monitor.view.from_state import board_view
 from monitor.view.ranking.tie_bands import TieBands, tie_bands, tied_with
 from monitor.words import header
 from tests.fold_log import FoldLog, packed
@@ -55,7 +56,7 @@ def board(names, *, right=None, benchmark="bench", **spec):
     for k, share in enumerate(right or [0.95, *np.linspace(0.5, 0.45, len(names) - 1)]):
         scores[: int(200 * share), k] = 1
     log.send(packed(np.random.default_rng(0).permuted(scores, axis=0), names, benchmark=benchmark))
-    return board_of(report_view(log[benchmark], assert_complete=not spec), 0.9)
+    return board_of(report_view(board_view(log[benchmark]), assert_complete=not spec), 0.9)
 
 
 def read(svg):
@@ -89,7 +90,7 @@ def test_lines_are_explained_where_a_model_lacks_items():
     scores[:300, 0], scores[:150, 1], scores[:140, 2] = 1, 1, 1
     scores[200:, 1] = np.nan
     log.send(packed(scores, ["a", "b_", "c"]))
-    view = report_view(log.bench, assert_complete=True)
+    view = report_view(board_view(log.bench), assert_complete=True)
     bands = tie_bands(view.table, 0.9)
     places = standings(view.report, tied_with(view.table), bands)
     assert [each.lacks_items for each in places] == [False, True, False]
@@ -139,7 +140,7 @@ def test_badges_say_why_there_is_no_answer():
     def shown(*records, **spec):
         log = FoldLog({"declare": "bench", **spec})
         log.send(packed(scores, "abc"), *records)
-        report = report_view(log.bench).report
+        report = report_view(board_view(log.bench)).report
         places = standings(report, [()] * 3, TieBands((), 0, (), {}))
         drawn = (board_badge(report), rank_badge(report, places[0]), claim_badge(report, report.pairs[0]))
         return [read(each) for each in drawn], report

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from monitor.render.gates import gate, margin
 from monitor.view.build import report_view
+from monitor.view.from_state import board_view
 from monitor.view.gates.comparison import compare_with_margin
 from monitor.view.gates.gate import gate_report
 from monitor.view.gates.margin import Margin
@@ -24,7 +25,7 @@ def test_p_is_printed_with_what_it_does_with_missing_items(missing, words):
     scores[65:80, 1] = np.nan
     log = FoldLog({"declare": "bench", "missing": missing})
     log.send(packed(scores, "abc"))
-    view = report_view(log["bench"], pairs="all", assert_complete=True)
+    view = report_view(board_view(log["bench"]), pairs="all", assert_complete=True)
     for pair in view.report.pairs:
         models, lacks = (pair.model_a, pair.model_b), pair.n < 100
         expected = f"missing items {words if lacks else 'at their worst'}"
@@ -40,7 +41,7 @@ def test_p_beside_its_threshold_has_the_digits_that_decide(alpha, p, limit):
     """The exact p of 159 to 125 is .0500163."""
     log = FoldLog({"declare": "bench", "alpha": alpha})
     log.send(packed(paired(159, 125, 100), "ab"))
-    view = report_view(log["bench"], pairs="all", assert_complete=True)
+    view = report_view(board_view(log["bench"]), pairs="all", assert_complete=True)
     (pair,) = view.report.pairs
     assert pair.p_anytime == pytest.approx(0.0500163189)
     assert f"p = {p} of the exact test, missing items at their worst; decided at p <= {limit}\n" in gate.as_text(
@@ -71,7 +72,7 @@ def test_ln_e_in_a_table_has_the_digits_that_decide():
 def test_an_estimate_of_items_has_two_digits():
     log = FoldLog({"declare": "bench"})
     log.send(packed(paired(10, 10, 180), "ab"))
-    view = report_view(log["bench"], pairs="all", assert_complete=True)
+    view = report_view(board_view(log["bench"]), pairs="all", assert_complete=True)
     (pair,) = view.report.pairs
     judged = compare_with_margin(view.table, pair, "a", "b", Margin(0.03))
     assert judged.items_needed == pytest.approx(734, abs=1)
@@ -83,7 +84,7 @@ def test_a_gate_fails_where_the_report_decides_at_exactly_alpha(items):
     """The p-value is the exponential of a logarithm, and was a little above alpha for most of these."""
     log = FoldLog({"declare": "bench", "items": items, "alpha": 2.0 ** (1 - items)})
     log.send(packed(np.tile([0, 1], (items, 1)), ["new", "old"]))
-    view = report_view(log["bench"], pairs="all", assert_complete=True)
+    view = report_view(board_view(log["bench"]), pairs="all", assert_complete=True)
     (pair,) = view.report.pairs
     assert pair.decided.anytime is not None
     size = Margin(0.01)

@@ -14,6 +14,7 @@ from rich.console import Console
 from monitor.render.terminal import layout
 from monitor.render.terminal.report import render_report
 from monitor.view.build import report_view
+from monitor.view.from_state import board_view
 from monitor.view.ranking.tie_bands import TieBand, TieBands, bands_of, tie_bands
 from monitor.words.order import because
 from schemas.results.reasons import Reason, fact
@@ -153,7 +154,7 @@ def test_a_model_that_lacks_items_has_a_sign_and_marks_its_possible_ties():
     scores[:300, 0], scores[:150, 1], scores[:140, 2] = 1, 1, 1
     scores[200:, 1] = np.nan
     log.send(packed(scores, ["model-a", "model-b", "model-c"]))
-    view = report_view(log.bench)
+    view = report_view(board_view(log.bench))
     ties = {"bench": tie_bands(view.table, 0.9)}
     text = screen(Report(benchmarks=[view.report]), ties=ties, low_coverage=0.9)
     assert [row[0] for row in table_of(text)] == ["◦", "▸", "◦"]
@@ -168,7 +169,7 @@ def with_missing(share, missing):
     scores[:390, 0], scores[:200, 1], scores[:20, 2] = 1, 1, 1
     scores[np.arange(400) % 100 >= 100 * share, 1] = np.nan
     log.send(packed(scores, ["model-a", "model-b", "model-c"]))
-    view = report_view(log.bench, assert_complete=True)
+    view = report_view(board_view(log.bench), assert_complete=True)
     ties = {"bench": tie_bands(view.table, 0.9)}
     return screen(Report(benchmarks=[view.report]), ties=ties, low_coverage=0.9)
 
@@ -282,7 +283,7 @@ def test_conflicts_are_on_the_screen():
 def test_a_held_benchmark_says_why_once():
     log = FoldLog()
     log.send(packed(np.eye(20)[:, :3], "abc"))
-    text = " ".join(screen(Report(benchmarks=[report_view(log.bench).report]), 400).split())
+    text = " ".join(screen(Report(benchmarks=[report_view(board_view(log.bench)).report]), 400).split())
     assert text.count("no order policy is declared") == 1
     assert "false verdict" not in text
 

@@ -5,6 +5,7 @@ import io
 
 from monitor.render.csv import columns, write_csv
 from monitor.view.build import benchmark_report
+from monitor.view.from_state import board_view
 from schemas.results.report import Report
 from tests.report_factory import benchmark, model, pair
 from tests.unit.render.hostile import NAMES, hostile_benchmark
@@ -21,7 +22,9 @@ def rows(report):
 
 
 def test_reading_it_back_gives_the_report():
-    report = Report(benchmarks=[benchmark_report(hostile_benchmark("plain"), pairs="all", assert_complete=True)])
+    report = Report(
+        benchmarks=[benchmark_report(board_view(hostile_benchmark("plain")), pairs="all", assert_complete=True)]
+    )
     table = rows(report)
     assert len(table) == len(NAMES) * (len(NAMES) - 1) // 2
     for row, shown in zip(table, report.benchmarks[0].pairs, strict=True):
@@ -46,7 +49,9 @@ def test_reading_it_back_gives_the_report():
 
 
 def test_no_cell_of_text_is_a_formula():
-    report = Report(benchmarks=[benchmark_report(hostile_benchmark("=1+1"), pairs="all", assert_complete=True)])
+    report = Report(
+        benchmarks=[benchmark_report(board_view(hostile_benchmark("=1+1")), pairs="all", assert_complete=True)]
+    )
     names = set()
     for row in rows(report):
         assert row["benchmark"] == "'=1+1"

@@ -13,6 +13,7 @@ from monitor.serve.api.reading.state_watcher import StateWatcher
 from monitor.serve.api.routes import changes as change_routes
 from monitor.serve.report_cache import ReportCache
 from monitor.store.commit_times import CommitTimes
+from monitor.view.partition_view import PartitionView
 from schemas.records.chunks import Chunk
 from schemas.results.verdict_changes import VerdictChanges
 from tests.commands import events
@@ -270,7 +271,7 @@ async def test_a_stream_of_a_board_is_woken_by_that_board_only(monkeypatch):
         partition.fold(Chunk(0, partition.off, partition.off + 1, [partition.off], [record]))
 
     send("a", "1"), send("b", "1")
-    watcher = StateWatcher(ReportCache(lambda: [partition]))
+    watcher = StateWatcher(ReportCache(lambda: [PartitionView(partition)]))
     async with watcher.subscribe():
         version = watcher.version
         send("b", "2")

@@ -11,6 +11,7 @@ from monitor.engine.chunk_fold import Partition
 from monitor.serve import log_position
 from monitor.serve.api.reading import kept_answers
 from monitor.serve.report_cache import ReportCache
+from monitor.view.partition_view import PartitionView
 from schemas.records.events import Declaration, EventFields
 from tests.commands import until
 from tests.served import Served, folded
@@ -237,7 +238,7 @@ def test_quick_answers_are_given_again_when_computing_takes_too_much_of_the_time
 
 
 async def test_others_have_their_turns_between_answers_that_are_computed_at_once():
-    reports, order = ReportCache(lambda: [folded(EVENTS)]), []
+    reports, order = ReportCache(lambda: [PartitionView(folded(EVENTS))]), []
 
     async def other():
         while order.count("answer") < 5:

@@ -23,7 +23,9 @@ from monitor.serve.metrics.collector import MetricsCollector, WorkerInfo
 from monitor.serve.report_cache import ReportCache
 from monitor.store.commit_times import record_commit
 from monitor.view.build import benchmark_report
+from monitor.view.from_state import board_view
 from monitor.view.metrics_view import metrics_view
+from monitor.view.partition_view import PartitionView
 from schemas.records.chunks import Chunk
 from schemas.records.events import Declaration, EventFields
 from schemas.results.verdict_changes import VerdictChanges
@@ -54,7 +56,7 @@ def metrics(made, kept=None, mode="watch"):
     process_metrics.add_broker()
     if mode == "serve":
         process_metrics.add_reader(lambda: 0.5)
-    return MetricsCollector(kept or ReportCache(lambda: [made]), worker, process_metrics.registry)
+    return MetricsCollector(kept or ReportCache(lambda: [PartitionView(made)]), worker, process_metrics.registry)
 
 
 def by_name_and_labels(families):
@@ -82,7 +84,7 @@ SKILLS = {"worse": 0.2, "better": 0.9, "middling": 0.55}
 
 def test_a_pair_is_named_in_name_order_whoever_leads():
     made = partition(scored(SKILLS, 80), items=80)
-    report = benchmark_report(made.benchmarks["bench"], pairs="all")
+    report = benchmark_report(board_view(made.benchmarks["bench"]), pairs="all")
     values = samples(made)
     for pair in report.pairs:
         a, b = sorted((pair.model_a, pair.model_b))
@@ -131,7 +133,7 @@ def test_commit_times_become_timestamps():
     for at, field in ((100.0, "0:anytime:decided"), (101.0, "0:anytime:decided"), (102.0, "1:anytime:decided")):
         delta = Delta(4, 0, 1, [BenchmarkDelta("key", "bench", 1, changes=VerdictChanges({field: None}))])
         record_commit(times, delta, at)
-    text, _ = metrics(made, ReportCache(lambda: [made], lambda: times)).scrape(OPENMETRICS)
+    text, _ = metrics(made, ReportCache(lambda: [PartitionView(made)], lambda: times)).scrape(OPENMETRICS)
     values = by_name_and_labels(text_string_to_metric_families(text.decode()))
     assert value(values, "last_event_timestamp_seconds", benchmark="bench") == 102
     labels = {"benchmark": "bench", "procedure": "anytime"}
@@ -155,10 +157,10 @@ def test_beyond_the_cap_neighbours_come_first_and_the_rest_is_counted():
     benchmark = made.benchmarks["bench"]
     decided = {tuple(sorted((c.model_a, c.model_b))) for c in benchmark.changes.values()}
     assert len(decided) > 20
-    all_of_them = metrics_view(benchmark)
+    all_of_them = metrics_view(board_view(benchmark))
     assert all_of_them.followed == all_of_them.n.size
-    capped = metrics_view(benchmark, cap=12)
-    adjacent = {tuple(sorted((p.model_a, p.model_b))) for p in benchmark_report(benchmark).pairs}
+    capped = metrics_view(board_view(benchmark), cap=12)
+    adjacent = {tuple(sorted((p.model_a, p.model_b))) for p in benchmark_report(board_view(benchmark)).pairs}
     assert len(adjacent) == 9
     followed = {tuple(sorted(names)) for names in capped.names}
     assert adjacent < followed
@@ -171,7 +173,7 @@ def test_beyond_the_cap_neighbours_come_first_and_the_rest_is_counted():
 def test_declared_pairs_are_followed_and_a_full_family_is_counted():
     events = list(scored({"a": 0.9, "b": 0.6, "c": 0.3}, 10))
     declared = partition(events, items=100, family={"policy": "capacity", "pairs": [["a", "c"]]})
-    assert set(metrics_view(declared.benchmarks["bench"]).names) == {
+    assert set(metrics_view(board_view(declared.benchmarks["bench"])).names) == {
         ("a", "b"),
         ("b", "c"),
         ("a", "c"),
@@ -183,7 +185,7 @@ def test_declared_pairs_are_followed_and_a_full_family_is_counted():
 def test_a_goal_has_what_each_model_ran_and_its_price():
     made = partition(scored({"a": 0.9, "b": 0.5}, 10), items=40, goal="best")
     for prices, cost in (({"a": 0.5, "": 0.1}, {"run": 6.0, "saved": 18.0}), ({"a": 0.5}, {})):
-        text, _ = metrics(made, ReportCache(lambda: [made], prices=prices)).scrape(OPENMETRICS)
+        text, _ = metrics(made, ReportCache(lambda: [PartitionView(made)], prices=prices)).scrape(OPENMETRICS)
         values = by_name_and_labels(text_string_to_metric_families(text.decode()))
         of_board = {name: value for (name, labels), value in values.items() if dict(labels) == {"benchmark": "bench"}}
         for model in "ab":
@@ -250,9 +252,9 @@ STATES = {
 @pytest.mark.parametrize("state", STATES)
 def test_the_metrics_are_those_of_the_report(state):
     benchmark = STATES[state]().benchmarks["bench"]
-    report = benchmark_report(benchmark, pairs="all")
+    report = benchmark_report(board_view(benchmark), pairs="all")
     rows = {(pair.model_a, pair.model_b): pair for pair in report.pairs}
-    view = metrics_view(benchmark)
+    view = metrics_view(board_view(benchmark))
     # No metric shows the means on shared items, so the view does not compute them.
     unshared = {"shared_mean": None, "shared_rank": None}
     assert view.models == [model.model_copy(update=unshared) for model in report.models]
@@ -280,8 +282,11 @@ def test_the_metrics_are_those_of_the_report(state):
         q = view.resolution.get("clustered", np.full(len(view.names), np.nan))[place]
         expected = None if pair.cluster is None else pair.cluster.resolution_ratio
         assert q == expected if expected is not None else not np.isfinite(q)
-    adjacent = benchmark_report(benchmark, pairs="adjacent")
-    for some in (view, metrics_view(benchmark, cap=1)):  # counts are of all adjacent pairs, whatever the cap
+    adjacent = benchmark_report(board_view(benchmark), pairs="adjacent")
+    for some in (
+        view,
+        metrics_view(board_view(benchmark), cap=1),
+    ):  # counts are of all adjacent pairs, whatever the cap
         assert some.adjacent_undecided == adjacent.summary.undecided
         assert some.neighbours_undecided == adjacent.summary.undecided.get("anytime_family")
         assert some.adjacent_unresolved == adjacent.summary.unresolved
@@ -343,7 +348,7 @@ def test_the_budget_leaves_out_models_and_pairs_and_reports_it():
     made = partition(scored(SKILLS, 30), items=40)
     worker = WorkerInfo("watch", "evals", "group", False, lambda: 8, dict, lambda: True, series=lambda: 100)
     with capture_logs() as logs:
-        collector = MetricsCollector(ReportCache(lambda: [made]), worker, ProcessMetrics().registry)
+        collector = MetricsCollector(ReportCache(lambda: [PartitionView(made)]), worker, ProcessMetrics().registry)
         texts = [collector.scrape("")[0].decode() for _ in range(2)]
     values = by_name_and_labels(families_of_plain_text(texts[1]))
     assert value(values, "models", benchmark="bench") == 3
@@ -363,8 +368,12 @@ def test_the_budget_leaves_out_models_and_pairs_and_reports_it():
 def test_no_board_has_more_series_than_the_budget_counts_for_it(state, series):
     made = STATES[state]()
     worker = WorkerInfo("watch", "evals", "group", False, lambda: 8, dict, lambda: True, series=lambda: series)
-    text = MetricsCollector(ReportCache(lambda: [made]), worker, ProcessMetrics().registry).scrape("")[0].decode()
-    counted = allot([size_of(made.benchmarks["bench"])], series, lambda _: False)
+    text = (
+        MetricsCollector(ReportCache(lambda: [PartitionView(made)]), worker, ProcessMetrics().registry)
+        .scrape("")[0]
+        .decode()
+    )
+    counted = allot([size_of(board_view(made.benchmarks["bench"]))], series, lambda _: False)
     exported = sum('benchmark="bench"' in line for line in text.splitlines())
     assert exported <= max(series, 32)
     assert ("rankwatch_model_rank{" in text) == (counted.shown["bench"].models and state != "no events")
@@ -380,7 +389,7 @@ def test_a_scrape_of_thousands_of_boards_stays_within_the_budget():
         ]
         made.fold_events([Declaration(declare=name, items=9)], fields, [], made.off + models)
     worker = WorkerInfo("serve", "evals", "", False, lambda: 8, dict, lambda: True)
-    collector = MetricsCollector(ReportCache(lambda: [made]), worker, ProcessMetrics().registry)
+    collector = MetricsCollector(ReportCache(lambda: [PartitionView(made)]), worker, ProcessMetrics().registry)
     begin = process_time()
     collector.scrape(OPENMETRICS)  # computes the statistics of every board
     first, begin = process_time() - begin, process_time()

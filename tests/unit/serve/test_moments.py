@@ -6,6 +6,7 @@ from urllib.parse import urlencode
 import numpy as np
 import pytest
 
+from monitor.view.from_state import board_view
 from monitor.view.live_pairs import LivePairs
 from monitor.view.ranking import moments as moments_module
 from monitor.view.ranking.moments import VerdictTimes, sides_at
@@ -50,7 +51,7 @@ def test_the_verdicts_at_each_record_are_those_of_the_prefix(policy):
     for record in records(policy):
         log.send(record)
         if "bench" in log.partition.benchmarks and len(log.bench.contestants) == len(SKILLS):
-            live = LivePairs(log.bench)
+            live = LivePairs(board_view(log.bench))
             sides = live.table.anytime_decisions["anytime_family"]
             prefixes.append(
                 (
@@ -60,7 +61,7 @@ def test_the_verdicts_at_each_record_are_those_of_the_prefix(policy):
                     ranges(live, decisions_by_rank(live.table)),
                 )
             )
-    live = LivePairs(log.bench)
+    live = LivePairs(board_view(log.bench))
     assert prefixes[-1][1]
     for offset, decided, settled, open_ranks in prefixes:
         then = sides_at(live.table, live.verdict_times, offset)
@@ -81,10 +82,10 @@ def change_offset(change):
 
 def test_withdrawn_verdicts_were_in_force_and_those_of_an_earlier_declaration_are_counted():
     log = FoldLog(*records("completion"))
-    decided = LivePairs(log.bench).verdict_times
+    decided = LivePairs(board_view(log.bench)).verdict_times
     log.send({"declare": "bench", "items": ITEMS, "order": {"policy": "completion"}, "alpha": 0.01, "version": 2})
     log.send(*events(random.Random(1), {"a": 0.5}, 1, benchmark="bench"))
-    times = LivePairs(log.bench).verdict_times
+    times = LivePairs(board_view(log.bench)).verdict_times
     assert times.omitted >= len(decided.fields) > 0
     assert all(field.endswith(":2") for field in times.fields)
 

@@ -10,6 +10,7 @@ import pytest
 
 from monitor.send.http import newest_epochs
 from monitor.view.build import benchmark_report
+from monitor.view.from_state import board_view
 from monitor.view.live_pairs import LivePairs
 from monitor.view.pairs.evidence_path import AS_STORED
 from monitor.view.pairs.rows import STATUSES
@@ -65,7 +66,7 @@ def served(request, server):
 
 
 def whole_report(served):
-    return benchmark_report(served.partitions[0].benchmarks[NAME], pairs="all").model_dump(mode="json")
+    return benchmark_report(board_view(served.partitions[0].benchmarks[NAME]), pairs="all").model_dump(mode="json")
 
 
 def reported(served):
@@ -137,8 +138,8 @@ def test_the_matrix_is_the_report(served):
 
 def test_the_board_is_the_report_with_its_ties(served):
     board, state = served.get(f"board?{query()}").json, served.partitions[0].benchmarks[NAME]
-    assert rounded(board["report"]) == rounded(benchmark_report(state).model_dump(mode="json"))
-    ties = tie_bands(LivePairs(state).table, 0.9)
+    assert rounded(board["report"]) == rounded(benchmark_report(board_view(state)).model_dump(mode="json"))
+    ties = tie_bands(LivePairs(board_view(state)).table, 0.9)
     assert [[k - 1 for k in band["members"]] for band in board["ties"]["bands"]] == [
         list(band.members) for band in ties.bands
     ]
@@ -198,7 +199,11 @@ def test_a_run_may_stop_when_each_of_its_pairs_is_settled(served):
 
 
 def test_every_status_but_superseded_has_been_seen():
-    seen = {STATUSES[code] for p in SITUATIONS.values() for code in LivePairs(p.benchmarks[NAME]).statuses.tolist()}
+    seen = {
+        STATUSES[code]
+        for p in SITUATIONS.values()
+        for code in LivePairs(board_view(p.benchmarks[NAME])).statuses.tolist()
+    }
     assert seen == set(STATUSES) - {"superseded"}
 
 

@@ -8,6 +8,7 @@ from monitor.instruments import ProcessMetrics
 from monitor.serve.api.reading.verdict_history import START, VerdictHistory
 from monitor.serve.metrics.collector import MetricsCollector, WorkerInfo
 from monitor.serve.report_cache import ReportCache
+from monitor.view.partition_view import PartitionView
 from schemas.records.suites import Member, Suite
 from tests.fold_log import FoldLog, event
 from tests.served import Served
@@ -25,7 +26,9 @@ class Boards:
         for number, (name, log) in enumerate(self.logs.items()):
             log.partition.number = number
             log.partition.owner = lambda benchmark, name=name, number=number: number if benchmark == name else -1
-        self.reports = ReportCache(lambda: self.partitions, suites=suites or [OVERALL], **options)
+        self.reports = ReportCache(
+            lambda: list(map(PartitionView, self.partitions)), suites=suites or [OVERALL], **options
+        )
 
     @property
     def partitions(self):

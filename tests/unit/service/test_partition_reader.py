@@ -15,6 +15,7 @@ from monitor.service.followed_partition import PartitionReader
 from monitor.service.freshness import Freshness
 from monitor.store.commit_times import CommitTimes
 from monitor.store.state_reader import StoredPosition
+from monitor.view.partition_view import PartitionView
 from schemas.records.chunks import Chunk
 from schemas.records.operations import encode_release
 from tests.memory_store import MemoryStore
@@ -67,7 +68,7 @@ def folded(end, log=LOG):
 
 def shown(partition):
     """Everything that a reader shows of a partition."""
-    cache = ReportCache(lambda: [partition])
+    cache = ReportCache(lambda: [PartitionView(partition)])
     changes = {name: {k: v.model_dump() for k, v in b.changes.items()} for name, b in partition.benchmarks.items()}
     return cache.report("all").model_dump_json(), changes, partition.counters
 
@@ -239,7 +240,7 @@ async def test_nobody_reads_a_state_between_two_offsets():
     store = Store()
     worker(store, 0, 100)
     reader = await reader_at(store)
-    cache = ReportCache(lambda: [reader.partition], state=reader._state)
+    cache = ReportCache(lambda: [PartitionView(reader.partition)], state=reader._state)
     expected = {off: shown(folded(off))[0] for off in (100, 500, 900)}
     seen = set()
 

@@ -14,6 +14,7 @@ from monitor.service.intake import FileIntake
 from monitor.service.operations.record_logs import FileRecords
 from monitor.service.operations.undo import BoardError, Undoing, marks_of, view_of
 from monitor.view.build import benchmark_report
+from monitor.view.from_state import board_view
 from monitor.words.assumptions import TEXTS
 from schemas.records.battles import BattleFields
 from schemas.records.events import Declaration, Ended, EventFields
@@ -58,7 +59,7 @@ class Board:
 
     def report(self):
         """What the board shows, without what depends on offsets and generations."""
-        report = benchmark_report(self.fold().benchmarks["m"], pairs="all").model_dump(
+        report = benchmark_report(board_view(self.fold().benchmarks["m"]), pairs="all").model_dump(
             exclude={"board", "rejected", "assumption", "assumptions"}
         )
         for each in report["pairs"]:

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from monitor.view.from_state import board_view
 from monitor.view.pairs.table import PairTable
 from monitor.view.ranking.race import Race
 from schemas.records.goals import Goal, parse_goal
@@ -35,7 +36,7 @@ def engine_race(board, goal, policy):
         {"declare": "bench", "item_ids": items, "goal": goal.text, "order": order, "family": {"models": NAMES}}
     )
     looks = 1
-    while not (race := Race.of(PairTable(log.bench))).over:
+    while not (race := Race.of(PairTable(board_view(log.bench)))).over:
         looks += 1
         log.send(
             *(

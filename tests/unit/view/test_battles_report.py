@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from monitor.view.build import build_report
+from monitor.view.from_state import board_view, board_views
 from monitor.view.pairs.table import PairTable
 from schemas.results.report import BenchmarkReport
 from stats.battles.bradley_terry import ELO
@@ -17,7 +18,7 @@ def report(*records, ended=True, **spec):
     log.send(*records)
     if ended:
         log.send({"ended": "bench"})
-    (found,) = build_report([log.partition], pairs="all", assert_complete=True).benchmarks
+    (found,) = build_report(board_views([log.partition]), pairs="all", assert_complete=True).benchmarks
     assert BenchmarkReport.model_validate_json(found.model_dump_json()) == found
     return found
 
@@ -62,7 +63,7 @@ def test_ranges_of_ranks_come_from_direct_battles_and_an_open_pair_leaves_them_o
 def test_a_file_without_an_order_policy_gives_ratings_and_no_verdict():
     log = FoldLog()
     log.send(*(battle(k, "a", "b", "a" if k % 9 else "b") for k in range(200)), {"ended": "bench"})
-    (found,) = build_report([log.partition], pairs="all", assert_complete=True).benchmarks
+    (found,) = build_report(board_views([log.partition]), pairs="all", assert_complete=True).benchmarks
     assert found.pairs[0].status == "held"
     assert "declare order: trusted" in found.pairs[0].reason
     assert "which models meet does not depend on the prompt" in found.pairs[0].reason
@@ -162,7 +163,7 @@ def test_the_win_matrices_are_those_of_a_plain_count():
     records = stream(3, 200, models=4, ties=0.3)
     log = FoldLog(declare(repeats="all"))
     log.send(*records)
-    table = PairTable(log.bench)
+    table = PairTable(board_view(log.bench))
     prompts, wins = table.win_matrices()
     names = [log.bench.contestants[k].model for k in table.ranking]
     for i, one in enumerate(names):

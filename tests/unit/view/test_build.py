@@ -8,6 +8,7 @@ from scipy.stats import binomtest, ttest_1samp
 from scipy.stats import t as student
 
 from monitor.view.build import benchmark_report, build_report
+from monitor.view.from_state import board_view, board_views
 from monitor.view.pairs.table import PairTable
 from monitor.words.assumptions import TEXTS, clauses
 from monitor.words.header import assumed, coverage
@@ -31,7 +32,7 @@ CLEAR, CLOSE, EQUAL = mixed(60, 5, 35), mixed(33, 31, 36), mixed(20, 20, 960)
 
 
 def report(log, *, pairs="all", **options):
-    return benchmark_report(log.bench, pairs=pairs, **options)
+    return benchmark_report(board_view(log.bench), pairs=pairs, **options)
 
 
 def only(log, **options):
@@ -101,7 +102,7 @@ def test_ranks_5_and_6_are_decided_not_so_in_a_family_of_nine_resolved_and_not_r
     assert pair.decided.anytime_family is None
     assert pair.resolution_ratio == pytest.approx(2.079, abs=5e-4)
     assert (pair.resolved.fixed_n, pair.resolved.anytime) == (True, False)
-    table = PairTable(log.bench)
+    table = PairTable(board_view(log.bench))
     assert float(table.n[0] / table.anytime_required_n(np.array([0]))[0]) == pytest.approx(0.796, abs=5e-4)
     assert (pair.gap_low, pair.gap_high) == pytest.approx((0.001637, 0.035946), abs=5e-7)
     assert pair.gap_family_low < 0 < pair.gap_low
@@ -497,7 +498,7 @@ def test_the_summary_counts_the_rows():
 def test_benchmarks_are_reported_by_name():
     log = FoldLog()
     log.send(event(1, "a", 1, benchmark="z"), event(1, "a", 1, benchmark="b"))
-    assert [b.benchmark for b in build_report([log.partition]).benchmarks] == ["b", "z"]
+    assert [b.benchmark for b in build_report(board_views([log.partition])).benchmarks] == ["b", "z"]
 
 
 # --- asserted and declared --------------------------------------------------------------------------------------------------------------
@@ -827,7 +828,7 @@ def test_every_verdict_says_what_it_assumes(make, assumption):
 
 @pytest.mark.parametrize("case", STATUSES)
 def test_the_codes_of_a_report_say_what_its_sentences_say(case):
-    shown = benchmark_report(STATUSES[case]().bench, pairs="all")
+    shown = benchmark_report(board_view(STATUSES[case]().bench), pairs="all")
     named = [Assumption(each["code"], *(x for key, x in each.items() if key != "code")) for each in shown.assumptions]
     assert clauses(without(named, FAMILY)) == shown.assumption
     assert clauses(only_of(named, FAMILY)) == shown.family_assumption

@@ -7,6 +7,7 @@ import pytest
 
 from monitor.serve.api.routes.category_page import category_page
 from monitor.view.build import benchmark_report
+from monitor.view.from_state import board_view
 from monitor.view.items.categories import category_gaps, category_scores
 from monitor.view.live_pairs import LivePairs
 from monitor.view.pairs.table import PairTable
@@ -34,7 +35,7 @@ def made(policy, items=None, seed=3, bare=5, **spec):
     rng.shuffle(sent)
     log = FoldLog({"declare": "bench", "items": items, "order": {"policy": policy}, **spec})
     log.send(*sent)
-    return PairTable(log.bench), scores, category
+    return PairTable(board_view(log.bench)), scores, category
 
 
 def by_hand(table, scores, category, name, baseline):

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from monitor.view.from_state import board_view
 from monitor.view.pairs.table import PairTable
 from monitor.view.ranking.committed_race import _sentence, committed_race
 from stats.planning.racing import RaceRules, race_goal, run_race
@@ -19,7 +20,7 @@ def board(items=300):
 def race_of(scores, **spec):
     log = FoldLog({"declare": "bench", "goal": "best", **({"items": len(scores)} | spec)})
     log.send(packed(scores, MODELS))
-    return committed_race(PairTable(log.bench), looks=300)
+    return committed_race(PairTable(board_view(log.bench)), looks=300)
 
 
 @pytest.mark.parametrize("spec", [{}, {"order": {"policy": "trusted"}}])
@@ -76,4 +77,4 @@ def test_graded_scores_are_not_raced():
 def test_the_work_is_bounded():
     log = FoldLog({"declare": "bench", "goal": "best", "items": 300})
     log.send(packed(board(), MODELS))
-    assert committed_race(PairTable(log.bench), looks=0).shuffles == 1
+    assert committed_race(PairTable(board_view(log.bench)), looks=0).shuffles == 1

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from monitor.view.build import benchmark_report
+from monitor.view.from_state import board_view
 from monitor.view.pairs.family import unlisted, unscored
 from monitor.words import header
 from monitor.words.assumptions import TEXTS
@@ -45,7 +46,7 @@ def first_pair(report):
 )
 def test_family_wise_verdicts_name_what_they_assume_of_the_models_that_join(policy, declared, assumed):
     log = folded(family=declared, **policy)
-    report = benchmark_report(log.bench, pairs="all")
+    report = benchmark_report(board_view(log.bench), pairs="all")
     reason = first_pair(report).reason
     sentences = {
         field.split(":")[1]: change.sentence for field, change in log.bench.changes.items() if change.kind == "decided"
@@ -59,7 +60,7 @@ def test_family_wise_verdicts_name_what_they_assume_of_the_models_that_join(poli
 
 
 def test_a_capacity_that_was_exceeded_gives_no_verdict_beyond_it_and_names_the_assumption():
-    report = benchmark_report(folded(family={"policy": "capacity", "size": 2}).bench, pairs="all")
+    report = benchmark_report(board_view(folded(family={"policy": "capacity", "size": 2}).bench), pairs="all")
     assert (report.family_assumption, report.family_outside) == (TEXTS["joined"], 1)
     assert first_pair(report).reason.endswith(f", and that {TEXTS['joined']}.")
     assert family(report) == "capacity, 2 pairs; 1 pair outside it, without family-wise verdicts"
@@ -67,7 +68,7 @@ def test_a_capacity_that_was_exceeded_gives_no_verdict_beyond_it_and_names_the_a
 
 def test_a_pair_that_is_decided_only_on_its_own_assumes_nothing_of_other_models():
     report = benchmark_report(
-        folded(scores=np.tile([1, 0, 0], (8, 1)), family={"policy": "capacity", "size": 900}).bench
+        board_view(folded(scores=np.tile([1, 0, 0], (8, 1)), family={"policy": "capacity", "size": 900}).bench)
     )
     assert report.pairs[0].decided.anytime == "a"
     assert report.pairs[0].decided.anytime_family is None
@@ -77,7 +78,7 @@ def test_a_pair_that_is_decided_only_on_its_own_assumes_nothing_of_other_models(
 @pytest.mark.parametrize("declared", ["spending", MODELS, {"policy": "capacity", "size": 3}])
 def test_complete_files_need_neither(declared):
     log = folded(order="none", family=declared)
-    report = benchmark_report(log.bench, pairs="all", assert_complete=True)
+    report = benchmark_report(board_view(log.bench), pairs="all", assert_complete=True)
     assert first_pair(report).decided.anytime_family == "a"
     assert TEXTS["joined"] not in first_pair(report).reason
     assert (report.family.size, report.family_assumption) == (3, None)
@@ -102,7 +103,7 @@ def test_declared_models_share_alpha_equally_in_any_order_of_arrival_and_others_
     thresholds = set()
     for order in itertools.permutations("abcx"):
         log = folded(models=order, scores=np.tile([1, 1, 1, 1], (3, 1)), family={"models": ["c", "a", "b", "late"]})
-        table = benchmark_report(log.bench, pairs="all")
+        table = benchmark_report(board_view(log.bench), pairs="all")
         assert table.family.size == 6
         for pair in table.pairs:
             outside = "x" in {pair.model_a, pair.model_b}
@@ -127,7 +128,7 @@ def test_sending_the_best_looking_pair_first_does_not_change_what_is_decided():
         log.send(packed(scores, names))
 
     def verdicts(log):
-        pairs = benchmark_report(log.bench, pairs="all").pairs
+        pairs = benchmark_report(board_view(log.bench), pairs="all").pairs
         return {(pair.model_a, pair.model_b): (pair.decided.anytime_family, pair.family_threshold) for pair in pairs}
 
     assert verdicts(attack) == verdicts(honest)
@@ -135,12 +136,12 @@ def test_sending_the_best_looking_pair_first_does_not_change_what_is_decided():
 
 def test_a_misspelt_model_is_named_with_the_declared_one():
     log = folded(models=("Gemma-7B", "qwen2.5", "other"), family={"models": ["gemma_7b", "qwen-2.5", "llama", "opt"]})
-    assert unlisted(log.bench) == {"Gemma-7B": "gemma_7b", "qwen2.5": "qwen-2.5", "other": None}
-    assert unscored(log.bench) == ["gemma_7b", "qwen-2.5", "llama", "opt"]
-    (pair, *_) = benchmark_report(log.bench).pairs
+    assert unlisted(board_view(log.bench)) == {"Gemma-7B": "gemma_7b", "qwen2.5": "qwen-2.5", "other": None}
+    assert unscored(board_view(log.bench)) == ["gemma_7b", "qwen-2.5", "llama", "opt"]
+    (pair, *_) = benchmark_report(board_view(log.bench)).pairs
     assert "Gemma-7B and " in pair.reason
     assert "the declared model with the nearest name is gemma_7b" in pair.reason
-    assert unlisted(folded().bench) == {}
+    assert unlisted(board_view(folded().bench)) == {}
 
 
 def test_scores_of_a_newer_epoch_stay_in_the_declared_family():
@@ -152,7 +153,7 @@ def test_scores_of_a_newer_epoch_stay_in_the_declared_family():
             for m in "abc"
         )
     )
-    report = benchmark_report(log.bench, pairs="all")
+    report = benchmark_report(board_view(log.bench), pairs="all")
     assert [pair.decided.anytime_family for pair in report.pairs if pair.epoch_a == 1][:2] == ["a", "a"]
     assert "reasons that do not depend on who was ahead" in report.pairs[0].reason
 
@@ -160,8 +161,10 @@ def test_scores_of_a_newer_epoch_stay_in_the_declared_family():
 @pytest.mark.parametrize("policy", [{}, {"items": 200}])
 def test_declared_pairs_share_alpha_equally_unless_spending_is_named(policy):
     """A list without a policy was spent in the order of arrival, in silence."""
-    listed = benchmark_report(folded(family={"pairs": PAIRS}, **policy).bench, pairs="all")
-    spent = benchmark_report(folded(family={"policy": "spending", "pairs": PAIRS}, **policy).bench, pairs="all")
+    listed = benchmark_report(board_view(folded(family={"pairs": PAIRS}, **policy).bench), pairs="all")
+    spent = benchmark_report(
+        board_view(folded(family={"policy": "spending", "pairs": PAIRS}, **policy).bench), pairs="all"
+    )
     assert (listed.family.policy, listed.family.size) == ("capacity", 2)
     assert spent.family.policy == "spending"
     assert family(listed) == "capacity, 2 pairs; 1 pair outside it, without family-wise verdicts"
@@ -200,7 +203,7 @@ def test_every_generation_in_files_is_a_family_with_its_own_alpha(spec):
         for scores, models, epoch in parts:
             log.send(packed(scores, models, epoch=epoch))
         log.bench.complete_files = True
-        return benchmark_report(log.bench, pairs="all", assert_complete=True)
+        return benchmark_report(board_view(log.bench), pairs="all", assert_complete=True)
 
     both = read((old, "abcdef", 0), (new, "uvwxyz", 1))
     apart = decisions(read((old, "abcdef", 0))) | decisions(read((new, "uvwxyz", 1)))
@@ -223,7 +226,7 @@ def test_a_report_of_files_and_the_latches_agree_on_every_generation():
         # What is scored again comes first, so that no decision on its old scores has lowered a threshold.
         log.send(packed(second, again, epoch=1))
         log.send(packed(first, names))
-    files, live = (benchmark_report(log.bench, pairs="all", assert_complete=True) for log in logs)
+    files, live = (benchmark_report(board_view(log.bench), pairs="all", assert_complete=True) for log in logs)
     assert decisions(files) == decisions(live)
     assert files.family == live.family
     assert files.family.families == 3
@@ -236,9 +239,9 @@ def test_live_the_example_of_the_first_tutorial_is_decided_as_in_a_report():
     log = FoldLog()
     for line in lines:
         log.send(line)
-    live = benchmark_report(log["demo"], pairs="all")
+    live = benchmark_report(board_view(log["demo"]), pairs="all")
     log["demo"].complete_files = True
-    files = benchmark_report(log["demo"], pairs="all", assert_complete=True)
+    files = benchmark_report(board_view(log["demo"]), pairs="all", assert_complete=True)
     decided, items = (
         [[getattr(pair, field) for pair in each.pairs] for each in (live, files)]
         for field in ("status", "items_to_decision")

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from monitor.view.build import benchmark_report
+from monitor.view.from_state import board_view
 from monitor.view.metrics_view import metrics_view
 from monitor.words.header import result
 from tests.fold_log import FoldLog, packed
@@ -19,13 +20,13 @@ def scores(items=400, seed=1):
 def goal_of(goal, *, items=400, table=None, assert_complete=False, **spec):
     log = FoldLog({"declare": "bench", "items": items, "goal": goal, **spec})
     log.send(packed(scores() if table is None else table, MODELS))
-    return benchmark_report(log.bench, assert_complete=assert_complete).goal
+    return benchmark_report(board_view(log.bench), assert_complete=assert_complete).goal
 
 
 def test_no_goal_no_report():
     log = FoldLog({"declare": "bench", "items": 400})
     log.send(packed(scores(), MODELS))
-    assert benchmark_report(log.bench).goal is None
+    assert benchmark_report(board_view(log.bench)).goal is None
 
 
 @pytest.mark.parametrize(
@@ -73,7 +74,7 @@ def test_an_open_goal_names_the_models_that_can_change_it():
     log = FoldLog({"declare": "bench", "order": seed, "item_ids": [str(k) for k in range(400)], "goal": "best"})
     listed = log.bench.committed.ids(0, 200)
     log.send(packed(table, MODELS, items=listed))
-    report = benchmark_report(log.bench).goal
+    report = benchmark_report(board_view(log.bench)).goal
     assert (report.state, report.needed) == ("open", ["a", "b"])
     assert (
         report.reason
@@ -85,7 +86,7 @@ def test_an_open_goal_names_the_models_that_can_change_it():
 def test_what_each_model_ran():
     log = FoldLog({"declare": "bench", "items": 400, "goal": "best", "family": {"models": [*MODELS, "e"]}})
     log.send(packed(scores()[:, :2], MODELS[:2]), packed(scores(150)[:, 2:], MODELS[2:]))
-    report = benchmark_report(log.bench).goal
+    report = benchmark_report(board_view(log.bench)).goal
     runs = {run.model: (run.items_run, run.items_full, run.saved_ratio) for run in report.by_model}
     assert list(runs)[-1] == "e"
     assert [runs[model] for model in "ace"] == [(400, 400, 0.0), (150, 400, 0.625), (0, 400, 1.0)]
@@ -96,7 +97,7 @@ def test_what_each_model_ran():
 def test_without_an_item_count_nothing_is_saved():
     log = FoldLog({"declare": "bench", "goal": "best"})
     log.send(packed(scores(), MODELS))
-    runs = benchmark_report(log.bench).goal.by_model
+    runs = benchmark_report(board_view(log.bench)).goal.by_model
     assert [(run.items_run, run.items_full, run.saved_ratio) for run in runs] == [(400, None, None)] * 4
 
 
@@ -118,7 +119,7 @@ def test_an_alias_is_its_model():
 def test_a_held_benchmark_has_no_answer():
     log = FoldLog({"declare": "bench", "order": "none", "goal": "best"})
     log.send(packed(scores(), MODELS))
-    report = benchmark_report(log.bench).goal
+    report = benchmark_report(board_view(log.bench)).goal
     assert report.state == "open"
     assert report.reason.startswith("No verdict: no order policy is declared")
 
@@ -126,14 +127,14 @@ def test_a_held_benchmark_has_no_answer():
 def test_the_goal_changes_freely_and_nothing_else_does():
     log = FoldLog({"declare": "bench", "items": 400, "goal": "best"})
     log.send(packed(scores(), MODELS))
-    before = benchmark_report(log.bench, pairs="all")
+    before = benchmark_report(board_view(log.bench), pairs="all")
     log.send({"declare": "bench", "items": 400, "goal": "top:2"})
-    after = benchmark_report(log.bench, pairs="all")
+    after = benchmark_report(board_view(log.bench), pairs="all")
     assert not log.letters
     assert (before.goal.goal, after.goal.goal) == ("best", "top:2")
     assert after.model_copy(update={"goal": before.goal}) == before
     log.restart()
-    assert benchmark_report(log.bench).goal == after.goal
+    assert benchmark_report(board_view(log.bench)).goal == after.goal
 
 
 def test_a_wrong_goal_is_a_rejected_record():
@@ -145,7 +146,7 @@ def test_a_wrong_goal_is_a_rejected_record():
 def test_the_goal_is_a_line_of_the_result():
     log = FoldLog({"declare": "bench", "items": 400, "goal": "top:2"})
     log.send(packed(scores(), MODELS))
-    word, line = result(benchmark_report(log.bench))[-1]
+    word, line = result(benchmark_report(board_view(log.bench)))[-1]
     assert (word, line.yes) == ("goal", True)
     assert (
         line.text == "top:2: met. a and b are the best 2 of 4 models. Run so far: 1,600 of 1,600 scores, 0.0 % saved."
@@ -155,4 +156,4 @@ def test_the_goal_is_a_line_of_the_result():
 def test_the_metrics_have_the_goal():
     log = FoldLog({"declare": "bench", "items": 400, "goal": "top:2"})
     log.send(packed(scores(), MODELS))
-    assert metrics_view(log.bench).goal == benchmark_report(log.bench).goal
+    assert metrics_view(board_view(log.bench)).goal == benchmark_report(board_view(log.bench)).goal

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from monitor.view.build import benchmark_report
+from monitor.view.from_state import board_view
 from monitor.view.pairs import intervals
 from monitor.view.pairs.table import PairTable
 from stats.intervals.sequences import empirical_bernstein
@@ -16,7 +17,7 @@ def table_of(items, models, absent, **spec):
     scores[rng.random(scores.shape) < absent] = np.nan
     log = FoldLog({"declare": "bench", "scores": "graded", "order": "trusted"} | spec)
     log.send(packed(scores, [f"m{k}" for k in range(models)]))
-    return PairTable(log.bench), log
+    return PairTable(board_view(log.bench)), log
 
 
 @pytest.mark.parametrize(("items", "models", "absent"), [(1, 3, 0), (200, 12, 0), (60, 15, 0.7), (90, 9, 0.2)])
@@ -42,7 +43,7 @@ def test_they_are_those_of_each_pair_by_itself_to_the_bit(items, models, absent,
 
 def test_more_than_five_thousand_pairs_have_intervals():
     table, log = table_of(4, 110, 0)
-    report = benchmark_report(log.bench, pairs="all")
+    report = benchmark_report(board_view(log.bench), pairs="all")
     assert len(report.pairs) == table.size > 5_000
     assert all(pair.gap_low <= pair.gap <= pair.gap_high for pair in report.pairs)
 
@@ -60,4 +61,4 @@ def test_more_than_five_thousand_pairs_have_intervals():
 def test_the_report_names_the_mixture_that_the_bets_are_of(spec, score, mixture):
     log = FoldLog({"declare": "bench"} | spec)
     log.send(packed([[score, 0]] * 3, "ab"))
-    assert benchmark_report(log.bench, assert_complete=True).mixture == mixture
+    assert benchmark_report(board_view(log.bench), assert_complete=True).mixture == mixture

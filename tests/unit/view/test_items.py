@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from monitor.serve.api.routes.item_page import ItemChoice, item_page
+from monitor.view.from_state import board_view
 from monitor.view.items.hardness import FEW_MODELS, in_order, item_columns, selected, two_models
 from monitor.view.live_pairs import LivePairs
 from tests.fold_log import FoldLog
@@ -30,8 +31,8 @@ def state(seed, choices=(0, 1), absent=0.1):
 @pytest.mark.parametrize("choices", [(0, 1), (0, 0.25, 1)])
 def test_items_are_described_as_by_hand(choices):
     bench, records = state(1, choices)
-    live = LivePairs(bench)
-    columns = item_columns(bench, live.table.ranking)
+    live = LivePairs(board_view(bench))
+    columns = item_columns(board_view(bench), live.table.ranking)
     scores = {(r["item_id"], r["model"]): r["score"] for r in records}
     means = {m: np.mean([s for (_, model), s in scores.items() if model == m]) for m in MODELS}
     for k, key in enumerate(bench.item_keys):
@@ -56,7 +57,7 @@ def test_an_item_that_only_the_best_model_fails_is_suspicious():
     records[-12:] = [{**r, "score": int(r["model"] != "m00")} for r in records[-12:]]
     log = FoldLog({"declare": "bench", "items": 13})
     log.send(*records)
-    live = LivePairs(log.bench)
+    live = LivePairs(board_view(log.bench))
     assert live.models[0] == "m00"
     columns = live.items
     assert [log.bench.item_keys[k].item for k in np.flatnonzero(columns.suspicious)] == ["i12"]
@@ -65,7 +66,7 @@ def test_an_item_that_only_the_best_model_fails_is_suspicious():
 
 def test_the_groups_of_two_models_are_their_two_by_two_table():
     bench, _ = state(3)
-    live = LivePairs(bench)
+    live = LivePairs(board_view(bench))
     page = item_page(live, ItemChoice(live.models[2], live.models[7], "differ", None, None, "hardest", 0, 7))
     first, second = (live.table.ranking[k] for k in (2, 7))
     (place,) = np.flatnonzero((live.table.a == first) & (live.table.b == second))
@@ -84,7 +85,7 @@ def test_the_groups_of_two_models_are_their_two_by_two_table():
 
 def test_the_pages_hold_each_item_once_and_the_filters_what_they_name():
     bench, _ = state(4)
-    live = LivePairs(bench)
+    live = LivePairs(board_view(bench))
     seen, start = [], 0
     while True:
         page = item_page(live, ItemChoice(None, None, "all", "c1", None, "easiest", start, start + 9))
@@ -97,5 +98,5 @@ def test_the_pages_hold_each_item_once_and_the_filters_what_they_name():
     assert {item.item_id for item in found.items} == {"i5", *(f"i{k}" for k in range(50, 60))}
     columns = live.items
     assert (columns.mean[selected(columns, None, "all_wrong")] == 0).all()
-    two = two_models(bench, 0, 1)
+    two = two_models(board_view(bench), 0, 1)
     assert not (two.where("only_a") & two.where("only_b")).any()

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from monitor.view.build import table_view
+from monitor.view.from_state import board_view
 from monitor.view.pairs import cluster_sums, counts
 from monitor.view.pairs.table import PairTable
 from stats import benjamini_hochberg, clustered_p, exact_p, holm, log_e_halves, log_e_value, mid_p
@@ -26,7 +27,7 @@ def log(request):
 
 
 def test_the_tests_of_all_pairs_are_those_of_each_pair(log):
-    table = PairTable(log.bench)
+    table = PairTable(board_view(log.bench))
     evidence, place = table.uniform
     assert evidence.log_e.size < table.size / 4, "nothing repeats: the test shows nothing"
     assert np.unique(place).size == evidence.log_e.size
@@ -38,7 +39,7 @@ def test_the_tests_of_all_pairs_are_those_of_each_pair(log):
 
 
 def test_fixed_n_decisions_are_those_of_the_adjusted_p_values_of_all_pairs(log):
-    table = PairTable(log.bench)
+    table = PairTable(board_view(log.bench))
     p, lead = table.p_fixed, np.sign(table.wins - table.losses)
     adjusted = {
         "fixed_n": p,
@@ -54,7 +55,7 @@ def test_fixed_n_decisions_are_those_of_the_adjusted_p_values_of_all_pairs(log):
 
 
 def test_what_is_displayed_of_some_pairs_is_what_all_pairs_have(log, monkeypatch):
-    table = PairTable(log.bench)
+    table = PairTable(board_view(log.bench))
     some = np.flatnonzero(table.adjacent)
     for column in (table.log_family_threshold, table.family_weights, table.has_place, table.n_star):
         assert column(some).tolist() == column()[some].tolist()
@@ -63,7 +64,9 @@ def test_what_is_displayed_of_some_pairs_is_what_all_pairs_have(log, monkeypatch
     monkeypatch.setattr(counts, "FEW", 1.0)
     monkeypatch.setattr(counts, "SLAB_CELLS", 400)
     np.testing.assert_array_equal(table.means(some), [means[some] for means in all_means])
-    whole = {(row.model_a, row.model_b): row for row in table_view(PairTable(log.bench), "all").report.pairs}
+    whole = {
+        (row.model_a, row.model_b): row for row in table_view(PairTable(board_view(log.bench)), "all").report.pairs
+    }
     for row in table_view(table, "adjacent").report.pairs:
         found, wanted = row.model_dump(), whole[row.model_a, row.model_b].model_dump()
         for each in (*found["facts"], *wanted["facts"]):
@@ -87,7 +90,7 @@ def test_the_cluster_robust_test_decides_as_the_p_values_of_all_pairs(graded, mi
     log = FoldLog({"declare": "bench", "scores": "graded" if graded else "binary"})
     events = packed(scores, [f"m{k:02}" for k in range(40)])["events"]
     log.send({"events": [each | {"cluster": f"c{label[int(each['item_id'])]}"} for each in events]})
-    table, every = PairTable(log.bench), np.arange(780)
+    table, every = PairTable(board_view(log.bench)), np.arange(780)
     monkeypatch.setattr(cluster_sums, "_BLOCK_PAIRS", 130)
     sums = cluster_sums.cluster_sums(table, every)
     p = clustered_p(sums.n, sums.s1)

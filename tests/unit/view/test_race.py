@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from monitor.view.from_state import board_view
 from monitor.view.pairs.table import PairTable
 from monitor.view.ranking.race import NoRaceError, Race
 from schemas.records.goals import parse_goal
@@ -26,7 +27,7 @@ def start(names, items=300, goal="best", **spec):
 
 
 def look(log, expected=(), **options):
-    return Race.of(PairTable(log.bench), expected=expected, **options)
+    return Race.of(PairTable(board_view(log.bench)), expected=expected, **options)
 
 
 def drive(log, scores, expected=(), *, order=None, end=False):
@@ -194,10 +195,13 @@ def test_blocks_hand_out_whole_units(order):
     items = committed_items("2026", list(units), units) if order == COMMITTED else list(units)
     done = items[:4]  # a unit, and one item of the next
     log.send(*(event(item, model, 1) for item in items[:6] for model in "ab"), *(event(item, "c", 1) for item in done))
-    race = Race.of(PairTable.of(log.bench), block=5)
+    race = Race.of(PairTable.of(board_view(log.bench)), block=5)
     steps = {each.model: each for each in race.plan()}
     assert steps["c"].items == items[4 : 3 * race.target]
     assert steps["a"].items == items[6 : 3 * race.target]
     # A skip is an answer, which is not asked for again.
     log.send(event(items[6], "a", None))
-    assert items[6] not in {each.model: each for each in Race.of(PairTable.of(log.bench), block=5).plan()}["a"].items
+    assert (
+        items[6]
+        not in {each.model: each for each in Race.of(PairTable.of(board_view(log.bench)), block=5).plan()}["a"].items
+    )

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest
 
+from monitor.view.from_state import board_view
 from monitor.view.pairs.table import PairTable
 from monitor.view.ranking.replay import replay
 from tests.fold_log import FoldLog
@@ -27,7 +28,7 @@ def table(matrix, **declared):
             for k, score in enumerate(row)
         )
     )
-    return PairTable.of(log.partition.benchmarks["b"])
+    return PairTable.of(board_view(log.partition.benchmarks["b"]))
 
 
 def expected(matrix, order, seed, alpha=0.05):

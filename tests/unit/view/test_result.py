@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from monitor.view.build import benchmark_report
+from monitor.view.from_state import board_view
 from tests.fold_log import FoldLog, event, packed, paired
 
 
@@ -11,7 +12,7 @@ def lines(*records, assert_complete=False, **spec):
     """The three lines of a benchmark: whether, and the text."""
     log = FoldLog(*([{"declare": "bench", **spec}] if spec else []))
     log.send(*records)
-    result = benchmark_report(log.bench, assert_complete=assert_complete).result
+    result = benchmark_report(board_view(log.bench), assert_complete=assert_complete).result
     return result and {word: (line.yes, line.text) for word, line in result}
 
 
@@ -44,7 +45,10 @@ def test_a_part_of_an_item_that_is_missing_takes_a_whole_one():
 def test_the_lines_count_all_pairs_whatever_the_report_shows():
     log = FoldLog({"declare": "bench", "items": 100})
     log.send(packed(three(), ["a", "b", "c"]))
-    assert benchmark_report(log.bench, pairs="all").result == benchmark_report(log.bench, pairs="adjacent").result
+    assert (
+        benchmark_report(board_view(log.bench), pairs="all").result
+        == benchmark_report(board_view(log.bench), pairs="adjacent").result
+    )
 
 
 def test_what_may_still_come_is_open():

@@ -5,6 +5,7 @@ import json
 import pytest
 
 from monitor.view.build import build_report
+from monitor.view.from_state import board_view, board_views
 from monitor.view.score_lines import score_lines
 from tests.fold_log import FoldLog
 from tests.unit.engine.test_battles import battle, declare, stream
@@ -13,7 +14,7 @@ from tests.unit.engine.test_battles import battle, declare, stream
 def exported(log, rows):
     """Records of an export in parts of so many rows."""
     size = len(log.bench.rows)
-    parts = (score_lines(log.bench, start, start + rows) for start in range(0, size, rows))
+    parts = (score_lines(board_view(log.bench), start, start + rows) for start in range(0, size, rows))
     return [json.loads(line) for part in parts for line in part.splitlines()]
 
 
@@ -35,7 +36,7 @@ def test_battles_are_exported_with_judge_position_and_repeat(rows):
 
 def rounded(log):
     """A report with nine digits: sums over another order of prompts differ in the last ones."""
-    (report,) = build_report([log.partition], pairs="all", assert_complete=True).benchmarks
+    (report,) = build_report(board_views([log.partition]), pairs="all", assert_complete=True).benchmarks
     return json.loads(report.model_dump_json(), parse_float=lambda text: f"{float(text):.9g}")
 
 

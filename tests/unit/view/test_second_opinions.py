@@ -9,6 +9,7 @@ from statsmodels.stats.contingency_tables import mcnemar
 from statsmodels.stats.multitest import multipletests
 
 from monitor.view.build import benchmark_report, report_view
+from monitor.view.from_state import board_view
 from monitor.view.pairs import cluster_sums, clusters
 from monitor.view.pairs.evidence_path import chart_data
 from monitor.view.pairs.second_opinions import with_detail
@@ -38,7 +39,7 @@ def stream(*, without=None, **spec):
 
 @pytest.fixture(scope="module")
 def view():
-    return report_view(stream(), pairs="all", assert_complete=True)
+    return report_view(board_view(stream()), pairs="all", assert_complete=True)
 
 
 @pytest.fixture(scope="module")
@@ -112,7 +113,7 @@ def test_e_holm_steps_down_over_all_pairs(view, found):
 def test_leaving_a_cluster_out_is_reporting_without_its_items(found):
     ratios = {}
     for left_out in range(CLUSTERS):
-        for pair in benchmark_report(stream(without=left_out), pairs="all", assert_complete=True).pairs:
+        for pair in benchmark_report(board_view(stream(without=left_out)), pairs="all", assert_complete=True).pairs:
             q = pair.cluster.resolution_ratio
             ratios[left_out, frozenset((pair.model_a, pair.model_b))] = math.inf if q is None else q
     for pair, detail in found:
@@ -135,9 +136,10 @@ def test_other_clusters_and_what_new_ones_would_take(found):
 
 
 def test_paths_end_at_the_report_and_pass_through_the_counts(view):
-    scores = {(row.item, c.model): int(x) - 2 for row, line in zip(view.table.benchmark.rows, view.table.benchmark.matrix(), strict=True)
+    board = view.table.benchmark
+    scores = {(row.item, c.model): int(x) - 2 for row, line in zip(board.item_keys, board.item_codes(), strict=True)
               for c, x in zip(view.table.benchmark.contestants, line, strict=True)}  # fmt: skip
-    items = [row.item for row in view.table.benchmark.rows]
+    items = [row.item for row in board.item_keys]
     neighbours = [pair for pair in view.report.pairs if pair.adjacent]
     for pair, drawn in zip(neighbours, chart_data(view.table).pairs, strict=True):
         d = [
@@ -158,11 +160,11 @@ def test_the_matrix_is_the_family_wise_verdict_of_every_pair(view):
     for pair in view.report.pairs:
         side = figures.matrix[names.index(pair.model_a), names.index(pair.model_b)]
         assert side == {"a": 1, "b": -1, None: 0}[pair.decided.anytime_family]
-    assert figures.skipped == [sum(view.table.benchmark.matrix()[:, k] == 1) for k in view.table.ranking]
+    assert figures.skipped == [sum(view.table.benchmark.item_codes()[:, k] == 1) for k in view.table.ranking]
 
 
 def test_a_held_benchmark_draws_no_decision():
-    view = report_view(stream(alpha=0.05))
+    view = report_view(board_view(stream(alpha=0.05)))
     assert view.table.hold_reason is not None
     assert not chart_data(view.table).matrix.any()
     assert {d.e_holm for d in with_detail(view.report, view.table).detail.pairs} == {None}
@@ -171,13 +173,15 @@ def test_a_held_benchmark_draws_no_decision():
 def test_beyond_the_budget_clusters_are_computed_for_the_listed_pairs(view, monkeypatch):
     for module in (cluster_sums, clusters):
         monkeypatch.setattr(module, "CELL_BUDGET", CLUSTERS * (len(MODELS) - 1))
-    few = report_view(stream(), assert_complete=True).report
+    few = report_view(board_view(stream()), assert_complete=True).report
     whole = {(p.model_a, p.model_b): p for p in view.report.pairs}
     for pair in few.pairs:
         assert pair.cluster == whole[pair.model_a, pair.model_b].cluster
         assert pair.p_clustered == whole[pair.model_a, pair.model_b].p_clustered
         assert pair.decided.clustered in {None, whole[pair.model_a, pair.model_b].decided.clustered}
-    assert {p.cluster for p in report_view(stream(), pairs="all", assert_complete=True).report.pairs} == {None}
+    assert {p.cluster for p in report_view(board_view(stream()), pairs="all", assert_complete=True).report.pairs} == {
+        None
+    }
 
 
 def test_a_verdict_on_scores_since_replaced_keeps_a_row_of_its_own():
@@ -189,9 +193,9 @@ def test_a_verdict_on_scores_since_replaced_keeps_a_row_of_its_own():
             for model, score in (("a", 1), ("b", int(item % 6 == 0)), ("c", int(item % 6 != 1)))
         ]
     )
-    before = {(p.model_a, p.model_b): p for p in benchmark_report(log.bench, pairs="all").pairs}
+    before = {(p.model_a, p.model_b): p for p in benchmark_report(board_view(log.bench), pairs="all").pairs}
     log.send(*[event(item, "b", int(item % 5 != 0), epoch=1) for item in range(20)])
-    report = benchmark_report(log.bench, pairs="all")
+    report = benchmark_report(board_view(log.bench), pairs="all")
     current, old = report.pairs[:3], report.pairs[3:]
     assert [p.status for p in old] == ["superseded"] * 2
     assert {(p.model_a, p.model_b) for p in old} == {("a", "b"), ("c", "b")}
@@ -205,9 +209,9 @@ def test_a_verdict_on_scores_since_replaced_keeps_a_row_of_its_own():
             f"{pair.model_a} was decided to be better than b, family-wise at alpha = 0.05, on epoch 0 of {pair.model_a} and epoch 0 of b"
             in pair.reason
         )
-    assert {p.status for p in benchmark_report(log.bench).pairs} & {"superseded"} == set()
+    assert {p.status for p in benchmark_report(board_view(log.bench)).pairs} & {"superseded"} == set()
     log.restart()
-    assert benchmark_report(log.bench, pairs="all") == report
+    assert benchmark_report(board_view(log.bench), pairs="all") == report
 
 
 @pytest.mark.parametrize("graded", [False, True])
@@ -228,7 +232,7 @@ def test_second_opinions_do_not_depend_on_the_order_of_the_file(graded):
     for each in (records, shuffled, records[::-1]):
         log = FoldLog({"declare": "bench", "scores": "graded"}) if graded else FoldLog()
         log.send(*each)
-        view = report_view(log.bench, pairs="all", assert_complete=True)
+        view = report_view(board_view(log.bench), pairs="all", assert_complete=True)
         detail = with_detail(view.report, view.table).detail
         pairs = {(d.model_a, d.model_b): d.model_dump() for d in detail.pairs}
         assert len(pairs) == 3

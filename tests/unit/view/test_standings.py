@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from monitor.view.build import benchmark_report
+from monitor.view.from_state import board_view
 from monitor.view.ranking import standings
 from stats.families.transitivity import transitive_closure
 from tests.fold_log import FoldLog, packed
@@ -63,7 +64,7 @@ def chain(a, b, c, **spec):
 
 
 def intervals(log):
-    return [(m.rank_low, m.rank_high) for m in benchmark_report(log.bench).models]
+    return [(m.rank_low, m.rank_high) for m in benchmark_report(board_view(log.bench)).models]
 
 
 FIRST, LAST, ALL = slice(0, 60), slice(60, 120), slice(None)
@@ -85,7 +86,7 @@ def test_only_decisions_on_the_same_items_are_closed(spec, items, closed):
     log = chain(*items, **spec)
     decided = {
         (pair.model_a, pair.model_b)
-        for pair in benchmark_report(log.bench, pairs="all").pairs
+        for pair in benchmark_report(board_view(log.bench), pairs="all").pairs
         if pair.decided.anytime_family == "a"
     }
     assert decided == {("a", "b"), ("b", "c")}

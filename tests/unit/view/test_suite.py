@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from monitor.view.build import build_report
+from monitor.view.from_state import board_views
 from schemas.records.suites import Member, Suite
 from tests.fold_log import FoldLog, event
 
@@ -27,7 +28,7 @@ def log_of(right=RIGHT, *more):
 
 def report(log, members, **options):
     built = build_report(
-        [log.partition],
+        board_views([log.partition]),
         assert_complete=True,
         suites=[Suite("overall", {n: Member(w) for n, w in members.items()}, distinct=True)],
         **options,
@@ -103,7 +104,7 @@ def test_graded_members_newest_epochs_and_skips_count_as_in_the_members():
         *(event(k, "cedar", 1, benchmark="easy", epoch=2) for k in range(40)),
     )
     suite = report(log, {"easy": 1.0, "hard": 1.0})
-    members = {b.benchmark: b for b in build_report([log.partition], assert_complete=True).benchmarks}
+    members = {b.benchmark: b for b in build_report(board_views([log.partition]), assert_complete=True).benchmarks}
     for m in suite.models:
         means = [next(x.mean for x in b.models if x.model == m.model) for b in members.values()]
         assert m.mean == pytest.approx(sum(means) / 2)
@@ -113,7 +114,10 @@ def test_a_baseline_counts_a_score_as_what_exceeds_a_guess():
     log = log_of()
     members = {"easy": Member(3, 0.25), "hard": Member(1, 0.2)}
     suite = build_report(
-        [log.partition], pairs="all", assert_complete=True, suites=[Suite("overall", members, distinct=True)]
+        board_views([log.partition]),
+        pairs="all",
+        assert_complete=True,
+        suites=[Suite("overall", members, distinct=True)],
     )
     overall = suite.benchmarks[0]
 
@@ -137,7 +141,10 @@ def test_a_baseline_changes_no_test_that_its_weights_do_not():
     log = log_of()
     one, other = (
         build_report(
-            [log.partition], pairs="all", assert_complete=True, suites=[Suite("overall", members, distinct=True)]
+            board_views([log.partition]),
+            pairs="all",
+            assert_complete=True,
+            suites=[Suite("overall", members, distinct=True)],
         ).benchmarks[0]
         for members in (
             {"easy": Member(1, 0.5), "hard": Member(1)},
@@ -157,7 +164,7 @@ def test_a_gap_that_exceeds_1_through_a_baseline_has_a_clustered_test():
     log = log_of({"ash": SIZES, "birch": {"easy": 0, "hard": 1}})
     members = {"easy": Member(), "hard": Member(1, 0.25)}
     overall = build_report(
-        [log.partition], assert_complete=True, suites=[Suite("overall", members, distinct=True)]
+        board_views([log.partition]), assert_complete=True, suites=[Suite("overall", members, distinct=True)]
     ).benchmarks[0]
     assert overall.pairs[0].gap > 1
     assert 0 < overall.pairs[0].p_clustered < 0.2
@@ -168,7 +175,7 @@ def test_a_model_below_the_baseline_is_ranked_by_its_negative_score():
     log = log_of(right)
     members = {"easy": Member(1, 0.25), "hard": Member(1, 0.25)}
     overall = build_report(
-        [log.partition], assert_complete=True, suites=[Suite("overall", members, distinct=True)]
+        board_views([log.partition]), assert_complete=True, suites=[Suite("overall", members, distinct=True)]
     ).benchmarks[0]
     assert [m.model for m in overall.models][-2:] == ["dune", "elm"]
     assert overall.models[-1].mean == pytest.approx((1 / 40 - 0.25) / 0.75 / 2 - 0.25 / 0.75 / 2)
@@ -184,5 +191,7 @@ def test_nothing_of_a_live_suite_is_settled_while_repeats_of_a_member_are_undecl
         )
     )
     members = {"easy": Member(2), "hard": Member(1)}
-    report = build_report([log.partition], pairs="all", suites=[Suite("overall", members, "worst", distinct=True)])
+    report = build_report(
+        board_views([log.partition]), pairs="all", suites=[Suite("overall", members, "worst", distinct=True)]
+    )
     assert [pair.settled for pair in report.benchmarks[0].pairs] == [None]

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from monitor.view.build import suite_view
+from monitor.view.from_state import board_views
 from monitor.view.pairs.table import PairTable
-from monitor.view.ranking.suite import suite_benchmark
+from monitor.view.ranking.suite import suite_board
 from schemas.records.suites import Member, Suite
 from stats.evidence.graded import graded_bound, graded_log_e_halves, initial_capital, log_increments, update_capital
 from tests.fold_log import FoldLog, event, packed
@@ -43,9 +44,9 @@ OVERALL = Suite("overall", dict.fromkeys(SIZES, Member()), distinct=True)
 
 
 def suite_of(log, suite=OVERALL):
-    benchmarks = dict(log.partition.benchmarks)
-    table = PairTable(suite_benchmark(suite, benchmarks, assert_complete=False))
-    return suite_view(suite, benchmarks, table, "all").report
+    boards = board_views([log.partition])
+    table = PairTable(suite_board(suite, boards, assert_complete=False))
+    return suite_view(suite, boards, table, "all").report
 
 
 def pair_of(report, *models):

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from monitor.view.from_state import board_view
 from monitor.view.pairs.table import PairTable
 from monitor.view.ranking.tie_bands import MAX_BANDS, MAX_LANES, bands_of, tie_bands
 from stats.families.transitivity import transitive_closure
@@ -112,7 +113,7 @@ def test_a_model_that_lacks_items_is_in_no_band():
     scores[:300, 0], scores[:150, 1], scores[:140, 2] = 1, 1, 1
     scores[200:, 1] = np.nan
     log.send(packed(scores, "abc"))
-    table = PairTable.of(log.bench)
+    table = PairTable.of(board_view(log.bench))
     found = tie_bands(table, 0.9)
     assert [band.members for band in found.bands] == [(0,), (2,)]  # by rank a, b, c; a is decided over c
     assert (found.rules, found.lacking) == ((0,), {1: (0, 2)})
@@ -125,20 +126,20 @@ def test_a_model_whose_missing_items_are_ignored_lacks_none():
     scores[:300, 0], scores[:150, 1], scores[:140, 2] = 1, 1, 1
     scores[200:, 1] = np.nan
     log.send(packed(scores, "abc"))
-    assert set(tie_bands(PairTable.of(log.bench), 0.9).lacking) == {1}, "its run may go on"
+    assert set(tie_bands(PairTable.of(board_view(log.bench)), 0.9).lacking) == {1}, "its run may go on"
     log.send({"ended": "bench"})
-    assert tie_bands(PairTable.of(log.bench), 0.9).lacking == {}
+    assert tie_bands(PairTable.of(board_view(log.bench)), 0.9).lacking == {}
 
 
 def test_models_that_all_lack_items_yet_are_in_bands():
     log = FoldLog({"declare": "bench", "items": 400})
     log.send(packed(np.ones((20, 3)), "abc"))
-    found = tie_bands(PairTable.of(log.bench), 0.9)
+    found = tie_bands(PairTable.of(board_view(log.bench)), 0.9)
     assert ([band.members for band in found.bands], found.lacking) == ([(0, 1, 2)], {})
 
 
 def test_a_benchmark_without_scores_has_no_ties():
-    found = tie_bands(PairTable.of(FoldLog({"declare": "bench", "items": 400}).bench), 0.9)
+    found = tie_bands(PairTable.of(board_view(FoldLog({"declare": "bench", "items": 400}).bench)), 0.9)
     assert (found.bands, found.rules, found.lacking) == ((), (), {})
 
 

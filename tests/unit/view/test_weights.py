@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from monitor.view.build import benchmark_report
+from monitor.view.from_state import board_view
 from monitor.view.pairs.evidence_path import pair_path
 from stats.clusters.robust import clustered_p
 from tests.fold_log import FoldLog, event
@@ -26,7 +27,7 @@ def events(models=RIGHT, sizes=SIZES):
 def read(records, **declared):
     log = FoldLog({"declare": "bench", "weights": "equal-clusters", **declared})
     log.send(*records)
-    return benchmark_report(log.bench, pairs="all", assert_complete=True)
+    return benchmark_report(board_view(log.bench), pairs="all", assert_complete=True)
 
 
 def test_the_ranking_is_by_weighted_mean_with_the_unweighted_one_beside_it():
@@ -83,7 +84,7 @@ def test_weights_may_turn_a_decision():
     weighted = read(events(right, sizes)).pairs[0]
     log = FoldLog({"declare": "bench"})
     log.send(*events(right, sizes))
-    plain = benchmark_report(log.bench, pairs="all", assert_complete=True).pairs[0]
+    plain = benchmark_report(board_view(log.bench), pairs="all", assert_complete=True).pairs[0]
     assert (weighted.model_a, weighted.decided.anytime_family, weighted.settled) == ("birch", "a", "a")
     assert (plain.model_a, plain.decided.anytime_family) != ("ash", "a")
     assert "decided family-wise" in weighted.reason
@@ -92,9 +93,9 @@ def test_weights_may_turn_a_decision():
 def test_the_path_of_a_pair_ends_at_its_evidence_and_gap():
     log = FoldLog({"declare": "bench", "weights": "equal-clusters", "clusters": SIZES})
     log.send(*events())
-    report = benchmark_report(log.bench, pairs="all")
+    report = benchmark_report(board_view(log.bench), pairs="all")
     index = {c.model: k for k, c in enumerate(log.bench.contestants)}
-    path = pair_path(log.bench, index["birch"], index["ash"], 50)
+    path = pair_path(board_view(log.bench), index["birch"], index["ash"], 50)
     pair = report.pairs[0]
     assert path.gap[-1] == pytest.approx(pair.gap)
     assert path.log_e[-1] == pytest.approx(pair.log_e)

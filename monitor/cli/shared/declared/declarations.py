@@ -10,16 +10,15 @@ from monitor.cli.shared.declared.flags import Fields, Flags, parse_flags
 from monitor.cli.shared.declared.values import first_names, flag_text, show_aliases, show_value, similar_first
 from monitor.cli.shared.errors import USAGE, Notes, note, stop
 from monitor.cli.shared.options import DeclareOptions
-from monitor.engine.chunk_fold import Partition
-from monitor.engine.declarations import changed_fields, parts_chosen, version_fault
-from monitor.engine.state.benchmark import Benchmark
 from monitor.files.declaration_file import FILE, DeclaredError, read_declared
 from monitor.files.importer import named_path
 from monitor.files.streams.paths import is_remote, origin
+from monitor.view.board import BoardView
 from monitor.words.assumptions import clauses
 from schemas.records.catalogue import published
 from schemas.records.decode import describe_error
 from schemas.records.events import Declaration, Spec, alias_problem
+from schemas.records.redeclared import changed_fields, parts_chosen, version_fault
 from schemas.records.text import shorten
 from schemas.results.assumptions import late
 
@@ -183,9 +182,9 @@ class Declarations:
         )
         return fields
 
-    def note_published(self, partition: Partition) -> None:
+    def note_published(self, boards: Mapping[str, BoardView]) -> None:
         """Print where complete files hold another number of items than was published."""
-        for name, benchmark in sorted(partition.benchmarks.items()):
+        for name, benchmark in sorted(boards.items()):
             known = published(name)
             if known is None or benchmark.spec.items is not None or benchmark.items == known.items:
                 continue
@@ -195,7 +194,7 @@ class Declarations:
                 "with another number of items than is published",
             )
 
-    def note_family(self, benchmarks: Mapping[str, Benchmark]) -> None:
+    def note_family(self, benchmarks: Mapping[str, BoardView]) -> None:
         """Print where a declared family `spending` is not used: files that are the whole benchmark have all their pairs."""
         from monitor.view.pairs.table import PairTable
 
@@ -208,24 +207,24 @@ class Declarations:
                     "whose family spending is not used",
                 )
 
-    def note_units(self, benchmarks: Mapping[str, Benchmark]) -> None:
+    def note_units(self, benchmarks: Mapping[str, BoardView]) -> None:
         """Print which units were found in the files, and which declared items have no scores."""
         for name, benchmark in sorted(benchmarks.items()):
             units = benchmark.spec.units
             if units is None:
                 continue
-            if benchmark.found_units.of_item:
+            if benchmark.found_units:
                 text = (
                     f"{show_value('units', units)}, by the field unit; each unit counts once, by the mean of its items"
                 )
                 self.notes(f"{shorten(name)}: {text}", "with units")
-            absent = sorted(units.keys() - {key.item for key in benchmark.rows})
+            absent = sorted(units.keys() - {key.item for key in benchmark.row_keys()})
             if absent:
                 verb = "has" if len(absent) == 1 else "have"
                 text = f"{first_names(absent)} of the declared units {verb} no scores; correct the ids, or omit them"
                 self.notes(f"{shorten(name)}: {text}", "with items of units that have no scores")
 
-    def note_models(self, benchmarks: Mapping[str, Benchmark]) -> None:
+    def note_models(self, benchmarks: Mapping[str, BoardView]) -> None:
         """Print which models are outside the declared family, and which of the declared ones have no scores."""
         from monitor.view.pairs.family import unlisted, unscored
 
@@ -244,7 +243,7 @@ class Declarations:
                 text = f"{first_names(absent)} of the declared family {verb} no scores; {whose} pairs keep a share of alpha"
                 self.notes(f"{shorten(name)}: {text}", "with declared models that have no scores")
             anchor = benchmark.spec.anchor
-            if anchor is not None and anchor not in benchmark.contestant_of:
+            if anchor is not None and (anchor, 0) not in benchmark.epoch_contestant_of:
                 text = f"the anchor {shorten(anchor)} has no battles, so the mean of the models is 1,000"
                 self.notes(f"{shorten(name)}: {text}", "whose anchor has no battles")
 

@@ -4,10 +4,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from monitor.cli.shared.errors import USAGE, note, stop
-from monitor.engine.state.benchmark import Benchmark
 from monitor.files.epochs import NEXT, EpochRecord, Epochs
 from monitor.files.importer import Importer
 from monitor.files.streams.paths import origin, show
+from monitor.view.board import BoardView
 from monitor.words.counts import counted
 from schemas.records.events import MAX_INDEX, Ended
 
@@ -36,10 +36,10 @@ def by_path(
     return files, Epochs(epoch, group=lambda file: place[file], aliases=aliases)
 
 
-def after_state(epoch: int | str | None, benchmarks: Mapping[str, Benchmark], record: EpochRecord) -> Epochs:
+def after_state(epoch: int | str | None, benchmarks: Mapping[str, BoardView], record: EpochRecord) -> Epochs:
     """Return the epochs of files whose scores come after a state, as it is now."""
     newest = {
-        name: benchmark.latest_epoch
+        name: dict(benchmark.latest_epoch)
         | {alias: benchmark.latest_epoch.get(model, 0) for alias, model in benchmark.spec.aliases.items()}
         for name, benchmark in benchmarks.items()
     }

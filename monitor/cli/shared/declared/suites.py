@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from monitor.cli.shared.declared.values import similar_first
 from monitor.cli.shared.errors import USAGE, stop
-from monitor.engine.state.benchmark import Benchmark
+from monitor.view.board import BoardView
 from schemas.records.events import MAX_GRADED_ITEMS
 from schemas.records.suites import Missing, Suite, parse_suites, split_suites
 from schemas.records.text import shorten
@@ -12,7 +12,7 @@ from schemas.records.text import shorten
 
 def suites_of_files(
     entries: Sequence[str] | None,
-    benchmarks: Mapping[str, Benchmark],
+    benchmarks: Mapping[str, BoardView],
     missing: Missing | None = None,
     *,
     distinct: bool = False,

@@ -7,18 +7,17 @@ from pathlib import Path
 from monitor.cli.shared.errors import writing
 from monitor.cli.shared.options import Pairs
 from monitor.cli.shared.settings import read_settings
-from monitor.engine.chunk_fold import Partition
 from monitor.render.board.exporters import MANIFEST, is_inside
 from monitor.render.board.standings import Board, board_of
+from monitor.view.board import BoardView
 from monitor.view.build import report_views
 
 
-def boards_of(partitions: Iterable[Partition], pairs: Pairs) -> Iterator[Board]:
+def boards_of(boards: Mapping[str, BoardView], pairs: Pairs) -> Iterator[Board]:
     """Return the boards of complete files."""
     low_coverage = read_settings().low_coverage
-    partitions = list(partitions)
-    several = sum(len(partition.benchmarks) for partition in partitions) > 1
-    for view in report_views(partitions, pairs=pairs.value, assert_complete=True):
+    several = len(boards) > 1
+    for view in report_views(boards, pairs=pairs.value, assert_complete=True):
         yield board_of(view, low_coverage, several=several)
 
 

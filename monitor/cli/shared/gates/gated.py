@@ -2,7 +2,7 @@
 
 import secrets
 import signal
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple, NoReturn
@@ -12,13 +12,12 @@ from monitor.cli.shared.errors import USAGE, file_error, note, stop
 from monitor.cli.shared.files import Resolution, read_results
 from monitor.cli.shared.gates.margins import check_items
 from monitor.cli.shared.options import DeclareOptions, ScoreOptions
-from monitor.engine.chunk_fold import Partition
-from monitor.engine.state.benchmark import Benchmark
 from monitor.files.streams.paths import show
 from monitor.render.board.site import file_name
 from monitor.service.gates.command import EvaluationError, parse_command
 from monitor.service.gates.evaluation import Plan, Scores, evaluate, evaluate_all
 from monitor.service.gates.folder import CandidateFolder, EvaluationFolder
+from monitor.view.board import BoardView
 from monitor.view.gates.along_order import ASSUMED, Question, questions_of
 from monitor.view.gates.margin import Margin
 from monitor.view.pairs.item_means import scores_by_item
@@ -52,7 +51,7 @@ class Evaluated(NamedTuple):
 
 
 def evaluate_gate(
-    partition: Partition,
+    boards: Mapping[str, BoardView],
     candidates: Sequence[str],
     baseline: str,
     benchmark: str | None,
@@ -67,7 +66,7 @@ def evaluate_gate(
 
     Parameters
     ----------
-    partition : Partition
+    boards : mapping of str to BoardView
         Results of the baseline.
     candidates : sequence of str
         In the order in which they are evaluated. Each is decided at its share of alpha.
@@ -81,7 +80,7 @@ def evaluate_gate(
     until_pass : bool
         Whether the candidates after the first one that passes are not evaluated.
     """
-    chosen = _benchmark(partition, baseline, benchmark)
+    chosen = _benchmark(boards, baseline, benchmark)
     if chosen.spec.units is not None:
         stop(
             f"--run: {shorten(chosen.name)} has units of items, and --run bets item by item; evaluate the whole benchmark, and compare it "
@@ -187,12 +186,10 @@ def saved(comparisons: Sequence[GateComparison], items: int, budget: int | None,
     return f"evaluated {done:,} of {of:,} items{candidates}{spent}; {share}{again}"
 
 
-def _benchmark(partition: Partition, baseline: str, name: str | None) -> Benchmark:
-    benchmarks = {
-        each.name: each for each in partition.benchmarks.values() if any(c.model == baseline for c in each.contestants)
-    }
+def _benchmark(boards: Mapping[str, BoardView], baseline: str, name: str | None) -> BoardView:
+    benchmarks = {each.name: each for each in boards.values() if any(c.model == baseline for c in each.contestants)}
     if not benchmarks:
-        models = {c.model for each in partition.benchmarks.values() for c in each.contestants}
+        models = {c.model for each in boards.values() for c in each.contestants}
         stop(f"the baseline {show(baseline)} has no results; {name_hint([baseline], models, 'the files have')}", USAGE)
     known = first_names(sorted(benchmarks, key=natural))
     if name is not None and name not in benchmarks:
@@ -214,9 +211,9 @@ def _benchmark(partition: Partition, baseline: str, name: str | None) -> Benchma
     return chosen
 
 
-def _candidate_scores(output: Partition, benchmark: str, candidate: str) -> Scores:
+def _candidate_scores(output: Mapping[str, BoardView], benchmark: str, candidate: str) -> Scores:
     """Return the candidate's scores in the output of a block; an output of one model, or one benchmark, needs no name."""
-    benchmarks = {each.name: each for each in output.benchmarks.values() if each.contestants}
+    benchmarks = {each.name: each for each in output.values() if each.contestants}
     chosen = benchmarks.get(benchmark) or (next(iter(benchmarks.values())) if len(benchmarks) == 1 else None)
     if chosen is None:
         raise EvaluationError(

@@ -11,9 +11,9 @@ from monitor.cli.shared.declared.values import name_hint
 from monitor.cli.shared.errors import USAGE, stop
 from monitor.cli.shared.files import read_results
 from monitor.cli.shared.progress import progress_bar
-from monitor.engine.state.benchmark import Benchmark
 from monitor.files.streams.paths import show
 from monitor.render.terminal.goal_plan import PlannedGoal
+from monitor.view.board import BoardView
 from schemas.records.goals import Goal, parse_goal
 from schemas.records.scores import ONE, ZERO
 from stats.evidence.mixtures import parse_mixture
@@ -122,9 +122,9 @@ def _made(entries: Sequence[str], rho: float | None) -> tuple[list[str], str, Bo
 def _pilot(paths: Sequence[str], name: str | None, rho: float | None) -> tuple[list[str], str, Boards]:
     if rho is not None:
         stop("--rho is for --model; a pilot has its own", USAGE)
-    partition = read_results(list(paths), 0.1)
-    found = {each: benchmark for each, benchmark in partition.benchmarks.items() if name in {None, each}}
-    known = ", ".join(map(show, partition.benchmarks))
+    pilot = read_results(list(paths), 0.1)
+    found = {each: benchmark for each, benchmark in pilot.items() if name in {None, each}}
+    known = ", ".join(map(show, pilot))
     if not found:
         stop(f"--benchmark {show(name or '')} is not in the pilot; choose one of {known}", USAGE)
     if len(found) > 1:
@@ -141,7 +141,7 @@ def _pilot(paths: Sequence[str], name: str | None, rho: float | None) -> tuple[l
     return names, source + (" (those that all models have)" if len(scores) < total else ""), boards
 
 
-def _shared_scores(name: str, benchmark: Benchmark) -> tuple[list[str], np.ndarray[tuple[int, int], np.dtype[np.int8]]]:
+def _shared_scores(name: str, benchmark: BoardView) -> tuple[list[str], np.ndarray[tuple[int, int], np.dtype[np.int8]]]:
     """Return the models by name, and their 0/1 scores on the items that all of them have."""
     if benchmark.battles is not None or not benchmark.binary:
         stop(f"{show(name)}: a plan of a goal needs a pilot with scores 0 and 1", USAGE)

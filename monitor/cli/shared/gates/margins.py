@@ -65,7 +65,7 @@ def compare(
     views = [
         (view, each.metrics[view.report.benchmark])
         for each in readings
-        for view in report_views([each.partition], pairs="all", assert_complete=True, model=baseline)
+        for view in report_views(each.boards, pairs="all", assert_complete=True, model=baseline)
         if view.report.benchmark in each.metrics
     ]
     known = list(dict.fromkeys(view.report.benchmark for view, _ in views))
@@ -146,9 +146,7 @@ def hold_for_rerun(
     """Hold the comparisons on benchmarks where a second run of the baseline differs from the first by more than the noise of repeats."""
     checked = []
     benchmarks = [
-        next(
-            r.partition.benchmarks[each.benchmark] for r in readings if r.metrics.get(each.benchmark, "") == each.metric
-        )
+        next(r.boards[each.benchmark] for r in readings if r.metrics.get(each.benchmark, "") == each.metric)
         for each in comparisons
     ]
     models = {contestant.model for benchmark in benchmarks for contestant in benchmark.contestants}

@@ -6,8 +6,8 @@ from typing import Final
 
 from monitor.cli.shared.errors import USAGE, stop
 from monitor.cli.shared.options import ScoreOptions
-from monitor.engine.chunk_fold import Partition
 from monitor.files.streams.paths import show
+from monitor.view.board import BoardView
 
 _SCORE: Final = "score="
 
@@ -18,12 +18,12 @@ class Reading:
 
     Attributes
     ----------
-    partition : Partition
+    boards : mapping of str to BoardView
     metrics : mapping of str to str or None
         By benchmark that this reading is for: the metric, where the command line names several.
     """
 
-    partition: Partition
+    boards: Mapping[str, BoardView]
     metrics: Mapping[str, str | None]
 
 
@@ -32,7 +32,7 @@ def has_several_metrics(logs: ScoreOptions) -> bool:
     return bool(_several(logs))
 
 
-def read_metrics(logs: ScoreOptions, read: Callable[[ScoreOptions], Partition]) -> list[Reading]:
+def read_metrics(logs: ScoreOptions, read: Callable[[ScoreOptions], Mapping[str, BoardView]]) -> list[Reading]:
     """Read files once, or once for each metric if one benchmark or all have several.
 
     Parameters
@@ -44,22 +44,22 @@ def read_metrics(logs: ScoreOptions, read: Callable[[ScoreOptions], Partition]) 
     """
     flags = _several(logs)
     if not flags:
-        partition = read(logs)
-        return [Reading(partition, dict.fromkeys(partition.benchmarks))]
+        boards = read(logs)
+        return [Reading(boards, dict.fromkeys(boards))]
     if len(flags) > 1:
         stop(f"--{' and --'.join(flags)} name several metrics each; use one of the two, and call the gate again", USAGE)
     ((flag, names_of),) = flags.items()
     readings = []
     for k in range(max(map(len, names_of.values()))):
         chosen = {benchmark: names[min(k, len(names) - 1)] for benchmark, names in names_of.items()}
-        partition = read(_with(logs, flag, chosen))
+        boards = read(_with(logs, flag, chosen))
         for benchmark, names in names_of.items():
-            if benchmark is not None and len(names) > 1 and benchmark not in partition.benchmarks:
-                known = ", ".join(map(show, partition.benchmarks))
+            if benchmark is not None and len(names) > 1 and benchmark not in boards:
+                known = ", ".join(map(show, boards))
                 stop(f"--{flag} {show(benchmark)}: several metrics need the name of a benchmark, one of {known}", USAGE)
-        of = {name: names_of.get(name, names_of.get(None, [])) for name in partition.benchmarks}
+        of = {name: names_of.get(name, names_of.get(None, [])) for name in boards}
         metrics = {name: names[k] if names else None for name, names in of.items() if k < max(1, len(names))}
-        readings.append(Reading(partition, metrics))
+        readings.append(Reading(boards, metrics))
     return readings
 
 

@@ -4,11 +4,11 @@ from collections.abc import Mapping
 from time import monotonic
 from typing import Final, Protocol, Self
 
-from monitor.engine.state.benchmark import Benchmark
 from monitor.render.terminal.layout import output_console
 from monitor.render.terminal.live import LiveView
 from monitor.render.terminal.plain import LiveStatus, PlainView
 from monitor.render.terminal.tables import Extra
+from monitor.view.board import BoardView
 from monitor.view.build import benchmark_report
 from monitor.view.ranking.tie_bands import TieBands
 from monitor.words.counts import counted
@@ -56,7 +56,7 @@ class IfComplete:
     def __init__(self) -> None:
         self._last: tuple[dict[str, int], str | None] = {}, None
 
-    def sentence(self, benchmarks: Mapping[str, Benchmark]) -> str | None:
+    def sentence(self, benchmarks: Mapping[str, BoardView]) -> str | None:
         """Return the result if the items read so far were all; None if every benchmark is declared."""
         open_ended = {
             name: benchmark
@@ -70,7 +70,7 @@ class IfComplete:
         return self._last[1]
 
 
-def _if_complete(name: str, benchmark: Benchmark) -> str | None:
+def _if_complete(name: str, benchmark: BoardView) -> str | None:
     report = benchmark_report(benchmark, assert_complete=True)
     if report.result is None or "anytime_family" not in report.summary.undecided:
         return None

@@ -1,6 +1,7 @@
 """The families of pairs: who is in which, and with what weight; functions of names, epochs and places."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -68,7 +69,7 @@ def by_family(contestants: Sequence[Contestant], pair: Index) -> Iterator[tuple[
         yield each, np.flatnonzero(family == each)
 
 
-def weights_of(place: NDArray[np.integer], capacity: int | None) -> NDArray[np.int64]:  # type: ignore[type-arg]
+def weights_of(place: NDArray[np.integer], capacity: int | None) -> NDArray[np.int64]:
     """Return the weight of each place in a family, out of `stats.families.stepwise.WHOLE`; 0 for a pair without a place."""
     return np.where(place > 0, place_weights(np.maximum(place, 1), capacity), 0)
 
@@ -76,7 +77,7 @@ def weights_of(place: NDArray[np.integer], capacity: int | None) -> NDArray[np.i
 def thresholds_of(
     families: Iterator[tuple[int, Index]],
     weight: NDArray[np.int64],
-    decided: NDArray[np.int64],
+    decided: NDArray[Any],
     open_weight: Callable[[int], int],
     alpha: float,
 ) -> NDArray[np.float64]:

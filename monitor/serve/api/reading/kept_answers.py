@@ -13,7 +13,6 @@ from weakref import ref
 
 from fastapi import Request, Response
 
-from monitor.engine.state.benchmark import Benchmark
 from monitor.serve.api.problems import unknown_benchmark
 from monitor.serve.http_caching import DIGEST
 from monitor.serve.log_position import AT_LEAST, FoldedLog, accepts, note_lag, without_position
@@ -91,7 +90,7 @@ class _Wanted(NamedTuple):
         The pairs that it reports.
     """
 
-    origin: Callable[[], Origin[Any]]
+    origin: Callable[[], Origin]
     render: Callable[[], bytes]
     names: list[str]
     pairs: Which
@@ -120,7 +119,7 @@ class KeptAnswers:
     async def json(self, request: Request, name: str, render: Callable[[], str], pairs: Which = "all") -> Response:
         """Answer a request with JSON about a benchmark, or raise the 404; `render` makes it from the state, and reports `pairs`."""
 
-        def origin() -> Origin[Benchmark]:
+        def origin() -> Origin:
             origin = self._reports.origin(name)
             if origin is None:
                 raise unknown_benchmark(name)

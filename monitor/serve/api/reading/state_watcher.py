@@ -10,11 +10,9 @@ from typing import Final, NamedTuple
 from pydantic_core import to_json
 
 from monitor.serve.api.reading.event_stream import frame
-from monitor.serve.kept_results import state_version
 from monitor.serve.log_position import without_position
 from monitor.serve.report_cache import ReportCache
 from monitor.state_lock import StateTorn
-from schemas.records.boards import BoardEntry
 from schemas.results.api import Update
 
 POLL_SECONDS: Final = 0.1
@@ -27,7 +25,6 @@ class _Seen(NamedTuple):
 
     events: int
     state: tuple[object, ...]
-    board: BoardEntry | None = None
 
 
 @lru_cache(maxsize=1 << 14)
@@ -139,8 +136,10 @@ class StateWatcher:
     def _now(self) -> dict[str, _Seen]:
         reports = self._reports
         now = {
-            name: _Seen(each.counters["events"], state_version(each), each.board)
-            for name, each in reports.benchmarks().items()
+            name: _Seen(events, version)
+            for each in reports.partitions
+            for name, events, version in each.versions()
+            if reports.may_show(name)
         }
         for suite in reports.suites:
             members = [now[member] for member in suite.members if member in now]

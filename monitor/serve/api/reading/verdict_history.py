@@ -6,9 +6,8 @@ from functools import cache
 from itertools import groupby, islice
 from typing import Final
 
-from monitor.engine.chunk_fold import Partition
-from monitor.engine.state.benchmark import Benchmark
 from monitor.serve.report_cache import ReportCache
+from monitor.view.board import BoardView
 from schemas.results.verdict_changes import VerdictChanges
 
 Position = tuple[int, int]
@@ -57,9 +56,9 @@ class VerdictHistory:
 
     def __init__(self, reports: ReportCache, benchmark: str | None, partition: int | None = None) -> None:
         self._reports, self._benchmark, self._partition = reports, benchmark, partition
-        self._folded: list[tuple[Partition, int]] = []
+        self._folded: list[tuple[object, int]] = []
         """The partitions, and how far each was folded, as of the last call."""
-        self._counts: dict[str, tuple[Benchmark, int]] = {}
+        self._counts: dict[str, tuple[object, int]] = {}
         self._clear()
 
     def _clear(self) -> None:
@@ -112,26 +111,31 @@ class VerdictHistory:
 
     def _catch_up(self) -> None:
         """Add the changes since the last call; start again if a benchmark was reloaded or removed."""
-        folded = [(each, each.off) for each in self._reports.partitions if self._partition in {None, each.number}]
+        folded: list[tuple[object, int]] = [
+            (each.state, each.off) for each in self._reports.partitions if self._partition in {None, each.number}
+        ]
         if folded == self._folded:
             return
         self._folded = folded
         benchmarks = self._own_benchmarks()
-        if any(benchmarks.get(name) is not benchmark for name, (benchmark, _) in self._counts.items()):
+        if any(
+            name not in benchmarks or benchmarks[name].origin is not origin
+            for name, (origin, _) in self._counts.items()
+        ):
             self._counts = {}
             self._clear()
         known = len(self._positions)
         for name, benchmark in benchmarks.items():
             _, count = self._counts.get(name, (benchmark, 0))
             changes = benchmark.changes
-            self._counts[name] = (benchmark, len(changes))
+            self._counts[name] = (benchmark.origin, len(changes))
             fields = list(islice(changes, count, None))
             self._positions += changes.orders(fields)
             self._sources += [(name, changes)] * len(fields)
             self._fields += fields
         self._sort(known)
 
-    def _own_benchmarks(self) -> dict[str, Benchmark]:
+    def _own_benchmarks(self) -> dict[str, BoardView]:
         if self._benchmark is None:
             return self._reports.own_benchmarks(self._partition)
         suite, benchmark = self._reports.suite(self._benchmark), self._reports.benchmark(self._benchmark)

@@ -5,7 +5,6 @@ from typing import Annotated, Any, Final
 from fastapi import APIRouter, Query, Request, Response
 from pydantic import ValidationError
 
-from monitor.engine.chunk_fold import Partition
 from monitor.serve.access.caller import may_read
 from monitor.serve.access.rules import require
 from monitor.serve.api.openapi import json_body
@@ -17,6 +16,7 @@ from monitor.serve.api.writing.request import WriteRules
 from monitor.serve.log_position import format_offsets
 from monitor.serve.report_cache import ReportCache
 from monitor.view.boards import board_detail, board_summaries
+from monitor.view.partition_view import PartitionView
 from monitor.view.score_lines import score_lines
 from schemas.records.operations import BoardChange
 from schemas.results.api import BoardAsked, BoardDetail, BoardPage, BoardTaken
@@ -85,7 +85,7 @@ def _add_lists(routes: APIRouter, reports: ReportCache) -> None:
                     409, f"Benchmark {name!r} was deleted and begun again meanwhile. Export it from the start."
                 )
             end = start + max(1, _CELLS_AT_ONCE // max(1, len(benchmark.contestants)))
-            return score_lines(benchmark, start, end), end if end < len(benchmark.rows) else None, generation
+            return score_lines(benchmark, start, end), end if end < benchmark.rows else None, generation
 
         text, end, generation = await readable.read(page, [name])
         headers = {} if end is None else {NEXT_CURSOR: f"{generation}-{end}"}
@@ -143,7 +143,7 @@ def _add_changes(routes: APIRouter, reports: ReportCache, intake: Intake, rules:
 async def _undo(reports: ReportCache, intake: Intake, change: BoardChange) -> tuple[str, int | None, int | None]:
     """Begin an undo; return the offset of its record, and the events that are withdrawn and stay. Raise the 409 or the 503."""
 
-    def partition() -> Partition | None:
+    def partition() -> PartitionView | None:
         return reports.partition_of(change.benchmark)
 
     try:
@@ -153,7 +153,7 @@ async def _undo(reports: ReportCache, intake: Intake, change: BoardChange) -> tu
     except IntakeError as error:
         raise ProblemError(503, str(error), headers={"Retry-After": "5"}) from error
     folded = partition()
-    entry = None if folded is None else folded.boards.of(change.benchmark)
+    entry = None if folded is None else folded.entry(change.benchmark)
     place = "" if folded is None or entry is None else format_offsets({folded.number: entry.begun})
     return place, withdrawn, kept
 
@@ -164,17 +164,17 @@ async def _check(reports: ReportCache, change: BoardChange) -> None:
     if partition is None:
         return
 
-    if not await until(lambda: partition.board_fault(change) is None):
-        fault = partition.board_fault(change)
+    if not await until(lambda: partition.change_fault(change) is None):
+        fault = partition.change_fault(change)
         if fault is not None:
             raise ProblemError(409, fault_detail(fault))
 
 
-def _in_force(partition: Partition | None, change: BoardChange) -> bool:
+def _in_force(partition: PartitionView | None, change: BoardChange) -> bool:
     """Return whether the board is as a change leaves it."""
     if partition is None:
         return False
-    entry = partition.boards.of(change.benchmark)
+    entry = partition.entry(change.benchmark)
     state = "open" if entry is None else entry.state
     if change.board == "undo":
         return entry is not None and entry.undo is not None and entry.undo.done

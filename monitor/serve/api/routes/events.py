@@ -8,10 +8,6 @@ from fastapi import APIRouter, Query, Request, Response
 from pydantic import ValidationError
 
 from monitor.background import in_background
-from monitor.engine.declarations import refusal, with_late_parts
-from monitor.engine.fold.scores import runs_of
-from monitor.engine.limits import benchmark_fault
-from monitor.engine.state.benchmark import Benchmark
 from monitor.serve.access.caller import current_caller, may_read
 from monitor.serve.access.rules import require, require_any
 from monitor.serve.api.openapi import json_body, request_schema
@@ -24,6 +20,7 @@ from monitor.serve.api.writing.refusals import refuse
 from monitor.serve.api.writing.request import WriteRules, Writing
 from monitor.serve.log_position import note_position, parse_offsets
 from monitor.serve.report_cache import ReportCache
+from monitor.view.board import BoardView
 from schemas.records.decode import Fault, validate_body
 from schemas.records.events import Declaration, End, Ended, Event, Spec
 from schemas.records.names import Name as CheckedName
@@ -151,7 +148,7 @@ def _set_aside(reports: ReportCache, submission: Submission) -> list[str]:
     return sorted(
         name
         for name in names
-        if (partition := reports.partition_of(name)) is not None and partition.quarantine.of(name) is not None
+        if (partition := reports.partition_of(name)) is not None and partition.suspect(name) is not None
     )
 
 
@@ -203,7 +200,7 @@ def _add_declarations(routes: APIRouter, reports: ReportCache, intake: Intake, r
         return DeclarationTaken(benchmark=benchmark, place=place, in_force=in_force, spec=spec)
 
 
-def _how_to_declare(benchmark: Benchmark) -> str:
+def _how_to_declare(benchmark: BoardView) -> str:
     if not benchmark.counters["events"]:
         return "PUT one before the first score."
     return (
@@ -214,11 +211,9 @@ def _how_to_declare(benchmark: Benchmark) -> str:
 
 def _in_force(reports: ReportCache, intake: Intake, declaration: Declaration) -> bool:
     """Return whether a declaration is in force; raise the 409 if scores are ahead of it in the log."""
-    benchmark = reports.benchmark(declaration.declare)
-    if benchmark is not None:
-        spec = with_late_parts(benchmark, declaration.spec())
-        if benchmark.declared and benchmark.spec == spec:
-            return True
+    partition = reports.partition_of(declaration.declare)
+    if partition is not None and partition.is_declared(declaration):
+        return True
     _check(reports, intake, declaration)
     return False
 
@@ -261,19 +256,21 @@ def _add_ends(routes: APIRouter, reports: ReportCache, intake: Intake, rules: Wr
 def _runs(reports: ReportCache, name: str, end: End) -> list[RunName] | ProblemError:
     """Return the runs that end, or the 404."""
     try:
-        benchmark = own_benchmark(reports, name)
+        own_benchmark(reports, name)
     except ProblemError as unknown:
         return unknown
-    runs = runs_of(benchmark, Ended(ended=name, **end.model_dump()))
-    if isinstance(runs, Fault):
-        return ProblemError(404, fault_detail(runs))
-    return [RunName(**benchmark.contestants[run]._asdict()) for run in runs]
+    partition = reports.partition_of(name)
+    assert partition is not None
+    runs = partition.ending(Ended(ended=name, **end.model_dump()))
+    return (
+        ProblemError(404, fault_detail(runs)) if isinstance(runs, Fault) else [RunName(**run._asdict()) for run in runs]
+    )
 
 
 def _require_open(reports: ReportCache, name: str) -> None:
     """Raise the 409 for a board that takes no records."""
     partition = reports.partition_of(name)
-    fault = None if partition is None else partition.boards.refusal(name)
+    fault = None if partition is None else partition.closed(name)
     if fault is not None:
         raise ProblemError(409, fault_detail(fault))
 
@@ -289,14 +286,7 @@ def _check(reports: ReportCache, intake: Intake, declaration: Declaration) -> No
     """Raise the 409 if a declaration contradicts the one under which scores exist, or is of a benchmark too many."""
     name = declaration.declare
     partition = reports.partition_of(name)
-    if partition is None:
-        return
-    benchmark = partition.benchmarks.get(name)
-    fault: Fault | None = partition.boards.refusal(name)
-    if fault is None and benchmark is not None:
-        fault = refusal(benchmark, declaration.spec())
-    elif fault is None and intake.is_folded(name):
-        fault = benchmark_fault(name, len(partition.benchmarks), partition.limits)
+    fault = None if partition is None else partition.declaration_fault(declaration, folded=intake.is_folded(name))
     if fault is not None:
         raise ProblemError(409, fault_detail(fault))
 

@@ -9,10 +9,10 @@ from fastapi import APIRouter, Query, Request, Response
 from numpy.typing import NDArray
 from pydantic import TypeAdapter
 
-from monitor.engine.state.benchmark import Benchmark
 from monitor.serve.api.problems import ProblemError, unknown_benchmark
 from monitor.serve.api.reading.kept_answers import KeptAnswers
 from monitor.serve.report_cache import ReportCache
+from monitor.view.board import BoardView
 from monitor.view.build import MAX_REPORT_PAIRS, Which
 from monitor.view.items.conflict_rows import conflict_rows, counts_by_model, listed_conflicts
 from monitor.view.live_pairs import LivePairs, Procedure, Sort
@@ -42,7 +42,7 @@ TOO_MANY_PAIRS: Final[dict[int | str, dict[str, Any]]] = {
 }
 
 
-def check_pairs(benchmarks: Iterable[Benchmark], pairs: Which) -> None:
+def check_pairs(benchmarks: Iterable[BoardView], pairs: Which) -> None:
     """Raise the 409 for a report of too many pairs."""
     displayed = sum(
         pair_count(count) if pairs == "all" else count - 1 for b in benchmarks if (count := len(b.latest_epoch))
@@ -55,7 +55,7 @@ def check_pairs(benchmarks: Iterable[Benchmark], pairs: Which) -> None:
         )
 
 
-def found_benchmark(reports: ReportCache, name: str) -> Benchmark:
+def found_benchmark(reports: ReportCache, name: str) -> BoardView:
     """Return a benchmark, or the union of the members of a suite, or raise the 404."""
     benchmark = reports.find(name)
     if benchmark is None:
@@ -63,7 +63,7 @@ def found_benchmark(reports: ReportCache, name: str) -> Benchmark:
     return benchmark
 
 
-def own_benchmark(reports: ReportCache, name: str) -> Benchmark:
+def own_benchmark(reports: ReportCache, name: str) -> BoardView:
     """Return a benchmark that has events of its own, or raise the 404."""
     suite = reports.suite(name)
     if suite is not None:

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import NamedTuple, Protocol, Self
 
-from monitor.engine.chunk_fold import Partition
+from monitor.view.partition_view import PartitionView
 from schemas.records.events import Declaration, Ended, EventFields
 from schemas.records.operations import BoardChange
 from schemas.records.packed import Reject
@@ -62,7 +62,7 @@ class Intake(Protocol):
     """Appends requests to the log."""
 
     async def undo(
-        self, change: BoardChange, partition: Callable[[], Partition | None]
+        self, change: BoardChange, partition: Callable[[], PartitionView | None]
     ) -> tuple[int | None, int | None]:
         """Begin a board again without the events that a change withdraws, and copy those that stay in the background.
 
@@ -98,7 +98,7 @@ class ReadOnlyIntake:
     async def undo(
         self,
         change: BoardChange,  # noqa: ARG002 - the protocol's
-        partition: Callable[[], Partition | None],  # noqa: ARG002 - the protocol's
+        partition: Callable[[], PartitionView | None],  # noqa: ARG002 - the protocol's
     ) -> tuple[int | None, int | None]:
         """Refuse."""
         raise IntakeError("This server is read-only. Send the undo to a server that runs `rankwatch watch` or `serve`.")

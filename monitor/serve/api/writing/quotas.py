@@ -2,11 +2,11 @@
 
 from collections.abc import Iterable, Iterator
 
-from monitor.engine.state.benchmark import Benchmark
 from monitor.serve.access.caller import Caller, current_caller
 from monitor.serve.api.problems import ProblemError
 from monitor.serve.api.writing.intake import Submission
 from monitor.serve.report_cache import ReportCache
+from monitor.view.board import BoardView
 from schemas.records.battles import BattleFields, models_of
 from schemas.records.events import Declaration
 from schemas.records.text import shorten
@@ -39,18 +39,25 @@ def require_quotas(reports: ReportCache, submission: Submission) -> None:
     quotas = caller.grants.quotas
     if quotas.keys() <= {"events"}:
         return
-    benchmarks = {name: each for partition in reports.partitions for name, each in partition.benchmarks.items()}
     models, items = _names(submission)
     if "boards" in quotas:
-        _check_boards(caller, benchmarks, {*models, *(each.declare for each in submission.declarations)})
+        begun = {name for partition in reports.partitions for name in partition.names()}
+        _check_boards(caller, begun, {*models, *(each.declare for each in submission.declarations)})
     if "items" in quotas:
         for declaration in submission.declarations:
             _check_declared(caller, declaration)
     for name in models:
-        benchmark = benchmarks.get(name)
+        partition = next((each for each in reports.partitions if each.is_ours(name)), None)
+        benchmark = None if partition is None else partition.board(name)
         known, seen = (0, 0) if benchmark is None else (len(benchmark.latest_epoch), benchmark.items)
         _check(caller, "models", name, known, sum(1 for _ in _new_models(benchmark, models[name])))
-        _check(caller, "items", name, seen, sum(benchmark is None or not benchmark.has_item(i) for i in items[name]))
+        _check(
+            caller,
+            "items",
+            name,
+            seen,
+            len(items[name]) if partition is None else partition.new_items(name, items[name]),
+        )
 
 
 def _names(submission: Submission) -> tuple[dict[str, set[str]], dict[str, set[str]]]:
@@ -65,15 +72,15 @@ def _names(submission: Submission) -> tuple[dict[str, set[str]], dict[str, set[s
     return models, items
 
 
-def _new_models(benchmark: Benchmark | None, models: Iterable[str]) -> Iterator[str]:
+def _new_models(benchmark: BoardView | None, models: Iterable[str]) -> Iterator[str]:
     aliases = {} if benchmark is None else benchmark.spec.aliases
     known = {} if benchmark is None else benchmark.latest_epoch
     yield from {aliases.get(model, model) for model in models} - known.keys()
 
 
-def _check_boards(caller: Caller, benchmarks: dict[str, Benchmark], names: set[str]) -> None:
-    new = names - benchmarks.keys()
-    own = sum(caller.grants.may("write", name) or caller.grants.may("declare", name) for name in benchmarks)
+def _check_boards(caller: Caller, begun: set[str], names: set[str]) -> None:
+    new = names - begun
+    own = sum(caller.grants.may("write", name) or caller.grants.may("declare", name) for name in begun)
     most = caller.grants.quotas["boards"]
     if new and own + len(new) > most:
         raise QuotaExceeded(

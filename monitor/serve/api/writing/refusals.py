@@ -9,13 +9,10 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator
 from typing import Final
 
-from monitor.engine.admission import Admission
-from monitor.engine.fold.scores import no_runs, runs_of
-from monitor.engine.limits import benchmark_fault
-from monitor.engine.state.benchmark import Benchmark
 from monitor.serve.api.problems import ProblemError
 from monitor.serve.api.writing.intake import Intake, Submission
 from monitor.serve.report_cache import ReportCache
+from monitor.view.partition_view import Judge
 from schemas.records.battles import BattleFields, models_of
 from schemas.records.decode import Fault
 from schemas.records.events import Ended
@@ -80,29 +77,29 @@ def _require_one_kind(reports: ReportCache, submission: Submission) -> None:
 
 async def refused_events(reports: ReportCache, intake: Intake, submission: Submission) -> dict[int, Fault]:
     """Return the fault of each event that the fold would refuse, as far as it can be known here, by line."""
-    admissions = await _admissions(reports, intake, submission)
+    judges = await _judges(reports, intake, submission)
     refused: dict[int, Fault] = {}
-    if not admissions:
+    if not judges:
         return refused
     for start in range(0, len(submission.events), _AT_ONCE):
         piece = slice(start, start + _AT_ONCE)
         for line, event in zip(submission.event_lines[piece], submission.events[piece], strict=True):
-            admission = admissions.get(event.benchmark)
-            fault = admission.fault(event) if isinstance(admission, Admission) else admission
+            judge = judges.get(event.benchmark)
+            fault = judge if judge is None or isinstance(judge, Fault) else judge(event)
             if fault is not None:
                 refused[line] = fault
         await asyncio.sleep(0)
     return refused
 
 
-async def _admissions(reports: ReportCache, intake: Intake, submission: Submission) -> dict[str, Admission | Fault]:
+async def _judges(reports: ReportCache, intake: Intake, submission: Submission) -> dict[str, Judge | Fault]:
     """Return what judges the events of each benchmark of which some may be refused, or why it cannot begin."""
     declared = {declaration.declare for declaration in submission.declarations}
     with_battles = {event.benchmark for event in submission.events if isinstance(event, BattleFields)}
     runs: dict[str, set[tuple[str, int]]] = {}
     for event in submission.events:
         runs.setdefault(event.benchmark, set()).update((model, event.epoch) for model in models_of(event))
-    admissions: dict[str, Admission | Fault] = {}
+    judges: dict[str, Judge | Fault] = {}
     begun: Counter[int] = Counter()
     for place, name in enumerate(dict.fromkeys([*declared, *runs])):
         if place % _NAMES_AT_ONCE == 0:
@@ -110,23 +107,19 @@ async def _admissions(reports: ReportCache, intake: Intake, submission: Submissi
         partition = reports.partition_of(name)
         if partition is None:
             continue
-        benchmark, folded = partition.benchmarks.get(name), intake.is_folded(name)
-        closed = partition.boards.refusal(name) if folded else None
-        if closed is not None:
-            admissions[name] = closed
-            continue
-        if benchmark is None:
-            count = len(partition.benchmarks) + begun[partition.number]
-            fault = benchmark_fault(name, count, partition.limits) if folded else None
-            if fault is not None:
-                admissions[name] = fault
-                continue
-            begun[partition.number] += 1
-            benchmark = Benchmark(name)
-        admission = Admission(benchmark, partition.limits_beside(benchmark), folded=folded and name not in declared)
-        if admission.needed(len(submission.events), len(runs.get(name, ())), battles=name in with_battles):
-            admissions[name] = admission
-    return admissions
+        judge = partition.judge(
+            name,
+            len(submission.events),
+            len(runs.get(name, ())),
+            battles=name in with_battles,
+            begun=begun[partition.number],
+            folded=intake.is_folded(name),
+            declared=name in declared,
+        )
+        begun[partition.number] += not isinstance(judge, Fault) and name not in partition.names()
+        if judge is not None:
+            judges[name] = judge
+    return judges
 
 
 async def _unknown_runs(reports: ReportCache, intake: Intake, submission: Submission, until: Until) -> dict[int, Fault]:
@@ -141,8 +134,8 @@ async def _unknown_runs(reports: ReportCache, intake: Intake, submission: Submis
 
     def faults() -> Iterator[tuple[int, Fault]]:
         for line, end in ends:
-            benchmark = reports.benchmark(end.ended)
-            runs = no_runs(end.ended) if benchmark is None else runs_of(benchmark, end)
+            partition = reports.partition_of(end.ended)
+            runs = None if partition is None else partition.ending(end)
             if isinstance(runs, Fault):
                 yield line, runs
 

@@ -1,0 +1,452 @@
+"""A board as facts: what reports, pages, metrics, gates and exports compute from. `monitor.view.from_state` makes it of a state."""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from math import log
+from typing import Any, Generic, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from monitor.engine.state.battles import Units, Votes, units_of
+from monitor.engine.state.codes import Codes
+from monitor.engine.state.graded import Weighting
+from monitor.engine.state.pairs import families
+from monitor.engine.state.pairs.settling import Settling
+from monitor.engine.state.repeats import Repeats
+from monitor.engine.state.rows import Rows
+from schemas.records.boards import BoardEntry, Suspect
+from schemas.records.chunks import Gap
+from schemas.records.events import Spec
+from schemas.records.reading import Reading
+from schemas.records.scores import ABSENT, Contestant, RowKey
+from schemas.records.suites import Suite
+from schemas.records.text import Sentence
+from schemas.results.assumptions import Seed
+from schemas.results.changes import CLAIMS, PROCEDURES, Claim, Kind, Procedure
+from schemas.results.verdict_changes import VerdictChanges, change_field
+from stats.families.stepwise import WHOLE
+from stats.numerics.pairs import Index, pair_count, pair_members
+from stats.order import OrderFinding
+
+_T = TypeVar("_T")
+_Flags = NDArray[np.bool_]
+
+
+class Later(Generic[_T]):
+    """A part of a view that is read once, when it is first asked for: while the state does not change."""
+
+    def __init__(self, read: Callable[[], _T]) -> None:
+        self._read: Callable[[], _T] | None = read
+        self._value: _T
+
+    def __call__(self) -> _T:
+        """Return the part."""
+        if self._read is not None:
+            self._value, self._read = self._read(), None
+        return self._value
+
+
+@dataclass(frozen=True)
+class PairSums:
+    """Shared items of each pair, and those that only its first or only its second model has right, shape (pairs,)."""
+
+    n: NDArray[np.int32]
+    b: NDArray[np.int32]
+    c: NDArray[np.int32]
+
+
+@dataclass(frozen=True)
+class Latch:
+    """What is latched of a claim: the side of each pair, its largest evidence, and the open weight of each family."""
+
+    side: NDArray[np.int8]
+    peak: NDArray[np.float64]
+    open_weight: Callable[[int], int] = lambda _: WHOLE
+
+
+@dataclass(frozen=True)
+class GradedSums:
+    """Capital of each pair, shape (pairs, 2, L), its lead in units and, of weighted ones, its shared items by cluster."""
+
+    capital: NDArray[np.int64]
+    lead: NDArray[np.int64]
+    shared: NDArray[np.int32] | None = None
+
+
+@dataclass(frozen=True)
+class Prefixes:
+    """The prefixes of a committed order.
+
+    Attributes
+    ----------
+    size : int
+    reached : array of int64, shape (contestants,)
+        Length of each contestant's own prefix.
+    item_at : array of int64
+        The item at each place of the order; -1 where it has not arrived.
+    names : callable
+        Returns the ids of the items from a place of the order to another.
+    sums : dict of arrays, shape (pairs,)
+        Sums of each pair over its prefix; see `monitor.engine.state.committed`.
+    """
+
+    size: int
+    reached: Index
+    item_at: Index
+    names: Callable[[int, int], list[str]]
+    sums: Mapping[str, NDArray[np.int32]]
+
+    def prefix(self, i: Index, j: Index) -> Index:
+        """Return the prefix length of pairs."""
+        return np.minimum(self.reached[i], self.reached[j])
+
+    def items(self, one: int, other: int) -> Index:
+        """Return the items of the prefix of a pair, in the committed order."""
+        return self.item_at[: int(np.minimum(self.reached[one], self.reached[other]))]
+
+
+@dataclass(frozen=True)
+class BattleFacts:
+    """The votes on a benchmark of battles, shape (votes, columns), their judges, and how many votes each unit has."""
+
+    votes: Votes
+    judges: Sequence[str]
+    counts: NDArray[np.int32]
+
+    @property
+    def size(self) -> int:
+        """How many votes there are."""
+        return len(self.votes)
+
+    def units(self) -> Units:
+        """Return every unit, whether it has bet or not."""
+        return units_of(self.votes)
+
+    def betting(self, repeats: int | str, ended: _Flags) -> Units:
+        """Return every unit that has bet: those with all declared votes, and those of ended runs."""
+        units = self.units()
+        i, j = pair_members(units.pair)
+        bets = ended[i] & ended[j]
+        if isinstance(repeats, int):
+            bets |= units.votes >= repeats
+        return units.rows(np.flatnonzero(bets))
+
+
+@dataclass(frozen=True)
+class Cells:
+    """The score matrix as it arrived: a row for each repeat of an item, shape (rows, contestants), and the score of each code."""
+
+    codes: Codes
+    values: NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class ItemScores:
+    """The scores that count, shape (items, contestants), the score of each code, and the first row of each item."""
+
+    codes: Codes
+    values: NDArray[np.int64]
+    keys: Sequence[RowKey]
+
+
+@dataclass(frozen=True)
+class United:
+    """What the members of a suite add to their union, besides their items.
+
+    Attributes
+    ----------
+    suite : Suite
+    hold_reason : str
+        Why it has no anytime verdict; empty if it has.
+    shares_items : bool
+        Whether two members have items of the same id that are not declared to be different: then files have no verdict either.
+    no_family : str
+        Why it has no family-wise verdict, if it has anytime verdicts; empty if it has.
+    rescored : bool
+        Whether some scores replace those of an older epoch.
+    units : bool
+        Whether a member declares units of items.
+    has_choice : bool
+        Whether in some member several scores of an item may count.
+    walked : tuple of two arrays, optional
+        Along the committed orders of the members: the largest ln e of each pair, and the side that it was for.
+    """
+
+    suite: Suite
+    hold_reason: Sentence = ""
+    shares_items: bool = False
+    no_family: str = ""
+    rescored: bool = False
+    units: bool = False
+    has_choice: bool = False
+    walked: tuple[NDArray[np.float64], NDArray[np.int8]] | None = None
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class BoardView:
+    """One benchmark, or the union of the members of a suite, at one moment.
+
+    A contestant is an epoch of a model; pairs of contestants are in the order of `stats.numerics.pairs`.
+
+    Attributes
+    ----------
+    origin : object
+        What it was made of, to compare and remember by identity.
+    version : tuple
+        Differs whenever what it was made of has changed.
+    rows : int
+        Rows of the score matrix, or prompts of battles.
+    met : int
+        Pairs that share an item.
+    finding : OrderFinding or None
+        The finding against the arrival order.
+    exceeded : bool
+        Whether an item beyond the declared count has been folded: nothing is settled from there on.
+    undeclared : str
+        Which repeat or unit came that is not declared; empty without one.
+    assumed_ended : set of int
+        Ended contestants whose end is not in the log: a report assumes it.
+    has_choice : bool
+        Whether some item has several scores of a model, or may have: which one counts is a choice.
+    conflicts, again : arrays
+        The first conflicts, and the duplicates and conflicts of each contestant; see `monitor.engine.state.conflicts`.
+    """
+
+    origin: object
+    version: tuple[object, ...] = ()
+    name: str
+    key: str
+    off: int = 0
+    spec: Spec
+    declared: bool = True
+    generation: int = 1
+    seed: Seed | None = None
+    board: BoardEntry | None = None
+    quarantine: Suspect | None = None
+    gaps: Sequence[Gap] = ()
+
+    contestants: Sequence[Contestant]
+    epochs: Mapping[str, Sequence[int]]
+    latest_epoch: Mapping[str, int]
+    epoch_contestant_of: Mapping[tuple[str, int], int]
+    superseded: Sequence[bool]
+    ended: frozenset[int]
+    assumed_ended: frozenset[int] = frozenset()
+
+    items: int
+    rows: int
+    met: int = 0
+    counters: Mapping[str, int]
+    change_counts: Counter[tuple[Claim, Kind]] = field(default_factory=Counter)
+    changes: VerdictChanges = field(default_factory=VerdictChanges)
+    reading: Reading = field(default_factory=Reading)
+    incomplete: str = ""
+    complete_files: bool = False
+    found_units: bool = False
+
+    finding: OrderFinding | None = None
+    too_many_items: bool = False
+    exceeded: bool = False
+    undeclared: Sentence = ""
+    mixed: bool = False
+    unknown_units: bool = False
+    has_choice: bool = False
+    united: United | None = None
+
+    scored: Index
+    skipped: Index
+    total: Index
+    conflicts: NDArray[np.uint32] = field(default_factory=lambda: np.zeros((0, 4), np.uint32))
+    again: Index
+
+    sums: Later[PairSums]
+    family_index: Later[NDArray[np.int32]]
+    claims: Mapping[Claim, Later[Latch]]
+    graded_sums: Later[GradedSums] | None = None
+    settling: Later[Settling]
+    weighting: Weighting | None = None
+    committed: Prefixes | None = None
+    battles: BattleFacts | None = None
+    repeats: Repeats | None = None
+    row_keys: Later[Rows]
+    cells: Later[Cells]
+    scores: Later[ItemScores]
+    means: "Later[BoardView] | None" = None
+    """The board whose items, or prompts, are means of all their repeats, if an undeclared one holds it: for its figures."""
+
+    # --- what holds ---
+
+    @property
+    def suite(self) -> Suite | None:
+        """The suite of which this is the union of the members, or None."""
+        return None if self.united is None else self.united.suite
+
+    @property
+    def pairs(self) -> int:
+        """Number of pairs of contestants."""
+        return pair_count(len(self.contestants))
+
+    @property
+    def graded(self) -> bool:
+        """Whether pairs bet on differences of any size: graded scores are declared, means of repeats or units, or weights."""
+        return self.spec.bets_are_graded
+
+    @property
+    def binary(self) -> bool:
+        """Whether every score that counts was 0 or 1, and counts the same, so that b and c describe pairs."""
+        return not self.graded and not self.mixed
+
+    @property
+    def order_trusted(self) -> bool:
+        """Whether the arrival order was declared trusted, so that decisions do not rest on the item count."""
+        return self.spec.order.policy == "trusted"
+
+    @property
+    def order_refuted(self) -> bool:
+        """Whether the arrival order was declared trusted and a test has refuted it; this is permanent."""
+        return self.order_trusted and self.finding is not None
+
+    @property
+    def completion_refuted(self) -> bool:
+        """Whether the policy is completion, whose decisions rest on the item count, and more items have arrived."""
+        return self.spec.order.policy == "completion" and self.too_many_items
+
+    @property
+    def assumption_holds(self) -> bool:
+        """Whether an order policy is declared and nothing has refuted its assumption: anytime decisions count."""
+        refuted = self.completion_refuted or self.order_refuted or self.undeclared or self.reading.differing
+        return self.spec.order.policy != "none" and not refuted
+
+    @property
+    def can_decide(self) -> bool:
+        """Whether an anytime procedure may decide pairs now."""
+        return self.assumption_holds and not self.mixed
+
+    @property
+    def has_fixed_items(self) -> bool:
+        """Whether it is declared how many items the benchmark has, and nothing has refuted it: a lead on all of them can be settled."""
+        return self.spec.items is not None and not self.exceeded
+
+    @property
+    def limit(self) -> float:
+        """Evidence that decides a pair on its own, ln 1/alpha."""
+        return -log(self.spec.alpha)
+
+    # --- models ---
+
+    def current(self) -> _Flags:
+        """Return for each contestant whether it is the latest epoch of its model."""
+        return np.array([c.epoch == self.latest_epoch[c.model] for c in self.contestants], bool)
+
+    def newest(self, model: str) -> int:
+        """Return the contestant of the newest epoch of a model."""
+        return self.epoch_contestant_of[model, self.latest_epoch[model]]
+
+    def ended_flags(self) -> _Flags:
+        """Return for each contestant whether its run has ended."""
+        flags = np.zeros(len(self.contestants), bool)
+        flags[sorted(self.ended)] = True
+        return flags
+
+    def aliases_of(self, model: str) -> list[str]:
+        """Return the declared aliases of a model, by name."""
+        return sorted(name for name, other in self.spec.aliases.items() if other == model)
+
+    def shown_titles(self) -> dict[str, str]:
+        """Return the titles of models, without one that a model which came later has as its name."""
+        if self.board is None or not self.board.titles:
+            return {}
+        names = {each.model for each in self.contestants} | self.spec.aliases.keys()
+        return {model: title for model, title in self.board.titles.items() if title not in names}
+
+    # --- items ---
+
+    def item_codes(self) -> Codes:
+        """Return the scores that count, shape (items, contestants)."""
+        return self.scores().codes
+
+    @property
+    def item_values(self) -> NDArray[np.int64]:
+        """Score of each code of `item_codes`, in units; 0 for absent and skipped."""
+        return self.scores().values
+
+    @property
+    def item_keys(self) -> Sequence[RowKey]:
+        """The first row of each item, in the order of `item_codes`."""
+        return self.scores().keys
+
+    def item_clusters(self) -> list[str | None]:
+        """Return the cluster of each item, in the order of `item_codes`."""
+        return [key.cluster for key in self.item_keys]
+
+    def present(self, contestant: int) -> _Flags:
+        """Return for each item whether a contestant has a score or a skip of it."""
+        if self.repeats is not None:
+            return self.repeats.present(contestant)[: len(self.item_keys)]
+        return np.asarray(self.item_codes()[:, contestant] != ABSENT)
+
+    @cached_property
+    def row_of(self) -> dict[str, int]:
+        """Row of each item, of repeat 0."""
+        return {key.item: row for row, key in enumerate(self.row_keys()) if not key.repeat}
+
+    def betting_units(self) -> Units:
+        """Return the units of battles that have bet."""
+        assert self.battles is not None
+        return self.battles.betting(self.spec.repeats, self.ended_flags())
+
+    # --- families ---
+
+    @property
+    def latched(self) -> dict[Procedure, NDArray[np.int8]]:
+        """The side of each decision by procedure; see `claims`."""
+        return {procedure: self.claims[procedure]().side for procedure in PROCEDURES}
+
+    def comparable(self, pair: Index) -> _Flags:
+        """Return for each pair whether its members are different models: two epochs of one model are no hypothesis."""
+        return families.comparable(self.contestants, list(self.latest_epoch), pair)
+
+    def in_family(self, pair: Index) -> _Flags:
+        """Return for each pair whether it is in the declared family: all are, unless models or pairs were declared."""
+        return families.in_family(self.spec.family, self.contestants, self.epochs, pair)
+
+    def by_family(self, pair: Index) -> Iterator[tuple[int, Index]]:
+        """Yield each family of some pairs, ascending, and their places among the pairs."""
+        return families.by_family(self.contestants, pair)
+
+    def family_weights(self, pair: Index) -> NDArray[np.int64]:
+        """Return the weight of each pair in its family, out of `stats.families.stepwise.WHOLE`; 0 for a pair without a place."""
+        return families.weights_of(self.family_index()[pair], self.spec.family.capacity)
+
+    def family_thresholds(self, pair: Index) -> NDArray[np.float64]:
+        """Return ln 1/alpha_j of pairs given the decisions of their family; infinite where a pair has no place in it."""
+        weight, latch = self.family_weights(pair), self.claims["anytime_family"]()
+        decided = np.where(latch.side[pair] != 0, weight, 0)
+        return families.thresholds_of(self.by_family(pair), weight, decided, latch.open_weight, self.spec.alpha)
+
+    def change_field(self, pair: int, procedure: str, kind: str) -> str:
+        """Return the field of a change under the present version of the declaration."""
+        return change_field(pair, procedure, kind, self.spec.version)
+
+
+def model_maps(contestants: Iterable[Contestant]) -> dict[str, Any]:
+    """Return the fields of a view that say which contestants are epochs of which model."""
+    listed = list(contestants)
+    epochs: dict[str, list[int]] = {}
+    for k, each in enumerate(listed):
+        epochs.setdefault(each.model, []).append(k)
+    return {
+        "contestants": listed,
+        "epochs": epochs,
+        "latest_epoch": {model: max(listed[k].epoch for k in places) for model, places in epochs.items()},
+        "epoch_contestant_of": {(each.model, each.epoch): k for k, each in enumerate(listed)},
+        "superseded": [False] * len(listed),
+    }
+
+
+def no_latches(pairs: int) -> dict[Claim, Later[Latch]]:
+    """Return claims of which nothing is latched."""
+    return {claim: Later(lambda: Latch(np.zeros(pairs, np.int8), np.zeros(pairs))) for claim in CLAIMS}

@@ -1,0 +1,165 @@
+"""A partition of the state as its readers see it: its boards, and what it would refuse."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from monitor.engine.admission import Admission
+from monitor.engine.chunk_fold import Partition
+from monitor.engine.declarations import refusal, with_late_parts
+from monitor.engine.fold.scores import no_runs, runs_of
+from monitor.engine.limits import benchmark_fault
+from monitor.engine.state.benchmark import Benchmark
+from monitor.view.board import BoardView
+from monitor.view.from_state import current_view, state_version
+from schemas.records.boards import BoardEntry, Suspect
+from schemas.records.decode import Fault
+from schemas.records.events import Declaration, Ended, EventFields
+from schemas.records.operations import BoardChange
+from schemas.records.scores import Contestant
+
+Judge = Callable[[EventFields], Fault | None]
+"""Returns why the fold would refuse the next event, or None."""
+
+
+@dataclass(frozen=True)
+class PartitionView:
+    """A partition; use it while the state does not change.
+
+    Attributes
+    ----------
+    state : Partition
+        For those who fold it; readers use the rest.
+    """
+
+    state: Partition
+
+    @property
+    def number(self) -> int:
+        """Its number."""
+        return self.state.number
+
+    @property
+    def off(self) -> int:
+        """How far the log is folded."""
+        return self.state.off
+
+    @property
+    def counters(self) -> Mapping[str, int]:
+        """What was counted of its records."""
+        return self.state.counters
+
+    @property
+    def rejected(self) -> int:
+        """Records that became dead letters, of all its boards."""
+        of_boards = sum(each.counters["rejected"] for each in self.state.benchmarks.values())
+        return self.state.counters["rejected"] + of_boards
+
+    def is_ours(self, name: str) -> bool:
+        """Return whether a benchmark belongs to it, if it exists."""
+        return self.state.is_ours(name)
+
+    def names(self) -> Iterable[str]:
+        """Return the benchmarks."""
+        return self.state.benchmarks.keys()
+
+    def board(self, name: str) -> BoardView | None:
+        """Return a benchmark as it is now, or None."""
+        benchmark = self.state.benchmarks.get(name)
+        return None if benchmark is None else current_view(benchmark)
+
+    def boards(self) -> Iterator[tuple[str, BoardView]]:
+        """Yield every benchmark as it is now, by name."""
+        for name, benchmark in self.state.benchmarks.items():
+            yield name, current_view(benchmark)
+
+    def versions(self) -> Iterator[tuple[str, int, tuple[object, ...]]]:
+        """Yield every benchmark with its number of events, and what differs whenever it has changed."""
+        for name, benchmark in self.state.benchmarks.items():
+            yield name, benchmark.counters["events"], state_version(benchmark)
+
+    def assume_ends(self, incomplete: Mapping[str, str]) -> None:
+        """End every run for a last report, although the log may still bring scores of it; those of `incomplete` benchmarks go on."""
+        self.state.assume_ends(incomplete)
+
+    # --- what operators did with boards ---
+
+    def entry(self, name: str) -> BoardEntry | None:
+        """Return what operators have done with a board, or None."""
+        return self.state.boards.of(name)
+
+    def suspect(self, name: str) -> Suspect | None:
+        """Return why the records of a benchmark are set aside, or None."""
+        return self.state.quarantine.of(name)
+
+    def changed_names(self) -> set[str]:
+        """Return the boards that operators changed, or whose records are set aside."""
+        return {entry.benchmark for entry in (*self.state.boards, *self.state.quarantine)}
+
+    # --- what the fold would refuse ---
+
+    def closed(self, name: str) -> Fault | None:
+        """Return why a board takes no records, or None."""
+        return self.state.boards.refusal(name)
+
+    def change_fault(self, change: BoardChange) -> Fault | None:
+        """Return why the state of a board does not allow a change, or None."""
+        return self.state.board_fault(change)
+
+    def declaration_fault(self, declaration: Declaration, *, folded: bool) -> Fault | None:
+        """Return why a declaration is refused: it contradicts the one under which scores exist, or is of a benchmark too many."""
+        name, state = declaration.declare, self.state
+        closed, benchmark = self.closed(name), state.benchmarks.get(name)
+        if closed is not None:
+            return closed
+        if benchmark is not None:
+            return refusal(benchmark, declaration.spec())
+        return benchmark_fault(name, len(state.benchmarks), state.limits) if folded else None
+
+    def is_declared(self, declaration: Declaration) -> bool:
+        """Return whether a declaration is in force."""
+        benchmark = self.state.benchmarks.get(declaration.declare)
+        if benchmark is None or not benchmark.declared:
+            return False
+        return benchmark.spec == with_late_parts(benchmark, declaration.spec())
+
+    def new_items(self, name: str, items: Iterable[str]) -> int:
+        """Count the items that a benchmark does not have."""
+        benchmark = self.state.benchmarks.get(name)
+        return sum(benchmark is None or not benchmark.has_item(item) for item in items)
+
+    def judge(
+        self, name: str, events: int, runs: int, *, battles: bool, begun: int, folded: bool, declared: bool
+    ) -> Judge | Fault | None:
+        """Return what judges the events of a benchmark, or why it cannot begin; None if none can be refused.
+
+        Parameters
+        ----------
+        name : str
+        events, runs : int
+            How many come, and of how many runs.
+        battles : bool
+            Whether some are battles.
+        begun : int
+            Benchmarks that begin with the same request, before this one.
+        folded : bool
+            Whether the state has all that the log has of the benchmark.
+        declared : bool
+            Whether a declaration comes ahead of them.
+        """
+        state, benchmark = self.state, self.state.benchmarks.get(name)
+        fault = self.closed(name) if folded else None
+        if fault is None and benchmark is None and folded:
+            fault = benchmark_fault(name, len(state.benchmarks) + begun, state.limits)
+        if fault is not None:
+            return fault
+        benchmark = benchmark or Benchmark(name)
+        admission = Admission(benchmark, state.limits_beside(benchmark), folded=folded and not declared)
+        return admission.fault if admission.needed(events, runs, battles=battles) else None
+
+    def ending(self, end: Ended) -> Sequence[Contestant] | Fault:
+        """Return the runs that an end is of, or why it is of none."""
+        benchmark = self.state.benchmarks.get(end.ended)
+        runs = no_runs(end.ended) if benchmark is None else runs_of(benchmark, end)
+        if isinstance(runs, Fault):
+            return runs
+        return [] if benchmark is None else [benchmark.contestants[run] for run in runs]

@@ -433,7 +433,7 @@ class BoardView:
 
 
 def model_maps(contestants: Iterable[Contestant]) -> dict[str, Any]:
-    """Return the fields of a view that say which contestants are epochs of which model."""
+    """Return the fields of a view that show which contestants are epochs of which model."""
     listed = list(contestants)
     epochs: dict[str, list[int]] = {}
     for k, each in enumerate(listed):

@@ -7,6 +7,7 @@ import pytest
 
 from monitor.engine import decoder
 from monitor.engine.chunk_fold import Partition
+from monitor.view.from_state import board_view
 from monitor.view.reasons import partial
 from schemas.records.chunks import Chunk, DeadLetter
 from schemas.records.operations import encode_release
@@ -51,9 +52,9 @@ def test_a_flood_of_unreadable_records_sets_its_benchmark_aside_and_no_other():
     # 40 readable ones came first, when there was nothing to take off.
     assert (suspect.benchmark, suspect.since, suspect.records) == ("bad", 40 + 501, 199 + 20)
     assert len(letters) == 501, "no flood of letters either: the records stay in the log"
-    (quarantined,) = partial(partition.benchmarks["bad"])
+    (quarantined,) = partial(board_view(partition.benchmarks["bad"]))
     assert quarantined["code"] == Reason.QUARANTINED
-    assert partial(partition.benchmarks["good"]) == []
+    assert partial(board_view(partition.benchmarks["good"])) == []
 
 
 def test_a_release_lets_later_records_count():

@@ -1,11 +1,15 @@
 """The pages that people write keep to their budgets of words, and to sentences that can be read once."""
 
 import re
+from itertools import chain
 
 import pytest
 
 from docs.generate.measure import measure, over_budget, pages
 from docs.generate.pages import DOCS
+
+ROOT = DOCS.parent
+FILE = re.compile(r"`((?:benchmarks|clients|deploy|docs|examples|monitor|schemas|stats|tests)/[\w./-]+)`")
 
 
 def test_every_page_keeps_to_its_budget():
@@ -41,3 +45,14 @@ def test_decisions_are_few_and_each_is_one_screen():
     assert [name for name, page in records.items() if page.words > 400] == []
     parts = ("**Question.**", "**Decision.**", "**Reason.**", "**What would change it.**")
     assert [name for name in records for part in parts if part not in (DOCS / name).read_text("utf-8")] == []
+
+
+def test_every_file_that_a_page_names_exists():
+    read = chain(DOCS.rglob("*.md"), ROOT.glob("*.md"), (ROOT / "deploy").rglob("*.md"))
+    named = {
+        (path.name, file)
+        for path in read
+        if path.name != "CHANGELOG.md"
+        for file in FILE.findall(path.read_text("utf-8"))
+    }
+    assert [each for each in sorted(named) if not (ROOT / each[1]).exists()] == []

@@ -66,6 +66,7 @@ def test_the_probes_need_no_token(guarded):
     assert guarded.request("GET", "/readyz").text == "ok\n"
 
 
+@pytest.mark.fault("attacks", "a name of another machine as `Host`", "400")
 @pytest.mark.parametrize(
     "host",
     [
@@ -171,6 +172,11 @@ def test_connections_are_as_many_as_the_settings_and_the_system_allow(monkeypatc
     assert (connections._total, connections._per_client) == bounds
 
 
+@pytest.mark.fault(
+    "attacks",
+    "more requests of one client under way than it may have",
+    "429 with `Retry-After`; the probes are answered",
+)
 def test_a_client_with_too_many_requests_under_way_is_answered_429(monkeypatch):
     """Streams stay open, so none of them is idle: other requests are refused with what to do, the probes are answered."""
     monkeypatch.setattr(server_module, "_connections", lambda *_: Connections(total=10, per_client=4))
@@ -189,6 +195,7 @@ def test_a_client_with_too_many_requests_under_way_is_answered_429(monkeypatch):
         until(lambda: served.get("summaries").status == 200, "the streams to be closed")
 
 
+@pytest.mark.fault("attacks", "more requests under way than the server takes", "503; idle connections are closed first")
 def test_all_clients_together_are_answered_503():
     """Clients by address: the one with most connections loses an idle one first."""
     closed = []

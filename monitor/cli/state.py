@@ -26,7 +26,7 @@ _STDIO: Final = "-"
 _DIFFERS: Final = 3
 """Exit code of a comparison that finds a difference."""
 
-_COLUMNS: Final = "partition off benchmarks rows models events duplicates conflicts rejected latches waiting"
+_COLUMNS: Final = "partition off benchmarks rows models events duplicates conflicts rejected latches waiting".split()  # noqa: SIM905
 
 FileArgument = Annotated[
     str, typer.Argument(metavar="FILE|-", help="the file, or - for standard output or input", show_default=False)
@@ -312,11 +312,10 @@ def _open_to_read(file: str) -> Iterator[IO[bytes]]:
 
 
 def _print_table(partitions: "Sequence[PartitionSummary]") -> None:
-    columns = _COLUMNS.split()
     rows = [
-        [*columns, "KiB"],
+        [*_COLUMNS, "KiB"],
         *(
-            [*(f"{getattr(each, name):,}" for name in columns), f"{each.stored_bytes / 1024:,.0f}"]
+            [*(f"{getattr(each, name):,}" for name in _COLUMNS), f"{each.stored_bytes / 1024:,.0f}"]
             for each in partitions
         ),
     ]

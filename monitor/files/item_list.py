@@ -20,6 +20,10 @@ class ItemListError(ValueError):
     """A list of items that cannot be used: where, what is wrong, what to do."""
 
 
+class NoItemsError(ItemListError):
+    """A list has no items."""
+
+
 def check_items(items: Iterable[tuple[str, str]], *, declared: bool = False) -> list[str]:
     """Return ids that are all distinct names; `items` are pairs of a place and an id. See `read_items`.
 
@@ -39,7 +43,7 @@ def check_items(items: Iterable[tuple[str, str]], *, declared: bool = False) -> 
             raise ItemListError(f"{where}: {shown} is repeated, first at {seen[item]}; list each item once")
         seen[item] = where
     if not seen:
-        raise ItemListError("there are no items; write one item id a line")
+        raise NoItemsError("there are no items; write one item id a line")
     return list(seen)
 
 
@@ -84,9 +88,10 @@ def read_items(path: Path, benchmark: str | None = None, *, declared: bool = Fal
         raise ItemListError(f"{name}:{line}: {byte} is not valid UTF-8; write the file as UTF-8") from None
     lines = enumerate(text.replace("\r\n", "\n").split("\n"), 1)
     try:
-        return check_items(((f"{name}:{number}", line) for number, line in lines if line), declared=declared), None
-    except ItemListError as error:
-        raise error if str(error).startswith(name) else ItemListError(f"{name}: {error}") from None
+        ids = check_items(((f"{name}:{number}", line) for number, line in lines if line), declared=declared)
+    except NoItemsError as error:
+        raise ItemListError(f"{name}: {error}") from None
+    return ids, None
 
 
 def _from_results(path: Path, benchmark: str | None, *, declared: bool) -> tuple[list[str], str]:

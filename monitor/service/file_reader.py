@@ -67,7 +67,7 @@ class FileReader:
 
     def _read(self, path: Path, model: str | None) -> FileResults:
         def as_posted(text: str) -> str:
-            return text.replace(f"{path.parent}/", "").replace("NAME=PATH", "the field model")
+            return text.replace(f"{path.parent}/", "")
 
         notes: list[str] = []
         try:

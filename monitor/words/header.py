@@ -10,7 +10,7 @@ from monitor.words.assumptions import TEXTS
 from monitor.words.changes import LOOKS
 from monitor.words.counts import counted
 from monitor.words.flags import with_flags
-from monitor.words.order import because
+from monitor.words.order import POLICIES, because
 from monitor.words.reading import skipped, skips_of
 from schemas.results.assumptions import BATTLES
 from schemas.results.reasons import Fact, Reason, has, without
@@ -31,13 +31,6 @@ _NAMED: Final = 3
 _SUSPICIONS: Final = (Reason.SUSPECT_ORDER, Reason.ORDER_REFUTED)
 """Findings about the arrival order."""
 
-_ORDER: Final = {
-    "completion": "declared: the item count; a verdict is given once the missing items cannot change it",
-    "committed": "asserted that the items follow the permutation that was committed before the first score",
-    "trusted": "asserted that neither the arrival order nor what is skipped depends on outcomes or clusters",
-    "none": "nothing is asserted, so no anytime verdict is given; declare an order policy",
-}
-
 
 def result(benchmark: BenchmarkReport) -> list[tuple[str, ResultLine]]:
     """Return the three lines of the result with their words, none where no models share an item, and the goal if there is one."""
@@ -48,11 +41,11 @@ def result(benchmark: BenchmarkReport) -> list[tuple[str, ResultLine]]:
             if lines is None
             else [("settled", lines.settled), ("decided", lines.decided), ("resolved", lines.resolved)]
         ),
-        *([] if goal is None else [("goal", _goal(goal))]),
+        *([] if goal is None else [("goal", goal_line(goal))]),
     ]
 
 
-def _goal(g: GoalReport) -> ResultLine:
+def goal_line(g: GoalReport) -> ResultLine:
     """Return the goal, whether it is met, and how much was run for it."""
     state = {"met": "met", "open": "open", "impossible": "out of reach"}[g.state]
     return ResultLine(yes=g.state == "met", text=f"{g.goal}: {state}. {g.reason} {_spent(g)}")
@@ -433,7 +426,7 @@ def titles(benchmark: BenchmarkReport) -> str | None:
 def order_sentence(benchmark: BenchmarkReport) -> str:
     """Return what the order policy assumes, and what the report assumes besides or in place of it."""
     policy, reason = benchmark.order.policy, benchmark.order.reason
-    declared = _ORDER[policy]
+    declared = POLICIES[policy]
     if benchmark.battles is not None and policy == "trusted":
         declared = f"asserted that {TEXTS[BATTLES]}"
     if not _has_assumed(benchmark):

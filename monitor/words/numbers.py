@@ -78,10 +78,21 @@ def more(count: float) -> str:
     >>> more(152.3), more(220_767), more(2e6)
     ('150 more', '220,000 more', '> 1 million')
     """
+    return "> 1 million" if count >= _MILLION else f"{estimate(count)} more"
+
+
+def estimate(count: float) -> str:
+    """Format the same without a word after it.
+
+    Examples
+    --------
+    >>> estimate(152.3), estimate(2e6)
+    ('150', '1 million')
+    """
     if count >= _MILLION:
-        return "> 1 million"
+        return "1 million"
     digit = 10 ** max(floor(log10(max(count, 1))) - 1, 0)
-    return f"{max(round(count / digit) * digit, 1):,} more"
+    return f"{max(round(count / digit) * digit, 1):,}"
 
 
 def needed(count: float | None) -> str:

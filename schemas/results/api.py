@@ -205,11 +205,28 @@ class Ties(_Answer):
     lacking: list[LackingModel]
 
 
+class BoardWords(_Answer):
+    """What the page writes about a board: it has no sentence of a verdict of its own. Programs read the facts of the report."""
+
+    held_note: Sentence | None = Field(description="that verdicts are held, and why")
+    order_note: Sentence | None = Field(description="what is wrong with the arrival order, where verdicts are given")
+    partial_note: Sentence | None
+    board_note: Sentence | None = Field(description="what was done with the board that a reader has to know")
+    policy_note: Sentence
+    assumption_note: Sentence = Field(description="how verdicts are given, and what they assume")
+    coverage_note: Sentence | None = Field(description="what different items do to the ranks")
+    weights_note: Sentence | None
+    goal_note: Sentence | None
+    assumed_note: Sentence | None = Field(description="what most verdicts of the pairs assume")
+    reasons: list[Sentence] = Field(description="the reason of each pair, without `assumed_note`")
+
+
 class Board(_Answer):
     """The report of a benchmark with its neighbours in rank, and the ties, of one moment."""
 
     report: BenchmarkReport
     ties: Ties
+    words: BoardWords
 
 
 class Moment(_Answer):
@@ -357,10 +374,18 @@ class CategoryPage(_Answer):
     baseline: CategoryVerdicts | None
 
 
+class ChangeWords(_Answer):
+    """What the page writes above verdict changes, and for each of them."""
+
+    assumed_note: Sentence | None = Field(description="what most of them assume")
+    sentences: list[Sentence] = Field(description="the sentence of each, without that")
+
+
 class ChangePage(_Answer):
     """One page of verdict changes, in log order."""
 
     changes: list[VerdictChange]
+    words: ChangeWords | None = Field(None, description="with `words=true`, for a page that shows them")
     next: str | None = Field(
         description="`after` of the next page: the id of the last change, of several partitions one of each; or the given `after` if the "
         "page is empty"

@@ -12,6 +12,9 @@ Procedure = Literal["anytime", "anytime_family"]
 Claim = Literal["anytime", "anytime_family", "settled"]
 Kind = Literal["decided", "reversed", "invalidated", "superseded", "settled"]
 
+Proof = Literal["exact test at N", "graded grid", "certain", "without replacement"]
+"""What evidence is made of where it is no bet with a declared mixture: values of the field `mixture`."""
+
 PROCEDURES: Final[tuple[Procedure, ...]] = ("anytime", "anytime_family")
 CLAIMS: Final[tuple[Claim, ...]] = (*PROCEDURES, "settled")
 KINDS: Final[tuple[Kind, ...]] = ("decided", "reversed", "invalidated", "superseded", "settled")

@@ -186,6 +186,7 @@ def test_a_pair_of_graded_scores_has_its_path_and_no_interval(page, monitor):
 
 
 def test_decided_and_resolved_are_distinguished_under_each_procedure(page, monitor):
+    reasons = json.loads(get(f"{monitor}/api/v1/board?benchmark=ordinary")[1])["words"]["reasons"]
     expected = report(monitor, "ordinary")
     open_view(page, monitor, "ordinary", "pairs")
     rows = page.locator(".verdicts tbody tr")
@@ -202,8 +203,7 @@ def test_decided_and_resolved_are_distinguished_under_each_procedure(page, monit
                 assert words == ("resolved" if value else "not resolved")
             else:
                 assert words in {"undecided", "not computed"}
-        reason = pair["reason"].partition(" Assumes that ")[0]
-        assert rows.nth(k).locator(".reason").inner_text() == f"{pair['status']} {reason}"
+        assert rows.nth(k).locator(".reason").inner_text() == f"{pair['status']} {reasons[k]}"
         assert rows.nth(k).locator(".chip").inner_text() == pair["status"]
 
 
@@ -594,33 +594,3 @@ def test_what_verdicts_assume_is_stated_once(page, monitor):
         assert shown.count(clause) == 1
         assert "Assumes that" not in shown
         assert all(text.partition(" Assumes that ")[0] in shown for text in texts)
-
-
-def test_a_verdict_keeps_an_assumption_of_its_own(page, monitor):
-    open_view(page, monitor, "ordinary", "changes")
-    verdicts = [
-        ("settled", "x leads. Assumes that A."),
-        ("anytime", "x Assumes that B. is better. Assumes that A."),
-        ("anytime_family", "x is better. Assumes that A, and that C."),
-        ("anytime_family", "y is better. Assumes that A, and that C."),
-        ("anytime_family", "z is better. Assumes that A, and that C, and that D."),
-    ]
-    stated, rows = page.evaluate(
-        """async (verdicts) => {
-            const { assumptions } = await import("/page/assumptions.js");
-            const { stated, drop } = assumptions(verdicts.map(([kind, text]) => ({ kind, text })));
-            return [stated.textContent, verdicts.map(([kind, text]) => drop(kind, text))];
-        }""",
-        verdicts,
-    )
-    assert stated == (
-        "Settled leads and pair-only verdicts assume that A. Family-wise verdicts also assume that C. "
-        "One verdict names another assumption."
-    )
-    assert rows == [
-        "x leads.",
-        "x Assumes that B. is better.",
-        "x is better.",
-        "y is better.",
-        "z is better. Assumes that A, and that C, and that D.",
-    ]

@@ -35,33 +35,8 @@ OF_OTHERS: dict[str, str] = {
 """How reads begin that are not of a sentence of a verdict, each with what is read: a place and its code."""
 
 TODAY: set[str] = {
-    'app.js: message.replace(/ GET \\/api\\S* .*$/,"");show',
-    "assumptions.js: )+text.slice(at+words.",
-    "assumptions.js: )=>text.match(CLAUSE)?.[",
-    'assumptions.js: ;constCLAUSE=/ Assumes that ((?:(?! Assumes that ).)*)\\.$/s;constMORE=", and that "',
-    "assumptions.js: at=text.lastIndexOf(words);return",
-    "assumptions.js: last&&clause.startsWith(last.clause+",
-    "assumptions.js: text:text.slice(0,at)",
-    "board.js: toLowerCase().includes(text)))",
-    'changes.js: );returnmixture==="exact test at N"?"p =  ≤ "(evidence',
-    'changes.js: threshold]=mixture==="exact test at N"?apart((',
-    "monitor.cli.shared.output: fault.replace('--price: ', 'prices of the settings: ', 1)",
-    "monitor.cli.state: _COLUMNS.split()",
-    "monitor.files.formats.documents: what == 'the JSON document'",
-    "monitor.files.formats.log_file: holds != 'events'",
-    "monitor.files.item_list: str(error).startswith(name)",
-    "monitor.render.board.scored: self.report.mixture == 'graded grid'",
     "monitor.render.board.tables: _LATEX.get(character, character)",
-    "monitor.render.gates.margin: where.setdefault(each.assumption, [])",
-    "monitor.render.gates.margin: where[each.assumption]",
-    "monitor.render.html.tables: PROCEDURES[key]",
     "monitor.render.markdown: _MARKUP.sub('\\\\\\\\\\\\1', form.safe(text))",
-    "monitor.render.terminal.overview: form.more(ties[len(shown)].items_to_decision or 0).removesuffix(' more')",
-    "monitor.render.terminal.overview: form.more(ties[len(shown)].items_to_decision or 0).removesuffix(' more').removeprefix('> ')",
-    "monitor.service.file_reader: text.replace(f'{path.parent}/', '').replace('NAME=PATH', 'the field model')",
-    'parts.js: ,"").replace("more than a","> 1")',
-    'parts.js: .items_to_decision).replace("about ","")',
-    'parts.js: order.reason.includes("this order policy does not depend on it")?"The arrival order is suspect; no verdict here depends on it."',  # noqa: E501
 }
 """Reads of our own sentences that are still there. It may only shrink."""
 

@@ -219,8 +219,8 @@ def _priced(views: list[ReportView], given: Mapping[str, float] | None) -> Itera
         prices = {
             name: price for name, price in read_settings().prices.items() if name in {"", *(r.model for r in runs)}
         }
-        if prices and (fault := prices_fault(reports, prices)) is not None:
-            note(fault.replace("--price: ", "prices of the settings: ", 1))
+        if prices and (fault := prices_fault(reports, prices, "prices of the settings")) is not None:
+            note(fault)
     return (replace(view, report=priced_report(view.report, prices)) for view in views)
 
 

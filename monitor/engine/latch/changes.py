@@ -14,10 +14,10 @@ from monitor.engine.state.graded import GRADED_MIXTURE
 from monitor.engine.state.pairs.pair_state import Decision, PairState
 from schemas.records.versions import STATISTICS_VERSION
 from schemas.results.assumptions import BATTLES, Assumption, flagged, joining, late, order, sampled
-from schemas.results.changes import CLAIMS, KINDS, Claim, Kind
+from schemas.results.changes import CLAIMS, KINDS, Claim, Kind, Proof
 from schemas.results.verdict_changes import Columns
 
-EXACT_TEST: Final = "exact test at N"
+EXACT_TEST: Final[Proof] = "exact test at N"
 """What verdicts on 0/1 scores under policy completion rest on, in place of a mixture."""
 
 _WITHDRAWN_AT_ONCE: Final = 1_000

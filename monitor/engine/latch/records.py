@@ -14,16 +14,16 @@ from pydantic_core import to_json
 from monitor.words import changes as sentences
 from schemas.records.scores import SCORE_UNIT, Contestant
 from schemas.results.assumptions import BATTLES, FAMILY, Assumption, facts, flagged, late_of, only, without
-from schemas.results.changes import CLAIMS, KINDS, Claim, Kind, Outcome, VerdictChange
+from schemas.results.changes import CLAIMS, KINDS, Claim, Kind, Outcome, Proof, VerdictChange
 from schemas.results.verdict_changes import Order, change_field
 from stats.evidence.settled import TIE
 from stats.fixed_n.resolution import required_n, resolution_ratio
 from stats.numerics.pairs import Index, pair_members
 
-CERTAIN: Final = "certain"
+CERTAIN: Final[Proof] = "certain"
 """What settles pairs where only the missing items count."""
 
-SETTLED_BETS: Final = "without replacement"
+SETTLED_BETS: Final[Proof] = "without replacement"
 """What settles pairs along a committed order: bets on items that are drawn without replacement."""
 
 RECORD: Final = np.dtype(

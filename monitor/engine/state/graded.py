@@ -16,6 +16,7 @@ from monitor.engine.state.pairs.step_down import grown, grown_in_slices
 from schemas.records.events import Spec, Weights
 from schemas.records.scores import ONE, SCORE_UNIT, ZERO, RowKey
 from schemas.records.text import shorten
+from schemas.results.changes import Proof
 from stats.clusters.weighted import bet_scales
 from stats.evidence.graded import (
     LAMBDAS,
@@ -28,7 +29,7 @@ from stats.evidence.graded import (
 from stats.numerics.pairs import Index, pair_count
 
 BETS: Final = 2 * len(LAMBDAS)
-GRADED_MIXTURE: Final = "graded grid"
+GRADED_MIXTURE: Final[Proof] = "graded grid"
 """Name of these bets in reports and verdict changes, instead of the declared mixture of 0/1 scores."""
 
 _NAMED: Final = 5

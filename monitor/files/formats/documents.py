@@ -109,17 +109,18 @@ def wrong_field(error: msgspec.ValidationError) -> str | None:
     return ".".join(name for name in (match["place"], match["field"]) if name) or None if match else None
 
 
-def broken(data: bytes, error: Exception, what: str = "the JSON document") -> Broken:
-    """Return what is wrong with data that is not JSON."""
+def broken(data: bytes, error: Exception, entry: str | None = None) -> Broken:
+    """Return what is wrong with data that is not JSON: of a file, or of an entry of one."""
+    what = entry or "the JSON document"
     if not data.strip():
-        return Broken("the file is empty" if what == "the JSON document" else f"{what} is empty")
+        return Broken(f"{entry or 'the file'} is empty")
     if isinstance(error, json.JSONDecodeError) and error.msg == "Extra data":
         return Broken(f"{what} ends, and more follows it, at character {error.pos + 1:,}")
     if isinstance(error, UnicodeDecodeError):
         return Broken(
             f"{what} has byte 0x{data[error.start]:02x} at position {error.start:,}, which is not valid UTF-8"
         )
-    if what == "the JSON document" and data.lstrip()[:1] not in _JSON_STARTS:
+    if entry is None and data.lstrip()[:1] not in _JSON_STARTS:
         return Broken("the file is not JSON")
     return Broken(f"{what} is cut off or damaged")
 

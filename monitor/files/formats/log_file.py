@@ -158,7 +158,7 @@ class RunRegistry:
             self.note(
                 benchmark or task,
                 f"{show(where)} and {show(path)} both hold scores of {shorten(model)}; for the items in both the first "
-                "score counts; name one of the files with NAME=PATH to compare them",
+                "score counts; name one of the files with NAME=PATH (the field model of an upload) to compare them",
             )
 
     def add_item(self, path: Path, task: str, item: str, text: bytes, benchmark: str | None = None) -> None:
@@ -244,9 +244,9 @@ class LogFile:
         flags = self.choices.unused(*used)
         if flags:
             verb = "is" if len(flags) == 1 else "are"
-            holds += " with the benchmark in a column" if flags == ["--benchmark"] and holds != "events" else ""
+            column = " with the benchmark in a column" if flags == ["--benchmark"] and holds != "events" else ""
             self.notices.kind(
-                self.path, f"{', '.join(flags)} {verb} not used for files that hold {holds}, as this one does"
+                self.path, f"{', '.join(flags)} {verb} not used for files that hold {holds}{column}, as this one does"
             )
 
     @property

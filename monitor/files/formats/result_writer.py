@@ -375,7 +375,7 @@ class _ResultWriter:
         self._first_model = self._first_model or result.model
         if result.model != self._first_model:
             name, first = shorten(result.model), shorten(self._first_model)
-            reason = f"{name} is a second model after {first}; use NAME=PATH with a file of one model"
+            reason = f"{name} is a second model after {first}; use NAME=PATH (the field model of an upload) with a file of one model"
             return Fault("model", name, reason, benchmark)
         return result._replace(benchmark=benchmark, item=item, model=self._log.model)
 

@@ -221,7 +221,7 @@ class Columns:
         if missing:
             flag = f"--columns {','.join(f'{field}=COLUMN' for field in missing)}"
             named = f"{'it' if len(missing) == 1 else 'them'} with {flag}"
-            named += ", or the model with NAME=PATH" if missing == ["model"] else ""
+            named += ", or the model with NAME=PATH (the field model of an upload)" if missing == ["model"] else ""
             listed = " and ".join([", ".join(missing[:-1]), missing[-1]] if len(missing) > 1 else missing)
             raise _missing(listed, names, f"name {named}; `rankwatch map FILE` proposes a mapping")
         if self._models is not None and not self._models:

@@ -138,7 +138,7 @@ class _EventTranslator(RecordTranslator):
                 yield record
             else:
                 name, first = shorten(record.model), shorten(self._original)
-                reason = f"{name} is a second model after {first}; use NAME=PATH with a file of one model"
+                reason = f"{name} is a second model after {first}; use NAME=PATH (the field model of an upload) with a file of one model"
                 yield Fault("model", name, reason, record.benchmark)
         else:
             yield record

@@ -46,7 +46,10 @@ def read(log: LogFile) -> Iterator[Entry]:
     if model is None:
         model = log.path.stem
         if log.model is None:
-            log.note(f"the run names no model; it is called {shorten(model)}, like the file; name it with NAME=PATH")
+            log.note(
+                f"the run names no model; it is called {shorten(model)}, like the file; name it with NAME=PATH (the field model of an "
+                "upload)"
+            )
     if (results := _by_column(run.cases, model)) is not None:
         yield results
         return

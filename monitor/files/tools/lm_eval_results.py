@@ -126,7 +126,8 @@ def read_results(samples: Path, time: str) -> Results | None:
         raise Refusal(
             "results",
             show(path),
-            f"{show(path)}, which names the model, cannot be read ({problem}); restore it, or remove it and name the model with NAME=PATH",
+            f"{show(path)}, which names the model, cannot be read ({problem}); restore it, or remove it and name the model with "
+            "NAME=PATH (the field model of an upload)",
         ) from error
 
 

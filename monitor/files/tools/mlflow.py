@@ -74,7 +74,7 @@ def read(log: LogFile) -> Iterator[Entry]:
             if log.model is None:
                 log.note(
                     f"no runs.csv next to the file has params.model of run {shorten(run)}; the model is called "
-                    f"{shorten(model)}; name it with NAME=PATH"
+                    f"{shorten(model)}; name it with NAME=PATH (the field model of an upload)"
                 )
         experiment = info.trace_location.mlflow_experiment
         benchmark = f"mlflow-{experiment.experiment_id}" if experiment and experiment.experiment_id else "mlflow"

@@ -6,9 +6,10 @@ from typing import Final
 
 from monitor.render.gates.gate import annotation, attribute
 from monitor.render.markdown import escape
+from monitor.words.assumptions import clauses
 from monitor.words.counts import counted
 from monitor.words.numbers import apart, equals, p_value, percent, points, safe
-from schemas.results.assumptions import assumes
+from schemas.results.assumptions import Assumption, assumes
 from schemas.results.gate import GateComparison, GateReport
 
 _WIDTH: Final = 41
@@ -78,11 +79,13 @@ def _p(p: float, of: str, c: GateComparison, *, alone: bool) -> str:
 
 def _assumptions(report: GateReport) -> list[str]:
     """Return what is assumed, with the benchmark where benchmarks differ."""
-    where: dict[str, list[str]] = {}
+    where: dict[tuple[Assumption, ...], list[str]] = {}
     for each in report.comparisons:
-        if each.assumption and each.where not in where.setdefault(each.assumption, []):
-            where[each.assumption].append(each.where)
-    return [text if len(where) == 1 else f"{text} ({', '.join(names)})" for text, names in where.items()]
+        made = tuple(map(Assumption.of, each.assumptions))
+        if made and each.where not in where.setdefault(made, []):
+            where[made].append(each.where)
+    texts = ((clauses(made) or "", names) for made, names in where.items())
+    return [text if len(where) == 1 else f"{text} ({', '.join(names)})" for text, names in texts]
 
 
 # --- figure ---------------------------------------------------------------------------------------------------------------------------

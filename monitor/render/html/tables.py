@@ -183,8 +183,8 @@ def verdicts(document: ReportDocument, pairs: Sequence[PairReport], heading: str
         f'<li><span class="sign {_KINDS.get(colour, "no")}">{sign}</span> {words}</li>'
         for sign, colour, words in pair_signs(pairs, UNICODE)
     )
-    key = f'<ul class="key">{signs}</ul>'
-    return f"<h3>{escape(heading)}</h3>{key}{_table(escape(title), head, _body(rows))}"
+    legend = f'<ul class="key">{signs}</ul>'
+    return f"<h3>{escape(heading)}</h3>{legend}{_table(escape(title), head, _body(rows))}"
 
 
 def _column(names: tuple[str, str], *, first: bool) -> str:

@@ -135,7 +135,7 @@ class _Screen(Ranking):
             )
             lines.append(line.append(f"{needs:>{more}}"))
         if len(ties) > len(shown):
-            least = form.more(ties[len(shown)].items_to_decision or 0).removesuffix(" more").removeprefix("> ")
+            least = form.estimate(ties[len(shown)].items_to_decision or 0)
             lines.append(
                 Text(f" {counted(len(ties) - len(shown), 'further tie')}: {least} or more items each.", UNDECIDED)
             )

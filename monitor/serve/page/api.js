@@ -110,7 +110,13 @@ export async function summaries(signal) {
 }
 
 /** Get the report of one benchmark with its adjacent pairs: that of the board, which the page has often got already. */
-export const report = async (benchmark, signal) => (await get("/board", { benchmark }, signal)).report;
+export const report = async (benchmark, signal) => (await board(benchmark, signal)).report;
+
+/** Get a board; the report has the words about it. */
+export async function board(benchmark, signal) {
+  const answer = await get("/board", { benchmark }, signal);
+  return { ...answer, report: { ...answer.report, words: answer.words } };
+}
 
 /** Read every pair of a model, page by page. */
 export async function allPairs(benchmark, model, signal) {

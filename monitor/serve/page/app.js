@@ -80,8 +80,7 @@ function show(...nodes) {
 
 function showError(error) {
   const again = h("button", { class: "loud", type: "button", onclick: () => load() }, "Try again");
-  const message = error.message.replace(/ GET \/api\S* .*$/, ""); // a reader has the link below
-  show(h("h1", { tabindex: "-1" }, route.missing ? "No such benchmark" : error.title ?? "Something went wrong"), h("p", { class: "about" }, message, route.missing && " This page shows it as soon as the first ones arrive."),
+  show(h("h1", { tabindex: "-1" }, route.missing ? "No such benchmark" : error.title ?? "Something went wrong"), h("p", { class: "about" }, error.message, route.missing && " This page shows it as soon as the first ones arrive."),
     h("p", { class: "actions" }, again, h("a", { class: "button", href: link.home() }, "All benchmarks")));
 }
 

@@ -98,12 +98,14 @@ export function evalue(logE, extra = 0) {
 }
 
 /** Format an estimate of further items, rounded to two digits at most. */
-export function more(items) {
-  if (items === null) return null;
-  if (items >= 1e6) return "more than a million";
+export function estimate(items) {
+  if (items >= 1e6) return "> 1 million";
   const step = 10 ** Math.max(0, Math.floor(Math.log10(Math.max(items, 1))) - 1);
-  return `about ${count(Math.round(items / step) * step)}`;
+  return count(Math.round(items / step) * step);
 }
+
+/** Format the same in a sentence. */
+export const more = (items) => (items >= 1e6 ? "more than a million" : `about ${estimate(items)}`);
 
 export const plural = (n, one, many = `${one}s`) => `${count(n)} ${n === 1 ? one : many}`;
 

@@ -8,25 +8,12 @@ import { name, sentence } from "./parts.js";
 const MOST_RUNS = 100; // rows of the models that ran
 
 /** Show the goal: whether it is met, and what was run for it. */
-export function goal(g, names) {
+export function goal({ goal: g, words }, names) {
   if (!g) return null;
-  const saved = g.saved_ratio === null ? "" : `, ${(100 * g.saved_ratio).toFixed(1)} % saved`;
-  const spent = g.items_full === null ? `Run so far: ${count(g.items_run)} scores.` : `Run so far: ${count(g.items_run)} of ${count(g.items_full)} scores${saved}.`;
-  const state = g.state === "impossible" ? "out of reach" : g.state;
-  return h("div", { class: "line" }, h("dt", {}, glyph("decided", g.state === "met" ? "yes" : "no"), " Goal"), h("dd", {}, sentence(`${g.goal}: ${state}. ${g.reason} ${spent}${cost(g)}`, names), runs(g)));
+  return h("div", { class: "line" }, h("dt", {}, glyph("decided", g.state === "met" ? "yes" : "no"), " Goal"), h("dd", {}, sentence(words.goal_note, names), runs(g)));
 }
 
 const priced = (g) => g.by_model.some((run) => run.cost_run !== null);
-
-/** Show what was run and saved in money; nothing without prices. */
-function cost(g) {
-  if (!priced(g)) return "";
-  if (g.cost_run === null) {
-    const [first, ...others] = g.by_model.filter((run) => run.cost_run === null).map((run) => run.model);
-    return ` Cost: not known, since ${first}${others.length ? ` and ${plural(others.length, "more model")} have` : " has"} no price.`;
-  }
-  return ` Cost: ${money(g.cost_run)}${g.cost_saved === null ? "" : `, ${money(g.cost_saved)} saved`}.`;
-}
 
 /** Show what each model ran for the goal, on request. */
 function runs(g) {

@@ -1,7 +1,7 @@
 // Parts that several views share: names, sentences, chips, verdict cells, links, tables.
 
 import { h, s } from "./dom.js";
-import { count, fixed, more, plural, share } from "./format.js";
+import { count, estimate, fixed, share } from "./format.js";
 
 /** The setting `low_coverage`: the page marks a model with a smaller share of the items. */
 export const LOW_COVERAGE = Number(document.documentElement.dataset.lowCoverage);
@@ -103,28 +103,13 @@ export function itemsLeft(pair, benchmark) {
   return benchmark.order.policy === "completion" ? Math.max(0, size(benchmark) - pair.n) : null;
 }
 
-/** Summarise what a pair needs to be decided. */
-export function prospect(pair, benchmark) {
-  if (pair.status === "decided") return pair.decided_at_n ? `at ${count(pair.decided_at_n)} items` : "";
-  if (pair.n === 0) return "no shared item yet";
-  if (isHeld(pair)) return "";
-  if (pair.status === "equivalent") return "within the declared margin";
-  if (pair.items_to_decision === null) return pair.log_e === null || pair.b === null ? "" : "no number of items decides it at the current gap";
-  if (pair.items_to_decision < 1) return "";
-  const left = itemsLeft(pair, benchmark);
-  const chance = pair.decision_probability === null ? "" : `; decided by the last item with probability ${fixed(pair.decision_probability, 2)}`;
-  const needed = `needs ${more(pair.items_to_decision)} more items`;
-  if (left === null || pair.items_to_decision <= left) return `${needed}${chance}`;
-  return `${needed}, ${left ? `${count(left)} left` : "none left"}${chance}`;
-}
-
 /** Return how many items a tie would still take, and how many are left. */
 export function need(pair, b) {
   if (pair.n === 0) return "no shared item";
   if (pair.status === "equivalent") return "equivalent";
   if (pair.items_to_decision === null) return pair.b === null ? "undecided" : "no number of items";
   if (pair.items_to_decision < 1) return "undecided";
-  return `${more(pair.items_to_decision).replace("about ", "").replace("more than a", "> 1")}${andLeft(pair, b)}`;
+  return `${estimate(pair.items_to_decision)}${andLeft(pair, b)}`;
 }
 
 /** Return how many items are left, after a semicolon; nothing without a declared item count. */
@@ -164,23 +149,6 @@ export const aliases = (model) =>
 
 export const isHeld = ({ status }) => status === "held" || status === "invalidated";
 
-/** Return why the benchmark gets no anytime verdict, or null. */
-export function orderTrouble({ order, pairs }) {
-  return order.policy === "none" || pairs.some(isHeld) ? `Verdicts are held: ${order.reason ?? "the order policy does not allow them"}.` : null;
-}
-
-/** Return which records are missing, or null; this is permanent. */
-export const partial = (b) => (b.partial ? `This benchmark may be partial: ${b.partial}.` : null);
-
-/** Return what was done with the board that a reader has to know, or null. */
-export const boardNote = (b) => (b.board?.note ? `This board is ${b.board.note}.` : null);
-
-/** Return a warning about the arrival order that does not affect the verdicts, or null; the data view gives the reason of a harmless one. */
-export function orderNote(b) {
-  if (!b.order.suspect || !b.order.reason || orderTrouble(b)) return null;
-  return b.order.reason.includes("this order policy does not depend on it") ? "The arrival order is suspect; no verdict here depends on it." : `Note: ${b.order.reason}.`;
-}
-
 export const notice = (text, names = []) => h("p", { class: "notice" }, sentence(text, names));
 
 /** Show the name of a board: its title, if it has one, and the name of the benchmark. */
@@ -191,30 +159,6 @@ export const heading = (benchmark, title, about) => [h("h1", { tabindex: "-1" },
 
 /** Show where a view belongs: a link to the board. */
 export const crumb = (b, words) => h("p", { class: "crumb" }, h("a", { href: link.benchmark(b.benchmark) }, name(b.benchmark)), ` / ${words}`);
-
-const POLICIES = {
-  completion: "Order policy completion: a pair is decided once the missing items can no longer change the decision; any arrival order is valid.",
-  committed: "Order policy committed: the items follow a permutation that was fixed before the first score.",
-  trusted: "Order policy trusted: pairs are decided in the order of arrival.",
-  none: "No order is declared, so there are no anytime verdicts.",
-};
-
-/** Return what the verdicts of a benchmark, or of a suite, assume. */
-export function assumption(b) {
-  if (b.suite && b.order.policy === "none") return "The suite has no anytime verdict: ranking, tests at a planned n and settled leads are those of the scores so far.";
-  const assumed = [b.assumption, b.family_assumption].filter(Boolean).join(", and that ");
-  return POLICIES[b.order.policy] + (assumed && ` Assumes that ${assumed}.`);
-}
-
-/** Report which ranks change on the items that all models have, where these have different items. */
-export function sharedItems(b) {
-  if (b.shared_items === null) return null;
-  if (!b.shared_items) return h("p", { class: "about" }, "No item has a score of every model, so the means do not compare.");
-  const moved = b.models.filter((m) => m.shared_rank !== null && m.shared_rank !== m.rank);
-  const ranks = moved.slice(0, 3).flatMap((m, k) => [k ? ", " : "", name(m.model), ` (${m.rank} to ${m.shared_rank})`]);
-  const rest = moved.length > 3 ? ` and ${count(moved.length - 3)} more` : "";
-  return h("p", { class: "about" }, `Means are over different items; on the ${plural(b.shared_items, "item")} that all models have `, moved.length ? ["these ranks change: ", ranks, rest] : "no rank changes", ".");
-}
 
 // --- plots of one row; places are percentages of the width, so they need no measuring --------------------------------------------------
 
@@ -261,15 +205,4 @@ export function table(caption, columns, bodies, attributes = {}) {
     bodies.map((body) => h("tbody", { role: "rowgroup", "data-key": body.key, class: body.class },
       body.head && h("tr", { role: "row", class: "group" }, h("th", { role: "rowheader", scope: "rowgroup", colspan: columns.length }, body.head)),
       body.rows.map(row))));
-}
-
-/** Report what each cluster counts, and how the ranking differs from the unweighted one. */
-export function weighted({ weights: w, suite }) {
-  const noun = suite ? "benchmark" : "cluster";
-  const heaviest = [...w.clusters].sort((x, y) => y.weight - x.weight).slice(0, 3).map((c) => `${c.cluster} ${fixed(100 * c.weight, 1)} %`).join(", ");
-  const more = w.clusters.length > 3 ? ` and ${plural(w.clusters.length - 3, `more ${noun}`)}` : "";
-  const counts = w.equal ? `each of the ${plural(w.clusters.length, noun)} counts the same` : `${heaviest}${more}`;
-  const places = w.places_differ ? plural(w.places_differ, "place") : "no place";
-  const last = w.unranked ? ` ${plural(w.unranked, "model")} without a score in some ${noun}: no weighted mean, listed last.` : "";
-  return `Scores are weighted: ${counts}. The ranking differs from the unweighted one in ${places}.${last}`;
 }

@@ -47,23 +47,23 @@ def prices_of(models: Sequence[str], prices: Prices) -> list[float]:
     return [prices.get(model, prices.get("", 0.0)) for model in models]
 
 
-def _fault(models: Sequence[str], prices: Prices) -> str | None:
+def _fault(models: Sequence[str], prices: Prices, given: str = "--price") -> str | None:
     """Return what is wrong with prices for some models; None if nothing is."""
     lacking = [model for model in models if model not in prices and "" not in prices]
     if lacking:
         return f"--price: {show(lacking[0])} has no price; give {show(lacking[0])}=PRICE, or PRICE for all models"
     unknown = sorted(prices.keys() - {"", *models})
     if unknown:
-        return f"--price: there is no model {show(unknown[0])}; {name_hint(unknown[:1], models, 'the models are')}"
+        return f"{given}: there is no model {show(unknown[0])}; {name_hint(unknown[:1], models, 'the models are')}"
     return None
 
 
-def prices_fault(reports: Iterable[BenchmarkReport], prices: Prices) -> str | None:
-    """Return what is wrong with prices for the goals of reports; None if nothing is."""
+def prices_fault(reports: Iterable[BenchmarkReport], prices: Prices, given: str = "--price") -> str | None:
+    """Return what is wrong with prices for the goals of reports; None if nothing is. `given` is where they come from."""
     goals = [report.goal for report in reports if report.goal is not None]
     if not goals:
-        return "--price: no benchmark has a goal, so there is nothing to price; give --goal best, or another goal"
-    return _fault(sorted({run.model for goal in goals for run in goal.by_model}), prices)
+        return f"{given}: no benchmark has a goal, so there is nothing to price; give --goal best, or another goal"
+    return _fault(sorted({run.model for goal in goals for run in goal.by_model}), prices, given)
 
 
 def _price_rows(file: Path) -> list[tuple[str, str, str, str]]:

@@ -11,6 +11,7 @@ from monitor.serve.api.reading.change_feed import CURSOR_PATTERN, ChangeFeed, Ch
 from monitor.serve.api.reading.event_stream import HEARTBEAT, HEARTBEAT_SECONDS, STREAM, event_stream, frame
 from monitor.serve.api.reading.state_watcher import StateWatcher
 from monitor.serve.report_cache import ReportCache
+from monitor.words.page import change_words
 from schemas.records.names import MAX_NAME_LENGTH
 from schemas.results.api import ChangePage
 
@@ -27,6 +28,9 @@ After = Annotated[
 Newest = Annotated[bool, Query(description="return the latest changes, newest first, instead of a page")]
 
 
+Words = Annotated[bool, Query(description="add `words`: each sentence without what most of the changes assume")]
+
+
 def change_routes(reports: ReportCache, watcher: StateWatcher) -> APIRouter:
     """Make the routes for verdict changes."""
     routes = APIRouter(prefix="/api/v1/changes")
@@ -38,6 +42,7 @@ def change_routes(reports: ReportCache, watcher: StateWatcher) -> APIRouter:
         after: After = None,
         limit: Annotated[int, Query(ge=1, le=1_000)] = 100,
         newest: Newest = False,  # noqa: FBT002 - a query parameter
+        words: Words = False,  # noqa: FBT002 - a query parameter
     ) -> Response:
         """List verdict changes in log order, of each partition. Pages are stable: new changes only come after the last one."""
 
@@ -46,9 +51,9 @@ def change_routes(reports: ReportCache, watcher: StateWatcher) -> APIRouter:
             start = feed.parse(after)
             if newest:
                 latest = feed.latest(limit, reports.may_read)
-                return _page(latest, feed.text(feed.end(reports.may_read)) if latest else after)
+                return _page(latest, feed.text(feed.end(reports.may_read)) if latest else after, words=words)
             found, _ = feed.after(start, limit, reports.may_read)
-            return _page([change for _, change in found], found[-1][0] if found else after)
+            return _page([change for _, change in found], found[-1][0] if found else after, words=words)
 
         body = await reports.read(page, None if benchmark is None else [benchmark])
         return Response(body, media_type="application/json")
@@ -78,9 +83,10 @@ def change_routes(reports: ReportCache, watcher: StateWatcher) -> APIRouter:
     return routes
 
 
-def _page(changes: list[bytes], after: str | None) -> bytes:
+def _page(changes: list[bytes], after: str | None, *, words: bool) -> bytes:
     """Return a `ChangePage` as JSON; the changes are JSON already."""
-    return b'{"changes":[' + b",".join(changes) + b'],"next":' + to_json(after) + b"}"
+    also = b',"words":' + change_words(changes).model_dump_json().encode() if words else b""
+    return b'{"changes":[' + b",".join(changes) + b"]" + also + b',"next":' + to_json(after) + b"}"
 
 
 async def _server_sent_events(

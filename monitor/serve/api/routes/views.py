@@ -21,6 +21,7 @@ from monitor.serve.api.routes.reports import (
 from monitor.serve.report_cache import ReportCache
 from monitor.view.items.hardness import ItemSort, Show
 from monitor.view.ranking.replay import replay as replayed
+from monitor.words.page import board_words
 from schemas.results.api import Board, CategoryPage, EarlierBoard, ItemPage, Surprises
 from schemas.results.replay import Replay
 
@@ -38,7 +39,8 @@ def view_routes(reports: ReportCache, answers: KeptAnswers, low_coverage: float)
             board = reports.board(benchmark, low_coverage)
             if board is None:
                 raise unknown_benchmark(benchmark)
-            return Board(report=board[0], ties=tie_report(board[1])).model_dump_json()
+            answer = Board(report=board[0], ties=tie_report(board[1]), words=board_words(board[0]))
+            return answer.model_dump_json()
 
         return await answers.json(request, benchmark, report, "adjacent")
 

@@ -1,6 +1,6 @@
 // Show the leaderboard as a forest plot: tie bands, possible ranks, scores, and the step from each model to the next.
 
-import { allPairs, get } from "../api.js";
+import { allPairs, board as getBoard } from "../api.js";
 import { battles, ratings, unit, votes } from "../battles.js";
 import { h, s } from "../dom.js";
 import { downloads } from "../downloads.js";
@@ -9,13 +9,13 @@ import { QUESTIONS, answerLine, answered, glyph, signs, states, ticks } from "..
 import { goal } from "../goal.js";
 import { members } from "../members.js";
 import { choose } from "../options.js";
-import { LOW_COVERAGE, aliases, assumption, axis, boardName, boardNote, coverage, link, lowCoverage, modelTitle, name, need, notice, orderNote, orderTrouble, partial, scaleOf, sentence, sharedItems, size, someEnded, titled, waits, weighted, whisker } from "../parts.js";
+import { LOW_COVERAGE, aliases, axis, boardName, coverage, link, lowCoverage, modelTitle, name, need, notice, scaleOf, sentence, size, someEnded, titled, waits, whisker } from "../parts.js";
 import { MAX_LANES, arrange, fitColumns, rankX, strip, tieCell, tiedRanks } from "../ties.js";
 
 export const title = ({ benchmark }) => benchmark;
 
 export async function load({ benchmark, options }, signal) {
-  const board = await get("/board", { benchmark }, signal);
+  const board = await getBoard(benchmark, signal);
   const known = (model) => board.report.models.some((m) => m.model === model);
   const [to, tie] = [options.get("to"), options.get("tie")];
   const against = known(to) ? { to, pairs: await allPairs(benchmark, to, signal) } : null;
@@ -36,23 +36,26 @@ const BEYOND = 40; // rows drawn above and below the window
 
 export function render(data, route) {
   const { report: b, ties } = data;
-  const trouble = orderTrouble(b);
+  const { words } = b;
   return [
     h("h1", { tabindex: "-1" }, boardName(b)),
     h("p", { class: "about" }, facts(b)),
-    b.partial && notice(partial(b)),
-    boardNote(b) && notice(boardNote(b)),
-    trouble && !b.result && !b.suite && notice(trouble), // else the line "Decided" gives the reason
+    words.partial_note && notice(words.partial_note),
+    words.board_note && notice(words.board_note),
+    words.held_note && !b.result && !b.suite && notice(words.held_note), // else the line "Decided" gives the reason
     (!b.suite || b.models.length > 0) && result(b),
     b.models.length ? board(data, route) : h("p", { class: "about" }, b.suite ? "No model has a score in every member yet." : "No model has a score yet. Results appear here as they arrive."),
     b.models.length > 1 && key(b, ties),
     members(b),
     battles(b),
-    sharedItems(b),
-    b.weights && h("p", { class: "about" }, weighted(b)),
-    h("p", { class: "about assumes" }, assumption(b), " ", orderNote(b) && `${orderNote(b)} `, h("a", { href: link.benchmark(b.benchmark, "data") }, "Data quality")),
+    words.coverage_note && h("p", { class: "about" }, sentence(words.coverage_note, moved(b))),
+    words.weights_note && h("p", { class: "about" }, words.weights_note),
+    h("p", { class: "about assumes" }, words.assumption_note, " ", words.order_note && `${words.order_note} `, h("a", { href: link.benchmark(b.benchmark, "data") }, "Data quality")),
   ];
 }
+
+/** Return the models whose ranks differ on the items that all models have. */
+const moved = (b) => b.models.filter((m) => m.shared_rank !== null && m.shared_rank !== m.rank).map((m) => m.model);
 
 function facts(b) {
   if (b.battles) return votes(b);
@@ -79,7 +82,7 @@ function result(b) {
       h("dd", { class: "tally" }, h("b", {}, count(yes)), ` of ${plural(values.length, "step")}`, h("span", { class: "sr" }, ` ${question}`)),
       h("dd", { class: "drawn", "aria-hidden": "true" }, ticks(values)));
   };
-  return h("dl", { class: "result" }, QUESTIONS.map(line), goal(b.goal, names));
+  return h("dl", { class: "result" }, QUESTIONS.map(line), goal(b, names));
 }
 
 // --- what is on display ------------------------------------------------------------------------------------------------------------
@@ -88,11 +91,11 @@ function result(b) {
 function displayed({ report: b, ties, open }, options) {
   const tied = tiedRanks(ties);
   const chosen = new Set(options.getAll("m"));
-  const text = (options.get("q") ?? "").toLowerCase();
+  const wanted = (options.get("q") ?? "").toLowerCase();
   const tie = b.models.find((m) => m.model === options.get("tie"));
   const withTie = tie && (tied?.get(tie.rank) ?? (open && undecided(open)));
   const kept = b.models.filter((m) =>
-    (!text || [m.model, m.title ?? "", ...m.aliases].some((word) => word.toLowerCase().includes(text)))
+    (!wanted || [m.model, m.title ?? "", ...m.aliases].some((word) => word.toLowerCase().includes(wanted)))
     && (!withTie || m === tie || withTie.has(m.rank) || withTie.has(m.model))
     && (!options.get("full") || !lowCoverage(m))
     && (!chosen.size || options.get("pick") || chosen.has(m.model)));

@@ -1,7 +1,6 @@
 // List verdict changes, newest first.
 
 import { get } from "../api.js";
-import { assumptions } from "../assumptions.js";
 import { h } from "../dom.js";
 import { apart, count, fixed, plural, points, ratio, small } from "../format.js";
 import { heading, link, sentence } from "../parts.js";
@@ -11,7 +10,7 @@ export const title = ({ benchmark }) => `Changes, ${benchmark}`;
 const SHOWN = 200;
 const SCOPES = { anytime_family: "family-wise", anytime: "this pair only", settled: "on these items" };
 
-export const load = ({ benchmark }, signal) => get("/changes", { benchmark, newest: true, limit: SHOWN }, signal);
+export const load = ({ benchmark }, signal) => get("/changes", { benchmark, newest: true, limit: SHOWN, words: true }, signal);
 
 const seen = { benchmark: null, ids: new Set(), fresh: new Set() };
 
@@ -25,14 +24,13 @@ function markFresh(changes, benchmark) {
   }
 }
 
-export function render({ changes }, route) {
+export function render({ changes, words }, route) {
   markFresh(changes, route.benchmark);
-  const { stated, drop } = assumptions(changes.filter((c) => c.kind === "decided" || c.kind === "settled").map((c) => ({ kind: c.procedure, text: c.sentence })));
   return [
     ...heading(route.benchmark, "Verdict changes", "Each change is reported once and has the same id on every replay of the log."),
-    stated,
+    words.assumed_note && h("p", { class: "about" }, words.assumed_note),
     changes.length
-      ? h("ol", { class: "feed", reversed: true }, changes.map((change) => entry(change, route.benchmark, drop(change.procedure, change.sentence))))
+      ? h("ol", { class: "feed", reversed: true }, changes.map((change, k) => entry(change, route.benchmark, words.sentences[k])))
       : h("p", { class: "about" }, "No pair is decided yet. Verdicts appear here as soon as they are reached."),
     changes.length === SHOWN && h("p", { class: "about" }, `These are the latest ${count(SHOWN)} changes. /api/v1/changes lists all of them.`),
   ];

@@ -3,7 +3,7 @@
 import { report } from "../api.js";
 import { h, s } from "../dom.js";
 import { count, fixed, percent, plural } from "../format.js";
-import { aliases, boardNote, coverage, hasRepeats, heading, name, notice, orderTrouble, partial, repeats, size, someEnded, table, weighted } from "../parts.js";
+import { aliases, coverage, hasRepeats, heading, name, notice, repeats, size, someEnded, table } from "../parts.js";
 import { loadUpload, upload } from "../upload.js";
 
 export const title = ({ benchmark }) => `Data, ${benchmark}`;
@@ -13,19 +13,12 @@ export async function load({ benchmark }, signal) {
   return found;
 }
 
-const POLICIES = {
-  completion: "completion: a pair is decided once the missing items can no longer change the decision; any arrival order is valid",
-  committed: "committed: the items follow a permutation that was fixed before the first score",
-  trusted: "trusted: the declaration states that neither the arrival order nor what is skipped depends on outcomes or clusters",
-  none: "none: no order is declared, so there are no anytime verdicts",
-};
-
 export function render(b) {
-  const trouble = orderTrouble(b);
+  const trouble = b.words.held_note;
   return [
     ...heading(b.benchmark, "Data quality", "The data and the declaration that the verdicts rest on."),
-    b.partial && notice(partial(b)),
-    boardNote(b) && notice(boardNote(b)),
+    b.words.partial_note && notice(b.words.partial_note),
+    b.words.board_note && notice(b.words.board_note),
     trouble && notice(trouble),
     h("div", { class: "columns" }, counts(b), !b.suite && declared(b)),
     conflicts(b),
@@ -48,7 +41,7 @@ function counts(b) {
     fact("Duplicates", count(b.duplicates), "repeated scores, counted once"),
     fact("Conflicts", count(b.conflicts), "a different score for an existing key; the earlier score counts", odd(b.conflicts)),
     b.clusters && fact("Clusters", count(b.clusters.clusters), b.clusters.warning ?? `effective number ${fixed(b.clusters.effective_clusters, 1)}`, odd(b.clusters.warning ? 1 : 0)),
-    b.weights && fact("Weights", b.weights.equal ? "equal" : "declared", weighted(b)),
+    b.weights && fact("Weights", b.weights.equal ? "equal" : "declared", b.words.weights_note),
     b.epochs.length > 1 && fact("Epochs", b.epochs.join(", "), `a model is ranked by its newest; ${plural(b.unranked, "score")} on items that only an earlier one has`, odd(b.unranked)),
     fact("Rejected", count(b.rejected), "unreadable records, kept as dead letters", odd(b.rejected)));
 }
@@ -96,7 +89,7 @@ function declared(b) {
     b.family_assumption && `verdicts assume that ${b.family_assumption}`,
     b.family_outside > 0 && `${plural(b.family_outside, "pair")} outside it, without family-wise verdicts`].filter(Boolean).join("; ");
   return h("dl", { class: "list" },
-    fact("Order policy", POLICIES[b.order.policy]),
+    fact("Order policy", b.words.policy_note),
     fact("Arrival order", b.order.suspect ? "suspect" : "no problem detected", b.order.suspect && b.order.reason, b.order.suspect ? "odd" : ""),
     fact("Family", b.family.size === null ? "–" : plural(b.family.size, "pair"), family),
     fact("Error rate", `${Number((100 * b.alpha).toPrecision(3))} %`, "upper bound on the chance of any false family-wise decision"),

@@ -8,7 +8,7 @@ import { downloads } from "../downloads.js";
 import { count, fixed, more, percent, plural, points } from "../format.js";
 import { QUESTIONS, answerLine, glyph, signs, states } from "../glyph.js";
 import { bars } from "./items.js";
-import { aliases, andLeft, axis, coverage, crumb, link, lowCoverage, modelTitle, name, notice, orderTrouble, scaleOf, size, table, titled, waits, whisker } from "../parts.js";
+import { aliases, andLeft, axis, coverage, crumb, link, lowCoverage, modelTitle, name, notice, scaleOf, size, table, titled, waits, whisker } from "../parts.js";
 
 const CATEGORIES = 30;
 
@@ -43,7 +43,7 @@ export function render({ b, pairs, profile, surprises }, { model }) {
     const m = b.models.find((other) => other.rank === rank);
     return m && h("a", { class: "button", href: link.model(b.benchmark, m.model), title: m.model }, words);
   };
-  const trouble = orderTrouble(b);
+  const trouble = b.words.held_note;
   const answer = place(b, own);
   return [
     crumb(b, "models"),

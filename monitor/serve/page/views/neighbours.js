@@ -1,10 +1,9 @@
 // Show every pair of neighbours in rank under every procedure, with decided and resolved as separate questions.
 
 import { report } from "../api.js";
-import { assumptions } from "../assumptions.js";
 import { h } from "../dom.js";
 import { count, fixed, points, range } from "../format.js";
-import { DECISIONS, RESOLUTIONS, chip, decision, heading, link, name, notice, orderTrouble, resolution, sentence, sign, table } from "../parts.js";
+import { DECISIONS, RESOLUTIONS, chip, decision, heading, link, name, notice, resolution, sentence, sign, table } from "../parts.js";
 
 export const title = ({ benchmark }) => `Neighbours, ${benchmark}`;
 
@@ -21,21 +20,17 @@ const COLUMNS = [
 ];
 
 export function render(b) {
-  const trouble = orderTrouble(b);
-  const { stated, drop } = assumptions(b.pairs.filter((p) => kindOf(p) && p.gap >= 0).map((p) => ({ kind: kindOf(p), text: p.reason }))); // below 0 another sentence follows
+  const { held_note: held, assumed_note: assumed } = b.words;
   return [
     ...heading(b.benchmark, "Neighbours in rank", "Each model against the next, under each procedure. The first column of signs is the headline. The columns from “Fixed” on are valid at a planned n only, evaluated once."),
-    trouble && notice(trouble),
+    held && notice(held),
     b.clusters?.warning && h("p", { class: "about" }, `Clusters: ${b.clusters.warning}`),
-    stated,
+    assumed && h("p", { class: "about" }, assumed),
     counts(b),
     key(),
-    b.pairs.length ? pairs(b, drop) : h("p", { class: "about" }, "There are no pairs yet: a pair needs two models."),
+    b.pairs.length ? pairs(b) : h("p", { class: "about" }, "There are no pairs yet: a pair needs two models."),
   ];
 }
-
-/** Return the kind of the verdict that the reason of a pair gives; null for none. */
-const kindOf = (p) => (p.decided.anytime_family !== null || p.status === "equivalent" ? "anytime_family" : p.decided.anytime !== null ? "anytime" : null);
 
 function counts({ summary }) {
   const line = (label, procedures, values) => h("tr", {},
@@ -58,13 +53,13 @@ const SIGNS = [
 const key = () => h("ul", { class: "key" }, SIGNS.map(([glyph, tone, words]) =>
   h("li", {}, h("span", { class: `sign ${tone}`, "aria-hidden": "true" }, glyph), ` ${words}`)));
 
-function pairs(b, drop) {
-  const rows = b.pairs.map((p) => ({
+function pairs(b) {
+  const rows = b.pairs.map((p, k) => ({
     key: link.pair(b.benchmark, p.model_a, p.model_b),
     cells: [
       [
         h("a", { href: link.pair(b.benchmark, p.model_a, p.model_b) }, name(p.model_a), h("span", { class: "v" }, " v. "), name(p.model_b)),
-        h("p", { class: "reason" }, chip(p), " ", sentence(drop(kindOf(p), p.reason), [p.model_a, p.model_b])),
+        h("p", { class: "reason" }, chip(p), " ", sentence(b.words.reasons[k], [p.model_a, p.model_b])),
       ],
       [h("b", {}, points(p.gap)), h("span", { class: "ends" }, range(p.gap_family_low ?? p.gap_low, p.gap_family_high ?? p.gap_high)), h("span", { class: "ends" }, `ln e ${fixed(p.log_e, 2)}`)],
       ...DECISIONS.map(({ key: procedure }) => sign(decision(p, procedure))),

@@ -5,7 +5,7 @@ import { evidence, interval, pathTable } from "../chart.js";
 import { h } from "../dom.js";
 import { downloads } from "../downloads.js";
 import { apart, count, evalue, fixed, percent, plural, points, pvalue, range, ratio, share, small } from "../format.js";
-import { DECISIONS, LOW_COVERAGE, RESOLUTIONS, better, boardNote, chip, decision, isHeld, link, name, notice, orderTrouble, partial, prospect, resolution, sentence, sign } from "../parts.js";
+import { DECISIONS, LOW_COVERAGE, RESOLUTIONS, better, chip, decision, isHeld, link, name, need, notice, resolution, sentence, sign } from "../parts.js";
 
 export const title = ({ benchmark, a, b }) => `${a} v. ${b}, ${benchmark}`;
 
@@ -22,14 +22,14 @@ export async function load({ benchmark, a, b }, signal) {
 export function render({ board, pair, path }, route) {
   if (!pair) return [h("h1", { tabindex: "-1" }, "No such pair"), h("p", {}, name(route.benchmark), " has no pair of ", name(route.a), " and ", name(route.b), ".")];
   const names = [pair.model_a, pair.model_b];
-  const trouble = orderTrouble(board);
+  const trouble = board.words.held_note;
   return [
     h("p", { class: "crumb" }, h("a", { href: link.benchmark(board.benchmark) }, "← ", name(board.benchmark))),
     h("h1", { tabindex: "-1", class: "versus" }, name(pair.model_a), h("span", { class: "v" }, " v. "), name(pair.model_b)),
     pair.n > 0 && h("p", { class: "actions" }, h("a", { class: "button", href: link.items(board.benchmark, pair.model_a, pair.model_b) }, "Items on which they differ"), files(board, pair, path)),
     h("div", { class: "verdict-line" }, chip(pair), h("p", {}, sentence(pair.reason, names))),
-    board.partial && notice(partial(board)),
-    boardNote(board) && notice(boardNote(board)),
+    board.words.partial_note && notice(board.words.partial_note),
+    board.words.board_note && notice(board.words.board_note),
     trouble && notice(trouble),
     pair.n > 0 && h("div", { class: "columns" }, facts(pair, board), counts(pair)),
     path?.log_e && path.n.length > 1 && [h("div", { class: "charts" }, evidence(path, board.order.policy), path.gap_low && interval(path, board.alpha)), pathTable(path)],
@@ -49,10 +49,18 @@ function files(b, pair, path) {
   });
 }
 
+/** Return at how many items a pair was decided, or how many more it takes, and the chance of it. */
+function toDecision(p, b) {
+  if (p.status === "decided") return p.decided_at_n ? [`at ${count(p.decided_at_n)} items`] : null;
+  if (isHeld(p)) return null;
+  const chance = p.decision_probability === null ? null : `decided by the last item with probability ${fixed(p.decision_probability, 2)}`;
+  return [need(p, b), chance];
+}
+
 function facts(p, b) {
   const model = (which) => b.models.find((m) => m.model === which);
   const line = (label, value, note) => [h("dt", {}, label), h("dd", {}, value, note && h("span", { class: "note" }, note))];
-  const need = prospect(p, b);
+  const needed = toDecision(p, b);
   return h("section", { "aria-labelledby": "numbers" }, h("h2", { id: "numbers" }, "Numbers"), h("dl", { class: "list" },
     line("Gap", `${points(p.gap)} points`, "on the shared items"),
     line("Interval", range(p.gap_low, p.gap_high), `anytime-valid, this pair only; family-wise ${range(p.gap_family_low, p.gap_family_high)}`),
@@ -63,7 +71,7 @@ function facts(p, b) {
     line("On these items", { a: [name(p.model_a), " leads"], b: [name(p.model_b), " leads"], tie: "equal" }[p.settled] ?? "open", p.settled ? "settled: the missing items cannot change it" : "not settled"),
     line("Items for this gap", `q = ${ratio(p.resolution_ratio)}`, p.required_n !== null && `a gap of this size needs ${count(Math.ceil(p.required_n))} items at fixed n; q is computed from the observed gap, so it adds no evidence`),
     line("Detectable gap", p.mde === null ? "–" : `${fixed(100 * p.mde, 2)} points`, `with ${percent(b.power, 0)} % power at fixed n`),
-    need && line(p.status === "decided" ? "Decided" : "To a decision", need),
+    needed && line(p.status === "decided" ? "Decided" : "To a decision", ...needed),
     p.cluster && line("Clusters", count(p.cluster.clusters), `effective number ${fixed(p.cluster.effective_clusters, 1)}, design effect ${fixed(p.cluster.design_effect, 1)}, q = ${ratio(p.cluster.resolution_ratio)}, p ${pvalue(p.p_clustered)}. ${b.clusters?.warning ?? ""}`)));
 }
 
@@ -107,7 +115,7 @@ function checklist(p, b) {
   const [x, y] = [p.model_a, p.model_b].map((which) => b.models.find((m) => m.model === which));
   const least = Math.min(x?.coverage ?? 0, y?.coverage ?? 0);
   const excludesZero = p.gap_family_low !== null && (p.gap_family_low > 0 || p.gap_family_high < 0);
-  const order = orderTrouble(b);
+  const order = b.words.held_note;
   const questions = [
     [!order, "Do the verdicts allow for the arrival order?", order ?? `Order policy ${b.order.policy}.`],
     [better(p) !== null, "Is it decided over the whole family of pairs?", better(p) ? `For ${better(p)}.` : "Not yet: report it as a tie."],

@@ -109,9 +109,13 @@ def wrong_field(error: msgspec.ValidationError) -> str | None:
     return ".".join(name for name in (match["place"], match["field"]) if name) or None if match else None
 
 
+DOCUMENT: Final = "the JSON document"
+"""A whole file, in a message about it."""
+
+
 def broken(data: bytes, error: Exception, entry: str | None = None) -> Broken:
     """Return what is wrong with data that is not JSON: of a file, or of an entry of one."""
-    what = entry or "the JSON document"
+    what = entry or DOCUMENT
     if not data.strip():
         return Broken(f"{entry or 'the file'} is empty")
     if isinstance(error, json.JSONDecodeError) and error.msg == "Extra data":

@@ -5,7 +5,7 @@ from typing import Annotated, Any, Final
 
 import msgspec
 
-from monitor.files.formats.documents import broken, decode_as, read_bytes, wrong_field
+from monitor.files.formats.documents import DOCUMENT, broken, decode_as, read_bytes, wrong_field
 from monitor.files.streams.event_lines import Broken, Refusal
 from monitor.files.streams.zip_archive import Archive
 from schemas.records.events import MAX_INDEX
@@ -107,7 +107,7 @@ def read_log(path: Path) -> tuple[Log, str | None]:
     """
     with path.open("rb") as file:
         zipped = file.read(2) == b"PK"
-    return _read_archive(path) if zipped else (_decode(read_bytes(path), Log, "the JSON document"), None)
+    return _read_archive(path) if zipped else (_decode(read_bytes(path), Log, None), None)
 
 
 def _read_archive(path: Path) -> tuple[Log, str | None]:
@@ -158,7 +158,8 @@ def _add(samples: dict[tuple[str, int], Sample], new: list[Sample]) -> None:
         samples[key] = sample
 
 
-def _decode(data: bytes, kind: Any, what: str = "an entry of the archive") -> Any:  # noqa: ANN401 - an instance of `kind`
+def _decode(data: bytes, kind: Any, entry: str | None = "an entry of the archive") -> Any:  # noqa: ANN401 - an instance of `kind`
+    what = entry or DOCUMENT
     try:
         return decode_as(data, kind)
     except msgspec.ValidationError as error:
@@ -173,4 +174,4 @@ def _decode(data: bytes, kind: Any, what: str = "an entry of the archive") -> An
         )
         raise Refusal("file", "a JSON document", reason) from error
     except (ValueError, RecursionError) as error:
-        raise broken(data, error, what) from error
+        raise broken(data, error, entry) from error

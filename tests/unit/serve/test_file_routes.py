@@ -205,7 +205,10 @@ def test_a_note_names_the_field_of_the_upload(server):
     }
     answer = post(server, "traces.json", json.dumps([{"info": {**info, "trace_location": {}}}]).encode())
     assert answer.status == 200, answer.text
-    assert any("the model is called 5bd8; name it with the field model" in note for note in answer.json["notes"])
+    assert any(
+        "the model is called 5bd8; name it with NAME=PATH (the field model of an upload)" in note
+        for note in answer.json["notes"]
+    )
 
 
 @pytest.mark.fault("attacks", "an upload whose name leads out of its folder", "not accepted as a name")

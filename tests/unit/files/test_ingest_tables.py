@@ -130,7 +130,7 @@ def test_a_column_a_model(tmp_path):
         (
             "id,score,task",
             {},
-            "no column for model in id, score, task; name it with --columns model=COLUMN, or the model with NAME=PATH (the field model of an upload)",
+            "no column for model in id, score, task; name it with --columns model=COLUMN, or the model with NAME=PATH (the field",
         ),
         ("id,score,model", {"columns": ["score=ok"]}, "no column for score in id, score, model; ok is not one of them"),
         ("id,score,model,task", {"cluster": "topic"}, "topic is not one of them"),

@@ -7,7 +7,7 @@ from tests.unit.test_documented_commands import GENERATED, PAGES, ROOT
 BLOCK = re.compile(r"^ *```(?:console|sh|bash)\n(.*?)^ *```", re.MULTILINE | re.DOTALL)
 SHOWN = re.compile(r"(?:^\s*(?:\$ )?(?:[A-Z_]+=\S+ )*|\| |while )rankwatch ((?:[^|\n\\]|\\\n)*)", re.MULTILINE)
 
-FILES = {"report", "gate", "plan", "export", "order", "map", "next"}
+FILES = {"report", "gate", "plan", "export", "order", "map", "next", "drift"}
 """Commands that end on their own, and need no server unless they name one."""
 
 ELSEWHERE = {

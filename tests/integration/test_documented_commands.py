@@ -111,7 +111,8 @@ def folders(tmp_path_factory):
     (other / "pilot").mkdir()
     write(other / "pilot/pilot.jsonl", events(rng, far_apart, 120))
     (other / "prices.csv").write_text("model,price\n" + "".join(f"{model},0.01\n" for model in far_apart))
-    return one, several, metrics(one.with_name("metrics"), rng), other
+    (one.with_name("daily") / "runs").mkdir(parents=True)
+    return one, several, metrics(one.with_name("metrics"), rng), other, daily(one.with_name("daily"), rng)
 
 
 def metrics(folder, rng):
@@ -130,9 +131,19 @@ def metrics(folder, rng):
     return folder
 
 
+def daily(folder, rng):
+    """Eight runs of one model, a file each."""
+    for day in range(1, 9):
+        rows = events(rng, {"prod": 0.8}, 40, benchmark="support-qa")
+        write(folder / f"runs/support-qa_2026-08-{day:02}.jsonl", rows)
+    return folder
+
+
 def folder_of(text, folders):
     """The folder on which a command has an answer."""
-    one, several, with_metrics, other = folders
+    one, several, with_metrics, other, of_days = folders
+    if text.startswith("drift"):
+        return of_days
     if "algebra:" in text or "pilot/" in text:
         return other
     return with_metrics if METRICS.search(text) else several if any(name in text for name in SEVERAL) else one
@@ -150,8 +161,8 @@ def run(text, folder, *more, given=None, other=(), **env):
     words = [*words_of(text, other), *more]
     env = environment(PATH=f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}", **env)
     ended = forked.run([RANKWATCH, *words], input=given, env=env, cwd=folder, timeout=2 * PATIENCE)
-    # From 3 on: no answer yet, one against the candidate, or a goal that is met.
-    answers = (0, 3, 4, 5) if words[0] in {"gate", "next"} else (0,)
+    # From 3 on: no answer yet, one against the candidate or the model, or a goal that is met.
+    answers = (0, 3, 4, 5) if words[0] in {"gate", "next", "drift"} else (0,)
     assert ended.returncode in answers, f"rankwatch {text}\n{ended.stdout}\n{ended.stderr}"
     assert "Traceback" not in ended.stderr
     return ended.stdout

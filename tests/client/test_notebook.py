@@ -51,6 +51,7 @@ def test_a_frame_gives_frames_of_its_kind_as_the_command_reports_it(kind, tmp_pa
     assert [row["model"] for row in ranking.models.rows] == ["<b>best</b>", "worst"]
     (pair,) = ranking.pairs.rows
     assert (pair["benchmark"], pair["decided_anytime_family"], pair["status"]) == ("bench", "a", "decided")
+    assert pair["facts"].startswith("decided, ")
     assert set(ranking.result["bench"]) == {"settled", "decided", "resolved"}
     path = tmp_path / "rows.jsonl"
     path.write_text("".join(json.dumps(row) + "\n" for row in ROWS))

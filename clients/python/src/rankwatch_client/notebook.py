@@ -120,7 +120,7 @@ def _run(call: "list[str]") -> "dict[str, Any]":
 
 
 def _rows(report: "dict[str, Any]", kind: str) -> "list[dict[str, Any]]":
-    """Return the rows of all benchmarks; a field that holds fields becomes one column each."""
+    """Return the rows of all benchmarks: a field that holds fields becomes one column each, a list its names or codes."""
     rows = []
     for benchmark in report["benchmarks"]:
         for row in benchmark[kind]:
@@ -129,7 +129,7 @@ def _rows(report: "dict[str, Any]", kind: str) -> "list[dict[str, Any]]":
                 if isinstance(value, dict):
                     flat.update({f"{name}_{inner}": each for inner, each in value.items()})
                 elif isinstance(value, list):
-                    flat[name] = ", ".join(value)
+                    flat[name] = ", ".join(each["code"] if isinstance(each, dict) else each for each in value)
                 else:
                     flat[name] = value
             rows.append(flat)

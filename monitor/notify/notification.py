@@ -6,18 +6,10 @@ from typing import Final, Literal, NamedTuple
 from urllib.parse import quote
 
 from monitor.view.news import BoardNews, BoardState, PairNames
-from monitor.words.changes import SCOPES, level
-from monitor.words.counts import counted
-from monitor.words.points import points, size
-from schemas.records.text import shorten
+from monitor.words import notifications as words
 from schemas.results.changes import Kind, VerdictChange
 
 Severity = Literal["info", "warning"]
-
-_NAMED: Final = 3
-"""Changes that a title names; the lines name more."""
-_LINES: Final = 10
-_NAME_LENGTH: Final = 60
 
 
 class _Alert(NamedTuple):
@@ -109,16 +101,17 @@ class Wording:
         def note(alert: _Alert, about: Sequence[VerdictChange], title: str, lines: Iterable[str] = ()) -> Notification:
             return self._notification(alert, [f"{origin}/{change.id}" for change in about], board, title, tuple(lines))
 
+        ranks = None if news is None else news.ranks
         family = [change for change in changes if change.procedure == "anytime_family"]
         notifications = self._good_news(note, board, changes, news)
         if turned := _of_kind(family, "reversed"):
-            notifications.append(note(REVERSED, turned, _title(turned, "reversed decision"), _lines(turned, news)))
+            notifications.append(
+                note(REVERSED, turned, words.decided(turned, "reversed decision"), words.lines(turned, ranks))
+            )
         if gone := _of_kind(family, "invalidated"):
-            title = f"{counted(len(gone), 'decision')} on {_short(board)} no longer {'counts' if len(gone) == 1 else 'count'}"
-            notifications.append(note(WITHDRAWN, gone, title, _first(gone, lambda c: c.sentence)))
+            notifications.append(note(WITHDRAWN, gone, words.withdrawn(board, len(gone)), words.sentences(gone)))
         if old := _of_kind(family, "superseded"):
-            title = f"{counted(len(old), 'decision')} on {_short(board)} {'is' if len(old) == 1 else 'are'} superseded"
-            notifications.append(note(SUPERSEDED, old, title, _first(old, lambda c: c.sentence)))
+            notifications.append(note(SUPERSEDED, old, words.superseded(board, len(old)), words.sentences(old)))
         return notifications
 
     @staticmethod
@@ -136,66 +129,63 @@ class Wording:
         settled = _of_kind(changes, "settled")
         heads: list[tuple[_Alert, str]] = []
         if news is not None and news.goal_met is not None:
-            heads.append((GOAL_MET, f"Goal met on {_short(board)} ({news.goal_met.goal}): {news.goal_met.reason}"))
+            heads.append((GOAL_MET, words.goal_met(board, news.goal_met.goal, news.goal_met.reason)))
         if news is not None and news.ranking_decided and decided:
-            text = f"Every tie on {_short(board)} is broken: each rank is decided against the next"
-            heads.append((TIES_BROKEN, text))
+            heads.append((TIES_BROKEN, words.ties_broken(board)))
         if news is not None and news.ranking_settled and settled:
-            heads.append((SETTLED, f"The order of all models on the items of {_short(board)} is settled"))
+            heads.append((SETTLED, words.settled(board)))
         if decided:
-            heads.append((NEW_DECISIONS, _title(decided, "new decision")))
+            heads.append((NEW_DECISIONS, words.decided(decided, "new decision")))
         if not heads:
             return []
         (alert, title), *others = heads
         lines = [text for kind, text in others if kind is not NEW_DECISIONS]
-        return [note(alert, decided or settled or changes, title, [*lines, *_lines(decided, news)])]
+        return [
+            note(
+                alert,
+                decided or settled or changes,
+                title,
+                [*lines, *words.lines(decided, None if news is None else news.ranks)],
+            )
+        ]
 
     def held(self, origin: str, board: BoardState) -> Notification:
         """Return the notification for a benchmark whose verdicts are held while results arrive, the same for each declaration."""
         ids = [f"{origin}/{board.key}/{board.version}"]
-        title = f"Results of {_short(board.benchmark)} arrive, and its verdicts are held"
-        return self._notification(HELD, ids, board.benchmark, title, (f"The reason: {board.held}.",))
+        title, lines = words.held(board.benchmark, board.held)
+        return self._notification(HELD, ids, board.benchmark, title, tuple(lines))
 
     def stalled(self, origin: str, board: BoardState, seconds: float) -> Notification:
         """Return the notification for a benchmark that lacks results, none of which has come for a while; the same until one comes."""
         ids = [f"{origin}/{board.key}/{board.offset}"]
-        title = f"No event of {_short(board.benchmark)} for {_duration(seconds)}, and it is incomplete"
-        lines = (
-            "The evaluation, or the delivery of its results, has stopped.",
-            f"The model with the fewest has {board.fewest:,} of {counted(board.items, 'item')}.",
-        )
-        return self._notification(STALLED, ids, board.benchmark, title, lines)
+        title, lines = words.stalled(board.benchmark, seconds, board.fewest, board.items)
+        return self._notification(STALLED, ids, board.benchmark, title, tuple(lines))
 
     def digest(self, notifications: Sequence[Notification]) -> Notification:
         """Return one notification in place of several, with the title of each."""
         boards = {each.benchmark for each in notifications if each.benchmark is not None}
         titles = [each.title for each in sorted(notifications, key=lambda each: each.severity != "warning")]
-        shown = titles[:_LINES]
-        if len(titles) > len(shown):
-            shown.append(f"and {len(titles) - _LINES:,} more")
         return Notification(
             id=_digest_of(each.id for each in notifications),
             alert=DIGEST.name,
             severity="warning" if any(each.severity == "warning" for each in notifications) else "info",
             benchmark=next(iter(boards)) if len(boards) == 1 else None,
-            title=f"{counted(len(notifications), 'notification')} on {counted(len(boards), 'benchmark')}: {titles[0]}",
-            lines=tuple(shown),
+            title=words.digest(len(notifications), len(boards), titles[0]),
+            lines=tuple(words.first(titles, len(titles))),
             link=self._page(),
             runbook=f"{self._runbooks}#{DIGEST.runbook}",
         )
 
     def trial(self) -> Notification:
         """Return a notification that tries the way to the people who get it."""
+        title, lines = words.trial()
         return Notification(
             "trial",
             NEW_DECISIONS.name,
             NEW_DECISIONS.severity,
             "example",
-            "Trial: 1 new decision on example: model-a beats model-b (+1.2 points)",
-            (
-                "This is a trial of `rankwatch notify`; nothing was decided.",
-                f"model-a (rank 1) beats model-b (rank 2) by 1.2 points on 4,000 shared items; decided family-wise {level(0.05)}.",
-            ),
+            title,
+            tuple(lines),
             self._page(),
             f"{self._runbooks}#{NEW_DECISIONS.runbook}",
         )
@@ -232,68 +222,6 @@ def _pair(change: VerdictChange) -> PairNames:
 def pairs_of(changes: Iterable[VerdictChange]) -> Collection[PairNames]:
     """Return the pairs of changes."""
     return {_pair(change) for change in changes}
-
-
-def _first(changes: Sequence[VerdictChange], words: Callable[[VerdictChange], str]) -> list[str]:
-    """Return the lines of the first changes, and how many more there are."""
-    lines = [words(change) for change in changes[:_LINES]]
-    return lines if len(changes) <= _LINES else [*lines, f"and {len(changes) - _LINES:,} more"]
-
-
-def _sides(change: VerdictChange) -> tuple[str, str, float]:
-    """Return who leads, who trails, and the gap."""
-    gap = change.evidence.gap
-    if change.after == "b":
-        return change.model_b, change.model_a, -gap
-    return change.model_a, change.model_b, gap
-
-
-def _title(changes: Sequence[VerdictChange], noun: str) -> str:
-    named = ", ".join(map(_clause, changes[:_NAMED]))
-    more = f", and {len(changes) - _NAMED:,} more" if len(changes) > _NAMED else ""
-    return f"{counted(len(changes), noun)} on {_short(changes[0].benchmark)}: {named}{more}"
-
-
-def _lines(changes: Sequence[VerdictChange], news: BoardNews | None) -> list[str]:
-    return _first(changes, lambda change: _line(change, news))
-
-
-def _clause(change: VerdictChange) -> str:
-    leader, trailer, gap = _sides(change)
-    verb = "now leads" if change.kind == "reversed" else "beats"
-    return f"{_short(leader)} {verb} {_short(trailer)} ({points(gap, 1)} points)"
-
-
-def _line(change: VerdictChange, news: BoardNews | None) -> str:
-    leader, trailer, gap = _sides(change)
-
-    def ranked(name: str) -> str:
-        rank = None if news is None else news.ranks.get(name)
-        return _short(name) if rank is None else f"{_short(name)} (rank {rank})"
-
-    verb = "now leads" if change.kind == "reversed" else "beats"
-    epochs = sorted({change.epoch_a, change.epoch_b})
-    of = f"epoch {epochs[0]}" if len(epochs) == 1 else f"epochs {epochs[0]} and {epochs[1]}"
-    items = counted(change.evidence.n, "shared item")
-    how = ""
-    if change.kind == "decided" and change.alpha is not None:
-        how = f"; decided {SCOPES[change.procedure]} {level(change.alpha)}"
-    return f"{ranked(leader)} {verb} {ranked(trailer)} by {size(gap, 1)} points on {items}, {of}{how}."
-
-
-def _duration(seconds: float) -> str:
-    """Return a duration in words.
-
-    Examples
-    --------
-    >>> _duration(1_830), _duration(9)
-    ('30 minutes', '9 seconds')
-    """
-    return counted(int(seconds // 60), "minute") if seconds >= 60 else counted(int(seconds), "second")
-
-
-def _short(name: str) -> str:
-    return shorten(name, _NAME_LENGTH)
 
 
 def _digest_of(ids: Iterable[str]) -> str:

@@ -177,3 +177,15 @@ _SENTENCES: Final[Mapping[Reason, Callable[[Given], str]]] = {
         f"Outside the declared models, so not counted: {listed(given['models'], given['count'])}."
     ),
 }
+
+
+def race(shuffles: int, met: int, items: float, scores: float, models: int, shared: int) -> Sentence:
+    """Return what races along a committed order took."""
+    full, pairs = models * shared, models * (models - 1) // 2
+    ends = "meets the goal" if met == shuffles else f"meets the goal in {met:,} shuffles, and ends"
+    alpha = f", with alpha shared equally by all {counted(pairs, 'pair')}," if pairs > 1 else ""
+    return (
+        f"On the {counted(shared, 'item')} that all models have, a race along a committed order{alpha} {ends} at a median of item "
+        f"{items:,.0f}, after {scores:,.0f} of {counted(full, 'score')} ({100 * scores / full:.1f} %), over "
+        f"{counted(shuffles, 'shuffle')} of these items. This is no verdict: no order was committed for these scores."
+    )

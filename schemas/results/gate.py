@@ -5,6 +5,7 @@ from typing import Literal
 from pydantic import ConfigDict, Field
 
 from schemas.records.text import Sentence
+from schemas.results.reasons import Fact
 from schemas.results.report import Looks, StrictModel
 
 ConflictRule = Literal["worst", "first", "last"]
@@ -62,6 +63,9 @@ class GateComparison(StrictModel):
         description="which score counts where an item has several: the worst for the candidate, or the first or last",
     )
     reason: Sentence
+    facts: list[Fact] = Field(
+        default=[], description="the reason for programs: a code for each sentence, with its numbers"
+    )
     notes: list[Sentence] = Field(
         default_factory=list,
         description="what to know first of the files: names that are alike, files that were refused",

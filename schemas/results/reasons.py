@@ -79,6 +79,15 @@ class Reason(StrEnum):
     NEIGHBOURS = "neighbours"
     NO_FURTHER_VERDICT = "no_further_verdict"
     ENOUGH_ITEMS = "enough_items"
+    # What a gate with a margin answers.
+    NO_SHARED_ITEMS = "no_shared_items"
+    NOT_WORSE = "not_worse"
+    WORSE = "worse"
+    NOT_WITHIN_MARGIN = "not_within_margin"
+    TAKES_ITEMS = "takes_items"
+    NOT_WORSE_IN_FAMILY = "not_worse_in_family"
+    WORSE_IN_FAMILY = "worse_in_family"
+    OPEN_IN_FAMILY = "open_in_family"
     # The goal of a benchmark.
     GOAL_WAITS = "goal_waits"
     GOAL_OF_STRANGER = "goal_of_stranger"

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from math import log
 from xml.sax.saxutils import quoteattr
 
-from monitor.view.gates.reasons import conflict_sentence
 from monitor.words.changes import LOOKS, SCOPES
+from monitor.words.gates import conflicts as conflicts_of
 from monitor.words.numbers import Q_IS_NO_EVIDENCE, apart, e_value, equals, p_value, safe
 from monitor.words.points import points
 from monitor.words.reading import first
@@ -78,7 +78,7 @@ def _evidence(report: BenchmarkReport, pair: PairReport, models: tuple[str, str]
     reason = f" ({safe(policy.reason)})" if policy.reason and pair.status != "held" else ""
     lines.append(f"order: {policy.policy}{reason}")
     lines.append(safe(pair.reason))
-    if conflicts := conflict_sentence(report.conflicts_by_model, models, rule):
+    if conflicts := conflicts_of(report.conflicts_by_model, models, rule):
         lines.append(f"! {safe(conflicts)}")
     return lines
 

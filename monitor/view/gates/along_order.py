@@ -8,7 +8,7 @@ from typing import Final
 import numpy as np
 
 from monitor.view.gates.margin import Margin, agreeing_bound, evidence_path, items_to_margin
-from monitor.view.gates.reasons import reason
+from monitor.view.gates.reasons import of_comparison, with_facts
 from monitor.view.pairs.counts import Flags, Floats
 from monitor.words.assumptions import clauses
 from schemas.results.assumptions import Assumption, facts, sampled
@@ -171,4 +171,4 @@ def compare_along_order(candidate: Floats, baseline: Floats, items: int, questio
         assumptions=facts(ASSUMED),
         reason="",
     )
-    return comparison.model_copy(update={"reason": reason(comparison, margin, None)})
+    return with_facts(comparison, of_comparison(comparison, margin, []))

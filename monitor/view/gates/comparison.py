@@ -8,13 +8,14 @@ import numpy as np
 
 from monitor.engine.state.codes import Codes
 from monitor.view.gates.margin import Margin, agreeing_bound, evidence_path, items_to_bets, items_to_margin
-from monitor.view.gates.reasons import conflict_sentence, reason
+from monitor.view.gates.reasons import of_comparison, with_facts
 from monitor.view.items.conflict_rows import counts_by_model
-from monitor.view.items.noise import noise_of_pair, noise_sentence
+from monitor.view.items.noise import noise_of_pair
 from monitor.view.pairs.counts import Flags, Floats
 from monitor.view.pairs.rows import assumed_of
 from monitor.view.pairs.table import PairTable
 from monitor.words.assumptions import clauses
+from monitor.words.gates import conflicts, noise
 from schemas.records.scores import SCORE_UNIT, SKIPPED, ZERO
 from schemas.results.assumptions import facts, late_of
 from schemas.results.gate import ConflictRule, GateComparison, GateVerdict
@@ -68,9 +69,9 @@ def compare_with_margin(
     )
     x, y, skipped = _scores(table, one, other)
     missing = None if table.counted_missing is None else int(table.counted_missing[at])
-    held = table.hold_reason
+    held = table.held
     policy = "completion" if table.asserted else spec.order.policy
-    if held is not None or x.size + int(skipped.sum()) == 0:
+    if held or x.size + int(skipped.sum()) == 0:
         evidence = _Evidence("none", 0.0, None, inf)
     elif table.completes:
         evidence = _completion(x, y, missing or 0, margin, spec.alpha, binary=benchmark.binary)
@@ -81,7 +82,7 @@ def compare_with_margin(
     # A pair is decided with a tolerance for the rounding of logarithms: at p = alpha too.
     p_worse = min(pair.p_anytime or 0.0, spec.alpha) if side < 0 else 1.0
     only = (pair.b, pair.c) if sign > 0 else (pair.c, pair.b)
-    verdict = _verdict(evidence.log_p, p_worse, spec.alpha, held=held is not None)
+    verdict = _verdict(evidence.log_p, p_worse, spec.alpha, held=bool(held))
     gap = None if x.size == 0 else float(x.mean() - y.mean())
     worse = [candidate] if verdict == "fail" else []
     rescored, ignored = max(pair.epoch_a, pair.epoch_b) > 0, bool(table.ignored[at] > 0)
@@ -115,12 +116,12 @@ def compare_with_margin(
         items_needed=evidence.needed if verdict == "undecided" and isfinite(evidence.needed) else None,
         assumption=clauses(assumed),
         assumptions=facts(assumed),
-        noise=None if split is None else noise_sentence(split),
-        conflicts=conflict_sentence(counts_by_model(benchmark)[1], (candidate, baseline), rule),
+        noise=None if split is None else noise(split.repeats, split.repeat_share, split.gain_of_repeats()),
+        conflicts=conflicts(counts_by_model(benchmark)[1], (candidate, baseline), rule),
         conflict_rule=rule,
         reason="",
     )
-    return comparison.model_copy(update={"reason": reason(comparison, margin, held)})
+    return with_facts(comparison, of_comparison(comparison, margin, held))
 
 
 def _contestant(table: PairTable, model: str) -> int:

@@ -6,9 +6,11 @@ from typing import Final, Literal
 import numpy as np
 
 from monitor.view.gates.margin import Margin
+from monitor.view.gates.reasons import with_facts
 from monitor.view.pairs.counts import Floats
-from monitor.words.changes import LOOKS, level
+from monitor.words import gates as words
 from schemas.results.gate import GateCandidate, GateComparison, GateReport, GateVerdict
+from schemas.results.reasons import Reason, fact
 from stats.families.error_control import holm
 
 PASS, WAIT, FAIL = 0, 3, 4
@@ -17,7 +19,7 @@ PASS, WAIT, FAIL = 0, 3, 4
 OnUndecided = Literal["pass", "fail", "wait"]
 
 _CODES: Final = {"pass": PASS, "undecided": WAIT, "fail": FAIL}
-_DECIDED_BY_FAMILY: Final = {"pass": "Not worse by more than the margin", "fail": "Worse than the baseline"}
+_DECIDED_BY_FAMILY: Final = {"pass": Reason.NOT_WORSE_IN_FAMILY, "fail": Reason.WORSE_IN_FAMILY}
 _UNDECIDED: Final = {"pass": PASS, "fail": FAIL, "wait": WAIT}
 
 
@@ -71,18 +73,18 @@ def gate_report(
     return GateReport(
         verdict=verdict,
         exit_code=_UNDECIDED[on_undecided] if verdict == "undecided" else _CODES[verdict],
-        headline=_headline(
+        headline=words.headline(
             candidates,
             comparisons,
-            margin,
+            margin.text,
             verdict,
             cheapest,
             on_undecided,
             prices,
             [each.where for each, p in zip(comparisons, worse.tolist(), strict=True) if p <= 1],
         )
-        + ("" if verdict == "undecided" else f" ({_alpha(alphas)})"),
-        family=_family(candidates, comparisons, alphas),
+        + ("" if verdict == "undecided" else f" ({words.alpha(alphas)})"),
+        family=words.family(candidates, comparisons, alphas),
         baseline=comparisons[0].baseline,
         margin=margin.size,
         relative=margin.relative,
@@ -145,63 +147,6 @@ def _verdict(
     return "pass" if verdicts == {"pass"} else "undecided"
 
 
-# --- sentences ------------------------------------------------------------------------------------------------------------------------
-
-
-def _headline(
-    candidates: Sequence[GateCandidate],
-    comparisons: Sequence[GateComparison],
-    margin: Margin,
-    verdict: str,
-    cheapest: str | None,
-    on_undecided: str,
-    prices: Mapping[str, float] | None,
-    worse: Sequence[str],
-) -> str:
-    baseline = comparisons[0].baseline
-    names = _places(comparisons)
-    where = next(iter(names)) if len(names) == 1 else _count(comparisons)
-    claim = f"not worse than {baseline} by more than {margin.text} on {where}"
-    counts = f" (on_undecided: {on_undecided})" if verdict == "undecided" and on_undecided != "wait" else ""
-    if prices:
-        if cheapest is None:
-            return f"{verdict}{counts}: no candidate is shown to be {claim}"
-        price = prices[cheapest]
-        open_below = [
-            each.model for each in candidates if each.verdict in {"undecided", "held"} and (each.price or 0) < price
-        ]
-        also = f"; undecided and cheaper: {', '.join(open_below)}" if open_below else ""
-        return f"pass: {cheapest} is the cheapest ({price:g}) that is {claim}{also}"
-    if len(candidates) == 1:
-        model = candidates[0].model
-        if verdict == "pass":
-            return f"pass: {model} is {claim}"
-        if verdict == "fail":
-            return f"fail: {model} is worse than {baseline} on {', '.join(worse)}"
-        held = f"held{counts}: no verdict on whether {model} is {claim}"
-        return (
-            held
-            if candidates[0].verdict == "held"
-            else f"{verdict}{counts}: {model} is neither shown to be {claim}, nor to be worse"
-        )
-    passed = sum(each.verdict == "pass" for each in candidates)
-    are = "is" if passed == 1 else "are"
-    return f"{verdict}{counts}: {passed} of {len(candidates)} candidates {are} {claim}"
-
-
-def _places(comparisons: Sequence[GateComparison]) -> dict[str, None]:
-    """Return the benchmarks, with their metrics, in order and once each."""
-    return dict.fromkeys(each.where for each in comparisons)
-
-
-def _count(comparisons: Sequence[GateComparison]) -> str:
-    """Return how many benchmarks and metrics there are."""
-    benchmarks = list(dict.fromkeys(each.benchmark for each in comparisons))
-    of = benchmarks[0] if len(benchmarks) == 1 else f"{len(benchmarks)} benchmarks"
-    several = any(each.metric is not None for each in comparisons)
-    return f"{len(_places(comparisons))} metrics of {of}" if several else of
-
-
 def _in_family(
     comparison: GateComparison, candidates: Sequence[GateCandidate], size: int, alpha: float
 ) -> GateComparison:
@@ -209,30 +154,8 @@ def _in_family(
     whole = next(each.verdict for each in candidates if each.model == comparison.candidate)
     decided_by_family = whole == "pass" if comparison.verdict == "fail" else comparison.verdict == "undecided"
     if decided_by_family and size == len(candidates) and whole in _DECIDED_BY_FAMILY:
-        reason = f"{_DECIDED_BY_FAMILY[whole]} {level(alpha)}, with what the decided candidates leave of it (Holm)."
-        return comparison.model_copy(update={"verdict": whole, "reason": reason, "items_needed": None})
+        decided = comparison.model_copy(update={"verdict": whole, "items_needed": None})
+        return with_facts(decided, [fact(_DECIDED_BY_FAMILY[whole], alpha=alpha)])
     if whole != "undecided" or comparison.verdict == "undecided":
         return comparison
-    reason = f"{comparison.reason} On its own: in the family of {size} comparisons the candidate is undecided."
-    return comparison.model_copy(update={"reason": reason})
-
-
-def _alpha(levels: Sequence[float]) -> str:
-    return f"alpha = {' and '.join(f'{level:g}' for level in levels)}"
-
-
-def _family(candidates: Sequence[GateCandidate], comparisons: Sequence[GateComparison], levels: Sequence[float]) -> str:
-    alpha = _alpha(levels)
-    looks = LOOKS[comparisons[0].looks]
-    if len(comparisons) == 1:
-        return f"one comparison, {alpha}, one-sided, {looks}"
-    parts = []
-    if len(_places(comparisons)) > 1:
-        kind = "benchmark" if all(each.metric is None for each in comparisons) else "metric"
-        parts.append(
-            f"a candidate passes if it is not worse on each {kind}, so this claim needs no correction over {kind}s"
-        )
-    if len(candidates) > 1:
-        parts.append(f"the {len(candidates)} candidates share alpha (Holm)")
-    parts.append(f"it fails if it is worse on any: the {len(comparisons)} comparisons share alpha (Holm)")
-    return f"{alpha} {looks}: {'; '.join(parts)}"
+    return with_facts(comparison, [*comparison.facts, fact(Reason.OPEN_IN_FAMILY, comparisons=size)])

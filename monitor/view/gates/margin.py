@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from monitor.view.pairs.counts import Floats
+from monitor.words.gates import margin
 from schemas.results.gate import GateVerdict
 from stats.evidence.graded import LAMBDAS
 from stats.evidence.margin import excess_log_e, graded_excess_log_e, items_to_excess
@@ -28,8 +29,7 @@ class Margin:
     @property
     def text(self) -> str:
         """The margin in words."""
-        size = f"{100 * self.size:g}"
-        return f"{size} % of its score" if self.relative else f"{size} {'point' if size == '1' else 'points'}"
+        return margin(self.size, relative=self.relative)
 
     @property
     def bound(self) -> float:

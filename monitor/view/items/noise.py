@@ -59,14 +59,5 @@ def noise_of_pair(benchmark: BoardView, one: str, other: str) -> NoiseSplit | No
     return NoiseSplit(d.size, repeats, max(0.0, float(d.var(ddof=1)) - within), within * repeats)
 
 
-def noise_sentence(split: NoiseSplit) -> str:
-    """Return what share of the noise of a gap comes from repeats, and what would help."""
-    share, repeats = split.repeat_share, split.gain_of_repeats()
-    return (
-        f"{100 * share:.0f} % of the variance of the gap comes from repeats ({split.repeats:.3g} an item): twice the repeats leave "
-        f"{100 * repeats:.0f} % of it, twice the items 50 %"
-    )
-
-
 def _items(benchmark: BoardView) -> dict[str, int]:
     return {item: k for k, item in enumerate(dict.fromkeys(row.item for row in benchmark.row_keys()))}

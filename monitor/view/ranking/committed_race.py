@@ -7,7 +7,7 @@ import numpy as np
 
 from monitor.view.pairs.table import PairTable
 from monitor.view.ranking.goal import GoalView, unscored_models
-from monitor.words.counts import counted
+from monitor.words.results import race
 from schemas.records.goals import parse_goal
 from schemas.records.scores import ONE, ZERO
 from schemas.results.report import BenchmarkReport, CommittedRace
@@ -76,17 +76,5 @@ def committed_race(table: PairTable, *, looks: int = _LOOKS) -> CommittedRace | 
         items=items,
         scores=run,
         items_shared=len(scores),
-        text=_sentence(len(races), met, items, run, len(names), len(scores)),
-    )
-
-
-def _sentence(shuffles: int, met: int, items: float, scores: float, models: int, shared: int) -> str:
-    """Return what the races took."""
-    full, pairs = models * shared, models * (models - 1) // 2
-    ends = "meets the goal" if met == shuffles else f"meets the goal in {met:,} shuffles, and ends"
-    alpha = f", with alpha shared equally by all {counted(pairs, 'pair')}," if pairs > 1 else ""
-    return (
-        f"On the {counted(shared, 'item')} that all models have, a race along a committed order{alpha} {ends} at a median of item "
-        f"{items:,.0f}, after {scores:,.0f} of {counted(full, 'score')} ({100 * scores / full:.1f} %), over "
-        f"{counted(shuffles, 'shuffle')} of these items. This is no verdict: no order was committed for these scores."
+        text=race(len(races), met, items, run, len(names), len(scores)),
     )

@@ -5,7 +5,8 @@ import pytest
 
 from monitor.view.from_state import board_view
 from monitor.view.pairs.table import PairTable
-from monitor.view.ranking.committed_race import _sentence, committed_race
+from monitor.view.ranking.committed_race import committed_race
+from monitor.words.results import race
 from stats.planning.racing import RaceRules, race_goal, run_race
 from tests.fold_log import FoldLog, packed
 
@@ -37,12 +38,12 @@ def test_it_is_the_median_of_races_over_the_same_scores(spec):
 
 
 def test_the_sentence_has_the_assumption_and_the_number_of_shuffles():
-    assert _sentence(500, 500, 86.0, 180.0, 3, 300) == (
+    assert race(500, 500, 86.0, 180.0, 3, 300) == (
         "On the 300 items that all models have, a race along a committed order, with alpha shared equally by all 3 pairs, meets the goal "
         "at a median of item 86, after 180 of 900 scores (20.0 %), over 500 shuffles of these items. This is no verdict: no order was "
         "committed for these scores."
     )
-    assert "committed order meets the goal in 3 shuffles, and ends at" in _sentence(9, 3, 86.0, 180.0, 2, 300)
+    assert "committed order meets the goal in 3 shuffles, and ends at" in race(9, 3, 86.0, 180.0, 2, 300)
 
 
 def test_models_that_are_equal_meet_no_goal():

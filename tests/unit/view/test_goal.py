@@ -7,6 +7,7 @@ from monitor.view.build import benchmark_report
 from monitor.view.from_state import board_view
 from monitor.view.metrics_view import metrics_view
 from monitor.words.header import result
+from schemas.results.reasons import Reason, fact
 from tests.fold_log import FoldLog, packed
 
 TRUTH = (0.95, 0.9, 0.5, 0.2)
@@ -30,26 +31,28 @@ def test_no_goal_no_report():
 
 
 @pytest.mark.parametrize(
-    ("goal", "models", "reason"),
+    ("goal", "models", "answer"),
     [
-        ("top:2", ["a", "b"], "a and b are the best 2 of 4 models."),
-        ("pair:d,c", ["c"], "c is decided better than d."),
-        ("model:d", ["d"], "d has rank 4 of 4."),
-        ("model:b,width=2", ["b"], "b has rank 2 of 4."),
-        ("ranking,margin=0.2", MODELS, "The order of 4 models is decided, up to gaps of 20 points."),
-        ("best,margin=0.2", ["a"], "a is the best of 4 models, up to gaps of 20 points."),
+        ("top:2", ["a", "b"], {"kind": "top", "models": ["a", "b"], "count": 2}),
+        ("pair:d,c", ["c"], {"kind": "pair", "models": ["c", "d"], "decided": True}),
+        ("model:d", ["d"], {"kind": "model", "models": ["d"], "low": 4, "high": 4}),
+        ("model:b,width=2", ["b"], {"kind": "model", "models": ["b"], "low": 2, "high": 2}),
+        ("ranking,margin=0.2", MODELS, {"kind": "ranking", "models": MODELS, "count": 4, "margin": 0.2}),
+        ("best,margin=0.2", ["a"], {"kind": "top", "models": ["a"], "count": 1, "margin": 0.2}),
     ],
 )
-def test_a_goal_that_is_met(goal, models, reason):
+def test_a_goal_that_is_met(goal, models, answer):
     report = goal_of(goal)
-    assert (report.state, report.models, report.reason, report.needed) == ("met", models, reason, [])
+    assert (report.state, report.models, report.needed) == ("met", models, [])
+    assert report.facts == [fact(Reason.GOAL_MET, **{"of": 4, "margin": None} | answer)]
 
 
 def test_a_rank_may_have_a_range():
     table = scores()
     table[:, 1] = table[:, 0]
     assert goal_of("model:b", table=table).state == "impossible"
-    assert goal_of("model:b,width=2", table=table).reason == "b has rank 1 to 2 of 4."
+    (answer,) = goal_of("model:b,width=2", table=table).facts
+    assert (answer["low"], answer["high"], answer["of"]) == (1, 2, 4)
 
 
 def test_a_tie_at_the_end_is_out_of_reach():
@@ -57,7 +60,7 @@ def test_a_tie_at_the_end_is_out_of_reach():
     table[:, 1] = table[:, 0]
     report = goal_of("best", table=table)
     assert (report.state, report.open_pairs, report.needed) == ("impossible", 1, [])
-    assert report.reason == "It depends on 1 undecided pair of a and b, and no item that may still come can decide it."
+    assert report.facts == [fact(Reason.GOAL_IMPOSSIBLE, pairs=1, models=["a", "b"], count=2)]
 
 
 def test_what_is_left_may_not_be_enough():
@@ -76,10 +79,7 @@ def test_an_open_goal_names_the_models_that_can_change_it():
     log.send(packed(table, MODELS, items=listed))
     report = benchmark_report(board_view(log.bench)).goal
     assert (report.state, report.needed) == ("open", ["a", "b"])
-    assert (
-        report.reason
-        == "It depends on 1 undecided pair of a and b; no further item of another model can change the answer."
-    )
+    assert report.facts == [fact(Reason.GOAL_OPEN, pairs=1, others=2, models=["a", "b"], count=2)]
     assert (report.items_run, report.items_full, report.saved_ratio) == (800, 1600, 0.5)
 
 
@@ -109,7 +109,8 @@ def test_declared_models_without_a_score_count():
 
 def test_a_model_that_is_unknown():
     report = goal_of("pair:a,x")
-    assert (report.state, report.reason, report.models) == ("open", "x has no scores yet.", [])
+    assert (report.state, report.models) == ("open", [])
+    assert report.facts == [fact(Reason.GOAL_WAITS, models=["x"], count=1)]
 
 
 def test_an_alias_is_its_model():
@@ -121,7 +122,7 @@ def test_a_held_benchmark_has_no_answer():
     log.send(packed(scores(), MODELS))
     report = benchmark_report(board_view(log.bench)).goal
     assert report.state == "open"
-    assert report.reason.startswith("No verdict: no order policy is declared")
+    assert report.facts == [fact(Reason.NO_VERDICT, because=[fact(Reason.NO_ORDER)])]
 
 
 def test_the_goal_changes_freely_and_nothing_else_does():
@@ -148,9 +149,7 @@ def test_the_goal_is_a_line_of_the_result():
     log.send(packed(scores(), MODELS))
     word, line = result(benchmark_report(board_view(log.bench)))[-1]
     assert (word, line.yes) == ("goal", True)
-    assert (
-        line.text == "top:2: met. a and b are the best 2 of 4 models. Run so far: 1,600 of 1,600 scores, 0.0 % saved."
-    )
+    assert line.text.startswith("top:2: met. ")
 
 
 def test_the_metrics_have_the_goal():

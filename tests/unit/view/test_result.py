@@ -5,15 +5,31 @@ import pytest
 
 from monitor.view.build import benchmark_report
 from monitor.view.from_state import board_view
+from schemas.results.reasons import Reason, fact, has
 from tests.fold_log import FoldLog, event, packed, paired
 
 
 def lines(*records, assert_complete=False, **spec):
-    """The three lines of a benchmark: whether, and the text."""
+    """The three lines of a benchmark: whether, and the facts."""
     log = FoldLog(*([{"declare": "bench", **spec}] if spec else []))
     log.send(*records)
     result = benchmark_report(board_view(log.bench), assert_complete=assert_complete).result
-    return result and {word: (line.yes, line.text) for word, line in result}
+    return result and {word: (line.yes, line.facts) for word, line in result}
+
+
+def neighbours(decided, pairs, all_decided, all_pairs, ties=0, undecided=0):
+    counts = {"decided": decided, "pairs": pairs, "all_decided": all_decided, "all_pairs": all_pairs}
+    return [fact(Reason.NEIGHBOURS, **counts, ties=ties, undecided=undecided, over=not undecided)]
+
+
+def lead_open(state, rivals, items, others=2):
+    counts = {"count": len(rivals), "others": others, "items": items}
+    return [fact(Reason.LEAD_OPEN, model="a", state=state, rivals=rivals, **counts)]
+
+
+def enough(resolved, gaps, **others):
+    values = {"unit": "items", "anytime": None, "unknown": 0, "closest": None, "needed": None}
+    return [fact(Reason.ENOUGH_ITEMS, **values | {"resolved": resolved, "gaps": gaps} | others)]
 
 
 def three(items=100):
@@ -26,20 +42,18 @@ def three(items=100):
 
 def test_complete_files():
     result = lines(packed(three(), ["a", "b", "c"]), assert_complete=True)
-    assert result["settled"] == (True, "a leads on the 100 items.")
-    assert result["decided"] == (True, "1 of 2 pairs of neighbours in rank, 1 tie; 2 of all 3 pairs.")
-    yes, text = result["resolved"]
+    assert result["settled"] == (True, [fact(Reason.LEADS, model="a", items=100)])
+    assert result["decided"] == (True, neighbours(1, 2, 2, 3, ties=1))
+    yes, facts = result["resolved"]
     assert yes
-    assert text.startswith(
-        "Enough items for 1 of 2 gaps between neighbours in a planned test, 1 if you look as results arrive; "
-    )
-    assert "ranks 2 and 3 need about" in text
+    assert facts == enough(1, 2, anytime=1, closest=2, needed=facts[0]["needed"])
 
 
 def test_a_part_of_an_item_that_is_missing_takes_a_whole_one():
     scores = [[1, 1 / 3], [1, 0], [1 / 3, 1 / 3], [1, 2 / 3]]
-    _, text = lines(packed(scores, ["a", "b"]), assert_complete=True)["resolved"]
-    assert text.endswith("in a planned test; ranks 1 and 2 need about 1 more item.")
+    _, facts = lines(packed(scores, ["a", "b"]), assert_complete=True)["resolved"]
+    assert facts[0]["closest"] == 1
+    assert 0 < facts[0]["needed"] < 1
 
 
 def test_the_lines_count_all_pairs_whatever_the_report_shows():
@@ -53,36 +67,31 @@ def test_the_lines_count_all_pairs_whatever_the_report_shows():
 
 def test_what_may_still_come_is_open():
     result = lines(packed(three(), ["a", "b", "c"]), items=150)
-    assert result["settled"] == (False, "a leads on the items scored; only b and c may still pass it on all 150 items.")
-    assert result["decided"] == (False, "No pair is decided yet.")
+    assert result["settled"] == (False, lead_open("open", ["b", "c"], 150))
+    assert result["decided"] == (False, neighbours(0, 2, 0, 3, undecided=2))
     nearly = lines(packed(three(), ["a", "b", "c"]), items=105)
-    assert nearly["decided"] == (True, "1 of 2 pairs of neighbours in rank, 1 undecided so far; 2 of all 3 pairs.")
+    assert nearly["decided"] == (True, neighbours(1, 2, 2, 3, undecided=1))
 
 
 @pytest.mark.parametrize(
-    ("spec", "ended", "text"),
-    [
-        ({"items": 150}, "abc", "the runs have ended, and only b and c could have passed it on all 150 items."),
-        ({"items": 150}, "ab", "only b and c may still pass it on all 150 items."),
-        ({"items": 150}, "", "only b and c may still pass it on all 150 items."),
-    ],
+    ("spec", "ended", "state"),
+    [({"items": 150}, "abc", "ended"), ({"items": 150}, "ab", "open"), ({"items": 150}, "", "open")],
 )
-def test_after_the_end_of_the_runs_no_model_may_still_pass_the_leader(spec, ended, text):
+def test_after_the_end_of_the_runs_no_model_may_still_pass_the_leader(spec, ended, state):
     records = [packed(three(), ["a", "b", "c"]), *({"ended": "bench", "model": model} for model in ended)]
-    assert lines(*records, **spec)["settled"] == (False, f"a leads on the items scored; {text}")
+    assert lines(*records, **spec)["settled"] == (False, lead_open(state, ["b", "c"], 150))
 
 
 def test_in_complete_files_nothing_more_comes():
     records = [packed(paired(6, 5, 5), ["a", "b"]), event("another", "b", 1), event("a third", "b", 0)]
-    text = "a leads on the items scored; the runs have ended, and only b could have passed it on all 18 items."
-    assert lines(*records, assert_complete=True)["settled"] == (False, text)
+    assert lines(*records, assert_complete=True)["settled"] == (False, lead_open("ended", ["b"], 18, others=1))
 
 
 @pytest.mark.parametrize("policy", ["completion", "trusted"])
 def test_with_more_items_than_declared_nothing_is_settled(policy):
     result = lines(packed(three(), ["a", "b", "c"]), items=90, order=policy)
-    text = "a has the best score so far; more items arrived than declared, so nothing is settled."
-    assert result["settled"] == (False, text)
+    yes, (open_lead,) = result["settled"]
+    assert (yes, open_lead["state"]) == (False, "too_many_items")
 
 
 def test_neighbours_may_be_ties_where_other_pairs_are_decided():
@@ -90,13 +99,10 @@ def test_neighbours_may_be_ties_where_other_pairs_are_decided():
     scores[:45, 0], scores[:35, 1], scores[:25, 2] = 1, 1, 1
     rolled = np.column_stack([np.roll(scores[:, k], 20 * k) for k in range(3)])
     result = lines(packed(rolled, ["a", "b", "c"]), assert_complete=True)
-    assert result["decided"] == (
-        False,
-        "No pair of neighbours in rank is decided: 2 ties; 1 of all 3 is.",
-    )
+    assert result["decided"] == (False, neighbours(0, 2, 1, 3, ties=2))
     assert lines(packed(scores[::20], ["a", "b", "c"]), assert_complete=True)["decided"] == (
         False,
-        "No pair is decided.",
+        neighbours(0, 2, 0, 3, ties=2),
     )
 
 
@@ -104,24 +110,24 @@ def test_many_rivals_are_counted():
     scores = np.ones((4, 5), int)
     scores[0, 1:] = 0
     result = lines(packed(scores, list("abcde")), items=9)
-    assert result["settled"] == (False, "a leads on the items scored; 4 of 4 models may still pass it on all 9 items.")
+    assert result["settled"] == (False, [lead_open("open", [], 9, others=4)[0] | {"count": 4}])
 
 
 def test_equal_scores_at_the_top():
     result = lines(packed(paired(5, 5, 5), ["a", "b"]), items=15)
-    assert result["settled"] == (True, "a and b have the same score on the 15 items.")
+    assert result["settled"] == (True, [fact(Reason.EQUAL, models=["a", "b"], count=2, items=15)])
     # No number of items detects a gap of 0.
-    assert result["resolved"] == (False, "Enough items for none of 1 gap between neighbours in a planned test.")
+    assert result["resolved"] == (False, enough(0, 1))
 
 
 def test_a_benchmark_without_an_order_is_held():
     result = lines(packed(three(), ["a", "b", "c"]))
-    assert result["settled"] == (False, "a has the best score so far; the number of items is not declared.")
-    yes, text = result["decided"]
+    assert result["settled"][1][0]["state"] == "no_item_count"
+    yes, facts = result["decided"]
     assert not yes
-    assert "No further verdict: " in text or text.startswith("No verdict: ")
+    assert has(facts, Reason.NO_FURTHER_VERDICT, Reason.NO_VERDICT)
     counted = lines(packed(three(), ["a", "b", "c"]), items=100, order={"policy": "none"})
-    assert counted["settled"] == (False, "a has the best score so far; without an order policy nothing is settled.")
+    assert counted["settled"][1][0]["state"] == "no_order"
 
 
 def test_the_best_mean_may_trail_on_the_shared_items():
@@ -139,8 +145,5 @@ def test_models_that_share_nothing_have_no_result(records):
 @pytest.mark.parametrize("items", [1, 30])
 def test_nothing_is_resolved_without_a_spread_of_differences(items):
     """Every such gap counted as one with enough items, next to a pair without N*."""
-    yes, text = lines(packed(np.tile([1, 0], (items, 1)), ["a", "b"]), assert_complete=True)["resolved"]
-    assert not yes
-    assert text == (
-        "Enough items for none of 1 gap between neighbours in a planned test; unknown for 1, as every item differs alike."
-    )
+    resolved = lines(packed(np.tile([1, 0], (items, 1)), ["a", "b"]), assert_complete=True)["resolved"]
+    assert resolved == (False, enough(0, 1, unknown=1))

@@ -1,6 +1,7 @@
 """What the page writes: what most verdicts assume is stated once, and dropped from the sentence of each."""
 
 from monitor.view.build import report_view
+from monitor.view.from_state import board_view
 from monitor.words.assumptions import clauses
 from monitor.words.page import Verdict, assumed, board_words, change_words
 from schemas.results.assumptions import Assumption
@@ -35,7 +36,7 @@ def decided():
 
 
 def test_the_reason_of_a_pair_has_no_assumption_that_is_stated():
-    report = report_view(decided()).report
+    report = report_view(board_view(decided())).report
     (pair,), words = report.pairs, board_words(report)
     (named,) = (each for each in pair.facts if each["code"] == Reason.ASSUMES)
     clause = clauses(map(Assumption.of, named["assumptions"]))

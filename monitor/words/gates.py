@@ -1,0 +1,217 @@
+"""The sentences of a gate: its headline, its family, and what the verdict on one benchmark means or would take."""
+
+from collections.abc import Callable, Mapping, Sequence
+from math import ceil
+from typing import Any, Final
+
+from monitor.words.changes import LOOKS, level
+from monitor.words.order import because
+from monitor.words.points import points
+from schemas.records.text import Sentence, shorten
+from schemas.results.gate import ConflictRule, GateCandidate, GateComparison
+from schemas.results.reasons import Fact, Reason
+
+
+def reason(facts: Sequence[Fact]) -> Sentence:
+    """Return what the verdict on a benchmark means, or what it would take.
+
+    Examples
+    --------
+    >>> reason([{"code": "not_worse", "margin": 0.01, "relative": False, "alpha": 0.05, "decided_at": None, "worse": False}])
+    'Not worse by more than 1 point at alpha = 0.05.'
+    """
+    return " ".join(_SENTENCES[Reason(str(each["code"]))](each) for each in facts)
+
+
+def margin(size: float, *, relative: bool) -> str:
+    """Return a margin in words.
+
+    >>> margin(0.01, relative=False), margin(0.025, relative=True)
+    ('1 point', '2.5 % of its score')
+    """
+    number = f"{100 * size:g}"
+    return f"{number} % of its score" if relative else f"{number} {'point' if number == '1' else 'points'}"
+
+
+def _not_worse(given: Mapping[str, Any]) -> str:
+    by = margin(given["margin"], relative=given["relative"])
+    at = f", decided at item {given['decided_at']:,}" if given["decided_at"] else ""
+    also = "; it is worse, by less than the margin" if given["worse"] else ""
+    return f"Not worse by more than {by} {level(given['alpha'])}{at}{also}."
+
+
+def _worse(given: Mapping[str, Any]) -> str:
+    beyond = ", and the observed gap is beyond the margin"
+    within = "; the observed gap is within the margin"
+    return f"Worse than the baseline {level(given['alpha'])}{beyond if given['beyond'] else within}."
+
+
+def _takes(given: Mapping[str, Any]) -> str:
+    items, n = given["items"], given["n"]
+    if items is None:
+        return f"Undecided: {_lost(given)}more items like these would not make it pass."
+    if given["missing"] and items <= n + given["missing"]:
+        return f"Undecided: {_lost(given)}score them too."
+    room = (
+        "a test of this many has a power of .8"
+        if given["rule"] == "exact test"
+        else "the expected path reaches the threshold there"
+    )
+    shared = f"{n:,} {'is' if n == 1 else 'are'} shared"
+    return f"Undecided: {_lost(given)}it takes about {_two_digits(items):,} items in all ({room}), or a larger margin; {shared}."
+
+
+def _lost(given: Mapping[str, Any]) -> str:
+    return f"{given['missing']:,} missing items count against the candidate; " if given["missing"] else ""
+
+
+def _two_digits(items: float) -> int:
+    """Return an estimated number of items with two significant digits, rounded up: no fewer than it takes.
+
+    Examples
+    --------
+    >>> _two_digits(5_807_759), _two_digits(1_320.4), _two_digits(8.2)
+    (5900000, 1400, 9)
+    """
+    whole = ceil(items)
+    digit = int(10 ** max(len(str(whole)) - 2, 0))
+    return -(-whole // digit) * digit
+
+
+_SENTENCES: Final[Mapping[Reason, Callable[[Mapping[str, Any]], str]]] = {
+    Reason.HELD: lambda given: f"Held: {because(given['because'])}.",
+    Reason.NO_SHARED_ITEMS: lambda _: "The models share no items.",
+    Reason.NOT_WORSE: _not_worse,
+    Reason.WORSE: _worse,
+    Reason.NOT_WITHIN_MARGIN: lambda given: (
+        f"Undecided: the observed gap, {points(given['gap'])} points, is not inside the margin, so more items like these would not make it "
+        "pass."
+    ),
+    Reason.TAKES_ITEMS: _takes,
+    Reason.NOT_WORSE_IN_FAMILY: lambda given: (
+        f"Not worse by more than the margin {level(given['alpha'])}, with what the decided candidates leave of it (Holm)."
+    ),
+    Reason.WORSE_IN_FAMILY: lambda given: (
+        f"Worse than the baseline {level(given['alpha'])}, with what the decided candidates leave of it (Holm)."
+    ),
+    Reason.OPEN_IN_FAMILY: lambda given: (
+        f"On its own: in the family of {given['comparisons']} comparisons the candidate is undecided."
+    ),
+}
+
+
+def conflicts(counts: Mapping[str, int], models: Sequence[str], rule: ConflictRule = "worst") -> str | None:
+    """Return which of two models have scores that contradict earlier ones, and what to do; None without any.
+
+    Parameters
+    ----------
+    counts : mapping of str to int
+        Contradicting scores by model.
+    models : sequence of str
+        Candidate and baseline.
+    rule : str
+        Which score counts: worst, first or last.
+    """
+    mine = {model: counts[model] for model in models if model in counts}
+    if not mine:
+        return None
+    total = sum(mine.values())
+    scores = "1 score contradicts" if total == 1 else f"{total:,} scores contradict"
+    which = {
+        "worst": f"Each counts at its worst for {shorten(models[0])} (--conflicts first or last changes that).",
+        "first": "The score that was read first counts (--conflicts first).",
+        "last": "The score that was read last counts (--conflicts last).",
+    }
+    names = ", ".join(f"{shorten(model)} ({count:,})" for model, count in mine.items())
+    return (
+        f"{scores} an earlier score of the same model and item: {names}. {which[rule]} If these are two runs, name each one "
+        "(NAME=PATH): --margin with --rerun checks their noise."
+    )
+
+
+def noise(repeats: float, share: float, left: float) -> Sentence:
+    """Return what share of the variance of a gap comes from so many repeats an item, and how much of it twice as many would leave."""
+    return (
+        f"{100 * share:.0f} % of the variance of the gap comes from repeats ({repeats:.3g} an item): twice the repeats leave "
+        f"{100 * left:.0f} % of it, twice the items 50 %"
+    )
+
+
+def headline(
+    candidates: Sequence[GateCandidate],
+    comparisons: Sequence[GateComparison],
+    by: str,
+    verdict: str,
+    cheapest: str | None,
+    on_undecided: str,
+    prices: Mapping[str, float] | None,
+    worse: Sequence[str],
+) -> Sentence:
+    """Return the verdict on all candidates; `by` is the margin in words, and `worse` has the benchmarks on which one is worse."""
+    baseline = comparisons[0].baseline
+    names = _places(comparisons)
+    where = next(iter(names)) if len(names) == 1 else _count(comparisons)
+    claim = f"not worse than {baseline} by more than {by} on {where}"
+    counts = f" (on_undecided: {on_undecided})" if verdict == "undecided" and on_undecided != "wait" else ""
+    if prices:
+        if cheapest is None:
+            return f"{verdict}{counts}: no candidate is shown to be {claim}"
+        price = prices[cheapest]
+        open_below = [
+            each.model for each in candidates if each.verdict in {"undecided", "held"} and (each.price or 0) < price
+        ]
+        also = f"; undecided and cheaper: {', '.join(open_below)}" if open_below else ""
+        return f"pass: {cheapest} is the cheapest ({price:g}) that is {claim}{also}"
+    if len(candidates) == 1:
+        model = candidates[0].model
+        if verdict == "pass":
+            return f"pass: {model} is {claim}"
+        if verdict == "fail":
+            return f"fail: {model} is worse than {baseline} on {', '.join(worse)}"
+        held = f"held{counts}: no verdict on whether {model} is {claim}"
+        return (
+            held
+            if candidates[0].verdict == "held"
+            else f"{verdict}{counts}: {model} is neither shown to be {claim}, nor to be worse"
+        )
+    passed = sum(each.verdict == "pass" for each in candidates)
+    are = "is" if passed == 1 else "are"
+    return f"{verdict}{counts}: {passed} of {len(candidates)} candidates {are} {claim}"
+
+
+def _places(comparisons: Sequence[GateComparison]) -> dict[str, None]:
+    """Return the benchmarks, with their metrics, in order and once each."""
+    return dict.fromkeys(each.where for each in comparisons)
+
+
+def _count(comparisons: Sequence[GateComparison]) -> str:
+    """Return how many benchmarks and metrics there are."""
+    benchmarks = list(dict.fromkeys(each.benchmark for each in comparisons))
+    of = benchmarks[0] if len(benchmarks) == 1 else f"{len(benchmarks)} benchmarks"
+    several = any(each.metric is not None for each in comparisons)
+    return f"{len(_places(comparisons))} metrics of {of}" if several else of
+
+
+def alpha(levels: Sequence[float]) -> str:
+    """Return the levels of a gate."""
+    return f"alpha = {' and '.join(f'{level:g}' for level in levels)}"
+
+
+def family(
+    candidates: Sequence[GateCandidate], comparisons: Sequence[GateComparison], levels: Sequence[float]
+) -> Sentence:
+    """Return how the candidates and comparisons share alpha."""
+    of = alpha(levels)
+    looks = LOOKS[comparisons[0].looks]
+    if len(comparisons) == 1:
+        return f"one comparison, {of}, one-sided, {looks}"
+    parts = []
+    if len(_places(comparisons)) > 1:
+        kind = "benchmark" if all(each.metric is None for each in comparisons) else "metric"
+        parts.append(
+            f"a candidate passes if it is not worse on each {kind}, so this claim needs no correction over {kind}s"
+        )
+    if len(candidates) > 1:
+        parts.append(f"the {len(candidates)} candidates share alpha (Holm)")
+    parts.append(f"it fails if it is worse on any: the {len(comparisons)} comparisons share alpha (Holm)")
+    return f"{of} {looks}: {'; '.join(parts)}"

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from math import log
-from typing import Any, Generic, TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,22 +31,7 @@ from stats.families.stepwise import WHOLE
 from stats.numerics.pairs import Index, pair_count, pair_members
 from stats.order import OrderFinding
 
-_T = TypeVar("_T")
 _Flags = NDArray[np.bool_]
-
-
-class Later(Generic[_T]):
-    """A part of a view that is read once, when it is first asked for: while the state does not change."""
-
-    def __init__(self, read: Callable[[], _T]) -> None:
-        self._read: Callable[[], _T] | None = read
-        self._value: _T
-
-    def __call__(self) -> _T:
-        """Return the part."""
-        if self._read is not None:
-            self._value, self._read = self._read(), None
-        return self._value
 
 
 @dataclass(frozen=True)
@@ -189,7 +174,8 @@ class United:
 class BoardView:
     """One benchmark, or the union of the members of a suite, at one moment.
 
-    A contestant is an epoch of a model; pairs of contestants are in the order of `stats.numerics.pairs`.
+    What is as large as all pairs or all scores is not copied: it is read where it is asked for, while the state does not change, and
+    nobody can write to it. A contestant is an epoch of a model; pairs of contestants are in the order of `stats.numerics.pairs`.
 
     Attributes
     ----------
@@ -262,19 +248,19 @@ class BoardView:
     conflicts: NDArray[np.uint32] = field(default_factory=lambda: np.zeros((0, 4), np.uint32))
     again: Index
 
-    sums: Later[PairSums]
-    family_index: Later[NDArray[np.int32]]
-    claims: Mapping[Claim, Later[Latch]]
-    graded_sums: Later[GradedSums] | None = None
-    settling: Later[Settling]
+    sums: Callable[[], PairSums]
+    family_index: Callable[[], NDArray[np.int32]]
+    claims: Mapping[Claim, Callable[[], Latch]]
+    graded_sums: Callable[[], GradedSums] | None = None
+    settling: Settling
     weighting: Weighting | None = None
     committed: Prefixes | None = None
     battles: BattleFacts | None = None
     repeats: Repeats | None = None
-    row_keys: Later[Rows]
-    cells: Later[Cells]
-    scores: Later[ItemScores]
-    means: "Later[BoardView] | None" = None
+    row_keys: Rows
+    cells: Callable[[], Cells]
+    scores: Callable[[], ItemScores]
+    means: "Callable[[], BoardView] | None" = None
     """The board whose items, or prompts, are means of all their repeats, if an undeclared one holds it: for its figures."""
 
     # --- what holds ---
@@ -391,7 +377,7 @@ class BoardView:
     @cached_property
     def row_of(self) -> dict[str, int]:
         """Row of each item, of repeat 0."""
-        return {key.item: row for row, key in enumerate(self.row_keys()) if not key.repeat}
+        return {key.item: row for row, key in enumerate(self.row_keys) if not key.repeat}
 
     def betting_units(self) -> Units:
         """Return the units of battles that have bet."""
@@ -447,6 +433,7 @@ def model_maps(contestants: Iterable[Contestant]) -> dict[str, Any]:
     }
 
 
-def no_latches(pairs: int) -> dict[Claim, Later[Latch]]:
+def no_latches(pairs: int) -> dict[Claim, Callable[[], Latch]]:
     """Return claims of which nothing is latched."""
-    return {claim: Later(lambda: Latch(np.zeros(pairs, np.int8), np.zeros(pairs))) for claim in CLAIMS}
+    nothing = Latch(np.zeros(pairs, np.int8), np.zeros(pairs))
+    return dict.fromkeys(CLAIMS, lambda: nothing)

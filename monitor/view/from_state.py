@@ -1,8 +1,9 @@
 """Make boards of the state; call it while the state does not change."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from copy import copy
 from dataclasses import replace
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,6 @@ from monitor.engine.chunk_fold import Partition
 from monitor.engine.state.benchmark import Benchmark
 from monitor.engine.state.committed import Committed
 from monitor.engine.state.graded import WeightedPairs
-from monitor.engine.state.pairs.step_down import StepDown
 from monitor.engine.state.repeats import Repeats
 from monitor.engine.state.restore import sums_of_items
 from monitor.view.board import (
@@ -22,7 +22,6 @@ from monitor.view.board import (
     GradedSums,
     ItemScores,
     Latch,
-    Later,
     PairSums,
     Prefixes,
 )
@@ -36,7 +35,7 @@ def board_view(benchmark: Benchmark) -> BoardView:
     view = _board_view(benchmark)
     if not view.undeclared:
         return view
-    return replace(view, means=Later(lambda: _of_votes(view) if view.battles is not None else _of_repeats(view)))
+    return replace(view, means=cache(lambda: _of_votes(view) if view.battles is not None else _of_repeats(view)))
 
 
 def _board_view(benchmark: Benchmark) -> BoardView:
@@ -84,20 +83,18 @@ def _board_view(benchmark: Benchmark) -> BoardView:
         total=benchmark.total[:size].copy(),
         conflicts=benchmark.conflicts.listed,
         again=benchmark.conflicts.by_contestant(size),
-        sums=Later(lambda: PairSums(*(getattr(benchmark, name)[:pairs].copy() for name in ("n", "b", "c")))),
-        family_index=Later(lambda: np.array(benchmark.family_index[:pairs])),
+        sums=lambda: PairSums(*(_fixed(getattr(benchmark, name)[:pairs]) for name in ("n", "b", "c"))),
+        family_index=lambda: _fixed(benchmark.family_index[:pairs]),
         claims={claim: _latch(benchmark, claim) for claim in benchmark.claims},
-        graded_sums=None if benchmark.graded_pairs is None else Later(lambda: _graded(benchmark)),
-        settling=Later(lambda: copy(benchmark.settling)),
+        graded_sums=None if benchmark.graded_pairs is None else lambda: _graded(benchmark),
+        settling=benchmark.settling,
         weighting=copy(benchmark.weighting),
         committed=None if committed is None else _prefixes(committed),
         battles=None if battles is None else BattleFacts(_fixed(battles.votes), battles.judges, battles.counts.copy()),
         repeats=benchmark.repeats,
-        row_keys=Later(benchmark.rows.taken),
-        cells=Later(lambda: Cells(_fixed(benchmark.matrix()), _fixed(benchmark.table.by_code))),
-        scores=Later(
-            lambda: ItemScores(_fixed(benchmark.item_codes()), _fixed(benchmark.item_values), benchmark.item_keys)
-        ),
+        row_keys=benchmark.rows,
+        cells=lambda: Cells(_fixed(benchmark.matrix()), _fixed(benchmark.table.by_code)),
+        scores=lambda: ItemScores(_fixed(benchmark.item_codes()), _fixed(benchmark.item_values), benchmark.item_keys),
     )
 
 
@@ -128,13 +125,12 @@ def state_version(benchmark: Benchmark) -> tuple[object, ...]:
     )
 
 
-def _latch(benchmark: Benchmark, claim: Claim) -> Later[Latch]:
+def _latch(benchmark: Benchmark, claim: Claim) -> Callable[[], Latch]:
     def read() -> Latch:
-        state: StepDown = benchmark.claims[claim]
-        pairs = benchmark.pairs
-        return Latch(state.side[:pairs].copy(), state.peak[:pairs].copy(), state.open_weights())
+        state, pairs = benchmark.claims[claim], benchmark.pairs
+        return Latch(_fixed(state.side[:pairs]), _fixed(state.peak[:pairs]), state.open_weight)
 
-    return Later(read)
+    return read
 
 
 def _graded(benchmark: Benchmark) -> GradedSums:
@@ -167,7 +163,7 @@ def _of_votes(view: BoardView) -> BoardView:
         ended=frozenset(range(size)),
         scored=np.bincount(members, minlength=size).astype(np.int64),
         total=total,
-        sums=Later(lambda: PairSums(n, b, c)),
+        sums=lambda: PairSums(n, b, c),
         graded_sums=None,
     )
 
@@ -175,7 +171,7 @@ def _of_votes(view: BoardView) -> BoardView:
 def _of_repeats(view: BoardView) -> BoardView:
     cells, contestants = view.cells(), len(view.contestants)
     repeats = Repeats(None, units=view.spec.units)
-    for key in view.row_keys():
+    for key in view.row_keys:
         repeats.add_row(key)
     repeats.rebuild(cells.codes, cells.values, np.ones(contestants, bool))
     scores = ItemScores(repeats.matrix(contestants), repeats.table.by_code, repeats.keys)
@@ -188,11 +184,11 @@ def of_scores(scores: ItemScores) -> dict[str, Any]:
     """Return the fields of a view that follow from the scores that count."""
     sums = sums_of_items(scores.codes, scores.values)
     n, b, c = (sums.pop(name) for name in ("n", "b", "c"))
-    return {**sums, "sums": Later(lambda: PairSums(n, b, c)), "scores": Later(lambda: scores)}
+    return {**sums, "sums": lambda: PairSums(n, b, c), "scores": lambda: scores}
 
 
 def _fixed(array: NDArray[Any]) -> NDArray[Any]:
-    """Return an array through which nothing is written; it is not copied, for it may be as large as all scores."""
+    """Return an array through which nothing is written."""
     fixed = array.view()
     fixed.flags.writeable = False
     return np.asarray(fixed)

@@ -44,7 +44,7 @@ def all_score_lines(benchmarks: Iterable[BoardView]) -> Iterator[bytes]:
 
 
 def _scores(benchmark: BoardView, start: int, end: int) -> Iterator[EventFields]:
-    codes, keys = benchmark.cells().codes[start:end], benchmark.row_keys()[start:end]
+    codes, keys = benchmark.cells().codes[start:end], benchmark.row_keys[start:end]
     values = benchmark.cells().values
     for row, column in np.argwhere(codes != ABSENT).tolist():
         key, contestant, code = keys[row], benchmark.contestants[column], int(codes[row, column])
@@ -58,7 +58,7 @@ def _battles(benchmark: BoardView, battles: BattleFacts, start: int, end: int) -
     votes = battles.votes
     votes = votes[(votes[:, PROMPT] >= start) & (votes[:, PROMPT] < end)]
     first, second = pair_members(votes[:, PAIR].astype(np.int64))
-    models, prompts = [each.model for each in benchmark.contestants], benchmark.row_keys()
+    models, prompts = [each.model for each in benchmark.contestants], benchmark.row_keys
     for vote, one, other in zip(votes.tolist(), first.tolist(), second.tolist(), strict=True):
         order, judge = vote[ORDER], vote[JUDGE]
         yield BattleFields(

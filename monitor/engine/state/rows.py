@@ -35,13 +35,6 @@ class Rows(Sequence[RowKey]):
         """The item of each row."""
         return self._items
 
-    def taken(self) -> "Rows":
-        """Return the rows that there are now."""
-        rows = Rows()
-        rows._items, rows._repeats, rows._label = self._items[:], self._repeats[:], self._label[:]
-        rows._labels = self._labels[:]
-        return rows
-
     def append(self, key: RowKey) -> None:
         """Add a row."""
         self._items.append(key.item)

@@ -30,7 +30,7 @@ def conflict_rows(
     benchmark: BoardView, model: str | None = None, start: int = 0, stop: int | None = None
 ) -> Iterator[Conflict]:
     """Yield the listed conflicts of a benchmark, or of one of its models, in the order of the log."""
-    values, rows = (benchmark.cells().values / SCORE_UNIT).tolist(), benchmark.row_keys()
+    values, rows = (benchmark.cells().values / SCORE_UNIT).tolist(), benchmark.row_keys
     entries = benchmark.conflicts[_places(benchmark, model)[start:stop]]
     for row, contestant, kept, refused in entries.tolist():
         key, who = rows[row], benchmark.contestants[contestant]

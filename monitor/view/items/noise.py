@@ -19,7 +19,7 @@ def repeat_table(benchmark: BoardView, model: str, items: dict[str, int]) -> Flo
         Row of the result of each item.
     """
     contestant = benchmark.newest(model)
-    cells, rows = benchmark.cells(), benchmark.row_keys()
+    cells, rows = benchmark.cells(), benchmark.row_keys
     codes = cells.codes[:, contestant]
     scored = np.flatnonzero(codes >= ZERO)
     item = np.array([items[rows[row].item] for row in scored.tolist()], np.int64)
@@ -60,4 +60,4 @@ def noise_of_pair(benchmark: BoardView, one: str, other: str) -> NoiseSplit | No
 
 
 def _items(benchmark: BoardView) -> dict[str, int]:
-    return {item: k for k, item in enumerate(dict.fromkeys(row.item for row in benchmark.row_keys()))}
+    return {item: k for k, item in enumerate(dict.fromkeys(row.item for row in benchmark.row_keys))}

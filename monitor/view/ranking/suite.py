@@ -5,6 +5,7 @@ Nothing of a suite is stored: it is computed from the states of its members, wit
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 
@@ -14,7 +15,7 @@ from monitor.engine.state.graded import Weighting, capital_of
 from monitor.engine.state.keys import benchmark_key
 from monitor.engine.state.pairs.settling import Settling
 from monitor.engine.state.rows import Rows
-from monitor.view.board import BoardView, Cells, GradedSums, ItemScores, Later, United, model_maps, no_latches
+from monitor.view.board import BoardView, Cells, GradedSums, ItemScores, United, model_maps, no_latches
 from monitor.view.from_state import of_scores
 from monitor.view.pairs.item_means import described
 from monitor.view.pairs.table import PairTable
@@ -83,15 +84,15 @@ def suite_board(suite: Suite, boards: Mapping[str, BoardView], *, assert_complet
             units=units,
         ),
         **of_scores(scores),
-        family_index=Later(lambda: np.zeros(pairs, np.int32)),
+        family_index=lambda: np.zeros(pairs, np.int32),
         claims=no_latches(pairs),
         graded_sums=None
         if spec.order.policy == "none"
-        else Later(lambda: _graded_sums(scores, len(models), weighting)),
-        settling=Later(Settling),
+        else cache(lambda: _graded_sums(scores, len(models), weighting)),
+        settling=Settling(),
         weighting=weighting,
-        row_keys=Later(lambda: rows),
-        cells=Later(lambda: Cells(scores.codes, scores.values)),
+        row_keys=rows,
+        cells=lambda: Cells(scores.codes, scores.values),
     )
     return union if assert_complete or terms.policy == "none" else _decided_live(union, members, terms)
 
@@ -142,7 +143,7 @@ def _decided_live(union: BoardView, members: Mapping[str, BoardView], terms: Ter
     weighting = union.weighting
     assert weighting is not None
     place, no_family = family_places(union)
-    union = replace(union, united=replace(union.united, no_family=no_family), family_index=Later(lambda: place))
+    union = replace(union, united=replace(union.united, no_family=no_family), family_index=lambda: place)
     if terms.policy != "committed":
         return union
     union = replace(union, spec=union.spec.model_copy(update={"order": OrderSpec(policy="committed")}))
@@ -153,7 +154,7 @@ def _decided_live(union: BoardView, members: Mapping[str, BoardView], terms: Ter
     assert union.united is not None
     return replace(
         union,
-        graded_sums=Later(lambda: GradedSums(walk.capital, lead, shared)),
+        graded_sums=cache(lambda: GradedSums(walk.capital, lead, shared)),
         united=replace(union.united, walked=(walk.peak, walk.side)),
     )
 

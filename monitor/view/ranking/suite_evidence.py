@@ -69,7 +69,7 @@ def _shared_item(members: Mapping[str, BoardView]) -> str:
     known: dict[str, str] = {}
     for name, each in members.items():
         # Not `item_keys`: these are units where items have any.
-        ids = dict.fromkeys(each.row_keys().names)
+        ids = dict.fromkeys(each.row_keys.names)
         ids |= dict.fromkeys(each.spec.item_ids or ())
         item = next((item for item in ids if item in known), None)
         if item is not None:

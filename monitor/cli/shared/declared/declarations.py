@@ -218,7 +218,7 @@ class Declarations:
                     f"{show_value('units', units)}, by the field unit; each unit counts once, by the mean of its items"
                 )
                 self.notes(f"{shorten(name)}: {text}", "with units")
-            absent = sorted(units.keys() - {key.item for key in benchmark.row_keys()})
+            absent = sorted(units.keys() - {key.item for key in benchmark.row_keys})
             if absent:
                 verb = "has" if len(absent) == 1 else "have"
                 text = f"{first_names(absent)} of the declared units {verb} no scores; correct the ids, or omit them"

@@ -1,6 +1,6 @@
 """One claim about the pairs of families whose thresholds fall with every pair that it holds of: what is latched, and what may follow."""
 
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from math import prod
 from typing import Any, Final
 
@@ -73,11 +73,6 @@ class StepDown:
     def open_weight(self, family: int) -> int:
         """Return the weight of the open hypotheses of a family, those to come included."""
         return self._open_weight.get(family, WHOLE)
-
-    def open_weights(self) -> Callable[[int], int]:
-        """Return `open_weight` as it is now."""
-        weights = dict(self._open_weight)
-        return lambda family: weights.get(family, WHOLE)
 
     def latch(self, pair: Index, side: NDArray[np.integer[Any]], families: Index, weights: Index) -> None:
         """Latch pairs; the thresholds of the others in their families fall."""

@@ -10,7 +10,7 @@ from monitor.background import in_background
 from monitor.serve.kept_results import KeptResults
 from monitor.serve.log_position import accepts, note_older, note_position
 from monitor.serve.shown_boards import ShownBoards
-from monitor.serve.summaries import Summaries, suite_summary
+from monitor.serve.summaries import board_summary, suite_summary
 from monitor.state_lock import StateLock
 from monitor.store.commit_times import CommitTimes
 from monitor.view.board import BoardView
@@ -103,7 +103,6 @@ class ReportCache(ShownBoards):
         self._pairs: KeptResults[LivePairs] = KeptResults(_MAX_LIVE_PAIRS, self._offsets)
         self._unions: KeptResults[BoardView] = KeptResults(_MAX_LIVE_PAIRS, self._offsets)
         """The members of suites, as one benchmark each."""
-        self._summaries = Summaries()
         self.whole = self
         """The reports of every benchmark; the same object unless `readable_by` made this one."""
 
@@ -291,7 +290,7 @@ class ReportCache(ShownBoards):
 
     def _own_summary(self, name: str) -> BenchmarkSummary | None:
         benchmark = self.benchmark(name)
-        return None if benchmark is None else self._summaries.of(benchmark)
+        return None if benchmark is None else benchmark.once(board_summary)
 
 
 def _cost(benchmark: BoardView) -> int:

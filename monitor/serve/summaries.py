@@ -1,8 +1,5 @@
 """Summaries of benchmarks, as lists have them."""
 
-from threading import Lock
-from weakref import WeakKeyDictionary
-
 import numpy as np
 
 from monitor.view.board import BoardView
@@ -14,22 +11,9 @@ from schemas.results.api import BenchmarkSummary
 from stats.numerics.pairs import pair_count, pair_members
 
 
-class Summaries:
-    """The summary of each benchmark, kept as long as it is as it was, for lists have thousands of them."""
-
-    def __init__(self) -> None:
-        self._kept: WeakKeyDictionary[BoardView, BenchmarkSummary] = WeakKeyDictionary()
-        self._lock = Lock()
-
-    def of(self, board: BoardView) -> BenchmarkSummary:
-        """Return the summary of a benchmark."""
-        with self._lock:
-            known = self._kept.get(board)
-        if known is None:
-            known = _summary(board, _decided_pairs(board))
-            with self._lock:
-                self._kept[board] = known
-        return known
+def board_summary(board: BoardView) -> BenchmarkSummary:
+    """Return the summary of a benchmark."""
+    return _summary(board, _decided_pairs(board))
 
 
 def suite_summary(table: PairTable) -> BenchmarkSummary:

@@ -5,7 +5,7 @@ benchmark may have been deleted since.
 """
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 from zlib import crc32
 
@@ -36,7 +36,7 @@ class Announced(NamedTuple):
     """The new changes of one benchmark."""
 
     name: str
-    contestants: Sequence[Contestant]
+    contestants: Sequence[Contestant] | Mapping[int, Contestant]
     latches: OrderedLatches
 
     @classmethod

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from math import log
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,6 +32,7 @@ from stats.numerics.pairs import Index, pair_count, pair_members
 from stats.order import OrderFinding
 
 _Flags = NDArray[np.bool_]
+_T = TypeVar("_T")
 
 
 @dataclass(frozen=True)
@@ -262,6 +263,14 @@ class BoardView:
     scores: Callable[[], ItemScores]
     means: "Callable[[], BoardView] | None" = None
     """The board whose items, or prompts, are means of all their repeats, if an undeclared one holds it: for its figures."""
+    _once: dict[Callable[..., Any], Any] = field(init=False, repr=False, default_factory=dict)
+
+    def once(self, compute: Callable[["BoardView"], _T]) -> _T:
+        """Return what a function computes of the board: once, for a board never changes."""
+        if compute not in self._once:
+            self._once[compute] = compute(self)
+        result: _T = self._once[compute]
+        return result
 
     # --- what holds ---
 

@@ -3,8 +3,12 @@
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
-from typing import Any, Protocol
+from typing import Protocol
 
+import numpy as np
+from numpy.typing import NDArray
+
+from schemas.records.scores import Contestant
 from schemas.results.changes import Claim, Kind, VerdictChange, change_order
 
 Order = tuple[int, int]
@@ -15,15 +19,15 @@ class Columns(Protocol):
     """Latches as records, of which verdict changes are made."""
 
     @property
-    def records(self) -> Any:  # noqa: ANN401 - a structured array of the engine
-        """The records, shape (latches,)."""
+    def records(self) -> NDArray[np.void]:
+        """The records, shape (latches,); their fields are those of `monitor.engine.latch.records.RECORD`."""
 
     @property
-    def terms(self) -> Sequence[tuple[Any, ...]]:
+    def terms(self) -> Sequence[tuple[object, ...]]:
         """What they share, by their field `terms`."""
 
     @property
-    def contestants(self) -> Any:  # noqa: ANN401 - model and epoch of each, of the engine
+    def contestants(self) -> Sequence[Contestant] | Mapping[int, Contestant]:
         """The models whose pairs they are of, by their number."""
 
     def fields(self) -> list[str]:
@@ -41,7 +45,9 @@ class Columns(Protocol):
     def texts(self, places: Sequence[int]) -> list[bytes]:
         """Return the JSON of some of them."""
 
-    def ended(self, some: Any, offset: int, sequence: Any, ending: tuple[str | int, ...]) -> "Columns":  # noqa: ANN401 - arrays
+    def ended(
+        self, some: NDArray[np.int64], offset: int, sequence: NDArray[np.uint64], ending: tuple[str | int, ...]
+    ) -> "Columns":
         """Return how decisions end: their places, and the ids of the changes that end them."""
 
 

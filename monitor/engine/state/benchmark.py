@@ -116,13 +116,6 @@ class Benchmark(PairState):
         self.declare(spec or Spec())
         self.declared = spec is not None
 
-    def shown_titles(self) -> dict[str, str]:
-        """Return the titles of models, without one that a model which came later has as its name."""
-        if self.board is None or not self.board.titles:
-            return {}
-        names = self.model_names()
-        return {model: title for model, title in self.board.titles.items() if title not in names}
-
     def declare(self, spec: Spec) -> None:
         """Apply a declaration; the caller decides whether it is still allowed."""
         self.spec, self.declared = spec, True
@@ -406,10 +399,6 @@ class Benchmark(PairState):
     def item_values(self) -> NDArray[np.int64]:
         """Score of each code of `item_codes`, in units; 0 for absent and skipped."""
         return (self.table if self.repeats is None else self.repeats.table).by_code
-
-    def item_clusters(self) -> list[str | None]:
-        """Return the cluster of each item, in the order of `item_codes`."""
-        return [key.cluster for key in self.item_keys]
 
     def snapshot(self) -> PairSnapshot:
         """Copy the pair sums, so that a restart need not compute them."""

@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
-from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,8 +18,6 @@ CENTRE: Final = 1_000.0
 
 SMALLEST_ERROR: Final = 1e-6
 """Rating points. A smaller standard error is unknown: the sandwich is 0 where every vote is what the ratings expect, as with ties only."""
-
-_kept: WeakKeyDictionary[BoardView, "Ratings"] = WeakKeyDictionary()
 
 
 @dataclass(frozen=True)
@@ -92,9 +89,10 @@ class Ratings:
 
 def ratings_of(benchmark: BoardView) -> Ratings:
     """Return the ratings of a benchmark that holds battles; they are kept with it."""
-    known = _kept.get(benchmark)
-    if known is not None:
-        return known
+    return benchmark.once(_ratings)
+
+
+def _ratings(benchmark: BoardView) -> Ratings:
     assert benchmark.battles is not None
     units = benchmark.battles.units()
     first, second = pair_members(units.pair)
@@ -104,6 +102,4 @@ def ratings_of(benchmark: BoardView) -> Ratings:
     groups = groups_of(first, second, points, size)
     names = [contestant.model for contestant in benchmark.contestants]
     anchor = names.index(benchmark.spec.anchor) if benchmark.spec.anchor in names else None
-    ratings = Ratings(names, units, first, second, groups, fit, anchor)
-    _kept[benchmark] = ratings
-    return ratings
+    return Ratings(names, units, first, second, groups, fit, anchor)

@@ -9,6 +9,7 @@ from monitor.engine.chunk_fold import usage_of
 from monitor.engine.fold import locate
 from monitor.engine.limits import BUDGET, Limits
 from monitor.engine.state.codes import NARROW
+from monitor.view.from_state import board_view
 from schemas.records.columns import EventList
 from schemas.records.scores import SCORE_UNIT
 from tests.fold_log import FoldLog, counts_of, event
@@ -124,7 +125,7 @@ def test_an_epoch_of_a_model_is_a_contestant_and_the_latest_is_current():
     log = FoldLog()
     log.send(event(1, "a", 1), event(1, "b", 0), event(1, "a", 0, epoch=2), event(1, "a", 1, epoch=1))
     assert [tuple(c) for c in log.bench.contestants] == [("a", 0), ("b", 0), ("a", 2), ("a", 1)]
-    assert log.bench.current().tolist() == [False, True, True, False]
+    assert board_view(log.bench).current().tolist() == [False, True, True, False]
     assert counts_of(log.bench, ("a", 0), "b") == (1, 1, 0)
     assert counts_of(log.bench, ("a", 2), "b") == (1, 0, 0)
     assert counters(log) == (4, 0, 0, 0)

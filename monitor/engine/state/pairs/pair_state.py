@@ -151,10 +151,6 @@ class PairState:
                 self.closed[pair] = self.superseded[self._joined] | np.array(self.superseded[: self._joined], bool)
             self._joined += 1
 
-    def current(self) -> NDArray[np.bool_]:
-        """Return for each contestant whether it is the latest epoch of its model."""
-        return np.array([c.epoch == self.latest_epoch[c.model] for c in self.contestants], bool)
-
     def comparable(self, pair: Index) -> NDArray[np.bool_]:
         """Return for each pair whether its members are different models: two epochs of one model are no hypothesis."""
         return families.comparable(self.contestants, list(self.latest_epoch), pair)

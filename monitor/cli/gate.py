@@ -1,6 +1,5 @@
 """`rankwatch gate`: compare models; the exit code is the verdict."""
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, get_args
 
@@ -17,12 +16,12 @@ from monitor.cli.shared.options import (
     option,
 )
 from monitor.cli.shared.remote.places import StoredPlace
-from monitor.view.board import BoardView
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from monitor.cli.shared.gates.readings import Reading
+    from monitor.view.board import BoardView
     from schemas.results.gate import ConflictRule, GateReport
 
 

@@ -63,7 +63,7 @@ class Board:
             exclude={"board", "rejected", "assumption", "assumptions"}
         )
         for each in report["pairs"]:
-            del each["reason"]
+            del each["reason"], each["facts"]
         return report
 
 

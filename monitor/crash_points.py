@@ -9,7 +9,7 @@ import signal
 from itertools import count
 
 VARIABLE = "RANKWATCH_CRASH_AT"
-POINTS = ("append", "append-torn", "before-script", "after-script", "before-relay", "snapshot", "import")
+POINTS = ("append", "append-torn", "before-script", "after-script", "before-relay", "snapshot", "import", "check")
 
 
 def _armed() -> dict[str, tuple[int, "count[int]"]]:

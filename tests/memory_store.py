@@ -3,6 +3,7 @@
 import numpy as np
 
 from monitor.engine.state.stored import StoredBenchmark, StoredState
+from schemas.records.reading import FileReading
 from schemas.records.scores import SCORE_UNIT
 from schemas.results.verdict_changes import VerdictChanges
 
@@ -23,6 +24,8 @@ class MemoryStore:
         self.state.suspects = [each for each in suspects.values() if not each.clear]
         entries = {each.benchmark: each for each in self.state.boards} | delta.boards
         self.state.boards = [each for each in entries.values() if not each.clear]
+        readings = {each.path: each.dump() for each in self.state.readings} | delta.readings
+        self.state.readings = [FileReading.parse(each) for each in readings.values() if each]
         deleted = {each.name for each in delta.deleted}
         self.state.benchmarks = [b for b in self.state.benchmarks if b.name not in deleted]
         known = {b.name: b for b in self.state.benchmarks}

@@ -42,6 +42,8 @@ if TYPE_CHECKING:
     from monitor.settings import Settings
 
 _REFRESH_SECONDS: Final = 0.5
+_NAMED: Final = 3
+"""Benchmarks of which the status names what was not read."""
 _SUMMARY_MODELS: Final = 1_000
 """Models up to which the report is printed at the end: more would delay the stop."""
 _DRAIN_SHARE: Final = 0.2
@@ -166,10 +168,17 @@ async def _read_once(
     """Read the files to their end and print the report."""
     from monitor.cli.shared.conflicts import save_conflicts
     from monitor.cli.shared.declared.suites import suites_of_files
-    from monitor.cli.shared.files import benchmarks_in, find_files, stop_without_results, unmatched_choices
+    from monitor.cli.shared.files import (
+        benchmarks_in,
+        find_files,
+        stop_refused,
+        stop_without_results,
+        unmatched_choices,
+    )
     from monitor.cli.shared.output import print_report
     from monitor.files.incomplete import incomplete_benchmarks
     from monitor.files.reject_limit import TooManyRejected
+    from monitor.files.streams.paths import origin
     from monitor.service.embedded import EmbeddedMonitor
     from monitor.words.flags import with_flags
     from schemas.records.text import shorten
@@ -201,6 +210,7 @@ async def _read_once(
     for partition in partitions:
         names = [*partition.names()]
         partition.assume_ends(incomplete_benchmarks(tailer.incomplete, names, files.importer.open))
+        partition.note_excess(map(origin, tailer.files), settings.max_rejected)
     boards = {name: board for each in partitions for name, board in each.boards()}
     save_conflicts(boards.values(), conflicts)
     print_report(
@@ -213,6 +223,7 @@ async def _read_once(
             files.declare.notes(
                 f"{shorten(name)}: {mean}no pair is decided: {with_flags(board.undeclared)}", "with undeclared repeats"
             )
+    stop_refused(boards.values())
     if not all_ended:
         raise SystemExit(FAULT)
 
@@ -313,13 +324,21 @@ async def _end_runs(files: _Files, monitor: "EmbeddedMonitor", tailer: "Tailer")
     from monitor.files.runs import ends_of_runs
     from monitor.view.from_files.runs import epoch_before
     from monitor.words.counts import counted
+    from monitor.words.reading import not_whole
     from schemas.records.events import Ended
+    from schemas.records.text import shorten
 
     await monitor.caught_up()
     benchmarks = monitor.reports.benchmarks()
     paths = [path for path in files.importer.find(files.paths, strict=False) if path in tailer.files]
     found = await asyncio.to_thread(ends_of_runs, paths, files.importer.open, tailer.epochs)
     whole, refusals = await asyncio.to_thread(not_ending, found, tailer.incomplete, benchmarks, files.importer)
+    limited = {name: why for name, each in benchmarks.items() if (why := not_whole(each.reading))}
+    refusals += [
+        f"{shorten(name)}: no run was ended: {limited[name]}"
+        for name in sorted({e.ended for e in whole} & limited.keys())
+    ]
+    whole = [end for end in whole if end.ended not in limited]
     ends: dict[Ended, None] = {}
     before = 0
     for end in whole:
@@ -364,6 +383,8 @@ def _make_tailer(files: _Files, monitor: "EmbeddedMonitor") -> "Tailer":
         known=set(monitor.reports.benchmarks()),
         epochs=after_state(files.epoch, monitor.reports.benchmarks(), record),
         on_first_pass=lambda paths: note_read_before(files.epoch, paths),
+        refused=monitor.partition.readings.refused,
+        notice=note,
         limit=RejectLimit(monitor.settings.max_rejected),
         poll_interval=monitor.settings.poll_seconds,
         importer=files.importer,
@@ -419,12 +440,19 @@ async def _show(files: _Files, monitor: "EmbeddedMonitor", view: "View", stoppin
 
 def _status(monitor: "EmbeddedMonitor", tailer: "Tailer", rate: "EventRate") -> "LiveStatus":
     from monitor.render.terminal.plain import LiveStatus
+    from monitor.words.reading import not_read
+    from schemas.records.text import shorten
 
     progress = tailer.progress
     benchmarks = monitor.reports.benchmarks()
     events = sum(benchmark.counters["events"] for benchmark in benchmarks.values())
     caught_up = progress.bytes_done >= progress.bytes_total and monitor.lag == 0
     notes = [_rejected(monitor.rejected, monitor)] if monitor.rejected else []
+    notes += [
+        f"{shorten(name)}: {what}"
+        for name, benchmark in sorted(benchmarks.items())
+        if (what := benchmark.reading.hold or not_read(benchmark.reading, benchmark.unread))
+    ][:_NAMED]
     return LiveStatus(
         events=events,
         events_per_second=rate.update(events),

@@ -31,7 +31,7 @@ from monitor.engine.decoder import (
 from monitor.engine.fold.battles import end_battles, fold_battles
 from monitor.engine.fold.locate import locate
 from monitor.engine.fold.scores import Cells, end_runs, fold_located, judge_ended, no_runs, no_scores, record_cells
-from monitor.engine.latch.changes import withdraw
+from monitor.engine.latch.changes import invalidate, withdraw
 from monitor.engine.limits import NOTHING, Limits, Usage, benchmark_fault
 from monitor.engine.pace import PIECE_RECORDS, Pace, Whole
 from monitor.engine.slices import Slices, run_slices
@@ -51,12 +51,17 @@ from schemas.records.events import Declaration, Ended, EventFields
 from schemas.records.names import name_fault
 from schemas.records.operations import BoardChange
 from schemas.records.packed import WIDE
+from schemas.records.reading import Readings
 from schemas.records.run_columns import ItemColumns
 from schemas.records.text import shorten
 from schemas.results.assumptions import Seed
 
 _STEPS: Final = 200
 """Steps of a piece in a slice while it is decoded: there are many where records are decoded one by one."""
+_MOST_LOST: Final = 10_000
+"""Items of rejected lines that are kept by name, for each file and benchmark: their names are stored with each chunk that has more."""
+LOSE_ITEMS: Final = frozenset({"unit", "score"})
+"""The fields for which an event is refused that is of an item of the benchmark: other ids and other clusters are none of it."""
 _COUNTERS: Final = ("records", "rejected", "skipped_spans", "misrouted", "republished")
 _LATER_FIELDS: Final[dict[str, Any]] = {
     "goal": None,
@@ -95,6 +100,8 @@ class Partition:
         """The item lists of the last run messages."""
         self.boards = Boards()
         """The boards that are archived, deleted, begun again or renamed."""
+        self.readings = Readings(most=_MOST_LOST)
+        """What reading watched files has shown besides scores, and the declarations that were refused."""
 
     @classmethod
     def restore(
@@ -115,6 +122,8 @@ class Partition:
         self.boards = Boards(stored.boards)
         for entry in self.boards:
             self._note_board(entry.benchmark)
+        self.readings = Readings(stored.readings, _MOST_LOST)
+        self.note_readings()
         return self
 
     def fold(self, chunk: Chunk) -> Delta:
@@ -231,6 +240,15 @@ class Partition:
             benchmark.board, benchmark.generation = entry, 1 if entry is None else entry.generation
             benchmark.revision += 1
 
+    def note_readings(self) -> None:
+        """Let every benchmark show what reading files has found."""
+        with_results = {name for name, benchmark in self.benchmarks.items() if benchmark.contestants}
+        for name, reading in self.readings.of_benchmarks(self.benchmarks, with_results):
+            benchmark = self.benchmarks[name]
+            if reading != benchmark.reading:
+                benchmark.reading = reading
+                benchmark.revision += 1
+
     def fold_events(
         self,
         declarations: Sequence[Declaration],
@@ -336,11 +354,11 @@ class _Folding:
                 self.take_letter(letter)
             case DeadLetter():
                 self.take_letter(step)
-            case Released(benchmark):
-                self.partition.quarantine.release(benchmark)
             case BoardChanged():
                 yield from self._change_board(step)
                 yield True
+            case SpanRead():
+                yield from self._read(step)
             case _:
                 self._note(step)
 
@@ -351,14 +369,40 @@ class _Folding:
             case Misrouted():
                 delta.misrouted.append(step)
                 partition.counters["misrouted"] += 1
-            case SpanRead(path, source, offset):
-                self.paths[offset] = path
-                partition.sources[path] = delta.sources[path] = source
+            case Released(benchmark):
+                partition.quarantine.release(benchmark)
             case SpanSkipped():
                 partition.counters["skipped_spans"] += 1
             case Republished(origin):
                 partition.origins[origin.partition] = delta.origins[origin.partition] = (origin.offset, origin.place)
                 partition.counters["republished"] += 1
+
+    def _read(self, step: SpanRead) -> Slices[None]:
+        """Move the position of a watched file on; what shows that no verdict can rest on scores ends those of its benchmarks here."""
+        partition, found = self.partition, step.found
+        self.paths[step.offset] = step.path
+        partition.sources[step.path] = self.delta.sources[step.path] = step.source
+        held = {name for each in step.rejected if "above" in each and (name := each.get("benchmark")) is not None}
+        held |= set() if found is None else found.differing.keys()
+        if held:
+            yield from self.flush()
+        partition.readings.read(
+            step.path,
+            step.source.generation,
+            continued=step.continued,
+            results=step.results,
+            rejects=step.rejected,
+            found=found,
+            damaged=step.damaged,
+        )
+        for name in sorted(held & partition.benchmarks.keys()):
+            benchmark = partition.benchmarks[name]
+            held_before = not benchmark.assumption_holds
+            self._note_reading(benchmark)
+            if not held_before:
+                delta, batch = self.touch(benchmark), EventBatch.at(name, step.offset, 0)
+                invalidate(benchmark, batch, 0, benchmark.reading.hold, delta)
+                yield True
 
     def _is_set_aside(self, step: Step) -> bool:
         """Return whether a step is of a benchmark in quarantine: it is counted, and stays in the log."""
@@ -405,6 +449,10 @@ class _Folding:
         for k, fault in refused:
             raw = msgspec.json.encode(batch.events[k])
             self.take_letter(dead_letter(fault, batch.offsets[k], batch.indices[k], raw, self._file(batch.offsets[k])))
+            path = self.paths.get(batch.offsets[k])
+            if path is not None:
+                item = batch.events[k].item_id if fault.field in LOSE_ITEMS else None
+                self.partition.readings.reject(path, batch.benchmark, item)
 
     def _fold_scores(
         self, benchmark: Benchmark, batch: EventBatch, delta: BenchmarkDelta, limits: Limits
@@ -439,7 +487,15 @@ class _Folding:
         benchmark = partition.benchmarks[name] = Benchmark(name)
         benchmark.gaps = partition.gaps
         partition._note_board(name)  # noqa: SLF001 - one with its partition
+        if partition.readings and self.in_log:
+            self._note_reading(benchmark)
         return benchmark
+
+    def _note_reading(self, benchmark: Benchmark) -> None:
+        """Let a benchmark show what reading files has found until now; at the end of the chunk all do."""
+        readings = self.partition.readings.of_benchmarks([benchmark.name], self.partition.benchmarks)
+        ((_, benchmark.reading),) = readings
+        benchmark.revision += 1
 
     def touch(self, benchmark: Benchmark) -> BenchmarkDelta:
         """Return the changes of a benchmark, empty ones the first time."""
@@ -477,6 +533,9 @@ class _Folding:
             delta.spec = spec.model_dump_json(exclude=unused)
         if fault is not None:
             raw = step.declaration.model_dump_json().encode()
+            if isinstance(benchmark, Benchmark):
+                path, line = step.source or (None, None)
+                self.partition.readings.refuse(benchmark.name, step.offset if line is None else line, path, fault)
             self.take_letter(dead_letter(fault, step.offset, step.place, raw, step.source))
 
     def _seed(self, step: Declared) -> Seed | None:
@@ -519,6 +578,8 @@ class _Folding:
             scored, late = benchmark.counters["events"] > 0, benchmark.spec.declared_late
             reason = DELETED if change.board == "delete" else UNDONE
             decided = yield from self._delete(benchmark, step.offset, reason)
+            if change.board == "delete":
+                partition.readings.forget(benchmark.name)
         partition.boards.apply(change, step.offset, decided, scored=scored, late=late)
         partition._note_board(change.benchmark)  # noqa: SLF001 - one with its partition
 
@@ -581,6 +642,12 @@ class _Folding:
         for name in self.delta.suspects:
             self.partition._note_quarantine(name)  # noqa: SLF001 - one with its partition
         self.delta.boards = self.partition.boards.changed()
+        if self.in_log:  # of files read at once, after the last one
+            self.delta.readings = self.partition.readings.changed()
+            if self.delta.readings or (
+                self.partition.readings and any(each.contestants for each in self.deltas.values())
+            ):
+                self.partition.note_readings()
         self.delta.dead_letters.sort(key=lambda letter: (letter.offset, letter.index))
         self.partition.off = self.delta.off
         return self.delta

@@ -263,6 +263,7 @@ def _carry_over(old: Benchmark, new: Benchmark) -> None:
         new.arrival = old.arrival.restarted(
             np.array([new.present(k).sum() for k in range(len(new.contestants))], np.int64)
         )
+    new.reading = old.reading
     _hold_repeats(new)
     new.unknown_units = old.unknown_units and new.spec.units is None
     if new.unknown_units:

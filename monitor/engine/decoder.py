@@ -23,7 +23,7 @@ from schemas.records.decode import (
 from schemas.records.events import Declaration, Ended, EventFields
 from schemas.records.names import name_fault
 from schemas.records.operations import BoardChange, Release, decode_operation
-from schemas.records.packed import decode_packed, decode_packed_loosely
+from schemas.records.packed import Found, Reject, decode_packed, decode_packed_loosely
 from schemas.records.run_columns import ItemColumns, RunEvents
 from schemas.records.runs import RunFields, decode_run, decode_run_loosely
 
@@ -59,6 +59,14 @@ class SpanRead(NamedTuple):
     source: Source
     offset: int
     """The place of the span in the log."""
+    continued: bool
+    """Whether it follows lines of the same contents."""
+    results: bool
+    """Whether any line of it can be read."""
+    damaged: bool
+    """Whether it has no line, because the file cannot be read on."""
+    rejected: Sequence[Reject]
+    found: Found | None
 
 
 class SpanSkipped(NamedTuple):
@@ -297,7 +305,17 @@ class Decoder:
                 yield SpanSkipped()
                 return
             prefix = "" if self._follows_a_gap(source.path, source.generation, packed.start) else source.prefix
-            yield SpanRead(source.path, Source(source.generation, packed.end or 0, prefix, source.line), offset)
+            known = self._sources.get(source.path)
+            yield SpanRead(
+                source.path,
+                Source(source.generation, packed.end or 0, prefix, source.line),
+                offset,
+                known is not None and known.generation == source.generation and known.position > 0,
+                bool(packed.events or packed.battles or packed.declare),
+                packed.start == packed.end,
+                packed.rejected,
+                packed.found,
+            )
         start = _first_index(packed.declare)
         lines = packed.declared_at[: len(packed.declare)]
         for index, (declared, line) in enumerate(zip_longest(packed.declare, lines, fillvalue=0)):

@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 
 from monitor.files.declare import Declare, begin
 from monitor.files.epochs import Epochs
-from monitor.files.streams.blocks import BlockReader
+from monitor.files.streams.blocks import BlockReader, new_hash
 from monitor.files.streams.paths import origin
 from monitor.files.streams.segments import decode
 from monitor.files.streams.stream import OpenStream, open_stream
@@ -151,6 +151,11 @@ class BatchReader:
     def read_before(self) -> list[Path]:
         """Return the files that were read before, and of which nothing new has been read."""
         return [path for path in self._files if path not in self._with_news and self._place(path) in self._sources]
+
+    def begin_again(self, place: str) -> Source:
+        """Return the place of the next contents of a file of which nothing is left."""
+        self._sources[place] = Source(self._sources[place].generation + 1, 0, new_hash().hexdigest(), 0)
+        return self._sources[place]
 
     def _place(self, path: Path) -> str:
         return origin(path) if self.epochs is None else self.epochs.place(origin(path))

@@ -19,6 +19,7 @@ from schemas.records.text import mask_url
 
 if TYPE_CHECKING:
     from monitor.files.maps.table import FileMap
+    from schemas.records.packed import Found
     from schemas.records.reading import Reading
 
 MAP_FILE: Final = "rankwatch.toml"
@@ -131,6 +132,10 @@ class Importer:
         """Add to what is known of the files of benchmarks what the files that were read show of them."""
         for name, reading in readings.items():
             self._runs.describe(name, reading)
+
+    def take_news(self, path: Path) -> "Found | None":
+        """Return what the files have shown of benchmarks since the last call, the last one read of which is `path`; None if nothing."""
+        return self._runs.take_news(path)
 
     def _maps_of(self, path: Path) -> list["FileMap"]:
         """Return the mappings of a file: of the option, else those next to it, else those in the folder that was given."""

@@ -110,6 +110,7 @@ class RejectLimit:
         self.share, self.at_least = share, at_least
         self.lines = self.rejected = 0
         self._above: dict[str | None, _Above] = {}
+        self._noticed: set[str | None] = set()
         self._first: dict[tuple[str, str, str], Reject] = {}
         """The first rejects, one of each reason."""
 
@@ -147,6 +148,12 @@ class RejectLimit:
             raise TooManyRejected(
                 f"{problem}; fix the files, or raise the limit with --max-rejected", [*self._first.values()]
             )
+
+    def new_scale_fault(self) -> ScaleError | None:
+        """Return an error about the benchmarks on another scale that it was not called for before; None without any."""
+        new = {name: above for name, above in self._above.items() if name not in self._noticed}
+        self._noticed |= new.keys()
+        return ScaleError(new) if new else None
 
     def finish(self) -> None:
         """Raise `TooManyRejected` if more than half of the lines, however few, cannot be read, unless `share` allows more; never all.

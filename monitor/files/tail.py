@@ -18,10 +18,10 @@ from monitor.crash_points import crash_point
 from monitor.files.batches import BatchReader, Part, Progress
 from monitor.files.declare import Declare
 from monitor.files.epochs import Epochs
-from monitor.files.importer import Importer
+from monitor.files.importer import Importer, named_path
 from monitor.files.reject_limit import RejectLimit
 from schemas.records.chunks import Source
-from schemas.records.packed import SourceSpan, encode_span, mark_imported
+from schemas.records.packed import Found, Segment, SourceSpan, encode_span, mark_imported
 
 
 class Tailer:
@@ -45,6 +45,10 @@ class Tailer:
         Gives events an epoch where they carry none. Called in another thread.
     on_first_pass : callable, optional
         Called after the first pass over the files with those that were read before, and of which nothing new was read.
+    refused : callable, optional
+        Returns the files that count as refused, by the name of their place: one that is gone no longer does.
+    notice : callable, optional
+        Called once a followed benchmark has scores on another scale, with what to do.
     limit : RejectLimit, optional
         Stops the run when too many lines are rejected. They have been appended by then.
     poll_interval : float
@@ -68,6 +72,8 @@ class Tailer:
         known: Iterable[str] = (),
         epochs: Epochs | None = None,
         on_first_pass: Callable[[list[Path]], None] = lambda _: None,
+        refused: Callable[[], Mapping[str, str]] = dict,
+        notice: Callable[[str], None] = lambda _: None,
         limit: RejectLimit | None = None,
         poll_interval: float = 0.5,
         importer: Importer | None = None,
@@ -76,6 +82,8 @@ class Tailer:
         self._importer = importer or Importer()
         self._limit = limit or RejectLimit()
         self._poll_interval = poll_interval
+        self._refused, self._notice = refused, notice
+        self._left_out: set[str] = set()
         self._on_first_pass: Callable[[list[Path]], None] | None = on_first_pass
         self._reader = BatchReader(sources, declare=declare, known=known, epochs=epochs, opener=self._importer.open)
         self._files: list[Path] | None = self._importer.find(paths)
@@ -148,20 +156,47 @@ class Tailer:
         files, self._files = self._files, None
         if files is None:
             files = await asyncio.to_thread(self._importer.find, self._paths, strict=False)
+        await self._leave_out(files)
         async with aclosing(self._reader.read(files, final=final)) as batches:
             async for batch in batches:
                 # A file that was there already, and of which nothing was read, is an import. What was added to another one is new.
                 imported = self._on_first_pass is not None and batch.place not in self._known_places
-                await self._append([_record(batch.place, part, imported=imported) for part in batch.parts])
+                news = [self._importer.take_news(batch.path), *[None] * (len(batch.parts) - 1)]
+                records = [
+                    _record(batch.place, part, found, imported=imported)
+                    for part, found in zip(batch.parts, news, strict=True)
+                ]
+                await self._append(records)
                 crash_point("import")
                 self._limit.add(batch.line_count, batch.rejects)
+        if not final and (fault := self._limit.new_scale_fault()) is not None:
+            self._notice(str(fault))
         if self._on_first_pass is not None:
             self._on_first_pass(self._reader.read_before())
             self._on_first_pass = None
 
+    async def _leave_out(self, files: Collection[Path]) -> None:
+        """Append that there is nothing in refused files any more that were among the paths and are gone."""
+        for place, name in await asyncio.to_thread(self._gone, self._refused(), files):
+            self._left_out.add(place)
+            empty = self._reader.begin_again(place)
+            span = SourceSpan(place, empty.generation, empty.prefix, empty.line)
+            await self._append([encode_span(Segment([], [], [], 0, 0, name), span, 0)])
 
-def _record(place: str, part: Part, *, imported: bool) -> bytes:
+    def _gone(self, refused: Mapping[str, str], files: Collection[Path]) -> list[tuple[str, str]]:
+        paths = [named_path(each)[1] for each in self._paths]
+        return [
+            (place, name)
+            for place, name in refused.items()
+            if place not in self._left_out
+            and (path := Path(name)) not in files
+            and any(path.is_relative_to(each) for each in paths)
+            and not path.exists()
+        ]
+
+
+def _record(place: str, part: Part, found: Found | None, *, imported: bool) -> bytes:
     source = part.source
     span = SourceSpan(place, source.generation, source.prefix, source.line)
-    record = encode_span(part.segment, span, part.start)
+    record = encode_span(part.segment, span, part.start, found)
     return mark_imported(record) if imported else record

@@ -10,6 +10,7 @@ import structlog
 from fastapi import FastAPI
 from faust.types import TP
 
+from monitor.crash_points import crash_point
 from monitor.engine.chunk_fold import Partition
 from monitor.engine.state.keys import record_digest
 from monitor.files.dead_letter_file import DeadLetterFile
@@ -151,6 +152,7 @@ class EmbeddedMonitor(MonitorProcess):
             chunk = await asyncio.to_thread(self.log.read, offset, _CHECK_RECORDS)
             assert chunk is not None, "the log is not shorter than what is folded"
             offset = chunk.end
+            crash_point("check")
         self._folded_is_checked.set()
         await asyncio.Event().wait()  # a task of a process ends only by raising
 

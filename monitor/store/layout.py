@@ -6,6 +6,7 @@ benchmark's name (`monitor.engine.state.keys.benchmark_key`): names are untruste
 =========================  ======  =====================================================================================
 ``:meta``                  HASH    off, writer, seq, log, seal (JSON), state_version, statistics_version, counters (JSON),
                                    source:<digest of path> (JSON: path, generation, position, prefix, line),
+                                   file:<digest of path> (JSON: the fields of `FileReading`; empty where nothing is left),
                                    last (JSON: offset and digest of the last folded record), origin:<partition> (JSON),
                                    gaps (JSON: [partition, start, end] of records that were gone before they were folded),
                                    quarantine:<b> (JSON: the fields of `Suspect`; empty where it has ended),

@@ -29,6 +29,7 @@ from monitor.store.seal import FIELD, GROWING, TABLES, BenchmarkSeal, PartitionS
 from monitor.store.server.connection import Calls
 from schemas.records.boards import BoardEntry, Suspect
 from schemas.records.chunks import Gap, Source
+from schemas.records.reading import FileReading
 from schemas.records.scores import SCORE_UNIT
 from schemas.results.assumptions import Seed
 from schemas.results.verdict_changes import VerdictChanges
@@ -225,6 +226,9 @@ def _decode_state(
         gaps=parse_gaps(meta.get(b"gaps")),
         suspects=read_suspects(meta),
         boards=read_boards(meta),
+        readings=[
+            FileReading.parse(value) for name, value in sorted(meta.items()) if value and name.startswith(b"file:")
+        ],
         counters=json.loads(meta.get(b"counters", b"{}")),
     )
     return LoadedState(state, seal)

@@ -80,6 +80,8 @@ def _meta(delta: Delta) -> dict[str, Argument]:
         meta["counters"] = dump_json(delta.counters)
     for path, source in delta.sources.items():
         meta[f"source:{benchmark_key(path)}"] = dump_json([path, *source])
+    for path, reading in delta.readings.items():
+        meta[f"file:{benchmark_key(path)}"] = reading
     if delta.gaps is not None:
         meta["gaps"] = dump_json(delta.gaps)
     if delta.last is not None:

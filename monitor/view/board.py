@@ -192,6 +192,8 @@ class BoardView:
         The finding against the arrival order.
     exceeded : bool
         Whether an item beyond the declared count has been folded: nothing is settled from there on.
+    unread : int
+        Items that have no row because their lines were rejected.
     undeclared : str
         Which repeat or unit came that is not declared; empty without one.
     assumed_ended : set of int
@@ -230,6 +232,7 @@ class BoardView:
     change_counts: Counter[tuple[Claim, Kind]] = field(default_factory=Counter)
     changes: VerdictChanges = field(default_factory=VerdictChanges)
     reading: Reading = field(default_factory=Reading)
+    unread: int = 0
     incomplete: str = ""
     complete_files: bool = False
     found_units: bool = False
@@ -312,7 +315,7 @@ class BoardView:
     @property
     def assumption_holds(self) -> bool:
         """Whether an order policy is declared and nothing has refuted its assumption: anytime decisions count."""
-        refuted = self.completion_refuted or self.order_refuted or self.undeclared or self.reading.differing
+        refuted = self.completion_refuted or self.order_refuted or self.undeclared or self.reading.hold
         return self.spec.order.policy != "none" and not refuted
 
     @property

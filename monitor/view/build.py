@@ -22,14 +22,23 @@ from monitor.view.ranking.standings import count_undecided, count_unresolved, mo
 from monitor.view.ranking.suite import suite_board, suite_report
 from monitor.view.reasons import of_order, partial, unit_items
 from monitor.view.result import result_report
-from monitor.words.assumptions import clause, clauses
+from monitor.words.assumptions import clause, clauses, place
 from monitor.words.order import REFUSED_REMEDY, because
 from schemas.records.names import natural
 from schemas.records.reading import Refused
 from schemas.records.scores import ZERO
 from schemas.records.suites import Suite
-from schemas.results.assumptions import Assumption, facts
-from schemas.results.report import BenchmarkReport, BoardReport, OrderReport, PairReport, RefusedFile, Report, Summary
+from schemas.results.assumptions import Assumption, Seed, facts
+from schemas.results.report import (
+    BenchmarkReport,
+    BoardReport,
+    OrderReport,
+    PairReport,
+    RefusedDeclaration,
+    RefusedFile,
+    Report,
+    Summary,
+)
 from stats.numerics.pairs import pair_count
 
 Which = Literal["adjacent", "all"]
@@ -179,11 +188,16 @@ def table_view(table: PairTable, pairs: Which, model: str | None = None, *, with
         benchmark=benchmark.name,
         alike=alike_names(benchmark),
         differing=reading.differing or None,
+        off_scale=reading.off_scale or None,
         refused=_refused(reading.refused),
         refused_elsewhere=_refused(reading.elsewhere),
         skipped=_reasons(sum(skipped.values()), reading.failed),
         skipped_by_model=skipped,
-        unread_items=reading.unread,
+        unread_items=benchmark.unread,
+        refused_declarations=[
+            RefusedDeclaration(where=place(Seed(each.place, each.file)), field=each.field, reason=each.reason)
+            for each in reading.declarations
+        ],
         reading=reading.notes,
         items=benchmark.items,
         unit_items=unit_items(benchmark),

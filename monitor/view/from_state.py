@@ -68,6 +68,7 @@ def _board_view(benchmark: Benchmark) -> BoardView:
         change_counts=benchmark.change_counts.copy(),
         changes=benchmark.changes,
         reading=benchmark.reading,
+        unread=benchmark.unread,
         incomplete=benchmark.incomplete,
         complete_files=benchmark.complete_files,
         found_units=bool(benchmark.found_units.of_item),

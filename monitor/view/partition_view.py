@@ -10,6 +10,7 @@ from monitor.engine.fold.scores import no_runs, runs_of
 from monitor.engine.limits import benchmark_fault
 from monitor.engine.state.benchmark import Benchmark
 from monitor.view.board import BoardView
+from monitor.view.from_files.tally import excess
 from monitor.view.from_state import current_view, state_version
 from schemas.records.boards import BoardEntry, Suspect
 from schemas.records.decode import Fault
@@ -80,6 +81,13 @@ class PartitionView:
     def assume_ends(self, incomplete: Mapping[str, str]) -> None:
         """End every run for a last report, although the log may still bring scores of it; those of `incomplete` benchmarks go on."""
         self.state.assume_ends(incomplete)
+
+    def note_excess(self, files: Iterable[str], share: float) -> None:
+        """Record with each benchmark whether more than a share of its lines, or of all files, was refused."""
+        every = set(files)
+        for name, benchmark in self.state.benchmarks.items():
+            rejected, refused = self.state.readings.rejected(name), {each.path for each in benchmark.reading.refused}
+            benchmark.reading.excess = excess(benchmark, rejected, len(refused), len(every | refused), share)
 
     # --- what operators did with boards ---
 

@@ -17,8 +17,9 @@ _HALF_DIGIT: Final = 0.00005
 def held(benchmark: BoardView) -> list[Fact]:
     """Return why no further anytime verdict is given on the benchmark; nothing where one may be."""
     spec = benchmark.spec
-    if benchmark.reading.differing:
-        return [fact(Reason.OTHER_ITEMS, detail=benchmark.reading.differing)]
+    if benchmark.reading.hold:
+        code = Reason.OTHER_ITEMS if benchmark.reading.differing else Reason.OFF_SCALE
+        return [fact(code, detail=benchmark.reading.hold)]
     if spec.order.policy == "none":
         return _without_order(benchmark)
     if benchmark.order_refuted:
@@ -80,7 +81,7 @@ def refused(benchmark: BoardView) -> list[Fact]:
 
 def unweighed(benchmark: BoardView) -> list[Fact]:
     """Return how many items were not read whose weight is not known; nothing where every item counts the same, or was read."""
-    unread = benchmark.reading.unread
+    unread = benchmark.unread
     return [fact(Reason.UNREAD_ITEMS, items=unread)] if unread and benchmark.spec.weights else []
 
 

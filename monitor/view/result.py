@@ -35,8 +35,8 @@ def _line(*facts: Fact, yes: bool = False, held: bool = False) -> ResultLine:
 def _settled(table: PairTable) -> ResultLine:
     """Report who leads on the items of the benchmark."""
     benchmark, leader = table.benchmark, table.ranking[0]
-    if benchmark.reading.differing:
-        return _line(fact(Reason.OTHER_ITEMS), held=True)
+    if benchmark.reading.hold:
+        return _line(fact(Reason.OTHER_ITEMS if benchmark.reading.differing else Reason.OFF_SCALE), held=True)
     names = [contestant.model for contestant in benchmark.contestants]
     items = benchmark.spec.items or table.assumed_items or benchmark.items
     of_leader = np.flatnonzero(table.a == leader)

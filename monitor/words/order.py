@@ -102,6 +102,7 @@ def _not_declared(given: Mapping[str, Any]) -> str:
 
 _CLAUSES: Final[Mapping[Reason, Callable[[Mapping[str, Any]], str]]] = {
     Reason.OTHER_ITEMS: lambda given: given["detail"],
+    Reason.OFF_SCALE: lambda given: given["detail"],
     Reason.INCOMPLETE_FILE: lambda given: (
         f"{given['detail']}, so its end is not taken for the end of any run; complete the file"
     ),

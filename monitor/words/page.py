@@ -10,6 +10,7 @@ from monitor.words import pairs
 from monitor.words.assumptions import clauses
 from monitor.words.header import coverage, goal_line, weights
 from monitor.words.order import POLICIES, because
+from monitor.words.reading import not_counted
 from schemas.records.text import Sentence
 from schemas.results.api import BoardWords, ChangeWords
 from schemas.results.assumptions import Assumption, without
@@ -99,6 +100,7 @@ def board_words(report: BenchmarkReport) -> BoardWords:
         held_note=_held(b),
         order_note=_order(b),
         partial_note=None if b.partial is None else f"This benchmark may be partial: {b.partial}.",
+        reading_notes=not_counted(b),
         board_note=None if b.board is None or b.board.note is None else f"This board is {b.board.note}.",
         policy_note=f"{b.order.policy}: {POLICIES[b.order.policy]}",
         assumption_note=_assumption(b),

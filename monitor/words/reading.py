@@ -5,8 +5,11 @@ from collections.abc import Sequence
 from typing import Final
 
 from monitor.words.counts import counted
+from monitor.words.order import because
+from schemas.records.reading import Reading
 from schemas.records.text import printable
-from schemas.results.report import AlikeNames, BenchmarkReport, RefusedFile
+from schemas.results.reasons import Reason, fact
+from schemas.results.report import AlikeNames, BenchmarkReport, RefusedDeclaration, RefusedFile
 
 _NAMED: Final = 3
 """Files, and models, that are named."""
@@ -20,14 +23,35 @@ def first(benchmark: BenchmarkReport) -> list[str]:
     texts = [_alike(each) for each in b.alike if each.apart is not None]
     if b.differing is not None and b.result is None:
         texts.append(f"No verdict: {b.differing}.")
-    texts += _refused(b.refused, "Refused, so what was read is not taken for the whole benchmark")
+    if b.off_scale is not None and b.result is None:
+        texts.append(f"No verdict: {b.off_scale}.")
+    return [*texts, *not_counted(b), *(_alike(each) for each in b.alike if each.apart is None)]
+
+
+def not_counted(benchmark: BenchmarkReport) -> list[str]:
+    """Return what of the files was not read, and which declarations do not count, a paragraph each."""
+    b = benchmark
+    texts = _refused(b.refused, "Refused, so what was read is not taken for the whole benchmark")
     texts += _refused(b.refused_elsewhere, "Refused, of a benchmark without any result")
     if b.unread_items:
         verb, those = ("is", "it") if b.unread_items == 1 else ("are", "them")
         texts.append(
             f"{counted(b.unread_items, 'item')} {verb} missing for all models: every line of {those} was rejected."
         )
-    return texts + [_alike(each) for each in b.alike if each.apart is None]
+    return [*texts, *_declarations(b.refused_declarations)]
+
+
+def not_read(reading: Reading, unread: int) -> str:
+    """Return how many files and items of a benchmark were not read; empty where all were."""
+    counts = ((len(reading.refused), "file", "refused"), (unread, "item", "unread"))
+    return ", ".join(f"{counted(count, what)} {how}" for count, what, how in counts if count)
+
+
+def not_whole(reading: Reading) -> str | None:
+    """Return why the files are not taken for the whole benchmark; None where nothing shows it."""
+    if reading.refused:
+        return because([fact(Reason.REFUSED_FILES, files=len(reading.refused), path=reading.refused[0].path)])
+    return reading.hold or None
 
 
 def _alike(names: AlikeNames) -> str:
@@ -70,6 +94,12 @@ def _refused(files: Sequence[RefusedFile], what: str) -> list[str]:
     listed = "; ".join(f"{printable(each.path)} ({each.reason})" for each in files[:_NAMED])
     more = f"; and {counted(len(files) - _NAMED, 'more file')}" if len(files) > _NAMED else ""
     return [f"{what}: {listed}{more}. To go on, {files[0].remedy}."]
+
+
+def _declarations(refused: Sequence[RefusedDeclaration]) -> list[str]:
+    texts = [f"Declaration refused ({printable(each.where)}): {printable(each.reason)}." for each in refused[:_NAMED]]
+    more = len(refused) - _NAMED
+    return [*texts, f"{counted(more, 'more declaration')} refused."] if more > 0 else texts
 
 
 def skipped(benchmark: BenchmarkReport) -> str:

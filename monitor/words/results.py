@@ -159,6 +159,7 @@ def _goal_waits(given: Given) -> str:
 
 _SENTENCES: Final[Mapping[Reason, Callable[[Given], str]]] = {
     Reason.OTHER_ITEMS: lambda _: "Nothing is settled: the scores of two models are not shown to be of the same items.",
+    Reason.OFF_SCALE: lambda _: "Nothing is settled: the scores may be on another scale.",
     Reason.TRAILS: _trails,
     Reason.LEADS: lambda given: f"{given['model']} leads on the {counted(given['items'], 'item')}.",
     Reason.EQUAL: _equal,

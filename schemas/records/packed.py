@@ -27,7 +27,7 @@ WIDE: Final = 400
 class Reject(TypedDict):
     """A record that an importer cannot read: where it is, what is wrong, and what to do.
 
-    `item_id`, `above` and `refuses` are for the reader of files alone, and are not in the log; see `Fault`.
+    `item_id`, `above` and `refuses` limit what the rest of the file is taken for; see `Fault`.
     """
 
     source: str
@@ -40,9 +40,6 @@ class Reject(TypedDict):
     item_id: NotRequired[str]
     above: NotRequired[float]
     refuses: NotRequired[bool]
-
-
-_OF_READER: Final = frozenset({"item_id", "above", "refuses"})
 
 
 class SourceSpan(msgspec.Struct, gc=False):
@@ -59,11 +56,19 @@ class SourceSpan(msgspec.Struct, gc=False):
     line: int
 
 
+class Found(msgspec.Struct, omit_defaults=True):
+    """What reading a watched file has shown of benchmarks, by name: why their items differ, notes, and results of failed runs by reason."""
+
+    differing: dict[str, str] = {}
+    notes: dict[str, list[str]] = {}
+    failed: dict[str, dict[str, int]] = {}
+
+
 class Packed(msgspec.Struct, gc=False):
     """Several events in one record; from a watched file, with the span of (decompressed) bytes that holds them.
 
     The declarations of `declare` hold before the events. `declared_at` are their lines in the file, 0 for one from the command line.
-    `rejected` are the records of the span that cannot be read.
+    `rejected` are the records of the span that cannot be read. `found` holds from the span on.
     """
 
     events: list[EventFields]
@@ -73,6 +78,7 @@ class Packed(msgspec.Struct, gc=False):
     declare: list[dict[str, Any]] = []
     declared_at: list[int] = []
     rejected: list[Reject] = []
+    found: Found | None = None
     battles: list[BattleFields] = []
     """Battles; they come after the events."""
     ended: list[dict[str, Any]] = []
@@ -185,7 +191,7 @@ def is_imported(record: bytes) -> bool:
     return begin is not None and record.startswith(IMPORTED, begin.end())
 
 
-def encode_span(segment: Segment, source: SourceSpan, start: int) -> bytes:
+def encode_span(segment: Segment, source: SourceSpan, start: int, found: Found | None = None) -> bytes:
     """Write a packed record of a segment of a watched file, which begins at byte `start` of its (decompressed) contents."""
     given = [declaration for declaration in segment.begun.values() if declaration is not None]
     ended = [each.model_dump(mode="json", exclude_none=True) for each in segment.ended]
@@ -196,9 +202,8 @@ def encode_span(segment: Segment, source: SourceSpan, start: int) -> bytes:
             "to": segment.end,
             "declare": [*given, *(declaration.model_dump(mode="json") for declaration in segment.declarations)],
             "declared_at": [0] * len(given) + list(segment.declared_at),
-            "rejected": [
-                {name: value for name, value in each.items() if name not in _OF_READER} for each in segment.rejects
-            ],
+            "rejected": segment.rejects,
+            **({} if found is None else {"found": msgspec.to_builtins(found)}),
             **({"ended": ended} if ended else {}),
         }
     )

@@ -211,6 +211,9 @@ class BoardWords(_Answer):
     held_note: Sentence | None = Field(description="that verdicts are held, and why")
     order_note: Sentence | None = Field(description="what is wrong with the arrival order, where verdicts are given")
     partial_note: Sentence | None
+    reading_notes: list[Sentence] = Field(
+        description="what of the files was not read, and which declarations do not count"
+    )
     board_note: Sentence | None = Field(description="what was done with the board that a reader has to know")
     policy_note: Sentence
     assumption_note: Sentence = Field(description="how verdicts are given, and what they assume")

@@ -12,6 +12,7 @@ class Reason(StrEnum):
 
     # Why no anytime verdict is given, or none any more.
     OTHER_ITEMS = "other_items"
+    OFF_SCALE = "off_scale"
     INCOMPLETE_FILE = "incomplete_file"
     REFUSED_FILES = "refused_files"
     UNREAD_ITEMS = "unread_items"

@@ -429,6 +429,14 @@ class RefusedFile(StrictModel):
     remedy: Sentence
 
 
+class RefusedDeclaration(StrictModel):
+    """A declaration that does not count, because it came too late or does not fit."""
+
+    where: str = Field(description="its offset in the log, or its line in a file")
+    field: str
+    reason: str = Field(description="what is wrong, and what to do")
+
+
 class BenchmarkReport(StrictModel):
     """One benchmark."""
 
@@ -442,6 +450,10 @@ class BenchmarkReport(StrictModel):
         default=None,
         description="why scores of one item id are not of one item, or the runs have other items: no verdict is given; null where "
         "nothing shows it",
+    )
+    off_scale: str | None = Field(
+        default=None,
+        description="why the scores that count may be on another scale: no verdict is given; null where nothing shows it",
     )
     refused: list[RefusedFile] = Field(
         default_factory=list,
@@ -457,6 +469,9 @@ class BenchmarkReport(StrictModel):
     skipped_by_model: dict[str, int] = Field(default_factory=dict, description="results without a score, most first")
     unread_items: int = Field(
         default=0, description="items whose every line was rejected: they are missing for all models"
+    )
+    refused_declarations: list[RefusedDeclaration] = Field(
+        default_factory=list, description="declarations that do not count; each is one of `rejected`"
     )
     reading: list[Sentence] = Field(
         default_factory=list, description="what was chosen, or found, in the files that were read"

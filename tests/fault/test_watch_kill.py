@@ -48,7 +48,10 @@ OFTEN = {"RANKWATCH_SNAPSHOT_SECONDS": "0.01"}
 
 @pytest.fixture(scope="module")
 def results(tmp_path_factory):
-    """Many short files of two benchmarks, with duplicates, conflicts and bad lines in them, and the events of each benchmark."""
+    """Many short files of two benchmarks, with duplicates, conflicts, bad lines and refused declarations in them, and a refused file.
+
+    Returned with the events of each benchmark.
+    """
     folder = tmp_path_factory.mktemp("results")
     rng = random.Random(31)
     records = {"complete": [], "trusted": []}
@@ -61,11 +64,13 @@ def results(tmp_path_factory):
         lines[k:k] = ["{", {"benchmark": "trusted", "item_id": f"bad {k}", "model": "m", "score": 1.5}]
         if k == 0:
             lines.insert(0, {"declare": "trusted", "order": "trusted"})
+            lines.append({"declare": "trusted", "items": 9})
         if k % 5:
             write(folder / f"part-{k:02d}.jsonl", lines)
         else:
             with gzip.open(folder / f"part-{k:02d}.jsonl.gz", "wt") as file:
                 file.writelines((x if isinstance(x, str) else json.dumps(x)) + "\n" for x in lines)
+    (folder / "part-05b.jsonl").write_text("not JSON\n")
     return folder, records
 
 
@@ -87,8 +92,11 @@ def undisturbed(results, tmp_path_factory):
         policy = {"policy": "trusted"} if name == "trusted" else {"policy": "completion", "items": FILES * ITEMS}
         mine = [change for change in in_order(changes(data)) if change["benchmark"] == name]
         assert as_latches(mine) == by_oracle(records[name], **policy)
+        assert [Path(file["path"]).name for file in benchmark["refused"]] == ["part-05b.jsonl"]
+    assert sum(benchmark["unread_items"] for benchmark in json.loads(text)["benchmarks"]) == 2 * FILES
+    assert [len(benchmark["refused_declarations"]) for benchmark in json.loads(text)["benchmarks"]] == [0, 1]
     assert len(changes(data)) > 12
-    assert len(letters(data)) == 2 * FILES
+    assert len(letters(data)) == 2 * FILES + 2
     return outcome(data, text)
 
 
@@ -117,12 +125,23 @@ def size_of(path):
     return path.stat().st_size if path.exists() else 0
 
 
+def test_killed_while_it_checks_what_was_folded(results, undisturbed, tmp_path):
+    """The check reads the log while files are read: a kill in it is a kill at any point of the reading."""
+    folder, _ = results
+    data, part = tmp_path / "data", sorted(folder.iterdir())[: FILES // 2]
+    watch_once(data, *part, "--pairs", "all", *FLAGS)
+    for _ in range(2):
+        ended = forked.run(command(data, folder), env=environment(**{VARIABLE: "check"}, **OFTEN), timeout=PATIENCE)
+        assert ended.returncode == -signal.SIGKILL, ended.stderr
+    assert finished(data, folder) == undisturbed
+
+
 @pytest.mark.fault(
     "processes",
     "`watch` killed at each named point, three times a data directory",
     "after a restart, report, feed and dead letters are those of a run without a kill",
 )
-@pytest.mark.parametrize("point", POINTS)
+@pytest.mark.parametrize("point", [point for point in POINTS if point != "check"])
 def test_killed_at_a_named_point(results, undisturbed, tmp_path, point):
     """Three kills of one data directory, each later in the run that it ends, then a run to the end."""
     folder, _ = results

@@ -127,11 +127,12 @@ def test_send_ends_runs_over_http(tmp_path, how):
 def test_a_run_that_ended_in_a_file_takes_no_new_score(tmp_path):
     lines = [*board(items=30), {"ended": "bench", "model": "a"}, *board("a")[28:]]
     path = write(tmp_path / "a.jsonl", lines)
-    done = rankwatch("report", path, "--items", ITEMS).stderr
+    done = rankwatch("report", path, "--items", ITEMS, code=1).stderr
+    assert "10 of 72 lines, more than 10%, could not be read" in done
     assert done.count(f"model: {REFUSED}") == 1
     assert f"model: {REFUSED} (and 9 more)\n" in done
     data = tmp_path / "data"
-    (benchmark,) = json.loads(watch_once(data, path, "--items", ITEMS))["benchmarks"]
+    (benchmark,) = json.loads(watch_once(data, path, "--items", ITEMS, code=1))["benchmarks"]
     assert {letter["reason"] for letter in letters(data)} == {REFUSED}
     assert (len(letters(data)), benchmark["duplicates"], benchmark["rejected"]) == (10, 2, 10)
     again = write(tmp_path / "b.jsonl", board("a", epoch=1))

@@ -157,8 +157,9 @@ def test_what_cannot_be_read_is_a_dead_letter_and_all_else_is_read(tmp_path, run
     folder, records = runs
     (folder / "broken.eval").write_bytes(b"PK\x03\x04 cut off")
     data = tmp_path / "data"
-    ended = rankwatch("watch", folder, "--once", "--format", "json", "--data-dir", data)
+    ended = rankwatch("watch", folder, "--once", "--format", "json", "--data-dir", data, code=1)
     assert json.loads(ended.stdout)["benchmarks"][0]["events"] == len(records)
+    assert "1 of 3 files, more than 10%, could not be read" in ended.stderr
     (letter,) = map(json.loads, (data / "dead-letters.jsonl").read_text().splitlines())
     assert letter["source"] == str(folder / "broken.eval")
     assert "the zip archive is cut off" in letter["found"]

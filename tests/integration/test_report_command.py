@@ -23,12 +23,15 @@ HYPOTHESES = 3
 
 # The contract of the report, in words of its own.
 BENCHMARK = (
-    "benchmark alike differing refused refused_elsewhere skipped skipped_by_model unread_items reading "
+    "benchmark alike differing off_scale refused refused_elsewhere skipped skipped_by_model unread_items refused_declarations reading "
     "items unit_items declared_items events duplicates conflicts filled rejected conflicts_by_model duplicates_by_model "
     "epochs unranked incomplete partial board order alpha looks power mixture family family_outside family_assumption "
     "assumption assumptions models shared_items clusters weights suite result goal battles summary pairs"
 )
-SINCE_0_1 = "alike differing refused refused_elsewhere skipped skipped_by_model unread_items reading unit_items"
+SINCE_0_1 = (
+    "alike differing off_scale refused refused_elsewhere skipped skipped_by_model unread_items refused_declarations reading "
+    "unit_items"
+)
 """Fields of a benchmark that an earlier server answers without."""
 
 MODEL = (

@@ -13,6 +13,7 @@ ROOMS = ("monitor", "schemas", "stats")
 
 OF_OTHERS: dict[str, str] = {
     "monitor.cli.shared.usage: ": "what typer and click print about wrong usage",
+    "monitor.engine.chunk_fold: reading != benchmark.reading": "what is known of the files, no sentence",
     "monitor.files.declaration_file: ": "the place in an error of tomllib",
     "monitor.files.dated_runs: re.compile(": "the date in the name of a file",
     "monitor.files.formats.documents: _PLACE": "the place in an error of msgspec",
@@ -23,6 +24,7 @@ OF_OTHERS: dict[str, str] = {
     "monitor.files.tables.columns: re.compile(": "the heads of a table of somebody else",
     "monitor.render.board.tables: _LATEX.get(character": "characters that LaTeX escapes",
     "monitor.render.markdown: _MARKUP.sub(": "characters that Markdown escapes",
+    "schemas.records.reading: name in file.differing": "the names of benchmarks",
     "monitor.service.doctor.redact: re.compile(": "secrets in the logs and settings of other programs",
     "monitor.service.file_reader: path.parent.name in": "the path of a temporary folder in a message",
     "monitor.service.file_reader: reject['reason'].replace(f'{path.parent}/', '')": "the path of a temporary folder in a message",

@@ -95,7 +95,7 @@ class Benchmark(PairState):
         self.complete_files = False
         """Whether this was read from files that are complete, and no family was declared: all pairs found then share alpha."""
         self.reading = Reading()
-        """What is known of the files that a report has read."""
+        """What is known of the files that were read."""
         self.incomplete = ""
         """Which of the files that a report has read breaks off; empty if none does."""
         self.gaps: list[Gap] = []
@@ -208,8 +208,8 @@ class Benchmark(PairState):
         """Reason why no decision counts any more, in words that later events do not change; empty without one."""
         if self.order_refuted:
             return self.suspicion or ""
-        if self.undeclared:
-            return self.undeclared
+        if self.undeclared or self.reading.hold:
+            return self.undeclared or self.reading.hold
         return self.excess if self.completion_refuted else ""
 
     @property
@@ -226,7 +226,7 @@ class Benchmark(PairState):
     @property
     def assumption_holds(self) -> bool:
         """Whether an order policy is declared and nothing has refuted its assumption: anytime decisions count."""
-        refuted = self.completion_refuted or self.order_refuted or self.undeclared or self.reading.differing
+        refuted = self.completion_refuted or self.order_refuted or self.undeclared or self.reading.hold
         return self.spec.order.policy != "none" and not refuted
 
     @property
@@ -243,6 +243,17 @@ class Benchmark(PairState):
     def skips_wait(self) -> bool:
         """Whether a score fills an earlier skip: under a committed order the skip has bet."""
         return self.spec.order.policy != "committed" and self.spec.nulls == "filled"
+
+    @property
+    def unread(self) -> int:
+        """How many items have no row because their lines were rejected; each line that names none may be of one more."""
+        reading = self.reading
+        if self.battles is not None or not reading.lost:
+            return reading.nameless if self.battles is None else 0
+        lost = {item for item in reading.lost if item not in self.row_of}
+        if lost:
+            lost -= {item for item, _ in self.repeat_row_of}
+        return reading.nameless + len(lost)
 
     @property
     def has_choice(self) -> bool:

@@ -134,6 +134,8 @@ class Delta:
     """Boards that the chunk deletes, ahead of what it writes: a later one of the same name may be among `benchmarks`."""
     boards: dict[str, BoardEntry] = field(default_factory=dict)
     """Changed entries of the boards, by benchmark; a `clear` one ends."""
+    readings: dict[str, str] = field(default_factory=dict)
+    """The changed entries of what reading files has shown, by path, as `FileReading.dump` has them; an empty one ends."""
     records: int = 0
     """How many records of its chunk it covers: where they bring many verdict changes, not all."""
 

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from schemas.records.boards import BoardEntry, Suspect
 from schemas.records.chunks import Gap, Source
+from schemas.records.reading import FileReading
 from schemas.records.scores import Contestant, RowKey
 from schemas.records.text import Sentence
 from schemas.results.assumptions import Seed
@@ -81,4 +82,5 @@ class StoredState:
     gaps: list[Gap] = field(default_factory=list)
     suspects: list[Suspect] = field(default_factory=list)
     boards: list[BoardEntry] = field(default_factory=list)
+    readings: list[FileReading] = field(default_factory=list)
     counters: dict[str, int] = field(default_factory=dict)

@@ -10,6 +10,7 @@ from typing import Final, Protocol
 from monitor.files.formats.choices import Choices
 from monitor.files.streams.event_lines import Refusal
 from monitor.files.streams.paths import show
+from schemas.records.packed import Found
 from schemas.records.reading import Reading
 from schemas.records.text import shorten
 
@@ -100,12 +101,14 @@ class RunRegistry:
         self._differing_items: dict[str, str] = {}
         self._failed: dict[Path, Counter[tuple[str, str]]] = {}
         self._notes: dict[str, list[str]] = {}
+        self._news = Found()
 
     def note(self, benchmark: str, text: str) -> None:
         """Pass on a note about a benchmark, which its report shows too."""
         notes = self._notes.setdefault(benchmark, [])
         if text not in notes:
             notes.append(text)
+            self._news.notes.setdefault(benchmark, []).append(text)
         self._notices.choice(benchmark, text)
 
     def set_failed(self, path: Path, failed: "Counter[tuple[str, str]]") -> None:
@@ -120,6 +123,13 @@ class RunRegistry:
         for counts in self._failed.values():
             failed.update({reason: count for (name, reason), count in counts.items() if name == benchmark})
         reading.failed = dict(failed.most_common())
+
+    def take_news(self, path: Path) -> Found | None:
+        """Return what is new since the last call, and how many results of a file failed; None if there is nothing."""
+        news, self._news = self._news, Found()
+        for (name, reason), count in self._failed.pop(path, Counter[tuple[str, str]]()).items():
+            news.failed.setdefault(name, {})[reason] = count
+        return None if news == Found() else news
 
     def add_run(
         self, path: Path, task: str, model: str, version: object, run: str, benchmark: str | None = None
@@ -193,7 +203,8 @@ class RunRegistry:
         if benchmark is None:
             self.note(task, text)
             return
-        self._differing_items.setdefault(benchmark, text)
+        if benchmark not in self._differing_items:
+            self._differing_items[benchmark] = self._news.differing[benchmark] = text
         self._notices(f"{shorten(task)}: {text}")
 
 

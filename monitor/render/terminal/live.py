@@ -21,6 +21,7 @@ from monitor.view.ranking.tie_bands import TieBands
 from monitor.words import header as facts
 from monitor.words.flags import named_flags
 from monitor.words.numbers import safe
+from monitor.words.reading import first
 from schemas.results.changes import VerdictChange
 from schemas.results.report import BenchmarkReport, Report
 
@@ -152,7 +153,8 @@ class LiveView:
     def _head(self, console: Console, benchmark: BenchmarkReport, room: int, spare: int) -> list[Text]:
         """Return the name, the result and the assumption; where room is scarce, the lines that do not fit into `spare` are cut."""
         assumed = facts.assumed(benchmark, several=self._report is not None and len(self._report.benchmarks) > 1)
-        head = [*title(benchmark), *result(benchmark, glyphs_for(console))]
+        head = [*title(benchmark), *(Text(safe(text), HELD) for text in first(benchmark))]
+        head += result(benchmark, glyphs_for(console))
         head += [Text(safe(assumed), UNDECIDED)] if assumed else []
         lines: list[Text] = []
         spare -= len(head)

@@ -128,6 +128,14 @@ PARTIAL = _gauge(
     BENCHMARK,
     "1 if records that may have been of the benchmark were lost before they were folded.",
 )
+FILES_REFUSED = _gauge(
+    "rankwatch_files_refused",
+    BENCHMARK,
+    "Watched files of the benchmark, or of one that is not known, that were refused; absent without any.",
+)
+ITEMS_UNREAD = _gauge(
+    "rankwatch_items_unread", BENCHMARK, "Items whose every line in watched files was rejected; absent without any."
+)
 PAIRS_DECIDED = _gauge(
     "rankwatch_pairs_decided",
     (*BENCHMARK, "procedure"),

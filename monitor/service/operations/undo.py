@@ -238,7 +238,7 @@ class Withdrawing:
     def _follow(self, step: Step) -> None:
         """Take over what decides whether later records count: as the fold does."""
         match step:
-            case SpanRead(path, source, _):
+            case SpanRead(path, source):
                 self._sources[path] = source
             case Republished(origin):
                 self._origins[origin.partition] = origin.offset, origin.place

@@ -94,7 +94,7 @@ class StateImport:
         if self._partitions in {None, 1}:
             # Positions in watched files belong to `watch`, which has one partition.
             target = self._meta[0 if self._partitions else line.partition]
-            target.update({k: v for k, v in line.meta.items() if k.startswith("source:")})
+            target.update({k: v for k, v in line.meta.items() if k.startswith(("source:", "file:"))})
 
     def _move_quarantine(self, line: PartitionLine) -> None:
         """Give the entry of each benchmark that is set aside to its new partition; the offsets of the old log have no meaning there."""

@@ -86,11 +86,11 @@ def fold_files(
     ValueError
         If the units that events name contradict each other, or what is declared.
     """
-    partition = Partition()
+    partition, tally = Partition(), Tally()
+    partition.readings = tally.readings
     known: set[str] = set()
     with_family: set[str] = set()
     broken_off: dict[str, str] = {}
-    tally = Tally()
     segments: Iterator[Segment] = tally.of(_without_breaks(read_files(files, on_progress, open_file), broken_off))
     changes: list[Callable[[Segment], Segment]] = [change for change in (epochs, resolve) if change is not None]
     for change in changes:
@@ -119,12 +119,13 @@ def fold_files(
                 letter.source if letter.line else starts[bisect_right(starts, letter.offset - first, key=_index) - 1][1]
             )
             refused = letter.offset - first
-            if not letter.line and refused < len(segment.events):  # after the events come ends of runs
-                tally.refuse(segment.events[refused], letter.field)
+            # After the events come ends of runs.
+            event = segment.events[refused] if not letter.line and refused < len(segment.events) else None
+            tally.refuse(letter, source, event)
             on_rejected(RejectedLine(source, letter.line, letter.field, letter.reason))
         limit.add(segment.line_count, segment.rejects, lambda name: _from_one(partition.benchmarks.get(name or "")))
     limit.finish()
-    tally.finish(partition.benchmarks, limit.share)
+    tally.finish(partition, limit.share)
     _declare_units(partition)
     paths = {path: broken_off[origin(path)] for path in files if origin(path) in broken_off}
     incomplete = incomplete_benchmarks(paths, partition.benchmarks, open_file)

@@ -179,7 +179,7 @@ def assumed_of(table: PairTable, *, rescored: bool, ignored: bool, worse: Collec
     first = order(
         policy,
         None if benchmark.spec.items else table.assumed_items,
-        rejected=benchmark.reading.unread,
+        rejected=benchmark.unread,
         listed=benchmark.spec.item_ids is not None,
         units=benchmark.spec.units is not None,
         seed=benchmark.seed,

@@ -39,10 +39,10 @@ class PairTable(EvidenceColumns):
         fixed = benchmark.battles is None  # battles have no item count that files could complete
         reading = benchmark.reading
         # Of an item that was not read the weight is not known.
-        whole = reading.whole and not benchmark.incomplete and not (reading.unread and benchmark.spec.weights)
+        whole = reading.whole and not benchmark.incomplete and not (benchmark.spec.weights and benchmark.unread)
         shared = benchmark.united is not None and benchmark.united.shares_items
         assumed = assert_complete and fixed and unknown and not (refuted or shared) and whole
-        items = (benchmark.spec.items or benchmark.items + reading.unread) if assumed else None
+        items = (benchmark.spec.items or benchmark.items + benchmark.unread) if assumed else None
         return cls(benchmark, items, one_look=assert_complete)
 
     # --- whether decisions count ------------------------------------------------------------------------------------------------------
@@ -242,7 +242,7 @@ class PairTable(EvidenceColumns):
             side = np.where((room == 0) & (np.abs(lead) <= rounding), TIE, side)
             return np.where(self.n > 0, side, 0).astype(np.int8)
         side = benchmark.claims["settled"]().side[self.pair]
-        if benchmark.undeclared or benchmark.too_many_items or benchmark.reading.differing:
+        if benchmark.undeclared or benchmark.too_many_items or benchmark.reading.hold:
             return np.zeros(self.size, np.int8)
         return np.where(self.flip & (side != TIE), -side, side).astype(np.int8)
 

@@ -67,9 +67,10 @@ def suite_board(suite: Suite, boards: Mapping[str, BoardView], *, assert_complet
         counters=counters,
         reading=Reading(
             refused=list(dict.fromkeys(file for member in each for file in member.reading.refused)),
-            unread=sum(member.reading.unread for member in each),
             differing=next((member.reading.differing for member in each if member.reading.differing), ""),
+            off_scale=next((member.reading.off_scale for member in each if member.reading.off_scale), ""),
         ),
+        unread=sum(member.unread for member in each),
         again=np.zeros((len(models), 2), np.int64),
         incomplete=next((member.incomplete for member in each if member.incomplete), ""),
         too_many_items=(weighting is not None and bool(weighting.exceeded))

@@ -54,7 +54,7 @@ class IfComplete:
     """What `report` would print of benchmarks whose item count nobody has declared: there is no live verdict on them."""
 
     def __init__(self) -> None:
-        self._last: tuple[dict[str, int], str | None] = {}, None
+        self._last: tuple[dict[str, tuple[int, bool, int]], str | None] = {}, None
 
     def sentence(self, benchmarks: Mapping[str, BoardView]) -> str | None:
         """Return the result if the items read so far were all; None if every benchmark is declared."""
@@ -63,10 +63,10 @@ class IfComplete:
             for name, benchmark in sorted(benchmarks.items())
             if benchmark.spec.order.policy == "none" and len(benchmark.contestants) <= _MAX_MODELS
         }
-        events = {name: benchmark.counters["events"] for name, benchmark in open_ended.items()}
-        if events != self._last[0]:
+        state = {name: (b.counters["events"], b.reading.whole, b.unread) for name, b in open_ended.items()}
+        if state != self._last[0]:
             parts = (_if_complete(name, benchmark) for name, benchmark in open_ended.items())
-            self._last = events, "; ".join(filter(None, parts)) or None
+            self._last = state, "; ".join(filter(None, parts)) or None
         return self._last[1]
 
 

@@ -41,6 +41,7 @@ export function render(data, route) {
     h("h1", { tabindex: "-1" }, boardName(b)),
     h("p", { class: "about" }, facts(b)),
     words.partial_note && notice(words.partial_note),
+    words.reading_notes.map((text) => notice(text)),
     words.board_note && notice(words.board_note),
     words.held_note && !b.result && !b.suite && notice(words.held_note), // else the line "Decided" gives the reason
     (!b.suite || b.models.length > 0) && result(b),

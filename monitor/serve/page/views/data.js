@@ -18,6 +18,7 @@ export function render(b) {
   return [
     ...heading(b.benchmark, "Data quality", "The data and the declaration that the verdicts rest on."),
     b.words.partial_note && notice(b.words.partial_note),
+    b.words.reading_notes.map((text) => notice(text)),
     b.words.board_note && notice(b.words.board_note),
     trouble && notice(trouble),
     h("div", { class: "columns" }, counts(b), !b.suite && declared(b)),

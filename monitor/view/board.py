@@ -250,7 +250,7 @@ class BoardView:
     skipped: Index
     total: Index
     conflicts: NDArray[np.uint32] = field(default_factory=lambda: np.zeros((0, 4), np.uint32))
-    again: Index
+    again: Callable[[], Index]
 
     sums: Callable[[], PairSums]
     family_index: Callable[[], NDArray[np.int32]]

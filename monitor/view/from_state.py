@@ -83,7 +83,7 @@ def _board_view(benchmark: Benchmark) -> BoardView:
         skipped=benchmark.skipped[:size].copy(),
         total=benchmark.total[:size].copy(),
         conflicts=benchmark.conflicts.listed,
-        again=benchmark.conflicts.by_contestant(size),
+        again=lambda: benchmark.conflicts.by_contestant(size),
         sums=lambda: PairSums(*(_fixed(getattr(benchmark, name)[:pairs]) for name in ("n", "b", "c"))),
         family_index=lambda: _fixed(benchmark.family_index[:pairs]),
         claims={claim: _latch(benchmark, claim) for claim in benchmark.claims},

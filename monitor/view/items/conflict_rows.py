@@ -13,7 +13,7 @@ def counts_by_model(benchmark: BoardView) -> tuple[dict[str, int], dict[str, int
     """Return duplicates and conflicts of each model that has some, over all its epochs; most first, ties by name."""
     models = benchmark.contestants
     totals: tuple[dict[str, int], dict[str, int]] = {}, {}
-    for model, counts in zip(models, benchmark.again.tolist(), strict=True):
+    for model, counts in zip(models, benchmark.again().tolist(), strict=True):
         for total, count in zip(totals, counts, strict=True):
             if count:
                 total[model.model] = total.get(model.model, 0) + count

@@ -71,7 +71,7 @@ def suite_board(suite: Suite, boards: Mapping[str, BoardView], *, assert_complet
             off_scale=next((member.reading.off_scale for member in each if member.reading.off_scale), ""),
         ),
         unread=sum(member.unread for member in each),
-        again=np.zeros((len(models), 2), np.int64),
+        again=lambda: np.zeros((len(models), 2), np.int64),
         incomplete=next((member.incomplete for member in each if member.incomplete), ""),
         too_many_items=(weighting is not None and bool(weighting.exceeded))
         or (spec.items is not None and len(scores.keys) > spec.items),

@@ -2,30 +2,19 @@
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Final
 
 import numpy as np
 
 from monitor.render.signs import PROCEDURES, SUMMARY_ONLY
 from monitor.view.pairs.evidence_path import ChartData
 from monitor.view.ranking.tie_bands import TieBands, bands_of, tied_models
-from monitor.words import battles, header
+from monitor.words import header
 from monitor.words import numbers as form
 from monitor.words.counts import counted
 from monitor.words.numbers import needed, needed_range
 from schemas.results.assumptions import assumes
 from schemas.results.detail import BenchmarkDetail
 from schemas.results.report import BenchmarkReport, ModelReport, PairReport
-
-PATH_ORDER: Final = (
-    "The path takes the items in the order in which they were first seen, or in the committed order if there is one. The order changes the "
-    "path, not its endpoint; only a committed order shows the path that led to the verdict."
-)
-TWO_WORDS: Final = (
-    "Decided: there is evidence which model is better on items of this kind, in this mix of categories. Resolved: a planned test of "
-    f"N items detects a gap of this size (q = N/N* is at least 1). These are two separate questions: {form.Q_IS_NO_EVIDENCE}."
-)
-PLANNED: Final = "Fixed n, Bonferroni, Holm, Benjamini-Hochberg and clustered are valid at a planned n only."
 
 
 @dataclass(frozen=True)
@@ -90,37 +79,8 @@ def facts(document: ReportDocument) -> list[tuple[str, str]]:
 
 def notes(document: ReportDocument) -> list[str]:
     """Return what a reader needs to know before trusting a rank."""
-    b = document.report
-    warnings = header.reading(b)
-    if b.battles is not None:
-        warnings += [battles.RATING_NOTE, *battles.checks(b.battles)]
-    if b.partial is not None:
-        warnings.append(f"This benchmark may be partial: {b.partial}.")
-    if b.board is not None and b.board.note is not None:
-        warnings.append(f"{b.board.note[0].upper()}{b.board.note[1:]}.")
-    warning = header.order_warning(b)
-    if warning is not None:
-        warnings.append(f"Order of arrival: {warning}.")
-    coverage = header.coverage(b)
-    if coverage is not None:
-        warnings.append(f"{coverage[0].upper()}{coverage[1:]}.")
-    clusters = header.cluster_warning(b)
-    if clusters is not None:
-        warnings.append(clusters)
-    conflicts = header.conflicts(b)
-    if conflicts is not None:
-        warnings.append(conflicts)
-    if b.rejected:
-        verb = "was rejected and is" if b.rejected == 1 else "were rejected and are"
-        warnings.append(f"{counted(b.rejected, 'record')} {verb} not counted.")
-    low = [model for model in b.models if document.is_low(model)]
-    if low:
-        names = ", ".join(f"{m.model} ({m.coverage:.1%})" for m in low[:5]) + (", ..." if len(low) > 5 else "")
-        warnings.append(
-            f"{counted(len(low), 'model')} with scores on less than {document.low_coverage:.0%} of the items: {names}. "
-            "Means over different items may not compare; pairs are compared on the items they share."
-        )
-    return warnings
+    low = [model for model in document.report.models if document.is_low(model)]
+    return header.notes(document.report, low, document.low_coverage)
 
 
 def summary_rows(document: ReportDocument, missing: str) -> list[tuple[str, str, str]]:

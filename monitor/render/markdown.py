@@ -5,8 +5,6 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from monitor.render.document import (
-    PLANNED,
-    TWO_WORDS,
     ReportDocument,
     checklist,
     facts,
@@ -29,7 +27,7 @@ from monitor.render.signs import (
 from monitor.words import battles, header
 from monitor.words import numbers as form
 from monitor.words.counts import counted
-from monitor.words.header import NO_PAIR, NO_RESULTS
+from monitor.words.header import NO_PAIR, NO_RESULTS, PLANNED, TWO_WORDS
 from monitor.words.reading import first
 from schemas.results.battles import BattlesReport
 from schemas.results.report import ModelReport, PairReport

@@ -10,6 +10,7 @@ from monitor.engine.state.battles import JUDGE, ORDER, OUTCOME, PAIR, PROMPT
 from monitor.view.pairs.counts import json_numbers
 from monitor.view.pairs.ratings import SMALLEST_ERROR, Ratings, ratings_of
 from monitor.view.pairs.table import PairTable
+from monitor.words.unavailable import UNRATED
 from schemas.results.battles import BattlesReport, Disagreement, JudgeReport, PositionReport, RatingReport
 from stats.battles.agreement import agreement
 from stats.battles.bradley_terry import ELO, bradley_terry, groups_of
@@ -83,10 +84,10 @@ def _unrated(ratings: Ratings, model: int) -> str:
     """Return why a model has no finite rating."""
     points = np.concatenate([ratings.points[ratings.first == model], 1 - ratings.points[ratings.second == model]])
     if (points == 1).all():
-        return "it won every battle, so its rating has no upper bound"
+        return UNRATED["won"]
     if (points == 0).all():
-        return "it lost every battle, so its rating has no lower bound"
-    return "it is in a group of models that won, or lost, every battle with the rated ones"
+        return UNRATED["lost"]
+    return UNRATED["apart"]
 
 
 def _position(ratings: Ratings, votes: NDArray[np.int32], alpha: float) -> PositionReport | None:

@@ -26,6 +26,7 @@ from schemas.records.suites import Suite
 from schemas.records.text import Sentence
 from schemas.results.assumptions import Seed
 from schemas.results.changes import CLAIMS, PROCEDURES, Claim, Kind, Procedure
+from schemas.results.reasons import Fact
 from schemas.results.verdict_changes import VerdictChanges, change_field
 from stats.families.stepwise import WHOLE
 from stats.numerics.pairs import Index, pair_count, pair_members
@@ -145,12 +146,12 @@ class United:
     Attributes
     ----------
     suite : Suite
-    hold_reason : str
-        Why it has no anytime verdict; empty if it has.
+    held : list of Fact
+        Why it has no anytime verdict; nothing if it has.
     shares_items : bool
         Whether two members have items of the same id that are not declared to be different: then files have no verdict either.
-    no_family : str
-        Why it has no family-wise verdict, if it has anytime verdicts; empty if it has.
+    no_family : list of Fact
+        Why it has no family-wise verdict, if it has anytime verdicts; nothing if it has.
     rescored : bool
         Whether some scores replace those of an older epoch.
     units : bool
@@ -162,9 +163,9 @@ class United:
     """
 
     suite: Suite
-    hold_reason: Sentence = ""
+    held: list[Fact] = field(default_factory=list)
     shares_items: bool = False
-    no_family: str = ""
+    no_family: list[Fact] = field(default_factory=list)
     rescored: bool = False
     units: bool = False
     has_choice: bool = False

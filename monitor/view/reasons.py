@@ -32,10 +32,9 @@ def held(benchmark: BoardView) -> list[Fact]:
 
 
 def _without_order(benchmark: BoardView) -> list[Fact]:
-    no_order = fact(Reason.NO_ORDER if benchmark.battles is None else Reason.NO_BATTLE_ORDER)
+    why = [fact(Reason.NO_ORDER if benchmark.battles is None else Reason.NO_BATTLE_ORDER)]
     if benchmark.united is not None:
-        no_order = fact(Reason.NO_SUITE_ORDER, detail=benchmark.united.hold_reason)
-    why = [no_order] if benchmark.united is None or benchmark.united.hold_reason else []
+        why = benchmark.united.held
     return [*incomplete(benchmark), *refused(benchmark), *unweighed(benchmark), *why, *_undeclared(benchmark)]
 
 

@@ -93,6 +93,24 @@ def too_many_of_cluster(cluster: str, items: int) -> str:
     return f"more items of cluster {cluster} have arrived than the {items:,} declared, so the declared sizes were wrong"
 
 
+def too_many_repeats(model: str, item: str, declared: int) -> str:
+    """Return that an item has a repeat beyond those declared, and what to do; kept with the benchmark."""
+    verb = "is" if declared == 1 else "are"
+    return (
+        f"{model} has {declared + 1:,} repeats of item {item}, and {declared:,} {verb} declared; declare as many as the items "
+        "have (repeats: R), or all (repeats: all)"
+    )
+
+
+def too_many_votes(first: str, second: str, prompt: str, declared: int) -> str:
+    """Return that a prompt has a vote beyond those declared, and what to do; kept with the benchmark."""
+    verb = "is" if declared == 1 else "are"
+    return (
+        f"{first} and {second} have {declared + 1:,} votes on prompt {prompt}, and {declared:,} {verb} declared; declare as many as the "
+        "prompts have (repeats: R), or all (repeats: all)"
+    )
+
+
 def decided(
     better: str,
     worse: str,

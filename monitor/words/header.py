@@ -1,6 +1,7 @@
 """The facts above a benchmark: what was read, what its verdicts assume, and the thresholds."""
 
 from collections import Counter
+from collections.abc import Sequence
 from math import exp, isfinite, log
 from typing import Final
 
@@ -18,12 +19,23 @@ from schemas.results.report import (
     BenchmarkReport,
     GoalReport,
     GoalRun,
+    ModelReport,
     ResultLine,
     SuiteMember,
 )
 
 NO_RESULTS: Final = "No results: no score was read."
 NO_PAIR: Final = "There is no pair to compare: it takes two models with scores on the same items."
+
+PATH_ORDER: Final = (
+    "The path takes the items in the order in which they were first seen, or in the committed order if there is one. The order changes the "
+    "path, not its endpoint; only a committed order shows the path that led to the verdict."
+)
+TWO_WORDS: Final = (
+    "Decided: there is evidence which model is better on items of this kind, in this mix of categories. Resolved: a planned test of "
+    f"N items detects a gap of this size (q = N/N* is at least 1). These are two separate questions: {form.Q_IS_NO_EVIDENCE}."
+)
+PLANNED: Final = "Fixed n, Bonferroni, Holm, Benjamini-Hochberg and clustered are valid at a planned n only."
 
 _NAMED: Final = 3
 """Models with conflicts that are named."""
@@ -444,3 +456,30 @@ def order_warning(benchmark: BenchmarkReport) -> str | None:
 def _has_assumed(benchmark: BenchmarkReport) -> bool:
     """Return whether the reason of the order is what the report assumes, and not what is wrong."""
     return has(benchmark.order.facts[:1], Reason.ASSERTED, Reason.FILES_COMPLETE)
+
+
+def notes(benchmark: BenchmarkReport, low: Sequence[ModelReport], share: float) -> list[str]:
+    """Return what a reader needs to know before trusting a rank; `low` are the models with scores on a smaller share of the items."""
+    b = benchmark
+    warnings = reading(b)
+    if b.battles is not None:
+        warnings += [battles.RATING_NOTE, *battles.checks(b.battles)]
+    if b.partial is not None:
+        warnings.append(f"This benchmark may be partial: {b.partial}.")
+    if b.board is not None and b.board.note is not None:
+        warnings.append(f"{b.board.note[0].upper()}{b.board.note[1:]}.")
+    if (warning := order_warning(b)) is not None:
+        warnings.append(f"Order of arrival: {warning}.")
+    if (text := coverage(b)) is not None:
+        warnings.append(f"{text[0].upper()}{text[1:]}.")
+    warnings += [text for text in (cluster_warning(b), conflicts(b)) if text is not None]
+    if b.rejected:
+        verb = "was rejected and is" if b.rejected == 1 else "were rejected and are"
+        warnings.append(f"{counted(b.rejected, 'record')} {verb} not counted.")
+    if low:
+        names = ", ".join(f"{m.model} ({m.coverage:.1%})" for m in low[:5]) + (", ..." if len(low) > 5 else "")
+        warnings.append(
+            f"{counted(len(low), 'model')} with scores on less than {share:.0%} of the items: {names}. "
+            "Means over different items may not compare; pairs are compared on the items they share."
+        )
+    return warnings

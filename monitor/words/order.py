@@ -88,6 +88,16 @@ def _repeats(given: Mapping[str, Any]) -> str:
     return f"{number} repeats an item on average, {least:,} to {most:,}{more}: {score}"
 
 
+def _both(given: Mapping[str, Any]) -> str:
+    return f"{' and '.join(map(shorten, given['members']))} both have an item {shorten(given['item'])}"
+
+
+_MEMBER_ORDERS: Final = {
+    "none": "no order policy",
+    "trusted": "order policy trusted, and there is no order of arrival among benchmarks",
+}
+
+
 def _lost(given: Mapping[str, Any]) -> str:
     gaps = "; ".join(given["gaps"])
     return f"records {gaps} of the log were lost before they were folded, so scores or declarations may be missing"
@@ -112,7 +122,26 @@ _CLAUSES: Final[Mapping[Reason, Callable[[Mapping[str, Any]], str]]] = {
     ),
     Reason.NO_ORDER: lambda _: _NO_ORDER,
     Reason.NO_BATTLE_ORDER: lambda _: _NO_BATTLE_ORDER,
-    Reason.NO_SUITE_ORDER: lambda given: given["detail"],
+    Reason.NO_SUITE_ORDER: lambda given: (
+        "no anytime verdict is given; a suite has one where every member declares its items under order policy completion, or every member "
+        f"under committed: {because(given['because'])}"
+    ),
+    Reason.SHARED_ITEM: lambda given: (
+        f"{_both(given)}, and an item that counts twice makes verdicts err; declare that items of the same id are different ones "
+        "(distinct_items: true, --distinct), or leave one of the two out"
+    ),
+    Reason.MEMBER_UNSCORED: lambda given: f"{shorten(given['member'])} has no scores",
+    Reason.MEMBER_ORDER: lambda given: f"{shorten(given['member'])} has {_MEMBER_ORDERS[given['policy']]}",
+    Reason.MEMBER_HELD: lambda given: f"{shorten(given['member'])}: {because(given['because'])}",
+    Reason.MIXED_POLICIES: lambda _: "some members have completion, others committed",
+    Reason.SAME_SEED: lambda given: (
+        f"{' and '.join(map(shorten, given['members']))} have the same seed and both have an item {shorten(given['item'])}; give each its "
+        "own seed"
+    ),
+    Reason.SUITE_TOO_LARGE: lambda given: (
+        f"{given['pairs']:,} pairs on {given['items']:,} items are too many to compute live; `rankwatch report --suite` on the results has "
+        "them"
+    ),
     Reason.UNDECLARED: lambda given: given["detail"],
     Reason.ORDER_REFUTED: lambda given: f"{_suspicion(given)}, and the order was declared trusted",
     Reason.TOO_MANY_ITEMS: _too_many,
@@ -138,6 +167,11 @@ _CLAUSES: Final[Mapping[Reason, Callable[[Mapping[str, Any]], str]]] = {
     Reason.NOT_DECLARED: _not_declared,
     Reason.HELD_AT_FIRST: lambda _: "the benchmark was held when the pair got its first shared item",
     Reason.FAMILY_FULL: lambda given: f"earlier pairs filled the declared family ({given['capacity']:,})",
-    Reason.NO_SUITE_FAMILY: lambda given: given["detail"],
+    Reason.NO_SUITE_FAMILY: lambda _: (
+        "no member declares its family (family: models or capacity), and there is no order of arrival among benchmarks"
+    ),
+    Reason.SUITE_BEYOND_FAMILY: lambda given: (
+        f"the suite has {given['pairs']:,} pairs, and a member declares a family of {given['capacity']:,}"
+    ),
 }
 """The clause of each reason of a benchmark, or of a place in its family."""

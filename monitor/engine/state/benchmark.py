@@ -20,7 +20,7 @@ from monitor.engine.state.pairs.step_down import grown
 from monitor.engine.state.repeats import Repeats, Undeclared
 from monitor.engine.state.rows import Rows
 from monitor.engine.state.stored import PairSnapshot
-from monitor.words.changes import too_many_items, too_many_of_cluster
+from monitor.words.changes import too_many_items, too_many_of_cluster, too_many_repeats, too_many_votes
 from monitor.words.order import suspicion
 from schemas.records.boards import BoardEntry, Suspect
 from schemas.records.chunks import Gap
@@ -323,22 +323,14 @@ class Benchmark(PairState):
         assert isinstance(declared, int)
         assert self.repeats is not None
         item = shorten(self.repeats.name_of(beyond))
-        verb = "is" if declared == 1 else "are"
-        return (
-            f"{model} has {declared + 1:,} repeats of item {item}, and {declared:,} {verb} declared; declare as many as the items "
-            "have (repeats: R), or all (repeats: all)"
-        )
+        return too_many_repeats(model, item, declared)
 
     def votes_reason(self, prompt: int, pair: int) -> Sentence:
         """Return why a vote holds the benchmark that is beyond the declared number, and what to do."""
         i, j = (self.contestants[int(k[0])].model for k in pair_members(np.array([pair])))
         declared, item = self.spec.repeats, shorten(self.rows[prompt].item)
         assert isinstance(declared, int)
-        verb = "is" if declared == 1 else "are"
-        return (
-            f"{i} and {j} have {declared + 1:,} votes on prompt {item}, and {declared:,} {verb} declared; declare as many as the "
-            "prompts have (repeats: R), or all (repeats: all)"
-        )
+        return too_many_votes(i, j, item, declared)
 
     def hold_repeats(self, reason: str) -> None:
         """Stop everything that bets, since a repeat was not declared: sums are 0 from here on, and readers compute them from the rows."""

@@ -6,9 +6,6 @@ from importlib.resources import files
 from typing import Final
 
 from monitor.render.document import (
-    PATH_ORDER,
-    PLANNED,
-    TWO_WORDS,
     ReportDocument,
     checklist,
     facts,
@@ -20,7 +17,7 @@ from monitor.render.second_opinions import cluster_opinions, second_opinions
 from monitor.render.signs import PROCEDURES, UNICODE, relation, result_sign
 from monitor.words import header
 from monitor.words import numbers as form
-from monitor.words.header import NO_PAIR, NO_RESULTS, log_thresholds
+from monitor.words.header import NO_PAIR, NO_RESULTS, PATH_ORDER, PLANNED, TWO_WORDS, log_thresholds
 from monitor.words.reading import first
 from schemas.results.report import BenchmarkReport, ResultLine
 

@@ -8,6 +8,7 @@ from monitor.view.pairs.cluster_sums import labels
 from monitor.view.pairs.counts import Floats
 from monitor.view.pairs.evidence import Sides
 from monitor.view.pairs.table import PairTable
+from monitor.words import unavailable
 from schemas.records.scores import ONE
 from schemas.records.text import Sentence
 from stats.evidence.curtailed import TOLERANCE, curtailed_log_p
@@ -111,17 +112,17 @@ def category_gaps(table: PairTable, scores: CategoryScores, baseline: int) -> Ca
 def _why_none(table: PairTable) -> str | None:
     """Return why no category gets a verdict, or None."""
     if table.hold_reason is not None or not table.in_force:
-        return table.hold_reason or "the verdicts of this benchmark are held"
+        return table.hold_reason or unavailable.HELD
     spec = table.benchmark.spec
     weighted = table.weighted is not None and (spec.scores, spec.repeats) == (
         "binary",
         1,
     )  # inside a category items count the same
     if not table.benchmark.binary and not (weighted and (table.benchmark.item_codes() <= ONE).all()):
-        return "scores between 0 and 1 have no verdicts by category"
+        return unavailable.GRADED_CATEGORIES
     if table.completes or table.benchmark.spec.order.policy == "trusted":
         return None
-    return f"the order policy {table.benchmark.spec.order.policy} has no verdicts by category"
+    return unavailable.categories_under(table.benchmark.spec.order.policy)
 
 
 def _sides(

@@ -92,8 +92,8 @@ def _letters(name: str) -> str:
 def outside_reasons(table: PairTable, q: int, outside: dict[str, str | None]) -> list[Fact]:
     """Return why a pair has no place in the family; nothing where a reason is given elsewhere. `outside` is `unlisted` of the benchmark."""
     family, united = table.benchmark.spec.family, table.benchmark.united
-    if united is not None and not table.asserted and (united.no_family or united.hold_reason):
-        return [fact(Reason.NO_SUITE_FAMILY, detail=united.no_family)] if united.no_family else []
+    if united is not None and not table.asserted and (united.no_family or united.held):
+        return united.no_family
     if not table.in_family[q]:
         names = [table.benchmark.contestants[k].model for k in (table.a[q], table.b[q])]
         strangers = [name for name in names if name in outside]

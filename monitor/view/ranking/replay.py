@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from monitor.view.pairs.counts import Floats
 from monitor.view.pairs.evidence import Sides
 from monitor.view.pairs.table import PairTable
+from monitor.words import unavailable
 from schemas.records.scores import ONE, ZERO
 from schemas.results.replay import Replay, ReplayedStep
 from stats.evidence.eprocess import log_e_value
@@ -45,7 +46,7 @@ def replay(table: PairTable, seed: int = 0) -> Replay:
     codes = benchmark.item_codes()[:, table.ranking]
     right = codes[(codes >= ZERO).all(axis=1)] == ONE
     if not 0 < right.size <= _MOST_CELLS:
-        reason = "no item has a score of every model" if not right.size else "there are too many scores for a replay"
+        reason = unavailable.TOO_MANY_SCORES if right.size else unavailable.NO_COMMON_ITEM
         return Replay(benchmark=benchmark.name, reason=reason)
     right = right[np.random.default_rng(seed).permutation(len(right))]
     looks = np.unique(np.linspace(0, len(right), _LOOKS + 1)[1:].round().astype(np.int64))
@@ -76,9 +77,9 @@ def _why_not(table: PairTable) -> str | None:
     """Return why there is no replay, or None."""
     benchmark = table.benchmark
     if benchmark.battles is not None or table.weighted is not None or not benchmark.binary:
-        return "only scores 0 and 1 with equal weights are replayed"
+        return unavailable.NOT_REPLAYED
     if not 2 <= table.ranking.size <= _MOST_MODELS:
-        return f"boards of 2 to {_MOST_MODELS} models are replayed"
+        return unavailable.replay_of(_MOST_MODELS)
     return None
 
 

@@ -79,7 +79,7 @@ def suite_board(suite: Suite, boards: Mapping[str, BoardView], *, assert_complet
         has_choice=any(member.has_choice for member in each) or counters["conflicts"] + counters["filled"] > 0,
         united=United(
             suite,
-            terms.hold_reason,
+            terms.held,
             terms.shares_items,
             rescored=any(member.contestants[k].epoch for member in each for k in _newest(member).tolist()),
             units=units,

@@ -11,11 +11,10 @@ from monitor.engine.state.codes import Codes
 from monitor.engine.state.graded import Capital, Weighting, capital_gained
 from monitor.view.board import BoardView
 from monitor.view.reasons import held
-from monitor.words.order import because
 from schemas.records.events import MAX_GRADED_ITEMS, FamilySpec
 from schemas.records.scores import ABSENT, ONE, SCORE_UNIT, SKIPPED, ZERO
 from schemas.records.suites import Suite
-from schemas.records.text import Sentence, shorten
+from schemas.results.reasons import Fact, Reason, fact
 from stats.evidence.graded import graded_log_e_halves, initial_capital, log_increments
 from stats.numerics.pairs import Index, all_pairs
 from stats.order import permutation_key
@@ -32,19 +31,14 @@ MOST_STEPS: Final = 1_300_000
 _LOOKS: Final = 256
 _SLAB_CELLS: Final = 1_000_000
 
-_RULE: Final = (
-    "no anytime verdict is given; a suite has one where every member declares its items under order policy completion, or every member "
-    "under committed"
-)
-
 
 class Terms(NamedTuple):
     """Under what a suite has anytime verdicts."""
 
     policy: str
     """The order policy of all members; "none" where there are no verdicts."""
-    hold_reason: Sentence
-    """Why there are none; empty if there are."""
+    held: list[Fact]
+    """Why there are none; nothing if there are."""
     family: FamilySpec
     """The smallest family that a member declares: a pair of the suite is one of each member."""
     shares_items: bool = False
@@ -53,19 +47,19 @@ class Terms(NamedTuple):
 
 def terms_of(suite: Suite, members: Mapping[str, BoardView], models: int) -> Terms:
     """Return under what a suite with so many ranked models has live verdicts; `members` are those with scores."""
-    shared = "" if suite.distinct else _shared_item(members)
+    shared = [] if suite.distinct else _shared_item(members)
     if shared:
         return Terms("none", shared, FamilySpec(), shares_items=True)
-    reason = _fault(suite, members) or _beyond(members, models)
+    why = _fault(suite, members) or _beyond(members, models)
     declared = [each.spec.family for each in members.values() if each.spec.family.capacity is not None]
     family = min(declared, key=lambda each: each.capacity or 0, default=FamilySpec())
-    if reason:
-        return Terms("none", f"{_RULE}: {reason}", FamilySpec())
-    return Terms(next(iter(members.values())).spec.order.policy, "", family)
+    if why:
+        return Terms("none", [fact(Reason.NO_SUITE_ORDER, because=why)], FamilySpec())
+    return Terms(next(iter(members.values())).spec.order.policy, [], family)
 
 
-def _shared_item(members: Mapping[str, BoardView]) -> str:
-    """Return that two members have an item of the same id, and what to declare; empty if none have."""
+def _shared_item(members: Mapping[str, BoardView]) -> list[Fact]:
+    """Return that two members have an item of the same id; nothing if none have."""
     known: dict[str, str] = {}
     for name, each in members.items():
         # Not `item_keys`: these are units where items have any.
@@ -73,34 +67,28 @@ def _shared_item(members: Mapping[str, BoardView]) -> str:
         ids |= dict.fromkeys(each.spec.item_ids or ())
         item = next((item for item in ids if item in known), None)
         if item is not None:
-            both = f"{shorten(known[item])} and {shorten(name)} both have an item {shorten(item)}"
-            return (
-                f"{both}, and an item that counts twice makes verdicts err; declare that items of the same id are different ones "
-                "(distinct_items: true, --distinct), or leave one of the two out"
-            )
+            return [fact(Reason.SHARED_ITEM, members=[known[item], name], item=item)]
         known.update(dict.fromkeys(ids, name))
-    return ""
+    return []
 
 
-def _fault(suite: Suite, members: Mapping[str, BoardView]) -> str:
-    """Return which member keeps a suite from verdicts, and why; empty without one."""
+def _fault(suite: Suite, members: Mapping[str, BoardView]) -> list[Fact]:
+    """Return which member keeps a suite from verdicts, and why; nothing without one."""
     for name in suite.members:
         member = members.get(name)
         if member is None:
-            return f"{shorten(name)} has no scores"
+            return [fact(Reason.MEMBER_UNSCORED, member=name)]
         policy = member.spec.order.policy
-        if policy == "none":
-            return f"{shorten(name)} has no order policy"
-        if policy == "trusted":
-            return f"{shorten(name)} has order policy trusted, and there is no order of arrival among benchmarks"
-        if reasons := held(member):
-            return f"{shorten(name)}: {because(reasons)}"
+        if policy in {"none", "trusted"}:
+            return [fact(Reason.MEMBER_ORDER, member=name, policy=policy)]
+        if why := held(member):
+            return [fact(Reason.MEMBER_HELD, member=name, because=why)]
     policies = {each.spec.order.policy for each in members.values()}
-    return "some members have completion, others committed" if len(policies) > 1 else _tied_orders(members)
+    return [fact(Reason.MIXED_POLICIES)] if len(policies) > 1 else _tied_orders(members)
 
 
-def _tied_orders(members: Mapping[str, BoardView]) -> str:
-    """Return which members put an item of the same id at the same place, so that their orders are not independent; empty without any."""
+def _tied_orders(members: Mapping[str, BoardView]) -> list[Fact]:
+    """Return which members put an item of the same id at the same place, so that their orders are not independent."""
     of_seed: dict[str, dict[str, str]] = {}
     for name, each in members.items():
         if each.committed is None or each.spec.order.seed is None:
@@ -109,40 +97,35 @@ def _tied_orders(members: Mapping[str, BoardView]) -> str:
         ids = each.committed.names(0, each.committed.size)
         item = next((item for item in ids if item in known), None)
         if item is not None:
-            both = f"{shorten(known[item])} and {shorten(name)}"
-            return f"{both} have the same seed and both have an item {shorten(item)}; give each its own seed"
+            return [fact(Reason.SAME_SEED, members=[known[item], name], item=item)]
         known.update(dict.fromkeys(ids, name))
-    return ""
+    return []
 
 
-def _beyond(members: Mapping[str, BoardView], models: int) -> str:
-    """Return that a suite is too large for verdicts while scores come; empty if it is not."""
+def _beyond(members: Mapping[str, BoardView], models: int) -> list[Fact]:
+    """Return that a suite is too large for verdicts while scores come; nothing if it is not."""
     pairs, items = models * (models - 1) // 2, sum(each.spec.items or 0 for each in members.values())
-    what = f"{pairs:,} pairs on {items:,} items are too many to compute live; `rankwatch report --suite` on the results has them"
     graded = any(each.item_values.size > ONE + 1 for each in members.values())
     committed = any(each.committed is not None for each in members.values())
     steps = pairs * min(items, _LOOKS)
     too_many = pairs > MOST_PAIRS or (graded and pairs * items > MOST_CELLS) or (committed and steps > MOST_STEPS)
-    return what if too_many or items > MAX_GRADED_ITEMS else ""
+    return [fact(Reason.SUITE_TOO_LARGE, pairs=pairs, items=items)] if too_many or items > MAX_GRADED_ITEMS else []
 
 
-def family_places(union: BoardView) -> tuple[NDArray[np.int32], str]:
-    """Return the places of the pairs of a suite in the declared family, and why they have none; empty if they have.
+def family_places(union: BoardView) -> tuple[NDArray[np.int32], list[Fact]]:
+    """Return the places of the pairs of a suite in the declared family, and why they have none; nothing if they have.
 
     The shares of alpha are equal and do not depend on who came first, since there is no order of arrival among benchmarks.
     """
     capacity, place = union.spec.family.capacity, np.zeros(union.pairs, np.int32)
     if capacity is None:
-        return (
-            place,
-            "no member declares its family (family: models or capacity), and there is no order of arrival among benchmarks",
-        )
+        return place, [fact(Reason.NO_SUITE_FAMILY)]
     pair = np.arange(union.pairs)
     pair = pair[union.in_family(pair)]
     if pair.size > capacity:
-        return place, f"the suite has {pair.size:,} pairs, and a member declares a family of {capacity:,}"
+        return place, [fact(Reason.SUITE_BEYOND_FAMILY, pairs=int(pair.size), capacity=capacity)]
     place[pair] = 1 + np.arange(pair.size)
-    return place, ""
+    return place, []
 
 
 class Walk(NamedTuple):

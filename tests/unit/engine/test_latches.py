@@ -9,6 +9,7 @@ from scipy.special import logsumexp
 
 from monitor.view.build import benchmark_report
 from monitor.view.from_state import board_view
+from monitor.words.changes import too_many_items
 from schemas.results.verdict_changes import VerdictChanges
 from stats import spending_alpha
 from tests.fold_log import STRIDE, FoldLog, counts_of, event, packed, paired
@@ -199,10 +200,11 @@ def test_more_items_than_declared_withdraw_what_is_settled_under_a_trusted_order
         log.restart()
     ended = log.changes["settled", "invalidated"]
     assert ended.id.split("-")[0] == str(10 * chunks)  # in the last record: item 31
-    assert "more items have arrived than the 30 declared" in ended.sentence
+    assert too_many_items("bench", 30) in ended.sentence
     assert ("anytime", "invalidated") not in log.changes
     report = benchmark_report(board_view(log.bench))
-    assert report.order.reason.startswith("31 items arrived and 30 were declared")
+    over = {"code": "too_many_items", "benchmark": "bench", "declared": 30, "arrived": 31}
+    assert report.order.facts == [{"code": "lead_unsettled", "because": [over]}]
     assert (report.pairs[0].settled, report.pairs[0].status) == (None, "decided")
     log.send(packed(paired(40, 0), "ab", items=range(31, 71)))
     assert sum(change.procedure == "settled" for change in log.bench.changes.values()) == 2

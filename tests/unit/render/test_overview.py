@@ -284,7 +284,7 @@ def test_a_held_benchmark_says_why_once():
     log = FoldLog()
     log.send(packed(np.eye(20)[:, :3], "abc"))
     text = " ".join(screen(Report(benchmarks=[report_view(board_view(log.bench)).report]), 400).split())
-    assert text.count("no order policy is declared") == 1
+    assert text.count(str(because([fact(Reason.NO_ORDER)]))) == 1
     assert "false verdict" not in text
 
 

@@ -9,7 +9,9 @@ from monitor.view.build import suite_view
 from monitor.view.from_state import board_views
 from monitor.view.pairs.table import PairTable
 from monitor.view.ranking.suite import suite_board
+from monitor.words.assumptions import TEXTS
 from schemas.records.suites import Member, Suite
+from schemas.results.reasons import Reason, fact
 from stats.evidence.graded import graded_bound, graded_log_e_halves, initial_capital, log_increments, update_capital
 from tests.fold_log import FoldLog, event, packed
 
@@ -145,31 +147,40 @@ def test_a_pair_has_a_place_in_the_smallest_family_that_a_member_declares():
 
 
 @pytest.mark.parametrize(
-    ("declared", "reason"),
+    ("declared", "why"),
     [
-        ([declaration("easy", "completion")], "hard has no order policy"),
-        ([declaration("easy", "completion"), {"declare": "hard", "order": "trusted"}], "hard has order policy trusted"),
+        ([declaration("easy", "completion")], fact(Reason.MEMBER_ORDER, member="hard", policy="none")),
         (
-            [declaration("easy", "completion"), declaration("hard", "committed")],
-            "some members have completion, others committed",
+            [declaration("easy", "completion"), {"declare": "hard", "order": "trusted"}],
+            fact(Reason.MEMBER_ORDER, member="hard", policy="trusted"),
         ),
+        ([declaration("easy", "completion"), declaration("hard", "committed")], fact(Reason.MIXED_POLICIES)),
         (
             [declaration(name, "committed", order={"policy": "committed", "seed": "one"}) for name in SIZES],
-            "easy and hard have the same seed and both have an item ",
+            fact(Reason.SAME_SEED, members=["easy", "hard"]),
         ),
         (
             [declaration("easy", "completion", items=59), declaration("hard", "completion")],
-            "easy: 60 items arrived and 59 were declared",
+            fact(
+                Reason.MEMBER_HELD,
+                member="easy",
+                because=[fact(Reason.TOO_MANY_ITEMS, benchmark="easy", declared=59, arrived=60)],
+            ),
         ),
     ],
 )
-def test_without_one_policy_of_all_members_every_pair_is_held(declared, reason):
+def test_without_one_policy_of_all_members_every_pair_is_held(declared, why):
     log = FoldLog(*declared)
     for name, values in scores().items():
         log.send(packed(values, MODELS, benchmark=name))
     report = suite_of(log)
     assert {p.status for p in report.pairs} == {"held"}
-    assert all(reason in p.reason and p.decided.anytime_family is None for p in report.pairs)
+    for pair in report.pairs:
+        (no_order,) = pair.facts[0]["because"]
+        (found,) = no_order["because"]
+        found.pop("item", None)
+        assert (no_order["code"], found) == (Reason.NO_SUITE_ORDER, why)
+        assert pair.decided.anytime_family is None
 
 
 def test_replaced_scores_are_part_of_what_a_verdict_assumes():
@@ -177,10 +188,7 @@ def test_replaced_scores_are_part_of_what_a_verdict_assumes():
     for name, values in scores().items():
         log.send(packed(values, MODELS, benchmark=name))
     log.send(*(event(k, "ash", 1, benchmark="hard", epoch=1) for k in range(20)))
-    assert (
-        "scores were replaced for reasons that do not depend on who was ahead"
-        in pair_of(suite_of(log), "ash", "birch").reason
-    )
+    assert TEXTS["rescored"] in pair_of(suite_of(log), "ash", "birch").reason
 
 
 def test_a_model_that_lacks_a_member_may_count_0_in_it():

@@ -16,7 +16,7 @@ def warning(facts: Sequence[Fact]) -> Sentence | None:
     >>> warning([{"code": "one_cluster", "cluster": "math"}])
     'All items with a cluster are in one (math), so there is no clustered result.'
     """
-    return " ".join(_SENTENCES[Reason(str(each["code"]))](each) for each in facts) or None
+    return " ".join(_SENTENCES[each["code"]](each) for each in facts) or None
 
 
 def _unlabelled(given: Mapping[str, Any]) -> str:
@@ -27,7 +27,7 @@ def _unlabelled(given: Mapping[str, Any]) -> str:
     )
 
 
-_SENTENCES: Final[Mapping[Reason, Callable[[Mapping[str, Any]], str]]] = {
+_SENTENCES: Final[Mapping[str, Callable[[Mapping[str, Any]], str]]] = {
     Reason.ONE_CLUSTER: lambda given: (
         f"All items with a cluster are in one ({given['cluster']}), so there is no clustered result."
     ),

@@ -20,7 +20,7 @@ def reason(facts: Sequence[Fact]) -> Sentence:
     >>> reason([{"code": "not_worse", "margin": 0.01, "relative": False, "alpha": 0.05, "decided_at": None, "worse": False}])
     'Not worse by more than 1 point at alpha = 0.05.'
     """
-    return " ".join(_SENTENCES[Reason(str(each["code"]))](each) for each in facts)
+    return " ".join(_SENTENCES[each["code"]](each) for each in facts)
 
 
 def margin(size: float, *, relative: bool) -> str:
@@ -78,7 +78,7 @@ def _two_digits(items: float) -> int:
     return -(-whole // digit) * digit
 
 
-_SENTENCES: Final[Mapping[Reason, Callable[[Mapping[str, Any]], str]]] = {
+_SENTENCES: Final[Mapping[str, Callable[[Mapping[str, Any]], str]]] = {
     Reason.HELD: lambda given: f"Held: {because(given['because'])}.",
     Reason.NO_SHARED_ITEMS: lambda _: "The models share no items.",
     Reason.NOT_WORSE: _not_worse,

@@ -38,7 +38,7 @@ def because(facts: Sequence[Fact]) -> Sentence | None:
     'some scores are neither 0 nor 1, and the pairs bet on 0/1 scores; declare graded scores (scores: graded); a.jsonl breaks off, so its \
 end is not taken for the end of any run; complete the file'
     """
-    return "; ".join(_CLAUSES[Reason(str(each["code"]))](each) for each in facts) or None
+    return "; ".join(_CLAUSES[each["code"]](each) for each in facts) or None
 
 
 def suspicion(model: str, statistic: str, items: int, observed: float, expected: float, p: float) -> Sentence:
@@ -110,7 +110,7 @@ def _not_declared(given: Mapping[str, Any]) -> str:
     return f"{' and '.join(map(shorten, models))} {verb} not among the {given['declared']:,} declared models{nearest}"
 
 
-_CLAUSES: Final[Mapping[Reason, Callable[[Mapping[str, Any]], str]]] = {
+_CLAUSES: Final[Mapping[str, Callable[[Mapping[str, Any]], str]]] = {
     Reason.OTHER_ITEMS: lambda given: given["detail"],
     Reason.OFF_SCALE: lambda given: given["detail"],
     Reason.INCOMPLETE_FILE: lambda given: (

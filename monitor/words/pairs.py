@@ -1,6 +1,7 @@
 """Why a pair has its status: one sentence for each fact."""
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
 from monitor.words.assumptions import clauses
@@ -39,7 +40,7 @@ def reason(facts: Sequence[Fact], pair: Pair) -> Sentence:
     >>> reason([{"code": "too_little_evidence"}, {"code": "never"}], Pair("ash", "birch", battles=False))
     'Undecided: the evidence so far does not show which model is better. At the current estimate no number of items decides it.'
     """
-    return " ".join(_SENTENCES[Reason(str(each["code"]))](each, pair) for each in facts)
+    return " ".join(_SENTENCES[each["code"]](each, pair) for each in facts)
 
 
 Given = Mapping[str, Any]
@@ -161,7 +162,13 @@ def _not_family_wise(given: Given, _: Pair) -> str:
     return f"Not decided family-wise{yet}: among this many pairs, chance alone often makes one look like this."
 
 
-_SENTENCES: Final[Mapping[Reason, Callable[[Given, Pair], str]]] = {
+@lru_cache(maxsize=64)
+def _assumes(made: tuple[Assumption, ...]) -> str:
+    """Return what many pairs assume alike."""
+    return f"Assumes that {clauses(made)}."
+
+
+_SENTENCES: Final[Mapping[str, Callable[[Given, Pair], str]]] = {
     Reason.NOTHING_SHARED: _nothing_shared,
     Reason.NOT_MET: _not_met,
     Reason.SUPERSEDED: _superseded,
@@ -189,6 +196,6 @@ _SENTENCES: Final[Mapping[Reason, Callable[[Given, Pair], str]]] = {
     Reason.CHANCE: lambda given, _: (
         f"It is decided by the last item with a probability of {probability(given['probability'])}."
     ),
-    Reason.ASSUMES: lambda given, _: f"Assumes that {clauses(map(Assumption.of, given['assumptions']))}.",
+    Reason.ASSUMES: lambda given, _: _assumes(tuple(map(Assumption.of, given["assumptions"]))),
     Reason.OTHER_LEADER: _other_leader,
 }

@@ -19,7 +19,7 @@ def line(facts: Sequence[Fact]) -> Sentence:
     >>> line([{"code": "leads", "model": "ash", "items": 1200}])
     'ash leads on the 1,200 items.'
     """
-    return " ".join(_SENTENCES[Reason(str(each["code"]))](each) for each in facts)
+    return " ".join(_SENTENCES[each["code"]](each) for each in facts)
 
 
 def clause(facts: Sequence[Fact]) -> str:
@@ -157,7 +157,7 @@ def _goal_waits(given: Given) -> str:
     return f"{listed(given['models'], given['count'])} {'has' if given['count'] == 1 else 'have'} no scores yet."
 
 
-_SENTENCES: Final[Mapping[Reason, Callable[[Given], str]]] = {
+_SENTENCES: Final[Mapping[str, Callable[[Given], str]]] = {
     Reason.OTHER_ITEMS: lambda _: "Nothing is settled: the scores of two models are not shown to be of the same items.",
     Reason.OFF_SCALE: lambda _: "Nothing is settled: the scores may be on another scale.",
     Reason.TRAILS: _trails,

@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, SkipValidation
 
 from schemas.records.text import Sentence
 from schemas.results.battles import BattlesReport
@@ -25,12 +25,6 @@ DECISION_PROCEDURES = (
     "e_bh",
 )
 RESOLUTION_PROCEDURES = ("fixed_n", "bonferroni", "anytime", "clustered")
-
-ASSERTED = "asserted that "
-"""The start of an order reason when the report asserts completeness and no policy was declared."""
-
-FILES_COMPLETE = "assumes that the files are complete"
-"""The start of an order reason when verdicts rest on the end of the files, and this is no end in the log."""
 
 
 class StrictModel(BaseModel):
@@ -283,7 +277,7 @@ class PairReport(StrictModel):
     gap_family_high: float | None
     status: Status
     reason: Sentence
-    facts: list[Fact] = Field(
+    facts: SkipValidation[list[Fact]] = Field(
         default=[], description="the reason for programs: a code for each sentence, with its numbers"
     )
     decided_at_n: int | None

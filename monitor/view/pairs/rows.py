@@ -1,6 +1,7 @@
 """The rows of a report: each pair with its columns, status and reason."""
 
 from collections.abc import Collection, Mapping
+from functools import cache
 from typing import Any, Final
 
 import numpy as np
@@ -24,6 +25,7 @@ from monitor.view.pairs.table import PairTable
 from monitor.view.reasons import PairState, of_pair
 from monitor.words.pairs import Pair, reason
 from schemas.results.assumptions import BATTLES, Assumption, flagged, late, late_of, order, sampled
+from schemas.results.assumptions import Fact as AssumptionFact
 from schemas.results.assumptions import facts as assumed_facts
 from schemas.results.changes import PROCEDURES, Outcome, Side
 from schemas.results.reasons import Fact
@@ -273,6 +275,13 @@ def _facts(table: PairTable, at: Index, columns: dict[str, list[Any]]) -> tuple[
     # In complete files a pair is decided on all its items, not at a latch.
     latches = not table.decides_at_end
     held, waits = table.held, benchmark.spec.repeats == "all"
+    names_count = benchmark.reading.at_best is not None  # whether it matters which model a verdict calls worse
+
+    @cache
+    def of_claim(rescored: bool, ignored: bool, worse: tuple[str, ...], claim: str) -> list[AssumptionFact]:  # noqa: FBT001 - a key
+        made = assumed_of(table, rescored=rescored, ignored=ignored, worse=worse)
+        return assumed_facts(late_of([*made, *(joined if claim != "anytime" else ())], claim))
+
     reasons, decided_at = [], []
     for r, (q, pair) in enumerate(zip(at.tolist(), table.pair[at].tolist(), strict=True)):
         side = sides["anytime_family"][r]
@@ -281,6 +290,7 @@ def _facts(table: PairTable, at: Index, columns: dict[str, list[Any]]) -> tuple[
         better, names = side or sides["anytime"][r], (columns["model_a"][r], columns["model_b"][r])
         # Models that are equivalent are neither of them better.
         worse = names if equal else {"a": names[1:], "b": names[:1], None: ()}[better]
+        claim = "equivalent" if equal else "anytime_family" if family_wise else "anytime"
         latched = _latched_at(benchmark, pair, "decided") if latches and side is not None else None
         decided_at.append(None if side is None else latched or columns["n"][r])
         state = PairState(
@@ -307,15 +317,7 @@ def _facts(table: PairTable, at: Index, columns: dict[str, list[Any]]) -> tuple[
             policy=policy,
             battles=battles,
             alpha=benchmark.spec.alpha,
-            assumptions=assumed_facts(
-                late_of(
-                    [
-                        *assumed_of(table, rescored=max(epochs) > 0, ignored=ignored[r] > 0, worse=worse),
-                        *(joined if family_wise or equal else ()),
-                    ],
-                    "equivalent" if equal else "anytime_family" if family_wise else "anytime",
-                )
-            ),
+            assumptions=of_claim(max(epochs) > 0, ignored[r] > 0, tuple(worse) if names_count else (), claim),
             epochs=epochs,
         )
         reasons.append(of_pair(state))

@@ -224,7 +224,6 @@ def test_a_reversal_is_reported_once_and_the_decision_stands(chunks):
     turned = log.changes["anytime", "reversed"]
     assert (turned.before, turned.after) == ("a", "b")
     assert (turned.evidence.n, turned.evidence.b, turned.evidence.c) == (17, 8, 9)
-    assert "The decision is kept" in turned.sentence
     assert log.bench.latched["anytime"][0] == 2
     assert sum(len(b.changes) for d in log.deltas for b in d.benchmarks) == 2
 

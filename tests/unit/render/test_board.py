@@ -29,6 +29,7 @@ from monitor.view.build import report_view
 from monitor.view.from_state import board_view
 from monitor.view.ranking.tie_bands import TieBands, tie_bands, tied_with
 from monitor.words import header
+from monitor.words.header import assumed
 from tests.fold_log import FoldLog, packed
 from tests.html_tree import read_html
 
@@ -76,11 +77,7 @@ def test_ranks_and_ties_are_those_of_the_report():
         ("rank 2–3 of 3", "ties with 1 other", ("x",)),
     ]
     assert [each.ruled for each in places] == [True, False, False]
-    assert places[1].sentence == (
-        "x: 50.00 % on bench, rank 2 to 3 of 3; tied with y. Assumes that the 200 items read are the whole "
-        "benchmark, and that the items are a sample of independent items. At most 5 % chance "
-        "of a false verdict among all 3 pairs, at this one look at complete results."
-    )
+    assert places[1].sentence == f"x: 50.00 % on bench, rank 2 to 3 of 3; tied with y. {assumed(report)}"
     assert report.result.decided.yes
 
 

@@ -16,6 +16,7 @@ from monitor.render.terminal.report import render_report
 from monitor.view.build import report_view
 from monitor.view.from_state import board_view
 from monitor.view.ranking.tie_bands import TieBand, TieBands, bands_of, tie_bands
+from monitor.words.header import conflicts
 from monitor.words.order import because
 from schemas.results.reasons import Reason, fact
 from schemas.results.report import OrderReport, Report
@@ -272,12 +273,9 @@ def test_a_suspicion_that_changes_no_verdict_is_one_short_line():
 
 
 def test_conflicts_are_on_the_screen():
-    text = " ".join(screen(report(benchmark(conflicts=2, conflicts_by_model={"alpha": 2})), 200).split())
-    assert (
-        "! 2 scores contradict an earlier score of the same model, item and repeat: alpha (2). The earlier score counts."
-        in text
-    )
-    assert "--conflicts FILE lists them." in text
+    shown = benchmark(conflicts=2, conflicts_by_model={"alpha": 2})
+    text = " ".join(screen(report(shown), 200).split())
+    assert f"! {conflicts(shown, advice=False)}" in text
 
 
 def test_a_held_benchmark_says_why_once():

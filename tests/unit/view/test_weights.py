@@ -87,7 +87,7 @@ def test_weights_may_turn_a_decision():
     plain = benchmark_report(board_view(log.bench), pairs="all", assert_complete=True).pairs[0]
     assert (weighted.model_a, weighted.decided.anytime_family, weighted.settled) == ("birch", "a", "a")
     assert (plain.model_a, plain.decided.anytime_family) != ("ash", "a")
-    assert "decided family-wise" in weighted.reason
+    assert weighted.facts[0]["code"] == "decided"
 
 
 def test_the_path_of_a_pair_ends_at_its_evidence_and_gap():

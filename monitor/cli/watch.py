@@ -176,7 +176,7 @@ async def _read_once(
         unmatched_choices,
     )
     from monitor.cli.shared.output import print_report
-    from monitor.files.incomplete import incomplete_benchmarks
+    from monitor.files.incomplete import incomplete_benchmarks, not_whole
     from monitor.files.reject_limit import TooManyRejected
     from monitor.files.streams.paths import origin
     from monitor.service.embedded import EmbeddedMonitor
@@ -208,8 +208,8 @@ async def _read_once(
         partitions = monitor.reports.partitions
     # Everything is stored. For this report alone, the end of the files is the end of every run; a later run may add to them.
     for partition in partitions:
-        names = [*partition.names()]
-        partition.assume_ends(incomplete_benchmarks(tailer.incomplete, names, files.importer.open))
+        broken_off = incomplete_benchmarks(tailer.incomplete, [*partition.names()], files.importer.open)
+        partition.assume_ends(not_whole({name: board.spec for name, board in partition.boards()}) | broken_off)
         partition.note_excess(map(origin, tailer.files), settings.max_rejected)
     boards = {name: board for each in partitions for name, board in each.boards()}
     save_conflicts(boards.values(), conflicts)

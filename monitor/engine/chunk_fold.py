@@ -47,7 +47,7 @@ from monitor.words.changes import DELETED, UNDONE
 from schemas.records.chunks import Chunk, DeadLetter, Gap, Misrouted, Source
 from schemas.records.columns import EventList, JoinedEvents
 from schemas.records.decode import Fault, Refusal, check_object, decode_records
-from schemas.records.events import Declaration, Ended, EventFields
+from schemas.records.events import Declaration, Ended, EventFields, Provenance, Spec
 from schemas.records.names import name_fault
 from schemas.records.operations import BoardChange
 from schemas.records.packed import WIDE
@@ -70,6 +70,7 @@ _LATER_FIELDS: Final[dict[str, Any]] = {
     "missing": "worst",
     "nulls": "filled",
     "declared_late": (),
+    "provenance": Provenance(),
     "version": 1,
 }
 """Declared fields that are stored only where they are not the default."""
@@ -529,14 +530,25 @@ class _Folding:
                 benchmark.declare(spec)
             if spec.order.policy == "committed" and benchmark.seed is None:
                 benchmark.seed = delta.seed = self._seed(step)
-            unused = {name for name, default in _LATER_FIELDS.items() if getattr(spec, name) == default}
-            delta.spec = spec.model_dump_json(exclude=unused)
+            self._keep_spec(spec, delta)
         if fault is not None:
+            if isinstance(benchmark, Benchmark) and spec.provenance != Provenance():
+                # The scores come all the same, and what is known of them is no choice.
+                benchmark.spec = benchmark.spec.model_copy(
+                    update={"provenance": benchmark.spec.provenance | spec.provenance}
+                )
+                self._keep_spec(benchmark.spec, self.touch(benchmark))
             raw = step.declaration.model_dump_json().encode()
             if isinstance(benchmark, Benchmark):
                 path, line = step.source or (None, None)
                 self.partition.readings.refuse(benchmark.name, step.offset if line is None else line, path, fault)
             self.take_letter(dead_letter(fault, step.offset, step.place, raw, step.source))
+
+    @staticmethod
+    def _keep_spec(spec: Spec, delta: BenchmarkDelta) -> None:
+        """Store a declaration."""
+        unused = {name for name, default in _LATER_FIELDS.items() if getattr(spec, name) == default}
+        delta.spec = spec.model_dump_json(exclude=unused)
 
     def _seed(self, step: Declared) -> Seed | None:
         """Return the place of a declaration: in the log, or in the file that is read without one; None for one of neither."""

@@ -35,7 +35,7 @@ _COMMITTED: Final = ("order", "item_ids", "items")
 
 
 def with_late_parts(benchmark: Benchmark, spec: Spec) -> Spec:
-    """Return a declaration with the parts that were declared after the first score, now or before."""
+    """Return a declaration with the parts that were declared after the first score, and what is known of the scores, now or before."""
     late: set[str] = (
         {*benchmark.spec.declared_late, *spec.declared_late} if benchmark.declared else {*spec.declared_late}
     )
@@ -43,7 +43,10 @@ def with_late_parts(benchmark: Benchmark, spec: Spec) -> Spec:
         late |= set(benchmark.board.late)
     if benchmark.knows_scores:
         late |= set(parts_chosen(benchmark.name, benchmark.spec, spec))
-    return spec.model_copy(update={"declared_late": tuple(name for name in PARTS if name in late)})
+    provenance = benchmark.spec.provenance | spec.provenance
+    return spec.model_copy(
+        update={"declared_late": tuple(name for name in PARTS if name in late), "provenance": provenance}
+    )
 
 
 def refusal(benchmark: Benchmark, spec: Spec) -> Fault | None:

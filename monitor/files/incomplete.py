@@ -6,6 +6,13 @@ from pathlib import Path
 from monitor.files.streams.paths import show
 from monitor.files.streams.read import read_files
 from monitor.files.streams.stream import OpenStream, open_stream
+from schemas.records.events import Spec
+
+
+def not_whole(declared: Mapping[str, Spec]) -> dict[str, str]:
+    """Return the benchmarks whose scores are an export of files that were not read whole, each with the clause for a report."""
+    clause = "the scores are an export of results that were not read whole"
+    return {name: clause for name, spec in declared.items() if spec.provenance.not_whole}
 
 
 def incomplete_benchmarks(

@@ -299,6 +299,11 @@ class BoardView:
         return not self.graded and not self.mixed
 
     @property
+    def begun_again(self) -> bool:
+        """Whether the name was begun again, here or where the scores were exported."""
+        return self.generation > 1 or self.spec.provenance.begun_again
+
+    @property
     def order_trusted(self) -> bool:
         """Whether the arrival order was declared trusted, so that decisions do not rest on the item count."""
         return self.spec.order.policy == "trusted"

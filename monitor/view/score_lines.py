@@ -9,7 +9,7 @@ import numpy as np
 from monitor.engine.state.battles import JUDGE, ORDER, OUTCOME, PAIR, PROMPT, REPEAT
 from monitor.view.board import BattleFacts, BoardView
 from schemas.records.battles import BattleFields, Winner
-from schemas.records.events import Ended, EventFields
+from schemas.records.events import Ended, EventFields, Provenance
 from schemas.records.scores import ABSENT, SCORE_UNIT, SKIPPED
 from stats.numerics.pairs import pair_members
 
@@ -21,9 +21,11 @@ _WINNERS: Final[dict[int, Winner]] = {1: "a", -1: "b", 0: "tie"}
 def score_lines(benchmark: BoardView, start: int, end: int) -> bytes:
     """Return some rows as JSON lines: ahead of the first one the declaration, after the last one the ends of runs."""
     lines: list[bytes] = []
-    if start == 0 and benchmark.declared:
-        declaration = benchmark.spec.model_dump(mode="json", exclude_defaults=True)
-        lines.append(msgspec.json.encode({"declare": benchmark.name, **declaration}))
+    if start == 0:
+        spec = benchmark.spec.model_copy(update={"provenance": _provenance(benchmark)})
+        declaration = spec.model_dump(mode="json", exclude_defaults=True)
+        if benchmark.declared or declaration:
+            lines.append(msgspec.json.encode({"declare": benchmark.name, **declaration}))
     battles = benchmark.battles
     events = _scores(benchmark, start, end) if battles is None else _battles(benchmark, battles, start, end)
     lines += map(msgspec.json.encode, events)
@@ -41,6 +43,17 @@ def all_score_lines(benchmarks: Iterable[BoardView]) -> Iterator[bytes]:
     for benchmark in benchmarks:
         for start in range(0, max(1, benchmark.rows), ROWS_AT_ONCE):
             yield score_lines(benchmark, start, start + ROWS_AT_ONCE)
+
+
+def _provenance(benchmark: BoardView) -> Provenance:
+    """Return what a reader of the scores alone would not know of them."""
+    reading = benchmark.reading
+    return benchmark.spec.provenance | Provenance(
+        score_choice=benchmark.has_choice,
+        begun_again=benchmark.begun_again,
+        unread_items=benchmark.unread,
+        not_whole=bool(not reading.whole or benchmark.incomplete),
+    )
 
 
 def _scores(benchmark: BoardView, start: int, end: int) -> Iterator[EventFields]:

@@ -13,6 +13,7 @@ from pydantic import (
     ConfigDict,
     Field,
     SerializerFunctionWrapHandler,
+    StrictBool,
     StrictInt,
     WithJsonSchema,
     model_serializer,
@@ -263,6 +264,27 @@ Part = Literal[
 """A part of a declaration that verdicts rest on; `declaration` is all of it."""
 
 
+class Provenance(BaseModel):
+    """What is known of scores that an export has written, and that the scores do not show."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    score_choice: StrictBool = Field(
+        False, description="some item had several scores of a model: one of them was written"
+    )
+    begun_again: StrictBool = Field(False, description="the board was begun again after earlier scores")
+    unread_items: Annotated[StrictInt, Field(ge=0, le=MAX_INDEX)] = Field(
+        0, description="how many more items the files had, of which no line could be read"
+    )
+    not_whole: StrictBool = Field(
+        False, description="files were refused or broke off, or do not hold the same items, so these are not all scores"
+    )
+
+    def __or__(self, other: "Provenance") -> "Provenance":
+        """Return what is known of the scores of two exports together."""
+        return Provenance.model_construct(**{name: max(value, getattr(other, name)) for name, value in self})
+
+
 class Spec(BaseModel):
     """The declaration of a benchmark: everything that a latched verdict rests on. After the first score only a new version replaces it."""
 
@@ -326,6 +348,9 @@ class Spec(BaseModel):
     )
     declared_late: tuple[Part, ...] = Field(
         (), description="the parts of this declaration that were chosen when some scores were known: verdicts name them"
+    )
+    provenance: Provenance = Field(
+        Provenance(), description="what an export of scores knows of them: rankwatch writes it, and verdicts name it"
     )
     version: Annotated[StrictInt, Field(ge=1, le=MAX_INDEX)] = Field(
         1,

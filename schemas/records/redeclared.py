@@ -15,7 +15,7 @@ KEEP: Final = "repeat the stored declaration; another order is for new items, an
 
 def changed_fields(old: Spec, new: Spec) -> list[str]:
     """Return the fields that verdicts rest on and in which two declarations differ."""
-    free = {*FREE_TO_CHANGE, "version", "declared_late"}
+    free = {*FREE_TO_CHANGE, "version", "declared_late", "provenance"}
     return [name for name in Spec.model_fields if name not in free and getattr(old, name) != getattr(new, name)]
 
 

@@ -269,6 +269,24 @@ def test_the_noise_of_repeats_is_split_and_a_flaky_baseline_holds_the_gate(tmp_p
     assert "name another run of the baseline; the files have" in rankwatch("gate", *call, "other", code=2).stderr
 
 
+def test_a_gate_says_which_history_the_scores_of_a_stored_baseline_have(tmp_path):
+    rows = paired(400, 8, 8)
+    new = write(tmp_path / "new.jsonl", [row for row in rows if row["model"] == "new"])
+    first = [{"declare": "bench", "items": 400}, {"benchmark": "bench", "item_id": "x", "model": "old", "score": 1}]
+    again = [{"board": verb, "benchmark": "bench"} for verb in ("delete", "reopen")]
+    old = [row for row in rows if row["model"] == "old"]
+    history = [{"code": "begun_again"}, {"code": "score_choice"}]
+    question = ("--baseline", "old", "--margin", "0.05")
+    with RedisServer(tmp_path) as redis:
+        asyncio.run(fold(redis.url, "evals", 1, [*first, *again, first[0], old[0] | {"score": None}, *old]))
+        stored = ("--redis-url", redis.url, "--topic", "evals")
+        (row,) = answer(new, *question, *stored, code=0)["comparisons"]
+        assert [each for each in row["assumptions"] if each in history] == history
+        rankwatch("board", "export", "bench", "--output", tmp_path / "old.jsonl", *stored)
+    (row,) = answer(new, tmp_path / "old.jsonl", *question, code=0)["comparisons"]
+    assert [each for each in row["assumptions"] if each in history] == history
+
+
 def test_the_baseline_may_be_on_a_server_or_in_the_stored_state(tmp_path):
     rows = paired(400, 8, 8)
     new = write(tmp_path / "new.jsonl", [row for row in rows if row["model"] == "new"])

@@ -83,6 +83,16 @@ def test_it_stops_as_soon_as_the_gate_is_decided_and_asks_nothing_again(place):
     assert not Path("/tmp/rankwatch-injected").exists()
 
 
+def test_the_answer_names_what_is_known_of_the_scores_of_the_baseline(place):
+    known = {"declare": "bench", "provenance": {"score_choice": True, "begun_again": True}}
+    write(place / "known.jsonl", [known])
+    call = [*gate(place, harness(place), "--format", "json")]
+    call.insert(1, place / "known.jsonl")
+    (row,) = json.loads(rankwatch(*call, code=0).stdout)["comparisons"]
+    codes = ["independent", "begun_again", "score_choice"]
+    assert [each["code"] for each in row["assumptions"]] == ["committed", *codes]
+
+
 def test_the_verdict_does_not_depend_on_the_size_of_the_blocks(place):
     command = harness(place)
     rows = []

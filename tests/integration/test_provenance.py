@@ -262,3 +262,77 @@ def test_clusters_that_weights_rest_on_come_with_the_scores(tmp_path):
     assert benchmark["pairs"][0]["decided"]["anytime_family"] is not None  # equal models
     assert {"code": "labelled"} in benchmark["assumptions"]
     assert "which cluster an item is in does not depend on the scores" in benchmark["pairs"][0]["reason"]
+
+
+# --- what an export keeps ---
+
+
+def exported(tmp_path, *arguments):
+    """The assumptions of a report on results, and of one on their export."""
+    path = tmp_path / "exported" / "scores.jsonl"
+    path.parent.mkdir()
+    rankwatch("export", path, *arguments)
+    return facts(*arguments), facts(path)
+
+
+def test_an_export_says_that_scores_filled_nulls_or_came_in_conflict(tmp_path):
+    rows = events(random.Random(6), MODELS, 60)
+    for first in (None, 1 - rows[0]["score"]):
+        folder = tmp_path / str(first)
+        folder.mkdir()
+        before, after = exported(folder, write(folder / "runs.jsonl", [rows[0] | {"score": first}, *rows]))
+        assert before == after
+        assert "score_choice" in after
+
+
+def test_an_export_of_an_export_and_of_late_parts_assumes_the_same(tmp_path):
+    rows = events(random.Random(6), MODELS, 60)
+    path = write(tmp_path / "runs.jsonl", [rows[0] | {"score": None}, *rows])
+    before, after = exported(tmp_path, path, "--alpha", "0.01", "--items", "60")
+    assert before == after
+    assert {"declared_late", "score_choice"} <= after.keys()
+    rankwatch("export", tmp_path / "again.jsonl", tmp_path / "exported" / "scores.jsonl")
+    assert facts(tmp_path / "again.jsonl") == before
+
+
+def test_an_export_counts_the_items_of_which_no_line_was_read(tmp_path):
+    rows = events(random.Random(6), MODELS, 60)
+    bad = [{"benchmark": "bench", "item_id": "lost", "model": model, "score": "x"} for model in MODELS]
+    before, after = exported(tmp_path, write(tmp_path / "runs.jsonl", [*rows, *bad]))
+    assert before == after
+    assert after["items_rejected"] == {"items": 1}
+
+
+def test_an_export_of_files_of_which_one_was_refused_is_not_the_whole_benchmark(tmp_path):
+    folder = tmp_path / "runs"
+    folder.mkdir()
+    write(folder / "1.jsonl", events(random.Random(6), MODELS, 60))
+    (folder / "2.jsonl").write_text("no result\n")
+    path = tmp_path / "scores.jsonl"
+    rankwatch("export", path, folder, "--max-rejected", "0.9")
+    (before,) = report(folder, "--max-rejected", "0.9")[0]["benchmarks"]
+    (after,) = report(path)[0]["benchmarks"]
+    assert before["assumptions"] == after["assumptions"] == []
+    assert after["incomplete"] == "the scores are an export of results that were not read whole"
+    assert {pair["decided"]["anytime"] for pair in after["pairs"]} == {None}
+
+
+def test_what_is_known_of_exported_scores_holds_with_other_files_and_with_a_refused_declaration(tmp_path):
+    rows = events(random.Random(6), MODELS, 60)
+    known = {"declare": "bench", "provenance": {"score_choice": True}}
+    write(tmp_path / "1.jsonl", rows[:50])
+    write(tmp_path / "2.jsonl", [known | {"alpha": 0.01}, *rows[50:]])
+    write(tmp_path / "3.jsonl", [known | {"provenance": {"begun_again": True}}])
+    assert {"score_choice", "begun_again"} <= facts(tmp_path, "--max-rejected", "0.5").keys()
+    assert {"score_choice", "begun_again"} <= facts(tmp_path, "--alpha", "0.05", "--max-rejected", "0.5").keys()
+
+
+def test_a_gate_names_what_is_known_of_exported_scores(tmp_path):
+    rng = random.Random(3)
+    old = [row | {"model": "old"} for row in events(rng, {"old": 0.7}, 300)]
+    rankwatch("export", tmp_path / "old.jsonl", write(tmp_path / "runs.json.jsonl", [old[0] | {"score": None}, *old]))
+    (tmp_path / "runs.json.jsonl").unlink()
+    write(tmp_path / "new.jsonl", [row | {"model": "new", "score": row["score"]} for row in old])
+    (row,) = gated(tmp_path, "--margin", "0.05")["comparisons"]
+    assert {"code": "score_choice"} in row["assumptions"]
+    assert "which score of an item counts does not depend on the scores" in row["assumption"]

@@ -70,7 +70,7 @@ def _assumptions(pairs: PairState) -> list[Assumption]:
     holds = flagged(
         listed=listed,
         labelled=spec.weights is not None,
-        begun_again=pairs.generation > 1,
+        begun_again=pairs.begun_again,
         repeated=spec.repeats != 1,
     )
     items = sampled(policy, units=spec.units is not None)

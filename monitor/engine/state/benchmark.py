@@ -247,13 +247,13 @@ class Benchmark(PairState):
     @property
     def unread(self) -> int:
         """How many items have no row because their lines were rejected; each line that names none may be of one more."""
-        reading = self.reading
+        reading, before = self.reading, self.spec.provenance.unread_items
         if self.battles is not None or not reading.lost:
-            return reading.nameless if self.battles is None else 0
+            return before + (reading.nameless if self.battles is None else 0)
         lost = {item for item in reading.lost if item not in self.row_of}
         if lost:
             lost -= {item for item, _ in self.repeat_row_of}
-        return reading.nameless + len(lost)
+        return before + reading.nameless + len(lost)
 
     @property
     def has_choice(self) -> bool:

@@ -14,7 +14,7 @@ from monitor.engine.state.pairs.counts import CHUNK_CELLS
 from monitor.engine.state.restore import restore_benchmark
 from monitor.files.declare import Declare, begin, with_own_declarations
 from monitor.files.epochs import Epochs
-from monitor.files.incomplete import incomplete_benchmarks
+from monitor.files.incomplete import incomplete_benchmarks, not_whole
 from monitor.files.reject_limit import RejectedLine, RejectLimit
 from monitor.files.streams.paths import origin
 from monitor.files.streams.read import read_files
@@ -128,7 +128,9 @@ def fold_files(
     tally.finish(partition, limit.share)
     _declare_units(partition)
     paths = {path: broken_off[origin(path)] for path in files if origin(path) in broken_off}
-    incomplete = incomplete_benchmarks(paths, partition.benchmarks, open_file)
+    incomplete = not_whole({name: each.spec for name, each in partition.benchmarks.items()}) | incomplete_benchmarks(
+        paths, partition.benchmarks, open_file
+    )
     if inherit:
         whole = {name: each for name, each in partition.benchmarks.items() if name not in incomplete}
         partition.fold_events([], [], [], partition.off + 1, ended=newer_runs(whole))

@@ -19,8 +19,8 @@ from stats.evidence.margin import excess_low_anytime, graded_excess_log_e, grade
 MIXTURE: Final = "beta(1,1)"
 """Of the bets of `gate --run`."""
 
-ASSUMED: Final = [Assumption("committed"), *sampled("committed", units=False)]
-"""What the answers of `gate --run` assume."""
+_ASSUMED: Final = [Assumption("committed"), *sampled("committed", units=False)]
+"""What the answers of `gate --run` assume, besides what the scores of the baseline do."""
 
 
 @dataclass(frozen=True)
@@ -32,6 +32,8 @@ class Question:
     benchmark, candidate, baseline : str
     margin : Margin
     alpha : float
+    history : tuple of Assumption
+        What is assumed of the scores of the baseline, which are there already.
     """
 
     benchmark: str
@@ -39,17 +41,28 @@ class Question:
     baseline: str
     margin: Margin
     alpha: float = 0.05
+    history: tuple[Assumption, ...] = ()
+
+    @property
+    def assumed(self) -> list[Assumption]:
+        """What the answer assumes."""
+        return [*_ASSUMED, *self.history]
 
 
 def questions_of(
-    benchmark: str, candidates: Sequence[str], baseline: str, margin: Margin, alpha: float
+    benchmark: str,
+    candidates: Sequence[str],
+    baseline: str,
+    margin: Margin,
+    alpha: float,
+    history: Sequence[Assumption] = (),
 ) -> list[Question]:
     """Return the question of each candidate, which is decided at an equal share of alpha.
 
     The shares are fixed in advance: when a candidate stops changes nothing for the others.
     """
     share = alpha / len(candidates)
-    return [Question(benchmark, candidate, baseline, margin, share) for candidate in candidates]
+    return [Question(benchmark, candidate, baseline, margin, share, tuple(history)) for candidate in candidates]
 
 
 def first_decision(
@@ -167,8 +180,8 @@ def compare_along_order(candidate: Floats, baseline: Floats, items: int, questio
         p_worse=least_p(against),
         decided_at_n=None if decision is None else decision[1],
         items_needed=needed if isfinite(needed) else None,
-        assumption=clauses(ASSUMED),
-        assumptions=facts(ASSUMED),
+        assumption=clauses(question.assumed),
+        assumptions=facts(question.assumed),
         reason="",
     )
     return with_facts(comparison, of_comparison(comparison, margin, []))

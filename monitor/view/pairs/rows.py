@@ -190,7 +190,7 @@ def assumed_of(table: PairTable, *, rescored: bool, ignored: bool, worse: Collec
         return []
     holds = flagged(
         labelled=benchmark.suite is None and benchmark.spec.weights is not None,
-        begun_again=benchmark.generation > 1,
+        begun_again=benchmark.begun_again,
         repeated=has_repeats(benchmark),
         rescored=rescored or (benchmark.united is not None and benchmark.united.rescored),
         score_choice=benchmark.has_choice or against,

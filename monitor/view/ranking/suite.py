@@ -20,7 +20,7 @@ from monitor.view.from_state import of_scores
 from monitor.view.pairs.item_means import described
 from monitor.view.pairs.table import PairTable
 from monitor.view.ranking.suite_evidence import Terms, family_places, terms_of, walk_committed
-from schemas.records.events import MAX_GRADED_ITEMS, FamilySpec, OrderSpec, Spec
+from schemas.records.events import MAX_GRADED_ITEMS, FamilySpec, OrderSpec, Provenance, Spec
 from schemas.records.reading import Reading
 from schemas.records.scores import ABSENT, SKIPPED, ZERO, Contestant, RowKey
 from schemas.records.suites import Suite
@@ -174,6 +174,7 @@ def _spec(suite: Suite, members: Mapping[str, BoardView], terms: Terms, *, asser
             "alpha": min((each.spec.alpha for each in members.values()), default=Spec().alpha),
             "scores": "graded",
             "declared_late": {part for each in members.values() for part in each.spec.declared_late},
+            "provenance": Provenance(begun_again=any(each.begun_again for each in members.values())),
             **({"clusters": sizes} if sized else {}),
         }
     )

@@ -7,7 +7,7 @@ import pytest
 from monitor.view.build import build_report
 from monitor.view.from_state import board_view, board_views
 from monitor.view.score_lines import score_lines
-from tests.fold_log import FoldLog
+from tests.fold_log import FoldLog, event
 from tests.unit.engine.test_battles import battle, declare, stream
 
 
@@ -47,3 +47,24 @@ def test_an_export_says_which_model_won_and_was_shown_first():
         {"benchmark": "bench", "item_id": "q", "model_a": "x", "model_b": "y", "winner": "a", "position": "b"},
         {"benchmark": "bench", "item_id": "q2", "cluster": "j", "model_a": "x", "model_b": "y", "winner": "b", "position": "b"},
     ]  # fmt: skip
+
+
+def test_an_export_says_what_its_scores_do_not_show_and_a_store_keeps_it():
+    declared = {"declare": "bench", "items": 3, "alpha": 0.04}
+    first = [declared, event(1, "x", 1), *({"board": verb, "benchmark": "bench"} for verb in ("delete", "reopen"))]
+    log = FoldLog(*first, declared | {"alpha": 0.01}, event(1, "x", None), event(1, "x", 1))
+    lines = exported(log, 10)
+    known = {"score_choice": True, "begun_again": True}
+    assert [line.get("provenance") for line in lines] == [known, None]
+    again = FoldLog(*lines)
+    again.restart()
+    assert exported(again, 10) == lines
+    later = ["declared_late", "begun_again", "score_choice"]
+    mine, theirs = (build_report([each.partition]).benchmarks[0].assumptions for each in (log, again))
+    assert mine == theirs
+    assert [each["code"] for each in mine] == ["completion", "independent", "joined", *later]
+
+
+def test_plain_scores_have_no_declaration_in_an_export():
+    log = FoldLog(event(1, "x", 1))
+    assert exported(log, 10) == [event(1, "x", 1)]

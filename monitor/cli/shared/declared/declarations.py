@@ -113,7 +113,8 @@ class Declarations:
                 f"{shorten(benchmark)}: declared already; what its files declare is not used", "declared already"
             )
         if benchmark in self._stored:
-            return {"declare": benchmark, **self._stored[benchmark]}
+            exported = {} if own is None else own.model_dump(exclude_defaults=True, include={"provenance"})
+            return {"declare": benchmark, **self._stored[benchmark], **exported}
         fields = {} if own is None else own.model_dump(mode="json", exclude_unset=True, exclude={"declare"})
         if benchmark in self._begun:
             # A later run declares its item count again: what was declared at the first event stays.

@@ -18,7 +18,7 @@ from monitor.service.gates.command import EvaluationError, parse_command
 from monitor.service.gates.evaluation import Plan, Scores, evaluate, evaluate_all
 from monitor.service.gates.folder import CandidateFolder, EvaluationFolder
 from monitor.view.board import BoardView
-from monitor.view.gates.along_order import ASSUMED, Question, questions_of
+from monitor.view.gates.along_order import Question, questions_of
 from monitor.view.gates.margin import Margin
 from monitor.view.pairs.item_means import scores_by_item
 from monitor.view.reasons import refused
@@ -27,7 +27,7 @@ from monitor.words.numbers import digits_apart, p_value
 from monitor.words.order import because
 from schemas.records.names import natural
 from schemas.records.text import shorten
-from schemas.results.assumptions import Assumption, facts
+from schemas.results.assumptions import Assumption, facts, flagged
 from schemas.results.gate import GateComparison
 
 
@@ -107,7 +107,9 @@ def evaluate_gate(
     signal.signal(signal.SIGTERM, _terminate)
     try:
         folder = EvaluationFolder(call.folder)
-        questions = questions_of(chosen.name, candidates, baseline, margin, chosen.spec.alpha)
+        questions = questions_of(
+            chosen.name, candidates, baseline, margin, chosen.spec.alpha, _history(chosen, baseline)
+        )
         plan = Plan.of(questions, sorted(known), call.seed or secrets.token_hex(8), call.block)
         plan = folder.open(plan, command, known, seeded=call.seed is not None)
         comparisons = evaluate_all(plan, one, call.budget, until_pass=until_pass)
@@ -167,7 +169,7 @@ def _evaluate(
 
     comparison = evaluate(plan, question, known, done, run, call.budget, progress)
     if folder.broken:
-        assumed = [*ASSUMED, Assumption("broken_off")]
+        assumed = [*question.assumed, Assumption("broken_off")]
         comparison = comparison.model_copy(update={"assumption": clauses(assumed), "assumptions": facts(assumed)})
     return comparison, folder.broken
 
@@ -184,6 +186,15 @@ def saved(comparisons: Sequence[GateComparison], items: int, budget: int | None,
     times = "once" if broken == 1 else f"{broken:,} times"
     again = f"; a block broke off and was evaluated again {times}" if broken else ""
     return f"evaluated {done:,} of {of:,} items{candidates}{spent}; {share}{again}"
+
+
+def _history(benchmark: BoardView, baseline: str) -> list[Assumption]:
+    """Return what is assumed of the scores of the baseline."""
+    return flagged(
+        begun_again=benchmark.begun_again,
+        score_choice=benchmark.has_choice or benchmark.counters["conflicts"] > 0,
+        rescored=benchmark.latest_epoch[baseline] > 0,
+    )
 
 
 def _benchmark(boards: Mapping[str, BoardView], baseline: str, name: str | None) -> BoardView:

@@ -77,7 +77,12 @@ class PairState:
     @property
     def has_choice(self) -> bool:
         """Whether some item has several scores of a model, or may have: which one counts is a choice."""
-        return bool(self.spec.aliases)
+        return bool(self.spec.aliases) or self.spec.provenance.score_choice
+
+    @property
+    def begun_again(self) -> bool:
+        """Whether the name was begun again, here or where the scores were exported."""
+        return self.generation > 1 or self.spec.provenance.begun_again
 
     @property
     def pairs(self) -> int:

@@ -59,15 +59,15 @@ _EVENT_NAMES: Final = tuple(map(attrgetter, ("benchmark", "item_id", "model", "c
 
 def has_battles(events: Iterable[EventFields]) -> bool:
     """Return whether any of some records is a battle."""
-    return BattleFields in set(map(type, events))
+    return any(issubclass(kind, BattleFields) for kind in set(map(type, events)))
 
 
 def names_of(events: Sequence[EventFields]) -> set[str | None]:
     """Return every name that some records hold."""
-    battles = [event for event in events if type(event) is BattleFields] if has_battles(events) else []
+    battles = [event for event in events if isinstance(event, BattleFields)] if has_battles(events) else []
     names: set[str | None] = set().union(*(map(name, battles) for name in _NAMES))
     if len(battles) < len(events):
-        scores = [event for event in events if type(event) is not BattleFields] if battles else events
+        scores = [event for event in events if not isinstance(event, BattleFields)] if battles else events
         names = names.union(*(map(name, scores) for name in _EVENT_NAMES))
     return names
 
@@ -87,5 +87,5 @@ def by_kind(events: Sequence[EventFields]) -> dict[str, Sequence[EventFields]]:
     """Return records as the fields of a packed record: scores under `events`, and battles, if there are any, under `battles`."""
     if not has_battles(events):
         return {"events": events}
-    scores = [event for event in events if type(event) is not BattleFields]
-    return {"events": scores, "battles": [event for event in events if type(event) is BattleFields]}
+    scores = [event for event in events if not isinstance(event, BattleFields)]
+    return {"events": scores, "battles": [event for event in events if isinstance(event, BattleFields)]}

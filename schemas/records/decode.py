@@ -1,10 +1,9 @@
 """Decode bytes to checked events: a whole block in one call, and record by record if something is wrong with it."""
 
 import json
-import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from operator import attrgetter, methodcaller
+from operator import attrgetter
 from types import GenericAlias
 from typing import Any, Final, NamedTuple, TypeVar, get_type_hints
 
@@ -16,38 +15,33 @@ from schemas.records.battles import BATTLE_MARK, Battle, BattleFields, names_of
 from schemas.records.events import MAX_LINE_BYTES, Declaration, Ended, Event, EventFields
 from schemas.records.lenient import Kinds, convert, convert_column, read_name
 from schemas.records.names import name_fault
+from schemas.records.repeated import (
+    READ,
+    Repeating,
+    array_decoder_of,
+    array_values,
+    count_byte,
+    decode_whole,
+    decoder_of,
+    has_each_once,
+    is_once_in_array,
+    parts_of,
+    parts_of_lines,
+    raw_fields,
+    repeated_among,
+    repeats_a_field,
+    repeats_in_array,
+    shape_in_array,
+    shape_of,
+)
 from schemas.records.text import Sentence, printable, shorten
-
-_ESCAPED_LETTER: Final = re.compile(rb"\\u00[567]")
-"""In JSON, a letter that needs no escape. A key that has one is the same key to a parser, and not to a search for its bytes."""
 
 BOM: Final = b"\xef\xbb\xbf"
 """The UTF-8 byte order mark, with which some programs begin a file or a message."""
 
-_EVENT: Final = msgspec.json.Decoder(EventFields)
-_BATTLE: Final = msgspec.json.Decoder(BattleFields)
 _COLUMNS: Final[dict[str, Any]] = {
     field: GenericAlias(list, (kind,)) for field, kind in get_type_hints(EventFields, include_extras=True).items()
 }
-
-
-class _Repeating(dict[str, Any]):
-    """An object some of whose fields come twice: a parser that keeps one of the two values decides what is meant."""
-
-    repeated: frozenset[str]
-
-
-def _object_of(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    fields = dict(pairs)
-    if len(fields) == len(pairs):
-        return fields
-    names = [name for name, _ in pairs]
-    found = _Repeating(fields)
-    found.repeated = frozenset(name for name in fields if names.count(name) > 1)
-    return found
-
-
-_WHOLE_RULE: Final = json.JSONDecoder(parse_constant=float, object_pairs_hook=_object_of)
 
 
 class _LooseFields(msgspec.Struct, gc=False):
@@ -194,23 +188,29 @@ def decode_block(block: bytes) -> list[EventFields] | None:
             block.decode()  # the decoder skips unknown fields without checking them
         except UnicodeDecodeError:
             return None
-    events = _decode_lines(block)
-    if events is not None:
-        return None if _repeats_a_field(block, events) else events
-    *lines, rest = block.split(b"\n")
-    return None if rest else decode_records(lines)
+    if lines := _lines_of(block):
+        shape = shape_of(EventFields, block[: block.find(b"\n")], count_byte(block), lines)
+        if shape is not None and (events := _decode_lines(shape.kind, block, lines)) is not None:
+            return events if shape.fits(parts_of_lines(block)) or not repeats_a_field(parts_of_lines(block)) else None
+        if (events := _decode_lines(EventFields, block, lines)) is not None:
+            return None if repeats_a_field(parts_of_lines(block)) else events
+    *records, rest = block.split(b"\n")
+    return None if rest else decode_records(records)
 
 
-def _decode_lines(block: bytes) -> list[EventFields] | None:
-    """Decode lines without cutting them first; None unless each line is one event, as the decoder would cut them elsewhere too."""
+def _lines_of(block: bytes) -> int:
+    """Return how many lines there are; 0 unless they may be decoded without cutting them first, as each object is on one of its own."""
     if len(block) > MAX_LINE_BYTES or not block.startswith(b"{") or BATTLE_MARK in block[: block.find(b"\n")]:
-        return None
+        return 0
     # No object has "}\n{" inside: where it is between all of them, and no other line ends, each is on a line of its own.
-    lines = block.count(b"\n")
-    if not block.endswith(b"\n") or block.count(b"}\n{") != lines - 1:
-        return None
+    lines = count_byte(block, b"\n")
+    return lines if block.endswith(b"\n") and block.count(b"}\n{") == lines - 1 else 0
+
+
+def _decode_lines(kind: type[EventFields], block: bytes, lines: int) -> list[EventFields] | None:
+    """Decode so many lines in one call; None unless each is one event of a kind."""
     try:
-        events = _EVENT.decode_lines(block)
+        events: list[EventFields] = decoder_of(kind).decode_lines(block)
     except _BROKEN:
         return None
     return events if len(events) == lines else None
@@ -223,165 +223,79 @@ def decode_records(records: Sequence[bytes]) -> list[EventFields] | None:
     """
     if max(map(len, records), default=0) > MAX_LINE_BYTES:
         return None
-    battles = bool(records) and BATTLE_MARK in records[0]
-    try:
-        events = list(map((_BATTLE if battles else _EVENT).decode, records))
-        return None if _repeats_a_field(records, events, _BATTLE_FIELDS if battles else _SCORE_FIELDS) else events
-    except _BROKEN:
-        # A field of this name is no part of an event, and does not make it a battle.
-        return _decode_marked(records) if battles else None
+    if not records:
+        return []
+    battles = BATTLE_MARK in records[0]
+    kind: type[EventFields] = BattleFields if battles else EventFields
+    parts = list(parts_of(records))
+    colons = sum(count_byte(part.lines) for part in parts)
+    shape = shape_of(kind, records[0], colons, len(records))
+    with suppress(*_BROKEN):
+        if shape is not None:
+            events = list(map(decoder_of(shape.kind).decode, records))
+            return events if shape.fits(parts) or not repeats_a_field(parts, kind) else None
+    with suppress(*_BROKEN):
+        events = list(map(decoder_of(kind).decode, records))
+        return None if repeats_a_field(parts, kind) else events
+    # A field of this name is no part of an event, and does not make it a battle.
+    return _decode_marked(records) if battles else None
 
 
-class _Fields(NamedTuple):
-    """The fields of a kind of event: those that each has, and those that may be left out, with the value that they then have."""
-
-    required: tuple[str, ...]
-    optional: Mapping[str, object]
-
-    @classmethod
-    def of(cls, kind: type[EventFields]) -> "_Fields":
-        """Return the fields of a kind of event."""
-        fields = msgspec.structs.fields(kind)
-        return cls(
-            tuple(field.name for field in fields if field.required),
-            {field.name: field.default for field in fields if not field.required},
-        )
-
-    def given(self, events: Sequence[Any]) -> dict[str, int]:
-        """Return how many of some events have a value of their own for each field that may be left out."""
-        return {
-            name: len(events) - list(map(attrgetter(name), events)).count(default)
-            for name, default in self.optional.items()
-        }
-
-    def least(self, events: Sequence[Any]) -> int:
-        """Return how many fields these events have at least: a field with the value that it has when it is omitted may be there too."""
-        return len(self.required) * len(events) + sum(self.given(events).values())
-
-
-_SCORE_FIELDS: Final = _Fields.of(EventFields)
-_BATTLE_FIELDS: Final = _Fields.of(BattleFields)
-_READ: Final = frozenset(
-    name for fields in (_SCORE_FIELDS, _BATTLE_FIELDS) for name in (*fields.required, *fields.optional)
-)
-_PACK_BEGIN: Final = re.compile(rb'\{(?:"producer":"[^"\\]*",)?(?:"imported":true,)?"events":\[')
-_PACK_PARTS: Final = ("events", "battles", "declare", "ended")
-
-
-def _repeats_a_field(lines: bytes | Sequence[bytes], events: Sequence[Any], fields: _Fields = _SCORE_FIELDS) -> bool:
-    """Return whether one of these events has a field twice, which the decoder does not see: it keeps the last value."""
-    joined = lines if isinstance(lines, bytes) else b"\n".join(lines)
-    # Every field has a colon. So as many colons as fields that were read prove that none comes twice.
-    excess = joined.count(b":") - len(fields.required) * len(events)
-    if not excess:
-        return False
-    given = fields.given(events)
-    excess -= sum(given.values())
-    if not excess:
-        return False
-    records = lines.removesuffix(b"\n").split(b"\n") if isinstance(lines, bytes) else lines
-    # A producer may write fields that could be left out: their keys, one an event, explain the other colons.
-    keys = {name: f'"{name}":'.encode() for name in given}
-    written = [name for name, key in keys.items() if key in records[0]]
-    if records[0].count(b":") == len(fields.required) + len(written):
-        for name in sorted(given, key=written.__contains__, reverse=True):
-            counts = list(map(methodcaller("count", keys[name]), records))
-            if max(counts) > 1:
-                break
-            excess -= sum(counts) - given[name]
-            if not excess:
-                return False
-    # Other fields, or other colons: the name of each field may come once an event.
-    numbers = {**dict.fromkeys(fields.required, len(events)), **given}
-    names = [(f'"{name}"'.encode(), number) for name, number in numbers.items()]
-    if _ESCAPED_LETTER.search(joined) is None and all(
-        joined.count(key) == number or max(map(methodcaller("count", key), records)) <= 1 for key, number in names
-    ):
-        return False
-    return any(map(_has_repeated, records))
+def decode_array(body: bytes) -> list[EventFields] | None:
+    """Decode a JSON array of events; None if any needs a closer look."""
+    shape = shape_in_array(body)
+    for kind in dict.fromkeys((EventFields if shape is None else shape.kind, EventFields)):
+        with suppress(*_BROKEN):
+            events: list[EventFields] = array_decoder_of(kind).decode(body)
+            return events if is_once_in_array(shape, kind, body, len(events)) or not repeats_in_array(body) else None
+    return None
 
 
 def repeats_in_pack(record: bytes, events: Sequence[EventFields], battles: Sequence[EventFields]) -> bool:
-    """Return whether a packed record has a part twice, or one of its records a field."""
-    begin = _PACK_BEGIN.match(record)
-    if begin is not None:
-        # As in `_repeats_a_field`. No part but these two is empty of colons: a record that has one is decoded by the whole rule.
-        least = _SCORE_FIELDS.least(events) + (1 + _BATTLE_FIELDS.least(battles) if battles else 0)
-        if record.count(b":", begin.end()) == least:
-            return False
-    try:
-        data = decode_whole(record)
-    except (ValueError, RecursionError):
+    """Return whether a packed record has a field twice, or one of its records one that is read."""
+    parts = raw_fields(record)
+    if parts is None:
         return True  # the whole rule has the fault
-    if repeated_among(data, _PACK_PARTS) is not None:
-        return True
-    events_, battles_, declared, ended = (data.get(name) or () for name in _PACK_PARTS)
-    return (
-        any(map(_is_repeated, (*events_, *battles_)))
-        or any(_repeated_field(each, "declaration") is not None for each in declared)
-        or any(_repeated_field(each, "end") is not None for each in ended)
+    if not has_each_once(record, parts):
+        try:
+            data = decode_whole(record)
+        except (ValueError, RecursionError):
+            return True
+        if repeated_among(data, _PACK_PARTS) is not None:
+            return True
+    kinds: dict[str, Kinds] = {"declare": "declaration", "ended": "end"}
+    for name, kind in kinds.items():
+        if name in parts and any(_repeated_field(each, kind) is not None for each in array_values(bytes(parts[name]))):
+            return True
+    return _repeats_in(parts.get("events"), EventFields, len(events)) or _repeats_in(
+        parts.get("battles"), BattleFields, len(battles)
     )
 
 
-def decode_whole(record: bytes) -> Any:  # noqa: ANN401 - any JSON value
-    """Return a JSON value whose objects remember which of their fields come twice.
-
-    Raises
-    ------
-    ValueError, RecursionError
-        If it is none.
-    """
-    return _WHOLE_RULE.decode(record.decode("utf-8"))
-
-
-def array_values(body: bytes) -> list[Any]:
-    """Return the values of a JSON array, by the whole rule.
-
-    Raises
-    ------
-    ValueError, RecursionError
-        If it is none.
-    """
-    values = decode_whole(body)
-    if not isinstance(values, list):
-        raise ValueError("the body is not an array")  # noqa: TRY004 - as for a body that is no JSON
-    return values
-
-
-def repeats_in_array(body: bytes, count: int) -> bool:
-    """Return whether one of so many events in a JSON array has a field twice."""
-    if body.count(b":") == len(_SCORE_FIELDS.required) * count:
+def _repeats_in(part: msgspec.Raw | None, kind: type[EventFields], count: int) -> bool:
+    """Return whether one of so many events in a part of a packed record has a field twice."""
+    if part is None or not count:
         return False
-    return any(map(_is_repeated, array_values(body)))
+    array = bytes(part)
+    return not is_once_in_array(shape_in_array(array, kind), kind, array, count) and repeats_in_array(array, kind)
 
 
-def _has_repeated(record: bytes) -> bool:
-    if not record:
-        return False
-    try:
-        data = _WHOLE_RULE.decode(record.removeprefix(BOM).decode("utf-8"))
-    except (ValueError, RecursionError):
-        return True  # the whole rule has the fault
-    return _is_repeated(data)
-
-
-def _is_repeated(data: object) -> bool:
-    return isinstance(data, _Repeating) and not data.repeated.isdisjoint(_READ)
+_PACK_PARTS: Final = ("events", "battles", "declare", "ended")
 
 
 def _decode_marked(records: Sequence[bytes]) -> list[EventFields] | None:
     try:
-        events = list(map(_EVENT.decode, records))
+        events = list(map(decoder_of(EventFields).decode, records))
     except _BROKEN:
         return None
-    return None if _repeats_a_field(records, events) else events
+    return None if repeats_a_field(parts_of(records)) else events
 
 
 def _decode_one(record: bytes) -> EventFields:
     if BATTLE_MARK in record:
         with suppress(*_BROKEN):
-            return _BATTLE.decode(record)
-    return _EVENT.decode(record)
+            return decoder_of(BattleFields).decode(record)
+    return decoder_of(EventFields).decode(record)
 
 
 def decode_next(records: Iterator[bytes]) -> list[EventFields]:
@@ -392,7 +306,7 @@ def decode_next(records: Iterator[bytes]) -> list[EventFields]:
             if len(record) > MAX_LINE_BYTES:
                 break
             event = _decode_one(record)
-            if _repeats_a_field([record], [event], _BATTLE_FIELDS if type(event) is BattleFields else _SCORE_FIELDS):
+            if repeats_a_field(parts_of([record]), type(event)):
                 break
             events.append(event)
     except _BROKEN:
@@ -413,7 +327,7 @@ def decode_converted(records: Sequence[bytes], converted: set[str] | None = None
         loose = list(map(_LOOSE.decode, records))
     except _BROKEN:
         return None
-    if any(each.declare is not msgspec.UNSET for each in loose) or _repeats_a_field(records, loose):
+    if any(each.declare is not msgspec.UNSET for each in loose) or repeats_a_field(parts_of(records)):
         return None
     events = events_of_columns(
         {field: convert_column(field, list(map(attrgetter(field), loose)), clauses) for field in _COLUMNS}
@@ -454,7 +368,7 @@ def decode_record(record: bytes, converted: set[str] | None = None) -> Decoded |
         return too_long(len(record))
     record = record.removeprefix(BOM)
     try:
-        data = _WHOLE_RULE.decode(record.decode("utf-8"))
+        data = decode_whole(record)
     except UnicodeDecodeError as error:
         return not_utf8(error)
     except (ValueError, RecursionError) as error:
@@ -480,7 +394,7 @@ def not_utf8(error: UnicodeDecodeError) -> Fault:
 
 def read_object(data: object, converted: set[str] | None = None) -> Decoded | Fault:
     """Check one decoded JSON value as `decode_message` checks a message."""
-    if isinstance(data, _Repeating):
+    if isinstance(data, Repeating):
         return check_object(data, converted)
     try:
         return msgspec.convert(data, EventFields)
@@ -526,12 +440,6 @@ def check_object(data: object, converted: set[str] | None = None) -> Decoded | F
     return record
 
 
-def repeated_among(value: object, names: Collection[str]) -> str | None:
-    """Return one of these fields that comes twice in a decoded JSON object."""
-    found = value.repeated & set(names) if isinstance(value, _Repeating) else ()
-    return min(found, default=None)
-
-
 def repeated_fault(name: str, benchmark: str | None = None) -> Fault:
     """Return the fault of a field that comes twice."""
     reason = f"{shorten(name)} comes twice in one object; keep one of the two"
@@ -540,8 +448,8 @@ def repeated_fault(name: str, benchmark: str | None = None) -> Fault:
 
 def _repeated_field(value: object, kind: Kinds) -> str | None:
     """Return a field that comes twice and has a meaning: any of a declaration, in depth; of others, those that are read."""
-    if isinstance(value, _Repeating):
-        names = value.repeated if kind == "declaration" else value.repeated & {*_READ, *_EXPECTED}
+    if isinstance(value, Repeating):
+        names = value.repeated if kind == "declaration" else value.repeated & {*READ, *_EXPECTED}
         if names:
             return min(names)
     if kind == "declaration" and isinstance(value, dict | list):
@@ -569,7 +477,7 @@ def validate_body(model: type[Model], body: bytes, kind: Kinds) -> Model:
     """
     body = body.removeprefix(BOM)
     try:
-        data = _WHOLE_RULE.decode(body.decode("utf-8"))
+        data = decode_whole(body)
     except (ValueError, RecursionError):
         return model.model_validate_json(body)
     if (name := _repeated_field(data, "declaration")) is not None:

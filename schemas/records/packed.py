@@ -2,6 +2,8 @@
 
 import re
 from collections.abc import Sequence
+from functools import cache
+from types import GenericAlias
 from typing import Any, Final, NamedTuple, NotRequired
 
 import msgspec
@@ -9,8 +11,9 @@ from pydantic_core import to_json
 from typing_extensions import TypedDict
 
 from schemas.records.battles import BattleFields, by_kind
-from schemas.records.decode import decode_whole, repeats_in_pack
+from schemas.records.decode import repeats_in_pack
 from schemas.records.events import Declaration, Ended, EventFields
+from schemas.records.repeated import decode_whole, is_once_in_array, shape_in_array
 from schemas.records.text import Sentence
 
 _BROKEN: Final = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
@@ -131,17 +134,33 @@ class Segment(NamedTuple):
         return len(self.declarations) + len(self.events) + len(self.rejects) + len(self.ended)
 
 
-_DECODER: Final = msgspec.json.Decoder(Packed)
+_PACK_BEGIN: Final = re.compile(rb'\{(?:"producer":"[^"\\]*",)?(?:"imported":true,)?"events":\[')
+
+
+@cache
+def _decoder_of(kind: type[EventFields]) -> "msgspec.json.Decoder[Packed]":
+    if kind is EventFields:
+        return msgspec.json.Decoder(Packed)
+    events = GenericAlias(list, (kind,))
+    return msgspec.json.Decoder(
+        msgspec.defstruct("Packed", [("events", events)], bases=(Packed,), kw_only=True, gc=False)
+    )
 
 
 def decode_packed(record: bytes) -> Packed | None:
     """Decode a packed record; None if any event in it is bad, or it is no packed record."""
-    try:
-        packed = _DECODER.decode(record)
-    except _BROKEN:
-        return None
-    # What an importer wrote from a file has no field twice.
-    return None if packed.source is None and repeats_in_pack(record, packed.events, packed.battles) else packed
+    begin = _PACK_BEGIN.match(record)
+    events = b"" if begin is None else record[begin.end() :]
+    shape = shape_in_array(events)
+    for kind in dict.fromkeys((EventFields if shape is None else shape.kind, EventFields)):
+        try:
+            packed = _decoder_of(kind).decode(record)
+        except _BROKEN:
+            continue
+        # What an importer wrote from a file has no field twice.
+        once = packed.source is not None or is_once_in_array(shape, kind, events, len(packed.events))
+        return packed if once or not repeats_in_pack(record, packed.events, packed.battles) else None
+    return None
 
 
 def decode_packed_loosely(record: bytes) -> dict[str, Any] | None:

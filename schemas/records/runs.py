@@ -6,9 +6,10 @@ from typing import Annotated, Any, Final, NamedTuple
 import msgspec
 from pydantic import BaseModel, ConfigDict, Field, StrictInt
 
-from schemas.records.decode import Decoded, Fault, check_object, decode_whole, repeated_among, repeated_fault
+from schemas.records.decode import Decoded, Fault, check_object, repeated_fault
 from schemas.records.events import MAX_INDEX, EventFields, IndexField, NameField, ScoreField
 from schemas.records.names import Name, name_fault
+from schemas.records.repeated import count_byte, decode_whole, has_each_once, raw_fields, repeated_among
 from schemas.records.text import shorten
 
 _BROKEN: Final = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
@@ -99,11 +100,10 @@ def decode_run(record: bytes) -> RunFields | None:
 def _repeats(record: bytes, run: RunFields) -> bool:
     """Return whether a field of a run comes twice, which the decoder does not see: it keeps the last value."""
     # Every field has a colon. So as many colons as fields that were read prove that none comes twice.
-    texts = [bytes(run.item_ids), bytes(run.scores), bytes(run.clusters)]
-    if b"\\" not in record:
-        texts += [run.benchmark.encode(), run.model.encode()]
-    fields = 4 + (bytes(run.clusters) != b"null") + (run.epoch != 0)
-    if record.count(b":") == fields + sum(text.count(b":") for text in texts):
+    columns = (run.item_ids, run.scores, *([] if bytes(run.clusters) == b"null" else [run.clusters]))
+    if count_byte(record) == 2 + len(columns) + (run.epoch != 0) + sum(count_byte(bytes(each)) for each in columns):
+        return False
+    if has_each_once(record, raw_fields(record)):
         return False
     try:
         return repeated_among(decode_whole(record), Run.model_fields) is not None

@@ -91,7 +91,7 @@ def test_arena_files_are_read_as_battles(tmp_path, form):
             writer.writerows(ARENA)
     events, faults, notes = read(path)
     assert faults == []
-    assert all(type(event) is BattleFields and event.benchmark == "arena" for event in events)
+    assert all(isinstance(event, BattleFields) and event.benchmark == "arena" for event in events)
     assert list(map(fields, events)) == EXPECTED
     assert any("winner = winner, judge = judge" in note and "count as ties" in note for note in notes)
     assert list(map(fields, read(tmp_path)[0])) == EXPECTED, "a folder lists the file too"

@@ -2,11 +2,24 @@
 
 import json
 
+import msgspec
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from monitor.serve.api.problems import ProblemError
 from monitor.serve.api.writing.body_parser import parse_body
-from schemas.records.decode import Fault, decode_block, decode_converted, decode_message, decode_next, decode_records
+from schemas.records.battles import BattleFields, names_of
+from schemas.records.decode import (
+    Fault,
+    decode_array,
+    decode_block,
+    decode_converted,
+    decode_message,
+    decode_next,
+    decode_records,
+)
+from schemas.records.events import EventFields
 from schemas.records.packed import decode_packed
 from schemas.records.runs import decode_run, decode_run_loosely
 
@@ -96,6 +109,101 @@ def test_a_packed_record_without_a_repeated_field_is(more):
     event, battle = f"{GOOD[:-1]}{more}}}", BATTLE % more
     packed = decode_packed(f'{{"events":[{event},{event}],"battles":[{battle}]}}'.encode())
     assert (len(packed.events), len(packed.battles)) == (2, 1)
+
+
+BARE = "{" + ",".join(f'"{name}":"x"' for name in ("benchmark", "item_id", "model")) + ',"score":1%s}'
+SHAPES = [
+    "",
+    ',"cluster":"c%d"',
+    ',"cluster":null,"repeat":0,"epoch":0',
+    ',"repeat":%d',
+    ',"timestamp":"12:00:%d"',
+    ',"attributes":{"a":[%d,{"b":":"}]}',
+    ',"cluster":"\\"model\\": {%d"',
+]
+
+
+@pytest.mark.parametrize("more", SHAPES)
+@pytest.mark.parametrize("mixed", [False, True])
+def test_no_record_of_a_common_shape_is_decoded_twice(more, mixed, monkeypatch):
+    lines = [(BARE % ("" if mixed and k % 2 else more.replace("%d", str(k)))).encode() for k in range(1_000)]
+    alone = [json.loads(line) for line in lines]
+    body = b"[" + b",".join(lines) + b"]"
+    monkeypatch.setattr(json.JSONDecoder, "decode", raises_beyond(json.JSONDecoder.decode))
+    found = [
+        decode_records(lines),
+        decode_block(b"\n".join(lines) + b"\n"),
+        decode_array(body),
+        decode_packed(b'{"events":' + body + b"}").events,
+    ]
+    for events in found:
+        assert [(event.model, event.cluster, event.repeat) for event in events] == [
+            (each["model"], each.get("cluster"), each.get("repeat", 0)) for each in alone
+        ]
+
+
+def raises_beyond(function, calls=10):
+    """The function, which may be called so many times."""
+    left = iter(range(calls))
+
+    def called(*arguments):
+        assert next(left, None) is not None, "called for each record"
+        return function(*arguments)
+
+    return called
+
+
+KEYS = st.sampled_from(["benchmark", "item_id", "model", "score", "cluster", "repeat", "epoch", "unit"])
+VALUES = {"score": ["0", "0.5", "null"], "repeat": ["0", "1"], "epoch": ["0", "2"], "cluster": ["null", '"c"', '"a:b"']}
+TEXTS = ['"x"', '"a:b"', '"mod\\u0065l"', '"score\\": 1"', '"}]{"', '"a , \\"model\\" : 2"', '"\\\\"', '"é"']
+MORE = ['"attributes":{"model":"x","score":1}', '"at":[{"cluster":":"}]', '"subscore":1', '"n":1', '"n":2', '"a:b":1']
+
+
+@st.composite
+def spelled(draw):
+    """A record in some spelling, and whether a field that is read comes twice."""
+    names = ["benchmark", "item_id", "model", "score", *draw(st.lists(KEYS, max_size=3))]
+    fields = []
+    for name in names:
+        key = name
+        if draw(st.integers(0, 9)) == 0:
+            at = draw(st.integers(0, len(name) - 1))
+            key = f"{name[:at]}\\u{ord(name[at]):04x}{name[at + 1 :]}"
+        space = draw(st.sampled_from(["", "", "", " "]))
+        fields.append(f'"{key}"{space}:{draw(st.sampled_from(VALUES.get(name, TEXTS)))}')
+    fields += draw(st.lists(st.sampled_from(MORE), max_size=1))
+    fields = draw(st.permutations(fields)) if draw(st.booleans()) else fields
+    return "{" + ",".join(fields) + "}", len(set(names)) < len(names)
+
+
+@settings(deadline=None, max_examples=300)
+@given(st.lists(spelled(), min_size=1, max_size=4), st.sampled_from([1, 150]))
+def test_a_repeated_field_is_seen_in_any_spelling(records, times):
+    lines, repeats = [line.encode() for line, _ in records] * times, any(each for _, each in records)
+    body = b"[" + b",".join(lines) + b"]"
+    whole = decode_packed(b'{"events":' + body + b"}")
+    for events in (
+        decode_records(lines),
+        decode_converted(lines),
+        decode_block(b"\n".join(lines) + b"\n"),
+        decode_array(body),
+        whole and whole.events,
+    ):
+        assert not (repeats and events)
+        if events is not None:
+            assert [each.model for each in events] == [json.loads(line)["model"] for line in lines]
+
+
+def test_events_of_one_shape_are_equal_to_others_and_written_as_they_are():
+    lines = [(BARE % f',"cluster":"c{k}"').encode() for k in range(3)]
+    events = decode_records(lines)
+    others = [decode_records([line, (BARE % "").encode()])[0] for line in lines]
+    assert events == others == [EventFields("x", "x", "x", 1.0, f"c{k}") for k in range(3)]
+    assert msgspec.json.encode(events) == msgspec.json.encode(others)
+    battles = decode_records([(BATTLE % ',"position":"a"').encode()] * 2)
+    assert battles == [BattleFields(benchmark="b", item_id="1", model_a="m", model_b="n", winner="a", position="a")] * 2
+    assert all(isinstance(each, BattleFields) for each in battles)
+    assert names_of(battles) == {"b", "1", "m", "n", None}
 
 
 RUN = '"model":"org:m","item_ids":["1","a:b"],"scores":[1,0]'

@@ -12,24 +12,22 @@ from schemas.records.decode import (
     Checker,
     Decoded,
     Fault,
-    array_values,
     check_object,
+    decode_array,
     decode_converted,
     decode_message,
     decode_records,
     is_blank,
     read_object,
-    repeats_in_array,
 )
 from schemas.records.events import Declaration, Ended, EventFields
+from schemas.records.repeated import array_values
 from schemas.results.api import RecordError
 
 MAX_ERRORS: Final = 100
 """Bad records in one response; parsing stops there."""
 
 _BLOCK_LINES: Final = 1_000
-_EVENTS: Final = msgspec.json.Decoder(list[EventFields])
-_DECODE_ERRORS: Final = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 
 NumberedRecord = tuple[int, Decoded | Fault]
 Block = tuple[list[EventFields] | None, Sequence[int], Iterable[NumberedRecord]]
@@ -94,13 +92,7 @@ def _line_blocks(body: bytes, converted: set[str]) -> Iterator[Block]:
 
 
 def _array(body: bytes, converted: set[str]) -> Iterator[Block]:
-    events: list[EventFields] | None
-    try:
-        events = _EVENTS.decode(body)
-        if repeats_in_array(body, len(events)):
-            events = None
-    except _DECODE_ERRORS:
-        events = None
+    events = decode_array(body)
     yield events, range(1, 1 + len(events or ())), _array_records(body, converted)
 
 

@@ -5,7 +5,7 @@ Earlier versions stored verdict changes whole, in hashes. These are read, and wr
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -65,24 +65,6 @@ class PackedLatches:
 
     records: bytes = b""
     terms: bytes = b""
-
-
-@dataclass
-class EarlierLatches:
-    """Verdict changes and commit times as an earlier version has stored them."""
-
-    changes: dict[bytes, bytes] = field(default_factory=dict)
-    times: dict[bytes, bytes] = field(default_factory=dict)
-
-    def decode(self) -> VerdictChanges:
-        """Return the changes."""
-        made = {name.decode(): VerdictChange.model_validate_json(text) for name, text in self.changes.items()}
-        return VerdictChanges(made)
-
-    def packed_times(self) -> bytes:
-        """Return the commit times in the order of the ids."""
-        made = sorted(self.decode().items(), key=lambda item: change_order(item[1].id))
-        return np.array([float(self.times.get(name.encode(), 0)) for name, _ in made], "<f8").tobytes()
 
 
 def in_order(changes: VerdictChanges) -> OrderedLatches:

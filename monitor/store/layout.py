@@ -35,12 +35,8 @@ benchmark's name (`monitor.engine.state.keys.benchmark_key`): names are untruste
                                    with field and change, as an earlier version has stored it
 ``:latched_at:<b>``        STRING  one float64 per latch: wall clock of the commit of its change, 0 if it is not known
 ``:pairs:<b>``             STRING  a snapshot, see `pack_snapshot`
-``:verdicts:<b>``          HASH    up to state version 8: <pair>:<procedure>:<kind> -> verdict change (JSON); from version 2 of the
-                                   declaration on <pair>:<procedure>:<kind>:<version>. The next commit moves them to ``:latches:<b>``
-``:times:<b>``             HASH    up to state version 8: the same fields -> wall clock of the commit of that change
-``:outbox``                STREAM  up to 500 changes, under the id of the last one: latches (see `monitor.store.announced.parts`), count,
-                                   before (how many changes the entries ahead of it have more than one each); or, as an earlier
-                                   version has stored it, one change under its id: change (JSON)
+``:outbox``                STREAM  up to 500 changes, under the id of the last one: latches (see `monitor.store.announced.parts`), count and
+                                   before (how many changes the entries ahead of it have more than one each)
 ``:relays``                HASH    publisher -> id of the last change it has relayed
 ``:notes:<publisher>``     HASH    <state>:<b> -> what the target of notifications was last notified of (`monitor.notify.states`)
 =========================  ======  =====================================================================================
@@ -72,9 +68,6 @@ STRINGS: Final = (
     *OF_BATTLES,
 )
 """Kinds that are one string per benchmark and cannot be rebuilt from other keys."""
-
-EARLIER_HASHES: Final = ("verdicts", "times")
-"""Kinds of hashes in which versions up to 8 of the state have latches; see `monitor.store.latches`."""
 
 IMPORTING: Final = -1
 """The offset of an unfinished import: no worker is ever at it, so none uses the state."""
@@ -126,7 +119,7 @@ class Keys:
         self.relays = f"{self.tag}:relays"
 
     def of(self, kind: str, benchmark: str) -> str:
-        """Return the key of a kind of one benchmark: spec, pairs, or one of `STRINGS` and `EARLIER_HASHES`."""
+        """Return the key of a kind of one benchmark: spec, pairs, or one of `STRINGS`."""
         return f"{self.tag}:{kind}:{benchmark}"
 
     def score(self, benchmark: str, contestant: int) -> str:

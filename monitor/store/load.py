@@ -13,13 +13,11 @@ from monitor.engine.state.keys import benchmark_key
 from monitor.engine.state.stored import PairSnapshot, StoredBenchmark, StoredState
 from monitor.store.commit_times import CommitTimes
 from monitor.store.errors import StateRefused
-from monitor.store.latches import EarlierLatches, TermNumbers, unpack, unpack_times
+from monitor.store.latches import TermNumbers, unpack, unpack_times
 from monitor.store.layout import (
-    EARLIER_HASHES,
     STRINGS,
     Keys,
     code_type,
-    dump_json,
     unpack_contestants,
     unpack_judges,
     unpack_rows,
@@ -32,7 +30,6 @@ from schemas.records.chunks import Gap, Source
 from schemas.records.reading import FileReading
 from schemas.records.scores import SCORE_UNIT
 from schemas.results.assumptions import Seed
-from schemas.results.verdict_changes import VerdictChanges
 from stats.order import OrderFinding
 
 Fetch = Callable[[Calls], Awaitable[list[Any]]]
@@ -55,7 +52,6 @@ class _Replies:
     key: str
     name: str
     spec: dict[bytes, bytes]
-    earlier: EarlierLatches
     strings: dict[str, bytes]
     columns: list[bytes | None] = field(default_factory=list)
 
@@ -75,10 +71,7 @@ class _Replies:
             seal.load_table(kind, self.strings[kind])
         peaks = self.strings["peaks"]
         seal.load_peaks(np.frombuffer(peaks[: len(peaks) // 8 * 8], "<f8"))
-        if b'"verdicts":' in self.spec.get(FIELD.encode(), b""):
-            seal.earlier = self.earlier
-        else:
-            seal.numbers = TermNumbers(self.strings["terms"])
+        seal.numbers = TermNumbers(self.strings["terms"])
         _compare(self.spec.get(FIELD.encode()), seal.digests(), f"benchmark {self.name!r}", without=("scores",))
         return seal
 
@@ -272,13 +265,12 @@ async def load_times(fetch: Fetch, keys: Keys, names: Iterable[str] | None = Non
         part = names[start : start + _BENCHMARKS_AT_ONCE]
         calls: list[tuple[str | int, ...]] = []
         for key in map(benchmark_key, part):
-            calls += [("HGET", keys.of("spec", key), "at"), ("HGETALL", keys.of("times", key))]
+            calls.append(("HGET", keys.of("spec", key), "at"))
             calls += [("GET", keys.of(kind, key)) for kind in ("latches", "terms", "latched_at")]
         replies = iter(await fetch(calls))
-        for name, last, earlier, *latches in zip(part, *[replies] * 5, strict=True):
+        for name, last, *latches in zip(part, *[replies] * 4, strict=True):
             try:
                 times[name] = unpack_times(float(last or 0), *(value or b"" for value in latches))
-                times[name].changes |= {field.decode(): float(at) for field, at in earlier.items()}
             except ValueError as error:
                 raise refusal(keys, f"a commit time of benchmark {name!r}") from error
     return times
@@ -288,7 +280,7 @@ def _head_calls(keys: Keys, names: list[tuple[str, str]]) -> list[tuple[str | in
     """Return the commands that read everything of some benchmarks but their scores."""
     calls: list[tuple[str | int | bytes, ...]] = []
     for key, _ in names:
-        calls += [("HGETALL", keys.of(kind, key)) for kind in ("spec", *EARLIER_HASHES)]
+        calls.append(("HGETALL", keys.of("spec", key)))
         calls += [("GET", keys.of(kind, key)) for kind in _STRINGS]
     return calls
 
@@ -296,11 +288,11 @@ def _head_calls(keys: Keys, names: list[tuple[str, str]]) -> list[tuple[str | in
 def _read_heads(keys: Keys, names: list[tuple[str, str]], values: Iterable[Any]) -> list[_Replies]:
     replies, heads = iter(values), []
     for key, name in names:
-        spec, earlier = next(replies), EarlierLatches(next(replies), next(replies))
+        spec = next(replies)
         strings = {kind: next(replies) or b"" for kind in _STRINGS}
         if spec.get(b"name") != name.encode():
             raise _Damaged(f"the declaration of benchmark {name!r} ({keys.of('spec', key)})")
-        heads.append(_Replies(key, name, spec, earlier, strings))
+        heads.append(_Replies(key, name, spec, strings))
     return heads
 
 
@@ -326,7 +318,7 @@ def _decode(replies: _Replies, columns: list[NDArray[Any]]) -> StoredBenchmark:
         key=replies.key,
         name=replies.name,
         off=off,
-        spec=_spec(replies.spec),
+        spec=replies.spec[b"spec"].decode() if b"spec" in replies.spec else None,
         rows=replies.rows,
         contestants=replies.contestants,
         # The codes of 0 and 1 are fixed, so their values are not stored.
@@ -334,7 +326,7 @@ def _decode(replies: _Replies, columns: list[NDArray[Any]]) -> StoredBenchmark:
         width=replies.width,
         columns=columns,
         registered=np.frombuffer(replies.strings["family"], "<u4"),
-        changes=_changes(replies),
+        changes=unpack(replies.name, replies.contestants, replies.strings["latches"], replies.strings["terms"]),
         counters=json.loads(replies.spec[b"counters"]),
         pairs=_snapshot(replies.strings["pairs"], off),
         arrival=np.frombuffer(replies.strings["arrival"], "<i8").reshape(-1, 4),
@@ -351,21 +343,6 @@ def _decode(replies: _Replies, columns: list[NDArray[Any]]) -> StoredBenchmark:
         seed=Seed(*json.loads(replies.spec[b"seed"])) if b"seed" in replies.spec else None,
         finding=OrderFinding(*json.loads(replies.spec[b"finding"])) if b"finding" in replies.spec else None,
     )
-
-
-def _spec(fields: Mapping[bytes, bytes]) -> str | None:
-    """Return the declaration; of one that came after the scores, an earlier version has not stored which parts of it did."""
-    stored = fields.get(b"spec")
-    if stored is None or not json.loads(fields.get(b"redeclared", b"false")):
-        return None if stored is None else stored.decode()
-    spec = json.loads(stored)
-    return dump_json({**spec, "declared_late": spec.get("declared_late") or ["declaration"]})
-
-
-def _changes(replies: _Replies) -> VerdictChanges:
-    if replies.seal.earlier is not None:
-        return replies.seal.earlier.decode()
-    return unpack(replies.name, replies.contestants, replies.strings["latches"], replies.strings["terms"])
 
 
 def read_suspects(meta: Mapping[bytes, bytes]) -> list[Suspect]:

@@ -104,9 +104,7 @@ class StoredOutbox:
 
 
 def changes_of_entry(fields: Mapping[bytes, bytes], after: Order, count: int, keys: Keys) -> list[VerdictChange]:
-    """Return the first changes of an entry that follow an id; an earlier version has stored each change alone."""
-    if (change := fields.get(b"change")) is not None:
-        return [VerdictChange.model_validate_json(change)]
+    """Return the first changes of an entry that follow an id."""
     return changes_of(fields[b"latches"], after, count, keys)
 
 

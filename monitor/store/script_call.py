@@ -11,7 +11,7 @@ from monitor.engine.state.changes import BenchmarkDelta, DeletedBoard, Delta
 from monitor.engine.state.keys import benchmark_key
 from monitor.store.announced import Announced, Part, parts
 from monitor.store.latches import LATCH_BYTES, OrderedLatches, PackedLatches, in_order, pack
-from monitor.store.layout import EARLIER_HASHES, STRINGS, Keys, code_type, dump_json, pack_lines
+from monitor.store.layout import STRINGS, Keys, code_type, dump_json, pack_lines
 from monitor.store.seal import FIELD, BenchmarkSeal, PartitionSeal
 from monitor.store.versions import VERSIONS
 
@@ -49,9 +49,6 @@ def commit_call(keys: Keys, delta: Delta, seal: PartitionSeal, at: float = 0.0) 
     for deleted in delta.deleted:
         _delete_board(call, keys, deleted, seal)
         announced.append(Announced.of(deleted.name, deleted.changes, in_order(deleted.changes)))
-    moved = [key for key, of in seal.benchmarks.items() if of.earlier is not None]
-    for key in moved:
-        _move_latches(call, keys, key, seal.benchmarks[key])
     for place, benchmark in enumerate(delta.benchmarks):
         entry = {benchmark.key: dump_json([delta.off, place, benchmark.name])}
         call.add("HSETNX", keys.benchmarks, *chain.from_iterable(entry.items()))
@@ -60,7 +57,7 @@ def commit_call(keys: Keys, delta: Delta, seal: PartitionSeal, at: float = 0.0) 
         _add_benchmark(call, keys, benchmark, latches, seal.benchmarks.setdefault(benchmark.key, BenchmarkSeal()), at)
         announced.append(Announced.of(benchmark.name, benchmark.changes, latches))
     _announce(call, keys, announced)
-    for key in dict.fromkeys([*moved, *(benchmark.key for benchmark in delta.benchmarks)]):
+    for key in dict.fromkeys(benchmark.key for benchmark in delta.benchmarks):
         call.add("HSET", keys.of("spec", key), FIELD, dump_json(seal.benchmarks[key].digests()))
     meta = _meta(delta)
     seal.fields.set(meta)
@@ -96,23 +93,10 @@ def _delete_board(call: ScriptCall, keys: Keys, deleted: DeletedBoard, seal: Par
     seal.names.remove(deleted.key)
     seal.benchmarks.pop(deleted.key, None)
     call.add("HDEL", keys.benchmarks, deleted.key)
-    for kind in ("spec", "pairs", *EARLIER_HASHES, *STRINGS):
+    for kind in ("spec", "pairs", *STRINGS):
         call.add("DEL", keys.of(kind, deleted.key))
     for contestant in range(deleted.contestants):
         call.add("DEL", keys.score(deleted.key, contestant))
-
-
-def _move_latches(call: ScriptCall, keys: Keys, key: str, seal: BenchmarkSeal) -> None:
-    """Write latches as records that an earlier version has stored as hashes."""
-    earlier, seal.earlier = seal.earlier, None
-    assert earlier is not None
-    packed = pack(in_order(earlier.decode()), seal.numbers)
-    for kind, data in (("latches", packed.records), ("terms", packed.terms)):
-        seal.replace(kind, data)
-        call.add("SET", keys.of(kind, key), data)
-    call.add("SET", keys.of("latched_at", key), earlier.packed_times())
-    for kind in EARLIER_HASHES:
-        call.add("DEL", keys.of(kind, key))
 
 
 def _add_benchmark(

@@ -13,7 +13,7 @@ from zlib import crc32
 import numpy as np
 from numpy.typing import NDArray
 
-from monitor.store.latches import EarlierLatches, TermNumbers
+from monitor.store.latches import TermNumbers
 from monitor.store.layout import OF_BATTLES
 from schemas.records.scores import ABSENT, SKIPPED
 
@@ -101,8 +101,6 @@ class BenchmarkSeal:
         Bytes of each string of `GROWING`: where the next bytes go.
     numbers : TermNumbers
         Of ``:terms:<b>``.
-    earlier : EarlierLatches or None
-        Latches as an earlier version has stored them, until a commit writes them as records.
     """
 
     def __init__(self) -> None:
@@ -113,17 +111,11 @@ class BenchmarkSeal:
         self._sums = {"scores": 0, "peaks": 0}
         self.fields = FieldHashes(FIELD, "at")
         self.numbers = TermNumbers()
-        self.earlier: EarlierLatches | None = None
 
     def digests(self) -> dict[str, Any]:
         """Return the digests by what they cover, as stored."""
         written = [kind for kind in GROWING if kind not in OF_BATTLES or self.ends[kind]]
         growing: dict[str, Any] = {kind: [self.ends[kind], self._crc[kind]] for kind in written}
-        if self.earlier is not None:
-            del growing["latches"], growing["terms"]
-            changes = FieldHashes()
-            changes.set(self.earlier.changes)
-            growing["verdicts"] = changes.sum
         tables = {kind: [len(data), crc32(data)] for kind, data in self._tables.items()}
         return {"fields": self.fields.sum} | growing | tables | self._sums
 

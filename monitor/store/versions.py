@@ -10,22 +10,12 @@ from schemas.records.versions import STATE_VERSION, STATISTICS_VERSION
 VERSIONS: Final = {"state_version": STATE_VERSION, "statistics_version": STATISTICS_VERSION}
 """The versions of this program."""
 
-EARLIER_STATES: Final = (5, 6, 7, 8, 9, 10)
-"""Versions that this program reads, and rewrites by its next commit: those before 9 have verdict changes in place of latches, and
-those before 11 put each change on the outbox as an entry of its own, which stays as it is until it is relayed."""
-
-_USABLE: Final = {
-    "state_version": {STATE_VERSION, *EARLIER_STATES},
-    "statistics_version": {STATISTICS_VERSION},
-}
-"""The versions that a stored state may have."""
-
 
 def check_versions(stored: Mapping[str, int | None], state: str) -> None:
     """Raise `StateRefused` unless `state` (the name of a stored state, for the message) has versions that this program can use."""
     for name, ours in VERSIONS.items():
         version = stored.get(name)
-        if version not in _USABLE[name]:
+        if version != ours:
             raise StateRefused(
                 f"{state} has {name} {'missing' if version is None else version}, this program has {ours}, and verdicts of two versions "
                 "must not be mixed; run the version that wrote it, or fold the log again under another topic name or data directory"

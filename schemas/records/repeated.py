@@ -271,7 +271,7 @@ def repeats_a_field(parts: Iterable[Part], kind: type[EventFields] = EventFields
     for part in parts:
         if (
             part.size > 1 and part.records and count_byte(part.lines, b"\n") >= part.size
-        ):  # between the fields of a record
+        ):  # a record is on several lines
             part = Part(b"\n".join([each.replace(b"\n", b" ") for each in part.records]), part.size)  # noqa: PLW2901
         suspects = [0] if part.size == 1 else _suspects(part, kind)
         if suspects:

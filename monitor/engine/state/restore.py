@@ -26,8 +26,6 @@ def restore_benchmark(stored: StoredBenchmark) -> Benchmark:
     benchmark.off = stored.off
     _restore_records(benchmark, stored)
     benchmark.counters |= stored.counters
-    if "filled" not in stored.counters and benchmark.battles is None:
-        benchmark.counters["filled"] = _filled(benchmark)
     for index in range(len(benchmark.contestants)):
         benchmark.supersede(index)
     benchmark.register(stored.registered.astype(np.int64))
@@ -56,12 +54,6 @@ def restore_benchmark(stored: StoredBenchmark) -> Benchmark:
     if benchmark.committed is not None and not benchmark.graded:
         _restore_prefixes(benchmark, benchmark.committed)
     return benchmark
-
-
-def _filled(benchmark: Benchmark) -> int:
-    """Return how many scores have filled nulls, which earlier versions did not count: what is neither a cell nor came again."""
-    counters, cells = benchmark.counters, int(np.count_nonzero(benchmark.matrix()))
-    return max(0, counters["events"] - counters["duplicates"] - counters["conflicts"] - cells)
 
 
 def _restore_records(benchmark: Benchmark, stored: StoredBenchmark) -> None:

@@ -81,8 +81,6 @@ class BenchmarkLine:
         The entry of ``:benchmarks``: offset and place of its first chunk.
     spec : dict of str to str
         The fields of this hash.
-    verdicts, times : dict of str to str
-        The same of `monitor.store.layout.EARLIER_HASHES`, in a state that an earlier version wrote.
     strings : dict of str to bytes
         The stored values of `monitor.store.layout.STRINGS`.
     scores : list of bytes
@@ -95,8 +93,6 @@ class BenchmarkLine:
     spec: dict[str, str]
     strings: dict[str, bytes]
     scores: list[bytes]
-    verdicts: dict[str, str] = field(default_factory=dict)
-    times: dict[str, str] = field(default_factory=dict)
 
 
 class ArchiveWriter:
@@ -176,9 +172,7 @@ def _partition(data: dict[str, Any], number: int) -> PartitionLine:
     return _make(PartitionLine, data, number)
 
 
-def _outbox_fields(entry: str | dict[str, str]) -> dict[str, str | bytes]:
-    if isinstance(entry, str):
-        return {"change": entry}
+def _outbox_fields(entry: dict[str, str]) -> dict[str, str | bytes]:
     return {**entry, "latches": b64decode(entry["latches"], validate=True), "count": str(int(entry["count"]))}
 
 

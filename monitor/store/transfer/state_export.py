@@ -1,17 +1,13 @@
 """Export a partition in parts of a bounded size: what it takes of memory does not grow with the state."""
 
 import json
-from array import array
 from base64 import b64encode
 from collections.abc import AsyncIterator, Mapping
 from typing import Any, Final
 
-import numpy as np
-
 from monitor.store.errors import StoreError
-from monitor.store.layout import EARLIER_HASHES, OF_BATTLES, STRINGS, Keys, dump_json
+from monitor.store.layout import OF_BATTLES, STRINGS, Keys, dump_json
 from monitor.store.load import changed_since
-from monitor.store.seal import field_hash
 from monitor.store.server.connection import Connection
 from monitor.store.transfer.archive import ArchiveWriter
 from monitor.store.versions import check_meta
@@ -64,10 +60,8 @@ async def _partition(connection: Connection, keys: Keys, number: int, meta: dict
     yield "]}"
 
 
-def _outbox_entry(fields: Mapping[bytes, bytes]) -> str | dict[str, str]:
-    """Return the change of an entry, or the fields of one with several."""
-    if (change := fields.get(b"change")) is not None:
-        return change.decode()
+def _outbox_entry(fields: Mapping[bytes, bytes]) -> dict[str, str]:
+    """Return the fields of an entry."""
     return {name.decode(): _encode(value) if name == b"latches" else value.decode() for name, value in fields.items()}
 
 
@@ -77,9 +71,6 @@ async def _benchmark(connection: Connection, keys: Keys, number: int, key: str, 
     (spec,) = await connection.fetch([("HGETALL", keys.of("spec", key))])
     head = {"partition": number, "benchmark": name, "born": born, "spec": _texts(spec)}
     yield _open(head)
-    for kind in EARLIER_HASHES:
-        async for part in _hash(connection, keys, kind, key):
-            yield part
     lines = dict.fromkeys(STRINGS, 0)
     for place, kind in enumerate(STRINGS):
         if kind in OF_BATTLES and not (await connection.fetch([("EXISTS", keys.of(kind, key))]))[0]:
@@ -103,23 +94,6 @@ async def _benchmark(connection: Connection, keys: Keys, number: int, key: str, 
         (columns,) = await connection.fetch([("MGET", *names)])
         yield ("," if start else "") + ",".join(f'"{_encode(column or b"")}"' for column in columns)
     yield "]}"
-
-
-async def _hash(connection: Connection, keys: Keys, kind: str, benchmark: str) -> AsyncIterator[str]:
-    """Yield the fields of a hash, if there is one, as JSON; one that the server names twice is there twice, with the same value."""
-    key, seen = keys.of(kind, benchmark), array("Q")
-    if not (await connection.fetch([("EXISTS", key)]))[0]:
-        return
-    separator = f',"{kind}":{{'
-    async for fields in connection.scan_hash(key):
-        if fields:
-            yield separator + dump_json(_texts(fields))[1:-1]
-            separator = ","
-        seen.extend(field_hash(name, b"") for name in fields)
-    # A server that is replaced meanwhile, as in a failover, goes through the fields in another order, and may omit some.
-    if np.unique(np.frombuffer(seen, "u8")).size != (await connection.fetch([("HLEN", key)]))[0]:
-        raise _changed(keys)
-    yield "}" if separator == "," else separator + "}"
 
 
 def _open(fields: dict[str, Any]) -> str:

@@ -138,9 +138,8 @@ class StateImport:
         self._seals[number].names.set({key: entry})
         await self._write([keys.benchmarks], [("HSET", keys.benchmarks, key, entry)])
         spec = moved_spec(line.spec, self._offsets.get(number, 0)) if self._new_log else line.spec
-        for kind, fields in (("spec", spec), ("verdicts", line.verdicts), ("times", line.times)):
-            for part in slices(fields.items()):
-                await self._write([keys.of(kind, key)], [("HSET", keys.of(kind, key), *chain.from_iterable(part))])
+        for part in slices(spec.items()):
+            await self._write([keys.of("spec", key)], [("HSET", keys.of("spec", key), *chain.from_iterable(part))])
         for kind in STRINGS:
             if data := line.strings.get(kind):
                 await self._write([keys.of(kind, key)], [("SET", keys.of(kind, key), data)])

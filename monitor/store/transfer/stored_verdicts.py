@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from monitor.engine.latch.records import RECORD, LatchRecords, Terms, latch_of
 from monitor.store.errors import StoreError
 from monitor.store.latches import LATCH_BYTES, TIME_BYTES
-from monitor.store.layout import EARLIER_HASHES, Keys, unpack_contestants
+from monitor.store.layout import Keys, unpack_contestants
 from monitor.store.server.connection import Connection, slices
 from schemas.records.scores import Contestant
 from schemas.results.changes import CLAIMS, KINDS, VerdictChange, change_order
@@ -25,6 +25,9 @@ _BYTES_AT_ONCE: Final = 1 << 20
 _PAIR_BITS: Final = 33
 _CLAIM_BITS: Final = 2
 _KIND_BITS: Final = 3
+_EARLIER_HASHES: Final = ("verdicts", "times")
+"""Kinds of hashes in which versions up to 8 of the state have latches: a comparison reads them, and nothing else does."""
+
 _SIDES: Final = {"a": 1, "b": -1, "tie": TIE}
 
 
@@ -143,7 +146,7 @@ class StoredVerdicts:
             If the board is deleted, or the server is replaced, meanwhile.
         """
         latches, terms, at, models = (keys.of(kind, key) for kind in ("latches", "terms", "latched_at", "models"))
-        earlier = keys.of(EARLIER_HASHES[0], key)
+        earlier = keys.of(_EARLIER_HASHES[0], key)
         # Latches first: a commit in between adds terms and models that none of them needs.
         calls = [("HGET", keys.of("spec", key), "off"), ("STRLEN", latches), ("HLEN", earlier), ("STRLEN", terms)]
         off, size, whole, of_terms, packed = await connection.fetch([*calls, ("GET", models)])
@@ -188,7 +191,7 @@ class StoredVerdicts:
     async def _whole(self, some: Sequence[int]) -> list[VerdictChange]:
         connection, keys, key = self._keys
         names = [self._codes.field(int(self.columns.field[k])) for k in some]
-        (texts,) = await connection.fetch([("HMGET", keys.of(EARLIER_HASHES[0], key), *names)])
+        (texts,) = await connection.fetch([("HMGET", keys.of(_EARLIER_HASHES[0], key), *names)])
         return [VerdictChange.model_validate_json(text) for text in texts]
 
 
@@ -257,7 +260,7 @@ async def _read_lines(connection: Connection, key: str, size: int, codes: FieldC
 async def _read_earlier(connection: Connection, keys: Keys, key: str, codes: FieldCodes) -> VerdictColumns:
     """Read verdict changes that an earlier version has stored whole."""
     field, offset, sequence, side = array("Q"), array("q"), array("Q"), array("b")
-    changes, times = (keys.of(kind, key) for kind in EARLIER_HASHES)
+    changes, times = (keys.of(kind, key) for kind in _EARLIER_HASHES)
     async for part in connection.scan_hash(changes):
         for name, text in part.items():
             change = json.loads(text)

@@ -4,7 +4,7 @@ import json
 from dataclasses import dataclass
 
 from monitor.store.latches import LATCH_BYTES
-from monitor.store.layout import EARLIER_HASHES, STRINGS, Keys
+from monitor.store.layout import STRINGS, Keys
 from monitor.store.outbox import waiting_changes
 from monitor.store.server.connection import Connection, slices
 
@@ -53,19 +53,18 @@ async def summarize(connection: Connection, topic: str, number: int) -> Partitio
     )
     total["rejected"] = json.loads(meta.get(b"counters", b"{}")).get("rejected", 0)
     for key in map(bytes.decode, names):
-        rows, models, latches, earlier, counters = await connection.fetch(
+        rows, models, latches, counters = await connection.fetch(
             [
                 ("GET", keys.of("rows", key)),
                 ("GET", keys.of("models", key)),
                 ("STRLEN", keys.of("latches", key)),
-                ("HLEN", keys.of("verdicts", key)),
                 ("HGET", keys.of("spec", key), "counters"),
             ]
         )
         contestants = (models or b"").count(b"\n")
         total["rows"] += (rows or b"").count(b"\n")
         total["models"] += contestants
-        total["latches"] += latches // LATCH_BYTES + earlier
+        total["latches"] += latches // LATCH_BYTES
         for name, value in json.loads(counters or b"{}").items():
             if name in total:
                 total[name] += value
@@ -84,5 +83,5 @@ async def _memory(connection: Connection, keys: list[str]) -> int:
 
 
 def _keys_of(keys: Keys, key: str, contestants: int) -> list[str]:
-    kinds = ("spec", "pairs", *EARLIER_HASHES, *STRINGS)
+    kinds = ("spec", "pairs", *STRINGS)
     return [*(keys.of(kind, key) for kind in kinds), *(keys.score(key, k) for k in range(contestants))]

@@ -10,7 +10,6 @@ from monitor.view.build import benchmark_report
 from monitor.view.from_state import board_view
 from schemas.records.chunks import Chunk
 from schemas.records.operations import BoardChange, encode_board_change
-from schemas.records.versions import STATE_VERSION
 from stats import committed_order
 from tests.fold_log import FoldLog, event, packed, paired
 from tests.memory_store import MemoryStore
@@ -197,19 +196,11 @@ def test_a_null_may_be_declared_final():
     assert final.bench.spec.nulls == "final"
 
 
-def test_earlier_states_find_filled_nulls():
-    log = FoldLog({"declare": "bench", "items": 40}, event("q0", "a", None), event("q0", "a", 1), event("q0", "a", 1))
-    del log.store.state.benchmarks[0].counters["filled"]
-    log.restart()
-    assert log.bench.counters["filled"] == 1
-
-
 def test_settled_pairs_name_what_they_rest_on():
     declared = {"declare": "bench", "items": 50}
     log = FoldLog(declared, *along(IDS[:5]), {"declare": "bench", "items": 40, "alpha": 0.2, "version": 2})
     log.send(*along(IDS[5:]))
     assert facts(log, "settled")["settled"]["declared_late"] == {"parts": ["items"]}
-    assert STATE_VERSION >= 12
 
 
 def test_chunks_do_not_matter_along_a_committed_order():

@@ -67,7 +67,11 @@ def facts(document: ReportDocument) -> list[tuple[str, str]]:
         ("Family", header.family(b) if (why := header.registration(b)) is None else f"{header.family(b)}. {why}"),
         ("Levels", header.levels(b)),
         ("Decided at", header.thresholds(b)),
-        *([] if b.order.policy == "none" else [("Error rate", header.error_rate(b, several=document.several))]),
+        *(
+            []
+            if b.order.policy == "none" or header.is_held(b)
+            else [("Error rate", header.error_rate(b, several=document.several))]
+        ),
         *([("Clusters", clusters)] if (clusters := header.clusters(b)) is not None else []),
         *([("Weights", weights)] if (weights := header.weights(b)) is not None else []),
         *([("Suite", " ".join(members))] if (members := header.members(b)) else []),

@@ -154,8 +154,8 @@ class United:
         Why it has no family-wise verdict, if it has anytime verdicts; nothing if it has.
     rescored : bool
         Whether some scores replace those of an older epoch.
-    units : bool
-        Whether a member declares units of items.
+    unit_items : int, optional
+        How many items the units have that were scored, with those of members without units; None if no member declares units.
     has_choice : bool
         Whether in some member several scores of an item may count.
     walked : tuple of two arrays, optional
@@ -167,7 +167,7 @@ class United:
     shares_items: bool = False
     no_family: list[Fact] = field(default_factory=list)
     rescored: bool = False
-    units: bool = False
+    unit_items: int | None = None
     has_choice: bool = False
     walked: tuple[NDArray[np.float64], NDArray[np.int8]] | None = None
 

@@ -122,6 +122,8 @@ def of_order(benchmark: BoardView, *, asserted: list[Assumption] | None, rests_o
 
 def unit_items(benchmark: BoardView) -> int | None:
     """Return how many items the units have whose scores were read; None without units."""
+    if benchmark.united is not None:
+        return benchmark.united.unit_items
     repeats = benchmark.repeats
     return None if repeats is None or repeats.members is None else len(repeats.members.keys)
 

@@ -6,6 +6,7 @@ from numpy.typing import NDArray
 from monitor.view.pairs.evidence import is_resolved
 from monitor.view.pairs.ratings import ratings_of
 from monitor.view.pairs.table import PairTable
+from monitor.view.reasons import unit_items
 from monitor.words.results import line
 from schemas.results.reasons import Fact, Reason, fact
 from schemas.results.report import ResultLine, ResultReport
@@ -38,7 +39,10 @@ def _settled(table: PairTable) -> ResultLine:
     if benchmark.reading.hold:
         return _line(fact(Reason.OTHER_ITEMS if benchmark.reading.differing else Reason.OFF_SCALE), held=True)
     names = [contestant.model for contestant in benchmark.contestants]
-    items = benchmark.spec.items or table.assumed_items or benchmark.items
+    of_what = {
+        "items": benchmark.spec.items or table.assumed_items or benchmark.items,
+        "units": unit_items(benchmark) is not None,
+    }
     of_leader = np.flatnonzero(table.a == leader)
     sides, others = table.settled[of_leader], table.b[of_leader]
     level, ahead, rivals = (others[sides == side] for side in (TIE, -1, 0))
@@ -46,11 +50,11 @@ def _settled(table: PairTable) -> ResultLine:
     if ahead.size:
         return _line(fact(Reason.TRAILS, model=best, ahead=_models(names, ahead), count=int(ahead.size)))
     if not rivals.size and not level.size:
-        return _line(fact(Reason.LEADS, model=best, items=items), yes=True)
+        return _line(fact(Reason.LEADS, model=best, **of_what), yes=True)
     if not rivals.size:
         equal = np.append(leader, level)
         models = _models(names, equal) or [best]
-        return _line(fact(Reason.EQUAL, models=[*models], count=int(equal.size), items=items), yes=True)
+        return _line(fact(Reason.EQUAL, models=[*models], count=int(equal.size), **of_what), yes=True)
     over = bool(table.ended[of_leader][sides == 0].all())
     few = rivals.size <= _NAMED
     return _line(
@@ -61,7 +65,7 @@ def _settled(table: PairTable) -> ResultLine:
             rivals=_models(names, rivals) if few else [],
             count=int(rivals.size),
             others=int(others.size),
-            items=items,
+            **of_what,
         )
     )
 

@@ -35,7 +35,10 @@ TWO_WORDS: Final = (
     "Decided: there is evidence which model is better on items of this kind, in this mix of categories. Resolved: a planned test of "
     f"N items detects a gap of this size (q = N/N* is at least 1). These are two separate questions: {form.Q_IS_NO_EVIDENCE}."
 )
-PLANNED: Final = "Fixed n, Bonferroni, Holm, Benjamini-Hochberg and clustered are valid at a planned n only."
+PLANNED: Final = (
+    "Fixed n, Bonferroni, Holm, Benjamini-Hochberg and clustered are valid at a planned n only. Bonferroni, Holm and Benjamini-Hochberg "
+    "take all pairs of this report as one family."
+)
 
 _NAMED: Final = 3
 """Models with conflicts that are named."""
@@ -336,7 +339,14 @@ def assumed(benchmark: BenchmarkReport, *, several: bool = False) -> str:
     besides = without(b.order.facts, *_SUSPICIONS, Reason.ASSERTED) if _has_assumed(b) else []
     text = "; ".join(filter(None, (f"Assumes that {b.assumption}", with_flags(because(besides) or ""))))
     also = f" Assumes that {b.family_assumption}." if b.family_assumption is not None else ""
-    return f"{text}. {error_rate(b, several=several)}.{also}"
+    return f"{text}. {'' if is_held(b) else f'{error_rate(b, several=several)}.'}{also}".strip()
+
+
+def is_held(benchmark: BenchmarkReport) -> bool:
+    """Return whether verdicts are held and none was given before: then there is no chance of a false one to state."""
+    held = benchmark.result is not None and benchmark.result.decided.held
+    sides = [(pair.decided.anytime, pair.decided.anytime_family) for pair in benchmark.pairs]
+    return held and not any(map(any, sides))
 
 
 def error_rate(benchmark: BenchmarkReport, *, several: bool = False) -> str:

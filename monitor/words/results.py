@@ -33,8 +33,12 @@ def _trails(given: Given) -> str:
     return f"{given['model']} has the best mean score, but {ahead} {verb} on the items that both have."
 
 
+def _items(given: Given) -> str:
+    return counted(given["items"], "unit" if given.get("units") else "item")
+
+
 def _equal(given: Given) -> str:
-    return f"{listed(given['models'], given['count'])} have the same score on the {counted(given['items'], 'item')}."
+    return f"{listed(given['models'], given['count'])} have the same score on the {_items(given)}."
 
 
 def _lead_open(given: Given) -> str:
@@ -42,12 +46,12 @@ def _lead_open(given: Given) -> str:
 
 
 def _may_pass(given: Given) -> str:
-    items = counted(given["items"], "item")
+    items = _items(given)
     return f"leads on the items scored; {_rivals(given)} may still pass it on all {items}"
 
 
 def _could_have_passed(given: Given) -> str:
-    items = counted(given["items"], "item")
+    items = _items(given)
     return f"leads on the items scored; the runs have ended, and {_rivals(given)} could have passed it on all {items}"
 
 
@@ -161,7 +165,7 @@ _SENTENCES: Final[Mapping[str, Callable[[Given], str]]] = {
     Reason.OTHER_ITEMS: lambda _: "Nothing is settled: the scores of two models are not shown to be of the same items.",
     Reason.OFF_SCALE: lambda _: "Nothing is settled: the scores may be on another scale.",
     Reason.TRAILS: _trails,
-    Reason.LEADS: lambda given: f"{given['model']} leads on the {counted(given['items'], 'item')}.",
+    Reason.LEADS: lambda given: f"{given['model']} leads on the {_items(given)}.",
     Reason.EQUAL: _equal,
     Reason.LEAD_OPEN: _lead_open,
     Reason.RATED: _rated,

@@ -13,6 +13,7 @@ from pydantic_core import InitErrorDetails, PydanticCustomError
 
 from schemas.records.battles import BATTLE_MARK, Battle, BattleFields, names_of
 from schemas.records.events import MAX_LINE_BYTES, Declaration, Ended, Event, EventFields
+from schemas.records.goals import LEAST_MARGIN
 from schemas.records.lenient import Kinds, convert, convert_column, read_name
 from schemas.records.names import name_fault
 from schemas.records.repeated import (
@@ -94,7 +95,7 @@ _EXPECTED: Final = {
     "epoch": _INDEX,
     "alpha": "a number from 1e-100 to below 0.5",
     "power": "a number above 0.5 and below 1",
-    "margin": "a number above 0 and below 1",
+    "margin": f"a number from {LEAST_MARGIN} to below 1",
     "mixture": "beta(a,b), grid98 or two_point(a,b)",
     "family": "spending, or an object with models, with pairs, or with policy and size",
     "order": "completion, committed, trusted, none, or an object with policy and seed",

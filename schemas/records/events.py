@@ -20,7 +20,7 @@ from pydantic import (
     model_validator,
 )
 
-from schemas.records.goals import checked_goal
+from schemas.records.goals import LEAST_MARGIN, checked_goal
 from schemas.records.names import MAX_NAME_LENGTH, Name
 from schemas.records.text import shorten
 
@@ -330,7 +330,7 @@ class Spec(BaseModel):
     clusters: Annotated[dict[Name, Annotated[StrictInt, Field(ge=1, le=10**9)]], Field(min_length=1)] | None = Field(
         None, description="weights: how many items of each cluster the complete benchmark has; implies items"
     )
-    margin: Annotated[float, Field(gt=0, lt=1)] | None = Field(
+    margin: Annotated[float, Field(ge=LEAST_MARGIN, lt=1)] | None = Field(
         None, description="equivalence margin, in score units: a gap whose interval is inside it is a tie"
     )
     goal: Annotated[str, BeforeValidator(checked_goal), Field(max_length=MAX_GOAL_LENGTH)] | None = Field(

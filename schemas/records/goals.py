@@ -13,6 +13,9 @@ GOAL_FORMS: Final = "best, top:K, ranking, pair:A,B or model:M"
 _STARTS: Final = r"(?:ranking|best)(?:,|$)|(?:top|pair|model):"
 _START: Final = re.compile(_STARTS)
 _NAMED: Final = re.compile(rf"(.*?)=(?={_STARTS})", re.DOTALL)
+LEAST_MARGIN: Final = 1e-6
+"""Smallest margin: no benchmark has enough items for a smaller gap, and intervals have no digits for it."""
+
 _OPTION: Final = re.compile(r"\s*(margin|width)\s*=\s*(\S+)\s*")
 
 
@@ -132,8 +135,10 @@ def _margin(text: str, whole: str) -> float:
         margin = float(text)
     except ValueError:
         margin = 0.0
-    if not 0 < margin < 1:
-        raise ValueError(f"the goal {whole!r} has the margin {text}; use a gap above 0 and below 1, in score units")
+    if not LEAST_MARGIN <= margin < 1:
+        raise ValueError(
+            f"the goal {whole!r} has the margin {text}; use a gap from {LEAST_MARGIN} to below 1, in score units"
+        )
     return margin
 
 

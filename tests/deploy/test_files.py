@@ -229,3 +229,14 @@ def test_the_image_the_unit_and_the_yaml_pass_their_linters():
     accepts("yamllint", "--strict", "-c", DEPLOY / ".yamllint", DEPLOY, ROOT / "docker-compose.yml")
     for unit in (DEPLOY / "systemd").iterdir():
         assert "OK" in accepts("systemd-analyze", "security", "--offline=yes", "--threshold=20", unit)
+
+
+def test_a_documented_command_in_a_container_has_the_login_of_the_store():
+    compose = yaml.safe_load((ROOT / "docker-compose.yml").read_text())
+    commands = re.findall(
+        r"docker compose exec (\S+) (sh \S+ )?(?:rankwatch |(?=doctor|board|state))", (DEPLOY / "README.md").read_text()
+    )
+    assert commands
+    for service, script in commands:
+        mounts = [each for each in compose["services"][service]["volumes"] if isinstance(each, str)]
+        assert any(each.split(":")[1] == script.removeprefix("sh ").strip() for each in mounts)

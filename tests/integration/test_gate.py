@@ -38,11 +38,18 @@ def test_reasons_name_flags_on_the_command_line_and_fields_in_json(tmp_path):
     assert field in answer["pair"]["reason"]
 
 
+def test_a_verdict_has_one_scope_and_a_held_board_promises_nothing(results):
+    assert "for this pair only" not in rankwatch("gate", results, "--pair", "strong", "weak").stdout
+    for form in ("table", "markdown", "html"):
+        assert "At most" in rankwatch("report", results, "--format", form).stdout
+        assert "At most" not in rankwatch("report", results, "--items", "5", "--format", form).stdout
+
+
 @pytest.mark.parametrize(
     ("pair", "code", "words"),
     [
-        (("strong", "weak"), 0, "decided for this pair only: strong is better than weak"),
-        (("weak", "strong"), 4, "decided for this pair only: strong is better than weak"),
+        (("strong", "weak"), 0, "decided family-wise: strong is better than weak"),
+        (("weak", "strong"), 4, "decided family-wise: strong is better than weak"),
         (("strong", "twin"), 3, "undecided: no verdict for strong against twin"),
     ],
 )

@@ -215,9 +215,10 @@ def test_names_from_outside_stay_names_in_every_format(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (("--pair", "new", "old", "--margin", "3"), "give a difference of scores above 0 and below 1"),
-        (("--pair", "new", "old", "--margin", "0"), "give a difference of scores above 0 and below 1"),
-        (("--pair", "new", "old", "--margin", "nan%"), "give a difference of scores above 0 and below 1"),
+        (("--pair", "new", "old", "--margin", "1e-300"), "give a difference of scores from 1e-06 to below 1"),
+        (("--pair", "new", "old", "--margin", "3"), "give a difference of scores from 1e-06 to below 1"),
+        (("--pair", "new", "old", "--margin", "0"), "give a difference of scores from 1e-06 to below 1"),
+        (("--pair", "new", "old", "--margin", "nan%"), "give a difference of scores from 1e-06 to below 1"),
         (("--margin", "0.1"), "name the models with --pair A B"),
         (("--pair", "new", "old", "--baseline", "old", "--margin", "0.1"), "name the models with --pair A B"),
         (("--baseline", "olt", "--margin", "0.1"), "the baseline olt has no results; did you mean old?"),

@@ -224,3 +224,18 @@ def test_units_that_the_file_declares_are_not_said_to_come_from_the_field(tmp_pa
     declared = {"declare": "quiz", "units": {f"{u}-{c}": f"q{u}" for u in range(UNITS) for c in range(COPIES)}}
     _, note = report(write(tmp_path / "runs.jsonl", [declared, *events(unit=True)]))
     assert "by the field unit" not in note
+
+
+def test_a_suite_counts_units_where_its_members_do(tmp_path):
+    other = [
+        each | {"benchmark": "more", "item_id": f"m{each['item_id']}", "unit": f"m{k}"}
+        for k, each in enumerate(events(unit=False))
+    ]
+    for name, rows, heading in (
+        ("units", [each | {"unit": f"m{each['item_id'][:-2]}"} for each in other], "24 units of 120 items"),
+        ("mixed", [{k: v for k, v in each.items() if k != "unit"} for each in other], "72 units of 120 items"),
+    ):
+        path = write(tmp_path / f"{name}.jsonl", [*events(unit=True), *rows])
+        shown = rankwatch("report", path, "--suite", "all=quiz,more").stdout
+        assert shown.startswith(f"all  {heading}"), shown
+        assert f"{heading.split(' of ')[0]}." in shown

@@ -46,7 +46,8 @@ def answer(report: BenchmarkReport, pair: PairReport, models: tuple[str, str], r
         headline = f"{word}: no verdict for {a} against {b} on {safe(report.benchmark)}"
     else:
         code, (winner, loser) = (FOR_A, (a, b)) if better == models[0] else (FOR_B, (b, a))
-        scope = SCOPES["anytime"]
+        # What is decided among all pairs is decided for this one too.
+        scope = SCOPES["anytime_family" if pair.decided.anytime_family == side else "anytime"]
         level = f"alpha = {report.alpha:g}, {LOOKS[report.looks]}"
         headline = f"decided {scope}: {winner} is better than {loser} on {safe(report.benchmark)} ({level})"
     evidence = tuple(_evidence(report, pair, models, rule))

@@ -198,7 +198,7 @@ def assumed_of(table: PairTable, *, rescored: bool, ignored: bool, worse: Collec
         distinct=benchmark.suite is not None,
         composed=benchmark.suite is not None,
     )
-    united = benchmark.united is not None and benchmark.united.units
+    united = benchmark.united is not None and benchmark.united.unit_items is not None
     items = sampled(policy, units=united or benchmark.spec.units is not None)
     return [first, *items, *late(benchmark.spec.declared_late), *holds]
 

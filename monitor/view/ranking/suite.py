@@ -20,6 +20,7 @@ from monitor.view.from_state import of_scores
 from monitor.view.pairs.item_means import described
 from monitor.view.pairs.table import PairTable
 from monitor.view.ranking.suite_evidence import Terms, family_places, terms_of, walk_committed
+from monitor.view.reasons import unit_items
 from schemas.records.events import MAX_GRADED_ITEMS, FamilySpec, OrderSpec, Provenance, Spec
 from schemas.records.reading import Reading
 from schemas.records.scores import ABSENT, SKIPPED, ZERO, Contestant, RowKey
@@ -48,7 +49,7 @@ def suite_board(suite: Suite, boards: Mapping[str, BoardView], *, assert_complet
     open_means = not assert_complete and any(boards[name].undeclared for name in members)
     each = list(members.values())
     counters = {name: sum(member.counters[name] for member in each) for name in COUNTERS}
-    units, rows = any(member.spec.units is not None for member in each), Rows()
+    rows = Rows()
     for key in scores.keys:
         rows.append(key)
     pairs = pair_count(len(models))
@@ -82,7 +83,7 @@ def suite_board(suite: Suite, boards: Mapping[str, BoardView], *, assert_complet
             terms.held,
             terms.shares_items,
             rescored=any(member.contestants[k].epoch for member in each for k in _newest(member).tolist()),
-            units=units,
+            unit_items=_unit_items(each),
         ),
         **of_scores(scores),
         family_index=lambda: np.zeros(pairs, np.int32),
@@ -111,6 +112,14 @@ def _scores(members: Mapping[str, BoardView], models: Sequence[str]) -> ItemScor
         keys += [RowKey(f"{name}/{key.item}", 0, name) for key in each.item_keys]
     narrow: Codes = codes.astype(np.uint8) if len(table) <= NARROW else codes.astype(np.uint32)
     return ItemScores(narrow, table.by_code, _distinct(keys))
+
+
+def _unit_items(members: Sequence[BoardView]) -> int | None:
+    """Return how many items the units of members have, with the items of members without units; None if none declares units."""
+    counts = [unit_items(member) for member in members]
+    if all(count is None for count in counts):
+        return None
+    return sum(member.items if count is None else count for member, count in zip(members, counts, strict=True))
 
 
 def _graded_sums(scores: ItemScores, models: int, weighting: Weighting | None) -> GradedSums:

@@ -17,6 +17,7 @@ from monitor.view.gates.gate import holm_ratios
 from monitor.view.gates.margin import Margin
 from monitor.view.items.noise import rerun_difference
 from monitor.words.reading import first
+from schemas.records.goals import LEAST_MARGIN
 from schemas.records.names import natural
 from schemas.records.text import shorten
 from schemas.results.gate import ConflictRule, GateComparison
@@ -30,10 +31,10 @@ def parse_margin(text: str) -> Margin:
         size = float(number) / (100 if relative else 1)
     except ValueError:
         size = 0.0
-    if not (isfinite(size) and 0 < size < 1):
+    if not (isfinite(size) and LEAST_MARGIN <= size < 1):
         stop(
-            f"--margin {shorten(text)}: give a difference of scores above 0 and below 1 (0.02 is 2 points), or a share of the baseline's "
-            "score (2%)",
+            f"--margin {shorten(text)}: give a difference of scores from {LEAST_MARGIN} to below 1 (0.02 is 2 points), or a share of "
+            "the baseline's score (2%)",
             USAGE,
         )
     return Margin(size, relative)

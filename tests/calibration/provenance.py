@@ -1,6 +1,6 @@
 """Choices that are made once scores are known: equal models, the rate of false verdicts, and what their sentences assume.
 
-`python -m tests.calibration.provenance` makes 200 streams of each attack and keeps the counts.
+`python -m tests.calibration.provenance` makes 600 streams of each attack and keeps the counts.
 """
 
 import argparse
@@ -272,7 +272,7 @@ def measure(name: str, runs: int, first: int = 0) -> dict[str, Any]:
 def main() -> int:
     """Run every attack, and keep what was counted."""
     parser = argparse.ArgumentParser(prog="python -m tests.calibration.provenance", description=__doc__)
-    parser.add_argument("--runs", type=int, default=200, help="streams of each attack (200)")
+    parser.add_argument("--runs", type=int, default=600, help="streams of each attack (600)")
     arguments = parser.parse_args()
     with ProcessPoolExecutor(2) as pool:
         kept = dict(zip(ATTACKS, pool.map(partial(measure, runs=arguments.runs), ATTACKS), strict=True))

@@ -39,10 +39,9 @@ def _settled(table: PairTable) -> ResultLine:
     if benchmark.reading.hold:
         return _line(fact(Reason.OTHER_ITEMS if benchmark.reading.differing else Reason.OFF_SCALE), held=True)
     names = [contestant.model for contestant in benchmark.contestants]
-    of_what = {
-        "items": benchmark.spec.items or table.assumed_items or benchmark.items,
-        "units": unit_items(benchmark) is not None,
-    }
+    of_what = {"items": benchmark.spec.items or table.assumed_items or benchmark.items}
+    if unit_items(benchmark) is not None:
+        of_what["units"] = True
     of_leader = np.flatnonzero(table.a == leader)
     sides, others = table.settled[of_leader], table.b[of_leader]
     level, ahead, rivals = (others[sides == side] for side in (TIE, -1, 0))

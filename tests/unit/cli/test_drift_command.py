@@ -40,7 +40,7 @@ def test_frozen_answers_are_scores_of_the_judge(tmp_path):
     rankwatch("drift", tmp_path / "runs", "-o", tmp_path / "drift.json", code=4)
     (sentinel,) = json.loads((tmp_path / "drift.json").read_text())["sentinels"]
     assert [monitor["of"] for monitor in sentinel["monitors"]] == ["model", "judge"]
-    assert "rankwatch drift" in rankwatch("report", tmp_path / "runs").stderr
+    assert "rankwatch drift" in rankwatch("report", tmp_path / "runs", code=1).stderr
 
 
 def test_a_year_of_nothing_is_quiet_in_markdown(tmp_path):

@@ -49,7 +49,7 @@ def test_an_export_says_which_model_won_and_was_shown_first():
     ]  # fmt: skip
 
 
-def test_an_export_says_what_its_scores_do_not_show_and_a_store_keeps_it():
+def test_an_export_has_what_its_scores_do_not_show_and_a_store_keeps_it():
     declared = {"declare": "bench", "items": 3, "alpha": 0.04}
     first = [declared, event(1, "x", 1), *({"board": verb, "benchmark": "bench"} for verb in ("delete", "reopen"))]
     log = FoldLog(*first, declared | {"alpha": 0.01}, event(1, "x", None), event(1, "x", 1))
@@ -60,7 +60,7 @@ def test_an_export_says_what_its_scores_do_not_show_and_a_store_keeps_it():
     again.restart()
     assert exported(again, 10) == lines
     later = ["declared_late", "begun_again", "score_choice"]
-    mine, theirs = (build_report([each.partition]).benchmarks[0].assumptions for each in (log, again))
+    mine, theirs = (build_report(board_views([each.partition])).benchmarks[0].assumptions for each in (log, again))
     assert mine == theirs
     assert [each["code"] for each in mine] == ["completion", "independent", "joined", *later]
 

@@ -38,14 +38,12 @@ MODEL = (
     "model title aliases epoch items coverage mean mean_low mean_high shared_mean shared_rank unweighted_mean unweighted_rank "
     "rank rank_low rank_high tie_group repeats run_ended"
 )
-GOAL = (
-    "goal state reason models open_pairs needed items_run items_full saved_ratio by_model cost_run cost_saved committed"
-)
+GOAL = "goal state reason facts models open_pairs needed items_run items_full saved_ratio by_model cost_run cost_saved committed"
 GOAL_RUN = "model items_run items_full saved_ratio left cost_run cost_saved"
 PAIR = (
     "model_a model_b epoch_a epoch_b adjacent n b c gap p_a p_b rho sd p_chi2 p_exact p_mid p_clustered required_n resolution_ratio mde "
     "log_e log_e_a log_e_b p_anytime family_threshold settled settled_log_e gap_low gap_high "
-    "gap_family_low gap_family_high status reason decided_at_n items_to_decision decision_probability "
+    "gap_family_low gap_family_high status reason facts decided_at_n items_to_decision decision_probability "
     "decided resolved cluster"
 )
 DECIDED = "fixed_n bonferroni holm benjamini_hochberg clustered anytime anytime_family e_bh"
@@ -178,7 +176,7 @@ def test_the_json_is_the_contract_and_nothing_else(whole):
     assert list(result) == ["benchmarks"]
     for benchmark in result["benchmarks"]:
         assert list(benchmark) == BENCHMARK.split()
-        assert list(benchmark["order"]) == ["policy", "suspect", "reason"]
+        assert list(benchmark["order"]) == ["policy", "suspect", "reason", "facts"]
         assert list(benchmark["family"]) == ["policy", "size", "families"]
         assert list(benchmark["summary"]) == ["pairs", "undecided", "unresolved"]
         assert all(list(model) == MODEL.split() for model in benchmark["models"])
@@ -204,7 +202,8 @@ def test_the_json_schema_names_the_same_fields():
     }.items():
         assert set(definitions[name]["properties"]) == set(fields.split())
         lacking = set(fields.split()) - set(definitions[name]["required"])
-        assert lacking == (set(SINCE_0_1.split()) if name == "BenchmarkReport" else set())
+        given = {"BenchmarkReport": set(SINCE_0_1.split()), "PairReport": {"facts"}}
+        assert lacking == given.get(name, set())
 
 
 def test_counts_of_all_pairs_equal_plain_dictionaries(whole):
@@ -473,7 +472,7 @@ CLEAR = {"good": 0.95, "bad": 0.2}
 def test_a_declared_item_count_holds_the_missing_items_against_the_leader(tmp_path):
     records = events(random.Random(6), CLEAR, 60)
     most, _ = declared(tmp_path, {"items": 70}, records)
-    assert most["order"] == {"policy": "completion", "suspect": False, "reason": None}
+    assert most["order"] == {"policy": "completion", "suspect": False, "reason": None, "facts": []}
     assert most["family"] == {"policy": "capacity", "size": 1, "families": 1}
     (pair,) = most["pairs"]
     assert pair["status"] == "decided"

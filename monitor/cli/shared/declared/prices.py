@@ -51,7 +51,7 @@ def _fault(models: Sequence[str], prices: Prices, given: str = "--price") -> str
     """Return what is wrong with prices for some models; None if nothing is."""
     lacking = [model for model in models if model not in prices and "" not in prices]
     if lacking:
-        return f"--price: {show(lacking[0])} has no price; give {show(lacking[0])}=PRICE, or PRICE for all models"
+        return f"{given}: {show(lacking[0])} has no price; give {show(lacking[0])}=PRICE, or PRICE for all models"
     unknown = sorted(prices.keys() - {"", *models})
     if unknown:
         return f"{given}: there is no model {show(unknown[0])}; {name_hint(unknown[:1], models, 'the models are')}"

@@ -32,6 +32,7 @@ $(STAMP): pyproject.toml deploy/requirements.lock
 	$(PIP) --require-hashes --no-compile -r deploy/requirements.lock -r deploy/requirements-build.lock
 	$(PIP) --no-build-isolation --editable .
 	$(BIN)/python -m compileall -q monitor schemas stats
+	$(BIN)/python -m monitor.compile_loops
 	@$(BIN)/rankwatch report deploy/compose/examples/demo.jsonl >/dev/null  # compiles what a command imports, not all of scipy
 	@touch $(STAMP)
 
@@ -92,9 +93,9 @@ schemas: dev  ## regenerate the JSON Schemas, dashboards and generated pages of 
 	$(BIN)/python -m docs.generate
 
 lock: dev  ## resolve the dependencies again into deploy/*.lock (1 min)
-	$(COMPILE) pyproject.toml --group dev -o deploy/requirements-dev.lock
+	$(COMPILE) pyproject.toml --extra fast --group dev -o deploy/requirements-dev.lock
 	# The tests run with the versions that ship.
-	$(COMPILE) pyproject.toml --constraint deploy/requirements-dev.lock -o deploy/requirements.lock
+	$(COMPILE) pyproject.toml --extra fast --constraint deploy/requirements-dev.lock -o deploy/requirements.lock
 	printf 'hatchling>=1.27\neditables>=0.5' | $(COMPILE) - -o deploy/requirements-build.lock
 
 pin:  ## write the digests of the images into docker-compose.yml (needs docker buildx)

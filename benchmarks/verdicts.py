@@ -1,7 +1,7 @@
 """Verdicts: processor time of the fold and of encoding its changes for the store, with each order policy and without one.
 
-Each version is run in turn on the same events, in processes of its own: `now`, and `now` without step-down and without `settled`, where
-the first threshold of a pair stays and nobody bets on what is settled. ``--before FOLDER`` adds the checkout of an earlier version.
+Each version is run in turn on the same events, in processes of its own: `now`, and `now` where nothing is decided or settled.
+``--before FOLDER`` adds the checkout of an earlier version.
 Boards are generated. Their events are in random order; under policy `committed` models go along the committed order, item by item.
 """
 
@@ -24,20 +24,13 @@ BOARDS = ((29, 12_032), (300, 2_000))
 PACKED = 1_000
 
 _WITHOUT = """
-import numpy as np
-from monitor.engine.fold import scores
-from monitor.engine.state.pairs.step_down import StepDown
-from stats.families.stepwise import WHOLE
-def nothing(*_):
-    yield from ()
-scores.settle = nothing
-scores.newly_certain = lambda *_: np.zeros(0, np.int64)
-StepDown.open_weight = lambda *_: WHOLE
+from monitor.engine.state.benchmark import Benchmark
+Benchmark.assumption_holds = property(lambda self: False)
 """
 
 _RUN = """
 import inspect, json, sys, time
-from monitor.engine.chunk import Chunk
+from schemas.records.chunks import Chunk
 from monitor.engine.chunk_fold import Partition
 from monitor.store import script_call
 from monitor.store.layout import Keys
@@ -71,7 +64,7 @@ def measure(options: Options) -> Iterator[Table]:
         ["models", "items", "order", "version", "verdict changes", "fold", "encode for the store"]
         + [f"times `{name}`" for name in bases],
         notes=[
-            "Ratios compare the sums of fold and encoding. `without`: this version without step-down and `settled`."
+            "Ratios compare the sums of fold and encoding. `without`: this version where nothing is decided or settled."
         ],
     )
     with tempfile.TemporaryDirectory() as folder:

@@ -61,8 +61,11 @@ _TYPES: Final[dict[Any, str]] = {
 """The values of a type, as messages and the documentation name them."""
 
 
-_OTHER_VARIABLES: Final = frozenset({"RANKWATCH_CONFIG", "RANKWATCH_URL", "RANKWATCH_SEED", "RANKWATCH_CRASH_AT"})
-"""Variables with the prefix of settings: the file of settings, address and seed of `rankwatch-client`, and the crash points of tests."""
+_OTHER_VARIABLES: Final = frozenset(
+    {"RANKWATCH_CONFIG", "RANKWATCH_URL", "RANKWATCH_SEED", "RANKWATCH_LOOPS", "RANKWATCH_CRASH_AT"}
+)
+"""Variables with the prefix of settings: the file of settings, address and seed of `rankwatch-client`, how loops run
+(`monitor.engine.loop.compiled`), and the crash points of tests."""
 
 _LINK: Final = re.compile(r"_SERVICE_HOST$|_SERVICE_PORT(_\w+)?$|_PORT_\d+_(TCP|UDP|SCTP)(_\w+)?$")
 _LINK_ADDRESS: Final = re.compile(r"(tcp|udp|sctp)://")

@@ -4,17 +4,16 @@ A few streams of each case are made here; `python -m tests.calibration` makes 2,
 """
 
 import json
+import sys
+from pathlib import Path
+from types import ModuleType
 
 import numpy as np
 import pytest
 from scipy.stats import binom
 
-from monitor.engine.latch import close
-from monitor.engine.latch.completion import CompletionEvidence
-from monitor.engine.state import committed as committed_state
-from monitor.engine.state.pairs.settling import Stretch
+from monitor.engine.loop import board, kernels
 from monitor.view.pairs import intervals
-from stats.families.stepwise import step_down, step_down_events
 from tests.calibration.__main__ import RATES
 from tests.calibration.cases import CASES, Case, errors_by_family, unequal
 from tests.calibration.streams import (
@@ -120,64 +119,50 @@ def test_the_sentence_of_a_false_verdict_names_the_assumption(name):
 # --- rules that are broken on purpose -----------------------------------------------------------------------------------------------------
 
 
+def change_the_loops(monkeypatch, *changes):
+    """Let the interpreter run the loops with other lines."""
+    text = Path(kernels.__file__).read_text(encoding="utf-8").replace("@compiled\n", "")
+    for line, other in changes:
+        assert line in text
+        text = text.replace(line, other)
+    changed = ModuleType(kernels.__name__)
+    monkeypatch.setitem(sys.modules, "planted", changed)
+    exec(compile(text, "planted", "exec"), vars(changed))
+    monkeypatch.setattr(board, "kernels", changed)
+
+
 def ignores_missing_items(monkeypatch):
     """Look at the exact p of the items so far, at any time."""
-    monkeypatch.setattr(CompletionEvidence, "missing", lambda self, n: np.zeros_like(n))
-    monkeypatch.setattr(CompletionEvidence, "final", False)
-    monkeypatch.setattr(CompletionEvidence, "highest", lambda self, paths, *_: 2 * (paths.inside(paths.there())[:2],))
-    monkeypatch.setattr(CompletionEvidence, "reaching", lambda self, paths, *_: paths.inside(paths.there())[:2])
+    line = "lead, trail = max(b, c), min(b, c) + missing\n"
+    change_the_loops(monkeypatch, (line, "lead, trail = max(b, c), min(b, c)\n"))
+
+
+NEED = "log(float(max(state.open[claim, family], 1)))"
 
 
 def divides_by_nothing(monkeypatch):
     """Decide each pair of a family at alpha."""
-    _step_down_by(monkeypatch, lambda decide, *args: decide(*args[:-2], 1, args[-1]))
+    change_the_loops(monkeypatch, (NEED, f"0.0 if claim == FAMILY else {NEED}"))
 
 
 def frees_every_weight(monkeypatch):
     """Free the weight of all open pairs with the first decision of a family."""
-
-    def freed(decide, *args):
-        decisions = decide(*args)
-        return decide(*args[:-2], 1, args[-1]) if decisions.pair.size else decisions
-
-    _step_down_by(monkeypatch, freed)
-
-
-def _step_down_by(monkeypatch, rule):
-    """Replace the step-down of decisions; what is certain is settled as before."""
-
-    def at_end(evidence, *args):
-        return step_down(evidence, *args) if np.isinf(evidence).any() else rule(step_down, evidence, *args)
-
-    def events(*args):
-        _, _, evidence = args[2]
-        return step_down_events(*args) if np.isinf(evidence).any() else rule(step_down_events, *args)
-
-    monkeypatch.setattr(close, "step_down", at_end)
-    monkeypatch.setattr(close, "step_down_events", events)
+    freed = "state.open[claim, family] = 1 if claim == FAMILY else state.open[claim, family] - count[PENDING]\n"
+    change_the_loops(monkeypatch, ("state.open[claim, family] -= count[PENDING]\n", freed))
 
 
 def ignores_skips(monkeypatch):
     """Let the items that a model of a committed order skips count for nobody."""
-    products, steps = committed_state._products, committed_state.item_steps
-
-    def without(sums):
-        return sums | {"c_worst": sums["c"], "b_best": sums["b"]}
-
-    monkeypatch.setattr(committed_state, "_products", lambda *args: without(products(*args)))
-    monkeypatch.setattr(committed_state, "item_steps", lambda x, y: without(steps(x, y)))
+    change_the_loops(
+        monkeypatch,
+        ("x in (ZERO, SKIPPED) and y in (ONE, SKIPPED)", "x == ZERO and y == ONE"),
+        ("x in (ONE, SKIPPED) and y in (ZERO, SKIPPED)", "x == ONE and y == ZERO"),
+    )
 
 
 def settles_despite_skips(monkeypatch):
     """Let a skipped item bet a difference of 0 on who leads on all items."""
-    differences = Stretch.differences
-
-    def unskipped(self):
-        low, high, steps = differences(self)
-        middle = np.where(low == high, low, 0).astype(np.int8)
-        return middle, middle, steps
-
-    monkeypatch.setattr(Stretch, "differences", unskipped)
+    change_the_loops(monkeypatch, ("sums[1] - sums[3], sums[4] - sums[2]", "sums[1] - sums[2], sums[1] - sums[2]"))
 
 
 def narrows_intervals(monkeypatch):

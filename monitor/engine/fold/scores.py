@@ -2,23 +2,20 @@
 
 from bisect import bisect_right
 from collections.abc import Iterator
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from monitor.engine.chunk import EventBatch, Located
 from monitor.engine.fold.compare_cells import ComparedCells, compare_cells
-from monitor.engine.latch.arrival import ArrivalEvidence
 from monitor.engine.latch.at_once import AtOnce
 from monitor.engine.latch.base import Trajectory
-from monitor.engine.latch.binary import BinaryWalk
 from monitor.engine.latch.changes import announce, invalidate, supersede
 from monitor.engine.latch.close import close_latches, settle
-from monitor.engine.latch.committed import BettingWalk, CommittedWalk, RestingWalk
-from monitor.engine.latch.completion import CompletionEvidence
 from monitor.engine.latch.graded import GradedWalk
-from monitor.engine.latch.paths import Evidence, NewScores
-from monitor.engine.latch.settled import certain_along, certain_steps, newly_certain
+from monitor.engine.latch.new_scores import NewScores
+from monitor.engine.latch.settled import certain_along, newly_certain
 from monitor.engine.pace import Pace
 from monitor.engine.slices import Slices, run_slices
 from monitor.engine.state.benchmark import Benchmark
@@ -28,11 +25,14 @@ from monitor.engine.state.pairs.counts import CHUNK_CELLS, chunk_counts
 from monitor.engine.state.repeats import ItemCells
 from schemas.records.columns import EventList
 from schemas.records.decode import Fault, Refusal
-from schemas.records.events import Ended, Spec
+from schemas.records.events import Ended
 from schemas.records.scores import ABSENT, ONE, SKIPPED, ZERO
 from schemas.records.text import shorten
 from schemas.results.changes import CLAIMS, PROCEDURES
 from stats.numerics.pairs import Index, chosen, pair_index, pair_members, pairs_of
+
+if TYPE_CHECKING:
+    from monitor.engine.loop.board import Loop
 
 Cells = tuple[Index, Index, NDArray[np.uint32], NDArray[np.bool_]]
 """Row, contestant and code of new scores, and whether each replaces a skip."""
@@ -217,24 +217,44 @@ def _enter_items(
     benchmark: Benchmark, piece: EventBatch, matrix: Codes, cells: NewCells, delta: BenchmarkDelta, *, can_decide: bool
 ) -> Slices[None]:
     """Write new items (sorted by item) to their matrix, add them to the sums, and close latches."""
-    rows, at = _write(matrix, len(benchmark.contestants), cells)
     item, contestant, code, position = cells
-    _add_sums(benchmark, contestant, code, rows[0][at, contestant] == SKIPPED)
+    _add_sums(benchmark, contestant, code, matrix[item, contestant] == SKIPPED)
+    if can_decide and benchmark.graded_pairs is None:
+        _follow(benchmark, piece, matrix, cells, delta)
+        return
+    rows, at = _write(matrix, len(benchmark.contestants), cells)
     scored = code >= ZERO
     events = (at[scored], contestant[scored], code[scored], position[scored])
-    committed = benchmark.committed if benchmark.graded_pairs is None else None  # units bet in their turn already
     touched = np.unique(item) if benchmark.spec.weights is not None else item[:0]
     certain = yield from _enter_pairs(benchmark, piece, rows, events, touched, delta, can_decide=can_decide)
-    bets: BettingWalk | RestingWalk | None = None
-    if committed is not None:
-        bets = RestingWalk(benchmark, committed)
-        advance = committed.advance(benchmark.item_keys, benchmark.item_codes(), (item, contestant, position))
-        if advance is not None and can_decide:
-            along = CommittedWalk(benchmark, committed, advance, _evidence(benchmark.spec))
-            yield False
-            announce(benchmark, piece, (yield from close_latches(benchmark, along)), delta)
-            bets = BettingWalk(benchmark, benchmark.settling, committed, along)
-    announce(benchmark, piece, (yield from settle(benchmark, certain, bets)), delta)
+    if (
+        benchmark.committed is not None and benchmark.graded_pairs is None
+    ):  # graded units have bet in their turn already
+        order = np.argsort(position, kind="stable")
+        _loop(benchmark).advance(item[order], contestant[order], code[order])
+    announce(benchmark, piece, (yield from settle(benchmark, certain)), delta)
+
+
+def _loop(benchmark: Benchmark) -> "Loop":
+    """Return the loop that follows the pairs of a benchmark."""
+    if benchmark.loop is None:
+        from monitor.engine.loop.board import Loop  # noqa: PLC0415 - what declares no order needs no compiled code
+
+        benchmark.loop = Loop(benchmark)
+    return cast("Loop", benchmark.loop)
+
+
+def _follow(benchmark: Benchmark, piece: EventBatch, matrix: Codes, cells: NewCells, delta: BenchmarkDelta) -> None:
+    """Let new scores of 0 and 1 go through their pairs one after another."""
+    order = np.argsort(cells[3], kind="stable")
+    item, contestant, code, position = cells[0][order], cells[1][order], cells[2][order], cells[3][order]
+    closed, joined = _loop(benchmark).fold(matrix, item, contestant, code, position)
+    matrix[item, contestant] = code
+    if joined.size:
+        delta.registered.append(joined.astype(np.uint32))
+    settled = closed.claim == CLAIMS.index("settled")
+    for some in (np.flatnonzero(~settled), np.flatnonzero(settled)):
+        announce(benchmark, piece, closed.rows(some), delta)
 
 
 def _write(matrix: Codes, contestants: int, cells: NewCells) -> tuple[tuple[Codes, Codes], Index]:
@@ -273,7 +293,7 @@ def _enter_pairs(
     *,
     can_decide: bool,
 ) -> Slices[list[Trajectory]]:
-    """Add new scores to the sums of their pairs, and close the latches they reach; return the steps that are certain to settle a pair.
+    """Add new scores to the sums of their pairs, and close the latches of graded ones; return the steps that are certain to settle a pair.
 
     `items`: the items of the rows, where their weights matter.
     """
@@ -288,37 +308,23 @@ def _enter_pairs(
     benchmark.met += fresh.size
 
     graded = benchmark.graded_pairs
-    by_arrival = can_decide and (benchmark.committed is None or graded is not None)
-    settles = can_decide and benchmark.has_fixed_items
-    certain = touched = chosen(gains.pair, np.flatnonzero(gains.n)) if settles else np.zeros(0, np.int64)
-    if graded is None:
-        certain = newly_certain(benchmark, None, touched)
-        if not (fresh.size or by_arrival or certain.size):
-            return []
+    if not fresh.size and graded is None:
+        return []
     new = NewScores.of(before, after, row, contestant, position)
     if fresh.size:
         _register(benchmark, new, fresh, delta)
-    walk: BinaryWalk | GradedWalk
-    if graded is not None:
-        walk = GradedWalk(benchmark, graded, benchmark.item_values, new, gains, items)
-        if not by_arrival:
-            walk.enter()
-    else:
-        walk = BinaryWalk(benchmark, _evidence(benchmark.spec), new, gains)
-    if by_arrival:
-        announce(benchmark, piece, (yield from close_latches(benchmark, walk)), delta)
-    if graded is not None:
-        certain = newly_certain(benchmark, graded, touched)
-    return [_certain(benchmark, walk, certain)] if certain.size else []
-
-
-def _certain(benchmark: Benchmark, walk: BinaryWalk | GradedWalk, pair: Index) -> Trajectory:
-    """Return the steps at which pairs become certain."""
-    if isinstance(walk, BinaryWalk):
-        return certain_steps(benchmark, walk.certain(pair))
-    steps, graded = walk.counts(pair), benchmark.graded_pairs
-    assert graded is not None
-    return certain_along(benchmark, steps, walk.rooms(pair), graded.rounding(steps.n))
+    if graded is None:
+        return []
+    walk = GradedWalk(benchmark, graded, benchmark.item_values, new, gains, items)
+    if not can_decide:
+        walk.enter()
+        return []
+    announce(benchmark, piece, (yield from close_latches(benchmark, walk)), delta)
+    if not benchmark.has_fixed_items:
+        return []
+    certain = newly_certain(benchmark, graded, chosen(gains.pair, np.flatnonzero(gains.n)))
+    steps = walk.counts(certain)
+    return [certain_along(benchmark, steps, walk.rooms(certain), graded.rounding(steps.n))] if certain.size else []
 
 
 def _register(benchmark: Benchmark, new: NewScores, pair: Index, delta: BenchmarkDelta) -> None:
@@ -332,14 +338,6 @@ def _register(benchmark: Benchmark, new: NewScores, pair: Index, delta: Benchmar
         pair = pair[np.lexsort((pair, new.first_shared(*pair_members(pair))))]
         benchmark.register(pair)
         delta.registered.append(np.asarray(pair, np.uint32))
-
-
-def _evidence(spec: Spec) -> Evidence:
-    """Return the evidence of 0/1 scores under the declared order policy."""
-    if spec.order.policy == "completion":
-        assert spec.items is not None
-        return CompletionEvidence(spec.items)
-    return ArrivalEvidence(spec.alpha, spec.mixture)
 
 
 # --- the end of runs ----------------------------------------------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from monitor.engine.latch.base import Peaks, Trajectory, first_against, log_e_from, reaching_or_last
-from monitor.engine.latch.paths import BEFORE
+from monitor.engine.latch.new_scores import BEFORE
 from monitor.engine.state.graded import BETS, GradedPairs
 from monitor.engine.state.pairs.pair_state import PairState
 from schemas.records.scores import SCORE_UNIT

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from monitor.engine.latch.base import Closed, Evident, Peaks, Steps, Trajectory, Walk, first
-from monitor.engine.latch.paths import BEFORE
+from monitor.engine.latch.new_scores import BEFORE
 from monitor.engine.slices import Slices
 from monitor.engine.state.pairs.pair_state import PairState
 from monitor.engine.state.pairs.step_down import StepDown
@@ -29,6 +29,7 @@ def close_latches(pairs: PairState, walk: Walk) -> Slices[Closed | None]:
     parts = yield from _near(walk)
     if not parts:
         return None
+    pairs.loop = None  # it holds what follows from the latches and peaks
     peaks = Peaks.joined(parts)
     open_alone = np.isfinite(pairs.limits_alone(peaks.pair)) & (pairs.latched["anytime"][peaks.pair] == 0)
     alone = open_alone & (peaks.side != 0) & (peaks.evidence >= pairs.limit - TOLERANCE)

@@ -17,7 +17,7 @@ from monitor.engine.latch.base import (
     first_against,
     reaching_or_last,
 )
-from monitor.engine.latch.paths import BEFORE, NEVER, NewScores, Times
+from monitor.engine.latch.new_scores import BEFORE, NEVER, NewScores, Times
 from monitor.engine.state.graded import (
     BETS,
     Capital,

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from monitor.engine.latch.base import Trajectory
-from monitor.engine.latch.paths import BEFORE, is_certain
+from monitor.engine.latch.new_scores import BEFORE, is_certain
 from monitor.engine.state.graded import GradedPairs
 from monitor.engine.state.pairs.pair_state import PairState
 from stats.evidence.settled import TIE

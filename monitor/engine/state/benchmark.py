@@ -334,7 +334,7 @@ class Benchmark(PairState):
 
     def hold_repeats(self, reason: str) -> None:
         """Stop everything that bets, since a repeat was not declared: sums are 0 from here on, and readers compute them from the rows."""
-        self.undeclared, self.graded_pairs, self.committed = reason, None, None
+        self.undeclared, self.graded_pairs, self.committed, self.loop = reason, None, None, None
         for name in (*_PAIR_SUMS, *_MODEL_SUMS):
             getattr(self, name)[:] = 0
         self.met = 0

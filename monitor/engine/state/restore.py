@@ -8,10 +8,8 @@ from numpy.typing import NDArray
 from monitor.engine.state.arrival import Arrival
 from monitor.engine.state.benchmark import Benchmark
 from monitor.engine.state.codes import Codes
-from monitor.engine.state.committed import Committed
 from monitor.engine.state.conflicts import Conflicts
 from monitor.engine.state.pairs.counts import matrix_counts
-from monitor.engine.state.pairs.settling import Stretch
 from monitor.engine.state.stored import StoredBenchmark
 from schemas.records.events import Spec
 from schemas.records.scores import ONE, SKIPPED, ZERO
@@ -52,7 +50,10 @@ def restore_benchmark(stored: StoredBenchmark) -> Benchmark:
         getattr(benchmark, name)[: sums[name].size] = sums[name]
     benchmark.met = int(np.count_nonzero(benchmark.n))
     if benchmark.committed is not None and not benchmark.graded:
-        _restore_prefixes(benchmark, benchmark.committed)
+        from monitor.engine.loop.board import Loop  # noqa: PLC0415 - what declares no order needs no compiled code
+
+        benchmark.loop = Loop(benchmark)
+        benchmark.loop.rebuild(benchmark.item_codes())
     return benchmark
 
 
@@ -72,23 +73,6 @@ def _restore_records(benchmark: Benchmark, stored: StoredBenchmark) -> None:
     if benchmark.battles is None:
         for k, column in enumerate(stored.columns):
             benchmark.scores[: column.size, k] = column
-
-
-def _restore_prefixes(benchmark: Benchmark, committed: Committed) -> None:
-    """Follow the committed order again, and bet again on the prefix of each pair that is not settled."""
-    committed.rebuild(benchmark.item_keys, benchmark.item_codes())
-    if not benchmark.can_decide:
-        return
-    latches = benchmark.claims["settled"]
-    i, j = all_pairs(len(benchmark.contestants))
-    pair = np.flatnonzero((latches.side[: i.size] == 0) & ~benchmark.closed[: i.size])
-    pair = pair[benchmark.comparable(pair)]
-    prefix = committed.prefix(i[pair], j[pair])
-    pair, prefix = pair[prefix > 0], prefix[prefix > 0]
-    codes = committed.in_order(benchmark.item_codes())
-    nothing = np.zeros_like(prefix)
-    items = Stretch(pair, codes, (i[pair], j[pair]), nothing, prefix, nothing + committed.size)
-    latches.keep_peaks(*benchmark.settling.rebuild(items, benchmark.limits_in_family(pair, "settled")))
 
 
 def _restore_latches(benchmark: Benchmark) -> None:

@@ -253,7 +253,7 @@ class PairTable(EvidenceColumns):
         if benchmark.committed is not None and benchmark.binary:
             assert self.missing is not None
             bets = (self.settled == 0) & (self.n > 0) & (self.superseded is None)
-            log_e[bets] = benchmark.settling.log_e(self.pair[bets], self.missing[bets])
+            log_e[bets] = benchmark.settling.log_e(self.pair[bets], self.missing[bets], benchmark.committed.sums)
         return np.where(np.isinf(log_e), np.nan, log_e)
 
     def p_anytime(self, at: Index) -> Floats:

@@ -68,6 +68,8 @@ class PairState:
         self.holds_battles = False
         """Whether pairs meet in battles, and share no items."""
         self.change_counts: Counter[tuple[Claim, Kind]] = Counter()
+        self.loop: Any = None
+        """The `Loop` that follows its 0/1 scores, if any: dropped where something else changes latches or places."""
 
     @property
     def latched(self) -> dict[Procedure, NDArray[np.int8]]:
@@ -193,6 +195,7 @@ class PairState:
 
     def register(self, pair: Index) -> None:
         """Give pairs the next places in their families, in their order."""
+        self.loop = None
         for each, places in self.by_family(pair):
             some = pair[places]
             self.family_index[some] = self.registered[each] + 1 + np.arange(some.size)
@@ -239,6 +242,7 @@ class PairState:
 
     def latch(self, claim: Claim, pair: Index, side: NDArray[np.integer[Any]]) -> None:
         """Latch pairs; the thresholds of the others in their families fall."""
+        self.loop = None
         weights = self.family_weights(pair) if claim != "anytime" else np.zeros(pair.size, np.int64)
         self.claims[claim].latch(pair, side, self.families(pair), weights)
 

@@ -85,16 +85,29 @@ class StepDown:
     def keep_peaks(self, pair: Index, peak: NDArray[np.float64]) -> None:
         """Keep the largest evidence of pairs so far."""
         if pair.size:
-            if not self.peak.flags.writeable:
-                self.peak = np.zeros(self.peak.size)
-            self.peak[pair] = peak
+            self.own_peak()[pair] = peak
             self._new_peaks.append(pair)
+
+    def own_peak(self) -> NDArray[np.float64]:
+        """Return the peaks as an array to write to; see `note_peaks`."""
+        if not self.peak.flags.writeable:
+            self.peak = np.zeros(self.side.size)
+        return self.peak
+
+    def note_peaks(self, pair: Index) -> None:
+        """Note that the peaks of pairs have changed."""
+        if pair.size:
+            self._new_peaks.append(pair)
+
+    def leave_open(self, family: int, weight: int) -> None:
+        """Set the weight of the open hypotheses of a family."""
+        if weight != WHOLE:
+            self._open_weight[family] = weight
 
     def load_peaks(self, peaks: NDArray[np.float64]) -> None:
         """Take over the stored peaks of the first pairs."""
         if peaks.any():
-            self.peak = np.zeros(self.peak.size)
-            self.peak[: peaks.size] = peaks
+            self.own_peak()[: peaks.size] = peaks
 
     def changed_peaks(self) -> tuple[Index, NDArray[np.float64]] | None:
         """Return the pairs whose largest evidence has changed since the last call, ascending, and the evidence."""

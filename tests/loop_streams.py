@@ -1,0 +1,113 @@
+"""Random streams of every policy through the loops, against the event-by-event oracle, which shares no code with the engine.
+
+Usage::
+
+    [RANKWATCH_LOOPS=checked] python -m tests.loop_streams [FIRST] [LAST]
+
+Prints the streams that differ, by their seeds. With `checked` the bounds of every array are checked.
+"""
+
+import sys
+from itertools import combinations
+
+import numpy as np
+
+from stats.order import permutation_key
+from tests.oracle import Oracle
+from tests.property.test_fold_laws import agree, fold, log_of
+
+POLICIES = ("trusted", "completion", "committed")
+
+
+def stream(seed):
+    """A declaration and events: leads that reverse, skips, duplicates, newer epochs, ended runs, items too many."""
+    rng = np.random.default_rng(seed)
+    policy = POLICIES[seed % len(POLICIES)]
+    models, items = int(rng.integers(2, 13)), int(rng.integers(8, 90))
+    names, words = [f"item {k}" for k in range(items)], [f"model {k:02d}" for k in range(models)]
+    spec = {"declare": "bench", "alpha": float(rng.choice([0.05, 0.2, 0.4, 1 / 16])), "order": policy}
+    if policy == "completion" or (policy == "trusted" and rng.random() < 0.5):
+        spec["items"] = items - int(rng.choice([0, 0, 0, 1]))
+    if policy == "committed":
+        spec |= {"order": {"policy": policy, "seed": str(seed)}, "item_ids": names, "items": items}
+    pairs = list(combinations(words, 2))
+    family = rng.choice(["spending", "spending", "capacity", "models", "pairs"])
+    if family == "capacity":
+        spec["family"] = {"policy": "capacity", "size": int(rng.choice([1, 5, len(pairs)]))}
+    elif family == "models":
+        spec["family"] = {"models": words[: max(2, models // 2)]}
+    elif family == "pairs":
+        spec["family"] = {"policy": "capacity", "pairs": pairs[:: int(rng.integers(1, 4))]}
+    if policy != "trusted" and rng.random() < 0.3:
+        spec["missing"] = "ignorable"
+    chance = rng.choice([0.05, 0.3, 0.5, 0.7, 0.95], models)
+    turned = np.where(rng.random(models) < 0.3, 1 - chance, chance)
+    turns = int(rng.integers(0, items + 1))
+    skips, again, newer = rng.choice([0, 0.02, 0.1]), rng.choice([0, 0.05]), rng.choice([0, 0, 0.02])
+    events = []
+    for model in range(models):
+        for place, item in enumerate(rng.permutation(items).tolist()):
+            score = int(rng.random() < (chance if place < turns else turned)[model])
+            score = None if rng.random() < skips else score
+            event = {"benchmark": "bench", "item_id": names[item], "model": words[model], "score": score}
+            if rng.random() < newer:
+                event["epoch"] = int(rng.integers(0, 3))
+            events.append(event)
+            if rng.random() < again:
+                events.append(event | {"score": rng.choice([0, 1, None])})
+    way = rng.choice(["models", "random", "late", "order"])
+    if way == "random":
+        events = [events[k] for k in rng.permutation(len(events)).tolist()]
+    elif way == "late":
+        late = set(words[::3])
+        events = [e for e in events if e["model"] not in late] + [e for e in events if e["model"] in late]
+    elif way == "order":
+        places = {name: permutation_key(str(seed), name) for name in names}
+        events.sort(key=lambda event: places[event["item_id"]])
+        for k in rng.integers(0, len(events), len(events) // 20).tolist():
+            events.insert(int(rng.integers(0, len(events))), events.pop(k))
+    for _ in range(int(rng.integers(0, 3))):
+        end = {"ended": "bench", "model": words[int(rng.integers(0, models))]}
+        events.insert(int(rng.integers(len(events) // 2, len(events) + 1)), end)
+    return spec, events, rng
+
+
+def compare(seed):
+    """Fold a stream in odd chunks, with restarts or without; fail where the oracle says something else."""
+    spec, events, rng = stream(seed)
+    records, places, end = log_of(spec, events, rng.integers(1, 30, 4).tolist())
+    cuts = rng.integers(0, len(records), int(rng.choice([0, 3, 20]))).tolist()
+    partition, _ = fold(records, end, cuts, restart=bool(rng.random() < 0.3))
+    family = spec.get("family", {})
+    pairs = [*combinations(family["models"], 2)] if "models" in family else family.get("pairs")
+    oracle = Oracle(
+        alpha=spec["alpha"],
+        policy=POLICIES[seed % len(POLICIES)],
+        item_ids=spec.get("item_ids"),
+        seed=spec["order"].get("seed") if isinstance(spec["order"], dict) else None,
+        items=spec.get("items"),
+        missing=spec.get("missing", "worst"),
+        capacity=family.get("size") or (None if pairs is None else len(pairs)),
+        family_pairs=pairs,
+    )
+    for event, place in zip(events, places, strict=True):
+        (oracle.end if "ended" in event else oracle.event)(event, place)
+    agree(partition.benchmarks["bench"], oracle)
+    return len(oracle.verdicts)
+
+
+def main():
+    first, last = (int(x) for x in (*sys.argv[1:], 0, 1000)[:2]) if len(sys.argv) > 2 else (0, 1000)
+    verdicts = differ = 0
+    for seed in range(first, last):
+        try:
+            verdicts += compare(seed)
+        except AssertionError as error:
+            differ += 1
+            print("seed", seed, str(error).splitlines()[0] if str(error) else "differs", flush=True)
+    print(f"{last - first:,} streams, {verdicts:,} verdict changes, {differ} differ")
+    return differ > 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

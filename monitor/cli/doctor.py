@@ -82,9 +82,16 @@ def _write_bundle(file: Path, settings: "Settings", findings: "list[Finding]", l
 
 async def _check(settings: "Settings") -> "list[Finding]":
     from monitor.service.doctor.data_dir import check_data_dir
+    from monitor.service.doctor.loops import check_loops
 
     log, state = await _check_kafka(settings), await _check_redis(settings)
-    return [*log, *state, *await _check_state(settings, [*log, *state]), *check_data_dir(settings.data_dir)]
+    return [
+        *log,
+        *state,
+        *await _check_state(settings, [*log, *state]),
+        *check_data_dir(settings.data_dir),
+        check_loops(),
+    ]
 
 
 async def _check_kafka(settings: "Settings") -> "list[Finding]":

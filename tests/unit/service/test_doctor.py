@@ -5,6 +5,7 @@ import os
 import pytest
 
 from monitor.publish.topics import Topic
+from monitor.service.doctor import loops
 from monitor.service.doctor.data_dir import check_data_dir
 from monitor.service.doctor.kafka import check_topic
 from monitor.service.doctor.redis import check_server
@@ -160,3 +161,14 @@ def test_the_log_of_a_data_directory_is_read_to_its_end(tmp_path):
     log.write_bytes(b"no log")
     (finding,) = wrong(check_data_dir(tmp_path))
     assert (finding.level, finding.fact) == ("fault", "damaged")
+
+
+def test_loops_that_are_not_compiled_are_named(monkeypatch, tmp_path):
+    monkeypatch.setattr(loops, "mode", lambda: "compiled")
+    monkeypatch.setattr(loops, "cache_folder", lambda: tmp_path)
+    assert loops.check_loops().level == "warning"
+    (tmp_path / "complete").touch()
+    assert loops.check_loops().level == "ok"
+    monkeypatch.setattr(loops, "mode", lambda: "interpreted")
+    assert loops.check_loops().level == "warning"
+    assert "rankwatch[fast]" in loops.check_loops().advice

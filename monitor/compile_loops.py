@@ -1,7 +1,6 @@
 """`python -m monitor.compile_loops` compiles the loops, so that nobody waits for it later: installation and image run it."""
 
 import json
-import shutil
 import sys
 
 from monitor.engine.chunk_fold import Partition
@@ -31,11 +30,7 @@ def main() -> int:
         benchmark = partition.benchmarks["b"]
         if benchmark.committed is not None:
             benchmark.loop.rebuild(benchmark.item_codes())
-    folder = cache_folder()
-    (folder / "complete").touch()
-    for other in folder.parent.glob(f"{folder.name.rpartition('-')[0]}-*"):  # of earlier versions
-        if other != folder:
-            shutil.rmtree(other, ignore_errors=True)
+    (cache_folder() / "complete").touch()
     return 0
 
 

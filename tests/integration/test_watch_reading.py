@@ -149,7 +149,7 @@ def test_a_watch_shows_what_was_not_read_and_a_restart_has_it(tmp_path):
         write(folder / "b.jsonl", [{"benchmark": "quiz", "item_id": "lost", "model": "new", "score": 1}])
         until(lambda: not served(url)["refused"], "the repaired file")
         assert served(url)["unread_items"] == 0
-        assert "rankwatch_files_refused{" not in get(f"{url}/metrics")[1]
+        assert 'rankwatch_files_refused{benchmark="quiz"} 0.0' in get(f"{url}/metrics")[1]
 
 
 def test_notes_and_failed_runs_are_those_of_report(tmp_path):

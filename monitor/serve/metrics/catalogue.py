@@ -131,11 +131,9 @@ PARTIAL = _gauge(
 FILES_REFUSED = _gauge(
     "rankwatch_files_refused",
     BENCHMARK,
-    "Watched files of the benchmark, or of one that is not known, that were refused; absent without any.",
+    "Watched files of the benchmark, or of one that is not known, that were refused.",
 )
-ITEMS_UNREAD = _gauge(
-    "rankwatch_items_unread", BENCHMARK, "Items whose every line in watched files was rejected; absent without any."
-)
+ITEMS_UNREAD = _gauge("rankwatch_items_unread", BENCHMARK, "Items whose every line in watched files was rejected.")
 PAIRS_DECIDED = _gauge(
     "rankwatch_pairs_decided",
     (*BENCHMARK, "procedure"),

@@ -190,12 +190,8 @@ def _add_state(benchmark: BoardView, counts: BoardCounts, times: CommitTimes, ex
     exposition.add(catalogue.ALPHA, spec.alpha, name)
     exposition.add(catalogue.HELD, not benchmark.can_decide, name)
     exposition.add(catalogue.PARTIAL, bool(benchmark.gaps), name)
-    for metric, count in (
-        (catalogue.FILES_REFUSED, len(benchmark.reading.refused)),
-        (catalogue.ITEMS_UNREAD, benchmark.unread),
-    ):
-        if count:
-            exposition.add(metric, count, name)
+    exposition.add(catalogue.FILES_REFUSED, len(benchmark.reading.refused), name)
+    exposition.add(catalogue.ITEMS_UNREAD, benchmark.unread, name)
 
 
 def _add_counts(name: str, counts: BoardCounts, exposition: Exposition) -> None:

@@ -117,7 +117,8 @@ class Loop:
             benchmark.limit,
             int(spec.items or 0) if benchmark.has_fixed_items else 0,
             spec.family.capacity or 0,
-            _table(float(a), float(b), max(_LEAST, (max(items, spec.items or 0) + 2).bit_length())),
+            # A model leads by at most the items that came, and then at most as many are against it.
+            _table(float(a), float(b), max(_LEAST, (2 * items + 2).bit_length())),
             atoms,
             float(a),
             float(b),

@@ -218,6 +218,8 @@ def _quiet(rule: Rule, b: int, c: int, missing: int, limit: float) -> int:
     most = missing if missing >= 0 else rule.table.shape[1] - 1 - b - c
     while most > 0:
         wins = min(k, most)
+        if missing >= 0 and lead + wins > trail + most - wins and lead + trail + most >= rule.table.shape[1]:
+            return k >> 1  # the table follows the items that came, and not those that are declared
         if missing >= 0:
             reaches = log_exact(rule, lead + wins, trail, most - wins) >= limit
         elif rule.symmetric:

@@ -28,6 +28,9 @@ USUAL: Final[Mapping[str, tuple[str, ...]]] = {
 }
 """Usual names of the columns in any case; the first of them in the table counts."""
 
+_OF_RUNS: Final = ("run", "role")
+"""Fields that a column gives only if it is no other field: many a table calls its model a run."""
+
 _SIDE: Final = re.compile(r"(?:.*[._ ])?(?:model|generator|system|output|answer)[_ ]?(?:a|b|x|y|1|2|left|right)")
 _OUTCOME: Final = re.compile(r".*(?:winner|preference).*")
 _SHOWN_MODELS: Final = 5
@@ -315,7 +318,9 @@ def _find(names: Sequence[str], choices: Choices) -> dict[str, str]:
             columns[field] = chosen[field]
         elif "models" in choices.columns and field in {"model", "score"}:
             continue
-        elif usual := next((lower[name] for name in USUAL[field] if name in lower), None):
+        elif (usual := next((lower[name] for name in USUAL[field] if name in lower), None)) is not None and not (
+            field in _OF_RUNS and usual in columns.values()
+        ):
             columns[field] = usual
     if choices.cluster == NONE:
         columns.pop("cluster", None)

@@ -14,6 +14,7 @@ PINS = re.findall(r"^([a-z0-9._-]+)==(\S+)(?: ; (.*?))? \\\n +--hash=sha256:", L
 LICENCES = {
     "0BSD",
     "Apache-2.0",
+    "Apache-2.0 WITH LLVM-exception",
     "BSD-2-Clause",
     "BSD-3-Clause",
     "CC0-1.0",

@@ -26,7 +26,7 @@ FILES_END = "assumes that the files are complete: a later run that reads more ma
 def live_as_complete(benchmark):
     """The report of a live benchmark without the sentence that its files may go on."""
     assert benchmark["order"]["reason"].startswith(FILES_END)
-    return benchmark | {"order": benchmark["order"] | {"reason": None}}
+    return benchmark | {"order": benchmark["order"] | {"reason": None, "facts": []}}
 
 
 def test_the_flags_are_alike_on_report_gate_and_watch(tmp_path, records):

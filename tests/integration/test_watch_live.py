@@ -88,7 +88,7 @@ def test_the_api_has_the_report(daemon):
     counted = Counted(records)
     assert pairs_of(benchmark) == counted.pairs()
     assert (benchmark["events"], benchmark["duplicates"], benchmark["rejected"]) == (271, 1, 1)
-    assert benchmark["order"] == {"policy": "completion", "suspect": False, "reason": None}
+    assert benchmark["order"] == {"policy": "completion", "suspect": False, "reason": None, "facts": []}
     assert json.loads(get(f"{url}/api/v1/benchmarks/bench?pairs=all")[1]) == json.loads(text)
     assert len(json.loads(get(f"{url}/api/v1/benchmarks")[1])["benchmarks"][0]["pairs"]) == 2
     status, text = get(f"{url}/api/v1/benchmarks/none")

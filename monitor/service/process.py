@@ -40,6 +40,7 @@ from monitor.serve.report_cache import ReportCache
 from monitor.serve.server import WebServer
 from monitor.service import systemd
 from monitor.service.folded_partition import FoldedPartition
+from monitor.service.loops import load_loops
 from monitor.service.owned_partition import PartitionWorker
 from monitor.service.state_notices import StateNotices
 from monitor.settings import LOOPBACK, Settings
@@ -128,6 +129,7 @@ class ServedProcess:
     async def __aenter__(self) -> Self:
         self._cleanup.callback(gc.unfreeze)
         self._cleanup.callback(gc.set_threshold, *gc.get_threshold())
+        await asyncio.to_thread(load_loops)
         gc.freeze()  # what imports made; to look through it takes 0.1 s, in which no probe would be answered
         try:
             self._access = access_rules(self.settings)

@@ -17,7 +17,7 @@ MODELS = 5_000 if SLOW else 2_000
 MEGABYTES = 4_000 if SLOW else 650
 SNAPSHOT_SECONDS = 5.0
 TIMED = (sys.executable, "-m", "tests.fault.timed_rankwatch")
-LONGEST = 0.5
+LONGEST = 0.2
 """Seconds of processor time that no callback of the event loop may take."""
 
 
@@ -60,7 +60,7 @@ def seconds_of(line):
 @pytest.mark.fault(
     "readers",
     "2,000 models posted in one request",
-    "probes are answered meanwhile; no callback of the event loop takes 0.5 s of processor time",
+    "probes are answered meanwhile; no callback of the event loop takes 0.2 s of processor time",
 )
 def test_others_are_answered_while_a_large_benchmark_is_folded_and_reported(tmp_path):
     callbacks = tmp_path / "callbacks.txt"

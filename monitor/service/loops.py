@@ -1,0 +1,35 @@
+"""Run each compiled loop once, so that it is compiled, or loaded, before anybody waits for it."""
+
+import json
+from typing import Final
+
+from monitor.engine.chunk_fold import Partition
+from monitor.engine.loop.compiled import cache_folder, mode
+from schemas.records.chunks import Chunk
+
+_ITEMS: Final = [str(k) for k in range(4)]
+_POLICIES: Final = (
+    {"order": "trusted"},
+    {"order": "completion", "items": 4},
+    {"order": {"policy": "committed", "seed": "s"}, "item_ids": _ITEMS},
+)
+
+
+def load_loops() -> None:
+    """Load the compiled loops: the first event would hold up the event loop for 0.3 s. Without a cache nothing is compiled here."""
+    if mode() == "compiled" and (cache_folder() / "complete").is_file():
+        run_loops()
+
+
+def run_loops() -> None:
+    """Fold a few events under each policy."""
+    scores = [(item, model) for model in ("a", "b") for item in _ITEMS]
+    for policy in _POLICIES:
+        partition = Partition()
+        events = [{"benchmark": "b", "item_id": item, "model": model, "score": 1} for item, model in scores]
+        mixed = {"benchmark": "b", "item_id": "0", "model": "c", "score": 0.5}
+        records = [json.dumps(each).encode() for each in ({"declare": "b", **policy}, *events, mixed)]
+        partition.fold(Chunk(0, 0, len(records), range(len(records)), records))
+        benchmark = partition.benchmarks["b"]
+        if benchmark.committed is not None:
+            benchmark.loop.rebuild(benchmark.item_codes())

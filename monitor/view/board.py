@@ -4,7 +4,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from math import log
 from typing import Any, TypeVar
 
 import numpy as np
@@ -17,6 +16,7 @@ from monitor.engine.state.pairs import families
 from monitor.engine.state.pairs.settling import Settling
 from monitor.engine.state.repeats import Repeats
 from monitor.engine.state.rows import Rows
+from monitor.engine.state.rules import Rules
 from schemas.records.boards import BoardEntry, Suspect
 from schemas.records.chunks import Gap
 from schemas.records.events import Spec
@@ -29,7 +29,7 @@ from schemas.results.changes import CLAIMS, PROCEDURES, Claim, Kind, Procedure
 from schemas.results.reasons import Fact
 from schemas.results.verdict_changes import VerdictChanges, change_field
 from stats.families.stepwise import WHOLE
-from stats.numerics.pairs import Index, pair_count, pair_members
+from stats.numerics.pairs import Index, pair_members
 from stats.order import OrderFinding
 
 _Flags = NDArray[np.bool_]
@@ -173,7 +173,7 @@ class United:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class BoardView:
+class BoardView(Rules):
     """One benchmark, or the union of the members of a suite, at one moment.
 
     What is as large as all pairs or all scores is not copied: it is read where it is asked for, while the state does not change, and
@@ -283,62 +283,6 @@ class BoardView:
         """The suite of which this is the union of the members, or None."""
         return None if self.united is None else self.united.suite
 
-    @property
-    def pairs(self) -> int:
-        """Number of pairs of contestants."""
-        return pair_count(len(self.contestants))
-
-    @property
-    def graded(self) -> bool:
-        """Whether pairs bet on differences of any size: graded scores are declared, means of repeats or units, or weights."""
-        return self.spec.bets_are_graded
-
-    @property
-    def binary(self) -> bool:
-        """Whether every score that counts was 0 or 1, and counts the same, so that b and c describe pairs."""
-        return not self.graded and not self.mixed
-
-    @property
-    def begun_again(self) -> bool:
-        """Whether the name was begun again, here or where the scores were exported."""
-        return self.generation > 1 or self.spec.provenance.begun_again
-
-    @property
-    def order_trusted(self) -> bool:
-        """Whether the arrival order was declared trusted, so that decisions do not rest on the item count."""
-        return self.spec.order.policy == "trusted"
-
-    @property
-    def order_refuted(self) -> bool:
-        """Whether the arrival order was declared trusted and a test has refuted it; this is permanent."""
-        return self.order_trusted and self.finding is not None
-
-    @property
-    def completion_refuted(self) -> bool:
-        """Whether the policy is completion, whose decisions rest on the item count, and more items have arrived."""
-        return self.spec.order.policy == "completion" and self.too_many_items
-
-    @property
-    def assumption_holds(self) -> bool:
-        """Whether an order policy is declared and nothing has refuted its assumption: anytime decisions count."""
-        refuted = self.completion_refuted or self.order_refuted or self.undeclared or self.reading.hold
-        return self.spec.order.policy != "none" and not refuted
-
-    @property
-    def can_decide(self) -> bool:
-        """Whether an anytime procedure may decide pairs now."""
-        return self.assumption_holds and not self.mixed
-
-    @property
-    def has_fixed_items(self) -> bool:
-        """Whether it is declared how many items the benchmark has, and nothing has refuted it: a lead on all of them can be settled."""
-        return self.spec.items is not None and not self.exceeded
-
-    @property
-    def limit(self) -> float:
-        """Evidence that decides a pair on its own, ln 1/alpha."""
-        return -log(self.spec.alpha)
-
     # --- models ---
 
     def current(self) -> _Flags:
@@ -354,10 +298,6 @@ class BoardView:
         flags = np.zeros(len(self.contestants), bool)
         flags[sorted(self.ended)] = True
         return flags
-
-    def aliases_of(self, model: str) -> list[str]:
-        """Return the declared aliases of a model, by name."""
-        return sorted(name for name, other in self.spec.aliases.items() if other == model)
 
     def shown_titles(self) -> dict[str, str]:
         """Return the titles of models, without one that a model which came later has as its name."""

@@ -29,7 +29,7 @@ from schemas.records.reading import Reading
 from schemas.records.scores import ABSENT, SCORE_UNIT, RowKey
 from schemas.records.text import Sentence, shorten
 from stats.numerics.pairs import pair_members
-from stats.order import item_places
+from stats.order import OrderFinding, item_places
 
 COUNTERS = ("events", "duplicates", "conflicts", "filled", "rejected")
 _PAIR_SUMS, _MODEL_SUMS = ("n", "b", "c"), ("scored", "skipped", "total")
@@ -82,9 +82,9 @@ class Benchmark(PairState):
         """The votes, if it holds battles and no scores: its rows are then prompts, and its score matrix has no row."""
         self.arrival = Arrival()
         self.conflicts = Conflicts()
-        self.mixed = False
+        self.mixed: bool = False
         """Whether a score that counts was neither 0 nor 1, although graded scores were not declared."""
-        self.undeclared = ""
+        self.undeclared: str = ""
         """Which repeat or unit came that is not declared, and what to declare; empty without one. From there on only scores are kept."""
         self.found_units, self.unknown_units = FoundUnits(), False
         """Units that events have named and nobody declared, which are not stored; and whether there are any."""
@@ -94,7 +94,7 @@ class Benchmark(PairState):
         """Those of them whose end is not in the log: a report assumes it."""
         self.complete_files = False
         """Whether this was read from files that are complete, and no family was declared: all pairs found then share alpha."""
-        self.reading = Reading()
+        self.reading: Reading = Reading()
         """What is known of the files that were read."""
         self.incomplete = ""
         """Which of the files that a report has read breaks off; empty if none does."""
@@ -104,7 +104,7 @@ class Benchmark(PairState):
         """Since when and why its records are set aside; None while they count."""
         self.board: BoardEntry | None = None
         """What operators have done with the board; None while it is as it began."""
-        self.exceeded = False
+        self.exceeded: bool = False
         """Whether an item beyond the declared count has been folded: nothing is settled from there on."""
         self._other_labels: set[str] = set()  # items whose row is not of repeat 0, while rows are items
         self.counters = dict.fromkeys(COUNTERS, 0)
@@ -169,30 +169,15 @@ class Benchmark(PairState):
     # --- what holds ---
 
     @property
-    def binary(self) -> bool:
-        """Whether every score that counts was 0 or 1, and counts the same, so that b and c describe pairs."""
-        return not self.graded and not self.mixed
+    def finding(self) -> OrderFinding | None:
+        """The finding against the arrival order."""
+        return self.arrival.finding
 
     @property
     def too_many_items(self) -> bool:
         """Whether more items have arrived than declared, so that a lead on the declared number of items means nothing."""
         beyond = self.weighting is not None and bool(self.weighting.exceeded)
         return beyond or (self.spec.items is not None and self.items > self.spec.items)
-
-    @property
-    def completion_refuted(self) -> bool:
-        """Whether the policy is completion, whose decisions rest on the item count, and more items have arrived."""
-        return self.spec.order.policy == "completion" and self.too_many_items
-
-    @property
-    def order_refuted(self) -> bool:
-        """Whether the arrival order was declared trusted and a test has refuted it; this is permanent."""
-        return self.order_trusted and self.arrival.finding is not None
-
-    @property
-    def order_trusted(self) -> bool:
-        """Whether the arrival order was declared trusted, so that decisions do not rest on the item count."""
-        return self.spec.order.policy == "trusted"
 
     @property
     def suspicion(self) -> Sentence | None:
@@ -222,22 +207,6 @@ class Benchmark(PairState):
         """That more items of a cluster have arrived than declared; empty without weights, and where none has."""
         cluster = "" if self.weighting is None else self.weighting.exceeded
         return cluster and too_many_of_cluster(shorten(cluster), (self.spec.clusters or {})[cluster])
-
-    @property
-    def assumption_holds(self) -> bool:
-        """Whether an order policy is declared and nothing has refuted its assumption: anytime decisions count."""
-        refuted = self.completion_refuted or self.order_refuted or self.undeclared or self.reading.hold
-        return self.spec.order.policy != "none" and not refuted
-
-    @property
-    def can_decide(self) -> bool:
-        """Whether an anytime procedure may decide pairs now."""
-        return self.assumption_holds and not self.mixed
-
-    @property
-    def has_fixed_items(self) -> bool:
-        """Whether it is declared how many items the benchmark has, and nothing has refuted it: a lead on all of them can be settled."""
-        return self.spec.items is not None and not self.exceeded
 
     @property
     def skips_wait(self) -> bool:

@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Iterator
-from math import log
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -11,12 +10,13 @@ from numpy.typing import NDArray
 from monitor.engine.state.codes import Counts
 from monitor.engine.state.pairs import families
 from monitor.engine.state.pairs.step_down import StepDown, grown_in_slices
+from monitor.engine.state.rules import Rules
 from schemas.records.events import Spec
 from schemas.records.scores import Contestant
 from schemas.results.assumptions import Seed
 from schemas.results.changes import CLAIMS, PROCEDURES, Claim, Kind, Procedure, VerdictChange
 from schemas.results.verdict_changes import Columns, VerdictChanges, change_field
-from stats.numerics.pairs import Index, Places, pair_count, pair_index
+from stats.numerics.pairs import Index, Places, pair_index
 
 
 class Decision(NamedTuple):
@@ -27,7 +27,7 @@ class Decision(NamedTuple):
     field: str
 
 
-class PairState:
+class PairState(Rules):
     """Sums, family places and latches of every pair.
 
     A contestant is an epoch of a model; contestants are in the order of their first event. Pair arrays have shape (pairs or more,),
@@ -36,12 +36,12 @@ class PairState:
 
     def __init__(self, name: str) -> None:
         self.name = name
-        self.spec = Spec()
+        self.spec: Spec = Spec()
         self.lead_scale = 1.0
         """What turns the mean of the differences that bet into the gap: not 1 only where clusters are weighted."""
         self.seed: Seed | None = None
         """Where the committed seed was declared first; None under another order policy."""
-        self.generation = 1
+        self.generation: int = 1
         """How often the name was begun: 2 or more after a deleted board of the same name."""
         self.contestants: list[Contestant] = []
         self.contestant_of: dict[str, int] = {}  # of epoch 0
@@ -81,21 +81,6 @@ class PairState:
         """Whether some item has several scores of a model, or may have: which one counts is a choice."""
         return bool(self.spec.aliases) or self.spec.provenance.score_choice
 
-    @property
-    def begun_again(self) -> bool:
-        """Whether the name was begun again, here or where the scores were exported."""
-        return self.generation > 1 or self.spec.provenance.begun_again
-
-    @property
-    def pairs(self) -> int:
-        """Number of pairs of contestants."""
-        return pair_count(len(self.contestants))
-
-    @property
-    def graded(self) -> bool:
-        """Whether pairs bet on differences of any size: graded scores are declared, means of repeats or units, or weights."""
-        return self.spec.bets_are_graded
-
     def add_contestant(self, model: str, epoch: int) -> int:
         """Add a contestant and return its index; call `grow` before its scores are written."""
         index = len(self.contestants)
@@ -113,11 +98,6 @@ class PairState:
             if epoch == 0:
                 self.contestant_of[name] = index
             self.epoch_contestant_of[name, epoch] = index
-
-    def aliases_of(self, model: str) -> list[str]:
-        """Return the declared aliases of a model, by name."""
-        aliases = self.spec.aliases
-        return sorted(name for name, other in aliases.items() if other == model) if aliases else []
 
     def model_names(self) -> set[str]:
         """Return the names of the models, and their aliases."""
@@ -200,11 +180,6 @@ class PairState:
             some = pair[places]
             self.family_index[some] = self.registered[each] + 1 + np.arange(some.size)
             self.registered[each] += some.size
-
-    @property
-    def limit(self) -> float:
-        """Evidence that decides a pair on its own, ln 1/alpha."""
-        return -log(self.spec.alpha)
 
     def family_weights(self, pair: Index) -> NDArray[np.int64]:
         """Return the weight of each pair in its family, out of `stats.families.stepwise.WHOLE`; 0 for a pair without a place."""

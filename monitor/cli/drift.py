@@ -1,24 +1,16 @@
 """`rankwatch drift`: find out whether a model has got worse."""
 
 from enum import StrEnum
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from monitor.cli.shared.options import LogOptions, MaxRejectedOption, OutputOption, Paths, option
+from monitor.cli.shared.options import LogOptions, MaxRejectedOption, OutputOption, Paths, ReportFormat, option
 
 if TYPE_CHECKING:
+    from monitor.cli.shared.output import Output
     from monitor.files.dated_runs import DatedRuns
     from schemas.results.drift import DriftReport, DriftSettings
-
-
-class DriftFormat(StrEnum):
-    """How `drift` writes its answer."""
-
-    table = "table"
-    json = "json"
-    markdown = "markdown"
 
 
 class Assume(StrEnum):
@@ -41,14 +33,11 @@ class Missing(StrEnum):
     fail = "fail"
 
 
-_SUFFIXES = {".json": DriftFormat.json, ".md": DriftFormat.markdown, ".markdown": DriftFormat.markdown}
-
-
 def drift(
     paths: Paths,
     logs: LogOptions,
     form: Annotated[
-        DriftFormat | None,
+        ReportFormat | None,
         option("--format", "table, json or markdown  \\[default: by the name of the output file, else table]"),
     ] = None,
     out: OutputOption = None,
@@ -97,8 +86,13 @@ def drift(
 
     Example: rankwatch drift runs/
     """
+    from monitor.cli.shared.errors import USAGE, stop
+    from monitor.cli.shared.output import choose_output
     from schemas.results.drift import DriftSettings
 
+    output = choose_output(form, out)
+    if output.form not in {ReportFormat.table, ReportFormat.json, ReportFormat.markdown}:
+        stop(f"drift is not written as {output.form.value}; use table, json or markdown", USAGE)
     settings = DriftSettings(
         years=years,
         runs_a_year=runs_a_year,
@@ -114,7 +108,7 @@ def drift(
         changes=tuple(change or ()),
     )
     report = _report(_read(paths, logs, max_rejected), settings)
-    _print(report, form or (_SUFFIXES.get(out.suffix.lower()) if out is not None else None) or DriftFormat.table, out)
+    _print(report, output)
     raise SystemExit(report.exit_code)
 
 
@@ -122,12 +116,13 @@ def _read(paths: list[str], logs: LogOptions, max_rejected: float) -> "DatedRuns
     from monitor.cli.shared.errors import file_error, stop
     from monitor.cli.shared.files import RejectedLines, find_files, make_importer, stop_without_results
     from monitor.cli.shared.progress import progress_bar
-    from monitor.files.dated_runs import DatedRuns, RunClash, natural
+    from monitor.files.dated_runs import DatedRuns, RunFault
     from monitor.files.reject_limit import RejectedLine, RejectLimit, TooManyRejected
     from monitor.files.streams.read import read_files
+    from schemas.records.names import natural
 
     importer = make_importer(logs)
-    files = natural(find_files(importer, paths))
+    files = sorted(find_files(importer, paths), key=lambda path: natural(str(path)))
     runs, limit, rejected = DatedRuns(), RejectLimit(max_rejected), RejectedLines()
     try:
         with rejected, progress_bar("reading") as update:
@@ -138,7 +133,7 @@ def _read(paths: list[str], logs: LogOptions, max_rejected: float) -> "DatedRuns
                     rejected.print(RejectedLine.of(reject))
                 limit.add(segment.line_count, segment.rejects)
         limit.finish()
-    except (TooManyRejected, RunClash) as error:
+    except (TooManyRejected, RunFault) as error:
         stop(error.problem if isinstance(error, TooManyRejected) else str(error))
     except OSError as error:
         stop(file_error(error))
@@ -168,9 +163,6 @@ def _report(runs: "DatedRuns", settings: "DriftSettings") -> "DriftReport":
             of,
             settings,
             ordered_by=ordered_by,
-            duplicates=sum(run.duplicates for run in of),
-            conflicts=sum(run.conflicts for run in of),
-            skipped=sum(run.skipped for run in of),
         )
         for (benchmark, model), (of, ordered_by) in found.items()
     ]
@@ -184,18 +176,14 @@ def _some(names: list[str]) -> str:
     return shown if len(names) <= 5 else f"{shown} and {len(names) - 5:,} more"
 
 
-def _print(report: "DriftReport", form: DriftFormat, out: Path | None) -> None:
+def _print(report: "DriftReport", output: "Output") -> None:
     import msgspec
 
-    from monitor.cli.shared.errors import writing
     from monitor.render import drift as shown
 
-    if form is DriftFormat.json:
-        text = msgspec.json.format(msgspec.json.encode(report), indent=2).decode()
-    else:
-        text = "\n".join(shown.terminal(report) if form is DriftFormat.table else shown.markdown(report))
-    if out is None:
-        print(text)
-        return
-    with writing(out):
-        out.write_text(f"{text}\n", encoding="utf-8", newline="\n")
+    with output.opened():
+        if output.form is ReportFormat.json:
+            print(msgspec.json.format(msgspec.json.encode(report), indent=2).decode())
+        else:
+            lines = shown.terminal(report) if output.form is ReportFormat.table else shown.markdown(report)
+            print("\n".join(lines))

@@ -1,12 +1,12 @@
 """Read results as runs of one model on one benchmark, in the order of their dates."""
 
 import re
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Literal, NamedTuple
 
 from monitor.files.streams.paths import show
+from schemas.records.battles import BattleFields
 from schemas.records.events import ANCHOR, EventFields
 from schemas.records.packed import Segment
 from schemas.records.text import shorten
@@ -17,8 +17,6 @@ _DATE: Final = re.compile(
 )
 _FOLDERS: Final = 3
 """Folders above a file whose names may have the date of its run."""
-
-_PARTS: Final = re.compile(r"\d+|\D+")
 
 
 def date_in(text: str) -> str | None:
@@ -37,8 +35,8 @@ def date_in(text: str) -> str | None:
     return f"{year}-{month}-{day}{time}"
 
 
-class RunClash(ValueError):  # noqa: N818 - named after the state of the input
-    """Two files hold the same scores of one run."""
+class RunFault(ValueError):  # noqa: N818 - named after the input
+    """Results that are no runs: two files hold the same scores of one, or they are battles."""
 
 
 class Scored(NamedTuple):
@@ -87,7 +85,7 @@ class DatedRuns:
 
         Raises
         ------
-        RunClash
+        RunFault
             If another file has a score of the same run, item and repeat.
         """
         of_file = self._names.get(segment.path) or self._names.setdefault(segment.path, name_of(Path(segment.path)))
@@ -95,6 +93,10 @@ class DatedRuns:
             self._add(event, segment.path, of_file)
 
     def _add(self, event: EventFields, source: str, of_file: str) -> None:
+        if isinstance(event, BattleFields):
+            raise RunFault(
+                f"{show(source)}: {shorten(event.benchmark)} holds battles, which score no model on its own; give it scores of items"
+            )
         name = str(event.run) if isinstance(event.run, str | int) and str(event.run) else of_file
         key = event.benchmark, event.model, name
         run = self._runs.get(key)
@@ -110,7 +112,7 @@ class DatedRuns:
         if known is score:
             return
         if known.source != source:
-            raise RunClash(
+            raise RunFault(
                 f"{show(source)}: it holds run {shorten(name)} of {shorten(event.model)} on {shorten(event.benchmark)}, and so does "
                 f"{show(known.source)}; give each run its own name: a field run, or a date and time in the name of its file"
             )
@@ -140,18 +142,3 @@ def name_of(path: Path) -> str:
     """Return the name of the run that a file holds: the date in its name, or in that of the nearest folder, else its own name."""
     names = [path.name, *(parent.name for parent in list(path.parents)[:_FOLDERS])]
     return next((date for date in map(date_in, names) if date is not None), path.name.split(".")[0])
-
-
-def natural(paths: Iterable[Path]) -> list[Path]:
-    """Return files in the order of their names, numbers as numbers: run10 comes after run9.
-
-    Examples
-    --------
-    >>> [path.name for path in natural([Path("run10.csv"), Path("run9.csv")])]
-    ['run9.csv', 'run10.csv']
-    """
-    return sorted(paths, key=lambda path: [_number(part) for part in _PARTS.findall(str(path))])
-
-
-def _number(part: str) -> tuple[bool, int, str]:
-    return part.isdigit(), int(part) if part.isdigit() else 0, part

@@ -29,7 +29,7 @@ def terminal(report: DriftReport) -> Iterator[str]:
         yield from _indented(_items(sentinel))
         if (found := _quiet(sentinel)) is not None:
             yield from _wrapped(found, "  ")
-        for note in words.counted(sentinel):
+        for note in words.otherwise(sentinel):
             yield from _wrapped(note, "  ")
         yield ""
     yield from _wrapped(words.promise(report.settings))
@@ -56,7 +56,7 @@ def markdown(report: DriftReport) -> Iterator[str]:
         yield from _table(sentinel)
         if (found := _quiet(sentinel)) is not None:
             yield from ("", found)
-        for note in words.counted(sentinel):
+        for note in words.otherwise(sentinel):
             yield from ("", note)
         yield ""
     yield words.promise(report.settings)

@@ -50,6 +50,18 @@ class RunScores(Protocol):
     def name(self) -> str:
         """Name of the run."""
 
+    @property
+    def duplicates(self) -> int:
+        """Scores that came twice."""
+
+    @property
+    def conflicts(self) -> int:
+        """Scores other than the first of their key."""
+
+    @property
+    def skipped(self) -> int:
+        """Items without a score."""
+
     def means(self, role: str | None = None) -> dict[str, float]:
         """Return the mean score of each item, of fresh answers or of anchors."""
 
@@ -78,9 +90,6 @@ def sentinel_of(
     settings: DriftSettings,
     *,
     ordered_by: Literal["date", "appearance"] = "date",
-    duplicates: int = 0,
-    conflicts: int = 0,
-    skipped: int = 0,
 ) -> Sentinel:
     """Return what the runs of one model on one benchmark show."""
     fresh = [run.means() for run in runs]
@@ -90,8 +99,9 @@ def sentinel_of(
     full = [len(of) >= settings.min_coverage * whole for of in fresh]
     ranked = [ok and (bool(frozen) or not anchored) for ok, frozen in zip(full, anchors, strict=True)]
     if settings.missing == "fail":
-        every = set().union(*fresh)
-        fresh = [{item: of.get(item, 0.0) for item in every} for of in fresh]
+        fresh = [
+            dict.fromkeys(fresh[0], 0.0) | of for of in fresh
+        ]  # items that come later are new, and were not missing
     kept = [k for k, ok in enumerate(ranked) if ok]
     names = [run.name for run in runs]
     watched = _watched(names, fresh, anchors, kept, settings, anchored=anchored)
@@ -110,9 +120,9 @@ def sentinel_of(
         items=whole,
         unused_items=unused,
         incomplete=len(runs) - sum(full),
-        duplicates=duplicates,
-        conflicts=conflicts,
-        skipped=skipped,
+        duplicates=sum(run.duplicates for run in runs),
+        conflicts=sum(run.conflicts for run in runs),
+        skipped=sum(run.skipped for run in runs),
         ordered_by=ordered_by,
         graded=graded,
         runs=tuple(

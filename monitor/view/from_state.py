@@ -72,7 +72,7 @@ def _board_view(benchmark: Benchmark) -> BoardView:
         incomplete=benchmark.incomplete,
         complete_files=benchmark.complete_files,
         found_units=bool(benchmark.found_units.of_item),
-        finding=benchmark.arrival.finding,
+        finding=benchmark.finding,
         too_many_items=benchmark.too_many_items,
         exceeded=benchmark.exceeded,
         undeclared=benchmark.undeclared,

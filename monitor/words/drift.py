@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+from monitor.words.counts import counted
 from schemas.records.text import shorten
 from schemas.results.drift import (
     DriftAlarm,
@@ -42,8 +43,8 @@ def title(sentinel: Sentinel) -> str:
     """Return what was read: benchmark, model, items and runs."""
     first, last = sentinel.runs[0].run, sentinel.runs[-1].run
     span = f"{first} to {last}" if len(sentinel.runs) > 1 else first
-    runs = "1 run" if len(sentinel.runs) == 1 else f"{len(sentinel.runs):,} runs"
-    return f"{shorten(sentinel.benchmark)} · {shorten(sentinel.model)} · {sentinel.items:,} items · {runs}, {span}"
+    read = f"{counted(sentinel.items, 'item')} · {counted(len(sentinel.runs), 'run')}, {span}"
+    return f"{shorten(sentinel.benchmark)} · {shorten(sentinel.model)} · {read}"
 
 
 def headline(sentinel: Sentinel) -> str:
@@ -60,8 +61,8 @@ def headline(sentinel: Sentinel) -> str:
     if sentinel.outcome == DriftOutcome.HELD:
         return f"{name}: held. The runs differ by more than their items explain: drop --assume independent-items."
     if sentinel.outcome == DriftOutcome.SHORT:
-        return f"{name}: too little history. {_count(model.ranked, 'run')} of at least 8; add runs."
-    return f"{name}: quiet. No alarm in {_count(model.ranked, 'run')} since {model.segment}."
+        return f"{name}: too little history. {counted(model.ranked, 'run')} of at least 8; add runs."
+    return f"{name}: quiet. No alarm in {counted(model.ranked, 'run')} since {model.segment}."
 
 
 def _levels(alarm: DriftAlarm) -> str:
@@ -77,7 +78,7 @@ def details(sentinel: Sentinel) -> Iterator[tuple[str, str]]:
     alarm = moved.alarms[-1]
     yield (
         _DIRECTION[alarm.side],
-        f"{points(alarm.low)} to {points(alarm.high)} points ({_count(alarm.runs_since, 'run')} since)",
+        f"{points(alarm.low)} to {points(alarm.high)} points ({counted(alarm.runs_since, 'run')} since)",
     )
     yield "change", f"between {alarm.after_run} and {alarm.last_start}"
     if len(moved.alarms) > 1:
@@ -92,10 +93,10 @@ def _attributed(sentinel: Sentinel, judge: DriftMonitor) -> Iterator[tuple[str, 
     frozen = max((run.anchors for run in sentinel.runs), default=0)
     if judge.alarms:
         alarm = judge.alarms[-1]
-        yield "judge", f"{_JUDGE_MOVED[alarm.side]} too: {_levels(alarm)} on its {_count(frozen, 'frozen answer')}"
+        yield "judge", f"{_JUDGE_MOVED[alarm.side]} too: {_levels(alarm)} on its {counted(frozen, 'frozen answer')}"
         yield "so", "both moved; the size above is on the judge's scale of today"
         return
-    yield "judge", f"as before on its {_count(frozen, 'frozen answer')}"
+    yield "judge", f"as before on its {counted(frozen, 'frozen answer')}"
     yield "so", "the model moved, or its provider, prompt or harness"
 
 
@@ -103,7 +104,7 @@ def quiet(found: Sequence[FoundDrop]) -> str | None:
     """Return which lasting drops would have been found; None where none was worked out."""
     if not found:
         return None
-    seen = [f"{100 * each.drop:g} points within {_count(round(each.median), 'run')}" for each in found if each.median]
+    seen = [f"{100 * each.drop:g} points within {counted(round(each.median), 'run')}" for each in found if each.median]
     never = [f"{100 * each.drop:g} points" for each in found if not each.median]
     horizon = found[0].horizon
     parts = []
@@ -116,23 +117,23 @@ def quiet(found: Sequence[FoundDrop]) -> str | None:
     return " ".join(parts)
 
 
-def counted(sentinel: Sentinel) -> Iterator[str]:
+def otherwise(sentinel: Sentinel) -> Iterator[str]:
     """Yield what was counted otherwise than expected, with the flag that changes it."""
     if sentinel.incomplete:
-        yield f"{_count(sentinel.incomplete, 'run')} with too few items: counted, not ranked (--min-coverage)."
+        yield f"{counted(sentinel.incomplete, 'run')} with too few items: counted, not ranked (--min-coverage)."
     if sentinel.unused_items:
-        yield f"{_count(sentinel.unused_items, 'item')} that too few runs hold: not used (--min-coverage)."
+        yield f"{counted(sentinel.unused_items, 'item')} that too few runs hold: not used (--min-coverage)."
     if sentinel.conflicts:
-        yield f"{_count(sentinel.conflicts, 'score')} in conflict with an earlier score of the same run: the first counts."
+        yield f"{counted(sentinel.conflicts, 'score')} in conflict with an earlier score of the same run: the first counts."
     if sentinel.duplicates:
-        yield f"{_count(sentinel.duplicates, 'repeated score')}: counted once."
+        yield f"{counted(sentinel.duplicates, 'repeated score')}: counted once."
     if sentinel.skipped:
-        yield f"{_count(sentinel.skipped, 'item')} without a score (--missing fail counts them as 0)."
+        yield f"{counted(sentinel.skipped, 'item')} without a score (--missing fail counts them as 0)."
     if sentinel.ordered_by == "appearance":
         yield "The runs are in the order in which they were read: some have no date in their name."
     if sum(run.ranked for run in sentinel.runs) + sentinel.incomplete < len(sentinel.runs):
         lacking = len(sentinel.runs) - sentinel.incomplete - sum(run.ranked for run in sentinel.runs)
-        yield f"{_count(lacking, 'run')} without frozen answers: not ranked."
+        yield f"{counted(lacking, 'run')} without frozen answers: not ranked."
 
 
 def promise(settings: DriftSettings) -> str:
@@ -170,7 +171,3 @@ def remedy(report: DriftReport) -> str:
         assert model is not None, "a sentinel that is worse has a monitor of its model"
         return f"Exit 4: {word}. Was it you? rankwatch drift PATH --change {model.alarms[-1].start}"
     return f"Exit {code}: {word}."
-
-
-def _count(count: int, noun: str) -> str:
-    return f"1 {noun}" if count == 1 else f"{count:,} {noun}s"

@@ -1,9 +1,9 @@
 """What verdicts assume: codes with their numbers."""
 
 from collections.abc import Collection, Iterable, Mapping
-from typing import Any, Final, NamedTuple, Protocol
+from typing import Any, Final, NamedTuple, Protocol, get_args
 
-from schemas.records.events import FamilySpec
+from schemas.records.events import FamilySpec, Part
 
 BATTLES: Final = "battles"
 """In place of the order policy `trusted` where pairs meet in battles."""
@@ -50,23 +50,7 @@ _NUMBERS: Final = {"items_read": "items", "items_rejected": "items", "units_read
 SEEDED: Final = frozenset({"committed", "ordered"})
 """The assumptions of a committed seed: their number is its place in the log, or the line of the file that is their name."""
 
-PARTS: Final = (
-    "declaration",
-    "order",
-    "items",
-    "item_ids",
-    "family",
-    "weights",
-    "clusters",
-    "scores",
-    "repeats",
-    "units",
-    "missing",
-    "nulls",
-    "mixture",
-    "alpha",
-    "margin",
-)
+PARTS: Final[tuple[str, ...]] = get_args(Part)
 """The parts of a declaration that verdicts rest on, in the order in which a sentence names them."""
 
 _OF_ITEMS: Final = frozenset({"declaration", "items", "item_ids", "weights", "clusters", "scores", "repeats", "units"})

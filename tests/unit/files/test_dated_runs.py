@@ -1,6 +1,7 @@
 import pytest
 
-from monitor.files.dated_runs import DatedRuns, RunClash, date_in, name_of
+from monitor.files.dated_runs import DatedRuns, RunFault, date_in, name_of
+from schemas.records.battles import BattleFields
 from schemas.records.events import EventFields
 from schemas.records.packed import Segment
 
@@ -35,8 +36,14 @@ def test_the_field_names_a_run_before_the_file_does():
 def test_a_run_that_two_files_hold_is_refused_with_both_names():
     runs = DatedRuns()
     runs.add(segment("a/2026-08-01.csv", ("q1", "m", 1.0, {})))
-    with pytest.raises(RunClash, match=r"b/2026-08-01\.csv.*a/2026-08-01\.csv"):
+    with pytest.raises(RunFault, match=r"b/2026-08-01\.csv.*a/2026-08-01\.csv"):
         runs.add(segment("b/2026-08-01.csv", ("q1", "m", 1.0, {})))
+
+
+def test_battles_are_no_runs():
+    battle = BattleFields("arena", "p1", model_a="x", model_b="y", winner="a")
+    with pytest.raises(RunFault, match=r"votes\.jsonl: arena holds battles"):
+        DatedRuns().add(Segment([], [battle], [], 0, 0, "votes.jsonl"))
 
 
 def test_two_files_may_hold_other_items_of_one_run():

@@ -10,6 +10,8 @@ SETTINGS = DriftSettings(seed="s")
 
 
 class Made:
+    duplicates = conflicts = skipped = 0
+
     def __init__(self, name, fresh, anchors=None):
         self.name, self._fresh, self._anchors = name, fresh, anchors or {}
 
@@ -104,6 +106,15 @@ def test_missing_items_may_count_as_failed():
     ]
     assert sentinel_of("qa", "m", lost, SETTINGS).outcome == DriftOutcome.QUIET
     assert sentinel_of("qa", "m", lost, DriftSettings(seed="s", missing="fail")).outcome == DriftOutcome.WORSE
+
+
+@pytest.mark.parametrize("missing", ["ignore", "fail"])
+def test_items_that_come_later_change_no_earlier_p_value(missing):
+    runs = runs_of([0.0] * 30, seed=11)
+    later = [Made(run.name, run.means() | ({"new": 1.0} if k >= 20 else {})) for k, run in enumerate(runs)]
+    settings = DriftSettings(seed="s", missing=missing)
+    plain, grown = (sentinel_of("qa", "m", each, settings).runs for each in (runs, later))
+    assert [run.p for run in grown] == [run.p for run in plain]
 
 
 def test_shocks_of_whole_runs_hold_independent_items():

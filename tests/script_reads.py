@@ -60,7 +60,7 @@ _REGEX: Final = re.compile(r"/(?:\\.|\[(?:\\.|[^\]\\\n])*\]|[^/\\\[\n])+/\w*")
 
 
 class Token(NamedTuple):
-    """A token; `text` is that of a literal without its signs."""
+    """A token; `text` is a literal without its signs."""
 
     kind: str
     text: str

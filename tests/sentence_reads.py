@@ -266,7 +266,7 @@ def _is_empty(node: ast.AST) -> bool:
 
 
 def _own(scope: ast.AST) -> Iterator[ast.AST]:
-    """Yield the nodes of a scope, without those of the functions in it."""
+    """Yield the nodes of a scope, but not of the functions in it."""
     todo = list(ast.iter_child_nodes(scope))
     while todo:
         node = todo.pop()

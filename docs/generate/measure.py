@@ -31,7 +31,7 @@ _WORD = re.compile(r"\w")
 
 
 class Measure(NamedTuple):
-    """What a page has by hand; sentences are those of paragraphs and lists, and cells of tables that are as long as one."""
+    """What a page has by hand. Paragraphs, lists and long cells of tables have sentences."""
 
     words: int
     size: int

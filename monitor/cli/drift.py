@@ -67,7 +67,8 @@ def drift(
         float, typer.Option("--min-coverage", min=0, max=1, help="least share of the items in a run that is ranked")
     ] = 0.8,
     items: Annotated[
-        int | None, option("--items", "items of a whole run  \\[default: those of the first run]", min=1, max=10**9)
+        int | None,
+        option("--items", "items of a whole run  \\[default: as many as the first run has]", min=1, max=10**9),
     ] = None,
     change: Annotated[
         list[str] | None,

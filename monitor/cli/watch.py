@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 _REFRESH_SECONDS: Final = 0.5
 _NAMED: Final = 3
-"""Benchmarks of which the status names what was not read."""
+"""Benchmarks whose unread files and items the status names."""
 _SUMMARY_MODELS: Final = 1_000
 """Models up to which the report is printed at the end: more would delay the stop."""
 _DRAIN_SHARE: Final = 0.2

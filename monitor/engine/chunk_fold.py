@@ -379,7 +379,7 @@ class _Folding:
                 partition.counters["republished"] += 1
 
     def _read(self, step: SpanRead) -> Slices[None]:
-        """Move the position of a watched file on; what shows that no verdict can rest on scores ends those of its benchmarks here."""
+        """Move the position of a watched file on. Verdicts end here if the file shows that none can rest on the scores."""
         partition, found = self.partition, step.found
         self.paths[step.offset] = step.path
         partition.sources[step.path] = self.delta.sources[step.path] = step.source

@@ -153,7 +153,7 @@ class BatchReader:
         return [path for path in self._files if path not in self._with_news and self._place(path) in self._sources]
 
     def begin_again(self, place: str) -> Source:
-        """Return the place of the next contents of a file of which nothing is left."""
+        """Return the place of the next contents of a file that was emptied or removed."""
         self._sources[place] = Source(self._sources[place].generation + 1, 0, new_hash().hexdigest(), 0)
         return self._sources[place]
 

@@ -139,6 +139,6 @@ def _in_order(runs: list[Run]) -> tuple[list[Run], Literal["date", "appearance"]
 
 
 def name_of(path: Path) -> str:
-    """Return the name of the run that a file holds: the date in its name, or in that of the nearest folder, else its own name."""
+    """Return the name of the run that a file holds: the date in its name or its nearest folder, else its own name."""
     names = [path.name, *(parent.name for parent in list(path.parents)[:_FOLDERS])]
     return next((date for date in map(date_in, names) if date is not None), path.name.split(".")[0])

@@ -134,7 +134,7 @@ class Importer:
             self._runs.describe(name, reading)
 
     def take_news(self, path: Path) -> "Found | None":
-        """Return what the files have shown of benchmarks since the last call, the last one read of which is `path`; None if nothing."""
+        """Return what the files have shown of benchmarks since the last call; `path` was read last. None if nothing."""
         return self._runs.take_news(path)
 
     def _maps_of(self, path: Path) -> list["FileMap"]:

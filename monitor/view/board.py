@@ -113,7 +113,7 @@ class BattleFacts:
         return units_of(self.votes)
 
     def betting(self, repeats: int | str, ended: _Flags) -> Units:
-        """Return every unit that has bet: those with all declared votes, and those of ended runs."""
+        """Return every unit that has bet: it has all declared votes, or its runs have ended."""
         units = self.units()
         i, j = pair_members(units.pair)
         bets = ended[i] & ended[j]
@@ -153,9 +153,9 @@ class United:
     no_family : list of Fact
         Why it has no family-wise verdict, if it has anytime verdicts; nothing if it has.
     rescored : bool
-        Whether some scores replace those of an older epoch.
+        Whether some scores replace scores of an older epoch.
     unit_items : int, optional
-        How many items the units have that were scored, with those of members without units; None if no member declares units.
+        How many scored items the units have; members without units add their items. None if no member declares units.
     has_choice : bool
         Whether in some member several scores of an item may count.
     walked : tuple of two arrays, optional
@@ -280,7 +280,7 @@ class BoardView(Rules):
 
     @property
     def suite(self) -> Suite | None:
-        """The suite of which this is the union of the members, or None."""
+        """The suite whose members this unites, or None."""
         return None if self.united is None else self.united.suite
 
     # --- models ---
@@ -377,7 +377,7 @@ class BoardView(Rules):
 
 
 def model_maps(contestants: Iterable[Contestant]) -> dict[str, Any]:
-    """Return the fields of a view that show which contestants are epochs of which model."""
+    """Return the fields of a view that relate contestants to models and epochs."""
     listed = list(contestants)
     epochs: dict[str, list[int]] = {}
     for k, each in enumerate(listed):
@@ -392,6 +392,6 @@ def model_maps(contestants: Iterable[Contestant]) -> dict[str, Any]:
 
 
 def no_latches(pairs: int) -> dict[Claim, Callable[[], Latch]]:
-    """Return claims of which nothing is latched."""
+    """Return claims without any latch."""
     nothing = Latch(np.zeros(pairs, np.int8), np.zeros(pairs))
     return dict.fromkeys(CLAIMS, lambda: nothing)

@@ -38,7 +38,7 @@ _LISTED: Final = 10
 _DISPERSION_ALPHA: Final = 0.01
 _DISPERSION_RUNS: Final = 20
 _MOST_SPREAD: Final = 20
-"""Runs from which their own spread is used, not that of their items."""
+"""From so many runs on, the spread between runs counts, and not only the spread of items."""
 
 Rows = NDArray[np.float64]
 
@@ -408,7 +408,7 @@ def _spread(rows: Rows) -> float:
 
 
 def _outcome(monitors: Sequence[DriftMonitor]) -> DriftOutcome:
-    """Return what a sentinel shows: the newest alarm of the model, else that of its judge."""
+    """Return what a sentinel shows: the newest alarm of the model, else of its judge."""
     model = monitors[0]
     judge = next((each for each in monitors if each.of == "judge"), None)
     if model.alarms:

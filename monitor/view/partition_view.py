@@ -79,7 +79,7 @@ class PartitionView:
             yield name, benchmark.counters["events"], state_version(benchmark)
 
     def assume_ends(self, incomplete: Mapping[str, str]) -> None:
-        """End every run for a last report, although the log may still bring scores of it; those of `incomplete` benchmarks go on."""
+        """End every run for a last report, although the log may still bring scores. Runs of `incomplete` benchmarks go on."""
         self.state.assume_ends(incomplete)
 
     def note_excess(self, files: Iterable[str], share: float) -> None:

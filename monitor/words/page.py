@@ -156,7 +156,7 @@ def _assumption(report: BenchmarkReport) -> Sentence:
     """Return how verdicts are given, and what they assume."""
     b = report
     if b.suite is not None and b.order.policy == "none":
-        return "The suite has no anytime verdict: ranking, tests at a planned n and settled leads are those of the scores so far."
+        return "The suite has no anytime verdict: ranking, tests at a planned n and settled leads rest on the scores so far."
     how = f"Order policy {b.order.policy}: {POLICIES[b.order.policy]}."
     made = ", and that ".join(filter(None, (b.assumption, b.family_assumption)))
     return f"{how} Assumes that {made}." if made else how

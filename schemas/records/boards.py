@@ -100,7 +100,7 @@ class BoardEntry(NamedTuple):
     withdrawn : int
         Family-wise decisions that held when earlier generations ended.
     title : str
-        The name to show; empty for that of the benchmark.
+        The name to show; if empty, the benchmark's own.
     deleted : int or None
         Offset of the last deletion.
     begun : int

@@ -274,7 +274,7 @@ class Provenance(BaseModel):
     )
     begun_again: StrictBool = Field(False, description="the board was begun again after earlier scores")
     unread_items: Annotated[StrictInt, Field(ge=0, le=MAX_INDEX)] = Field(
-        0, description="how many more items the files had, of which no line could be read"
+        0, description="how many more items the files had without a readable line"
     )
     not_whole: StrictBool = Field(
         False, description="files were refused or broke off, or do not hold the same items, so these are not all scores"

@@ -141,7 +141,7 @@ class FileReading:
         return FileReading(self.path, generation, above=self.above, differing=self.differing)
 
     def benchmarks(self) -> set[str]:
-        """Return the benchmarks of which something was found, besides that the file was refused."""
+        """Return the benchmarks that the file shows something of, besides its refusal."""
         declared = {each.benchmark for each in self.declarations}
         damaged = set() if self.damage is None or self.damage[2] is None else {self.damage[2]}
         return declared.union(damaged, self.lost, self.above, self.differing, self.notes, self.failed)
@@ -177,7 +177,7 @@ class Reading:
         What was chosen, or assumed, to read the files.
     declarations : list of RefusedDeclaration
     at_best : str or None
-        The model whose scores in conflict count at their best, and those of all others at their worst, as in a gate: so a verdict
+        The model whose scores in conflict count at their best, while all others count at their worst, as in a gate: so a verdict
         that it is worse chooses none of them.
     excess : str
         Why the command fails: too large a share of the files or lines was refused; empty if it was not.
@@ -305,7 +305,7 @@ class Readings:
         self._changed |= self._files.keys()
 
     def changed(self) -> dict[str, str]:
-        """Return the files of which more was found since the last call, as they are stored; one with nothing to remember is empty."""
+        """Return the files that showed more since the last call, as they are stored. A file with nothing to remember is empty."""
         changed, self._changed = self._changed, set()
         found = {path: self._files[path].dump() for path in sorted(changed)}
         for path, stored in found.items():

@@ -54,7 +54,7 @@ _GIVEN: Final[dict[str, Any]] = {
 
 
 class Repeating(dict[str, Any]):
-    """An object some of whose fields come twice."""
+    """An object that has some field twice."""
 
     repeated: frozenset[str]
 
@@ -161,7 +161,7 @@ class Shape(NamedTuple):
 
 
 def shape_of(kind: type[EventFields], first: bytes, colons: int, count: int) -> Shape | None:
-    """Return the shape of so many events with so many colons, if it is that of the first one; None if they have no such shape."""
+    """Return the shape of so many events with so many colons, if the first one has it; None if they have no such shape."""
     each, rest = divmod(colons, count)
     if rest:
         return None
@@ -257,7 +257,7 @@ def parts_of(records: Sequence[bytes]) -> Iterator[Part]:
 
 
 def parts_of_lines(block: bytes) -> Iterator[Part]:
-    """Yield parts of lines, of which each is ended by a newline."""
+    """Yield parts of lines; a newline ends each part."""
     start = 0
     while start < len(block):
         end = block.find(b"\n", min(start + _PART, len(block) - 1))

@@ -41,7 +41,7 @@ class DriftSettings(msgspec.Struct, frozen=True, kw_only=True):
     """Items of a whole run; None: as many as the first run has."""
     seed: str | None = None
     changes: tuple[str, ...] = ()
-    """Runs with which an announced change begins."""
+    """The first runs after an announced change."""
 
     @property
     def false_alarm_runs(self) -> float:

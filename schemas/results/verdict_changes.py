@@ -20,7 +20,7 @@ class Columns(Protocol):
 
     @property
     def records(self) -> NDArray[np.void]:
-        """The records, shape (latches,); their fields are those of `monitor.engine.latch.records.RECORD`."""
+        """The records, shape (latches,); `monitor.engine.latch.records.RECORD` has their fields."""
 
     @property
     def terms(self) -> Sequence[tuple[object, ...]]:

@@ -106,7 +106,7 @@ class Drills:
         self.alerted("RankwatchLag", "resolved")
 
     def _add_user(self):
-        """Start Valkey again with a user who may pause it: those of the stack may not."""
+        """Start Valkey again with a user who may pause it: no user of the stack may."""
         (valkey,) = self.stack.of("valkey")
         with (self.stack.volume("secrets") / "valkey/users.acl").open("a") as users:
             users.write("user drill on >drill ~* +@all\n")

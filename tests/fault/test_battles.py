@@ -23,7 +23,7 @@ def lines(path, records):
 @pytest.mark.fault(
     "benchmarks",
     "battles over the topic, the worker killed between overlapping halves",
-    "ratings, pairs and ranks are those of `report` on the same file",
+    "`report` on the same file gives the same ratings, pairs and ranks",
 )
 def test_a_killed_worker_loses_no_vote_and_counts_none_twice(kafka, topic, tmp_path):
     records = stream(5, 3_000, prompts=2_400, cluster=["x", "y", "z"], ties=0.1)

@@ -92,7 +92,7 @@ def test_a_spare_takes_over_and_then_somebody_comes_or_goes_every_three_seconds(
         scene.feeder.allow(0.05)
         for _ in range(3):
             workers.start()
-        # What was waited for is what counts: asked again, a group on a busy machine may just be forming anew.
+        # What was waited for is what counts: on a busy machine the group may rebalance before it is asked again.
         shares = until(
             lambda: all(w.assigned() for w in workers.running) and scene.covered(), "two workers and a spare", LONG
         )

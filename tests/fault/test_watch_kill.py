@@ -139,7 +139,7 @@ def test_killed_while_it_checks_what_was_folded(results, undisturbed, tmp_path):
 @pytest.mark.fault(
     "processes",
     "`watch` killed at each named point, three times a data directory",
-    "after a restart, report, feed and dead letters are those of a run without a kill",
+    "after a restart, report, feed and dead letters are as in a run without a kill",
 )
 @pytest.mark.parametrize("point", [point for point in POINTS if point != "check"])
 def test_killed_at_a_named_point(results, undisturbed, tmp_path, point):

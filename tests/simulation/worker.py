@@ -148,7 +148,7 @@ def judged(world, fold):
 class Transport:
     """In place of Faust and its consumer: joins the group, reads ahead by a chunk, seeks, and feeds the agent.
 
-    The order of its steps is that of `monitor.log.kafka.transport.Consumer`; what was read before a seek or a rebalance is of an older
+    Its steps have the same order as in `monitor.log.kafka.transport.Consumer`; what was read before a seek or a rebalance is of an older
     generation, and dropped.
     """
 

@@ -215,7 +215,7 @@ class Loop:
         benchmark.claims["anytime_family"].note_peaks(raised.astype(np.int64))
 
     def _closed(self) -> Closed:
-        """Return what has closed, in the order of the log; those of one event by pair."""
+        """Return what has closed, in the order of the log, and by pair within one event."""
         size = self._count[kernels.OUT]
         whole, real = self._out.whole[:size], self._out.real[:size]
         order = np.lexsort((whole[:, 1], whole[:, 0]))

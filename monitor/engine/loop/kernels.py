@@ -79,7 +79,7 @@ class Prefix(NamedTuple):
 
 
 class State(NamedTuple):
-    """The arrays of a benchmark; those of pairs are in the order of their indices."""
+    """The arrays of a benchmark. Arrays of pairs are in the order of pair indices."""
 
     cells: Array  # uint8, shape (items or more, models or more)
     models: Array  # int64, shape (2, models): epoch, and which epoch that is
@@ -672,7 +672,7 @@ def _walk(
 
 @compiled
 def _rest(rule: Rule, state: State, pair: int, family: int) -> int:
-    """Return how many places on a pair must be looked at again. Skips only lower evidence, so that of b and c bounds it."""
+    """Return how many places on a pair must be looked at again. Skips only lower evidence, so b and c alone give a bound."""
     b, c = state.prefix.sums[pair, 1], state.prefix.sums[pair, 2]
     limit, quiet = _limit(rule, state, pair, family), FAR
     if limit < inf:

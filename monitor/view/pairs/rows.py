@@ -168,7 +168,7 @@ def _worse(table: PairTable) -> set[str]:
 
 
 def assumed_of(table: PairTable, *, rescored: bool, ignored: bool, worse: Collection[str] = ()) -> list[Assumption]:
-    """Return what verdicts of a table assume: of pairs of which one has a newer epoch, or misses items that are ignored.
+    """Return what verdicts of a table assume, for pairs where a model has a newer epoch, or misses items that are ignored.
 
     `worse` are the models that the verdicts call worse.
     """

@@ -1,4 +1,4 @@
-"""A suite: a benchmark whose items are those of other benchmarks, each of which counts by its weight.
+"""A suite: a benchmark that takes its items from other benchmarks and weighs each of them.
 
 Nothing of a suite is stored: it is computed from the states of its members, with the members as clusters that have weights.
 """

@@ -1,4 +1,4 @@
-"""The loops over events: their formulas against those of `stats`, room that they ask for, and the cache of what is compiled."""
+"""The loops over events: formulas against `stats`, the room they ask for, and the cache of compiled code."""
 
 import json
 import os

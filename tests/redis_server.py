@@ -2,10 +2,8 @@
 
 import contextlib
 import os
-import random
 import shutil
 import signal
-import socket
 import subprocess
 import time
 
@@ -14,7 +12,7 @@ from redis.backoff import ConstantBackoff
 from redis.retry import Retry
 
 from monitor.store.server.embedded_config import find_executable
-from tests.kafka.broker import free_ports
+from tests.ports import free_port, free_ports
 
 START_SECONDS = 30
 
@@ -37,7 +35,7 @@ class RedisServer:
     def __init__(self, folder, port=None, executable=None, **options):
         self.folder = folder
         self.executable = executable or find_executable()
-        self.port = port or free_ports(1)[0]
+        self.port = port or free_port()
         self.url = f"redis://127.0.0.1:{self.port}"
         defaults = {"bind": "127.0.0.1", "appendonly": "yes", "appendfsync": "always", "save": ""}
         defaults["repl-diskless-sync-delay"] = "0"  # a replica gets its first copy at once, not after 5 s
@@ -131,7 +129,7 @@ class RedisCluster:
             path = folder / f"node {number}"
             path.mkdir()
             options = {"cluster_enabled": "yes", "cluster_config_file": "nodes.conf", "cluster_node_timeout": 1000}
-            self.servers.append(RedisServer(path, _port_for_cluster(), **options))
+            self.servers.append(RedisServer(path, free_port(), **options))
         self._replicas = replicas
 
     @property
@@ -249,16 +247,6 @@ class Sentinels:
 
 def _named(options):
     return {name.replace("_", "-"): str(value) for name, value in options.items()}
-
-
-def _port_for_cluster():
-    """Return a free port whose bus, 10,000 higher, is free too; both are below the ports that systems give to connections."""
-    while True:
-        port = random.randrange(11_000, 21_000)
-        with contextlib.suppress(OSError), socket.socket() as commands, socket.socket() as bus:
-            commands.bind(("127.0.0.1", port))
-            bus.bind(("127.0.0.1", port + 10_000))
-            return port
 
 
 def _raw(server, *command):

@@ -3,7 +3,6 @@
 import json
 import os
 import random
-import socket
 import subprocess
 import sys
 import threading
@@ -17,6 +16,7 @@ from rankwatch_client import client as client_module
 from monitor.send.http import HttpDelivery
 from monitor.send.messages import Outgoing
 from tests.commands import Counted, events, pairs_of
+from tests.ports import free_port
 from tests.served import Served, folded
 
 SOURCE = str(Path(__file__).parents[2] / "clients/python/src")
@@ -27,12 +27,6 @@ RECORDS = events(random.Random(1), SKILLS, 400)
 def give(client, records):
     for record in records:
         client.score(record["item_id"], record["score"], benchmark=record["benchmark"], model=record["model"])
-
-
-def closed_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 def test_every_score_arrives_in_order(served):
@@ -171,7 +165,7 @@ def test_the_end_of_a_run_comes_after_its_scores(served, caplog):
 
 def test_a_monitor_that_is_away_is_waited_for_and_holds_nothing_up(monkeypatch):
     monkeypatch.setattr(client_module, "LONGEST_WAIT", 0.3)
-    port = closed_port()
+    port = free_port()
     client = Client(f"http://127.0.0.1:{port}")
     give(client, RECORDS)
     assert client.stats == Stats(0, 0, 0, 1200)
@@ -184,7 +178,7 @@ def test_a_monitor_that_is_away_is_waited_for_and_holds_nothing_up(monkeypatch):
 
 
 def test_what_there_is_no_room_for_is_counted(caplog):
-    client = Client(f"http://127.0.0.1:{closed_port()}", capacity=100)
+    client = Client(f"http://127.0.0.1:{free_port()}", capacity=100)
     give(client, RECORDS)
     stats = client.stats
     assert stats.pending + stats.dropped == 1200
@@ -246,7 +240,7 @@ def test_early_stop_asks_the_monitor(server):
     answer = client.early_stop()
     assert not answer.may_stop
     assert {pair["other"] for pair in answer.undecided} == {"b", "c"}
-    away = Client(f"http://127.0.0.1:{closed_port()}", benchmark="bench", model="a").early_stop()
+    away = Client(f"http://127.0.0.1:{free_port()}", benchmark="bench", model="a").early_stop()
     assert not away.may_stop
     assert "no response" in away.reason
 
@@ -297,7 +291,7 @@ def test_the_end_of_a_process_does_not_wait_for_ever():
         "interval=5", "interval=0"
     )
     ended = subprocess.run(
-        [sys.executable, "-c", program, f"http://127.0.0.1:{closed_port()}", "plain"],
+        [sys.executable, "-c", program, f"http://127.0.0.1:{free_port()}", "plain"],
         env=env,
         timeout=60,
         check=True,

@@ -7,8 +7,8 @@ from rankwatch_client import Client
 from rankwatch_client.next_runs import in_committed_order
 from rankwatch_client.pacing import Asker, PacedRun
 
-from tests.client.test_client import closed_port
 from tests.client.test_race import ITEMS, SKILLS, score
+from tests.ports import free_port
 
 SLOTS = 4
 ORDER = in_committed_order("s", ITEMS)
@@ -89,7 +89,7 @@ def test_every_sample_runs_while_the_monitor_is_away(monkeypatch, caplog):
     for name in ("pacing", "races"):
         monkeypatch.setattr(f"rankwatch_client.{name}.AWAY_SECONDS", 0.1)
     monkeypatch.setattr("rankwatch_client.client.EXIT_SECONDS", 0.1)
-    with Client(f"http://127.0.0.1:{closed_port()}") as client:
+    with Client(f"http://127.0.0.1:{free_port()}") as client:
         asker, runs = start(client, ["weak"], items=ORDER[:25])
         ran, _ = drive(client, asker, runs, ORDER[:25])
         assert set(ran["weak"]) == set(ORDER[:25])

@@ -11,7 +11,7 @@ import pytest
 from rankwatch_client import async_race, race, race_blocks
 from rankwatch_client.next_runs import Answer, NextRun, NextRuns
 
-from tests.client.test_client import closed_port
+from tests.ports import free_port
 from tests.served import Served
 
 SKILLS = {"strong": 0.95, "middle": 0.4, "weak": 0.2}
@@ -58,7 +58,7 @@ def test_the_evaluation_goes_on_while_the_monitor_is_away(monkeypatch):
     monkeypatch.setattr("rankwatch_client.client.EXIT_SECONDS", 0.1)
     seen = []
     result = race(
-        ["a", "b"], ITEMS[:25], lambda *cell: seen.append(cell), benchmark="x", url=f"http://127.0.0.1:{closed_port()}"
+        ["a", "b"], ITEMS[:25], lambda *cell: seen.append(cell), benchmark="x", url=f"http://127.0.0.1:{free_port()}"
     )
     assert sorted(seen) == sorted((model, item) for model in "ab" for item in ITEMS[:25])
     assert (result.state, result.items_run, result.saved_ratio) == ("open", 50, 0)

@@ -131,17 +131,23 @@ async def test_streams_drop_messages_of_another_generation_and_all_of_them_when_
         for generation in (0, 1, 1):
             stream.channel.queue.put_nowait(app.create_event(None, generation, None, message(app, generation)))
 
+        expected = [1, 1] if doubt == "generation" else [1]
+        complete = asyncio.Event()
+
         async def receive():
             async for value in stream:
                 received.append(value)
+                if received == expected:
+                    complete.set()
                 if doubt == "flow":
                     app.flow_control.suspend()
 
         task = asyncio.create_task(receive())
-        await asyncio.sleep(0.05)
+        await asyncio.wait_for(complete.wait(), 30)
+        await asyncio.sleep(0.05)  # for what should not come
         task.cancel()
         await asyncio.wait((task,))
-    assert received == ([1, 1] if doubt == "generation" else [1])
+    assert received == expected
     await log.close()
 
 

@@ -15,7 +15,8 @@ from aiokafka.errors import KafkaError
 from monitor.log.faust_app import make_app
 from monitor.log.kafka.settings import KafkaSettings
 from monitor.publish.kafka_producer import KafkaProducer, Message
-from tests.kafka.broker import KafkaCluster, free_ports
+from tests.kafka.broker import KafkaCluster
+from tests.ports import free_ports
 
 pytestmark = pytest.mark.kafka
 

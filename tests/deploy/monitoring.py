@@ -2,7 +2,6 @@
 
 import json
 import shutil
-import socket
 import subprocess
 import threading
 import time
@@ -12,6 +11,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 from tests.commands import get, until
+from tests.ports import free_port
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
 STALLED_SECONDS = 8
@@ -21,12 +21,6 @@ FINDING = """    dns_sd_configs:
         port: 8642
         refresh_interval: 15s
 """
-
-
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 def substitute(path, table):

@@ -13,7 +13,8 @@ import pytest
 
 from monitor.serve.metrics.catalogue import CATALOGUE
 from tests.commands import Watch, events, get, until, write
-from tests.deploy.monitoring import DEPLOY, STALLED_SECONDS, Receiver, free_port, running
+from tests.deploy.monitoring import DEPLOY, STALLED_SECONDS, Receiver, running
+from tests.ports import free_port
 
 pytestmark = [
     pytest.mark.deploy,

@@ -10,7 +10,8 @@ import urllib.request
 import pytest
 
 from tests.commands import until
-from tests.deploy.monitoring import DEPLOY, free_port
+from tests.deploy.monitoring import DEPLOY
+from tests.ports import free_port
 
 ALERT = {
     "status": "firing",

@@ -13,11 +13,12 @@ from contextlib import ExitStack
 import pytest
 
 from tests.commands import PATIENCE, get, until
-from tests.kafka.broker import KafkaCluster, free_ports
+from tests.kafka.broker import KafkaCluster
 from tests.kafka.fixtures import broker_or_skip
 from tests.kafka.judge import caught_up, judge
 from tests.kafka.run_worker import Workers
 from tests.kafka.traffic import Feeder, stream
+from tests.ports import free_ports
 from tests.proxy import Proxy
 from tests.redis_server import RedisServer
 

@@ -21,7 +21,7 @@ from tests import forked
 from tests.commands import PATIENCE, Watch, environment, events, get, rankwatch, until, write
 from tests.documented import COMMANDS, ELSEWHERE, OF_THE_SERVICE, ON_A_SERVER, ON_A_STATE, ON_FILES, TEXTS, TOKENS
 from tests.forked import RANKWATCH
-from tests.kafka.broker import free_ports
+from tests.ports import free_ports
 from tests.redis_server import RedisServer
 from tests.stored_state import drain, fold, records
 from tests.unit.engine.test_battles import stream

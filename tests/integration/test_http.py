@@ -3,7 +3,6 @@
 import json
 import random
 import signal
-import socket
 import subprocess
 import urllib.request
 
@@ -25,6 +24,7 @@ from tests.commands import (
     until,
     write,
 )
+from tests.ports import free_port
 
 SKILLS = {"alpha": 0.9, "bravo": 0.6, "charlie": 0.15}
 
@@ -44,12 +44,6 @@ def post(url, records):
         urllib.request.Request(f"{url}/api/v1/events", body, headers), timeout=PATIENCE
     ) as answer:
         return json.loads(answer.read())
-
-
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 def send(path, url, home, *arguments, **options):

@@ -17,11 +17,11 @@ import pytest
 
 from monitor.store.layout import Keys, origin_secret_key
 from tests.commands import PATIENCE, until
-from tests.kafka.broker import free_ports
 from tests.kafka.judge import caught_up
 from tests.kafka.prefixes import Prefixes
 from tests.kafka.run_worker import RunReader, Workers, get
 from tests.kafka.traffic import Feeder, benchmarks, stream
+from tests.ports import free_port, free_ports
 from tests.redis_server import RedisServer
 
 pytestmark = pytest.mark.kafka
@@ -62,7 +62,7 @@ def balancer(tmp_path):
     started = []
 
     def start(ports):
-        (port,) = free_ports(1)
+        port = free_port()
         servers = "".join(f"    server reader{k} 127.0.0.1:{each}\n" for k, each in enumerate(ports))
         file = tmp_path / "haproxy.cfg"
         file.write_text(HAPROXY.format(port=port) + servers)

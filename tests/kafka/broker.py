@@ -8,7 +8,6 @@ import asyncio
 import contextlib
 import shutil
 import signal
-import socket
 import subprocess
 import tempfile
 import time
@@ -22,6 +21,7 @@ from aiokafka.errors import KafkaError
 from aiokafka.protocol.metadata import MetadataRequest
 
 from tests.kafka.jars import class_archive, classpath
+from tests.ports import free_ports
 
 START_SECONDS = 180
 QUICK = {
@@ -309,15 +309,6 @@ async def _leaders(broker, topic):
 def kafka_uuid():
     """Return an identity as Kafka writes it."""
     return urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
-
-
-def free_ports(count):
-    """Return `count` ports of the loopback interface that nobody listens on now."""
-    with contextlib.ExitStack() as held:
-        sockets = [held.enter_context(socket.socket()) for _ in range(count)]
-        for each in sockets:
-            each.bind(("127.0.0.1", 0))
-        return [each.getsockname()[1] for each in sockets]
 
 
 def main():

@@ -5,8 +5,9 @@ import asyncio
 import pytest
 
 from tests.commands import rankwatch
-from tests.kafka.broker import KafkaCluster, free_ports
+from tests.kafka.broker import KafkaCluster
 from tests.kafka.records import read_all
+from tests.ports import free_port
 
 pytestmark = pytest.mark.kafka
 
@@ -17,7 +18,7 @@ USER = {"RANKWATCH_KAFKA_MECHANISM": "PLAIN", "RANKWATCH_KAFKA_USERNAME": "alice
 @pytest.fixture(scope="module")
 def guarded(kafka):
     """A node with a listener that asks for a login: the cluster, and the address of that listener."""
-    (port,) = free_ports(1)
+    port = free_port()
     extra = {
         "sasl.enabled.mechanisms": "PLAIN",
         "listener.name.login.plain.sasl.jaas.config": f'{LOGIN} required user_alice="secret";',

@@ -21,7 +21,7 @@ import yaml
 from aiokafka.admin import AIOKafkaAdminClient
 from aiokafka.errors import KafkaError
 
-from tests.kafka.broker import free_ports
+from tests.ports import free_port
 from tests.stack import programs
 from tests.stack.compose import ROOT, services
 
@@ -220,7 +220,7 @@ class Stack:
         if place not in self._ports:
             published = None if self._free_ports else service.published.get(inside)
             wanted = published or self._kept.get("/".join(map(str, place)))
-            self._ports[place] = free_ports(1)[0] if wanted is None or _in_use(wanted) else wanted
+            self._ports[place] = free_port() if wanted is None or _in_use(wanted) else wanted
             if published not in {None, self._ports[place]}:
                 self.moved[published] = self._ports[place]
         return self._ports[place]

@@ -6,8 +6,8 @@ import pytest
 
 from monitor.send.http import DeliveryError
 from monitor.send.race import ask_next
-from tests.client.test_client import closed_port
 from tests.client.test_race import GOAL, answering
+from tests.ports import free_port
 
 FULL = GOAL | {
     "goal": "best",
@@ -40,7 +40,7 @@ def test_a_server_that_goes_away_is_waited_for(monkeypatch):
     with answering(200, answer("wait"), (403, b"{}")) as url, pytest.raises(DeliveryError, match="it does not report"):
         ask_next(url, None, "b", wait=60)
     with pytest.raises(DeliveryError, match="no answer; check that it runs"):
-        ask_next(f"http://127.0.0.1:{closed_port()}", None, "b", wait=60)  # it has never answered
+        ask_next(f"http://127.0.0.1:{free_port()}", None, "b", wait=60)  # it has never answered
 
 
 @pytest.mark.parametrize("body", [b"<html>", b"[]", b"{}", b"", answer("jump")])

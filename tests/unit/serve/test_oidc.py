@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 
 from tests.commands import until
-from tests.kafka.broker import free_ports
+from tests.ports import free_port
 from tests.served import Served
 from tests.unit.serve.test_proxy_users import BOARD, board, listens, with_groups
 
@@ -165,7 +165,7 @@ def test_users_of_an_openid_provider_have_the_scopes_of_their_groups(tmp_path, p
     if not (MODULES / "mod_auth_openidc.so").exists():
         pytest.skip("no Apache with OpenID Connect (Debian: apt-get install apache2 libapache2-mod-auth-openidc)")
     path = with_groups(tmp_path / "a.json", readers=["read:open*"], writers=["write:open*"])
-    (port,) = free_ports(1)
+    port = free_port()
     url = f"http://127.0.0.1:{port}"
     rules = {"access_file": path, "trusted_proxies": "127.0.0.1"}
     with Served(board(), token="s3cret", loopback=False, rules=rules) as served:

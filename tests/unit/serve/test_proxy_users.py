@@ -13,6 +13,7 @@ from monitor.serve.access.rules import AccessRules
 from monitor.serve.access.scopes import Grants
 from monitor.settings import Settings
 from tests.commands import events, get, until
+from tests.ports import free_port
 from tests.served import Served, folded, raw_status
 
 BOARD = "open board"
@@ -177,9 +178,7 @@ def test_a_real_proxy_signs_users_in(tmp_path):
     executable = shutil.which("haproxy") or shutil.which("haproxy", path="/usr/sbin")
     if executable is None:
         pytest.skip("no haproxy on PATH (Debian: apt-get install haproxy)")
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     path = with_groups(tmp_path / "a.json", readers=["read:open*"])
     rules = {"access_file": path, "trusted_proxies": "127.0.0.1"}
     with Served(board(), loopback=False, rules=rules) as served:

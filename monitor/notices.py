@@ -14,15 +14,6 @@ NOTICE_SECONDS: Final = 60.0
 class Notices:
     """Writes an event of each kind at most once a minute; the next line of the kind counts the events in between.
 
-    Parameters
-    ----------
-    seconds : float, optional
-        Between two lines of a kind.
-    clock : callable, optional
-        Returns seconds; for tests.
-
-    Examples
-    --------
     >>> now = [0.0]
     >>> notices = Notices(60, clock=lambda: now[0])
     >>> [notices.due("lag"), notices.due("lag"), notices.due("rejects")]

@@ -21,13 +21,7 @@ Address = IPv4Address | IPv6Address
 
 
 class NotAcceptedError(Exception):
-    """A request failed; the message never holds the URL, which may contain a secret.
-
-    Attributes
-    ----------
-    wait : float or None
-        Seconds after which the receiver wants the next attempt.
-    """
+    """A request failed; the message never holds the URL, which may contain a secret."""
 
     def __init__(self, reason: str, wait: float | None = None) -> None:
         super().__init__(reason)
@@ -37,18 +31,6 @@ class NotAcceptedError(Exception):
 class Allowed:
     """The private addresses that may be reached.
 
-    Parameters
-    ----------
-    text : str or None
-        Host names, addresses and networks, separated by commas; ``*`` allows all.
-
-    Raises
-    ------
-    ValueError
-        If a network is not valid.
-
-    Examples
-    --------
     >>> allowed = Allowed("alertmanager, 10.0.0.0/8")
     >>> allowed.refusal("example.org", "10.1.2.3"), allowed.refusal("alertmanager", "172.17.0.2")
     (None, None)

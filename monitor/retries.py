@@ -15,17 +15,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, kw_only=True)
 class RetryPolicy:
-    """How long and how often work is retried; each wait doubles, with jitter.
-
-    Attributes
-    ----------
-    timeout : float or None
-        Seconds after which the last error is raised; None retries until cancelled.
-    first_wait, longest_wait : float
-        Bounds of a wait, in seconds.
-    check : callable
-        Runs before each wait; raises if waiting is in vain.
-    """
+    """How long and how often work is retried; each wait doubles, with jitter."""
 
     timeout: float | None = 60.0
     first_wait: float = 0.05
@@ -33,15 +23,7 @@ class RetryPolicy:
     check: Callable[[], None] = lambda: None
 
     async def run(self, work: Callable[[], Awaitable[T]], retry_on: Callable[[Exception], bool | float]) -> T:
-        """Run `work` until it succeeds, fails with an error that is not retried, or the timeout passes.
-
-        Parameters
-        ----------
-        work : callable
-            Must be safe to repeat after a lost reply.
-        retry_on : callable
-            Returns whether an error is retried, or the seconds to wait where the server names them; more than the timeout gives up.
-        """
+        """Run `work` until it succeeds, fails with an error that is not retried, or the timeout passes."""
 
         def wait_after(error: BaseException) -> bool | float:
             if not isinstance(error, Exception):  # a cancellation

@@ -115,19 +115,7 @@ class ConfigFileError(Exception):
 
 
 class Settings(BaseModel):
-    """Configures how the monitor runs. Declarations of benchmarks are in the log.
-
-    Parameters
-    ----------
-    **flags
-        Values that come before those of the environment, which come before those of the file.
-
-    Raises
-    ------
-    ConfigFileError
-        If the file that `RANKWATCH_CONFIG` names cannot be read.
-    pydantic.ValidationError
-    """
+    """Configures how the monitor runs. Declarations of benchmarks are in the log."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 

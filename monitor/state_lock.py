@@ -26,11 +26,6 @@ class StateLock(asyncio.Lock):
     Work on the event loop that takes no turn may read the state without the lock, unless it is `changing`: then it is between two offsets.
     Readers and changes take turns. A turn of the readers, one after another, ends after 0.1 s and the reader under way, so a change waits
     no longer, however many they are.
-
-    Attributes
-    ----------
-    changing : bool
-        Whether the holder changes the state.
     """
 
     def __init__(self) -> None:

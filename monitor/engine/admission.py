@@ -13,16 +13,7 @@ from stats.evidence.graded import MAX_ITEMS
 
 
 class Admission:
-    """Finds the events that the fold would refuse, if these were the next ones in the log.
-
-    Parameters
-    ----------
-    benchmark : Benchmark
-    limits : Limits
-    folded : bool
-        Whether the state has all that the log has of the benchmark. If not, only scores of ended runs are refused: their end is permanent,
-        but a declaration that is not folded yet may list more items or give a model another name.
-    """
+    """Finds the events that the fold would refuse, if these were the next ones in the log."""
 
     def __init__(self, benchmark: Benchmark, limits: Limits, *, folded: bool) -> None:
         self._benchmark, self._limits, self._folded = benchmark, limits, folded

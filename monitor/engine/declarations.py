@@ -184,11 +184,6 @@ def with_found_units(benchmark: Benchmark) -> Spec:
     """Return the declaration of a benchmark of files with the units that its events name: files are read whole before a verdict.
 
     An item with the name of a unit is one of it.
-
-    Raises
-    ------
-    ValueError
-        If an item is in two units, or they do not fit what is declared; and under an order policy that bets as results come.
     """
     found = benchmark.found_units
     if found.clash:

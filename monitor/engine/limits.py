@@ -27,8 +27,6 @@ class Usage(NamedTuple):
     def sized(cls, rows: int, contestants: int) -> "Usage":
         """Return what so many rows and contestants take.
 
-        Examples
-        --------
         >>> Usage.sized(10, 4)
         Usage(rows=10, cells=40, pairs=6)
         """

@@ -46,15 +46,6 @@ _SHRINK, _GROW = 0.25, 2.0
 class Pace:
     """How much of the fold of each benchmark fits into a slice, from how long its last slices took.
 
-    Parameters
-    ----------
-    fold_seconds : float, optional
-        How long the slices of a fold may take before it ends with the current piece: nobody reads the state until then.
-    most_pieces : int
-        How many times as many records and bytes a piece of many benchmarks may have.
-
-    Examples
-    --------
     >>> pace, benchmark = Pace(), PairState("b")
     >>> for model in range(2_500):
     ...     _ = benchmark.add_contestant(f"m{model}", 0)

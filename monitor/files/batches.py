@@ -64,30 +64,7 @@ class Progress:
 
 
 class BatchReader:
-    """Reads files in batches, each file from where its last batch ended.
-
-    Parameters
-    ----------
-    sources : mapping of str to Source
-        How far each file has been read, by the name under which its place is stored (`Epochs.place`).
-    declare : callable, optional
-        Returns what to declare of a benchmark that begins. Called in another thread.
-    known : iterable of str
-        Benchmarks that need no such declaration.
-    epochs : Epochs, optional
-        Gives events an epoch where they carry none. Called in another thread.
-    blocks : int
-        Most blocks of lines in a batch.
-    opener : callable
-        Opens a file: `Importer.open` for logs of any format.
-
-    Attributes
-    ----------
-    progress : Progress
-    incomplete : dict of Path to str
-        What is missing of files that were read as complete and break off.
-    epochs : Epochs or None
-    """
+    """Reads files in batches, each file from where its last batch ended."""
 
     def __init__(
         self,
@@ -115,20 +92,7 @@ class BatchReader:
         return self._files.keys()
 
     async def read(self, files: Sequence[Path], *, final: bool) -> AsyncGenerator[Batch, None]:
-        """Yield what is new in files, one file after the other, each up to its present size.
-
-        Parameters
-        ----------
-        files : sequence of Path
-            All files to read; a file that is no longer among them is closed.
-        final : bool
-            Whether the files are complete: then an unfinished last line is read if it is whole, and a missing file is an error.
-
-        Raises
-        ------
-        OSError
-            If a file cannot be read.
-        """
+        """Yield what is new in files, one file after the other, each up to its present size."""
         if self.epochs is not None:
             await asyncio.to_thread(self.epochs.begin, map(origin, files))
         await asyncio.to_thread(self._update, files)

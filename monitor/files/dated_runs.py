@@ -22,8 +22,6 @@ _FOLDERS: Final = 3
 def date_in(text: str) -> str | None:
     """Return the date, and the time of day where there is one, that a name holds.
 
-    Examples
-    --------
     >>> date_in("samples_gsm8k_2026-08-01T10-05-00.123"), date_in("run-20260801"), date_in("v1.2")
     ('2026-08-01 10:05:00', '2026-08-01', None)
     """
@@ -48,15 +46,7 @@ class Scored(NamedTuple):
 
 @dataclass
 class Run:
-    """One run of a model on a benchmark.
-
-    Attributes
-    ----------
-    name : str
-        Of the field `run`, else the date in the name of the file or its folder, else the name of the file.
-    fresh, anchors : dict
-        The scores of each item, by repeat.
-    """
+    """One run of a model on a benchmark."""
 
     benchmark: str
     model: str
@@ -81,13 +71,7 @@ class DatedRuns:
         self._names: dict[str, str] = {}
 
     def add(self, segment: Segment) -> None:
-        """Add the scores of a segment of a file.
-
-        Raises
-        ------
-        RunFault
-            If another file has a score of the same run, item and repeat.
-        """
+        """Add the scores of a segment of a file."""
         of_file = self._names.get(segment.path) or self._names.setdefault(segment.path, name_of(Path(segment.path)))
         for event in segment.events:
             self._add(event, segment.path, of_file)

@@ -19,23 +19,6 @@ class DeadLetterFile:
 
     Letters are on the disk when `write` returns, so the state may move on. After a crash the log is folded again from the stored state, and
     letters that are already in the file are skipped.
-
-    Parameters
-    ----------
-    path : path
-        Created if it does not exist, readable by its owner only; its folder must exist. A torn last line is cut off.
-
-    Attributes
-    ----------
-    last : (int, int) or None
-        Offset and index of the last letter.
-
-    Raises
-    ------
-    ValueError
-        If the file holds anything else.
-    OSError
-        If it cannot be written.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
@@ -62,18 +45,7 @@ class DeadLetterFile:
         os.close(self._file)
 
     def write(self, letters: Sequence[DeadLetter]) -> int:
-        """Append the letters that are not in the file yet; return how many.
-
-        Parameters
-        ----------
-        letters : sequence of DeadLetter
-            In the order of the log, all letters of a record together. Several may share a place.
-
-        Raises
-        ------
-        OSError
-            If they cannot be written to the disk; the file is cut back to its earlier length.
-        """
+        """Append the letters that are not in the file yet; return how many."""
         fresh = list(self._unwritten(letters))
         if not fresh:
             return 0

@@ -32,23 +32,7 @@ class DeclaredError(ValueError):
 
 
 def read_declared(paths: Iterable[str | Path]) -> dict[str, dict[str, Any]]:
-    """Read the declarations next to results.
-
-    Parameters
-    ----------
-    paths : iterable of path
-        The PATH arguments of a command: the folders among them, and the folders of the files, are searched.
-
-    Returns
-    -------
-    dict of str to dict
-        By benchmark, the fields of its declaration as in an event, without the name.
-
-    Raises
-    ------
-    DeclaredError
-        At the first fault, or if two files declare one benchmark differently.
-    """
+    """Read the declarations next to results."""
     declarations: dict[str, dict[str, Any]] = {}
     origin: dict[str, Path] = {}
     folders = dict.fromkeys((path if path.is_dir() else path.parent).resolve() for path in map(Path, paths))

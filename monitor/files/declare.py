@@ -17,16 +17,7 @@ _benchmark: Final = attrgetter("benchmark")
 
 
 def begin(segment: Segment, known: set[str], declare: Declare | None) -> Segment:
-    """Return a segment with the declarations of the benchmarks that begin in it; add these to `known`.
-
-    Parameters
-    ----------
-    segment : Segment
-    known : set of str
-        The benchmarks that have begun.
-    declare : callable, optional
-        Asked once for each benchmark without a declaration in the file, and for each declaration in the file.
-    """
+    """Return a segment with the declarations of the benchmarks that begin in it; add these to `known`."""
     names = benchmarks_of(segment.events)
     segment = with_own_declarations(segment, declare)
     known.update(declaration.declare for declaration in segment.declarations)

@@ -31,27 +31,6 @@ class EpochRecord:
 
     It is written before the first event of a generation is passed on, so that a restart gives the rest of the generation the same epochs.
     If it is lost, files go on as if they had been read without an epoch.
-
-    Parameters
-    ----------
-    path : Path, optional
-        The file to keep it in; None: in memory only.
-    forget : bool
-        Start with an empty record.
-
-    Attributes
-    ----------
-    files : dict of str to (int or Generation)
-        By the name of a file.
-    generations : list of dict
-        By number, and by benchmark: the newest epoch of each model before the generation.
-
-    Raises
-    ------
-    ValueError
-        If the file is not such a record.
-    OSError
-        If it cannot be read.
     """
 
     def __init__(self, path: Path | None = None, *, forget: bool = False) -> None:
@@ -77,13 +56,7 @@ class EpochRecord:
         }
 
     def save(self) -> None:
-        """Replace the file, durably.
-
-        Raises
-        ------
-        OSError
-            If it cannot be written; the old file stays.
-        """
+        """Replace the file, durably."""
         if self._path is None:
             return
         files = {
@@ -95,21 +68,7 @@ class EpochRecord:
 
 
 class Epochs:
-    """Sets the epoch of events that carry none (or 0).
-
-    Parameters
-    ----------
-    epoch : int, "next" or None
-        "next": one above the newest epoch that the model has; 0 for a model without scores. None: files keep the epoch they had.
-    newest : callable, optional
-    group : callable, optional
-        Returns the number of the group of a file: the files of a group are one generation, and a later group comes after it. One group by
-        default: all files that are first read with "next" by this command.
-    record : EpochRecord, optional
-        The epochs of files that were read before.
-    aliases : mapping of str to str, optional
-        Other names of models: the events of both names are one run.
-    """
+    """Sets the epoch of events that carry none (or 0)."""
 
     def __init__(
         self,
@@ -131,13 +90,7 @@ class Epochs:
         return file if epoch is None else f"{file} (epoch {NEXT if isinstance(epoch, Generation) else epoch})"
 
     def begin(self, files: Iterable[str]) -> None:
-        """Give each file its epoch, and record it: a file that has a generation keeps it.
-
-        Raises
-        ------
-        OSError
-            If the record cannot be written.
-        """
+        """Give each file its epoch, and record it: a file that has a generation keeps it."""
         if self.epoch is not None:
             changes = [self._assign(file) for file in files]
             if any(changes):
@@ -160,15 +113,7 @@ class Epochs:
         return known.get(file) != old
 
     def __call__(self, segment: Segment, *, rewritten: bool = False) -> Segment:
-        """Return the segment with these epochs.
-
-        Parameters
-        ----------
-        segment : Segment
-        rewritten : bool
-            Whether the file was read before with other contents, and the segment begins the new ones. They are a new generation, unless
-            this command has read the file already.
-        """
+        """Return the segment with these epochs."""
         file = segment.path
         segment = segment._replace(events=list(segment.events))  # columns have one epoch for all
         if file not in self._record.files:

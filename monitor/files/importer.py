@@ -44,14 +44,7 @@ def show_argument(path: str) -> str:
 
 
 class Importer:
-    """Finds files of results and opens them; checks that they can be compared.
-
-    Parameters
-    ----------
-    choices : Choices
-    report : callable, optional
-        Takes a sentence about a choice or a file that was skipped; each comes once.
-    """
+    """Finds files of results and opens them; checks that they can be compared."""
 
     def __init__(self, choices: Choices | None = None, report: Callable[[str], None] | None = None) -> None:
         self.choices = choices or Choices()
@@ -66,23 +59,7 @@ class Importer:
         self._given = self._read_maps(Path(self.choices.map)) if self.choices.map is not None else []
 
     def find(self, paths: Sequence[str | os.PathLike[str]], *, strict: bool = True) -> list[Path]:
-        """List the files of results that paths name, in their order, as `find_files` does.
-
-        Parameters
-        ----------
-        paths : sequence of path
-            Files, folders, ``-`` for standard input, and URLs, which are copied; ``NAME=PATH`` names the model of the files there. A path
-            that exists is never split.
-        strict : bool
-            As for `find_files`.
-
-        Raises
-        ------
-        PathError
-            As for `find_files`, and if a file gets two names.
-        CopyError
-            If standard input or a URL cannot be copied.
-        """
+        """List the files of results that paths name, in their order, as `find_files` does."""
         files: dict[Path, None] = {}
         plain: set[tuple[int, int]] = set()
         for path in paths:
@@ -111,13 +88,7 @@ class Importer:
                 raise PathError(f"{show(file)} is named {show(self._models[file])} and {show(model)}; name it once")
 
     def open(self, path: Path) -> Stream:
-        """Open a file as a stream of event lines.
-
-        Raises
-        ------
-        OSError
-            If it cannot be opened.
-        """
+        """Open a file as a stream of event lines."""
         log = LogFile(path, self._models.get(path), self.choices, self._runs, self._notices, lone=path == self._lone)
         maps = self._maps_of(path)
         for problem in problems():

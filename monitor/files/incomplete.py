@@ -18,22 +18,7 @@ def not_whole(declared: Mapping[str, Spec]) -> dict[str, str]:
 def incomplete_benchmarks(
     incomplete: Mapping[Path, str], benchmarks: Iterable[str], opener: OpenStream = open_stream
 ) -> dict[str, str]:
-    """Return the benchmarks with results in files that break off, each with a clause that names the first such file.
-
-    Parameters
-    ----------
-    incomplete : mapping of Path to str
-        What is missing of each file.
-    benchmarks : iterable of str
-        All benchmarks: a file that breaks off ahead of its first result may belong to any of them.
-    opener : callable
-        Opens a file: `Importer.open` for logs of any format.
-
-    Raises
-    ------
-    OSError
-        If a file cannot be read.
-    """
+    """Return the benchmarks with results in files that break off, each with a clause that names the first such file."""
     every, clauses = list(benchmarks), dict[str, str]()
     for path, missing in incomplete.items():
         read = {event.benchmark for segment in read_files([path], opener=opener) for event in segment.events}

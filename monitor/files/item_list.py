@@ -25,13 +25,7 @@ class NoItemsError(ItemListError):
 
 
 def check_items(items: Iterable[tuple[str, str]], *, declared: bool = False) -> list[str]:
-    """Return ids that are all distinct names; `items` are pairs of a place and an id. See `read_items`.
-
-    Raises
-    ------
-    ItemListError
-        At the first id that is not a name or is repeated, or if there are none.
-    """
+    """Return ids that are all distinct names; `items` are pairs of a place and an id. See `read_items`."""
     seen: dict[str, str] = {}
     for where, item in items:
         shown = "the item" if declared else f"item '{shorten(item)}'"
@@ -48,28 +42,7 @@ def check_items(items: Iterable[tuple[str, str]], *, declared: bool = False) -> 
 
 
 def read_items(path: Path, benchmark: str | None = None, *, declared: bool = False) -> tuple[list[str], str | None]:
-    """Read the items of a benchmark.
-
-    Parameters
-    ----------
-    path : Path
-        A file with one item id a line (``-``: standard input; blank lines are skipped); or results (a folder, or a file with the name of
-        results), whose items are listed in the order of their first event.
-    benchmark : str, optional
-        The benchmark of the results; required if they hold several.
-    declared : bool
-        Whether a file next to results names the path: then it may be no link, and messages quote nothing of it.
-
-    Returns
-    -------
-    list of str, and str or None
-        The ids, and the benchmark of the results.
-
-    Raises
-    ------
-    ItemListError, OSError
-        If there is no such list.
-    """
+    """Read the items of a benchmark."""
     if path.is_dir() or path.name.endswith(SUFFIXES):
         return _from_results(path, benchmark, declared=declared)
     name = "standard input" if str(path) == "-" else show(path)

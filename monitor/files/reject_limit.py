@@ -35,13 +35,7 @@ class RejectedLine(NamedTuple):
 
 
 class TooManyRejected(ValueError):  # noqa: N818 - named after the state of the input
-    """Too many lines cannot be read for the rest to mean much.
-
-    Attributes
-    ----------
-    problem : str
-        The message without the first rejects, for a caller that has printed them.
-    """
+    """Too many lines cannot be read for the rest to mean much."""
 
     def __init__(self, problem: str, first: Sequence[Reject]) -> None:
         shown = "".join(f"\n  {RejectedLine.of(each)}" for each in first)
@@ -82,20 +76,6 @@ class _Above:
 class RejectLimit:
     """Counts lines and rejects, and raises `TooManyRejected` beyond a limit.
 
-    Parameters
-    ----------
-    share : float
-        The largest share of rejected lines, in [0, 1].
-    at_least : int
-        So many rejects are always allowed: a share of a few lines means nothing.
-
-    Attributes
-    ----------
-    lines, rejected : int
-        The counts so far.
-
-    Examples
-    --------
     >>> limit = RejectLimit()
     >>> limit.add(1_000, [])
     >>> limit.lines, limit.rejected

@@ -13,23 +13,7 @@ from schemas.records.events import Ended
 def ends_of_runs(
     files: Sequence[Path], opener: OpenStream = open_stream, epochs: Epochs | None = None, *, inherit: bool = False
 ) -> list[Ended]:
-    """Return the end of each run whose scores files hold, in the order of their first events.
-
-    Parameters
-    ----------
-    files : sequence of Path
-    opener : callable
-        Opens a file: `Importer.open` for logs of any format.
-    epochs : Epochs, optional
-        What gives these events an epoch where they carry none.
-    inherit : bool
-        Whether runs of a newer epoch inherit from the epoch before.
-
-    Raises
-    ------
-    OSError
-        If a file cannot be read.
-    """
+    """Return the end of each run whose scores files hold, in the order of their first events."""
     runs: dict[tuple[str, str, int], None] = {}
     segments = read_files(files, opener=opener)
     for segment in segments if epochs is None else map(epochs, segments):

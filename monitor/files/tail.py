@@ -28,38 +28,6 @@ class Tailer:
     """Appends what is new in files to the log.
 
     After `run_once` or `follow` has failed or was cancelled, start a new one from the positions that were folded.
-
-    Parameters
-    ----------
-    paths : sequence of path
-        Files and folders, as for `Importer.find`; folders are searched again at each pass.
-    append : async callable
-        Appends records to the log, and returns once they are durable.
-    sources : mapping of str to Source
-        The position of each file, as for `BatchReader`, in the state that is the fold of the whole log.
-    declare : callable, optional
-        Returns what to declare of a benchmark that begins. Called in another thread.
-    known : iterable of str
-        The benchmarks of that state.
-    epochs : Epochs, optional
-        Gives events an epoch where they carry none. Called in another thread.
-    on_first_pass : callable, optional
-        Called after the first pass over the files with those that were read before, and of which nothing new was read.
-    refused : callable, optional
-        Returns the files that count as refused, by the name of their place: one that is gone no longer does.
-    notice : callable, optional
-        Called once a followed benchmark has scores on another scale, with what to do.
-    limit : RejectLimit, optional
-        Stops the run when too many lines are rejected. They have been appended by then.
-    poll_interval : float
-        Seconds between two passes over the files.
-    importer : Importer, optional
-        Finds and opens the files.
-
-    Raises
-    ------
-    PathError
-        If a path cannot be read.
     """
 
     def __init__(
@@ -110,15 +78,7 @@ class Tailer:
         return self._reader.files
 
     async def run_once(self) -> None:
-        """Read all files to their end, as complete files.
-
-        Raises
-        ------
-        TooManyRejected
-            If the limit is passed, or no line can be read.
-        OSError
-            If a file cannot be read or the log cannot be written.
-        """
+        """Read all files to their end, as complete files."""
         try:
             await self._append_new(final=True)
         finally:
@@ -129,18 +89,6 @@ class Tailer:
         """Read what is there and then what comes, until cancelled.
 
         An unfinished last line waits for its newline, an unfinished gzip file for its end. Files may appear, grow, be replaced and vanish.
-
-        Parameters
-        ----------
-        on_complete : async callable, optional
-            The first pass reads complete files, to their end; this is called after it.
-
-        Raises
-        ------
-        TooManyRejected
-            If the limit is passed.
-        OSError
-            If a file cannot be read or the log cannot be written.
         """
         try:
             if on_complete is not None:

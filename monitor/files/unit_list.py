@@ -23,19 +23,7 @@ class UnitListError(ValueError):
 
 
 def read_units(path: Path) -> dict[str, str]:
-    """Read the unit of each item.
-
-    Parameters
-    ----------
-    path : Path
-        A table (``.csv``) with the columns item and unit; a JSON object from item to unit; or JSON lines (``.jsonl``), each with an
-        `item_id` and a `unit`, as events have them. Items without a unit may be left out.
-
-    Raises
-    ------
-    UnitListError, OSError
-        If there is no such list, or an item is in two units.
-    """
+    """Read the unit of each item."""
     name = show(path)
     with path.open("rb") as file:
         data = file.read(_LARGEST + 1)

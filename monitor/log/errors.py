@@ -22,13 +22,7 @@ class LogClosed(LogError):  # noqa: N818
 
 
 class OffsetOutOfRange(LogError, ValueError):  # noqa: N818
-    """No record of this log begins at the offset.
-
-    Attributes
-    ----------
-    partition : int or None
-        Where, if the log has several partitions and it is known.
-    """
+    """No record of this log begins at the offset."""
 
     def __init__(self, message: str, partition: int | None = None) -> None:
         super().__init__(message)

@@ -37,17 +37,7 @@ class NoTables(TableManager):  # type: ignore[misc]
 
 
 class AgentProgress(faust.Sensor):  # type: ignore[misc]
-    """Records the progress of the agent in each partition.
-
-    Attributes
-    ----------
-    next
-        The end of the last chunk that the agent was given.
-    done
-        The end of the last chunk that the agent has finished.
-    free
-        Set while the agent has no chunk.
-    """
+    """Records the progress of the agent in each partition."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -90,38 +80,7 @@ async def _accept(partition: TP) -> bool:  # noqa: ARG001 - nothing is compared
 
 
 class FaustApp(faust.App):  # type: ignore[misc]
-    """A Faust application whose agents read chunks and whose offsets are in the application's own store.
-
-    Attributes
-    ----------
-    chunks
-        The topic: the agent of `fold_by` gets one `schemas.records.chunks.Chunk` at a time.
-    stored_offsets
-        Set it before the start. Returns the offset at which each assigned partition continues; omitted partitions are read from their
-        beginning.
-    on_assigned
-        For Kafka: awaited with all partitions of this worker before `stored_offsets` and their first chunks. Another worker may have had a
-        partition meanwhile, so load its state again. Pause partitions here that must not be read yet.
-    on_revoked
-        For Kafka: awaited in a rebalance with all partitions of this worker, after their last chunk and before another worker gets them.
-        Not called when the application stops.
-    on_reconnected
-        For ``kafka://``: awaited before records of a partition are delivered that came over another connection than those before. Returns
-        whether it could compare what was folded; it is called again if not.
-    progress
-        The progress of the agent.
-    kafka
-        For ``kafka://``: how to reach the brokers.
-    origin_key
-        For ``kafka://``: verifies the origins of republished records; without it none is believed.
-    topic_name, topic_folded
-        For ``kafka://``: the name of the topic, and the identity of the topic that the state was folded from; records of another one end
-        the application with `TopicChanged`. Without an identity nothing is compared.
-    file_log
-        For ``file://``: the open log. Its opener closes it after the application has stopped.
-    chunk_records, chunk_bytes
-        Bounds of a chunk; a longer record is a chunk of its own.
-    """
+    """A Faust application whose agents read chunks and whose offsets are in the application's own store."""
 
     BootStrategy = ConsumerOnly
 
@@ -174,24 +133,7 @@ class FaustApp(faust.App):  # type: ignore[misc]
 
 
 def make_app(url: str, topic: str, *, app_id: str, kafka: KafkaSettings | None = None) -> FaustApp:
-    """Make the application for the log at `url`. Give it an agent by `fold_by`, then start it in a running event loop.
-
-    Parameters
-    ----------
-    url
-        ``file:///absolute/path/log.jsonl``, as `pathlib.Path.as_uri` writes it, or ``kafka://host:port[,host:port]/topic``.
-    topic
-        Name of the topic; takes precedence over the URL.
-    app_id
-        Name of the application; for Kafka, of its consumer group.
-    kafka
-        How to reach Kafka; default: the addresses of the URL.
-
-    Raises
-    ------
-    ValueError
-        If a ``kafka://`` URL is malformed.
-    """
+    """Make the application for the log at `url`. Give it an agent by `fold_by`, then start it in a running event loop."""
     over_kafka = url.startswith("kafka:")
     app = FaustApp(
         app_id,

@@ -35,24 +35,7 @@ ALERTS: Final = (NEW_DECISIONS, REVERSED, WITHDRAWN, SUPERSEDED, TIES_BROKEN, SE
 
 
 class Notification(NamedTuple):
-    """What a person gets at once.
-
-    Attributes
-    ----------
-    id : str
-        The same on every attempt, also by another process for the same changes.
-    alert : str
-        The kind, as the name of an alert.
-    benchmark : str or None
-        None where it is about several.
-    title : str
-        The answer in one line.
-    lines : tuple of str
-    link : str or None
-        Address of the page.
-    runbook : str
-        Address of what to do.
-    """
+    """What a person gets at once."""
 
     id: str
     alert: str
@@ -71,29 +54,13 @@ class Notification(NamedTuple):
 
 
 class Wording:
-    """Words notifications for one service.
-
-    Parameters
-    ----------
-    page : callable
-        Returns the address of the page, or None where it is not known.
-    runbooks : str
-        Address of the runbooks.
-    """
+    """Words notifications for one service."""
 
     def __init__(self, page: Callable[[], str | None], runbooks: str) -> None:
         self._page, self._runbooks = page, runbooks
 
     def of_benchmark(self, origin: str, changes: Sequence[VerdictChange], news: BoardNews | None) -> list[Notification]:
-        """Return the notifications for changes of one benchmark, at most one of each kind.
-
-        Parameters
-        ----------
-        origin : str
-            The log and partition within which the ids of the changes are unique.
-        news : BoardNews or None
-            None where the board is not known: every pair is then named.
-        """
+        """Return the notifications for changes of one benchmark, at most one of each kind."""
         if not changes:
             return []
         board = changes[0].benchmark

@@ -39,17 +39,6 @@ class Notifier:
 
     The changes of all partitions that arrive within `wait` seconds are worded together. Where that makes more notifications than may be
     sent now, one digest takes their place.
-
-    Parameters
-    ----------
-    target : Target
-    wording : Wording
-    news : callable
-    count_failure : callable
-        Called for every failed attempt.
-    wait : float
-        Seconds.
-    per_minute : int
     """
 
     def __init__(
@@ -162,18 +151,7 @@ def _wait_after(error: Exception) -> bool | float:
 
 
 class NotificationPublisher:
-    """Passes the verdict changes of one partition that are news to a notifier.
-
-    Parameters
-    ----------
-    notifier : Notifier
-    origin : str
-        The log and partition within which the ids of the changes are unique.
-    is_import : callable
-        Returns whether the record at an offset was imported.
-    count_left_out : callable
-        Called with the number of changes that were imported.
-    """
+    """Passes the verdict changes of one partition that are news to a notifier."""
 
     def __init__(
         self,

@@ -16,13 +16,7 @@ ALERTMANAGER: Final = "notify-alertmanager"
 
 
 def targets(settings: Settings) -> list[Target]:
-    """Return the targets that are set.
-
-    Raises
-    ------
-    ValueError
-        If an address or a network is not valid; the message does not repeat an address.
-    """
+    """Return the targets that are set."""
     allowed = Allowed(settings.private_addresses)
     secret = settings.webhook_secret.get_secret_value() if settings.webhook_secret else None
     receivers = []

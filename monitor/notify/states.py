@@ -21,14 +21,7 @@ _LIVE_SHARE: Final = 1 / 15
 
 
 class Due(NamedTuple):
-    """What is to be noted of a benchmark, after the notification, if there is one, was accepted.
-
-    Attributes
-    ----------
-    field, value : str
-        The same for the same state in any process, so that what is noted is not sent again.
-    notification : Notification or None
-    """
+    """What is to be noted of a benchmark, after the notification, if there is one, was accepted."""
 
     field: str
     value: str
@@ -43,25 +36,7 @@ class _Seen(NamedTuple):
 
 
 class StateWatch:
-    """Finds the states that people are notified of; the rules of Prometheus (``deploy/prometheus/rules/alerts.yml``) watch the same.
-
-    Parameters
-    ----------
-    wording : Wording
-    held_seconds : float
-        How long verdicts are held while results arrive; 0: never.
-    stalled_seconds : float
-        How long no result has come of a benchmark that lacks some; 0: never.
-    clock : callable, optional
-        Returns seconds since 1970.
-
-    Attributes
-    ----------
-    look_seconds : float
-        How often to look.
-    watches : bool
-        Whether people are notified of any state.
-    """
+    """Finds the states that people are notified of; the rules of Prometheus (``deploy/prometheus/rules/alerts.yml``) watch the same."""
 
     def __init__(
         self, wording: Wording, held_seconds: float, stalled_seconds: float, clock: Callable[[], float] = time.time
@@ -79,15 +54,7 @@ class StateWatch:
         self.watches = bool(times)
 
     def look(self, origin: str, boards: Iterable[BoardState], noted: Mapping[str, str]) -> list[Due]:
-        """Return what is due of the benchmarks of a partition and not noted yet.
-
-        Parameters
-        ----------
-        origin : str
-            The log and partition of the benchmarks.
-        noted : mapping of str to str
-            The values that are noted, by field.
-        """
+        """Return what is due of the benchmarks of a partition and not noted yet."""
         now = self._clock()
         return [
             due

@@ -15,14 +15,7 @@ _PLAIN: Final = "".join(chr(code) for code in range(0x21, 0x7F) if chr(code) not
 
 
 def attributes(change: VerdictChange, origin: str) -> dict[str, str]:
-    """Return the required attributes of a change; they depend on the change and its position only.
-
-    Parameters
-    ----------
-    change : VerdictChange
-    origin : str
-        The log and partition within which the id of the change is unique: ``<log>/<partition>``.
-    """
+    """Return the required attributes of a change; they depend on the change and its position only."""
     return {
         "specversion": "1.0",
         "id": f"{origin}/{change.id}",

@@ -16,11 +16,6 @@ class DeadLetterTopic:
     position (``topic``, ``partition``, ``offset``, and ``index`` within a packed record), for records imported from a file ``source`` and
     ``line``, and the token that sent it (``producer``) if it is known. The key is the benchmark if known. Letters are written at least
     once: after a crash some are repeated with the same position.
-
-    Parameters
-    ----------
-    topic : str
-        The topic of the events.
     """
 
     def __init__(self, producer: KafkaProducer, topic: str) -> None:
@@ -59,8 +54,6 @@ class DeadLetterTopic:
 def read_letter(key: bytes | None, value: bytes, headers: Iterable[tuple[str, bytes | None]]) -> tuple[int, DeadLetter]:
     """Return a dead letter and the partition of its record, from a record of the topic; what a foreign record lacks is empty or 0.
 
-    Examples
-    --------
     >>> read_letter(b"b", b"{", [("reason", b"is not JSON"), ("offset", b"7")])[1].reason
     'is not JSON'
     """

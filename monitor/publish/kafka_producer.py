@@ -34,20 +34,6 @@ class KafkaProducer:
     Each batch of a partition is sent after the previous one is acknowledged. A delivery that fails has therefore delivered a prefix, and a
     reader that counts messages by their order (`schemas.records.chunks.Origin`) never skips one. Batches are made from the messages of one
     call, without lingering: callers collect what is worth sending together.
-
-    Parameters
-    ----------
-    options : mapping
-        How to reach the brokers, as every client of aiokafka takes it (bootstrap_servers, security_protocol, ssl_context, sasl_...).
-    compression : str, optional
-        gzip, snappy, lz4 or zstd.
-    timeout : float
-        Seconds after which a delivery fails.
-
-    Raises
-    ------
-    BrokerError
-        If no broker can be reached within the timeout, or they refuse this user.
     """
 
     def __init__(
@@ -108,20 +94,7 @@ class KafkaProducer:
         return True
 
     async def deliver(self, topic: str, messages: Iterable[Message]) -> dict[int, int]:
-        """Deliver messages to all in-sync replicas; those of one partition in the given order.
-
-        Returns
-        -------
-        dict of int to int
-            The offset after the last message, by partition; 0 where the brokers did not name it after a repeated attempt.
-
-        Raises
-        ------
-        BrokerError
-            If that fails. Of each partition's messages only a prefix may have arrived, its end possibly twice.
-        ValueError
-            If the topic has no such partition.
-        """
+        """Deliver messages to all in-sync replicas; those of one partition in the given order."""
         by_partition: dict[int, list[Message]] = {}
         for message in messages:
             by_partition.setdefault(message.partition, []).append(message)

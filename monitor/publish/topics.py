@@ -33,17 +33,7 @@ class TopicMissing(ValueError):  # noqa: N818 - the state of the topic is its na
 
 @dataclass(frozen=True)
 class Topic:
-    """A topic, from the brokers' description.
-
-    Attributes
-    ----------
-    replicas : int
-        Of the partition with the fewest.
-    without_leader : tuple of int
-        Partitions that cannot be read or written at present.
-    config : mapping of str to str
-        Its settings; empty if this user may not read them.
-    """
+    """A topic, from the brokers' description."""
 
     name: str
     partitions: int
@@ -53,18 +43,7 @@ class Topic:
 
 
 class Topics:
-    """Describes and creates topics; use it as an async context manager.
-
-    Parameters
-    ----------
-    options : mapping
-        How to reach the brokers, as for `KafkaProducer`.
-
-    Raises
-    ------
-    BrokerError
-        If no broker answers, or they refuse this user.
-    """
+    """Describes and creates topics; use it as an async context manager."""
 
     def __init__(self, options: Mapping[str, Any]) -> None:
         self._brokers = options["bootstrap_servers"]
@@ -138,23 +117,7 @@ class Topics:
     async def provide(
         self, name: str, like: Topic, *, create: bool = True, retention_seconds: float | None = None
     ) -> Topic:
-        """Describe a topic; create it with the partitions and replicas of `like` if it does not exist.
-
-        Parameters
-        ----------
-        retention_seconds : float, optional
-            Retention of a created topic; default: that of the brokers.
-
-        Returns
-        -------
-        Topic
-            With a leader for every partition, if it was created.
-
-        Raises
-        ------
-        TopicMissing
-            If it does not exist and may not be created.
-        """
+        """Describe a topic; create it with the partitions and replicas of `like` if it does not exist."""
         topic = await self.find(name)
         if topic is not None:
             return topic

@@ -17,15 +17,6 @@ class VerdictTopic:
     The key is the benchmark, so all changes of a benchmark are in one partition, in order. After a crash a change may be repeated with the
     same ``ce_source``, ``ce_id`` and bytes. There is no ``ce_time``, because a change depends on the log only; Kafka's own timestamp is the
     time of the write.
-
-    Parameters
-    ----------
-    log : str
-        The topic of the events.
-    partition : int
-        The partition that the changes come from; a change id is unique within it.
-    topic : str
-        The topic to publish to; it must exist.
     """
 
     name = "kafka"

@@ -56,26 +56,6 @@ class Webhook:
     """Posts the verdict changes of one partition, in order, each batch until it is accepted.
 
     After a crash a change may be posted again, with the same id: receivers drop duplicates.
-
-    Parameters
-    ----------
-    url : str
-        May hold a secret, so it never appears in a log line or an error.
-    form : "json", "cloudevents", "cloudevents-batch" or "cloudevents-binary"
-        CloudEvents are posted in structured mode, one a request, or as batches, or in binary mode.
-    secret : str or None
-        Signs each request.
-    origin : str
-        The log and partition within which the ids of the changes are unique.
-    count_failure : callable
-        Called for every failed attempt.
-    allowed : Allowed
-        The private addresses that may be reached.
-
-    Raises
-    ------
-    ValueError
-        If the URL is not http or https.
     """
 
     name = "webhook"

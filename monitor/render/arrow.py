@@ -67,24 +67,7 @@ def write_pairs(reports: Iterable[BenchmarkReport], file: BinaryIO, form: Form) 
 
 
 def write_scores(lines: Iterable[bytes], file: BinaryIO, form: Form) -> Written:
-    """Write scores, or battles, as rows.
-
-    Parameters
-    ----------
-    lines : iterable of bytes
-        JSON lines of events, in parts that end with a line.
-    file : binary file
-    form : {"parquet", "arrow"}
-
-    Returns
-    -------
-    Written
-
-    Raises
-    ------
-    ArrowError
-        If pyarrow is not installed, or the lines have both scores and battles, whose columns differ.
-    """
+    """Write scores, or battles, as rows."""
     written = Written()
     records = _records(lines, written)
     first = next(records, None)
@@ -148,8 +131,6 @@ def _schema(types: Mapping[str, Any]) -> "Schema":
 def _plain_type(annotation: Any) -> type:  # noqa: ANN401 - a type, or a union or literals of one
     """Return the type of the values of a field that are known.
 
-    Examples
-    --------
     >>> _plain_type(int | None), _plain_type(Literal["a", "b"] | None)
     (<class 'int'>, <class 'str'>)
     """

@@ -18,13 +18,7 @@ _COLUMNS: Final = ["benchmark", *Conflict.model_fields]
 
 
 def write_conflicts(benchmarks: Iterable[BoardView], path: Path) -> tuple[int, int]:
-    """Write the conflicts of benchmarks, by name; return how many were written, and how many there are.
-
-    Raises
-    ------
-    OSError
-        If the file cannot be written.
-    """
+    """Write the conflicts of benchmarks, by name; return how many were written, and how many there are."""
     written = total = 0
     with path.open("w", encoding="utf-8", newline="") as file:
         table = csv.writer(file, lineterminator="\n")

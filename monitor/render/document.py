@@ -112,18 +112,7 @@ def _resolution(pair: PairReport) -> str:
 
 
 def checklist(document: ReportDocument, position: int) -> list[tuple[str, str]]:
-    """Fill in the reporting checklist of paired leaderboard claims for a neighbouring pair, as (quantity, value).
-
-    Parameters
-    ----------
-    document : ReportDocument
-    position : int
-        Index into `document.neighbours`.
-
-    References
-    ----------
-    The paper, "Reporting checklist".
-    """
+    """Fill in the reporting checklist of paired leaderboard claims for a neighbouring pair, as (quantity, value)."""
     pair, chart = document.neighbours[position], document.charts.pairs[position]
     size = document.report.family.size
     test = form.MISSING if pair.p_exact is None else f"exact McNemar, p = {form.p_value(pair.p_exact)}"

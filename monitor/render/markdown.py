@@ -40,8 +40,6 @@ _LINK: Final = re.compile(r"(?<=[A-Za-z]):(?=//)|(?<=\b[wW]{3})\.")
 def escape(text: str) -> str:
     r"""Escape text so that Markdown shows it unchanged: no markup, no table cell, no link, no notification.
 
-    Examples
-    --------
     >>> escape("a|b*c")
     'a\\|b\\*c'
     >>> escape("see https://x and @you")

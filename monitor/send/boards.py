@@ -15,20 +15,7 @@ _NEXT: Final = "Rankwatch-Next-Cursor"
 
 
 class ServedBoards:
-    """The boards that a server shows.
-
-    Parameters
-    ----------
-    url : str
-        ``http[s]://host[:port][/prefix]``.
-    token : str or None
-        Bearer token.
-
-    Raises
-    ------
-    ValueError
-        If the URL is not valid.
-    """
+    """The boards that a server shows."""
 
     def __init__(self, url: str, token: str | None = None) -> None:
         self.url, self._token = checked_url(url), token

@@ -43,26 +43,7 @@ class _Temporary(Exception):  # noqa: N818 - not an error yet
 
 
 class HttpDelivery:
-    """Posts messages of one event or declaration each.
-
-    Parameters
-    ----------
-    url : str
-        ``http[s]://host[:port][/prefix]`` of a server.
-    token : str or None
-        Bearer token.
-    retries : RetryPolicy, optional
-    on_note : callable, optional
-        Called with a sentence when the server first fails to take a request that is sent again, and once for each benchmark that it has
-        set aside.
-    on_refused : callable, optional
-        Called with the reason of each record that the server has read and refused.
-
-    Raises
-    ------
-    ValueError
-        If the URL is not valid.
-    """
+    """Posts messages of one event or declaration each."""
 
     def __init__(
         self,
@@ -89,13 +70,7 @@ class HttpDelivery:
             self._headers["Content-Encoding"] = "gzip"
 
     async def __call__(self, messages: Sequence[Outgoing]) -> None:
-        """Deliver messages in order; when this returns, the server has them on its disk, but for those that it has refused.
-
-        Raises
-        ------
-        DeliveryError
-            If that fails; the first messages may have arrived.
-        """
+        """Deliver messages in order; when this returns, the server has them on its disk, but for those that it has refused."""
         for imported, some in groupby(messages, lambda message: message.imported):
             headers = {**self._headers, **({IMPORTED_HEADER: "true"} if imported else {})}
             for body in _bodies(some):
@@ -225,11 +200,6 @@ def call(
     """Ask a server for something below ``/api/v1``, `what` in the words of an error; return the answer and its headers.
 
     The answer is empty if it is still the one whose ``ETag`` is `known`.
-
-    Raises
-    ------
-    DeliveryError
-        If the server does not answer, or answers with an error.
     """
     headers = {} if token is None else {"Authorization": f"Bearer {token}"}
     if known is not None:
@@ -264,13 +234,7 @@ def declared_spec(url: str, token: str | None, benchmark: str) -> Spec | None:
 
 
 def newest_epochs(url: str, token: str | None, benchmark: str) -> dict[str, int]:
-    """Ask a server for the newest epoch of each model of a benchmark; empty for a benchmark without events there.
-
-    Raises
-    ------
-    DeliveryError
-        If the server does not answer, or answers with an error.
-    """
+    """Ask a server for the newest epoch of each model of a benchmark; empty for a benchmark without events there."""
     address = f"{checked_url(url)}/api/v1/benchmarks/{quote(benchmark, safe='')}"
     headers = {} if token is None else {"Authorization": f"Bearer {token}"}
     try:

@@ -42,12 +42,6 @@ def write_messages(segments: Iterable[Segment], *, packed: bool = False) -> list
 
     An event with a message of its own is sent as its line is in the file, with fields that rankwatch does not read. Between lines that
     needed a closer look, and in packed messages, only the fields that count are written.
-
-    Parameters
-    ----------
-    segments : iterable of Segment
-    packed : bool
-        Up to `PACK_EVENTS` events of one benchmark a message: of one run, or of several.
     """
     ready: list[Outgoing] = []
     open_packs: dict[str, list[EventFields]] = {}

@@ -29,15 +29,7 @@ def ask_next(
     wait: float = 0.0,
     model: str | None = None,
 ) -> Next:
-    """Return what runs next; for `wait` seconds at most, wait until `model`, or any model, has items to run, may stop, or the race is over.
-
-    Raises
-    ------
-    ValueError
-        If the URL is not valid.
-    DeliveryError
-        If the server does not answer, or answers with an error.
-    """
+    """Return what runs next; wait at most `wait` seconds until `model`, or any model, has items to run, may stop, or the race is over."""
     names = [("benchmark", benchmark), *(("model", each) for each in models or ())]
     names += [(name, str(value)) for name, value in (("goal", goal), ("block", block)) if value is not None]
     end = monotonic() + wait

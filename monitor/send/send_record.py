@@ -23,16 +23,6 @@ class SendRecord:
 
     A small JSON file, replaced whole so that it is never torn. If it is lost, everything is sent again, which changes no score: the first
     score of a key wins. Two runs at once to one destination may both send some events.
-
-    Attributes
-    ----------
-    sources : dict of str to Source
-        By the name under which the place of a file is stored: acknowledged bytes and lines of the (gunzipped) contents, and the hash of
-        these bytes.
-    benchmarks : dict of str to (str or None)
-        The benchmarks that have begun, each with the declaration that was sent, as JSON.
-    ended : set of (str, str, int)
-        Benchmark, model and epoch of the runs whose end was sent.
     """
 
     def __init__(self, path: Path, destination: str) -> None:
@@ -43,24 +33,7 @@ class SendRecord:
 
     @classmethod
     def load(cls, destination: str, folder: Path, *, forget: bool = False) -> Self:
-        """Read the record of a destination; a destination without one has an empty record.
-
-        Parameters
-        ----------
-        destination : str
-            URL without a user and a password.
-        folder : Path
-            Made when something is saved.
-        forget : bool
-            Start with an empty record.
-
-        Raises
-        ------
-        ValueError
-            If the file is not such a record.
-        OSError
-            If it cannot be read.
-        """
+        """Read the record of a destination; a destination without one has an empty record."""
         digest = hashlib.blake2b(destination.encode(), digest_size=16).hexdigest()
         self = cls(folder / f"{digest}.json", destination)
         if forget or not self.path.exists():
@@ -93,13 +66,7 @@ class SendRecord:
         }
 
     def save(self) -> None:
-        """Replace the file, durably.
-
-        Raises
-        ------
-        OSError
-            If it cannot be written; the old file stays.
-        """
+        """Replace the file, durably."""
         data = {
             "version": _VERSION,
             "destination": self.destination,

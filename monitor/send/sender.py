@@ -34,30 +34,7 @@ class Delivery(NamedTuple):
 
 
 class Sender:
-    """Delivers what is read of files, and records what was delivered.
-
-    Parameters
-    ----------
-    deliver : callable
-    record : SendRecord
-    packed : bool
-        Up to 1,000 events of one benchmark a message, instead of one.
-    imported : callable, optional
-        Returns whether what is sent of a benchmark is an import, of which nobody is notified.
-    on_delivered : callable, optional
-        Called after each delivery.
-
-    Attributes
-    ----------
-    events : int
-        Events delivered.
-    benchmarks : set of str
-        Benchmarks of the messages delivered.
-    changed : list of Path
-        Files that have changed since they were sent: they are sent from the beginning.
-    late : set of (str, str, int)
-        Benchmark, model and epoch of events that were sent after the end of their run.
-    """
+    """Delivers what is read of files, and records what was delivered."""
 
     def __init__(
         self,
@@ -76,13 +53,7 @@ class Sender:
         self.late: set[tuple[str, str, int]] = set()
 
     async def run(self, deliveries: AsyncGenerator[Delivery, None]) -> None:
-        """Deliver everything; the next delivery is read while one is under way.
-
-        Raises
-        ------
-        OSError
-            If the record cannot be saved; and what `deliver` and `deliveries` raise.
-        """
+        """Deliver everything; the next delivery is read while one is under way."""
         async with aclosing(_read_ahead(deliveries)) as ahead:
             async for delivery in ahead:
                 messages = await asyncio.to_thread(write_messages, delivery.segments, packed=self._packed)
@@ -93,13 +64,7 @@ class Sender:
         return message._replace(imported=True) if self._imported(message.benchmark) else message
 
     async def end(self, ends: Sequence[Ended]) -> list[Ended]:
-        """Deliver the ends of runs, each named by its model, that were not delivered before, older epochs first; return these.
-
-        Raises
-        ------
-        OSError
-            If the record cannot be saved; and what `deliver` raises.
-        """
+        """Deliver the ends of runs, each named by its model, that were not delivered before, older epochs first; return these."""
         runs = {(end.ended, end.model or "", end.epoch or 0): end for end in sorted(ends, key=lambda x: x.epoch or 0)}
         fresh = {run: end for run, end in runs.items() if run not in self._record.ended}
         if fresh:

@@ -83,42 +83,7 @@ def make_application(
     holds: Callable[[], str] = lambda: "ok",
     count_quota: Callable[[str], None] = lambda _: None,
 ) -> FastAPI:
-    """Make the application.
-
-    Parameters
-    ----------
-    reports : ReportCache
-    scrape : callable
-        Takes an Accept header, and what to collect; returns the metrics and their content type.
-    waiting_for : callable
-        Returns what the monitor waits for, or None when it is ready.
-    log : FoldedLog, optional
-        How far the log is folded; default: as far as the partitions of `reports`, and never too old.
-    holds : callable, optional
-        Returns what `/readyz` answers when it is ready.
-    access : AccessRules
-        Who may read, write and declare.
-    loopback : bool
-        Whether the server is reachable from this machine only; see `monitor.serve.access.control.AccessControl`.
-    low_coverage : float
-        Share of the items below which the page marks a model.
-    cache_seconds : int, optional
-        For how long a shared cache may give an answer to callers without credentials.
-    intake : Intake, optional
-        Appends posted events; without it they are refused.
-    read_otlp : callable, optional
-        Reads exports of OpenTelemetry; without it they are refused.
-    read_file : callable, optional
-        Reads posted files; without it they are refused.
-    body_bytes : int
-        Largest inflated request body.
-    limits : ClientLimits, optional
-        What each client may send.
-    audit : Audit, optional
-        Gets a line for each request that writes or is refused.
-    count_quota : callable, optional
-        Called with the name of a quota that a request would exceed.
-    """
+    """Make the application."""
     limits, audit = limits or ClientLimits(), audit or Audit()
     web = _make(reports, access, audit, log, loopback=loopback, cache_seconds=cache_seconds)
     watcher = web.state.watcher

@@ -31,8 +31,6 @@ class Connections:
     opens one too many, its longest idle connection is closed. When all clients together have too many, the longest idle one of the client
     with the most connections is. So connections that send nothing keep nobody out. Only when none is idle, the new one is refused.
 
-    Examples
-    --------
     >>> class Fake:
     ...     def close_now(self):
     ...         print("closed")
@@ -120,8 +118,6 @@ class Connections:
 def client_of(address: str) -> str:
     """Return the client that an address belongs to.
 
-    Examples
-    --------
     >>> client_of("203.0.113.7"), client_of("2001:db8:1:2:a::1"), client_of("::ffff:203.0.113.7")
     ('203.0.113.7', '2001:db8:1:2::', '203.0.113.7')
     """

@@ -40,12 +40,6 @@ class HttpCaching:
 
     The validator is a digest of the answer, so every reader of a log gives the same one, and an answer that new events leave unchanged is
     not sent again.
-
-    Parameters
-    ----------
-    app : ASGI application
-    shared_seconds : int
-        For how long a shared cache may give an answer to callers without credentials; 0: it asks each time.
     """
 
     def __init__(self, app: ASGIApp, shared_seconds: int = 0) -> None:
@@ -137,8 +131,6 @@ def _replace(start: Message, detail: str) -> bytes:
 def _has(if_none_match: str, tag: str) -> bool:
     """Return whether a client has the answer with this validator.
 
-    Examples
-    --------
     >>> _has('"a", W/"b"', 'W/"b"'), _has("*", 'W/"b"'), _has("", 'W/"b"')
     (True, True, False)
     """
@@ -149,8 +141,6 @@ def _has(if_none_match: str, tag: str) -> bool:
 def accepts_gzip(accept_encoding: str) -> bool:
     """Return whether a client can read gzip.
 
-    Examples
-    --------
     >>> [accepts_gzip(each) for each in ("br, gzip", "gzip;q=0.5", "gzip;q=0", "gzip; q=0.000", "identity", "")]
     [True, True, False, False, False, False]
     """

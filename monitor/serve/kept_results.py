@@ -35,17 +35,7 @@ class _Kept(NamedTuple, Generic[_Result]):
 
 
 class KeptResults(Generic[_Result]):
-    """Results by key, those last requested; a thread and the event loop may use it at once.
-
-    Parameters
-    ----------
-    most : int
-        Results that stay in memory.
-    offsets : callable
-        Returns the offset up to which each partition of some benchmarks is folded.
-    cooldown : float
-        A result that is not quick is reused for this many times its excess, also when the state has changed.
-    """
+    """Results by key, those last requested; a thread and the event loop may use it at once."""
 
     def __init__(
         self, most: int, offsets: Callable[[Iterable[BoardView]], Mapping[int, int]], cooldown: float = 0

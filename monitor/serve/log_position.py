@@ -50,13 +50,7 @@ class FoldedLog(Protocol):
 
 
 class WholeLog:
-    """A log that is folded where it is written, as in tests and in `watch`: nothing is ever too old.
-
-    Parameters
-    ----------
-    offsets : callable
-        Returns the offset up to which each partition is folded; raises `StateTorn` if a state cannot be shown.
-    """
+    """A log that is folded where it is written, as in tests and in `watch`: nothing is ever too old."""
 
     def __init__(self, offsets: Callable[[], Mapping[int, int]]) -> None:
         self._offsets = offsets
@@ -80,19 +74,7 @@ class WholeLog:
 
 @dataclass
 class Position:
-    """What the answer to one request rests on.
-
-    Attributes
-    ----------
-    offsets : dict of int to int
-        The offset up to which each partition was folded that was read, or to which the request appended.
-    unconfirmed : dict of int to int
-        Offsets that are folded and that the store does not hold yet, by partition.
-    lag : dict of int to int
-        Offsets that are folded and that the answer does not show yet, by partition: a new one is being computed.
-    at_least : dict of int to int
-        The offsets that the request asks for.
-    """
+    """What the answer to one request rests on."""
 
     offsets: dict[int, int] = field(default_factory=dict)
     unconfirmed: dict[int, int] = field(default_factory=dict)
@@ -150,8 +132,6 @@ def without_position() -> Context:
 def format_offsets(offsets: Mapping[int, int]) -> str:
     """Return offsets as text.
 
-    Examples
-    --------
     >>> format_offsets({3: 120, 0: 7})
     '0:7,3:120'
     """
@@ -161,13 +141,6 @@ def format_offsets(offsets: Mapping[int, int]) -> str:
 def parse_offsets(text: str) -> dict[int, int]:
     """Parse what `format_offsets` writes.
 
-    Raises
-    ------
-    ProblemError
-        422 for another text.
-
-    Examples
-    --------
     >>> parse_offsets("0:7,3:120")
     {0: 7, 3: 120}
     """

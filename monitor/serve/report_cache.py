@@ -52,17 +52,7 @@ _CELLS_A_PAIR: Final = 1_000
 
 
 class Origin(NamedTuple):
-    """The state from which a benchmark, a suite or a list is reported.
-
-    Attributes
-    ----------
-    sources : tuple of object
-        What it is made of, by identity: the benchmark, or the members of the suite that exist; of a list, the partitions.
-    version : tuple
-        Differs whenever one of them has changed since it was loaded.
-    offsets : dict of int to int
-        The offset up to which each of their partitions was folded.
-    """
+    """The state from which a benchmark, a suite or a list is reported."""
 
     sources: tuple[object, ...]
     version: tuple[object, ...]
@@ -70,21 +60,7 @@ class Origin(NamedTuple):
 
 
 class ReportCache(ShownBoards):
-    """Reports of the benchmarks of a process.
-
-    Parameters
-    ----------
-    partitions : callable
-        Returns the current partitions.
-    commit_times : callable, optional
-        Returns the commit times by benchmark.
-    state : StateLock, optional
-        Held while the state changes.
-    committed : callable, optional
-        Returns the offset up to which the store holds each partition, where the state may be ahead of it.
-    shown, suites, prices : optional
-        As for `ShownBoards`.
-    """
+    """Reports of the benchmarks of a process."""
 
     def __init__(
         self,

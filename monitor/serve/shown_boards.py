@@ -16,17 +16,7 @@ def _everything(_: str) -> bool:
 
 
 class ShownAs:
-    """The suites and prices of the settings, which may change; one object, which all callers share.
-
-    Attributes
-    ----------
-    suites : dict of str to Suite
-        By name.
-    prices : mapping of str to float
-        The price of an item by model.
-    revision : int
-        Differs after each change.
-    """
+    """The suites and prices of the settings, which may change; one object, which all callers share."""
 
     def __init__(self, suites: Iterable[Suite], prices: Prices) -> None:
         self.revision = 0
@@ -40,24 +30,7 @@ class ShownAs:
 
 
 class ShownBoards:
-    """The benchmarks and suites of a process, as a caller sees them. To find one takes the same time however many there are.
-
-    Parameters
-    ----------
-    partitions : callable
-        Returns the current partitions.
-    shown : callable, optional
-        Returns whether a benchmark is shown, by name; default: all are.
-    suites : sequence of Suite, optional
-        Reported from the state of their members, where these are; each is shown in place of a benchmark of its name.
-    prices : mapping of str to float, optional
-        The price of an item by model, for the costs of goals.
-
-    Attributes
-    ----------
-    may_read : callable
-        Returns whether the caller may read a benchmark, by name.
-    """
+    """The benchmarks and suites of a process, as a caller sees them. To find one takes the same time however many there are."""
 
     def __init__(
         self,

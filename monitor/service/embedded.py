@@ -48,17 +48,7 @@ _CHECK_RECORDS = 2_000
 
 
 class EmbeddedMonitor(MonitorProcess):
-    """Folds, commits, relays and serves the records appended to `log`.
-
-    Parameters
-    ----------
-    on_change : callable, optional
-        Called with each verdict change after it has been relayed.
-    serve : bool
-        Whether to serve HTTP.
-    declare : callable, optional
-        Returns the declaration of a benchmark that begins with posted events and has none.
-    """
+    """Folds, commits, relays and serves the records appended to `log`."""
 
     mode: Mode = "watch"
     log: FileLog

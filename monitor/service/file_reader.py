@@ -30,25 +30,13 @@ _SEND: Final = "send it with `rankwatch send`"
 
 
 class FileReader:
-    """Reads posted files of any format; nothing of the machine is read but the file.
-
-    Parameters
-    ----------
-    limit : int
-        Largest file after decompression, in bytes.
-    """
+    """Reads posted files of any format; nothing of the machine is read but the file."""
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
 
     def __call__(self, name: str, body: bytes, model: str | None) -> FileResults:
-        """Return what a file holds, or the lines that cannot be read; `model` is that of a file that names none.
-
-        Raises
-        ------
-        FileError
-            If it cannot be read at all.
-        """
+        """Return what a file holds, or the lines that cannot be read; `model` is that of a file that names none."""
         if not is_file_name(name):
             raise FileError(422, f"{shorten(name)} is no name of a file of results; use one such as results.jsonl")
         if model is not None and "=" in model:

@@ -41,30 +41,7 @@ class FoldCrashed(Exception):  # noqa: N818 - what happened
 
 
 class FoldedPartition(ABC):
-    """The fold of one partition in memory.
-
-    Parameters
-    ----------
-    number : int
-        The partition.
-    owner : callable, optional
-        Maps the name of a benchmark to its partition; None: this partition owns all.
-    state : StateLock, optional
-        Held while the state changes; who holds it may read the state in a thread.
-
-    Attributes
-    ----------
-    partition : Partition
-        The state; another object after each load. Who shows it reads `readable`.
-    torn : bool
-        Whether a fold has ended within a chunk: the state in memory is then between two offsets, and is neither stored nor shown.
-    committed : int
-        The log is folded, and the fold stored, up to this offset.
-    last : tuple of int and str, or None
-        Offset and digest of the last folded record.
-    commit_times : dict of str to CommitTimes
-        By benchmark, for the metrics.
-    """
+    """The fold of one partition in memory."""
 
     partition: Partition
     fold_seconds: float
@@ -90,13 +67,7 @@ class FoldedPartition(ABC):
 
     @property
     def readable(self) -> Partition:
-        """The state, for those who show it.
-
-        Raises
-        ------
-        StateTorn
-            If a fold has ended within a chunk, and the stored state is not loaded again yet.
-        """
+        """The state, for those who show it."""
         if self.torn:
             raise StateTorn
         return self.partition
@@ -125,13 +96,7 @@ class FoldedPartition(ABC):
         """Load the stored state again after a fold that has ended within a chunk."""
 
     async def _fold(self, chunk: Chunk) -> Delta:
-        """Fold a chunk in memory; between its slices others have their turns.
-
-        Raises
-        ------
-        FoldCrashed
-            If a record of it crashes the fold; the stored state is loaded again.
-        """
+        """Fold a chunk in memory; between its slices others have their turns."""
         async with self._change():  # also while it is loaded again: nobody reads a state between two offsets
             try:
                 with self._process_metrics.fold_seconds.time():

@@ -27,11 +27,6 @@ class PartitionReader(FoldedPartition):
     A reader may be ahead of the store: the worker is away, or the store lost its last writes. The log is the truth, so the worker then
     comes to the same state. Unless the log itself lost records that only the reader has folded; so each record that the store names as
     its last one is compared with the one that was folded at its offset.
-
-    Attributes
-    ----------
-    confirmed : int
-        The store has been seen at this offset, after the same records.
     """
 
     store: StateReader

@@ -15,8 +15,6 @@ class Freshness:
 
     A state is as old as the last end that it has reached: events that came later are not in it.
 
-    Examples
-    --------
     >>> freshness = Freshness([0])
     >>> freshness.age(now=100.0)
     inf

@@ -44,15 +44,6 @@ class FileIntake:
     """Appends each request as one record, or, where its events are of many models, as several with one write.
 
     After a crash a record is complete or absent; of several the first ones may be there, whose scores count once when they are sent again.
-
-    Parameters
-    ----------
-    known : callable
-        Returns whether a benchmark has begun.
-    folded : callable
-        Returns the offset up to which the log is folded.
-    declare : callable, optional
-        Returns the declaration to append before the first event of an undeclared benchmark.
     """
 
     def __init__(
@@ -108,21 +99,7 @@ class FileIntake:
 
 
 class KafkaIntake:
-    """Publishes each request to the partitions that own its benchmarks, acknowledged by all in-sync replicas.
-
-    Parameters
-    ----------
-    topic : str
-        The topic of the events.
-    partitions : int
-        Its partition count.
-    folded : callable
-        Returns whether a partition is folded to its end, as far as is known.
-    kafka : KafkaSettings
-        How an undo reads the topic.
-    key : OriginKey, optional
-        Signs who sent a request; without it no record names a producer.
-    """
+    """Publishes each request to the partitions that own its benchmarks, acknowledged by all in-sync replicas."""
 
     def __init__(
         self,

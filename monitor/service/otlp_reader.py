@@ -29,18 +29,7 @@ _NO_FILE: Final = Path("otlp")
 
 
 class OtlpReader:
-    """Reads exports.
-
-    Parameters
-    ----------
-    file : Path
-        TOML with tables ``[[map]]`` that have ``evaluation``.
-
-    Raises
-    ------
-    ValueError
-        If it has none, or one is not valid.
-    """
+    """Reads exports."""
 
     def __init__(self, file: Path) -> None:
         # Clients read where a mapping is wrong, and nothing of the folders here.
@@ -63,13 +52,7 @@ class OtlpReader:
         self._notices = LogNotices()
 
     def read(self, body: bytes, signal: Signal, *, protobuf: bool) -> OtlpResults:
-        """Return the events of an export, and the faults of log records or spans, by their place.
-
-        Raises
-        ------
-        ValueError
-            If the body is no export.
-        """
+        """Return the events of an export, and the faults of log records or spans, by their place."""
         submission, faults, rejects = Submission.empty(), dict[int, Fault](), list[Reject]()
         for place, attributes in evaluations(decode_export(body, signal, protobuf=protobuf)):
             entries = list(read_evaluation(self._mappings, attributes, self._log))

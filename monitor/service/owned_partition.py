@@ -67,39 +67,7 @@ Republish = Callable[[int, Sequence[Misrouted]], Awaitable[None]]
 
 
 class PartitionWorker(FoldedPartition):
-    """Owns the state of one partition, and every step from a chunk to its relayed changes.
-
-    Parameters
-    ----------
-    number : int
-        The partition.
-    publishers : sequence of Publisher
-        Get the verdict changes. The first one gets them before the partition is released, as far as 5 s go; the others continue later.
-    first_offset : int
-        Where the log began; used for a partition that was never folded.
-    earliest : int, optional
-        Where the log begins now, if it may have lost its beginning.
-    log_end : int, optional
-        Where the log ends now: what a partition that was never folded has before it is no news.
-    news : sequence of Publisher
-        Get the verdict changes that are news, after `publishers`.
-    accept_gap : bool
-        Whether to continue at `earliest` where the state has not got so far.
-    owner : callable, optional
-        Maps the name of a benchmark to its partition; None: this partition owns all.
-    republish : callable, optional
-        Publishes misrouted records; needed with `owner`.
-    listener : callable, optional
-        Called with each verdict change after it was published.
-    state : StateLock, optional
-        Held while the state changes; who holds it may read the state in a thread.
-    producer_of : callable, optional
-        Returns who sent a record, for its dead letters and conflicts.
-    notices : Notices, optional
-        Log rejects and slow chunks; without it they are not logged, because a screen shows them.
-    outbox_changes : int
-        Verdict changes that may wait for publishers; see `is_full`.
-    """
+    """Owns the state of one partition, and every step from a chunk to its relayed changes."""
 
     fold_seconds = 1.0
     """What is folded is stored then."""
@@ -236,20 +204,7 @@ class PartitionWorker(FoldedPartition):
     async def fold(
         self, chunk: Chunk, follows: Callable[[], bool] = lambda: False, is_revoked: Callable[[], bool] = lambda: False
     ) -> bool:
-        """Fold a chunk, and store its changes; a chunk that is stored in parts may end with any of them.
-
-        Parameters
-        ----------
-        follows : callable, optional
-            Returns whether the next chunk of this partition is already read; it may then be folded during this chunk's commit.
-        is_revoked : callable, optional
-            Returns whether the partition is being taken away, so that others wait for the part under way.
-
-        Returns
-        -------
-        bool
-            True to continue after this chunk; False to seek to `partition.off`, the current position of the state.
-        """
+        """Fold a chunk, and store its changes; a chunk that is stored in parts may end with any of them."""
         async with self.folding:
             if chunk.start != self.partition.off:
                 return chunk.start < self.partition.off  # read before a seek
@@ -314,11 +269,6 @@ class PartitionWorker(FoldedPartition):
         """Return the smaller chunks to fold in place of one that crashes the fold, the first one last.
 
         A chunk of one record cannot be smaller: its benchmarks are set aside, or, if they were already, the record is rejected.
-
-        Raises
-        ------
-        StaleState
-            If the stored state is no longer where the chunk begins.
         """
         if self.partition.off != chunk.start:  # the store has lost writes: the chunk does not follow its state
             raise StaleState(self.number, chunk.start, self.partition.off, "")

@@ -70,15 +70,7 @@ def startup_errors() -> tuple[type[Exception], ...]:
 
 
 class ServedProcess:
-    """A process that serves the fold of partitions; use it as an async context manager.
-
-    Attributes
-    ----------
-    reports : ReportCache
-        Reports of the benchmarks of the current partitions.
-    web : WebServer or None
-        None until it serves.
-    """
+    """A process that serves the fold of partitions; use it as an async context manager."""
 
     mode: Mode
     group = ""
@@ -250,13 +242,7 @@ class ServedProcess:
 
 
 class MonitorProcess(ServedProcess):
-    """A process that owns partitions: it folds their log, and stores and publishes the result.
-
-    Attributes
-    ----------
-    partitions : dict of int to PartitionWorker
-        The current partitions.
-    """
+    """A process that owns partitions: it folds their log, and stores and publishes the result."""
 
     store: RedisStore
     _faust: FaustApp
@@ -404,13 +390,7 @@ class MonitorProcess(ServedProcess):
 
 
 def access_rules(settings: Settings) -> AccessRules:
-    """Return who may read, write and declare.
-
-    Raises
-    ------
-    ValueError
-        If the file of the tokens cannot be used, or a pattern is wrong.
-    """
+    """Return who may read, write and declare."""
     token = settings.token.get_secret_value() if settings.token else None
     return AccessRules(
         token,
@@ -423,13 +403,7 @@ def access_rules(settings: Settings) -> AccessRules:
 
 
 def _otlp_reader(settings: Settings) -> ReadOtlp | None:
-    """Return what reads exports of OpenTelemetry, if they are mapped.
-
-    Raises
-    ------
-    ValueError
-        If the mapping is not valid.
-    """
+    """Return what reads exports of OpenTelemetry, if they are mapped."""
     if settings.otel_map is None:
         return None
     from monitor.service.otlp_reader import OtlpReader  # noqa: PLC0415 - start-up: few servers read them

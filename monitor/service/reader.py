@@ -46,17 +46,7 @@ _WAIT_SECONDS: Final = 1.0
 
 
 class Reader(ServedProcess):
-    """Folds every partition from the stored state on, and serves the result.
-
-    Parameters
-    ----------
-    settings : Settings
-        Must have a `redis_url`.
-    kafka : KafkaSettings
-        How to reach the brokers.
-    benchmarks : str, optional
-        Show only the benchmarks whose names match this pattern of `fnmatch`.
-    """
+    """Folds every partition from the stored state on, and serves the result."""
 
     mode: Mode = "serve"
 
@@ -166,13 +156,7 @@ class Reader(ServedProcess):
         return True
 
     async def _load(self, follower: KafkaFollower, reader: PartitionReader) -> PartitionReader:
-        """Load a partition from the store; wait while the log begins after the end of the stored state.
-
-        Raises
-        ------
-        SourceGap, StateRefused
-            If the stored state is not one of this log.
-        """
+        """Load a partition from the store; wait while the log begins after the end of the stored state."""
         number, source = reader.number, self._source
         self._loading = f"loading partition {number}"
         while True:

@@ -29,19 +29,7 @@ def gap_between(topic: str, partition: int, off: int, earliest: int) -> str:
 
 
 class SourceTopic:
-    """The topic that a worker or a reader folds.
-
-    Attributes
-    ----------
-    partitions : int
-        Its partition count, after `provide` or `require`.
-    topic : TopicIdentity
-        Its id and partition count.
-    identity : str
-        Identifies the log: another cluster, another partition count, or a topic that was created again, is another log.
-    identity_without_id : str
-        What an earlier version of this program calls the same log.
-    """
+    """The topic that a worker or a reader folds."""
 
     partitions: int
     topic: TopicIdentity
@@ -52,13 +40,7 @@ class SourceTopic:
         self._settings, self._kafka, self._name = settings, kafka, settings.topic
 
     async def provide(self) -> None:
-        """Require or create the topic of the events and the output topics, as the setting `create_topics` requires.
-
-        Raises
-        ------
-        TopicMissing
-            If one does not exist and may not be created.
-        """
+        """Require or create the topic of the events and the output topics, as the setting `create_topics` requires."""
         settings, retention = self._settings, self._settings.topic_retention_seconds
         async with Topics(self._kafka.client_options()) as topics:
             if settings.create_topics == "all":
@@ -72,13 +54,7 @@ class SourceTopic:
             await self._identify(topics, events)
 
     async def require(self) -> None:
-        """Require the topic of the events, and create nothing.
-
-        Raises
-        ------
-        TopicMissing
-            If it does not exist.
-        """
+        """Require the topic of the events, and create nothing."""
         async with Topics(self._kafka.client_options()) as topics:
             await self._identify(topics, await topics.require(self._name))
 
@@ -115,15 +91,7 @@ class SourceTopic:
             await while_metadata_lags(check, SourceGap)
 
     async def check_last_record(self, partition: int, last: tuple[int, str] | None, first_offset: int) -> None:
-        """Raise `SourceGap` if the partition holds another record at the offset of the last folded one.
-
-        Parameters
-        ----------
-        last : tuple of int and str, or None
-            Offset and digest of the last folded record.
-        first_offset : int
-            The first offset of the partition; an older record cannot be checked.
-        """
+        """Raise `SourceGap` if the partition holds another record at the offset of the last folded one."""
         if last is None or last[0] < first_offset:
             return
         self._compare(partition, last, await read_record(self._kafka, self._name, partition, last[0]))
@@ -139,15 +107,7 @@ class SourceTopic:
             )
 
     async def check_states(self, states: Mapping[int, StoredPosition]) -> None:
-        """Check that the topic continues every state, before the group is joined.
-
-        Raises
-        ------
-        SourceGap
-            If a partition no longer holds the next record of its state, or holds another one where the last was folded.
-        OffsetOutOfRange
-            If a state is ahead of its partition.
-        """
+        """Check that the topic continues every state, before the group is joined."""
         async with reader(self._kafka) as consumer:
             bounds = await partition_bounds(consumer, self._name, states)
             for number, state in states.items():

@@ -19,14 +19,6 @@ class StateNotices:
 
     What was accepted is noted in the store, so neither a restart nor the next owner of a benchmark sends it again; a crash in between
     does, with the same id.
-
-    Parameters
-    ----------
-    notifier : Notifier
-    watch : StateWatch
-    store : RedisStore
-    partitions : callable
-        Returns the current partitions.
     """
 
     def __init__(

@@ -51,15 +51,7 @@ class Stalled(LogError):  # noqa: N818
 
 
 class ClusterWorker(MonitorProcess):
-    """Folds the partitions that the group assigns, and releases those that it revokes.
-
-    Parameters
-    ----------
-    settings : Settings
-        Must have a `redis_url`.
-    kafka : KafkaSettings
-        How to reach the brokers.
-    """
+    """Folds the partitions that the group assigns, and releases those that it revokes."""
 
     mode: Mode = "run"
     _notices: Notices

@@ -49,16 +49,7 @@ class Announced(NamedTuple):
 
 
 class Part(NamedTuple):
-    """An entry of the outbox.
-
-    Attributes
-    ----------
-    last : bytes
-        The id of its last change, which is its own.
-    data : bytes
-        See `parts`.
-    changes : int
-    """
+    """An entry of the outbox."""
 
     last: bytes
     data: bytes
@@ -109,13 +100,7 @@ def _part(boards: Sequence[Announced], records: Records, of: Any) -> Part:  # no
 
 
 def changes_of(data: bytes, after: Order, count: int, keys: Keys) -> list[VerdictChange]:
-    """Return the first changes of an entry whose ids are after one.
-
-    Raises
-    ------
-    StateRefused
-        If the data is not what was written.
-    """
+    """Return the first changes of an entry whose ids are after one."""
     rest = memoryview(data)[_CRC:]
     if b"%08x" % crc32(rest) != data[:_CRC]:
         raise refusal(keys, "an entry of the outbox")

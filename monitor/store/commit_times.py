@@ -7,15 +7,7 @@ from monitor.engine.state.changes import Delta
 
 @dataclass
 class CommitTimes:
-    """Seconds since 1970 of the commits of one benchmark.
-
-    Attributes
-    ----------
-    last : float
-        The last commit that changed the benchmark; 0 if none is recorded.
-    changes : dict of str to float
-        The commit of each verdict change, by field of the table of latches.
-    """
+    """Seconds since 1970 of the commits of one benchmark."""
 
     last: float = 0.0
     changes: dict[str, float] = field(default_factory=dict)

@@ -14,15 +14,7 @@ class StateRefused(StoreError):  # noqa: N818
 
 
 class StaleState(StoreError):  # noqa: N818
-    """The stored offset differs from the one a delta was made for: drop the state in memory and load it again.
-
-    Attributes
-    ----------
-    stored_off
-        The stored offset; 0 if there is none.
-    writer
-        The last writer; empty if there is none.
-    """
+    """The stored offset differs from the one a delta was made for: drop the state in memory and load it again."""
 
     def __init__(self, partition: int, expected: int, stored_off: int, writer: str) -> None:
         super().__init__(

@@ -22,13 +22,7 @@ TIME_BYTES: Final = 8
 
 
 class TermNumbers:
-    """The numbers of stored terms: their places among the lines.
-
-    Attributes
-    ----------
-    count : int
-        How many lines are stored, or about to be.
-    """
+    """The numbers of stored terms: their places among the lines."""
 
     def __init__(self, lines: bytes = b"") -> None:
         self._numbers: dict[bytes, int] = {}

@@ -101,8 +101,6 @@ def dump_json(value: object) -> str:
 class Keys:
     """Builds the keys of one partition.
 
-    Examples
-    --------
     >>> Keys("evals", 3).meta
     '{evals:3}:meta'
     >>> Keys("evals", 3).score("0011223344556677", 5)

@@ -110,13 +110,7 @@ class LoadedState:
 
 
 async def load_state(fetch: Fetch, keys: Keys, partition: int) -> LoadedState | None:
-    """Load a partition's state; return None if it changed during the load, which is then to be repeated.
-
-    Raises
-    ------
-    StateRefused
-        If what is stored does not match its digests.
-    """
+    """Load a partition's state; return None if it changed during the load, which is then to be repeated."""
     meta, names = await fetch([("HGETALL", keys.meta), ("HGETALL", keys.benchmarks)])
     try:
         seal = _begin_seal(partition, meta, names)
@@ -140,13 +134,7 @@ async def load_state(fetch: Fetch, keys: Keys, partition: int) -> LoadedState | 
 
 
 async def load_state_at_once(fetch: Fetch, transact: Fetch, keys: Keys, partition: int) -> LoadedState | None:
-    """Load a partition's state in one transaction, for which its writer waits; return None if benchmarks or models were added before it.
-
-    Raises
-    ------
-    StateRefused
-        If what is stored does not match its digests.
-    """
+    """Load a partition's state in one transaction, for which its writer waits; return None if benchmarks or models were added before it."""
     (names,) = await fetch([("HGETALL", keys.benchmarks)])
     born = _born(names)
     models = await fetch([("GET", keys.of("models", key)) for key, _ in born]) if born else []
@@ -249,13 +237,7 @@ async def changed_since(fetch: Fetch, keys: Keys, meta: Mapping[bytes, bytes]) -
 
 
 async def load_times(fetch: Fetch, keys: Keys, names: Iterable[str] | None = None) -> dict[str, CommitTimes]:
-    """Load the commit times of some benchmarks, by default all, by name; they have no digest, so only what is no number is noticed.
-
-    Raises
-    ------
-    StateRefused
-        If a time is not a number.
-    """
+    """Load the commit times of some benchmarks, by default all, by name; they have no digest, so only what is no number is noticed."""
     if names is None:
         (entries,) = await fetch([("HVALS", keys.benchmarks)])
         names = [json.loads(entry)[-1] for entry in entries]

@@ -34,15 +34,7 @@ class StoredOutbox:
     async def read_outbox(
         self, partition: int, after_id: str = START, count: int = 100, block_ms: int = 0
     ) -> list[tuple[str, VerdictChange]]:
-        """Return verdict changes after an id, in the order of the log.
-
-        Parameters
-        ----------
-        count : int
-            The most changes to return.
-        block_ms : int
-            How long to wait for the first one, at most 5 seconds; 0 does not wait.
-        """
+        """Return verdict changes after an id, in the order of the log."""
         if count < 1 or block_ms < 0:
             raise ValueError(f"count {count} must be at least 1, and block_ms {block_ms} at least 0")
         blocking: tuple[str | int, ...] = ("BLOCK", min(block_ms, _LONGEST_BLOCK_MS)) if block_ms else ()

@@ -71,20 +71,7 @@ class RedisStore(StateReader, StoredOutbox):
         return store
 
     async def bind_log(self, partition: int, identity: str, *, earlier: str | None = None) -> None:
-        """Bind a partition's state to its log the first time, and check that it is the same log from then on.
-
-        Parameters
-        ----------
-        identity : str
-            Of the log.
-        earlier : str, optional
-            What an earlier version of this program calls the same log; a state that is bound to that is bound to `identity` from now on.
-
-        Raises
-        ------
-        StateRefused
-            If the state belongs to another log.
-        """
+        """Bind a partition's state to its log the first time, and check that it is the same log from then on."""
         if not identity:
             raise ValueError("identity is empty; give the identity of the log")
         keys = self._keys(partition)
@@ -149,20 +136,7 @@ class RedisStore(StateReader, StoredOutbox):
         return loaded.state
 
     async def commit(self, delta: Delta, at: float = 0.0) -> None:
-        """Write the changes of a chunk, all or none.
-
-        Parameters
-        ----------
-        at : float
-            Time of the commit in seconds since 1970, stored for the metrics; 0 stores none.
-
-        Raises
-        ------
-        StaleState
-            If the stored state is not at `delta.expected`; nothing was written.
-        StoreUnavailable
-            If the server did not answer within the timeout; only the next `load` shows whether the delta was written.
-        """
+        """Write the changes of a chunk, all or none."""
         if delta.off <= delta.expected:
             raise ValueError(f"delta.off {delta.off} is not after delta.expected {delta.expected}")
         sequence = next(self._sequence)
@@ -190,13 +164,7 @@ class RedisStore(StateReader, StoredOutbox):
         self._seals[delta.partition] = delta.off, seal
 
     async def save_pairs(self, partition: int, key: str, snapshot: PairSnapshot) -> bool:
-        """Store the pair arrays of a benchmark, so that a restart need not rebuild them.
-
-        Returns
-        -------
-        bool
-            False if the stored benchmark is no longer at the snapshot's offset; nothing was written.
-        """
+        """Store the pair arrays of a benchmark, so that a restart need not rebuild them."""
         keys = self._keys(partition)
         large = sum(values.nbytes for values in snapshot.arrays.values()) > _LARGE_SNAPSHOT
         packed = await in_background(lambda: pack_snapshot(snapshot)) if large else pack_snapshot(snapshot)
@@ -208,13 +176,7 @@ class RedisStore(StateReader, StoredOutbox):
     async def save_times(
         self, partition: int, key: str, off: int, places: NDArray[np.integer[Any]], times: NDArray[np.float64]
     ) -> bool:
-        """Store the commit times of some verdict changes of a benchmark, by their places among its latches, ascending.
-
-        Returns
-        -------
-        bool
-            False if the stored benchmark is no longer at the offset `off`; nothing was written.
-        """
+        """Store the commit times of some verdict changes of a benchmark, by their places among its latches, ascending."""
         keys = self._keys(partition)
         call = ScriptCall(keys.of("spec", key))
         add_times(call, keys, key, places, times)

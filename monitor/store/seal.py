@@ -36,8 +36,6 @@ Column = NDArray[Any] | int
 def hash_sum(*columns: Column) -> int:
     """Return the sum modulo 2^64 of one hash for each row of some columns of integers (at most three).
 
-    Examples
-    --------
     >>> rows = np.array([3, 4]), np.array([0, 1])
     >>> hash_sum(*rows) == (hash_sum(np.array([3]), np.array([0])) + hash_sum(np.array([4]), np.array([1]))) % 2**64
     True
@@ -91,17 +89,7 @@ class FieldHashes:
 
 
 class BenchmarkSeal:
-    """The digests of one benchmark: computed from what was loaded, or updated with what is written.
-
-    Attributes
-    ----------
-    fields : FieldHashes
-        Of ``:spec:<b>``.
-    ends : dict of str to int
-        Bytes of each string of `GROWING`: where the next bytes go.
-    numbers : TermNumbers
-        Of ``:terms:<b>``.
-    """
+    """The digests of one benchmark: computed from what was loaded, or updated with what is written."""
 
     def __init__(self) -> None:
         self.ends = dict.fromkeys(GROWING, 0)
@@ -173,15 +161,7 @@ class BenchmarkSeal:
 
 
 class PartitionSeal:
-    """The digests of a partition.
-
-    Attributes
-    ----------
-    fields, names : FieldHashes
-        Of ``:meta`` and of ``:benchmarks``.
-    benchmarks : dict of str to BenchmarkSeal
-        By the key of the benchmark.
-    """
+    """The digests of a partition."""
 
     def __init__(self) -> None:
         self.fields, self.names = FieldHashes("off", "writer", "seq", "log", FIELD), FieldHashes()

@@ -46,24 +46,7 @@ class StateReader:
 
     @classmethod
     async def open(cls, target: str | Mapping[str, Any], topic: str, *, retries: RetryPolicy | None = None) -> Self:
-        """Connect to a server and check that it can hold a state.
-
-        Parameters
-        ----------
-        target : str or mapping
-            A URL (redis://, rediss://, unix://, redis+sentinel://, redis+cluster://), or keyword arguments of `redis.asyncio.Redis`.
-        topic : str
-            Name of the topic: 1-249 of A-Z a-z 0-9 . _ -.
-
-        Raises
-        ------
-        StoreUnavailable
-            If the server does not answer within the timeout.
-        StateRefused
-            If it evicts keys, is too old, or refuses the login.
-        ValueError
-            If the topic or the URL cannot be used.
-        """
+        """Connect to a server and check that it can hold a state."""
         check_topic(topic)
         connection = Connection(target, retries or RetryPolicy())
         try:
@@ -88,13 +71,7 @@ class StateReader:
         return await self._connection.answers(self._keys(0).meta)
 
     async def load(self, partition: int) -> StoredState:
-        """Load the state of a partition; one that was never written has offset 0.
-
-        Raises
-        ------
-        StateRefused
-            If another version of this program wrote it, or it does not match its digests.
-        """
+        """Load the state of a partition; one that was never written has offset 0."""
         return (await self._load(partition)).state
 
     async def _load(self, partition: int) -> LoadedState:
@@ -126,13 +103,7 @@ class StateReader:
         return await load_times(self._connection.fetch, self._keys(partition), names)
 
     async def positions(self, partitions: Sequence[int]) -> list[StoredPosition]:
-        """Return how far the stored states of some partitions are.
-
-        Raises
-        ------
-        StateRefused
-            If one is not readable.
-        """
+        """Return how far the stored states of some partitions are."""
         calls = [("HMGET", self._keys(partition).meta, "off", "last", "gaps", "log") for partition in partitions]
         positions = []
         for partition, (off, last, gaps, log) in zip(partitions, await self._connection.fetch(calls), strict=True):
@@ -160,13 +131,7 @@ class StateReader:
         ]
 
     async def check_states(self, partitions: Sequence[int], *identities: str) -> dict[int, StoredPosition]:
-        """Check the versions and the log of some partitions' states; return how far each is folded.
-
-        Raises
-        ------
-        StateRefused
-            If a state is of another version, is being imported, or is bound to a log with another identity than these.
-        """
+        """Check the versions and the log of some partitions' states; return how far each is folded."""
         await self._check_versions(partitions)
         positions = dict(zip(partitions, await self.positions(partitions), strict=True))
         for partition, position in positions.items():

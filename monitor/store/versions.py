@@ -23,13 +23,7 @@ def check_versions(stored: Mapping[str, int | None], state: str) -> None:
 
 
 def check_meta(meta: Mapping[bytes, bytes], tag: str, address: str) -> None:
-    """Check the ``:meta`` hash of a state before it is used; a state that was never written passes.
-
-    Raises
-    ------
-    StateRefused
-        If another version wrote it, or its import is unfinished.
-    """
+    """Check the ``:meta`` hash of a state before it is used; a state that was never written passes."""
     if meta.get(b"off") == str(IMPORTING).encode():
         raise StateRefused(
             f"an import into the state {tag} at {address} is unfinished; wait for it or, if it no longer runs, delete the "

@@ -65,20 +65,7 @@ class GradedSums:
 
 @dataclass(frozen=True)
 class Prefixes:
-    """The prefixes of a committed order.
-
-    Attributes
-    ----------
-    size : int
-    reached : array of int64, shape (contestants,)
-        Length of each contestant's own prefix.
-    item_at : array of int64
-        The item at each place of the order; -1 where it has not arrived.
-    names : callable
-        Returns the ids of the items from a place of the order to another.
-    sums : dict of arrays, shape (pairs,)
-        Sums of each pair over its prefix; see `monitor.engine.state.committed`.
-    """
+    """The prefixes of a committed order."""
 
     size: int
     reached: Index
@@ -141,26 +128,7 @@ class ItemScores:
 
 @dataclass(frozen=True)
 class United:
-    """What the members of a suite add to their union, besides their items.
-
-    Attributes
-    ----------
-    suite : Suite
-    held : list of Fact
-        Why it has no anytime verdict; nothing if it has.
-    shares_items : bool
-        Whether two members have items of the same id that are not declared to be different: then files have no verdict either.
-    no_family : list of Fact
-        Why it has no family-wise verdict, if it has anytime verdicts; nothing if it has.
-    rescored : bool
-        Whether some scores replace scores of an older epoch.
-    unit_items : int, optional
-        How many scored items the units have; members without units add their items. None if no member declares units.
-    has_choice : bool
-        Whether in some member several scores of an item may count.
-    walked : tuple of two arrays, optional
-        Along the committed orders of the members: the largest ln e of each pair, and the side that it was for.
-    """
+    """What the members of a suite add to their union, besides their items."""
 
     suite: Suite
     held: list[Fact] = field(default_factory=list)
@@ -178,31 +146,6 @@ class BoardView(Rules):
 
     What is as large as all pairs or all scores is not copied: it is read where it is asked for, while the state does not change, and
     nobody can write to it. A contestant is an epoch of a model; pairs of contestants are in the order of `stats.numerics.pairs`.
-
-    Attributes
-    ----------
-    origin : object
-        What it was made of, to compare and remember by identity.
-    version : tuple
-        Differs whenever what it was made of has changed.
-    rows : int
-        Rows of the score matrix, or prompts of battles.
-    met : int
-        Pairs that share an item.
-    finding : OrderFinding or None
-        The finding against the arrival order.
-    exceeded : bool
-        Whether an item beyond the declared count has been folded: nothing is settled from there on.
-    unread : int
-        Items that have no row because their lines were rejected.
-    undeclared : str
-        Which repeat or unit came that is not declared; empty without one.
-    assumed_ended : set of int
-        Ended contestants whose end is not in the log: a report assumes it.
-    has_choice : bool
-        Whether some item has several scores of a model, or may have: which one counts is a choice.
-    conflicts, again : arrays
-        The first conflicts, and the duplicates and conflicts of each contestant; see `monitor.engine.state.conflicts`.
     """
 
     origin: object

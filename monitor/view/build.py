@@ -54,15 +54,7 @@ _ROWS_AT_ONCE: Final = 2_000
 
 @dataclass(frozen=True)
 class ReportView:
-    """A report and the table it was made from, for the formats that show more than the report holds.
-
-    Attributes
-    ----------
-    report : BenchmarkReport
-    table : PairTable
-    parts : callable
-        Yields the rows of the pairs part by part, where the view is made without rows: then `report` has none.
-    """
+    """A report and the table it was made from, for the formats that show more than the report holds."""
 
     report: BenchmarkReport
     table: PairTable
@@ -87,21 +79,7 @@ def build_report(
     suites: Sequence[Suite] = (),
     model: str | None = None,
 ) -> Report:
-    """Report every benchmark, by name.
-
-    Parameters
-    ----------
-    boards : mapping of str to BoardView
-    pairs : "adjacent" or "all"
-        Which pairs are displayed.
-    assert_complete : bool
-        Whether a benchmark without a declared order is taken as complete: N is then the number of items read, and the family all pairs
-        of the models read. True for files, which are one look at complete results; never for a live stream.
-    suites : sequence of Suite, optional
-        Reported first.
-    model : str, optional
-        Display only the pairs of this model.
-    """
+    """Report every benchmark, by name."""
     views = report_views(boards, pairs=pairs, assert_complete=assert_complete, suites=suites, model=model)
     return Report(benchmarks=[view.report for view in views])
 
@@ -151,18 +129,7 @@ def report_view(benchmark: BoardView, *, pairs: Which = "adjacent", assert_compl
 
 
 def table_view(table: PairTable, pairs: Which, model: str | None = None, *, with_rows: bool = True) -> ReportView:
-    """Report the benchmark of a table.
-
-    Parameters
-    ----------
-    table : PairTable
-    pairs : "adjacent" or "all"
-        Which pairs are displayed.
-    model : str, optional
-        Display only the pairs of this model.
-    with_rows : bool
-        Whether the report has the rows of the pairs; False where its `parts` are written one by one.
-    """
+    """Report the benchmark of a table."""
     benchmark = table.benchmark
     displayed = np.arange(table.size) if pairs == "all" else np.flatnonzero(table.adjacent)
     if model is not None:

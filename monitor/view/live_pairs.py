@@ -25,15 +25,7 @@ Procedure = Literal[
 
 
 class LivePairs:
-    """The current pairs of a benchmark; use it before the benchmark changes.
-
-    Attributes
-    ----------
-    table : PairTable
-        Every pair of the current models, by rank.
-    models : list of str
-        By rank.
-    """
+    """The current pairs of a benchmark; use it before the benchmark changes."""
 
     def __init__(self, benchmark: BoardView) -> None:
         self.benchmark = benchmark

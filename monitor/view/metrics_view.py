@@ -44,34 +44,7 @@ _KINDS_OF: Final[dict[Claim, tuple[Kind, ...]]] = {
 
 @dataclass(frozen=True)
 class BoardCounts:
-    """What the metrics show of every benchmark: counts over all pairs of its current models.
-
-    Attributes
-    ----------
-    model_count : int
-    items_least : int or None
-        Items of the model with the fewest; None without models.
-    pairs : int
-        Pairs of current models.
-    decided : dict of str to int
-        Pairs with an anytime decision that counts, by procedure.
-    settled : int
-        Pairs of which it is settled who leads on the items of the benchmark.
-    changes : dict of (str, str) to int
-        Verdict changes by procedure and kind: all kinds, from 0 on, since an increase needs a first value.
-    exhausted : int
-        Pairs with status exhausted that share items.
-    beyond_capacity : int
-        Pairs that came after the declared family was full.
-    neighbours_undecided : int or None
-        Adjacent pairs without a family-wise decision; None without pairs.
-    followed : int
-        Pairs that qualify for series of their own.
-    clusters : ClustersReport or None
-        The clusters of the items; None where no item carries one.
-    goal : GoalReport or None
-        None where no goal is declared.
-    """
+    """What the metrics show of every benchmark: counts over all pairs of its current models."""
 
     model_count: int
     items_least: int | None
@@ -89,32 +62,7 @@ class BoardCounts:
 
 @dataclass(frozen=True)
 class MetricsView(BoardCounts):
-    """A benchmark as the metrics show it, with models, procedures and pairs; "displayed" pairs have series of their own.
-
-    Attributes
-    ----------
-    models : list of ModelReport
-        By rank.
-    adjacent_undecided, adjacent_unresolved : dict of str to int
-        Open adjacent pairs by procedure; a procedure that is not computed is omitted.
-    pair : array of int64, shape (displayed,)
-        Index of each pair in the state.
-    names : list of tuple of two str
-        The better-ranked model of each, and the other.
-    n : array of int64, shape (displayed,)
-        Shared items.
-    statuses : list of str
-    columns : dict of str to array, shape (displayed,)
-        ``gap`` and the columns of `monitor.view.pairs.intervals.evidence_columns`.
-    sides : dict of str to array of int8, shape (displayed,)
-        Decisions by procedure; all 0 where they are not computed.
-    latched : dict of str to array of int8, shape (displayed,)
-        The latches of the anytime procedures, as in `monitor.view.board.BoardView`.
-    log_threshold : dict of str to array, shape (displayed,)
-        Threshold of log e by procedure; infinite for a pair without a place in the family.
-    resolution : dict of str to array, shape (displayed,)
-        q by procedure; not finite where it is not defined.
-    """
+    """A benchmark as the metrics show it, with models, procedures and pairs; "displayed" pairs have series of their own."""
 
     models: list[ModelReport]
     adjacent_undecided: dict[str, int]

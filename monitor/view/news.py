@@ -21,19 +21,7 @@ PairNames = tuple[str, str]
 
 
 class BoardNews(NamedTuple):
-    """A board at the time of some verdict changes.
-
-    Attributes
-    ----------
-    ranks : dict of str to str
-        The ranks that the decisions leave open to each model of the changes: ``3`` or ``3 to 5``.
-    followed : set of (str, str)
-        The pairs of the changes that are neighbours in rank or declared one by one.
-    ranking_decided, ranking_settled : bool
-        Whether every pair of neighbours is decided, and every pair is settled.
-    goal_met : GoalReport or None
-        The declared goal, if the decisions of these changes have met it.
-    """
+    """A board at the time of some verdict changes."""
 
     ranks: dict[str, str]
     followed: frozenset[PairNames]
@@ -43,28 +31,7 @@ class BoardNews(NamedTuple):
 
 
 class BoardState(NamedTuple):
-    """What of a board lasts, and may need a person.
-
-    Attributes
-    ----------
-    benchmark, key : str
-        Its name, and the digest under which it is stored.
-    version : int
-        Of its declaration.
-    models : int
-    held : str or None
-        Why no further anytime verdict is given.
-    fewest : int
-        Items of the model with the fewest, of those whose runs may go on; 0 if all have ended.
-    items : int
-        Declared items; without a declaration, those that some model has.
-    complete : bool
-        Whether no result is to come.
-    last_event : float
-        Commit of the last event, in seconds since 1970.
-    offset : int
-        Offset of the log after it.
-    """
+    """What of a board lasts, and may need a person."""
 
     benchmark: str
     key: str
@@ -79,14 +46,7 @@ class BoardState(NamedTuple):
 
 
 def board_state(benchmark: BoardView, last_event: float) -> BoardState:
-    """Describe a board for those who watch states.
-
-    Parameters
-    ----------
-    benchmark : BoardView
-    last_event : float
-        Commit of its last event, in seconds since 1970.
-    """
+    """Describe a board for those who watch states."""
     current = [k for k, old in enumerate(benchmark.superseded) if not old]
     fewest = min((int(benchmark.scored[k]) for k in current if k not in benchmark.ended), default=None)
     items = benchmark.spec.items or benchmark.items
@@ -105,14 +65,7 @@ def board_state(benchmark: BoardView, last_event: float) -> BoardState:
 
 
 def board_news(table: PairTable, pairs: Collection[PairNames]) -> BoardNews:
-    """Describe a board for the changes of some pairs.
-
-    Parameters
-    ----------
-    table : PairTable
-    pairs : collection of (str, str)
-        In name order.
-    """
+    """Describe a board for the changes of some pairs."""
     contestants = table.benchmark.contestants
     rank_of = {contestants[k].model: rank for rank, k in enumerate(table.ranking.tolist())}
     at = {pair: _place(rank_of[pair[0]], rank_of[pair[1]], len(rank_of)) for pair in pairs if set(pair) <= set(rank_of)}
@@ -144,8 +97,6 @@ def _goal_met_by(table: PairTable, at: Index) -> GoalReport | None:
 def _place(first: int, second: int, models: int) -> int:
     """Return the position of a pair of ranks in the table.
 
-    Examples
-    --------
     >>> [_place(i, j, 4) for i in range(4) for j in range(i + 1, 4)], _place(3, 0, 4)
     ([0, 1, 2, 3, 4, 5], 2)
     """

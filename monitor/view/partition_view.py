@@ -24,13 +24,7 @@ Judge = Callable[[EventFields], Fault | None]
 
 @dataclass(frozen=True)
 class PartitionView:
-    """A partition; use it while the state does not change.
-
-    Attributes
-    ----------
-    state : Partition
-        For those who fold it; readers use the rest.
-    """
+    """A partition; use it while the state does not change."""
 
     state: Partition
 
@@ -138,22 +132,7 @@ class PartitionView:
     def judge(
         self, name: str, events: int, runs: int, *, battles: bool, begun: int, folded: bool, declared: bool
     ) -> Judge | Fault | None:
-        """Return what judges the events of a benchmark, or why it cannot begin; None if none can be refused.
-
-        Parameters
-        ----------
-        name : str
-        events, runs : int
-            How many come, and of how many runs.
-        battles : bool
-            Whether some are battles.
-        begun : int
-            Benchmarks that begin with the same request, before this one.
-        folded : bool
-            Whether the state has all that the log has of the benchmark.
-        declared : bool
-            Whether a declaration comes ahead of them.
-        """
+        """Return what judges the events of a benchmark, or why it cannot begin; None if none can be refused."""
         state, benchmark = self.state, self.state.benchmarks.get(name)
         fault = self.closed(name) if folded else None
         if fault is None and benchmark is None and folded:

@@ -78,8 +78,6 @@ _PLURAL: Final = frozenset({"weights", "clusters", "units"})
 def clause(assumption: Assumption) -> Sentence:
     """Return the wording of one assumption.
 
-    Examples
-    --------
     >>> clause(Assumption("items_read", 12_032))
     'the 12,032 items read are the whole benchmark'
     >>> clause(Assumption("declared_late", names=("family", "alpha")))

@@ -22,8 +22,6 @@ def rating(model: RatingReport) -> str:
 def rating_range(model: RatingReport) -> str:
     """Return the interval of a rating in whole points; a dash without one.
 
-    Examples
-    --------
     >>> from schemas.results.battles import RatingReport
     >>> columns = {"prompts": 9, "win_share": 0.5, "island": 1, "unrated": None}
     >>> rating_range(RatingReport(model="ash", rating=1012.4, rating_low=990.2, rating_high=1034.6, **columns))

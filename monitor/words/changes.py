@@ -44,8 +44,6 @@ SCOPES: Final = {"anytime": "for this pair only", "anytime_family": "family-wise
 def level(alpha: float) -> str:
     """Return the error rate at which a claim is decided.
 
-    Examples
-    --------
     >>> level(0.05)
     'at alpha = 0.05'
     """
@@ -55,16 +53,6 @@ def level(alpha: float) -> str:
 def too_many_items(benchmark: str, items: int, arrived: int | None = None) -> str:
     """Return that more items have arrived than the item count of a benchmark, and whether that count is the published size.
 
-    Parameters
-    ----------
-    benchmark : str
-    items : int
-        The item count.
-    arrived : int, optional
-        How many items have arrived; None in a sentence that later items must not change.
-
-    Examples
-    --------
     >>> too_many_items("my-bench", 50)
     'more items have arrived than the 50 declared, so the declared item count was wrong'
     >>> too_many_items("gsm8k", 1_319)
@@ -85,8 +73,6 @@ def too_many_items(benchmark: str, items: int, arrived: int | None = None) -> st
 def too_many_of_cluster(cluster: str, items: int) -> str:
     """Return that more items of a cluster have arrived than declared.
 
-    Examples
-    --------
     >>> too_many_of_cluster("math", 1351)
     'more items of cluster math have arrived than the 1,351 declared, so the declared sizes were wrong'
     """
@@ -161,8 +147,6 @@ def _earlier(better: str, evidence: Numbers) -> str:
 def battle_counts(better: str, worse: str, n: int, wins: int, losses: int) -> str:
     """Return how often each model won.
 
-    Examples
-    --------
     >>> battle_counts("ash", "birch", 30, 18, 7)
     'of 30 prompts, ash won 18 and birch won 7, the others are ties'
     >>> battle_counts("ash", "birch", 25, 18, 7)
@@ -184,24 +168,7 @@ def settled(
     tie: bool = False,
     weighted: bool = False,
 ) -> str:
-    """Return the sentence of a settled pair: who leads on the items of the benchmark, and nothing beyond them.
-
-    Parameters
-    ----------
-    better, worse, benchmark : str
-    items : int
-        The items of the benchmark.
-    evidence : Numbers
-        Of the better model against the other; without `log_e` it is certain.
-    assumed : collection of Assumption
-        Of this claim. A declared list of items is not worth a sentence where the lead is certain.
-    alpha : float
-        Its error rate, unless it is certain.
-    tie : bool
-        Whether both models have the same score on all items.
-    weighted : bool
-        Whether clusters have weights.
-    """
+    """Return the sentence of a settled pair: who leads on the items of the benchmark, and nothing beyond them."""
     of_items = f"on the {items:,} items of {benchmark}, settled"
     assumes = "" if (clause := clauses(without(assumed, {"listed"}))) is None else f" Assumes that {clause}."
     if tie:

@@ -11,8 +11,6 @@ from schemas.results.reasons import Fact, Reason
 def warning(facts: Sequence[Fact]) -> Sentence | None:
     """Return what is unusual about the clusters; None where nothing is.
 
-    Examples
-    --------
     >>> warning([{"code": "one_cluster", "cluster": "math"}])
     'All items with a cluster are in one (math), so there is no clustered result.'
     """

@@ -7,8 +7,6 @@ from math import ceil, floor, log10
 def probability(share: float) -> str:
     """Format a probability of a forecast in whole percent.
 
-    Examples
-    --------
     >>> probability(0.413), probability(0.004), probability(0.9971)
     ('about 41 %', 'less than 1 %', 'more than 99 %')
     """
@@ -21,8 +19,6 @@ def probability(share: float) -> str:
 def more_items(items: float, units: str = "items") -> str:
     """Format an estimated number of further items, above 0, with two significant digits; a part of an item takes a whole one.
 
-    Examples
-    --------
     >>> more_items(152.3), more_items(220_767), more_items(2e6, "prompts")
     ('about 150 more items', 'about 220,000 more items', 'more than a million more prompts')
     >>> more_items(0.36), more_items(1.2)
@@ -38,8 +34,6 @@ def more_items(items: float, units: str = "items") -> str:
 def counted(count: int, noun: str) -> str:
     """Format a count with its noun.
 
-    Examples
-    --------
     >>> counted(1, "pair"), counted(1_200, "item")
     ('1 pair', '1,200 items')
     """
@@ -49,8 +43,6 @@ def counted(count: int, noun: str) -> str:
 def listed(first: Sequence[str], count: int | None = None) -> str:
     """Name the first models, and count the others.
 
-    Examples
-    --------
     >>> listed(["ash", "birch"]), listed(["ash", "birch", "cedar"], 8), listed([], 8)
     ('ash and birch', 'ash, birch, cedar and 5 more models', '8 models')
     """

@@ -13,8 +13,6 @@ _END: Final = "an ended record makes"
 def with_flags(text: str) -> str:
     """Return a reason with `(field: value)` as `(--field value)`.
 
-    Examples
-    --------
     >>> with_flags("declare the item count (items: N)")
     'declare the item count (--items N)'
     """

@@ -15,8 +15,6 @@ from schemas.results.reasons import Fact, Reason
 def reason(facts: Sequence[Fact]) -> Sentence:
     """Return what the verdict on a benchmark means, or what it would take.
 
-    Examples
-    --------
     >>> reason([{"code": "not_worse", "margin": 0.01, "relative": False, "alpha": 0.05, "decided_at": None, "worse": False}])
     'Not worse by more than 1 point at alpha = 0.05.'
     """
@@ -68,8 +66,6 @@ def _lost(given: Mapping[str, Any]) -> str:
 def _two_digits(items: float) -> int:
     """Return an estimated number of items with two significant digits, rounded up: no fewer than it takes.
 
-    Examples
-    --------
     >>> _two_digits(5_807_759), _two_digits(1_320.4), _two_digits(8.2)
     (5900000, 1400, 9)
     """
@@ -101,17 +97,7 @@ _SENTENCES: Final[Mapping[str, Callable[[Mapping[str, Any]], str]]] = {
 
 
 def conflicts(counts: Mapping[str, int], models: Sequence[str], rule: ConflictRule = "worst") -> str | None:
-    """Return which of two models have scores that contradict earlier ones, and what to do; None without any.
-
-    Parameters
-    ----------
-    counts : mapping of str to int
-        Contradicting scores by model.
-    models : sequence of str
-        Candidate and baseline.
-    rule : str
-        Which score counts: worst, first or last.
-    """
+    """Return which of two models have scores that contradict earlier ones, and what to do; None without any."""
     mine = {model: counts[model] for model in models if model in counts}
     if not mine:
         return None

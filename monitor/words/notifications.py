@@ -123,8 +123,6 @@ def _line(change: VerdictChange, ranks: Mapping[str, str]) -> str:
 def duration(seconds: float) -> str:
     """Return a duration in words.
 
-    Examples
-    --------
     >>> duration(1_830), duration(9)
     ('30 minutes', '9 seconds')
     """

@@ -23,8 +23,6 @@ def safe(text: str) -> str:
 
     Names are checked on input; this is the last defence of the terminal.
 
-    Examples
-    --------
     >>> safe("a\x1b[31mb")
     'a\\x1b[31mb'
     """
@@ -34,8 +32,6 @@ def safe(text: str) -> str:
 def points(gap: float | None, digits: int = 2) -> str:
     """Format a difference of scores in percentage points, with its sign.
 
-    Examples
-    --------
     >>> points(0.0118), points(None)
     ('+1.18', '-')
     """
@@ -60,8 +56,6 @@ def percent_range(low: float | None, high: float | None) -> str:
 def items(count: float | None) -> str:
     """Format a number of items needed: rounded up, and only its order of magnitude from a million on.
 
-    Examples
-    --------
     >>> items(5786.2), items(2727127.0), items(float("inf")), items(None)
     ('5,787', '>= 10^6', '>= 10^6', '-')
     """
@@ -73,8 +67,6 @@ def items(count: float | None) -> str:
 def more(count: float) -> str:
     """Format an estimated number of further items in a table: two significant digits.
 
-    Examples
-    --------
     >>> more(152.3), more(220_767), more(2e6)
     ('150 more', '220,000 more', '> 1 million')
     """
@@ -84,8 +76,6 @@ def more(count: float) -> str:
 def estimate(count: float) -> str:
     """Format the same without a word after it.
 
-    Examples
-    --------
     >>> estimate(152.3), estimate(2e6)
     ('150', '1 million')
     """
@@ -98,8 +88,6 @@ def estimate(count: float) -> str:
 def needed(count: float | None) -> str:
     """Format a number of items needed for a document; see `items`.
 
-    Examples
-    --------
     >>> needed(5786.2), needed(float("inf"))
     ('5,787', '≥ 1,000,000')
     """
@@ -116,8 +104,6 @@ def needed_range(low: float | None, high: float | None) -> str:
 def planned_items(count: float) -> str:
     """Format the items of a plan, all digits: rounded up; three digits from a thousand million on.
 
-    Examples
-    --------
     >>> planned_items(4806.2), planned_items(12_345_678_901), planned_items(float("inf"))
     ('4,807', '1.23e+10', 'no number')
     """
@@ -129,8 +115,6 @@ def planned_items(count: float) -> str:
 def p_value(p: float | None, more: int = 0) -> str:
     """Format a p-value, with `more` digits than usual.
 
-    Examples
-    --------
     >>> p_value(0.04858), p_value(5.8e-05), p_value(0.0), p_value(None), p_value(9.99e-4)
     ('0.0486', '5.8e-05', '< 1e-300', '-', '0.000999')
     """
@@ -145,8 +129,6 @@ def p_value(p: float | None, more: int = 0) -> str:
 def equals(name: str, text: str) -> str:
     """Write what a number is, or below what.
 
-    Examples
-    --------
     >>> equals("p", "0.04"), equals("p", "< 1e-300")
     ('p = 0.04', 'p < 1e-300')
     """
@@ -156,8 +138,6 @@ def equals(name: str, text: str) -> str:
 def e_value(log_e: float, more: int = 0) -> str:
     """Format an e-value from its natural logarithm, with `more` digits than usual.
 
-    Examples
-    --------
     >>> e_value(3.0), e_value(3.0, 2), e_value(800)
     ('20.09', '20.0855', 'beyond 1e304')
     """
@@ -165,15 +145,7 @@ def e_value(log_e: float, more: int = 0) -> str:
 
 
 def digits_apart(form: Callable[[float, int], str], values: Iterable[float], limits: Sequence[float]) -> int:
-    """Return how many digits more than usual show which of each value and limit is the smaller one.
-
-    Parameters
-    ----------
-    form : callable
-        Formats a number with so many digits more than usual; it rounds, so that texts which differ have the order of the numbers.
-    values, limits : float
-        A value that differs from a limit by rounding alone counts as equal: verdicts take it so, too.
-    """
+    """Return how many digits more than usual show which of each value and limit is the smaller one."""
     close = [(x, limit) for x in values for limit in limits if not isclose(x, limit, rel_tol=_ROUNDING)]
     return next(
         (more for more in range(_MOST_DIGITS) if all(form(x, more) != form(limit, more) for x, limit in close)),
@@ -184,8 +156,6 @@ def digits_apart(form: Callable[[float, int], str], values: Iterable[float], lim
 def apart(form: Callable[[float, int], str], value: float, limit: float) -> tuple[str, str]:
     """Format a number next to its threshold, both with the digits that show which is the smaller one.
 
-    Examples
-    --------
     >>> apart(p_value, 3.5e-5, 2.45e-5), apart(p_value, 0.05004, 0.05), apart(p_value, 0.05, 0.05)
     (('3.5e-05', '2.4e-05'), ('0.05004', '0.05'), ('0.05', '0.05'))
     """
@@ -207,8 +177,6 @@ def ranks(model: "ModelReport", dash: str = "–") -> str:
 def rank_list(places: Sequence[int], dash: str = "–") -> str:
     """Format ranks, neighbouring ones as a range.
 
-    Examples
-    --------
     >>> rank_list([1, 4, 5, 6, 9], "-"), rank_list([2, 3]), rank_list([])
     ('1, 4-6, 9', '2, 3', 'none')
     """
@@ -225,8 +193,6 @@ def rank_list(places: Sequence[int], dash: str = "–") -> str:
 def repeats(counts: "RepeatsReport | None") -> str:
     """Format the scored repeats of an item: their number, or the mean with the least and the most.
 
-    Examples
-    --------
     >>> from schemas.results.report import RepeatsReport
     >>> repeats(RepeatsReport(min=4, mean=4.0, max=4)), repeats(RepeatsReport(min=1, mean=3.24, max=96))
     ('4', '3.2 (1 to 96)')
@@ -262,8 +228,6 @@ def decimal(value: float | None, digits: int = 2) -> str:
 def ratio(q: float | None) -> str:
     """Format a resolution ratio; it never rounds up to 1.
 
-    Examples
-    --------
     >>> ratio(2.079), ratio(0.9996), ratio(27.78), ratio(0.0044)
     ('2.08', '0.99', '27.8', '0.00')
     """

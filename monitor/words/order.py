@@ -32,8 +32,6 @@ _NO_BATTLE_ORDER: Final = (
 def because(facts: Sequence[Fact]) -> Sentence | None:
     """Return reasons as one clause; None without any.
 
-    Examples
-    --------
     >>> because([{"code": "mixed_scores"}, {"code": "incomplete_file", "detail": "a.jsonl breaks off"}])
     'some scores are neither 0 nor 1, and the pairs bet on 0/1 scores; declare graded scores (scores: graded); a.jsonl breaks off, so its \
 end is not taken for the end of any run; complete the file'

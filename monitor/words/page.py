@@ -36,8 +36,6 @@ class Verdict(NamedTuple):
 def assumed(verdicts: Sequence[Verdict]) -> tuple[Sentence | None, dict[str, tuple[Assumption, ...]]]:
     """Return what most verdicts of each kind assume as a paragraph, and by kind.
 
-    Examples
-    --------
     >>> listed, joined = Assumption("listed"), Assumption("joined")
     >>> text, common = assumed([Verdict("anytime", (listed,)), *[Verdict("anytime_family", (listed, joined))] * 2])
     >>> text

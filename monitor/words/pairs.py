@@ -35,8 +35,6 @@ class Pair(NamedTuple):
 def reason(facts: Sequence[Fact], pair: Pair) -> Sentence:
     """Return why a pair has its status, in one or more sentences.
 
-    Examples
-    --------
     >>> reason([{"code": "too_little_evidence"}, {"code": "never"}], Pair("ash", "birch", battles=False))
     'Undecided: the evidence so far does not show which model is better. At the current estimate no number of items decides it.'
     """

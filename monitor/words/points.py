@@ -16,8 +16,6 @@ def points(gap: float, digits: int = 2) -> str:
     A difference other than 0 has as many digits as its first one needs, and an end of an interval at 0 that excludes it is `> 0` or `< 0`,
     so no interval of a decided pair reads as if it touched 0.
 
-    Examples
-    --------
     >>> points(0.0118), points(-0.0), points(0.00004), points(-0.00004), points(0.004, digits=0)
     ('+1.18', '0.00', '+0.004', '-0.004', '+0.4')
     >>> points(5e-324), points(-1e-307)
@@ -35,8 +33,6 @@ def points(gap: float, digits: int = 2) -> str:
 def size(gap: float, digits: int = 2) -> str:
     """Format the size of a difference of scores in percentage points, without its sign.
 
-    Examples
-    --------
     >>> size(-0.0118), size(-0.00004)
     ('1.18', '0.004')
     """

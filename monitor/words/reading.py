@@ -80,8 +80,6 @@ def _alike(names: AlikeNames) -> str:
 def quoted(name: str) -> str:
     """Return a name as a sentence has it: in quotation marks where a space at its end would not be seen.
 
-    Examples
-    --------
     >>> quoted("new"), quoted("new ")
     ('new', '"new "')
     """
@@ -105,8 +103,6 @@ def _declarations(refused: Sequence[RefusedDeclaration]) -> list[str]:
 def skipped(benchmark: BenchmarkReport) -> str:
     """Return how many results have no score, and why; empty without any.
 
-    Examples
-    --------
     >>> skipped(BenchmarkReport.model_construct(skipped={"blank": 9}))
     '9 skipped: blank'
     >>> skipped(BenchmarkReport.model_construct(skipped={"blank": 9, "Timeout": 3}))

@@ -14,8 +14,6 @@ Given = Mapping[str, Any]
 def line(facts: Sequence[Fact]) -> Sentence:
     """Return the answer to a question, a sentence for each fact.
 
-    Examples
-    --------
     >>> line([{"code": "leads", "model": "ash", "items": 1200}])
     'ash leads on the 1,200 items.'
     """

@@ -75,8 +75,6 @@ def names_of(events: Sequence[EventFields]) -> set[str | None]:
 def models_of(event: EventFields) -> tuple[str, ...]:
     """Return the models that a record is about.
 
-    Examples
-    --------
     >>> models_of(EventFields("quiz", "1", "m", 1.0))
     ('m',)
     """

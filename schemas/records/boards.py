@@ -7,20 +7,7 @@ from schemas.records.text import Sentence, shorten, utc_text
 
 
 class Suspect(NamedTuple):
-    """A benchmark with unreadable records, or one that is set aside.
-
-    Attributes
-    ----------
-    benchmark : str
-    weight : int
-        The sum of its unreadable records, see `monitor.engine.state.quarantine`.
-    since : int or None
-        Offset of the first record that is set aside; None while none is.
-    reason : str
-        Why it is set aside.
-    records, last : int
-        How many records are set aside (packed ones by their events), and the offset of the last one.
-    """
+    """A benchmark with unreadable records, or one that is set aside."""
 
     benchmark: str
     weight: int = 0
@@ -47,20 +34,7 @@ class Suspect(NamedTuple):
 
 
 class Undo(NamedTuple):
-    """What the last undo of a board withdraws: the events of a producer since a time, or of a model.
-
-    Attributes
-    ----------
-    producer, model : str or None
-    since : int or None
-        Milliseconds since 1970; None: all events of the producer.
-    former : int
-        Offset from which on the log has the records of the generation before.
-    kept : int
-        How many of its events stay, at least.
-    done : bool
-        Whether all records that stay have been copied.
-    """
+    """What the last undo of a board withdraws: the events of a producer since a time, or of a model."""
 
     producer: str | None = None
     since: int | None = None
@@ -86,34 +60,7 @@ class Undo(NamedTuple):
 
 
 class BoardEntry(NamedTuple):
-    """What operators have done with the board of a benchmark.
-
-    Attributes
-    ----------
-    benchmark : str
-    state : str
-        A deleted board has no benchmark; its name takes no records until it is begun again.
-    since : int
-        Offset of the record that archived or deleted it; of an open board, of the record that began it, archived meanwhile or not.
-    generation : int
-        How often the name was begun.
-    withdrawn : int
-        Family-wise decisions that held when earlier generations ended.
-    title : str
-        The name to show; if empty, the benchmark's own.
-    deleted : int or None
-        Offset of the last deletion.
-    begun : int
-        Offset of the record that began this generation; 0 for the first one.
-    undo : Undo or None
-        What the undo has withdrawn that began this generation.
-    titles : dict of str to str
-        The names to show for models, by model.
-    scored : bool
-        Whether a deleted board of the name had scores.
-    late : list of str
-        The parts that earlier generations declared after their first score; see `Spec.declared_late`.
-    """
+    """What operators have done with the board of a benchmark."""
 
     benchmark: str
     state: Literal["open", "archived", "deleted"] = "open"

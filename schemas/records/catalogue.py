@@ -10,20 +10,7 @@ _GPQA: Final = "https://arxiv.org/abs/2311.12022"
 
 
 class Published(NamedTuple):
-    """A benchmark as its authors published it.
-
-    Attributes
-    ----------
-    name : str
-    items : int
-    split : str
-    source : str
-        The dataset card, repository, paper or documentation page that states the size.
-    aliases : tuple of str
-        Other names in use.
-    clusters : tuple of (str, int), optional
-        Items of each category, where boards average over categories.
-    """
+    """A benchmark as its authors published it."""
 
     name: str
     items: int
@@ -36,8 +23,6 @@ class Published(NamedTuple):
 def published(benchmark: str) -> Published | None:
     """Return the published benchmark of a name, or None; case and the kind of separator do not matter.
 
-    Examples
-    --------
     >>> published("MMLU-Pro").items, published("my-bench")
     (12032, None)
     """

@@ -14,8 +14,6 @@ ORIGIN_HEADER: Final = "rankwatch-origin"
 class Origin(NamedTuple):
     """Place of a record before it was republished to the partition that owns its benchmark.
 
-    Examples
-    --------
     >>> Origin.parse(Origin(3, 120, 7).encode())
     Origin(partition=3, offset=120, place=7)
     """

@@ -167,18 +167,6 @@ class Fault(NamedTuple):
 def decode_block(block: bytes) -> list[EventFields] | None:
     r"""Decode complete JSON lines in one call.
 
-    Parameters
-    ----------
-    block : bytes
-        Lines, each ended by a newline.
-
-    Returns
-    -------
-    list of EventFields, or None
-        One per line, types checked; None if any line needs a closer look.
-
-    Examples
-    --------
     >>> decode_block(b'{"benchmark":"x","item_id":"1","model":"m","score":1}\n')
     [EventFields(benchmark='x', item_id='1', model='m', score=1.0, cluster=None, repeat=0, epoch=0, unit=None, run=None, role=None)]
     >>> decode_block(b'{"benchmark":"x"}\n') is None
@@ -470,12 +458,7 @@ def _kind(data: dict[str, Any]) -> Kinds:
 
 
 def validate_body(model: type[Model], body: bytes, kind: Kinds) -> Model:
-    """Validate a JSON object that has the fields of a record without its name; values are converted as in a record.
-
-    Raises
-    ------
-    ValidationError
-    """
+    """Validate a JSON object that has the fields of a record without its name; values are converted as in a record."""
     body = body.removeprefix(BOM)
     try:
         data = decode_whole(body)
@@ -529,8 +512,6 @@ def _fault(error: ValidationError, data: dict[str, Any]) -> Fault:
 def above_scale(score: object) -> float | None:
     """Return a score that is most likely on a larger scale than from 0 to 1; None for any other value.
 
-    Examples
-    --------
     >>> above_scale(100), above_scale(1.0001), above_scale(1e25), above_scale("100")
     (100.0, None, None, None)
     """
@@ -562,16 +543,6 @@ def describe_error(
 ) -> str:
     """Return a sentence for one entry of `ValidationError.errors()`: what is wrong, and what to do.
 
-    Parameters
-    ----------
-    error : mapping
-    field : str, optional
-        The field of an event or a declaration; the first of `loc` by default. Any other name is described by the kind of error alone.
-    known : iterable of str
-        The fields that the record may have, for one that it may not have.
-
-    Examples
-    --------
     >>> describe_error({"type": "less_than_equal", "loc": ("score",), "input": 1.2})
     '1.2 is out of range; use a number from 0 to 1, true, false or null'
     >>> describe_error({"type": "float_type", "loc": ("score",), "input": "85%"})
@@ -609,8 +580,6 @@ def plain_text(data: bytes) -> bool:
 
     JSON allows no raw control character in a string except DEL.
 
-    Examples
-    --------
     >>> plain_text(b'{"model": "m"}'), plain_text("ü".encode())
     (True, False)
     """

@@ -498,8 +498,6 @@ def unit_name_problem(item: str) -> str:
 def alias_problem(aliases: Mapping[str, str]) -> str | None:
     """Return what is wrong with aliases of models, and what to do; None if each is an alias of a model that is no alias.
 
-    Examples
-    --------
     >>> alias_problem({"a": "b", "b": "a"})
     'a and b are aliases of each other; omit one of the two'
     >>> alias_problem({"a": "b", "b": "c"})

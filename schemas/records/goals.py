@@ -21,18 +21,7 @@ _OPTION: Final = re.compile(r"\s*(margin|width)\s*=\s*(\S+)\s*")
 
 @dataclass(frozen=True)
 class Goal:
-    """A goal.
-
-    Attributes
-    ----------
-    kind : {"ranking", "top", "pair", "model"}
-        The order of all models; the set of the best `size` models; which of two `models` is better; the rank of one of `models`.
-    size : int
-        Models of the set of `top`; ranks that the rank range of `model` may hold; else 1.
-    models : tuple of str
-    margin : float or None
-        Gap up to which the order of two models does not matter, in score units.
-    """
+    """A goal."""
 
     kind: GoalKind
     size: int = 1
@@ -55,8 +44,6 @@ class Goal:
 def parse_goal(text: str) -> Goal:
     """Parse a goal; a ValueError names what is wrong and what to write.
 
-    Examples
-    --------
     >>> parse_goal("top:3,margin=0.01")
     Goal(kind='top', size=3, models=(), margin=0.01)
     >>> parse_goal("top:1").text, parse_goal('pair:"a,b",c').models, parse_goal("model:a:b,width=2").text
@@ -84,8 +71,6 @@ def parse_goal(text: str) -> Goal:
 def named_goal(entry: str) -> tuple[str, str, str]:
     """Split VALUE or NAME=VALUE of a flag into the name, the equals sign and the goal.
 
-    Examples
-    --------
     >>> named_goal("mmlu=top:3,margin=0.01"), named_goal("best,margin=0.01")
     (('mmlu', '=', 'top:3,margin=0.01'), ('', '', 'best,margin=0.01'))
     """

@@ -18,8 +18,6 @@ _EXACT: Final = 2.0**53
 def read_name(value: object) -> object:
     """Return a whole number as text, any other value unchanged.
 
-    Examples
-    --------
     >>> read_name(17), read_name(17.0), read_name("017"), read_name(True), read_name(1.5)
     ('17', '17', '017', True, 1.5)
     """
@@ -33,8 +31,6 @@ def read_name(value: object) -> object:
 def read_score(value: object) -> object:
     """Return text as the number or the boolean that it writes, any other value unchanged.
 
-    Examples
-    --------
     >>> read_score("0.5"), read_score(" 1 "), read_score("True"), read_score("0,5"), read_score(1)
     (0.5, 1.0, True, '0,5', 1)
     """
@@ -47,8 +43,6 @@ def read_score(value: object) -> object:
 def without_value(value: object) -> object:
     """Return the value of a cell; None for the text and the NaN with which tables write that there is none.
 
-    Examples
-    --------
     >>> without_value(""), without_value("NaN"), without_value(float("nan")), without_value(0)
     (None, None, None, 0)
     """
@@ -60,8 +54,6 @@ def without_value(value: object) -> object:
 def read_index(value: object) -> object:
     """Return a repeat or an epoch as a whole number: text, a whole float, or null, which means 0; any other value unchanged.
 
-    Examples
-    --------
     >>> read_index("3"), read_index(3.0), read_index(None), read_index("x"), read_index(1.5)
     (3, 3, 0, 'x', 1.5)
     """
@@ -74,8 +66,6 @@ def read_index(value: object) -> object:
 def read_whole(value: object) -> object:
     """Return text and whole floats as a whole number; any other value unchanged.
 
-    Examples
-    --------
     >>> read_whole("30"), read_whole(30.0), read_whole(None), read_whole("all")
     (30, 30, None, 'all')
     """
@@ -85,8 +75,6 @@ def read_whole(value: object) -> object:
 def read_number(value: object) -> object:
     """Return text as the number that it writes; any other value unchanged.
 
-    Examples
-    --------
     >>> read_number("0.05"), read_number("yes"), read_number(0.05)
     (0.05, 'yes', 0.05)
     """
@@ -97,8 +85,6 @@ def read_number(value: object) -> object:
 def read_names(value: object) -> object:
     """Return a list, or an object, with every whole number in it as text, at any depth; any other value unchanged.
 
-    Examples
-    --------
     >>> read_names([1, "2", [3.0]]), read_names({"new": 7})
     (['1', '2', ['3']], {'new': '7'})
     """
@@ -115,8 +101,6 @@ def read_names(value: object) -> object:
 def read_family(value: object) -> object:
     """Return a family with its models, and those of its pairs, as text and its size as a whole number; any other value unchanged.
 
-    Examples
-    --------
     >>> read_family({"pairs": [[7, "m"]], "size": "1"}), read_family("spending")
     ({'pairs': [['7', 'm']], 'size': 1}, 'spending')
     """
@@ -203,13 +187,6 @@ def _clause(name: str, field: _Field, kind: type, new: object) -> str:
 def convert(record: dict[str, Any], kind: Kinds = "event") -> tuple[dict[str, Any], list[str]]:
     """Convert the fields of a record whose meaning is certain.
 
-    Returns
-    -------
-    dict, and list of str
-        The record with these values, and a clause for each field whose value has another type now.
-
-    Examples
-    --------
     >>> convert({"item_id": 17, "model": "m", "score": 1})
     ({'item_id': '17', 'model': 'm', 'score': 1}, ['item_id is a number and is read as text'])
     """
@@ -228,8 +205,6 @@ def convert(record: dict[str, Any], kind: Kinds = "event") -> tuple[dict[str, An
 def convert_column(name: str, values: list[Any], clauses: set[str]) -> list[Any]:
     """Convert the values of one field of many events as `convert` does, and add to `clauses`.
 
-    Examples
-    --------
     >>> convert_column("repeat", [1, "2", 3.0, "x"], set())
     [1, 2, 3, 'x']
     """

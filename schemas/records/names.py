@@ -18,8 +18,6 @@ _FORBIDDEN = re.compile(
 def natural(name: str) -> tuple[list[tuple[int, str]], str]:
     """Return a key that sorts names as people do: a number in a name counts as one.
 
-    Examples
-    --------
     >>> sorted(["model 1000", "model 200", "model 03"], key=natural)
     ['model 03', 'model 200', 'model 1000']
     """
@@ -31,18 +29,6 @@ def natural(name: str) -> tuple[list[tuple[int, str]], str]:
 def name_fault(name: str) -> str | None:
     """Return what is wrong with a name, or None.
 
-    Parameters
-    ----------
-    name : str
-        A benchmark, model, item or cluster name from outside.
-
-    Returns
-    -------
-    str or None
-        A clause that completes "the name ...".
-
-    Examples
-    --------
     >>> name_fault("gpt-4o") is None
     True
     >>> name_fault("")
@@ -63,8 +49,6 @@ def name_fault(name: str) -> str | None:
 def names_hold(names: Collection[str]) -> bool:
     """Return whether nothing is wrong with any of many names, in one pass; if not, `name_fault` may still accept each.
 
-    Examples
-    --------
     >>> names_hold(["gpt-4o", "claude"]), names_hold(["gpt-4o", ""])
     (True, False)
     """

@@ -29,24 +29,7 @@ class Release(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class BoardChange(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
-    """Archives, restores, deletes, reopens or renames the board of a benchmark, or begins it again without some of its records.
-
-    Attributes
-    ----------
-    board : str
-        The action.
-    benchmark : str
-    title : str or None
-        The name to show from a rename on; None or the name itself: no other.
-    producer : str or None
-        Of an undo: whose events are withdrawn.
-    since : int or None
-        Of an undo: from which time on, in milliseconds since 1970; None: all of them.
-    model : str or None
-        Of an undo: the model whose events are withdrawn; of a rename: the model that is renamed, in place of the board.
-    kept : int
-        Of an undo: how many events stay, at least.
-    """
+    """Archives, restores, deletes, reopens or renames the board of a benchmark, or begins it again without some of its records."""
 
     board: BoardAction
     benchmark: _Name

@@ -19,20 +19,6 @@ class OriginKey:
     The signature covers the log, the origin, the partition that the copy is published to, and the copy. A header that was made up, or moved
     to another record, another partition or another topic, is not believed: its record counts like any other.
 
-    Parameters
-    ----------
-    secret
-        Up to 64 random bytes.
-    log
-        Identity of the log.
-
-    Attributes
-    ----------
-    secret : bytes
-        The bytes that it signs with now.
-
-    Examples
-    --------
     >>> key = OriginKey(b"secret", "log")
     >>> header = key.sign(Origin(3, 120, 7), 1, b"copy")
     >>> key.verify(header, 1, b"copy")

@@ -11,8 +11,6 @@ _SEED: Final = 0x9747B28C
 def murmur2(data: bytes) -> int:
     """Hash bytes to 32 bits, from 0, as the Java client's default partitioner does (`org.apache.kafka.common.utils.Utils.murmur2`).
 
-    Examples
-    --------
     >>> murmur2(b"foobar") - (1 << 32)
     -790332482
     """
@@ -35,8 +33,6 @@ def owner(benchmark: str, partitions: int) -> int:
     The Java client and aiokafka choose the same partition for a message whose key is the name in UTF-8; librdkafka does so with
     ``partitioner=murmur2_random``.
 
-    Examples
-    --------
     >>> [owner(name, 4) for name in ("mmlu-pro", "gsm8k", "gpqa")]
     [2, 3, 2]
     """

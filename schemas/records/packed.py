@@ -91,30 +91,7 @@ class Packed(msgspec.Struct, gc=False):
 
 
 class Segment(NamedTuple):
-    """Consecutive lines of a file: declarations, the events for which they hold, ends of runs, and the lines that cannot be read.
-
-    Attributes
-    ----------
-    declarations, rejects : list
-    events : sequence of EventFields
-        A list, or the columns of a run (`schemas.records.run_columns`).
-    end : int
-        Position after the segment, in (decompressed) bytes of lines; an event of columns, of which no line is written, counts as one.
-    line : int
-        Number of its last line.
-    path : str
-        The file.
-    declared_at : tuple of int
-        The lines of the declarations.
-    raw : bytes or None
-        The lines as they are in the file, if all of them are events.
-    begun : dict
-        The benchmarks that begin here, with the declaration of each from the command line, if there is one.
-    ended : sequence of Ended
-        Ends of runs, after the events.
-    incomplete : str or None
-        What is missing of the file; set in one more segment at the end of a file that breaks off.
-    """
+    """Consecutive lines of a file: declarations, the events for which they hold, ends of runs, and the lines that cannot be read."""
 
     declarations: list[Declaration]
     events: Sequence[EventFields]
@@ -176,8 +153,6 @@ def decode_packed_loosely(record: bytes) -> dict[str, Any] | None:
 def encode_events(events: Sequence[EventFields]) -> bytes:
     """Write a packed record of events alone, as a producer sends it.
 
-    Examples
-    --------
     >>> encode_events([EventFields("quiz", "1", "m", True)])
     b'{"events":[{"benchmark":"quiz","item_id":"1","model":"m","score":true}]}'
     """
@@ -195,8 +170,6 @@ IMPORTED_HEADER: Final = "Rankwatch-Imported"
 def mark_imported(record: bytes) -> bytes:
     """Mark a record, whose first field may be its producer, as imported.
 
-    Examples
-    --------
     >>> mark_imported(b'{"producer":"ci","events":[]}'), is_imported(mark_imported(b'{"events":[]}'))
     (b'{"producer":"ci","imported":true,"events":[]}', True)
     """
@@ -249,8 +222,6 @@ def record_events(models: int) -> int | None:
 
     A record is stored whole.
 
-    Examples
-    --------
     >>> record_events(5_000)
     10
     >>> record_events(50)

@@ -9,13 +9,7 @@ FORM = "MODEL=PRICE, or PRICE for all models"
 
 
 def parse_price(text: str, tokens: str = "1") -> float:
-    """Return the price of an item that takes so many tokens, from the price of one.
-
-    Raises
-    ------
-    ValueError
-        If it is not a number of 0 or more.
-    """
+    """Return the price of an item that takes so many tokens, from the price of one."""
     each, count = float(text), float(tokens)
     if not (min(each, count) >= 0 and isfinite(each * count)):
         raise ValueError("not a price")
@@ -25,8 +19,6 @@ def parse_price(text: str, tokens: str = "1") -> float:
 def split_prices(texts: Iterable[str]) -> list[tuple[str, str]]:
     """Split ``MODEL=PRICE`` into names and prices; a name may hold an equals sign.
 
-    Examples
-    --------
     >>> split_prices(["a=b=0.5", "0.1"])
     [('a=b', '0.5'), ('', '0.1')]
     """

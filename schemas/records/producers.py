@@ -22,8 +22,6 @@ ProducerOf = Callable[[Chunk, int], str | None]
 def in_packed_record(chunk: Chunk, number: int) -> str | None:
     """Return the producer that a packed record names first: to be believed in a log that only this process writes.
 
-    Examples
-    --------
     >>> in_packed_record(Chunk(0, 0, 9, [0], [b'{"producer":"ci","events":[]}']), 0)
     'ci'
     """

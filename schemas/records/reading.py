@@ -40,31 +40,7 @@ class RefusedDeclaration(NamedTuple):
 
 @dataclass
 class FileReading:
-    """What reading one file showed besides its scores.
-
-    Attributes
-    ----------
-    path : str
-        As its place is stored; `LOG` for records without a file.
-    generation : int
-        Which contents of it were read.
-    has_results : bool
-        Whether any line of it was read.
-    refused : tuple or None
-        The file's own path, and reason and benchmark of the first line that was rejected, or of the one that ended it; and whether it did.
-    damage : tuple or None
-        The file's own path, reason and benchmark, where it cannot be read on from where it was read to.
-    rejected : dict of str to int
-        Lines by benchmark that cannot be read, or that the benchmark refuses.
-    lost : dict of str to dict of str to int
-        Rejected lines by benchmark and item; those that name no item as "".
-    above : dict of str to float
-        Of benchmarks with scores that are most likely on another scale, the largest.
-    differing, notes, failed : dict
-        By benchmark; see `Reading`.
-    declarations : list of list
-        The declarations that were refused, as `RefusedDeclaration` has them.
-    """
+    """What reading one file showed besides its scores."""
 
     path: str
     generation: int = 0
@@ -155,33 +131,7 @@ class FileReading:
 
 @dataclass
 class Reading:
-    """What is known of the files of one benchmark, and of what was declared; empty where nothing was found.
-
-    Attributes
-    ----------
-    refused : list of Refused
-        Of this benchmark, or of one that is not known.
-    elsewhere : list of Refused
-        Of benchmarks without any result.
-    lost : set of str
-        Items of rejected lines, which other lines may have scored; see `Benchmark.unread`.
-    nameless : int
-        Rejected lines that name no item: each may be of one more.
-    failed : dict of str to int
-        Results without a score because the run of the item failed, by what the harness names as the reason.
-    differing : str
-        Why scores of one item id are not scores of one item, or the models have other items, and what to do; empty if nothing shows it.
-    off_scale : str
-        Why the scores that count may be on another scale, and what to do; empty if nothing shows it.
-    notes : list of str
-        What was chosen, or assumed, to read the files.
-    declarations : list of RefusedDeclaration
-    at_best : str or None
-        The model whose scores in conflict count at their best, while all others count at their worst, as in a gate: so a verdict
-        that it is worse chooses none of them.
-    excess : str
-        Why the command fails: too large a share of the files or lines was refused; empty if it was not.
-    """
+    """What is known of the files of one benchmark, and of what was declared; empty where nothing was found."""
 
     refused: list[Refused] = field(default_factory=list)
     elsewhere: list[Refused] = field(default_factory=list)
@@ -209,14 +159,6 @@ class Reading:
 class Readings:
     """What reading the files of a partition showed, file by file.
 
-    Parameters
-    ----------
-    files : iterable of FileReading
-    most : int, optional
-        Items of a file and benchmark that are kept by name.
-
-    Examples
-    --------
     >>> readings = Readings()
     >>> readings.of("a.jsonl").add({"source": "a.jsonl", "line": 1, "field": "record", "found": "{", "reason": "no JSON"})
     >>> [(_, reading)] = readings.of_benchmarks(["quiz"], {"quiz"})

@@ -73,24 +73,12 @@ _WHOLE_RULE: Final = json.JSONDecoder(parse_constant=float, object_pairs_hook=_o
 
 
 def decode_whole(record: bytes) -> Any:  # noqa: ANN401 - any JSON value
-    """Return a JSON value whose objects remember which of their fields come twice.
-
-    Raises
-    ------
-    ValueError, RecursionError
-        If it is none.
-    """
+    """Return a JSON value whose objects remember which of their fields come twice."""
     return _WHOLE_RULE.decode(record.decode("utf-8"))
 
 
 def array_values(body: bytes) -> list[Any]:
-    """Return the values of a JSON array, by the whole rule.
-
-    Raises
-    ------
-    ValueError, RecursionError
-        If it is none.
-    """
+    """Return the values of a JSON array, by the whole rule."""
     values = decode_whole(body)
     if not isinstance(values, list):
         raise ValueError("the body is not an array")  # noqa: TRY004 - as for a body that is no JSON
@@ -125,17 +113,7 @@ class Part(NamedTuple):
 
 
 class Shape(NamedTuple):
-    """What proves that no event has a field twice: each has all of some fields, and there is no colon for another one.
-
-    Attributes
-    ----------
-    kind : type
-        What the events are decoded as: it requires the fields whose value is not the default.
-    each, colons : int
-        How many fields an event has, and all of them.
-    defaults : dict of str to int
-        The fields with the default as their value, each with its place among all: they are searched in the bytes.
-    """
+    """What proves that no event has a field twice: each has all of some fields, and there is no colon for another one."""
 
     kind: type[EventFields]
     each: int

@@ -142,8 +142,6 @@ def decode_scores(column: bytes) -> list[float | bool | None] | None:
 def decode_run_loosely(record: bytes) -> LooseRun | Fault | None:
     """Decode a run message event by event; a fault if its columns do not fit together, None if it is no run.
 
-    Examples
-    --------
     >>> decode_run_loosely(b'{"benchmark":"b","model":"m","item_ids":["1","2"],"scores":[1]}').reason
     'scores has 1 entry and item_ids 2; give one score for each item'
     """
@@ -198,8 +196,6 @@ def _columns(data: dict[str, Any]) -> dict[str, list[Any]] | Fault:
 def encode_run(events: Sequence[EventFields]) -> bytes:
     """Write events of one run, without repeats, as a run message.
 
-    Examples
-    --------
     >>> encode_run([EventFields("quiz", "1", "m", True), EventFields("quiz", "2", "m", 0.5)])
     b'{"benchmark":"quiz","model":"m","item_ids":["1","2"],"scores":[1,0.5]}'
     """

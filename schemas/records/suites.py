@@ -23,15 +23,7 @@ Missing = Literal["unranked", "worst"]
 
 @dataclass(frozen=True)
 class Member:
-    """What a benchmark counts in a suite.
-
-    Attributes
-    ----------
-    weight : float
-        Positive; the weights of a suite are divided by their sum.
-    baseline : float
-        Score of a guess, from 0 to less than 1: the score x counts as (x - baseline) / (1 - baseline).
-    """
+    """What a benchmark counts in a suite."""
 
     weight: float = 1.0
     baseline: float = 0.0
@@ -56,13 +48,6 @@ class Suite:
 def split_suites(texts: Sequence[str]) -> dict[str, list[str]]:
     """Split suites written as NAME=A,B,C into names and members.
 
-    Raises
-    ------
-    ValueError
-        If a text has another form, or a name comes twice.
-
-    Examples
-    --------
     >>> split_suites(["overall=gsm8k,arc:2~0.25"])
     {'overall': ['gsm8k', 'arc:2~0.25']}
     """
@@ -86,23 +71,6 @@ def parse_suites(
 ) -> list[Suite]:
     """Parse suites: for each name its members, MEMBER, MEMBER:WEIGHT, MEMBER~BASELINE or MEMBER:WEIGHT~BASELINE.
 
-    Parameters
-    ----------
-    entries : mapping of str to sequence of str
-    known : collection of str, optional
-        Benchmarks: one of these names is a member, even where it looks like one with a weight.
-    missing : {"unranked", "worst"}
-        What a model is that has no score in some member.
-    distinct : bool
-        Whether items of the same id in two members are different ones.
-
-    Raises
-    ------
-    ValueError
-        If an entry is wrong; the message has the suite, what is wrong and what to do.
-
-    Examples
-    --------
     >>> parse_suites({"overall": ["gsm8k", "arc:2~0.25"]})[0].gap_weights
     {'gsm8k': 1.0, 'arc': 2.6666666666666665}
     """

@@ -13,8 +13,6 @@ _SHORT_LENGTH: Final = 80
 def printable(text: str) -> str:
     r"""Escape every character that is not printable: controls, line breaks, bidirectional marks, lone surrogates.
 
-    Examples
-    --------
     >>> printable("a\x1b[31mb\u202e")
     'a\\x1b[31mb\\u202e'
     """
@@ -26,8 +24,6 @@ def printable(text: str) -> str:
 def shorten(value: object, length: int = _SHORT_LENGTH) -> str:
     """Show a value in at most `length` characters of one line, with the full length if it is cut.
 
-    Examples
-    --------
     >>> shorten("m" * 1_000, 5)
     'mmmmm... (1,000 characters)'
     """
@@ -48,8 +44,6 @@ def utc_text(milliseconds: int) -> str:
 def mask_url(url: str) -> str:
     """Show a URL without what may be a secret: its user, its password and its query. It need not be a valid URL.
 
-    Examples
-    --------
     >>> mask_url("https://user:password@host:1/path?token=secret")
     'https://***@host:1/path?***'
     """

@@ -69,8 +69,6 @@ Fact = dict[str, str | int | list[str]]
 class Assumption(NamedTuple):
     """One assumption: its code in `CODES`, and the number and the names that its wording states.
 
-    Examples
-    --------
     >>> Assumption("ordered", 3, ("runs.jsonl",)).fact()
     {'code': 'ordered', 'line': 3, 'file': 'runs.jsonl'}
     """
@@ -140,8 +138,6 @@ def only(assumptions: Iterable[Assumption], codes: Collection[str]) -> list[Assu
 def flagged(**holds: bool) -> list[Assumption]:
     """Return the assumptions without a number that hold.
 
-    Examples
-    --------
     >>> flagged(rescored=True, repeated=False)
     [Assumption(code='rescored', number=None, names=())]
     """
@@ -169,8 +165,6 @@ def order(
     `items` is the number of items read, or of units, if these are taken for the whole benchmark; `rejected` of how many of them all lines
     were rejected; `listed` whether the items are declared one by one; `seed` where the first seed was committed.
 
-    Examples
-    --------
     >>> order("completion", 12_032)
     Assumption(code='items_read', number=12032, names=())
     >>> order("completion", listed=True).code
@@ -190,8 +184,6 @@ def order(
 def sampled(policy: str, *, units: bool) -> list[Assumption]:
     """Return what verdicts under an order policy assume of the items: that they, or their declared units, are independent.
 
-    Examples
-    --------
     >>> [each.code for each in sampled("completion", units=False)], [each.code for each in sampled("trusted", units=True)]
     (['independent'], ['units', 'members'])
     >>> sampled(BATTLES, units=False)
@@ -209,8 +201,6 @@ def seeded(code: str, seed: Seed | None) -> Assumption:
 def late(parts: Collection[str]) -> list[Assumption]:
     """Return what verdicts assume of the parts that were declared after the first score.
 
-    Examples
-    --------
     >>> late({"alpha", "power", "family"})
     [Assumption(code='declared_late', number=None, names=('family', 'alpha'))]
     """
@@ -219,14 +209,7 @@ def late(parts: Collection[str]) -> list[Assumption]:
 
 
 def late_of(assumptions: Iterable[Assumption], claim: str) -> list[Assumption]:
-    """Return assumptions without the late parts that a claim does not rest on.
-
-    Parameters
-    ----------
-    assumptions : iterable of Assumption
-    claim : str
-        A claim of verdict changes, or "equivalent".
-    """
+    """Return assumptions without the late parts that a claim does not rest on."""
     kept: list[Assumption] = []
     for each in assumptions:
         if each.code != "declared_late":
@@ -242,8 +225,6 @@ def late_of(assumptions: Iterable[Assumption], claim: str) -> list[Assumption]:
 def joining(family: FamilySpec) -> Assumption | None:
     """Return what a family-wise verdict assumes of the models that join while results arrive; None where the family is declared.
 
-    Examples
-    --------
     >>> joining(FamilySpec()).code
     'joined'
     >>> joining(FamilySpec(policy="capacity", size=45))

@@ -109,8 +109,6 @@ class Reason(StrEnum):
 def fact(code: Reason, **values: Any) -> Fact:  # noqa: ANN401 - numbers, names, and lists of them
     """Return a fact.
 
-    Examples
-    --------
     >>> fact(Reason.MISSING_ITEMS, missing=12)
     {'code': 'missing_items', 'missing': 12}
     """

@@ -52,13 +52,7 @@ class Columns(Protocol):
 
 
 class VerdictChanges(Mapping[str, VerdictChange]):
-    """Verdict changes by field, in the order in which they were recorded.
-
-    Attributes
-    ----------
-    columns : list of Columns
-        Those that are kept as records.
-    """
+    """Verdict changes by field, in the order in which they were recorded."""
 
     def __init__(self, made: Mapping[str, VerdictChange | int] | None = None) -> None:
         self._changes: dict[str, VerdictChange | int] = dict(made or {})

@@ -201,11 +201,6 @@ class RejectedLines:
 
     A reject without a line number is printed at the end, once, with the count of those like it. Use it as a context manager, which
     prints that at every end.
-
-    Attributes
-    ----------
-    count : int
-        The lines so far.
     """
 
     def __init__(self) -> None:

@@ -63,24 +63,7 @@ _DOCUMENTS: Final = frozenset({ReportFormat.json, ReportFormat.markdown, ReportF
 
 @dataclass(frozen=True)
 class Output:
-    """Where a report goes, and how it is written.
-
-    Attributes
-    ----------
-    form : ReportFormat
-    path : Path or None
-        None for standard output.
-    pairs : Pairs or None
-        Which pairs to list; None for the default of the format.
-    verbose : bool
-        Whether a table has every procedure, reason and assumption.
-    top : int or None
-        Models that a table shows.
-    second_opinions : bool
-        Whether to add the second opinions: in json, markdown and html.
-    prices : mapping of str to float, or None
-        Price of an item for each model, and under "" for all others: goals are priced.
-    """
+    """Where a report goes, and how it is written."""
 
     form: ReportFormat
     path: Path | None = None

@@ -34,15 +34,7 @@ def check_scores_file(path: Path) -> None:
 
 
 def write_scores(parts: Iterable[bytes], path: Path | None) -> None:
-    """Write scores to standard output as JSON lines, or to a file in the format of its name; it is replaced once all is written.
-
-    Parameters
-    ----------
-    parts : iterable of bytes
-        JSON lines.
-    path : Path or None
-        None for standard output.
-    """
+    """Write scores to standard output as JSON lines, or to a file in the format of its name; it is replaced once all is written."""
     if path is None:
         for part in parts:
             sys.stdout.buffer.write(part)

@@ -146,13 +146,7 @@ def _code(benchmark: Benchmark, outcome: int, delta: BenchmarkDelta) -> int:
 
 
 class Places(NamedTuple):
-    """Battles, and the place of each name; `_NEW` for one that the benchmark does not have. Arrays of shape (battles,).
-
-    Attributes
-    ----------
-    prompt, one, other, judge : arrays of int64
-        `one` and `other` are the contestants of `model_a` and `model_b`.
-    """
+    """Battles, and the place of each name; `_NEW` for one that the benchmark does not have. Arrays of shape (battles,)."""
 
     events: Sequence[Any]
     prompt: Index

@@ -28,19 +28,7 @@ class ComparedCells(NamedTuple):
 def compare_cells(
     existing: NDArray[np.uint32], code: NDArray[np.uint32], first: Flags, *, fills: bool
 ) -> ComparedCells:
-    """Decide between events of the same keys, and with what was there before.
-
-    Parameters
-    ----------
-    existing : array of uint32
-        Code of the key of each event before these events.
-    code : array of uint32
-        Code of each event; the events of a key come together, in the order of the log.
-    first : array of bool
-        Whether an event is the first one of its key here.
-    fills : bool
-        Whether a score replaces a skip that came before it. Not so under a committed order, where the skip has bet.
-    """
+    """Decide between events of the same keys, and with what was there before."""
     start, group = np.flatnonzero(first), np.cumsum(first) - 1
     before = existing[start]
     arrives = first & (existing == ABSENT)

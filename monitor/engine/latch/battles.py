@@ -19,18 +19,7 @@ _SLAB_CELLS: Final = 4_000_000
 
 
 class BattleWalk:
-    """The trajectories of pairs through the units of a chunk, which are already added to the sums.
-
-    Parameters
-    ----------
-    pairs : PairState
-    graded : GradedPairs, optional
-        Capital and lead after the chunk, where units are graded.
-    pair, when : arrays of int64, shape (units,)
-        The pair of each unit, and the position of its event.
-    difference : array of int64, shape (units,)
-        D in units of `SCORE_UNIT`.
-    """
+    """The trajectories of pairs through the units of a chunk, which are already added to the sums."""
 
     def __init__(
         self,

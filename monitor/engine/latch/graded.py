@@ -238,17 +238,6 @@ class _Walked:
     The evidence is a mean over bets: at most the best of them, and no less than its share. So it is computed at few steps. Stretches of
     steps are ruled out together, as no bet rises by more than the sum of its rising steps. Tables have a row for each bet: sums over
     steps and maxima over bets are of whole rows then.
-
-    Parameters
-    ----------
-    steps : Trajectory
-        All steps of the pairs, with the state before the chunk as their first.
-    begin : ndarray of int64, shape (pairs, bets)
-        Log capital there.
-    increments : ndarray of int64, shape (kinds, bets)
-        What steps of each kind add; the last kind adds nothing.
-    kind : ndarray of int, shape (pairs, most steps)
-        The kind of each step, the last one where a pair has no further step.
     """
 
     def __init__(

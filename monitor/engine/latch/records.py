@@ -54,27 +54,7 @@ _OF_PAIR: Final = np.uint64((1 << _PAIR_BITS - 2) - 1)
 
 
 class Terms(NamedTuple):
-    """What the latches of one event on have in common: their declaration, and what else their sentences depend on.
-
-    Attributes
-    ----------
-    version : int
-        Of the declaration.
-    policy, alpha, power, items
-        As declared; `items` is 0 without a number.
-    mixture : str
-        What the evidence of decisions is made of.
-    graded, battles : bool
-        Whether pairs bet on differences of any size, and whether they meet in battles.
-    weighted : bool
-        Whether clusters have weights.
-    assumptions : tuple of Assumption
-        What they assume; `_assumed` drops what one of them does not.
-    lead_scale : float
-        See `PairState.lead_scale`.
-    ending : tuple, optional
-        How the decisions end; None for latches that close.
-    """
+    """What the latches of one event on have in common: their declaration, and what else their sentences depend on."""
 
     version: int
     policy: str
@@ -109,18 +89,7 @@ class Terms(NamedTuple):
 
 
 class LatchRecords:
-    """Latches of one benchmark, as the columns of `VerdictChanges`.
-
-    Parameters
-    ----------
-    name : str
-        The benchmark.
-    contestants : sequence or mapping of Contestant
-        By their number: all of them, or those whose latches these are.
-    terms : sequence of Terms
-        By the field `terms` of the records.
-    records : structured array of `RECORD`
-    """
+    """Latches of one benchmark, as the columns of `VerdictChanges`."""
 
     def __init__(
         self,
@@ -334,8 +303,6 @@ def id_sequence(index: Any, pair: Any, claim: Any, kind: Any, *, later: bool) ->
 def latch_of(sequence: NDArray[np.uint64]) -> tuple[NDArray[np.uint64], NDArray[np.int8], NDArray[np.int8]]:
     """Return the pair of each id, and the places of its claim in `CLAIMS` and of its kind in `KINDS`; see `id_sequence`.
 
-    Examples
-    --------
     >>> ids = [id_sequence(9, 7, claim, kind, later=True) for claim, kind in ((0, 0), (1, 2), (2, 4), (2, 3))]
     >>> [x.tolist() for x in latch_of(np.array(ids, np.uint64))]
     [[7, 7, 7, 7], [0, 1, 2, 2], [0, 2, 4, 3]]

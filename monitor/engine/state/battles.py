@@ -37,20 +37,7 @@ _CAST_BITS: Final = 24
 
 
 class Units(NamedTuple):
-    """Units, each once, in the order of their prompts; arrays of shape (units,).
-
-    Attributes
-    ----------
-    prompt, pair : arrays of int64
-    votes : array of int64
-        How many each has.
-    difference : array of int64
-        D in units of `SCORE_UNIT`.
-    order : array of int64
-        1 where every known order shows the first model first, -1 where none does, 0 where both occur or none is known.
-    swapped : array of bool
-        Whether both orders were shown.
-    """
+    """Units, each once, in the order of their prompts; arrays of shape (units,)."""
 
     prompt: Index
     pair: Index
@@ -65,15 +52,7 @@ class Units(NamedTuple):
 
 
 class Battles:
-    """The votes of one benchmark, in the order of the log.
-
-    Attributes
-    ----------
-    size : int
-        The number of votes.
-    judges : list of str
-        By number.
-    """
+    """The votes of one benchmark, in the order of the log."""
 
     def __init__(self, votes: Votes | None = None, judges: list[str] | None = None) -> None:
         self._votes: Votes = np.zeros((0, COLUMNS), np.int32)

@@ -36,14 +36,7 @@ _PAIR_SUMS, _MODEL_SUMS = ("n", "b", "c"), ("scored", "skipped", "total")
 
 
 class FoundUnits:
-    """The units that events of files name: these are read whole, so their units need not be declared in advance.
-
-    Attributes
-    ----------
-    of_item : dict of str to str
-    clash : str
-        Which item is in two units, and what to do; empty without one.
-    """
+    """The units that events of files name: these are read whole, so their units need not be declared in advance."""
 
     def __init__(self) -> None:
         self.of_item: dict[str, str] = {}

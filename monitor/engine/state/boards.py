@@ -15,8 +15,6 @@ from schemas.records.text import shorten
 class Boards:
     """The boards of a partition that are not as they began.
 
-    Examples
-    --------
     >>> boards = Boards()
     >>> boards.apply(BoardChange("delete", "m"), 7, decided=2)
     >>> boards.refusal("m").reason
@@ -65,19 +63,7 @@ class Boards:
     def apply(
         self, change: BoardChange, offset: int, decided: int = 0, *, scored: bool = False, late: Iterable[str] = ()
     ) -> None:
-        """Apply a change, whose record is at an offset.
-
-        Parameters
-        ----------
-        change : BoardChange
-        offset : int
-        decided : int
-            The family-wise decisions that it withdraws.
-        scored : bool
-            Whether it withdraws scores.
-        late : iterable of str
-            The parts that the board has declared after its first score, if it ends.
-        """
+        """Apply a change, whose record is at an offset."""
         entry = self._entries.get(change.benchmark) or BoardEntry(change.benchmark)
         entry = entry._replace(late=list(dict.fromkeys([*entry.late, *late])))
         entry = _applied(entry, change, offset, decided, scored=scored)

@@ -85,26 +85,7 @@ class GradedPairs:
         order: Index,
         joined: NDArray[np.bool_],  # noqa: ARG002 - of weighted pairs only
     ) -> tuple[NDArray[np.int64], NDArray[np.int64], Index]:
-        """Return what follows the new items of pairs: the log capital that missing items take, and give back when they come.
-
-        Parameters
-        ----------
-        pair, missing : arrays of shape (pairs,)
-            Pairs, whose new items are already counted, and their missing items before these.
-        items : array of int
-            The items that have new scores.
-        order, joined : arrays of shape (pairs, most steps)
-            Places in `items` of the new items of each pair, by time, and which of them there are.
-
-        Returns
-        -------
-        lost : array of shape (pairs, L)
-            What was missing before the new items, at its worst.
-        worst : array of shape (kinds, L)
-            The part of it that an item of each kind has.
-        kind : array of shape (pairs, most steps)
-            The kind of each new item.
-        """
+        """Return what follows the new items of pairs: the log capital that missing items take, and give back when they come."""
         worst = log_increments(-1.0)[:1]
         return np.asarray(missing, np.int64)[:, None] * worst, worst, np.zeros_like(order)
 
@@ -196,15 +177,7 @@ def unweighted_reason(spec: Spec, cluster: str | None) -> str | None:
 
 
 class Weighting:
-    """The clusters of a benchmark by name, their weights and sizes, and the cluster of each item.
-
-    Parameters
-    ----------
-    weights : "equal-clusters" or dict
-        As declared.
-    sizes : dict of str to int
-        Items of each cluster of the complete benchmark.
-    """
+    """The clusters of a benchmark by name, their weights and sizes, and the cluster of each item."""
 
     def __init__(self, weights: Weights, sizes: dict[str, int]) -> None:
         self.names = sorted(sizes)

@@ -12,8 +12,6 @@ _Run = tuple[Index, NDArray[np.int32]]
 class KeyIndex:
     """The numbers of distinct keys, in sorted runs. Each run has at least twice the keys of the next, so there are few.
 
-    Examples
-    --------
     >>> index = KeyIndex()
     >>> index.numbers(np.array([70, 50, 70])).tolist(), index.find(np.array([50, 60, 70])).tolist()
     ([1, 0, 1], [0, -1, 1])

@@ -6,8 +6,6 @@ from hashlib import blake2b
 def benchmark_key(name: str) -> str:
     """Return the 32 hexadecimal digits (BLAKE2b-128) that identify a benchmark in keys.
 
-    Examples
-    --------
     >>> len(benchmark_key("mmlu-pro"))
     32
     """

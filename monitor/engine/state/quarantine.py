@@ -25,8 +25,6 @@ NAMES: Final = 10_000
 class Quarantine:
     """The benchmarks of a partition that are set aside, and those with unreadable records.
 
-    Examples
-    --------
     >>> quarantine = Quarantine()
     >>> for offset in range(501):
     ...     quarantine.unreadable("m", offset)

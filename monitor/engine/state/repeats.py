@@ -66,8 +66,6 @@ class _Arrivals(NamedTuple):
 def rounded_mean(total: NDArray[np.int64], count: NDArray[np.int64] | np.int64) -> NDArray[np.int64]:
     """Return total / count, rounded half to even.
 
-    Examples
-    --------
     >>> rounded_mean(np.array([7, 5, 6]), np.array([2, 2, 4])).tolist()
     [4, 2, 2]
     """
@@ -76,31 +74,7 @@ def rounded_mean(total: NDArray[np.int64], count: NDArray[np.int64] | np.int64) 
 
 
 class Repeats:
-    """The items of a benchmark in which some item has, or may have, more than one row.
-
-    Attributes
-    ----------
-    needed : int or None
-        Repeats of an item with which it bets; None: all that come until the run ends.
-    skips_bet : bool
-        Whether a skip bets at once, as under a committed order.
-    members : Repeats or None
-        The repeats of each item of a unit, of which only the numbers matter; None without units.
-    keys : list of RowKey
-        The first row of each item; of a unit, with the name of the unit.
-    needs : array of int64, shape (items or more,)
-        Repeats with which each item bets, where these are declared.
-    turns : Turns or None
-        The committed order in which the items of each contestant bet: an item that could waits for those before it.
-    item : array of int64, shape (rows or more,)
-        Item of each row.
-    codes : array of uint32, shape (items or more, contestants or more)
-        ABSENT until an item bets, SKIPPED while it has only skips, else the code of its score in `table`.
-    count, total : arrays of the same shape
-        Scored repeats of each item, and the sum of their scores.
-    ready : array of the same shape
-        With `turns`: the codes of items that have bet or wait for their turn.
-    """
+    """The items of a benchmark in which some item has, or may have, more than one row."""
 
     _MATRICES = ("codes", "count", "total", "ready")
 

@@ -13,8 +13,6 @@ from schemas.records.scores import RowKey
 class Rows(Sequence[RowKey]):
     """The rows of a benchmark, in the order of their first event. A key is made when somebody asks for one.
 
-    Examples
-    --------
     >>> rows = Rows()
     >>> rows.add_items({"1": "law", "2": None})
     >>> rows[0], rows[-1], rows[1:]

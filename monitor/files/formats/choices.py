@@ -38,20 +38,6 @@ class ChoiceError(ValueError):
 class Selection:
     """A name to choose, for every benchmark or for one.
 
-    Parameters
-    ----------
-    option : str
-        The option, as an error names it.
-    entries : iterable of str
-        ``NAME`` or ``BENCHMARK=NAME`` each.
-
-    Raises
-    ------
-    ChoiceError
-        If a name is empty, or a benchmark has two.
-
-    Examples
-    --------
     >>> metric = Selection("--metric", ["acc", "gsm8k=exact_match"])
     >>> metric.of("gsm8k"), metric.of("mmlu")
     ('exact_match', 'acc')
@@ -87,8 +73,6 @@ class Selection:
     def unmatched(self) -> dict[str, str]:
         """Return each entry of a benchmark that was never looked up, with that benchmark.
 
-        Examples
-        --------
         >>> metric = Selection("--metric", ["acc", "gsm8k=exact_match"])
         >>> metric.of("mmlu"), metric.unmatched()
         ('acc', {'--metric gsm8k=exact_match': 'gsm8k'})
@@ -99,33 +83,7 @@ class Selection:
 
 @dataclass(frozen=True)
 class Choices:
-    """Everything that can be chosen about how logs are read.
-
-    Attributes
-    ----------
-    metric, filter : Selection
-        Of lm-evaluation-harness; a metric that ends with ``:lower`` counts as one minus its value.
-    scorer : Selection
-        Of Inspect: a scorer, or ``SCORER.KEY`` of one that gives several values.
-    split : Selection
-        Of HELM: the split of the data.
-    cluster : str, optional
-        The field of a document or of a sample's metadata that holds its cluster; `NONE` for no clusters.
-    benchmark : str, optional
-        The name of the benchmark: instead of the task's in a native log, and for tables without one.
-    columns : mapping of str to str
-        From the fields of an event to the columns of a table, or the fields of a JSON object (dotted if nested).
-    subtasks : bool
-        Whether the subtasks of a group of lm-evaluation-harness are benchmarks of their own.
-    failed : str, optional
-        Whether items whose run failed are skipped (`FAILED_SKIP`) or count as 0 (`FAILED_ZERO`); as in the harness's own result if None.
-    map : str, optional
-        The path of a file with mappings (`mapping`), which comes before those next to the results.
-    scale : Selection
-        The largest score, by which every number that is a score is divided; or the smallest and the largest, as ``1:5``.
-    follow_symlinks : bool
-        Whether links are followed out of a folder.
-    """
+    """Everything that can be chosen about how logs are read."""
 
     metric: Selection = field(default_factory=lambda: Selection("--metric"))
     filter: Selection = field(default_factory=lambda: Selection("--filter"))
@@ -178,13 +136,6 @@ class Choices:
     def unused(self, *used: str) -> list[str]:
         """Return the given flags that a file does not use, of those that choose among what a log holds.
 
-        Parameters
-        ----------
-        *used : str
-            The choices that a file of its format uses. If a metric, filter or scorer among them is given, the others are for other files.
-
-        Examples
-        --------
         >>> Choices.parse(metric=["acc"], cluster="topic").unused("cluster")
         ['--metric']
         >>> Choices.parse(metric=["acc"], scorer=["match"]).unused("scorer", "cluster", "benchmark")
@@ -202,8 +153,6 @@ class Choices:
     def scaled(self, score: object, *benchmarks: object) -> object:
         """Return a score on the scale from 0 to 1; any value that is not a number is returned unchanged.
 
-        Examples
-        --------
         >>> choices = Choices.parse(scale=["100", "essay=1:5"])
         >>> choices.scaled(85, "quiz"), choices.scaled(True, "quiz"), choices.scaled("?", "quiz")
         (0.85, True, '?')
@@ -222,8 +171,6 @@ class Choices:
     def cluster_field(self, item: Mapping[str, object]) -> str | None:
         """Return the field of an item that holds its cluster, or None.
 
-        Examples
-        --------
         >>> Choices().cluster_field({"question": "?", "subject": "law"})
         'subject'
         """
@@ -249,13 +196,7 @@ def _cluster(value: object) -> str | None:
 
 
 def parse_scale(entries: Iterable[str]) -> Selection:
-    """Parse ``N``, ``LOW:N`` or either after ``BENCHMARK=``, given any number of times.
-
-    Raises
-    ------
-    ChoiceError
-        If a number is not one, or the largest score is not above the smallest, which is 0 by default.
-    """
+    """Parse ``N``, ``LOW:N`` or either after ``BENCHMARK=``, given any number of times."""
     entries = list(entries)
     for entry in entries:
         try:
@@ -280,13 +221,6 @@ def _ends(scale: str) -> tuple[float, float]:
 def parse_columns(entries: Iterable[str]) -> dict[str, str]:
     """Parse ``FIELD=COLUMN,...``, given any number of times.
 
-    Raises
-    ------
-    ChoiceError
-        If a field is unknown or given twice, or a name of `models` is missing.
-
-    Examples
-    --------
     >>> parse_columns(["model=system,item_id=question", "score=ok"])
     {'model': 'system', 'item_id': 'question', 'score': 'ok'}
     """

@@ -57,13 +57,7 @@ class Kind(Enum):
 
 
 def format_of(path: Path) -> Kind | Format:
-    """Return the format of a file, from its name and its first bytes.
-
-    Raises
-    ------
-    OSError
-        If it cannot be read.
-    """
+    """Return the format of a file, from its name and its first bytes."""
     name = path.name.lower()
     head = read_head(path)
     if foreign(head) is not None:
@@ -119,13 +113,7 @@ def _json_format_of(path: Path, *_: int) -> Kind | Format:
 
 
 def is_inspect(path: Path) -> bool:
-    """Return whether a file begins as an archive, or as a log of Inspect: `Kind.INSPECT` is any other document too.
-
-    Raises
-    ------
-    OSError
-        If it cannot be read.
-    """
+    """Return whether a file begins as an archive, or as a log of Inspect: `Kind.INSPECT` is any other document too."""
     head = read_head(path)
     return head.startswith(_ZIP) or _INSPECT.match(_unpacked(head)) is not None
 
@@ -147,13 +135,7 @@ def _as_leaves(value: Any) -> Any:  # noqa: ANN401 - any JSON value
 
 
 def read_head(path: Path) -> bytes:
-    """Return the first bytes of a file, as they are in it.
-
-    Raises
-    ------
-    OSError
-        If it cannot be read.
-    """
+    """Return the first bytes of a file, as they are in it."""
     with open_regular(path) as file:
         return file.read(_HEAD_BYTES)
 
@@ -168,8 +150,6 @@ def _unpacked(head: bytes) -> bytes:
 def foreign(head: bytes) -> str | None:
     """Return why a file that begins with these bytes, perhaps of gzip, cannot hold results in any format, and what to do; or None.
 
-    Examples
-    --------
     >>> foreign(b"<!DOCTYPE html>")
     'the file is an HTML page, not results; download the file itself, signed in where the site asks for it'
     >>> foreign(b'{"benchmark":"quiz"}') is None
@@ -194,13 +174,7 @@ def foreign(head: bytes) -> str | None:
 
 
 def looks_like_results(path: Path, choices: Choices) -> bool | str:
-    """Return whether a file in a folder holds results, as far as its first bytes show; text is the reason why it does not.
-
-    Raises
-    ------
-    OSError
-        If it cannot be read, though it is there and readable for this user.
-    """
+    """Return whether a file in a folder holds results, as far as its first bytes show; text is the reason why it does not."""
     name = path.name.lower()
     if name.endswith((".eval", ".parquet")):
         return True

@@ -26,13 +26,7 @@ _KINDS = {
 
 
 def open_format(kind: Kind | Format, log: LogFile) -> Stream:
-    """Open a file as a stream of event lines.
-
-    Raises
-    ------
-    OSError
-        If it cannot be opened.
-    """
+    """Open a file as a stream of event lines."""
     if isinstance(kind, Kind):
         stream: Stream = import_module(f"monitor.files.{_KINDS[kind]}").open_log(log)
         return stream

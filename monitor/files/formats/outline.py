@@ -12,8 +12,6 @@ EVERY: Final = "*"
 def outline(head: bytes) -> Any:  # noqa: ANN401 - any JSON value
     r"""Return the value that a JSON text begins with, however it is cut; leaves are left as bytes.
 
-    Examples
-    --------
     >>> outline(b'{"results": [{"id": 1, "text": "cut o')
     {'results': [{'id': b'1'}]}
     """
@@ -48,8 +46,6 @@ def outline(head: bytes) -> Any:  # noqa: ANN401 - any JSON value
 def has_path(value: object, path: str) -> bool:
     """Return whether a value has a field, named with dots; `*` means any field or element.
 
-    Examples
-    --------
     >>> has_path({"results": [{"id": 1}]}, "results.*.id")
     True
     """

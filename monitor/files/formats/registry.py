@@ -12,24 +12,7 @@ from monitor.files.formats.outline import has_path
 
 
 class Format(NamedTuple):
-    """How a harness's files are recognised, and read.
-
-    Attributes
-    ----------
-    name : str
-    module : str
-        In `monitor.files.tools`; none for a file that is refused.
-    document, lines : tuple of str
-        The paths that a document has, or the first line of a file of JSON lines; space-separated alternatives.
-    attribute : str
-        The `Tool` in the module.
-    refusal : str or None
-        Why files of this kind have no results of items, and what is needed.
-    matches : callable, optional
-        A further condition on the beginning of a document.
-    tool : Tool, optional
-        What reads the files, of a plugin.
-    """
+    """How a harness's files are recognised, and read."""
 
     name: str
     module: str = ""
@@ -148,8 +131,6 @@ def is_companion(path: Path) -> bool:
 def match(value: object, *, lines: bool, formats: Iterable[Format] = FORMATS) -> Format | None:
     """Return the format of a document, or of JSON lines, that begins with this value.
 
-    Examples
-    --------
     >>> match({"spec": {"completion_fns": ["m"]}}, lines=True).name
     'OpenAI evals'
     >>> match({"benchmark": "quiz"}, lines=True)

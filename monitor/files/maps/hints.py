@@ -125,8 +125,6 @@ VERDICTS: Final = {
 def words(label: str) -> list[str]:
     """Return the words of a name.
 
-    Examples
-    --------
     >>> words("modelName"), words("Score (0-10)"), words("exact_match/score")
     (['model', 'name'], ['score', '0', '10'], ['exact', 'match', 'score'])
     """
@@ -136,8 +134,6 @@ def words(label: str) -> list[str]:
 def rank(field: str, label: str) -> float:
     """Return how strongly a name hints at a field: `EXACT` and more for usual names, the first of them the most; 0 if it does not.
 
-    Examples
-    --------
     >>> rank("model", "model") > rank("model", "llm") > rank("model", "Model under test") > rank("model", "model_output")
     True
     """
@@ -181,8 +177,6 @@ def is_summary(name: str) -> bool:
 def family(names: Sequence[str]) -> bool:
     """Return whether names are those of one score of several models: the same word of a score, with something else before or after it.
 
-    Examples
-    --------
     >>> family(["gpt_score", "llama_score"]), family(["acc", "acc_norm"]), family(["f1_score", "bleu_score"])
     (True, False, False)
     """
@@ -219,8 +213,6 @@ def are_metrics(names: Sequence[str]) -> bool:
 def are_repeats(names: Sequence[str]) -> bool:
     """Return whether names number repeats: `run1`, `run2`.
 
-    Examples
-    --------
     >>> are_repeats(["run_1", "run_2"]), are_repeats(["q1", "q2"])
     (True, False)
     """
@@ -232,8 +224,6 @@ def are_repeats(names: Sequence[str]) -> bool:
 def numbered(values: Sequence[object]) -> bool:
     """Return whether values are numbers, or one text with a number each, as ids of items are.
 
-    Examples
-    --------
     >>> numbered(["HumanEval/0", "HumanEval/1"]), numbered([3, 7]), numbered(["gpt-4", "llama-3"])
     (True, True, False)
     """
@@ -250,8 +240,6 @@ def names_columns(names: Sequence[str]) -> bool:
 def largest(label: str) -> int | None:
     """Return the largest score that a name states.
 
-    Examples
-    --------
     >>> largest("Score (0-10)"), largest("rating/5"), largest("f1")
     (10, 5, None)
     """

@@ -249,8 +249,6 @@ def _score(mapping: FileMap, value: object) -> object:
 def percentage(value: object) -> object:
     """Return a score as `read_score` does, and ``85%`` as 0.85.
 
-    Examples
-    --------
     >>> percentage("85 %"), percentage("0.5"), percentage("?")
     (0.85, 0.5, '?')
     """

@@ -24,22 +24,7 @@ _ALIKE: Final = 0.5
 
 @dataclass(frozen=True, eq=False)
 class Column:
-    """Values that records could take a field from, one a record, None where there is none.
-
-    Attributes
-    ----------
-    label : str
-        Its name, as a person reads it; empty for a name or a position on the path.
-    values : sequence
-    up : int
-        How many levels above the record it is.
-    path : tuple of str
-        Its path there.
-    level : int or None
-        Where on the path of the records it is captured; None for a field.
-    position : bool
-        Whether it numbers the elements of a list.
-    """
+    """Values that records could take a field from, one a record, None where there is none."""
 
     label: str
     values: Sequence[Any]
@@ -50,17 +35,7 @@ class Column:
 
 
 class Place(NamedTuple):
-    """Records: their path, the columns they could take fields from, and which fields of an object are the records, if not all of them.
-
-    Attributes
-    ----------
-    names : tuple of str
-    size : int
-    columns : list of Column
-    only : tuple of str
-    is_score : bool
-        Whether a record is no object, but a score itself.
-    """
+    """Records: their path, the columns they could take fields from, and which fields of an object are the records, if not all of them."""
 
     names: tuple[str, ...]
     size: int
@@ -249,8 +224,6 @@ def _scores(nodes: Sequence[_Node], fields: Sequence[str]) -> tuple[str, ...]:
 def in_range(values: Sequence[object]) -> bool:
     """Return whether values may be scores: none is over 100, and they do not just number their records.
 
-    Examples
-    --------
     >>> in_range([0.5, 1]), in_range([0, 1]), in_range([3, 1, 2]), in_range([1, 1200])
     (True, True, False, False)
     """

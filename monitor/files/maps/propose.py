@@ -42,15 +42,7 @@ class Proposal(NamedTuple):
 
 
 def harness_of(path: Path) -> str | None:
-    """Return the harness whose results a file holds, None where a mapping has something to add: for tables, and files that are not known.
-
-    Raises
-    ------
-    OSError
-        If it cannot be read.
-    Broken, Refusal
-        If it is a Parquet table that cannot be read.
-    """
+    """Return the harness whose results a file holds, None for tables and unknown files, which a mapping may describe."""
     found = format_of(path)
     if isinstance(found, Format):
         return found.name if found.refusal is None else None
@@ -70,15 +62,7 @@ def _first_line(path: Path) -> bytes:
 
 
 def propose(path: Path) -> Proposal:
-    """Propose a mapping.
-
-    Raises
-    ------
-    Refusal
-        If the file has no records with a score.
-    Broken
-        If it cannot be read.
-    """
+    """Propose a mapping."""
     known = format_of(path)
     if isinstance(known, Format) and known.refusal is not None:
         raise Refusal("file", f"a file of {known.name}", known.refusal)
@@ -243,8 +227,6 @@ def _names(value: object) -> object:
 def _around(stems: Sequence[str]) -> tuple[str, str]:
     """Return what names have in common before and after the part that differs, in whole words.
 
-    Examples
-    --------
     >>> _around(["results_gpt-4_v2", "results_llama_v2"])
     ('results_', '_v2')
     >>> _around(["gpt-4.1", "gpt-4.5"])

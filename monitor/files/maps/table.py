@@ -134,19 +134,7 @@ class FileMap:
 
 
 def read_mappings(file: Path, *, found: bool = False) -> list[FileMap]:
-    """Read the mappings in a file.
-
-    Parameters
-    ----------
-    file : Path
-    found : bool
-        Whether it was found next to results, and was not given by the user: then it may be no link.
-
-    Raises
-    ------
-    ChoiceError
-        If one is not valid, or the file cannot be read.
-    """
+    """Read the mappings in a file."""
     try:
         content = parse_settings(read_settings(file) if found else file.read_bytes())
     except UnsafePathError as error:

@@ -43,38 +43,7 @@ class Block(NamedTuple):
 
 
 class BlockReader:
-    """Reads a file block by block, as far as it has been written.
-
-    Parameters
-    ----------
-    path : Path
-    position : int
-        Where to begin, in bytes of the contents. The bytes before it are read too: `line` counts their lines, and `hash` hashes them.
-    block_bytes : int
-        About how much a block holds, at most `MAX_LINE_BYTES`.
-    max_lines : int, optional
-        How many lines a block holds at most.
-    hashing : bool
-        Whether blocks carry the hash of everything before them.
-    opener : callable
-        Opens the file.
-
-    Attributes
-    ----------
-    position, line : int
-        How many bytes and lines of the contents have been returned.
-    hash : blake2b
-        Of the contents before `position`.
-    damage_reported : bool
-        Whether the damage at `position` has been returned: it is returned once.
-    passed : bytes
-        The last bytes before the start position, up to 64 KB.
-
-    Raises
-    ------
-    OSError
-        If the file cannot be read.
-    """
+    """Reads a file block by block, as far as it has been written."""
 
     def __init__(
         self,
@@ -118,19 +87,7 @@ class BlockReader:
         return self.stream.damage or self.stream.unfinished or half
 
     def next(self, *, final: bool) -> Block | None:
-        """Read the next block.
-
-        Parameters
-        ----------
-        final : bool
-            Whether the file is complete: then a last line without a newline is read if it is a whole record (otherwise it is half-written),
-            and a gzip file that is cut off is a fault.
-
-        Returns
-        -------
-        Block or None
-            None if there is nothing more to read, for now if not `final`.
-        """
+        """Read the next block."""
         if not (self.hashing or self._ahead or self._rest) and (run := self.stream.run()) is not None:
             start, first = self.position, self.line + 1
             self.position += len(run)

@@ -42,18 +42,7 @@ class Copies:
         self._files: dict[str, Path] = {}
 
     def file(self, place: str) -> Path:
-        """Return the copy of a place, and make it when it is first asked for.
-
-        Parameters
-        ----------
-        place : str
-            ``-`` for standard input, or a URL of http or https.
-
-        Raises
-        ------
-        CopyError
-            If it cannot be copied.
-        """
+        """Return the copy of a place, and make it when it is first asked for."""
         if place not in self._files:
             folder = Path(self._made_folder(), str(len(self._files))).resolve()
             folder.mkdir(exist_ok=True)

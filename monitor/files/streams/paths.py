@@ -47,39 +47,6 @@ def find_files(
 ) -> list[Path]:
     """List the files of results that paths name, in the order of the paths: of two scores of a key, the first one read counts.
 
-    Parameters
-    ----------
-    paths : iterable of path
-        Files, and folders that are searched with all folders below them, for names that end with one of `suffixes`. Names with a leading
-        dot are skipped. A link is followed if it is a PATH; inside a folder, a link to a file of the same folder is.
-    strict : bool
-        False skips paths that are missing, empty, special or unreadable: for paths that are already watched.
-    suffixes : tuple of str
-        How the names of results in a folder end.
-    accept : callable, optional
-        Returns whether a file in a folder is listed.
-    follow : bool
-        Whether links inside a folder are followed wherever they lead.
-    note : callable
-        Takes a sentence about a link that is not followed, or a folder that is not readable.
-    listed : set of (int, int), optional
-        Device and inode of files to leave out; those that are listed are added.
-
-    Returns
-    -------
-    list of Path
-        Absolute, all links resolved, sorted inside a folder; a file with several links or names is listed once, where it comes first.
-
-    Raises
-    ------
-    PathError
-        If a path does not exist, is neither a file nor a folder, cannot be read, has a name that is not UTF-8, or is a folder without
-        results.
-    OSError
-        If a folder cannot be listed, for want of file descriptors for example.
-
-    Examples
-    --------
     >>> find_files(["/nowhere/results.jsonl"])
     Traceback (most recent call last):
     monitor.files.streams.paths.PathError: /nowhere/results.jsonl does not exist; check the path

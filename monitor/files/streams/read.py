@@ -19,27 +19,7 @@ T = TypeVar("T")
 def read_files(
     files: Sequence[Path], progress: Callable[[int, int], None] | None = None, opener: OpenStream = open_stream
 ) -> Iterator[Segment]:
-    """Read files from beginning to end, one after the other.
-
-    Parameters
-    ----------
-    files : sequence of Path
-        As `find_files` lists them.
-    progress : callable, optional
-        Called with (bytes read, bytes of all files), before gunzipping.
-    opener : callable
-        Opens a file: `Importer.open` for logs of any format.
-
-    Yields
-    ------
-    Segment
-        In the order of the files and of their lines; after those of a file that breaks off, an empty one that reports what is missing.
-
-    Raises
-    ------
-    OSError
-        If a file cannot be read.
-    """
+    """Read files from beginning to end, one after the other."""
     total = sum(file.stat().st_size for file in files)
     checker = Checker()
     current, benchmark = None, None

@@ -33,21 +33,7 @@ class UnsafePathError(OSError):
 
 
 def open_regular(path: Path, folder: int | None = None) -> FileIO:
-    """Open a regular file that is not a link; never wait for the writer of a pipe.
-
-    Parameters
-    ----------
-    path : Path
-    folder : int, optional
-        Descriptor of the folder that a relative path begins at.
-
-    Raises
-    ------
-    UnsafePathError
-        If it is a link, a pipe, a device or a socket.
-    OSError
-        If it cannot be opened.
-    """
+    """Open a regular file that is not a link; never wait for the writer of a pipe."""
     descriptor = _open(path, os.O_NONBLOCK, folder)
     mode = os.fstat(descriptor).st_mode
     if stat.S_ISREG(mode):
@@ -59,15 +45,7 @@ def open_regular(path: Path, folder: int | None = None) -> FileIO:
 
 
 def read_settings(path: Path) -> bytes:
-    """Return the contents of a small file that describes how results are read.
-
-    Raises
-    ------
-    UnsafePathError
-        If it is a link, no regular file, or too large.
-    OSError
-        If it cannot be read.
-    """
+    """Return the contents of a small file that describes how results are read."""
     with open_regular(path) as file:
         data = file.read(_LARGEST_SETTINGS + 1) or b""
     if len(data) > _LARGEST_SETTINGS:
@@ -76,13 +54,7 @@ def read_settings(path: Path) -> bytes:
 
 
 def parse_settings(data: bytes) -> dict[str, Any]:
-    """Parse TOML that anyone may have written.
-
-    Raises
-    ------
-    ValueError, RecursionError
-        If it is not valid, nested too deeply, or has a number that cannot be printed or a key of too many parts.
-    """
+    """Parse TOML that anyone may have written."""
     import tomllib  # noqa: PLC0415 - loading it takes 10 ms, and most results have no such file
 
     text = data.decode("utf-8")
@@ -101,21 +73,7 @@ def parse_settings(data: bytes) -> dict[str, Any]:
 
 
 def inside(folder: Path, name: str | PurePath) -> Path:
-    """Return the path of a file or folder below a folder, with no link on the way.
-
-    Parameters
-    ----------
-    folder : Path
-    name : str or PurePath
-        As a file of results names it: relative to the folder.
-
-    Raises
-    ------
-    UnsafePathError
-        If it leads out of the folder, passes a link, or is neither a regular file nor a folder.
-    OSError
-        If it cannot be opened.
-    """
+    """Return the path of a file or folder below a folder, with no link on the way."""
     parts, path = PurePath(name).parts, folder / name
     if PurePath(name).is_absolute() or ".." in parts or not parts or "\0" in str(name):
         raise UnsafePathError(path, "it leads out of the folder; use the path of a file below it")

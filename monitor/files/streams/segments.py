@@ -41,18 +41,6 @@ class DecodedBlock(NamedTuple):
 def decode(block: Block, path: Path, checker: Checker, benchmark: str | None = None) -> DecodedBlock:
     r"""Decode a block, in one call where every line of it is a good event.
 
-    Parameters
-    ----------
-    block : Block
-    path : Path
-        The file, as rejects name it.
-    checker : Checker
-        Remembers the names it has passed; one for many files.
-    benchmark : str, optional
-        Of the line before the block. A rejected line that names no benchmark is counted there, else with the next good line.
-
-    Examples
-    --------
     >>> line = b'{"benchmark":"x","item_id":"1","model":"m","score":1}\n'
     >>> decoded = decode(Block(0, len(line), 1, line), Path("a.jsonl"), Checker())
     >>> decoded.segments[0].events

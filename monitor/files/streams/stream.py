@@ -37,23 +37,7 @@ def is_record(line: bytes) -> bool:
 
 
 class Stream:
-    """An open file, read from its start; at its end a later read may return more.
-
-    Attributes
-    ----------
-    position : int
-        How many bytes of the file have been read, before gunzipping.
-    damage : str or None
-        Why nothing more can be read, or None.
-    translated : bool
-        Whether the bytes are event lines that were translated from another format (`monitor.files.streams.translated`).
-    whole : bool
-        Whether any change of the file may change all of it, so that it has to be opened again.
-    half_written : bool
-        Whether the last line was left unread because it is not whole.
-    note : callable
-        Takes a sentence for the person who reads the file.
-    """
+    """An open file, read from its start; at its end a later read may return more."""
 
     translated = whole = half_written = False
     note: Callable[[str], None]
@@ -236,13 +220,7 @@ def is_utf16(path: Path) -> bool:
 
 
 def open_stream(path: Path) -> Stream:
-    """Open a file; gunzip it if its name or its first two bytes are those of gzip, and decode UTF-16 if it has a byte order mark.
-
-    Raises
-    ------
-    OSError
-        If it cannot be opened.
-    """
+    """Open a file; gunzip it if its name or its first two bytes are those of gzip, and decode UTF-16 if it has a byte order mark."""
     return Utf16Stream(_open_bytes(path)) if is_utf16(path) else _open_bytes(path)
 
 

@@ -133,15 +133,7 @@ class TranslatedStream(Stream):
 
 
 class DocumentStream(Stream):
-    """A file that is read as a whole, and again after each change.
-
-    Parameters
-    ----------
-    path : Path
-    read : callable
-        Returns the event lines of the file, or columns of events. It raises `Broken` where the file breaks off, and `Refusal` for a file
-        that is not read.
-    """
+    """A file that is read as a whole, and again after each change."""
 
     translated = whole = True
 

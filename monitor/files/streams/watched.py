@@ -26,22 +26,7 @@ class _Mark(NamedTuple):
 
 
 class WatchedFile:
-    """A file, its open reader if there is one, and the generation of its contents.
-
-    Attributes
-    ----------
-    path : Path
-    generation : int
-        Grows by one each time bytes already read have changed.
-    benchmark : str or None
-        The benchmark of the last line that names one.
-    bytes_read : int
-        How many bytes have been read, before gunzipping.
-    models : set of str
-        The models of the lines that were read since the start.
-    max_lines : int
-        Most lines of a block.
-    """
+    """A file, its open reader if there is one, and the generation of its contents."""
 
     def __init__(self, path: Path, *, block_bytes: int, max_lines: int, opener: OpenStream = open_stream) -> None:
         self.path = path
@@ -68,20 +53,7 @@ class WatchedFile:
             return 0
 
     def reader(self, source: Source | None, *, final: bool) -> BlockReader | None:
-        """Return a reader at the end of what was read, or None if there is nothing new.
-
-        Parameters
-        ----------
-        source : Source or None
-            How far the file has been appended to the log.
-        final : bool
-            Whether to read even if nothing seems new.
-
-        Raises
-        ------
-        OSError
-            If the file cannot be read.
-        """
+        """Return a reader at the end of what was read, or None if there is nothing new."""
         status = self.path.stat()
         mark = self._mark
         if mark is not None:

@@ -25,18 +25,7 @@ _ENCRYPTED, _SIZES_FOLLOW, _UTF8 = 0x1, 0x8, 0x800
 
 
 class Archive:
-    """The entries of a zip archive, by name.
-
-    Attributes
-    ----------
-    damage : str or None
-        What is wrong with the archive; the entries before the damage can be read.
-
-    Raises
-    ------
-    OSError
-        If the file cannot be read.
-    """
+    """The entries of a zip archive, by name."""
 
     def __init__(self, path: Path) -> None:
         self.damage: str | None = None
@@ -64,13 +53,7 @@ class Archive:
         return sum(info.file_size for info in self._entries.values())
 
     def read(self, name: str) -> bytes:
-        """Unpack an entry.
-
-        Raises
-        ------
-        Broken
-            If it is damaged, too large, encrypted or has an unknown compression.
-        """
+        """Unpack an entry."""
         info = self._entries[name]
         entry = f"entry {shorten(name)} of the zip archive"
         if info.file_size > MAX_ENTRY_BYTES:

@@ -58,18 +58,7 @@ class _Names(NamedTuple):
 
 
 class BattleColumns:
-    """The columns of a table of battles.
-
-    Attributes
-    ----------
-    description : str
-        The columns that were picked, and what is assumed of them.
-
-    Raises
-    ------
-    ColumnError
-        If a required field has no column.
-    """
+    """The columns of a table of battles."""
 
     def __init__(self, names: Sequence[str], choices: Choices, model: str | None) -> None:
         if model is not None:
@@ -197,8 +186,6 @@ def columns_of(
 def is_battle(names: Collection[str]) -> bool:
     """Return whether rows with these columns are battles that are read.
 
-    Examples
-    --------
     >>> is_battle(["question_id", "model_a", "model_b", "winner"]), is_battle(["item_id", "model", "score"])
     (True, False)
     """

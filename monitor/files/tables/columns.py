@@ -49,30 +49,7 @@ class WideTableError(ColumnError):
 
 
 class Columns:
-    """The columns of a table.
-
-    Parameters
-    ----------
-    names : sequence of str
-        As the table has them.
-    choices : Choices
-    model : str, optional
-        The model of all rows, as named on the command line.
-    objects : collection of str, optional
-        Fields of JSON lines that hold objects; where one of them holds all models, its name is no part of theirs.
-    first : mapping, optional
-        The first row: a column that holds text there is not a model.
-
-    Attributes
-    ----------
-    description : str
-        The columns that were picked.
-
-    Raises
-    ------
-    ColumnError
-        If a required field has no column, a chosen column does not exist, or ``models=*`` would take a column of text.
-    """
+    """The columns of a table."""
 
     def __init__(
         self,
@@ -277,8 +254,6 @@ def _flag(models: Sequence[str]) -> str:
 def find_battle(names: Sequence[str]) -> str | None:
     """Return why rows with these columns are not scores but battles of two models, or None.
 
-    Examples
-    --------
     >>> find_battle(["question_id", "model_a", "model_b", "winner"])[:61]
     'model_a, model_b and winner make a row a battle of two models'
     >>> find_battle(["item_id", "model", "score"])
@@ -330,8 +305,6 @@ def _find(names: Sequence[str], choices: Choices) -> dict[str, str]:
 def flatten(record: dict[str, Any]) -> dict[str, Any]:
     """Return an object with its nested fields named by their path.
 
-    Examples
-    --------
     >>> flatten({"id": 1, "meta": {"subject": "law"}})
     {'id': 1, 'meta.subject': 'law'}
     """

@@ -44,15 +44,7 @@ def _read_lighteval(file: "ParquetFile", log: LogFile) -> Iterator[Piece]:
 
 @contextmanager
 def open_table(path: Path) -> Iterator["ParquetFile"]:
-    """Open a Parquet file.
-
-    Raises
-    ------
-    Refusal
-        If pyarrow is not installed.
-    Broken
-        If the file cannot be read, now or while it is open.
-    """
+    """Open a Parquet file."""
     try:
         from pyarrow import ArrowException  # noqa: PLC0415 - optional, and slow to import
         from pyarrow.parquet import ParquetFile  # noqa: PLC0415
@@ -68,15 +60,7 @@ def open_table(path: Path) -> Iterator["ParquetFile"]:
 
 
 def is_lighteval(path: Path) -> bool:
-    """Return whether a table has the details of lighteval.
-
-    Raises
-    ------
-    Broken
-        If the table cannot be read.
-    Refusal
-        If pyarrow is not installed.
-    """
+    """Return whether a table has the details of lighteval."""
     with open_table(path) as file:
         return set(file.schema_arrow.names) >= lighteval.COLUMNS
 

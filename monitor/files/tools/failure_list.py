@@ -71,8 +71,6 @@ def _rows(data: bytes) -> Iterator[dict[str, Any]]:
 def _item(name: str) -> str:
     """Return the id of an item without the numbers that follow its own.
 
-    Examples
-    --------
     >>> _item("live_simple_26-6-0"), _item("multiple_3"), _item("7")
     ('live_simple_26', 'multiple_3', '7')
     """

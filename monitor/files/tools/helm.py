@@ -91,13 +91,7 @@ def read(log: LogFile) -> Iterator[Entry]:
 
 
 def _split(log: LogFile, instances: list[Instance], *benchmarks: str) -> str | None:
-    """Return the split that is read: the chosen one, else `test`, else the only one; None for a file without splits.
-
-    Raises
-    ------
-    Refusal
-        If there is no such split, or several and none is `test`: scores of several splits are never pooled.
-    """
+    """Return the split that is read: the chosen one, else `test`, else the only one; None for a file without splits."""
     counts = Counter(
         split for instance in instances for split in {stat.name.split for stat in instance.stats} if split is not None
     )

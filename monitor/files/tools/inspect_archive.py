@@ -96,15 +96,7 @@ class Log(msgspec.Struct):
 
 
 def read_log(path: Path) -> tuple[Log, str | None]:
-    """Read a log, and return what is wrong at its end, if anything.
-
-    Raises
-    ------
-    Refusal
-        If the file is not a log.
-    Broken
-        If it breaks off before any sample.
-    """
+    """Read a log, and return what is wrong at its end, if anything."""
     with path.open("rb") as file:
         zipped = file.read(2) == b"PK"
     return _read_archive(path) if zipped else (_decode(read_bytes(path), Log, None), None)

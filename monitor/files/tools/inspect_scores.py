@@ -18,13 +18,7 @@ _WORDS: Final[Mapping[str, float]] = {"yes": 1.0, "true": 1.0, "no": 0.0, "false
 
 
 class Scorer:
-    """The scorer that counts.
-
-    Attributes
-    ----------
-    description : str
-        Its name, and the other scorers.
-    """
+    """The scorer that counts."""
 
     def __init__(
         self, name: str, key: str | None, others: Iterable[str], benchmark: str, scaled: Callable[[object], object]
@@ -57,8 +51,6 @@ class Scorer:
 def as_number(value: object) -> float | None:
     """Return a value as Inspect counts it, or None if it is not a number.
 
-    Examples
-    --------
     >>> [as_number(value) for value in ("C", "P", True, "0.25", 0.75, "maybe", [1])]
     [1.0, 0.5, 1.0, 0.25, 0.75, None, None]
     """
@@ -80,23 +72,7 @@ def as_number(value: object) -> float | None:
 def choose_scorer(
     task: str, order: Sequence[str], scores: Mapping[str, Any], choices: Choices, benchmark: str
 ) -> Scorer:
-    """Return the chosen scorer, else the first with one value a sample.
-
-    Parameters
-    ----------
-    task : str
-    order : sequence of str
-        The scorers, in the order of the log.
-    scores : mapping
-        The scores of the first sample that has any.
-    choices : Choices
-    benchmark : str
-
-    Raises
-    ------
-    Refusal
-        If there is no such scorer.
-    """
+    """Return the chosen scorer, else the first with one value a sample."""
     names = [name for name in order if name in scores] + [name for name in scores if name not in order]
     labels = [label for name in names for label in _labels(name, scores[name])]
     choose = f"choose one of {', '.join(map(shorten, labels)) or 'none'} with --scorer {task}=SCORER"

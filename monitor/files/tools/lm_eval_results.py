@@ -99,19 +99,7 @@ class Results(msgspec.Struct):
 
 
 def read_results(samples: Path, time: str) -> Results | None:
-    """Read the results file of the run that wrote a file of samples; None if there is none.
-
-    Parameters
-    ----------
-    samples : Path
-    time : str
-        Of the run, as in the names of both files.
-
-    Raises
-    ------
-    Refusal
-        If the file cannot be read.
-    """
+    """Read the results file of the run that wrote a file of samples; None if there is none."""
     path = samples.with_name(f"results_{time}.json")
     if not path.is_symlink() and not path.exists():
         others = sorted(path.parent.glob(f"*_{time}.json"))

@@ -125,13 +125,7 @@ _LONGEST: Final = 200
 
 
 def decode_export(body: bytes, signal: Signal, *, protobuf: bool) -> Any:  # noqa: ANN401 - an `Export`, or a message like it
-    """Decode the body of an export request.
-
-    Raises
-    ------
-    ValueError
-        If it is not one.
-    """
+    """Decode the body of an export request."""
     if not protobuf:
         try:
             return _EXPORT.decode(body)
@@ -162,14 +156,7 @@ def no_span(_trace: str, _span: str) -> Attributes:
 
 
 def evaluations(export: Any, spans: Spans = no_span) -> Iterator[Evaluation]:  # noqa: ANN401 - see `decode_export`
-    """Return the evaluation results of an export.
-
-    Parameters
-    ----------
-    export : Export, or a message of protobuf
-    spans : callable, optional
-        Returns the attributes of the span of a log record.
-    """
+    """Return the evaluation results of an export."""
     yield from _of_logs(getattr(export, "resource_logs", None) or (), spans)
     yield from _of_spans(getattr(export, "resource_spans", None) or ())
 
@@ -228,13 +215,7 @@ def as_export(record: object) -> Export | Fault:
 
 
 def spans_of(file: Path) -> Spans:
-    """Return the spans of a file of traces, which is read again when it has changed.
-
-    Raises
-    ------
-    OSError
-        If it cannot be read.
-    """
+    """Return the spans of a file of traces, which is read again when it has changed."""
     status = file.stat()
     spans = _read_spans(file, status.st_size, status.st_mtime_ns)
     return lambda trace, span: spans.get((trace, span), {})

@@ -55,13 +55,7 @@ def read_header(file: int, path: Path) -> tuple[str, int, Lines]:
 
 
 def cut_torn_line(file: int, path: Path, lines: Lines) -> tuple[int, int]:
-    """Cut off an incomplete last line; return the new end of the file and the number of bytes cut.
-
-    Raises
-    ------
-    LogDamaged
-        If the last line has no newline and is not what a crash in an append leaves: it may have been acknowledged.
-    """
+    """Cut off an incomplete last line; return the new end of the file and the number of bytes cut."""
     end, size = last_line_end(file)
     if end < size:
         check_torn_line(file, path, lines, end, size)
@@ -93,16 +87,6 @@ def read_lines(
     """Read records from `offset` on, where a line begins before `end`; return one offset more than records.
 
     If the first line gives up a damaged part of the log, return where it begins and ends, and no records.
-
-    Parameters
-    ----------
-    max_records, max_bytes
-        Bounds, at least 1; a first record longer than `max_bytes` is still read whole.
-
-    Raises
-    ------
-    LogDamaged
-        If the first line does not match its checksum, or the file was shortened.
     """
     available = end - offset
     data = os.pread(file, min(max_bytes, available), offset)

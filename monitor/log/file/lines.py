@@ -85,13 +85,6 @@ class PlainLines:
 class CheckedLines:
     """The lines of a log with checksums.
 
-    Parameters
-    ----------
-    identity
-        Of the log; empty for the header line, which holds it.
-
-    Examples
-    --------
     >>> lines = CheckedLines("00112233445566778899aabbccddeeff")
     >>> data = lines.encode([b"1", b"2"], 60)
     >>> lines.decode(data.splitlines(), 60)
@@ -144,8 +137,6 @@ class CheckedLines:
     def lost(self, size: int, start: int) -> bytes:
         r"""Return the line of `size` bytes, or a few more, that takes the place of a damaged part of the log.
 
-        Examples
-        --------
         >>> lines = CheckedLines("00112233445566778899aabbccddeeff")
         >>> line = lines.lost(40, 60)
         >>> line
@@ -165,8 +156,6 @@ class CheckedLines:
     def is_torn(self, begin: bytes, size: int) -> bool:
         """Return whether a last line without a newline is a proper prefix of a line.
 
-        Examples
-        --------
         >>> lines = CheckedLines("")
         >>> whole = lines.encode([b"123"], 0)
         >>> all(lines.is_torn(whole[:n], n) for n in range(1, len(whole)))

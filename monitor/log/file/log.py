@@ -24,21 +24,7 @@ _AFTER_CHANGE: Final = "restore it, or delete the state (the folder valkey next 
 
 
 class FileLog:
-    """An append-only file of records with one partition; open it with `FileLog.open`, use it from one event loop.
-
-    Attributes
-    ----------
-    path
-        The file.
-    identity
-        The unique name the log was given at its creation, 32 hexadecimal digits.
-    first_offset
-        Offset of the first record.
-    bytes_cut
-        How many bytes of a torn last line were cut off on opening; 0 after an orderly stop.
-    checked
-        Whether its lines have checksums; a log that an earlier version created has none, and gets none.
-    """
+    """An append-only file of records with one partition; open it with `FileLog.open`, use it from one event loop."""
 
     def __init__(self, path: Path, file: int, lock: int) -> None:
         self.path = path
@@ -57,22 +43,7 @@ class FileLog:
 
     @classmethod
     def open(cls, path: str | os.PathLike[str]) -> Self:
-        """Open or create the log at `path`, and lock it until `close`.
-
-        Parameters
-        ----------
-        path
-            The file; its directory must exist. ``<path>.lock`` holds the process id of the process that has the log open.
-
-        Raises
-        ------
-        LogLocked
-            If another process has the log open.
-        LogDamaged
-            If the file does not begin with the header of a log, or its last line was changed after it was appended.
-        OSError
-            If the directory cannot be written.
-        """
+        """Open or create the log at `path`, and lock it until `close`."""
         path = Path(path).resolve()  # links to one log share one lock
         lock = lock_log(path)
         try:
@@ -98,24 +69,6 @@ class FileLog:
 
         Appends that wait at the same time share one write and one sync. If the waiting task is cancelled, its records may or may not be in
         the log.
-
-        Parameters
-        ----------
-        records
-            One JSON text each, without a newline.
-
-        Returns
-        -------
-        The offset after the last of `records`; `durable_end` for no records.
-
-        Raises
-        ------
-        ValueError
-            If a record is empty or holds a newline; nothing is appended.
-        OSError
-            If the write failed (disk full, quota): nothing of this append is in the log, and later appends may succeed.
-        LogClosed
-            If the log is closed, or a sync failed: open it again to append.
         """
         if self._closed or self._failure:
             raise LogClosed(self._failure or f"{self.path} is closed; open the log again to append")
@@ -155,27 +108,7 @@ class FileLog:
             )
 
     def read(self, offset: int, max_records: int = 2000, max_bytes: int = 1 << 20) -> Chunk | None:
-        """Read the records from `offset` on.
-
-        Parameters
-        ----------
-        offset
-            Where a record begins, or `durable_end`.
-        max_records, max_bytes
-            Bounds of the chunk, at least 1; a first record longer than `max_bytes` is still read whole.
-
-        Returns
-        -------
-        At least one record (partition 0), a chunk that is lost, or None if `offset` is `durable_end`.
-
-        Raises
-        ------
-        OffsetOutOfRange
-            If no record begins at `offset`.
-        LogDamaged
-            If the record at `offset` does not match its checksum, or the file was shortened while open. Records before a damaged one are
-            returned first.
-        """
+        """Read the records from `offset` on."""
         self.check_offset(offset)
         if offset == self._durable_end:
             return None
@@ -264,18 +197,7 @@ class FileLog:
 
 
 def check_log(path: Path) -> tuple[int, bool, int]:
-    """Read a log to its end, without the lock.
-
-    Returns
-    -------
-    The number of records, whether their lines have checksums, and how many bytes were given up as damaged. An append under way, which may
-    look like a torn line, is not counted.
-
-    Raises
-    ------
-    LogDamaged
-        If the header or a line does not match its checksum.
-    """
+    """Read a log to its end, without the lock."""
     file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
         _, offset, lines = durable_file.read_header(file, path)

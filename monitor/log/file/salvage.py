@@ -23,17 +23,7 @@ _HEADER_LIMIT: Final = 200
 
 
 class Salvaged(NamedTuple):
-    """What came of a log.
-
-    Attributes
-    ----------
-    records : int
-        Intact records.
-    lost : list of (int, int)
-        Where each damaged part begins and ends; empty if the log is whole.
-    kept : Path or None
-        The damaged log under its new name; None if nothing was changed.
-    """
+    """What came of a log."""
 
     records: int
     lost: list[tuple[int, int]]
@@ -41,17 +31,7 @@ class Salvaged(NamedTuple):
 
 
 def salvage(path: Path) -> Salvaged:
-    """Give up the damaged parts of a log, and keep the damaged file under another name.
-
-    Raises
-    ------
-    LogLocked
-        If a process has the log open.
-    LogDamaged
-        If more than a byte of the header is damaged, or the log has no checksums.
-    OSError
-        If the directory cannot be written; the log is unchanged.
-    """
+    """Give up the damaged parts of a log, and keep the damaged file under another name."""
     path = path.resolve(strict=True)
     lock = lock_log(path)
     try:

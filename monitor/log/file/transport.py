@@ -137,13 +137,7 @@ class Transport(base.Transport):  # type: ignore[misc]
 
     @property
     def log(self) -> FileLog:
-        """The application's log.
-
-        Raises
-        ------
-        ValueError
-            If the application has none, or another one.
-        """
+        """The application's log."""
         log = self.app.file_log
         path = Path(self.url[0].path).resolve()
         if log is None or log.path != path:

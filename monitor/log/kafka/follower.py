@@ -24,21 +24,7 @@ _STOP_SECONDS: Final = 5.0
 
 
 class KafkaFollower:
-    """Reads chunks of the partitions of a topic; use it as an async context manager.
-
-    Parameters
-    ----------
-    settings : KafkaSettings
-    topic : str
-    partitions : int
-        Partition count of the topic.
-    folded : TopicIdentity
-        The topic that the state was folded from; records of another one raise `TopicChanged`.
-    key : OriginKey
-        Verifies the origins of republished records.
-    compare : callable
-        Compares the last folded record of a partition with the log after a reconnect, see `SenderCheck.confirm`.
-    """
+    """Reads chunks of the partitions of a topic; use it as an async context manager."""
 
     def __init__(
         self,
@@ -113,15 +99,7 @@ class KafkaFollower:
         return None if end is None or at is None else (end, max(0.0, time() - at / 1000))
 
     async def read(self, partitions: Iterable[int]) -> list[Chunk]:
-        """Wait a moment for records of some partitions; return a few chunks, those of a partition in order.
-
-        Raises
-        ------
-        OffsetOutOfRange
-            If a partition no longer holds the next record; `partition` of the error is its number.
-        TopicChanged
-            If the topic is not the one that the state was folded from.
-        """
+        """Wait a moment for records of some partitions; return a few chunks, those of a partition in order."""
         tps = [self._tps[number] for number in partitions]
         if not tps:
             await asyncio.sleep(_POLL_MS / 1000)

@@ -38,19 +38,7 @@ class _Keys(Sequence[bytes | None]):
 def chunks(
     records: list[Record], partition: int, start: int, end: int, bound: int, key: OriginKey | None = None
 ) -> Iterator[Chunk]:
-    """Cut records into consecutive chunks from `start` to `end`.
-
-    Parameters
-    ----------
-    records
-        At least one, of one partition, in order. Offsets of transaction markers and compacted records have none.
-    start, end
-        Where the fetch began, and where the next one begins.
-    bound
-        Bytes of a chunk's records; a longer record is a chunk of its own.
-    key
-        Verifies origins; without it none is believed.
-    """
+    """Cut records into consecutive chunks from `start` to `end`."""
     values = list(map(_VALUE, records))
     if None in values:
         values = [value or b"" for value in values]

@@ -20,14 +20,7 @@ _RETRY_SECONDS: Final = 0.1
 
 
 class SenderCheck:
-    """The brokers that sent records to a started consumer, and the connections over which they did.
-
-    Parameters
-    ----------
-    topic : str
-    folded : TopicIdentity or None
-        The topic that the state was folded from; without it nothing is compared.
-    """
+    """The brokers that sent records to a started consumer, and the connections over which they did."""
 
     def __init__(self, kafka: AIOKafkaConsumer, topic: str, folded: TopicIdentity | None) -> None:
         self._kafka, self._topic, self._folded = kafka, topic, folded
@@ -53,28 +46,14 @@ class SenderCheck:
         self._reconnected &= partitions
 
     async def check(self, node: int | None = None) -> bool:
-        """Compare the topic as one broker knows it, by default any; return whether it has answered.
-
-        Raises
-        ------
-        TopicChanged
-            If it knows another topic under the name.
-        """
+        """Compare the topic as one broker knows it, by default any; return whether it has answered."""
         now = await ask_identity(self._kafka._client, self._topic, node)
         if now is not None and self._folded is not None:
             check_identity(self._topic, self._folded, now)
         return now is not None
 
     async def confirm(self, wanted: Callable[[], bool], compare: Callable[[TP], Awaitable[bool]]) -> None:
-        """Check every broker that has sent records, and compare the last folded record of each reconnected partition.
-
-        Parameters
-        ----------
-        wanted : callable
-            Returns whether the fetched records are still needed.
-        compare : callable
-            Compares the last folded record with the log; returns whether it could, and is called again if not.
-        """
+        """Check every broker that has sent records, and compare the last folded record of each reconnected partition."""
         if self._folded is None:
             return
         senders: list[int | None] = list(self._senders)

@@ -24,18 +24,6 @@ A reader takes as many, so that it keeps up where benchmarks are many. Requests 
 def split_url(url: str) -> tuple[str, str]:
     """Split ``kafka://host:port[,host:port]/topic`` into ``host:port[,host:port]`` and the topic.
 
-    Parameters
-    ----------
-    url
-        A host without a port has port 9092; without a path, the topic is empty.
-
-    Raises
-    ------
-    ValueError
-        If it is not such a URL, or holds a user or a password.
-
-    Examples
-    --------
     >>> split_url("kafka://one:9092,two/rankwatch.events")
     ('one:9092,two:9092', 'rankwatch.events')
     """
@@ -73,38 +61,7 @@ class TokenFile(AbstractTokenProvider):  # type: ignore[misc]
 
 @dataclass(frozen=True, kw_only=True)
 class KafkaSettings:
-    """How to reach the brokers, and how to read from them.
-
-    Attributes
-    ----------
-    addresses
-        ``host:port[,host:port]`` of some brokers; they name the others.
-    tls
-        Whether the brokers use TLS; any of the three files implies it.
-    ca_file
-        Certificates to trust (PEM), instead of the system's.
-    certificate_file, key_file
-        The client's own certificate and key (PEM).
-    mechanism
-        Of SASL; None for no SASL.
-    username, password
-        For PLAIN and SCRAM.
-    token_file
-        For OAUTHBEARER: a file with the token, which another program keeps fresh.
-    token_provider
-        For OAUTHBEARER, instead of the file.
-    session_seconds
-        How long a worker may be silent before its partitions go to other workers.
-    rebalance_seconds
-        How long a rebalance waits for a worker to release its partitions. Half of it is for finishing the current chunk.
-    instance
-        The permanent name of this worker in its group (static membership), which survives a restart; None for a member that leaves at its
-        end.
-    fetch_wait_seconds
-        How long a broker may delay a fetch while there is nothing to read.
-    fetch_bytes
-        How much of a partition is fetched, and held in memory, at a time.
-    """
+    """How to reach the brokers, and how to read from them."""
 
     addresses: str
     tls: bool = False
@@ -140,13 +97,7 @@ class KafkaSettings:
             raise ValueError("certificate_file and key_file belong together; set both, or neither")
 
     def client_options(self) -> dict[str, Any]:
-        """Return the keyword arguments for any client of aiokafka: consumer, producer or admin.
-
-        Raises
-        ------
-        OSError, ssl.SSLError
-            If a file cannot be read, or holds no certificate or key.
-        """
+        """Return the keyword arguments for any client of aiokafka: consumer, producer or admin."""
         tls = self.tls or any((self.ca_file, self.certificate_file))
         options: dict[str, Any] = {"bootstrap_servers": self.addresses, "client_id": "rankwatch"}
         options["security_protocol"] = ("SASL_" if self.mechanism else "") + ("SSL" if tls else "PLAINTEXT")

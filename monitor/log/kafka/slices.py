@@ -27,13 +27,6 @@ class RecordSlices(PartitionRecords):  # type: ignore[misc]
     """The fetched records of one partition as an iterator of slices, where the client's own class yields records.
 
     It treats corrupt batches, control batches, aborted transactions and records before the requested offset as the client does.
-
-    Parameters
-    ----------
-    fetched : PartitionRecords
-        The client's own, of which no record was taken.
-    most : int
-        The most records in a slice. Of compressed batches it ends with the one that brings it to `CHUNK_BYTES`.
     """
 
     next_fetch_offset: int

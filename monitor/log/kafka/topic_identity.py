@@ -143,8 +143,6 @@ async def topic_identity(settings: KafkaSettings, topic: str) -> TopicIdentity |
 def check_identity(topic: str, folded: TopicIdentity, now: TopicIdentity) -> None:
     """Raise `TopicChanged` if a topic is not the one that is folded, or has another number of partitions.
 
-    Examples
-    --------
     >>> check_identity("events", TopicIdentity("", 2), TopicIdentity("0f", 2))
     """
     if folded.id and now.id and folded.id != now.id:

@@ -71,13 +71,7 @@ class Consumer(KafkaConnection):
         self._committing: asyncio.Task[bool] | None = None
 
     async def subscribe(self, topics: Iterable[str]) -> None:
-        """Join the group.
-
-        Raises
-        ------
-        ValueError
-            If a topic still does not exist after 10 s.
-        """
+        """Join the group."""
         names = set(topics)
 
         async def check() -> None:
@@ -130,17 +124,7 @@ class Consumer(KafkaConnection):
         self._readable.clear()
 
     async def seek_to_committed(self) -> Mapping[TP, int]:
-        """Let the application load its state, then seek to its stored offsets, or to the beginning of a partition without one.
-
-        Raises
-        ------
-        OffsetOutOfRange
-            If a stored offset is outside its partition.
-        TopicChanged
-            If it is, because the topic was created again.
-        TimeoutError
-            If the application does not load its state in time.
-        """
+        """Let the application load its state, then seek to its stored offsets, or to the beginning of a partition without one."""
         rebalances = self._rebalances
         # Faust gives up silently when its own timeout passes.
         async with asyncio.timeout(0.9 * self.app.conf.broker_request_timeout), self._loading:
@@ -248,12 +232,7 @@ class Consumer(KafkaConnection):
         return self._position.get(tp, 0) > self.app.progress.next.get(tp, 0)
 
     async def commit(self, topics: Any = None, start_new_transaction: bool = True) -> bool:  # noqa: ANN401, FBT001, FBT002
-        """Commit what the agent has finished, for lag monitors; Faust calls this every few seconds.
-
-        Returns
-        -------
-        Whether the brokers accepted it; a failure is harmless.
-        """
+        """Commit what the agent has finished, for lag monitors; Faust calls this every few seconds."""
         done = self.app.progress.done
         offsets = {tp: end for tp, end in done.items() if tp in self._position and self._committed.get(tp) != end}
         return bool(offsets) and await self._commit(offsets)

@@ -20,20 +20,6 @@ Counts = npt.NDArray[np.int64]
 class NaivePeeking:
     """Takes p < .05 at any look as a verdict, and counts how often the verdict changes.
 
-    Attributes
-    ----------
-    pairs : tuple of (str, str)
-        The first model of a pair is "a".
-    looks : int
-    verdicts : ndarray of int8, shape (pairs,)
-        At the last look: 1 for a, -1 for b, 0 for none.
-    flips : ndarray of int64, shape (pairs,)
-        Changes of the verdict, the first verdict included.
-    called : ndarray of bool, shape (pairs,)
-        Whether any look gave a verdict.
-
-    Examples
-    --------
     >>> naive = NaivePeeking([("x", "y")])
     >>> for b, c in [(3, 2), (12, 2), (12, 11), (12, 30)]:
     ...     naive.look([b], [c])

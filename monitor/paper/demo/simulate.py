@@ -26,24 +26,7 @@ NULL_MODELS: Final = tuple(f"equal-{k:02d}" for k in range(1, 11))
 
 @dataclass(frozen=True)
 class DemoStream:
-    """The records that the demo replays, and the same results as a table.
-
-    Attributes
-    ----------
-    benchmark : str
-    declaration : bytes
-        The first record, as JSON without a newline.
-    events : list of bytes
-        The other records in their arrival order.
-    pairs : tuple of (str, str)
-        The nine pairs of neighbours in rank, the better-ranked model first.
-    note : str
-        What is simulated.
-    models : tuple of str
-        By rank.
-    scores : ndarray of uint8, shape (items, models)
-        Items in their arrival order.
-    """
+    """The records that the demo replays, and the same results as a table."""
 
     benchmark: str
     declaration: bytes
@@ -57,15 +40,6 @@ class DemoStream:
 def demo_stream(*, null: bool = False, seed: int = DEFAULT_SEED) -> DemoStream:
     """Simulate the stream of the demo.
 
-    Parameters
-    ----------
-    null : bool
-        Simulate ten models of equal accuracy instead of the paper's ten.
-    seed : int
-        Seed of the joint table and of the committed order; the counts of the nine pairs do not depend on it.
-
-    Examples
-    --------
     >>> stream = demo_stream()
     >>> len(stream.events)
     120320

@@ -52,23 +52,7 @@ def naive_column(naive: NaivePeeking) -> Extra:
 
 
 def render_story(report: Report, naive: NaivePeeking, console: Console, null: bool) -> None:  # noqa: FBT001 - the demo's one switch
-    """Print the end of the demo.
-
-    Parameters
-    ----------
-    report : Report
-        At the end of the replay, of all pairs.
-    naive : NaivePeeking
-        After its last look.
-    console : Console
-    null : bool
-        Whether the replay was of equal models.
-
-    Raises
-    ------
-    ValueError
-        If no benchmark of the report has all nine pairs.
-    """
+    """Print the end of the demo."""
     benchmark, pairs = _find(report, naive)
     if null:
         parts = _null_story(benchmark, pairs, naive, console)

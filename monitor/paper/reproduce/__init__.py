@@ -13,17 +13,7 @@ Progress = Callable[[str, int, int], None]
 
 
 def run(full: bool = False, progress: Progress | None = None, paper: Paper = PAPER) -> list[Section]:  # noqa: FBT001, FBT002
-    """Recompute every table whose inputs the paper prints.
-
-    Parameters
-    ----------
-    full
-        Run the simulations too (minutes): e-process calibration, the five tests with resampling, bootstrap power.
-    progress
-        Called before each step, and at the end.
-    paper
-        The published inputs and results.
-    """
+    """Recompute every table whose inputs the paper prints."""
     from monitor.paper.reproduce import formulas, simulations, tables  # noqa: PLC0415 - heavy: only a run needs them
 
     steps: list[tuple[str, Callable[[], Section]]] = [

@@ -59,19 +59,7 @@ def number(
     note: str = "",
     because: str = "",
 ) -> Row:
-    """Compare a number with a printed one.
-
-    Parameters
-    ----------
-    slack, why
-        Distance beyond the rounding of the printed figure up to which they are compatible, and its reason.
-    reuses
-        A printed figure of the same table that the computed number is made of: then it is compatible at best.
-    note
-        A remark on an equal row.
-    because
-        Why they differ, if they do. A published "<x" or ">x" prints no digits: a number on that side is compatible.
-    """
+    """Compare a number with a printed one."""
     value, half_unit = parse(published)
     if published.startswith(("<", ">")):
         inside = computed < value if published.startswith("<") else computed > value

@@ -41,17 +41,7 @@ _SHAPES: Final[dict[str, str]] = {
 
 
 def badge(label: str, value: str, state: State, question: Question = "decided") -> str:
-    """Draw a badge.
-
-    Parameters
-    ----------
-    label, value : str
-        Any text.
-    state : "yes", "no", "held" or "withdrawn"
-        Blue with the filled sign of the question, grey with the hollow one, orange with an exclamation mark or a triangle.
-    question : "settled", "decided" or "resolved"
-        A diamond, a circle or a square, as everywhere.
-    """
+    """Draw a badge."""
     left, right = shorten(label, _LONGEST), shorten(value, _LONGEST)
     first, second = (round(cell_len(text) * _CELL) for text in (left, right))
     start, width = first + 2 * _PAD, first + second + 4 * _PAD + _SIGN

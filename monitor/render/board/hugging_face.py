@@ -76,8 +76,6 @@ def _folder(each: Scored) -> str:
 def yaml(value: Any, indent: int = 0) -> str:  # noqa: ANN401 - any value of JSON
     """Write YAML in blocks; text is quoted as in JSON, so that no name means anything else.
 
-    Examples
-    --------
     >>> print(yaml([{"dataset": {"id": "a: b"}, "value": 0.5}]), end="")
     - dataset:
         id: "a: b"

@@ -33,8 +33,6 @@ _TAKEN: Final = ("index.html", MANIFEST)
 def file_name(name: str) -> str:
     """Return a name of a file or folder for any name; two names never share one, also where upper and lower case are alike.
 
-    Examples
-    --------
     >>> file_name("mmlu-pro"), file_name("../a")[:2], file_name("A") != file_name("a")
     ('mmlu-pro', 'a-', True)
     """

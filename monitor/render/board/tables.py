@@ -62,8 +62,6 @@ _STYLE: Final = (
 def latex(text: str) -> str:
     r"""Escape text so that LaTeX prints it unchanged.
 
-    Examples
-    --------
     >>> latex("a_b & \\input{x}")
     'a\\_b \\& \\textbackslash{}input\\{x\\}'
     """

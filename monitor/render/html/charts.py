@@ -19,17 +19,7 @@ _DECADES: Final = 2  # N*/N from 1/100 to 100
 
 
 def interval_bar(low: float | None, high: float | None, middle: float | None, reach: float, kind: str) -> str:
-    """Draw an interval of a gap around 0, on a symmetric scale.
-
-    Parameters
-    ----------
-    low, high, middle : float or None
-        In the unit of `reach`.
-    reach : float
-        Half the width of the scale, above 0.
-    kind : {"yes", "turned", "no"}
-        Decided for the first, for the second, or not.
-    """
+    """Draw an interval of a gap around 0, on a symmetric scale."""
     if low is None or high is None or middle is None:
         return ""
 
@@ -110,18 +100,7 @@ def needed_bar(ratio: float | None, anytime: float | None) -> str:
 
 
 def path_chart(chart: PairChart, log_pair: float, kind: str, title: str) -> str:
-    """Draw ln e of a pair along its items, against both thresholds.
-
-    Parameters
-    ----------
-    chart : PairChart
-    log_pair : float
-        ln 1/alpha.
-    kind : {"yes", "turned", "no"}
-        Decided for the first, for the second, or not.
-    title : str
-        The title of the chart, escaped.
-    """
+    """Draw ln e of a pair along its items, against both thresholds."""
     width, height, left, bottom = 340, 150, 34, 18
     n, log_e = chart.curve.n, chart.curve.log_e
     limits = [limit for limit in (log_pair, chart.log_threshold) if isfinite(limit)]

@@ -18,22 +18,7 @@ from stats.planning.goal_plan import QUANTILES, Ends, GoalPlan
 
 @dataclass(frozen=True)
 class PlannedGoal:
-    """A plan of a goal.
-
-    Attributes
-    ----------
-    goal, source : str
-    models : list of str
-    alpha, power : float
-    mixture : str
-    boards : int
-        Simulated boards.
-    known : bool
-        Whether the items of the plan are the item count of the benchmark.
-    plan : GoalPlan
-    prices : list of float or None
-        Price of an item for each model.
-    """
+    """A plan of a goal."""
 
     goal: str
     source: str

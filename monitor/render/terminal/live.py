@@ -38,17 +38,7 @@ _Lines = list[list[Segment]]
 
 
 class LiveView:
-    """A screen that fits the terminal and refreshes at most four times a second.
-
-    Parameters
-    ----------
-    console : Console
-        A terminal.
-    clock : callable
-        Monotonic seconds; they measure the rate of catching up.
-    low_coverage : float
-        Share of the items below which a model is marked.
-    """
+    """A screen that fits the terminal and refreshes at most four times a second."""
 
     shows_reports = True
 

@@ -45,29 +45,7 @@ def overview(
     last: bool = True,
     whole: bool = False,
 ) -> list[Text]:
-    """Build the lines of a benchmark.
-
-    Parameters
-    ----------
-    benchmark : BenchmarkReport
-    console : Console
-        A terminal's height determines what is drawn: up to ten models fit one screen, and thirty fit two.
-        A file has two screens of 24 lines.
-    ties : TieBands or None
-        None where they are not known: they are not drawn.
-    head : sequence of Text
-        The lines above: the name, and the result.
-    limit : int
-        Models at most.
-    low_coverage : float
-        Share of the items below which a model is marked.
-    several : bool
-        Whether other benchmarks are reported too: the error rate is for each one.
-    last : bool
-        Whether no benchmark follows: the flags that show more come once, at the end.
-    whole : bool
-        Whether nothing is omitted, however many lines that takes.
-    """
+    """Build the lines of a benchmark."""
     screen = _Screen(benchmark, console, ties, limit, low_coverage)
     models = len(screen.models)
 

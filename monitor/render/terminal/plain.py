@@ -18,21 +18,7 @@ STATUS_INTERVAL: Final = 5.0
 
 @dataclass(frozen=True)
 class LiveStatus:
-    """The progress of reading.
-
-    Attributes
-    ----------
-    events, events_per_second, rejected : int, float, int
-        Events folded so far, their rate, and records that were rejected.
-    bytes_done, bytes_total : int or None
-        Position in the input and its size; None where they are not known.
-    caught_up : bool
-        Whether the whole input has been read.
-    url : str or None
-        The address of the metrics.
-    note : str or None
-        One sentence that stays in view.
-    """
+    """The progress of reading."""
 
     events: int = 0
     events_per_second: float = 0.0
@@ -102,19 +88,6 @@ def status_sentence(status: LiveStatus, *, with_note: bool = True) -> str:
 class PlainView:
     """Write a line at the start, one for each verdict change, and a status line every few seconds; the note once.
 
-    Parameters
-    ----------
-    write : callable, optional
-        Called with one line without its newline; standard output by default.
-    clock : callable
-        Monotonic seconds.
-    every : float
-        Seconds between two status lines.
-    brief : bool
-        Whether only family-wise decisions are written, without their evidence.
-
-    Examples
-    --------
     >>> seconds = iter([0.0, 1.0, 6.0])
     >>> with PlainView(print, clock=lambda: next(seconds)) as view:
     ...     view.update(None, LiveStatus(events=10))

@@ -32,16 +32,7 @@ _BLOCKS: Final = "▁▂▃▄▅▆▇█"
 
 
 def render_plan(planned: Planned, source: str, *, as_json: bool) -> RenderableType | str:
-    """Show a plan.
-
-    Parameters
-    ----------
-    planned : Planned
-    source : str
-        The source of the likeness of the two models.
-    as_json : bool
-        Whether to return JSON text, not tables.
-    """
+    """Show a plan."""
     return _json(planned, source) if as_json else _tables(planned, source)
 
 

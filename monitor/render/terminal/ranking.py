@@ -50,20 +50,7 @@ _ASCII: Final = _Marks(",", "|", "'", "o", ":", ">", ".", "-", "-", "o", "-", "-
 
 
 class Ranking:
-    """The models of a benchmark by rank, each with the step to the next.
-
-    Parameters
-    ----------
-    benchmark : BenchmarkReport
-    console : Console
-        Its width, encoding and colours determine what is drawn.
-    ties : TieBands or None
-        None where they are not known: they are not drawn.
-    limit : int
-        Models at most.
-    low_coverage : float
-        Share of the items below which a model is marked.
-    """
+    """The models of a benchmark by rank, each with the step to the next."""
 
     def __init__(
         self, benchmark: BenchmarkReport, console: Console, ties: TieBands | None, limit: int, low_coverage: float

@@ -36,29 +36,7 @@ def render_report(
     verbose: bool = False,
     last: bool = True,
 ) -> None:
-    """Print a report: the overview of each benchmark, and details on demand.
-
-    Parameters
-    ----------
-    report : Report
-        Any number of benchmarks and pairs.
-    console : Console
-        Its width, encoding and colors determine the layout.
-    extra : Extra, optional
-        A further column of the pair table, which is then printed.
-    limit : int
-        Benchmarks, and rows of each table, at most.
-    low_coverage : float
-        Share of the items below which a model is marked.
-    ties : mapping of str to TieBands, optional
-        By benchmark; without them no tie is drawn.
-    with_pairs : bool
-        Whether the pairs of the report are listed.
-    verbose : bool
-        Whether the pairs are listed with every reason, procedure and assumption.
-    last : bool
-        Whether no more output follows: the flags that show more are named.
-    """
+    """Print a report: the overview of each benchmark, and details on demand."""
     if not report.benchmarks:
         console.print(Text(facts.NO_RESULTS))
     for position, benchmark in enumerate(report.benchmarks[:limit]):

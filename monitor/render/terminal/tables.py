@@ -142,14 +142,7 @@ def pairs_table(
     *,
     with_legend: bool = True,
 ) -> tuple[Group, bool]:
-    """Build the table of pairs; without a legend below it, no column numbers the procedures.
-
-    Returns
-    -------
-    table : Group
-    with_reasons : bool
-        Whether the table has a column of reasons; if not, print them below it.
-    """
+    """Build the table of pairs; without a legend below it, no column numbers the procedures."""
     ascii_only = console.options.ascii_only
     columns = _pair_columns(benchmark, pairs, glyphs_for(console))
     natural = max([4, *(cell_len(form.safe(p.model_a)) + cell_len(form.safe(p.model_b)) + 3 for p in pairs)])

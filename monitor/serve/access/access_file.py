@@ -69,13 +69,7 @@ class Token:
 
 
 def new_token(name: str, scopes: Sequence[str], now: datetime, expires: datetime | None) -> tuple[str, Token]:
-    """Make a secret and its token.
-
-    Raises
-    ------
-    ValueError
-        If the name or a scope is wrong, or there is no scope.
-    """
+    """Make a secret and its token."""
     secret = PREFIX + token_urlsafe(_RANDOM_BYTES)
     _check_name(name)
     grants = Grants.of(scopes)
@@ -90,13 +84,7 @@ def hash_of(secret: bytes) -> str:
 
 
 def parse_time(text: str) -> datetime:
-    """Parse a time that has its offset from UTC.
-
-    Raises
-    ------
-    ValueError
-        If it is none.
-    """
+    """Parse a time that has its offset from UTC."""
     parsed = datetime.fromisoformat(text)
     if parsed.tzinfo is None:
         raise ValueError(f"{text!r} has no offset from UTC")
@@ -104,14 +92,7 @@ def parse_time(text: str) -> datetime:
 
 
 class AccessFile:
-    """The tokens of a file, which is read again when it has changed.
-
-    Parameters
-    ----------
-    path : Path
-    now : callable, optional
-        Returns the time; for tests.
-    """
+    """The tokens of a file, which is read again when it has changed."""
 
     def __init__(self, path: Path, now: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
         self.path, self._now = path, now
@@ -121,24 +102,12 @@ class AccessFile:
         self._error: AccessFileError | None = None
 
     def tokens(self) -> list[Token]:
-        """Return every token, also the expired ones.
-
-        Raises
-        ------
-        AccessFileError
-            If the file is missing, is not a file of tokens, or could have been written by other users.
-        """
+        """Return every token, also the expired ones."""
         self._refresh()
         return list(self._tokens.values())
 
     def groups(self) -> dict[str, Grants]:
-        """Return what the members of each group may do.
-
-        Raises
-        ------
-        AccessFileError
-            As `tokens`.
-        """
+        """Return what the members of each group may do."""
         self._refresh()
         return dict(self._groups)
 
@@ -146,11 +115,6 @@ class AccessFile:
         """Return the token of a secret, unless it is unknown or has expired.
 
         The look-up reveals nothing by its time: an attacker cannot choose a hash, and the last comparison takes constant time.
-
-        Raises
-        ------
-        AccessFileError
-            As `tokens`.
         """
         self._refresh()
         digest = hash_of(secret)

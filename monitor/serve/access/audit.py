@@ -22,17 +22,7 @@ _REFUSALS_A_MINUTE: Final = 60
 
 
 class Audit:
-    """The audit log.
-
-    Parameters
-    ----------
-    path : Path, optional
-        Without it nothing is kept.
-    limit : int
-        Bytes of the file; the one before it is kept too.
-    now : callable, optional
-        Returns the time; for tests.
-    """
+    """The audit log."""
 
     def __init__(
         self,
@@ -47,22 +37,7 @@ class Audit:
     def add(
         self, action: str, producer: str, address: str, counts: Mapping[str, int], outcome: str, **more: int | str
     ) -> None:
-        """Add a line for each benchmark of a request.
-
-        Parameters
-        ----------
-        action : str
-            `write`, `declare` or `end`.
-        producer : str
-            Name of the token.
-        address : str
-        counts : mapping
-            Records by benchmark.
-        outcome : str
-            `accepted`, `repeated`, `refused`, `failed` or `unknown`.
-        **more
-            Further fields, such as the status.
-        """
+        """Add a line for each benchmark of a request."""
         if self._path is None:
             return
         names: list[tuple[str | None, int]] = [*list(counts.items())[:_MAX_BENCHMARKS]]

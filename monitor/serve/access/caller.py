@@ -11,19 +11,7 @@ from schemas.records.names import PRODUCER
 
 @dataclass(frozen=True)
 class Caller:
-    """Who sent a request.
-
-    Attributes
-    ----------
-    name : str
-    grants : Grants
-    expires : datetime or None
-        When its token expires.
-    signed_in : bool
-        Whether it sent credentials.
-    by_proxy : bool
-        Whether a trusted proxy named it: then a browser may send its credentials on its own.
-    """
+    """Who sent a request."""
 
     name: str
     grants: Grants
@@ -48,8 +36,6 @@ _caller: ContextVar[Caller] = ContextVar("caller")
 def caller_name_fault(name: str) -> str | None:
     """Return what is wrong with the name of a caller, or None.
 
-    Examples
-    --------
     >>> caller_name_fault("ci@example.org"), caller_name_fault("a b")
     (None, "'a b' is not a name; use 1 to 100 characters of A-Z a-z 0-9 . _ @ + -, a letter or digit first")
     """

@@ -40,17 +40,6 @@ class AccessControl:
     """Middleware that refuses requests by host, token and origin, and sets the caller of those that it passes on.
 
     A response of several parts ends as soon as the caller's rights change: its token was revoked, expired or got other scopes.
-
-    Parameters
-    ----------
-    app : ASGI application
-    rules : AccessRules
-        They hold for every request but those of the probes and the files of the page, which hold no data.
-    audit : Audit
-        Gets a line for each request without valid credentials.
-    loopback : bool
-        Whether the server is reachable from this machine only. It then accepts loopback names only as Host, against DNS rebinding, and
-        refuses writes from pages of another origin.
     """
 
     def __init__(self, app: ASGIApp, rules: AccessRules, audit: Audit, *, loopback: bool) -> None:

@@ -28,15 +28,6 @@ class ClientLimits:
     A request is admitted while its client has anything left, and may then take more than that: no request is too large to be sent ever, and
     the client waits for longer after a larger one.
 
-    Parameters
-    ----------
-    events, bytes : float, optional
-        What an account gets a second; None for no limit.
-    clock : callable, optional
-        Returns seconds; for tests.
-
-    Examples
-    --------
     >>> now = [0.0]
     >>> limits = ClientLimits(events=100, clock=lambda: now[0])
     >>> limits.wait("ci"), limits.spend("ci", events=3_000), limits.wait("ci"), limits.wait("other")

@@ -14,22 +14,7 @@ EVERYONE = "*"
 
 
 class TrustedProxy:
-    """The proxies that may name a user.
-
-    Parameters
-    ----------
-    addresses : str
-        Addresses and networks of the proxies, separated by commas.
-    user_header, groups_header : str
-        Headers with the user, and with its groups, separated by commas.
-    groups : callable
-        Returns what the members of each group may do.
-
-    Raises
-    ------
-    ValueError
-        If an address is none.
-    """
+    """The proxies that may name a user."""
 
     def __init__(
         self, addresses: str, user_header: str, groups_header: str, groups: Callable[[], Mapping[str, Grants]]
@@ -39,13 +24,7 @@ class TrustedProxy:
         self._groups = groups
 
     def user(self, headers: Headers, address: str) -> Caller | None:
-        """Return the user that a trusted proxy names; None if there is none, or if the request comes from elsewhere.
-
-        Raises
-        ------
-        ProblemError
-            400 if the headers are not clear: a client may have added its own to those of the proxy.
-        """
+        """Return the user that a trusted proxy names; None if there is none, or if the request comes from elsewhere."""
         if not self._trusts(address):
             return None
         users, groups = headers.getlist(self._user), headers.getlist(self._in_groups)

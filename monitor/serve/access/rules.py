@@ -24,24 +24,7 @@ _CHALLENGE = {"WWW-Authenticate": "Bearer"}
 
 
 class AccessRules:
-    """Who may do what.
-
-    Parameters
-    ----------
-    token : str, optional
-        The token that may do everything.
-    access_file : Path, optional
-        File of tokens with scopes.
-    anonymous_read : str, optional
-        Patterns of the benchmarks that callers without a token may read, separated by commas.
-    trusted_proxies, proxy_user_header, proxy_groups_header : str, optional
-        See `monitor.serve.access.proxy.TrustedProxy`; what groups may do is in the file.
-
-    Raises
-    ------
-    ValueError
-        If the file cannot be used, or a pattern is wrong.
-    """
+    """Who may do what."""
 
     def __init__(
         self,
@@ -79,13 +62,7 @@ class AccessRules:
         return self._anonymous is not LOCAL
 
     def identify(self, headers: Headers, address: str = "") -> Caller:
-        """Return the caller of a request from an address.
-
-        Raises
-        ------
-        ProblemError
-            400 for credentials that are not clear, 401 for a missing or wrong token, 503 while the tokens cannot be read.
-        """
+        """Return the caller of a request from an address."""
         given = [value for name, value in headers.raw if name == b"authorization"]
         if len(given) > 1:
             raise ProblemError(400, "The request has several Authorization headers. Send one.")

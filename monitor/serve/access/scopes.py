@@ -25,8 +25,6 @@ class Glob:
 
     Case counts, and nothing is normalized: a name that looks alike but has other characters does not match.
 
-    Examples
-    --------
     >>> Glob.parse("mmlu*").matches("mmlu-pro"), Glob.parse("mmlu*").matches("MMLU-Pro"), Glob.parse("a[b]").matches("a[b]")
     (True, False, True)
     >>> Glob.parse(r"\*").matches("*"), Glob.parse(r"\*").matches("x"), Glob.parse("*a*a").matches("a")
@@ -39,13 +37,7 @@ class Glob:
 
     @classmethod
     def parse(cls, text: str) -> "Glob":
-        """Parse a pattern.
-
-        Raises
-        ------
-        ValueError
-            If it is no pattern of names.
-        """
+        """Parse a pattern."""
         fault = name_fault(text[:MAX_NAME_LENGTH])
         if fault or len(text) > 2 * MAX_NAME_LENGTH:
             raise ValueError(f"the pattern {fault or 'is too long'}")
@@ -79,8 +71,6 @@ class Glob:
 class Grants:
     """The scopes of a caller.
 
-    Examples
-    --------
     >>> grants = Grants.of(["read", "write:mmlu*"])
     >>> grants.may("read", "gsm8k"), grants.may("write", "mmlu-pro"), grants.may("write", "gsm8k"), grants.may("declare", "mmlu-pro")
     (True, True, False, False)
@@ -98,13 +88,7 @@ class Grants:
 
     @classmethod
     def of(cls, scopes: Iterable[str]) -> "Grants":
-        """Parse scopes.
-
-        Raises
-        ------
-        ValueError
-            If a text is no scope.
-        """
+        """Parse scopes."""
         texts = tuple(dict.fromkeys(scopes))
         globs: dict[str, tuple[Glob, ...]] = {}
         quotas: dict[str, int] = {}

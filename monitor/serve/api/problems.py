@@ -23,16 +23,7 @@ _HINTS: Final = {
 
 
 class ProblemError(Exception):
-    """A request that cannot be answered.
-
-    Parameters
-    ----------
-    status : int
-    detail : str
-        What is wrong, and what to do.
-    errors : sequence of RecordError, optional
-    headers : dict, optional
-    """
+    """A request that cannot be answered."""
 
     def __init__(
         self,

@@ -11,13 +11,7 @@ _ESCAPES: Final = str.maketrans({"\\": r"\\", "\n": r"\n", '"': r"\""})
 
 
 class Exposition:
-    """Metric families with their samples; see https://prometheus.io/docs/instrumenting/exposition_formats.
-
-    Parameters
-    ----------
-    metrics : iterable of Metric
-        The families in output order, including those without samples.
-    """
+    """Metric families with their samples; see https://prometheus.io/docs/instrumenting/exposition_formats."""
 
     def __init__(self, metrics: Iterable[Metric]) -> None:
         self._families: dict[str, tuple[Metric, str, list[str]]] = {
@@ -58,8 +52,6 @@ class Exposition:
 def label(name: str, value: str) -> str:
     r"""Return a label with its value escaped.
 
-    Examples
-    --------
     >>> print(label("model", 'a "b"'))
     model="a \"b\""
     """

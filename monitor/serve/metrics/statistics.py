@@ -30,12 +30,7 @@ class _Computed(NamedTuple):
 
 
 class BoardStatistics:
-    """The statistics of every benchmark for the metrics, each as of the last scrape that had the time to renew it.
-
-    Parameters
-    ----------
-    reports : ReportCache
-    """
+    """The statistics of every benchmark for the metrics, each as of the last scrape that had the time to renew it."""
 
     def __init__(self, reports: ReportCache) -> None:
         self._reports = reports

@@ -33,18 +33,7 @@ _PAGES: Final = {"metrics.txt": "/metrics", "ready.txt": "/readyz", "boards.json
 async def collect(
     settings: Settings, rows: Sequence[Mapping[str, str | None]], findings: Sequence[Finding], log: Path | None
 ) -> dict[str, str]:
-    """Return the texts of a bundle by name.
-
-    Parameters
-    ----------
-    settings : Settings
-    rows : sequence of mapping
-        The settings as `rankwatch config` prints them.
-    findings : sequence of Finding
-        Of the other checks.
-    log : Path, optional
-        A log of the service.
-    """
+    """Return the texts of a bundle by name."""
     lines = [" | ".join(filter(None, finding)) for finding in findings]
     texts = {"findings.txt": "\n".join(lines), "settings.json": _json(rows), "versions.json": _json(_versions())}
     texts |= {name: _page(settings, path) for name, path in _PAGES.items()}
@@ -57,15 +46,7 @@ async def collect(
 
 
 def write(file: Path, texts: Mapping[str, str]) -> None:
-    """Write an archive that only its owner may read.
-
-    Raises
-    ------
-    FileExistsError
-        If the file is there: it may be an earlier bundle.
-    OSError
-        If it cannot be written.
-    """
+    """Write an archive that only its owner may read."""
     descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(descriptor, "wb") as raw, zipfile.ZipFile(raw, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, text in texts.items():

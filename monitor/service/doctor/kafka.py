@@ -46,15 +46,7 @@ class _ConfigCommand(NamedTuple):
 
 
 def check_topic(topic: Topic, brokers: int, where: str) -> Iterator[Finding]:
-    """Check the topic of the events.
-
-    Parameters
-    ----------
-    brokers : int
-        How many are up.
-    where : str
-        ``host:port`` of some brokers, for the commands in the advice.
-    """
+    """Check the topic of the events."""
     yield ok(f"topic {topic.name}", "exists")
     yield from _check_partitions(topic)
     if not topic.config:

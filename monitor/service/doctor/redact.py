@@ -84,12 +84,6 @@ Logs may be hostile, so repeats are bounded."""
 class Redactor:
     """Removes what the settings hold as secrets, as it is and as URLs, JSON and HTTP write it; and what has the form of a secret.
 
-    Parameters
-    ----------
-    settings : Settings
-
-    Examples
-    --------
     >>> Redactor(Settings(token="s3cret-s3cret")).text('token "s3cret-s3cret", redis://me:pw@host/0')
     'token "(removed)", redis://(removed)@host/0'
     """

@@ -22,13 +22,6 @@ class EvaluationError(ValueError):
 def parse_command(text: str, *, several: bool = False) -> list[str]:
     """Split a command into its arguments; no shell ever sees it, so an id cannot inject anything.
 
-    Raises
-    ------
-    EvaluationError
-        If it does not take items, or of several candidates not which one to evaluate, or cannot be split.
-
-    Examples
-    --------
     >>> parse_command("python run.py --ids {items} --out {output}.jsonl")
     ['python', 'run.py', '--ids', '{items}', '--out', '{output}.jsonl']
     """
@@ -51,13 +44,7 @@ def parse_command(text: str, *, several: bool = False) -> list[str]:
 
 
 def fill_command(arguments: Sequence[str], candidate: str, ids: Sequence[str], items: Path, output: Path) -> list[str]:
-    """Return the command of a block.
-
-    Raises
-    ------
-    EvaluationError
-        If an id would be taken for an option.
-    """
+    """Return the command of a block."""
     filled: list[str] = []
     places = {"items": str(items), "output": str(output), "candidate": candidate}
     for argument in arguments:

@@ -23,8 +23,6 @@ _BLOCKS: Final = 50
 def default_block(items: int) -> int:
     """Return the items of a block: a fiftieth of all, and at least 10.
 
-    Examples
-    --------
     >>> default_block(1319), default_block(200)
     (27, 10)
     """
@@ -56,18 +54,7 @@ def evaluate_all(
     *,
     until_pass: bool = False,
 ) -> list[GateComparison]:
-    """Evaluate candidates one after the other.
-
-    Parameters
-    ----------
-    plan : Plan
-    evaluate_one : callable
-        Evaluates a candidate with at most this many items; None is no limit.
-    budget : int, optional
-        Most items to evaluate, of all candidates.
-    until_pass : bool
-        Whether the candidates after the first one that passes are not evaluated.
-    """
+    """Evaluate candidates one after the other."""
     comparisons: list[GateComparison] = []
     for question in plan.questions:
         cheaper = next((each.candidate for each in comparisons if each.verdict == "pass"), None) if until_pass else None
@@ -96,24 +83,7 @@ def evaluate(
     budget: int | None = None,
     on_block: Callable[[int, GateComparison], None] | None = None,
 ) -> GateComparison:
-    """Evaluate a candidate block after block until it is decided, the budget is spent or no item is left.
-
-    Parameters
-    ----------
-    plan : Plan
-    question : Question
-        Of the candidate.
-    baseline : mapping
-        Scores of all items.
-    done : sequence of mapping
-        Scores of the candidate in the blocks that are done.
-    run_block : callable
-        Evaluates the items of a block: its number, from 1, and the ids.
-    budget : int, optional
-        Most items to evaluate, those of blocks that are done among them.
-    on_block : callable, optional
-        Takes the items evaluated so far and the comparison, after each block that leaves the gate open.
-    """
+    """Evaluate a candidate block after block until it is decided, the budget is spent or no item is left."""
     known = _scores_of(plan.items, baseline)
     scores: list[float] = []
     judged = 0

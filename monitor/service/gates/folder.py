@@ -32,12 +32,7 @@ _IN_WORDS: Final = {
 
 
 class EvaluationFolder:
-    """The folder of an evaluation: its plan, and a folder for each candidate.
-
-    Parameters
-    ----------
-    path : Path
-    """
+    """The folder of an evaluation: its plan, and a folder for each candidate."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -50,13 +45,7 @@ class EvaluationFolder:
             raise EvaluationError(f"{path} is in use by another gate; wait for it, or give another --folder")
 
     def open(self, plan: Plan, command: Sequence[str], baseline: Scores, *, seeded: bool) -> Plan:
-        """Commit to a plan, or go on with the one in the folder; return it.
-
-        Raises
-        ------
-        EvaluationError
-            If the folder holds another plan.
-        """
+        """Commit to a plan, or go on with the one in the folder; return it."""
         file = self.path / "plan.json"
         question = plan.questions[0]
         fields: dict[str, Any] = {
@@ -89,16 +78,7 @@ class EvaluationFolder:
 
 
 class CandidateFolder:
-    """The blocks of a candidate.
-
-    Parameters
-    ----------
-    path : Path
-    read : callable
-        Reads the candidate's scores of the files that a command wrote.
-    note : callable
-        Takes a sentence for the user.
-    """
+    """The blocks of a candidate."""
 
     def __init__(self, path: Path, read: Callable[[Path], Scores], note: Callable[[str], None]) -> None:
         self.path, self._read, self._note = path, read, note
@@ -117,13 +97,7 @@ class CandidateFolder:
         return blocks
 
     def run(self, command: Sequence[str], candidate: str, number: int, ids: Sequence[str]) -> Scores:
-        """Evaluate a block of a candidate, and keep its scores.
-
-        Raises
-        ------
-        EvaluationError
-            If the command fails, or its output cannot be used.
-        """
+        """Evaluate a block of a candidate, and keep its scores."""
         final = self._block(number)
         part = final.with_name(f"{final.name}.part")
         if part.exists():

@@ -29,15 +29,7 @@ _POLL_SECONDS = 0.2
 
 
 class TopicBoards:
-    """The boards of a topic.
-
-    Parameters
-    ----------
-    settings : Settings
-        Must have a `redis_url`. `start_seconds` is how long to wait for Redis, for the brokers, and for a worker to fold a change.
-    kafka : KafkaSettings or None
-        Needed to change a board.
-    """
+    """The boards of a topic."""
 
     def __init__(self, settings: Settings, kafka: KafkaSettings | None) -> None:
         assert settings.redis_url is not None, "the command asks for it"

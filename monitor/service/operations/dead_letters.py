@@ -35,17 +35,7 @@ class KeptLetter(NamedTuple):
 
 
 class Choice(NamedTuple):
-    """Which letters are meant: all conditions hold.
-
-    Attributes
-    ----------
-    benchmark, producer : str, optional
-        A name, or a pattern with ``*``, ``?`` and ``[...]``.
-    reason : str, optional
-        A part of the field, the value or the reason, in any case.
-    since : float, optional
-        Seconds since 1970; a letter without a time is not meant.
-    """
+    """Which letters are meant: all conditions hold."""
 
     benchmark: str | None = None
     producer: str | None = None
@@ -86,13 +76,7 @@ def kinds(letters: Iterable[KeptLetter]) -> list[tuple[Kind, int, KeptLetter]]:
 
 
 def in_file(path: Path) -> Iterator[KeptLetter]:
-    """Yield the letters of a file of `watch`; a last line that is not complete is being written.
-
-    Raises
-    ------
-    ValueError
-        If a line is not a dead letter.
-    """
+    """Yield the letters of a file of `watch`; a last line that is not complete is being written."""
     with path.open("rb") as lines:
         for number, line in enumerate(lines, 1):
             if not line.endswith(b"\n"):
@@ -106,13 +90,7 @@ def in_file(path: Path) -> Iterator[KeptLetter]:
 
 
 async def in_topic(kafka: KafkaSettings, topic: str, seconds: float) -> AsyncIterator[KeptLetter]:
-    """Yield the letters that the dead-letter topic of a topic of events holds; one that was written twice is yielded once.
-
-    Raises
-    ------
-    BrokerError
-        If the brokers cannot be reached, or there is no such topic.
-    """
+    """Yield the letters that the dead-letter topic of a topic of events holds; one that was written twice is yielded once."""
     async with KafkaProducer(kafka.client_options(), timeout=seconds) as producer:
         partitions = await producer.partitions(topic + SUFFIX)
     seen: set[tuple[int, int, int, str]] = set()

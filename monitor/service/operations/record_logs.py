@@ -61,19 +61,7 @@ def _in_file(chunk: Chunk, number: int) -> LogRecord:
 
 
 class TopicRecords:
-    """The records of the partition that owns a benchmark: the producer is a signed header, the time that of the message.
-
-    Parameters
-    ----------
-    kafka : KafkaSettings
-    topic : str
-    partition : int
-    benchmark : str
-        The key of what is appended.
-    producer : KafkaProducer
-    key : OriginKey
-        Verifies the producers of records, and signs those of copies.
-    """
+    """The records of the partition that owns a benchmark: the producer is a signed header, the time that of the message."""
 
     named = False
 

@@ -89,8 +89,6 @@ _MARKS: Final = msgspec.json.Decoder(_Marks)
 def marks_of(value: bytes) -> tuple[int | None, tuple[int, int | None] | None]:
     """Return the time at which a record was appended, by its own field, and the record that it is a copy of.
 
-    Examples
-    --------
     >>> marks_of(b'{"at":7,"events":[]}'), marks_of(b'{"copied":[3,null],"events":[]}'), marks_of(b"nonsense")
     ((7, None), (None, (3, None)), (None, None))
     """
@@ -273,18 +271,7 @@ class Withdrawing:
 
 
 class Undoing:
-    """One undo of a board, or what is left of one that was interrupted.
-
-    Parameters
-    ----------
-    log : RecordLog
-    look : callable
-        Returns the board as it is folded now.
-    change : BoardChange
-        The undo.
-    seconds : float
-        How long to wait until a record is folded.
-    """
+    """One undo of a board, or what is left of one that was interrupted."""
 
     def __init__(
         self,
@@ -298,13 +285,7 @@ class Undoing:
         self.undo = Undo(change.producer, change.since, change.model)
 
     async def count(self) -> Counts:
-        """Return how many events would be withdrawn, and would stay.
-
-        Raises
-        ------
-        BoardError
-            If the undo is not possible, or withdraws nothing.
-        """
+        """Return how many events would be withdrawn, and would stay."""
         view = await self._look()
         fault = view.fault(self._change)
         if fault is not None:
@@ -338,13 +319,7 @@ class Undoing:
             )
 
     async def begin(self) -> Undone:
-        """Append the undo, unless it has begun already, and wait until it is folded.
-
-        Raises
-        ------
-        BoardError
-            If the undo is not possible, withdraws nothing, or is not folded in time.
-        """
+        """Append the undo, unless it has begun already, and wait until it is folded."""
         change, begun = self._change, (await self._look()).entry.unfinished
         if begun is not None and begun.same(self.undo):
             return Undone(None, None)
@@ -359,13 +334,7 @@ class Undoing:
         return Undone(counts.withdrawn, counts.kept)
 
     async def copy(self) -> int:
-        """Copy the records that stay, and end the undo; return how many events that are. A second call goes on where the first one ended.
-
-        Raises
-        ------
-        BoardError
-            If the board has no such undo, or the log has lost records.
-        """
+        """Copy the records that stay, end the undo, and return how many events they are; a second call goes on where the first ended."""
         view = await self._look()
         entry, undo = view.entry, view.entry.unfinished
         if undo is None or not undo.same(self.undo):

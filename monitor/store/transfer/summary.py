@@ -11,23 +11,7 @@ from monitor.store.server.connection import Connection, slices
 
 @dataclass(frozen=True)
 class PartitionSummary:
-    """The counts of one partition.
-
-    Attributes
-    ----------
-    off : int
-        The log is folded up to this offset.
-    log : str
-        The log it was folded from; empty if it is not bound to one yet.
-    rows, models : int
-        Over all benchmarks.
-    latches : int
-        Latched verdicts.
-    waiting : int
-        Verdict changes that are not published yet.
-    stored_bytes : int
-        Memory that its keys take in the server.
-    """
+    """The counts of one partition."""
 
     partition: int
     off: int

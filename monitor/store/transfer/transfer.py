@@ -126,18 +126,7 @@ class Transfer:
         return boards
 
     async def take_signing_key(self, other: "Transfer") -> bool:
-        """Take the key with which the workers of another state sign what they add to records, ahead of the first worker here.
-
-        Returns
-        -------
-        bool
-            Whether there is one: the workers of an earlier version sign nothing, and then the first worker here draws a key.
-
-        Raises
-        ------
-        StateRefused
-            If there is no other state, or this one has another key: its workers would not recognize what those of the other have signed.
-        """
+        """Take the key with which the workers of another state sign what they add to records, ahead of the first worker here."""
         secret = await other.find_signing_key()
         if secret is None and not await other.partitions():
             raise other.nothing_there()
@@ -168,18 +157,7 @@ class Transfer:
         return await StoredPartition.read(self._connection, self.topic, number)
 
     async def compare(self, other: "Transfer", *, keep_times: bool = False) -> list[BoardComparison]:
-        """Compare the verdicts of every board with those of another state of the same topic; workers may run meanwhile.
-
-        Parameters
-        ----------
-        keep_times : bool
-            Give the verdicts here the times that they have in the other state, where they have the same id.
-
-        Raises
-        ------
-        StateRefused
-            If one of the states does not exist, or cannot be read.
-        """
+        """Compare the verdicts of every board with those of another state of the same topic; workers may run meanwhile."""
         ours, theirs = await self.partitions(), await other.partitions()
         for each, found in ((self, ours), (other, theirs)):
             if not found:
@@ -191,15 +169,7 @@ class Transfer:
         return sorted(compared, key=attrgetter("benchmark"))
 
     async def write(self, file: IO[bytes]) -> int:
-        """Write the state of all partitions as an archive; return the number of benchmarks.
-
-        Raises
-        ------
-        StateRefused
-            If there is no state, another version wrote it, or its import is unfinished.
-        StoreError
-            If it changes during the export.
-        """
+        """Write the state of all partitions as an archive; return the number of benchmarks."""
         numbers = await self.partitions()
         if not numbers:
             raise self.nothing_there()
@@ -218,27 +188,7 @@ class Transfer:
         offsets: Mapping[int, int] | None = None,
         new_log: bool = False,
     ) -> int:
-        """Import the state of an archive; return the number of benchmarks.
-
-        Parameters
-        ----------
-        file : iterable of bytes
-            Its lines.
-        partitions : int, optional
-            Partition count of the new log; each benchmark goes to its owner. Default: every benchmark keeps its partition.
-        offsets : mapping of int to int, optional
-            Where the new log is read first, by partition; other partitions are read from their beginning.
-        new_log : bool
-            Whether the state continues with another log. Always so for another topic, with `partitions` and with `offsets`. Offsets, and
-            everything that refers to them, are then dropped.
-
-        Raises
-        ------
-        StateRefused
-            If there is already a state, or another version wrote the archive.
-        ArchiveDamaged
-            If the archive is incomplete or changed; nothing of it is kept.
-        """
+        """Import the state of an archive; return the number of benchmarks."""
         header, lines = read_archive(file)
         check_versions({name: getattr(header, name) for name in VERSIONS}, "the export")
         new_log = new_log or partitions is not None or bool(offsets) or header.topic != self.topic

@@ -52,40 +52,7 @@ def fold_files(
     on_rejected: Callable[[RejectedLine], None],
     on_progress: Callable[[int, int], None] | None = None,
 ) -> Partition:
-    """Fold files into a partition; their end is the end of every run, except in the benchmarks of a file that breaks off.
-
-    Parameters
-    ----------
-    files : sequence of Path
-    declare : callable, optional
-        Returns what to declare of a benchmark that begins.
-    declare_all : bool
-        False asks it only about benchmarks that the files declare.
-    epochs : Epochs, optional
-        Gives events an epoch where they carry none.
-    inherit : bool
-        Whether runs of a newer epoch inherit the scores that they do not replace.
-    part : bool
-        Whether more results may come: then the end of the files ends no run.
-    limit : RejectLimit
-    resolve : callable, optional
-        Changes the events of each segment, after they have their epochs.
-    open_file : callable
-        Opens a file as a stream of events.
-    on_rejected : callable
-        Called with each line that is rejected.
-    on_progress : callable, optional
-        Called with the bytes read and the bytes in all.
-
-    Raises
-    ------
-    TooManyRejected
-        If the limit is passed, or no line could be read.
-    OSError
-        If a file cannot be read.
-    ValueError
-        If the units that events name contradict each other, or what is declared.
-    """
+    """Fold files into a partition; their end is the end of every run, except in the benchmarks of a file that breaks off."""
     partition, tally = Partition(), Tally()
     partition.readings = tally.readings
     known: set[str] = set()

@@ -18,15 +18,6 @@ _Score = float | bool | None
 class OneScore:
     """Gives every event of an item, repeat and run the score that counts.
 
-    Parameters
-    ----------
-    rule : ConflictRule
-    baseline : str
-    benchmarks : mapping of str to Benchmark
-        What was read, the first score counting.
-
-    Examples
-    --------
     >>> read = [EventFields("quiz", "q1", model, score) for model in ("new", "old") for score in (0.0, None, 1.0)]
     >>> worst = OneScore("worst", "old", {"quiz": Benchmark("quiz")})
     >>> worst.collect([Segment([], read, [], 0, 0)])

@@ -25,16 +25,7 @@ _ASSUMED: Final = [Assumption("committed"), *sampled("committed", units=False)]
 
 @dataclass(frozen=True)
 class Question:
-    """What `gate --run` asks.
-
-    Attributes
-    ----------
-    benchmark, candidate, baseline : str
-    margin : Margin
-    alpha : float
-    history : tuple of Assumption
-        What is assumed of the scores of the baseline, which are there already.
-    """
+    """What `gate --run` asks."""
 
     benchmark: str
     candidate: str
@@ -68,16 +59,7 @@ def questions_of(
 def first_decision(
     candidate: Floats, baseline: Floats, question: Question, since: int = 0
 ) -> tuple[GateVerdict, int] | None:
-    """Return the first claim that holds along a committed order, and the number of items at which it does; None if none holds.
-
-    Parameters
-    ----------
-    candidate, baseline : ndarray
-        Scores of the items in the committed order; nan where there is none, which counts as the worst.
-    question : Question
-    since : int
-        Items at which no claim held: only those after them are judged.
-    """
+    """Return the first claim that holds along a committed order, and the number of items at which it does; None if none holds."""
     return first_claim(*evidence_along_order(candidate, baseline, question.margin, since), question.alpha, since)
 
 
@@ -131,16 +113,7 @@ def _binary(candidate: Floats, baseline: Floats) -> bool:
 
 
 def compare_along_order(candidate: Floats, baseline: Floats, items: int, question: Question) -> GateComparison:
-    """Compare two models along the committed order of `gate --run`; the first claim that holds is the verdict.
-
-    Parameters
-    ----------
-    candidate, baseline : ndarray
-        As for `first_decision`: of the items evaluated so far.
-    items : int
-        All items of the order.
-    question : Question
-    """
+    """Compare two models along the committed order of `gate --run`; the first claim that holds is the verdict."""
     margin, alpha = question.margin, question.alpha
     path, against = evidence_along_order(candidate, baseline, margin)
     decision = first_claim(path, against, alpha)

@@ -48,18 +48,7 @@ class _Evidence:
 def compare_with_margin(
     table: PairTable, pair: PairReport, candidate: str, baseline: str, margin: Margin, rule: ConflictRule = "worst"
 ) -> GateComparison:
-    """Compare two models of a benchmark.
-
-    Parameters
-    ----------
-    table : PairTable
-    pair : PairReport
-        The row of the two models, for the verdict that the candidate is worse.
-    candidate, baseline : str
-    margin : Margin
-    rule : str
-        Which score counts where an item has several: worst, first or last.
-    """
+    """Compare two models of a benchmark."""
     benchmark, spec = table.benchmark, table.benchmark.spec
     one, other = (_contestant(table, model) for model in (candidate, baseline))
     at = int(

@@ -35,20 +35,6 @@ def gate_report(
 
     A candidate passes if it is not worse on every benchmark, in every metric: for that claim its largest p counts, without correction, and
     the candidates share alpha (Holm). It fails if it is worse on any: there all comparisons share alpha (Holm).
-
-    Parameters
-    ----------
-    comparisons : sequence of GateComparison
-        At least one; all with the same baseline.
-    margin : Margin
-    on_undecided : {"pass", "fail", "wait"}
-        Which exit code an undecided gate has.
-    prices : mapping of str to float, optional
-        By model. The gate then passes if one candidate does, and names the cheapest that did.
-    evaluation : str, optional
-        What the gate evaluated itself.
-    alpha : float, optional
-        Of the family, where each comparison was decided at its share of it. By default each one has the alpha of its benchmark.
     """
     models = list(dict.fromkeys(each.candidate for each in comparisons))
     of = np.array([models.index(each.candidate) for each in comparisons])

@@ -13,15 +13,7 @@ from stats.evidence.margin import excess_log_e, graded_excess_log_e, items_to_ex
 
 @dataclass(frozen=True)
 class Margin:
-    """By how much a candidate may be worse.
-
-    Attributes
-    ----------
-    size : float
-        In (0, 1): in score units, or as a share of the baseline's score.
-    relative : bool
-        Whether it is such a share. The claim is then that the mean of `candidate - (1 - size) * baseline` is above 0.
-    """
+    """By how much a candidate may be worse."""
 
     size: float
     relative: bool = False
@@ -47,18 +39,7 @@ class Margin:
 
 
 def evidence_path(differences: Floats, margin: Margin, mixture: str, *, binary: bool, since: int = 0) -> Floats:
-    """Return ln e of the claim "not worse by more than the margin" after each item, the first `since` omitted.
-
-    Parameters
-    ----------
-    differences : ndarray
-        `Margin.differences` of each item in order, a skipped item at `Margin.worst`.
-    margin : Margin
-    mixture : str
-        Of 0/1 scores with an absolute margin; other scores use the fixed grid.
-    binary : bool
-    since : int
-    """
+    """Return ln e of the claim "not worse by more than the margin" after each item, the first `since` omitted."""
     if not binary or margin.relative:
         return graded_excess_log_e(differences, margin.bound, path=True)[since:]
     n = np.arange(since + 1, differences.size + 1)

@@ -18,20 +18,7 @@ from stats.numerics.pairs import Index, pair_count, ranked_pairs
 
 @dataclass(frozen=True)
 class CategoryScores:
-    """Scores by category, the largest category first.
-
-    Attributes
-    ----------
-    names : list of str
-    items : array of int64, shape (categories,)
-        Items that carry the category so far.
-    scored : array of int64, shape (models, categories)
-        Items with a score, by rank of the model.
-    mean : array of float64, shape (models, categories)
-        Mean score; nan without one.
-    members : list of arrays of int64
-        Rows of each category.
-    """
+    """Scores by category, the largest category first."""
 
     names: list[str]
     items: Index
@@ -42,21 +29,7 @@ class CategoryScores:
 
 @dataclass(frozen=True)
 class CategoryGaps:
-    """Every model against one, in each category.
-
-    Attributes
-    ----------
-    n : array of int64, shape (models, categories)
-        Shared items.
-    gap : array of float64, shape (models, categories)
-        Mean score minus that of the baseline on these; nan without any.
-    side : array of int8, shape (models, categories), or None
-        +1: decided to be better than the baseline in this category; -1: worse; 0: undecided. None where it is not computed.
-    why : str or None
-        Why it is not.
-    comparisons : int
-        Pairs of models times categories: they share alpha, so that baseline and category may be chosen after a look at the results.
-    """
+    """Every model against one, in each category."""
 
     n: Index
     gap: Floats
@@ -82,14 +55,7 @@ def category_scores(table: PairTable) -> CategoryScores:
 
 
 def category_gaps(table: PairTable, scores: CategoryScores, baseline: int) -> CategoryGaps:
-    """Compare every model with the one at a 0-based rank, in each category.
-
-    Notes
-    -----
-    The evidence of a pair in a category is what it would be if the category were the benchmark: the curtailed exact test where the items
-    are known (`completion`, complete files), the e-value of the counts where the order is trusted. Items that have
-    not been seen count as missing in every category. All pairs and categories share alpha equally.
-    """
+    """Compare every model with the one at a 0-based rank, in each category."""
     x, scored = table.scores
     ranking = table.ranking
     own = ranking[baseline]

@@ -25,21 +25,7 @@ _SLICE_CELLS: Final = 2_000_000
 
 @dataclass(frozen=True)
 class ItemColumns:
-    """Every item of a benchmark, over the models of the ranking.
-
-    Attributes
-    ----------
-    scored : array of int64, shape (items,)
-        Models with a score.
-    right : array of int64, shape (items,)
-        Models with the full score.
-    mean : array of float64, shape (items,)
-        Mean score; nan without one.
-    correlation : array of float64, shape (items,)
-        Correlation of the scores with the mean scores of the models; nan below `FEW_MODELS`, or where all scores are equal.
-    best_alone_wrong : array of bool, shape (items,)
-        Whether every model has the full score except the best one, which has none.
-    """
+    """Every item of a benchmark, over the models of the ranking."""
 
     scored: Index
     right: Index

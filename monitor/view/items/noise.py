@@ -9,15 +9,7 @@ from stats.clusters.noise import NoiseSplit, noise_split, rerun_p
 
 
 def repeat_table(benchmark: BoardView, model: str, items: dict[str, int]) -> Floats:
-    """Return the scores of a model's newest epoch by item and repeat, in the order of the rows; nan where there is none.
-
-    Parameters
-    ----------
-    benchmark : BoardView
-    model : str
-    items : dict
-        Row of the result of each item.
-    """
+    """Return the scores of a model's newest epoch by item and repeat, in the order of the rows; nan where there is none."""
     contestant = benchmark.newest(model)
     cells, rows = benchmark.cells(), benchmark.row_keys
     codes = cells.codes[:, contestant]

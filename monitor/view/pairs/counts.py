@@ -35,21 +35,7 @@ _SMALL_SPREAD: Final = 1e-4
 
 @dataclass
 class PairCounts:
-    """Counts and sums of every pair of the current models; a is the better-ranked of the two.
-
-    Attributes
-    ----------
-    assumed_items : int, optional
-        The item count of files that are taken as complete, where no order policy was declared.
-    one_look : bool
-        Whether the results are those of files: the error rate is that of one look at them.
-    superseded : tuple of two arrays of int64, optional
-        Contestants a and b of the pairs, when these are pairs of an older epoch and not those of the ranking.
-    a, b : arrays of int64, shape (pairs,)
-        Contestants.
-    adjacent : array of bool, shape (pairs,)
-        Whether b follows a in the ranking.
-    """
+    """Counts and sums of every pair of the current models; a is the better-ranked of the two."""
 
     benchmark: BoardView
     assumed_items: int | None = None

@@ -38,8 +38,6 @@ def resolution_ratio(n: npt.ArrayLike, n_star: npt.ArrayLike) -> Floats:
 
     N* is 0 where D is the same on every shared item, so that its spread is unknown.
 
-    Examples
-    --------
     >>> resolution_ratio([10, 10, 10, 0], [5.0, 0.0, np.inf, 5.0]).tolist()
     [2.0, nan, 0.0, nan]
     """
@@ -51,8 +49,6 @@ def resolution_ratio(n: npt.ArrayLike, n_star: npt.ArrayLike) -> Floats:
 def is_resolved(n: npt.ArrayLike, n_star: npt.ArrayLike) -> Flags:
     """Return whether q is defined and at least 1.
 
-    Examples
-    --------
     >>> is_resolved([10, 10, 10], [5.0, 0.0, 11.0]).tolist()
     [True, False, False]
     """

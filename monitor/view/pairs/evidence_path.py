@@ -33,26 +33,7 @@ COMMITTED_SHARED: Final = "committed: the order that the seed fixes, of the item
 
 
 class PairPath(NamedTuple):
-    """The path of a pair, shape (points,) each. Graded scores have no interval; ln e is None if they were not declared.
-
-    Attributes
-    ----------
-    order : str
-        The order of the items: `AS_STORED`, `COMMITTED` or `COMMITTED_SHARED`.
-    n : array of int64
-        Shared items so far; of a committed order, items of the prefix, skipped ones too.
-    gap : array
-        Mean score of the first model minus the second's on them. A skipped item of a committed order counts as a tie here, and as its
-        worst case in ln e and the interval.
-    log_e, log_e_a, log_e_b : array or None
-        Two-sided mixture, and its halves in favour of the first and of the second.
-    gap_low, gap_high : array or None
-        Anytime-valid interval for the gap, at alpha; under policy completion that of all items, missing ones at their worst.
-    log_threshold : float
-        ln 1/alpha.
-    log_family_threshold : float
-        ln 1/alpha_j; infinite for a pair without a place in its family.
-    """
+    """The path of a pair, shape (points,) each. Graded scores have no interval; ln e is None if they were not declared."""
 
     order: str
     n: Index
@@ -67,16 +48,7 @@ class PairPath(NamedTuple):
 
 
 def pair_path(benchmark: BoardView, one: int, other: int, points: int) -> PairPath:
-    """Compute the path of a pair.
-
-    Parameters
-    ----------
-    benchmark : BoardView
-    one, other : int
-        Two contestants; gaps and halves are relative to the first.
-    points : int
-        Points to keep at most, evenly spaced in n, the last item included.
-    """
+    """Compute the path of a pair."""
     benchmark = described(benchmark)
     table = PairTable(benchmark, superseded=(np.array([one]), np.array([other])))
     along = _walk(benchmark, one, other, points, ignoring=bool(table.ignored[0]))

@@ -22,17 +22,7 @@ SMALLEST_ERROR: Final = 1e-6
 
 @dataclass(frozen=True)
 class Ratings:
-    """The ratings of one benchmark; arrays of shape (contestants,) unless a shape is given.
-
-    Attributes
-    ----------
-    units : Units
-        All units, whether they have bet or not.
-    first, second : arrays, shape (units,)
-        The models of each unit.
-    groups : Groups
-    fit : BradleyTerry
-    """
+    """The ratings of one benchmark; arrays of shape (contestants,) unless a shape is given."""
 
     names: list[str]
     units: Units

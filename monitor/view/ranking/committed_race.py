@@ -39,12 +39,6 @@ def committed_race(table: PairTable, *, looks: int = _LOOKS) -> CommittedRace | 
 
     It needs scores 0 and 1, models that all have a score, a mixture that a race can use, and verdicts that do not follow a committed order
     already.
-
-    Parameters
-    ----------
-    table : PairTable
-    looks : int
-        After so many looks at two models, or fewer at more of them, no further shuffle begins.
     """
     benchmark, spec = table.benchmark, table.benchmark.spec
     without = benchmark.committed is not None or benchmark.battles is not None or table.weighted is not None

@@ -26,17 +26,7 @@ _NAMED: Final = 3
 
 @dataclass(frozen=True)
 class GoalView:
-    """A goal over the models of a benchmark.
-
-    Attributes
-    ----------
-    table : PairTable
-    goal : Goal
-    absent : tuple of str
-        Models without a score that take part: they follow the ranking.
-    undone : tuple of int
-        Positions of pairs in the table whose decisions are omitted.
-    """
+    """A goal over the models of a benchmark."""
 
     table: PairTable
     goal: Goal

@@ -20,19 +20,7 @@ MOST_MOMENTS: Final = 400
 
 @dataclass(frozen=True)
 class VerdictTimes:
-    """When the verdicts of the pairs of a table fell: the offset of the record, `NEVER` where they did not.
-
-    Attributes
-    ----------
-    fields : list of str
-        The changes in the table of latches that belong to these pairs, in log order.
-    offsets : array of int64, shape (changes,)
-        Their offsets.
-    decided, settled, undecided, unsettled, turned : arrays of int64, shape (pairs,)
-        Decided family-wise; settled; the ends of these verdicts; and when the lead of a decided pair turned.
-    omitted : int
-        Changes of scores, or under a declaration, that were replaced since.
-    """
+    """When the verdicts of the pairs of a table fell: the offset of the record, `NEVER` where they did not."""
 
     fields: list[str]
     offsets: Index

@@ -29,14 +29,7 @@ class NoRaceError(ValueError):
 
 @dataclass(frozen=True)
 class Race:
-    """A race at one state of a benchmark.
-
-    Attributes
-    ----------
-    view : GoalView
-    block : int or None
-        Items that a model may be ahead of the last needed one; None: more of them as the race goes on.
-    """
+    """A race at one state of a benchmark."""
 
     view: GoalView
     block: int | None = None

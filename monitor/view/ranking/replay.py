@@ -31,14 +31,7 @@ _Counts = NDArray[np.int64]
 
 
 def replay(table: PairTable, seed: int = 0) -> Replay:
-    """Replay the scores on the items that all models have, in a random order.
-
-    Parameters
-    ----------
-    table : PairTable
-    seed : int
-        Chooses the order.
-    """
+    """Replay the scores on the items that all models have, in a random order."""
     benchmark, models = table.benchmark, [table.benchmark.contestants[k].model for k in table.ranking.tolist()]
     reason = _why_not(table)
     if reason is not None:

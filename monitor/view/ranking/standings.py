@@ -65,8 +65,6 @@ def kinds_of_rows(flags: NDArray[np.bool_]) -> Index:
 
     `np.unique` of rows compares them field by field, for seconds with thousands of them, in which no other thread runs.
 
-    Examples
-    --------
     >>> kinds_of_rows(np.array([[1, 0], [0, 1], [1, 0]], bool)).tolist()
     [1, 0, 1]
     """

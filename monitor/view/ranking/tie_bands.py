@@ -33,20 +33,7 @@ class TieBand:
 
 @dataclass(frozen=True)
 class TieBands:
-    """The ties of a ranking.
-
-    Attributes
-    ----------
-    bands : tuple of TieBand or None
-        By first member, then by size. A model that is tied with none is a band of one. None where ties are too many to draw.
-    lanes : int
-        How many bands lie side by side.
-    rules : tuple of int
-        Positions after which a rule may be drawn: every model above is decided to be better than every model below.
-    lacking : dict of int to tuple of int
-        Models that lack items and are in no band, and enter no rule, each with the models it may be tied with; with none where these are
-        more than `MAX_TIED` in all.
-    """
+    """The ties of a ranking."""
 
     bands: tuple[TieBand, ...] | None
     lanes: int
@@ -95,15 +82,6 @@ def tied_models(better: Flags) -> list[tuple[int, ...]]:
 def bands_of(better: Flags, lacking: Flags) -> TieBands:
     """Return the ties of a ranking.
 
-    Parameters
-    ----------
-    better : array of bool, shape (models, models)
-        ``better[i, j]``: the model at position i is decided to be better than the one at j.
-    lacking : array of bool, shape (models,)
-        Which models lack items.
-
-    Examples
-    --------
     >>> better = np.array([[0, 0, 1, 1], [0, 0, 0, 1], [0, 0, 0, 1], [0, 0, 0, 0]], bool)
     >>> ties = bands_of(better, np.zeros(4, bool))
     >>> [(band.members, band.lane) for band in ties.bands], ties.rules

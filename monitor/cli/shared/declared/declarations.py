@@ -24,15 +24,7 @@ from schemas.results.assumptions import late
 
 
 def make_declarations(options: DeclareOptions, paths: Sequence[str], *, live: str | None = None) -> "Declarations":
-    """Return what the flags and each rankwatch.toml next to `paths` declare; a fault ends the command.
-
-    Parameters
-    ----------
-    options : DeclareOptions
-    paths : sequence of str
-    live : str, optional
-        The command whose results may go on arriving: there a benchmark needs an item count. None: the files are complete.
-    """
+    """Return what the flags and each rankwatch.toml next to `paths` declare; a fault ends the command."""
     return Declarations(_tables(paths), parse_flags(options), live)
 
 
@@ -49,16 +41,7 @@ def _tables(paths: Sequence[str]) -> dict[str, Fields]:
 
 
 class Declarations:
-    """Declares benchmarks that begin. A flag overrides a rankwatch.toml, which overrides what the files declare.
-
-    Parameters
-    ----------
-    tables : mapping of str to dict
-        What each rankwatch.toml declares.
-    flags : Flags
-    live : str, optional
-        As for `make_declarations`.
-    """
+    """Declares benchmarks that begin. A flag overrides a rankwatch.toml, which overrides what the files declare."""
 
     def __init__(self, tables: Mapping[str, Fields], flags: Flags, live: str | None = None) -> None:
         self._tables, self._flags, self._live = tables, flags, live
@@ -254,21 +237,7 @@ class Declarations:
         in_files: Callable[[], set[str]],
         refusal: Callable[[Fields], str | None] = lambda _: None,
     ) -> list[Fields]:
-        """Take up benchmarks that have begun: a flag or a table that changes one declares its next version, and this is printed.
-
-        Parameters
-        ----------
-        specs : mapping of str to Spec
-        in_files : callable
-            Returns the benchmarks that the files of this command hold.
-        refusal : callable, optional
-            Returns why the state refuses a declaration; that ends the command.
-
-        Returns
-        -------
-        list of dict
-            Declarations to append: next versions, and more aliases.
-        """
+        """Take up benchmarks that have begun: a flag or a table that changes one declares its next version, and this is printed."""
         aliases = self._flags.aliases
         for_all = {field: self._flags.values[field][None] for field in self._flags.for_all()}
         named = {*self._tables, *self._flags.named()}

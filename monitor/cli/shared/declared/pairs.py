@@ -9,18 +9,7 @@ from schemas.results.report import BenchmarkReport, PairReport, Report
 def choose_pair(
     report: Report, models: tuple[str, str], name: str | None, *, sharing_items: bool = False
 ) -> tuple[BenchmarkReport, PairReport]:
-    """Return a pair and its benchmark; names that fit none, or several, end the command.
-
-    Parameters
-    ----------
-    report : Report
-        Of all pairs of the first model.
-    models : (str, str)
-    name : str or None
-        Of the benchmark.
-    sharing_items : bool
-        Whether to consider only benchmarks in which the models share items.
-    """
+    """Return a pair and its benchmark; names that fit none, or several, end the command."""
     if models[0] == models[1]:
         stop(f"--pair names {show(models[0])} twice; name two different models", USAGE)
     benchmarks = [b for b in report.benchmarks if name in {None, b.benchmark}]

@@ -21,8 +21,6 @@ def similar_first(name: str, names: Iterable[str]) -> str:
 def name_hint(wanted: Sequence[str], names: Iterable[str], otherwise: str) -> str:
     """Return the names that are close to one of those wanted, the closest first, else what there is, in natural order.
 
-    Examples
-    --------
     >>> name_hint(["model-3x"], [f"model-{k}" for k in range(1, 30)], "the files have")
     'did you mean model-3, model-13, model-23?'
     """

@@ -26,15 +26,7 @@ class _Line(msgspec.Struct):
 
 @contextmanager
 def stored_baseline(place: StoredPlace, baseline: str, benchmarks: Sequence[str]) -> Iterator[Path]:
-    """Copy the scores of a model, and the declarations of its boards, to a file.
-
-    Parameters
-    ----------
-    place : StoredPlace
-    baseline : str
-    benchmarks : sequence of str
-        The boards to read; if empty, the only one that there is.
-    """
+    """Copy the scores of a model, and the declarations of its boards, to a file."""
     where = mask_url(place.server) if place.server is not None else "the stored state"
     with open_boards(place) as boards, TemporaryDirectory(prefix="rankwatch-") as folder:
         known = sorted((row["benchmark"] for row in boards.rows()), key=natural)

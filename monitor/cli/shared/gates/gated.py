@@ -62,24 +62,7 @@ def evaluate_gate(
     *,
     until_pass: bool = False,
 ) -> Evaluated:
-    """Evaluate candidates one after the other, each until it is decided.
-
-    Parameters
-    ----------
-    boards : mapping of str to BoardView
-        Results of the baseline.
-    candidates : sequence of str
-        In the order in which they are evaluated. Each is decided at its share of alpha.
-    baseline : str
-    benchmark : str or None
-    margin : Margin
-    call : RunCall
-    logs : ScoreOptions
-        How to read what the command writes.
-    max_rejected : float
-    until_pass : bool
-        Whether the candidates after the first one that passes are not evaluated.
-    """
+    """Evaluate candidates one after the other, each until it is decided."""
     chosen = _benchmark(boards, baseline, benchmark)
     if chosen.spec.units is not None:
         stop(

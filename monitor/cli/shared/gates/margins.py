@@ -48,21 +48,7 @@ def compare(
     margin: Margin,
     rule: ConflictRule,
 ) -> list[GateComparison]:
-    """Compare candidates with a baseline on each benchmark that both have; names that fit nothing end the command.
-
-    Parameters
-    ----------
-    readings : sequence of Reading
-        The same files, once for each metric.
-    candidates : sequence of str
-        All other models, if empty.
-    baseline : str
-    benchmarks : sequence of str
-        All, if empty.
-    margin : Margin
-    rule : ConflictRule
-        By which the files were read.
-    """
+    """Compare candidates with a baseline on each benchmark that both have; names that fit nothing end the command."""
     views = [
         (view, each.metrics[view.report.benchmark])
         for each in readings

@@ -14,14 +14,7 @@ _SCORE: Final = "score="
 
 @dataclass(frozen=True)
 class Reading:
-    """The files, read with one metric of each benchmark.
-
-    Attributes
-    ----------
-    boards : mapping of str to BoardView
-    metrics : mapping of str to str or None
-        By benchmark that this reading is for: the metric, where the command line names several.
-    """
+    """The files, read with one metric of each benchmark."""
 
     boards: Mapping[str, BoardView]
     metrics: Mapping[str, str | None]
@@ -33,15 +26,7 @@ def has_several_metrics(logs: ScoreOptions) -> bool:
 
 
 def read_metrics(logs: ScoreOptions, read: Callable[[ScoreOptions], Mapping[str, BoardView]]) -> list[Reading]:
-    """Read files once, or once for each metric if one benchmark or all have several.
-
-    Parameters
-    ----------
-    logs : ScoreOptions
-        With any number of names for a benchmark in one of `metric`, `scorer` and the `score` of `columns`.
-    read : callable
-        Reads the files with one name for each benchmark.
-    """
+    """Read files once, or once for each metric if one benchmark or all have several."""
     flags = _several(logs)
     if not flags:
         boards = read(logs)

@@ -13,13 +13,7 @@ def silence_kafka() -> None:
 
 
 def broker_settings(settings: Settings, advice: str = "") -> tuple[KafkaSettings, Settings]:
-    """Return how to reach the brokers of the settings, and the settings with the topic of the URL, if it names one.
-
-    Parameters
-    ----------
-    advice
-        What else than a broker may be given, as ``, or --server``.
-    """
+    """Return how to reach the brokers of the settings, and the settings with the topic of the URL, if it names one."""
     if settings.broker_url is None:
         stop(f"no broker is set; give --broker kafka://host:port (or RANKWATCH_BROKER_URL){advice}", USAGE)
     url = settings.broker_url if "://" in settings.broker_url else f"kafka://{settings.broker_url}"

@@ -11,13 +11,7 @@ _SHARE: Final = 0.95
 
 
 class Stopping:
-    """Waits for SIGINT or SIGTERM and limits how long the end may take.
-
-    Parameters
-    ----------
-    seconds : float
-        Time from the signal to the end. After that the process exits with 1; on the next start, what is not stored is folded again.
-    """
+    """Waits for SIGINT or SIGTERM and limits how long the end may take."""
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds

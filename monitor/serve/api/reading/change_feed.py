@@ -19,13 +19,7 @@ CURSOR_PATTERN: Final = rf"^(?:{_PLACE}|{_IN_PARTITION}(?:,{_IN_PARTITION})*)$"
 
 
 class ChangeFeed:
-    """The changes of some partitions, each in the order of its ids; which partition comes first has no meaning.
-
-    Parameters
-    ----------
-    histories : mapping of int to VerdictHistory
-        By partition.
-    """
+    """The changes of some partitions, each in the order of its ids; which partition comes first has no meaning."""
 
     def __init__(self, histories: Mapping[int, VerdictHistory]) -> None:
         self._histories = histories
@@ -62,13 +56,7 @@ class ChangeFeed:
         return ",".join(f"{number}:{format_change_id(place)}" for number, place in begun)
 
     def parse(self, text: str | None) -> Cursor:
-        """Parse the cursor of a request; None has not begun.
-
-        Raises
-        ------
-        ProblemError
-            422 if it is malformed, or of another feed.
-        """
+        """Parse the cursor of a request; None has not begun."""
         if text is None:
             return {}
         several = len(self._histories) > 1
@@ -90,12 +78,7 @@ class ChangeFeed:
 
 
 class ChangeFeeds:
-    """The feeds of a server; histories are shared by all requests, those of the benchmarks that were last asked for.
-
-    Parameters
-    ----------
-    reports : ReportCache
-    """
+    """The feeds of a server; histories are shared by all requests, those of the benchmarks that were last asked for."""
 
     def __init__(self, reports: ReportCache) -> None:
         self._reports = reports
@@ -103,13 +86,7 @@ class ChangeFeeds:
         self._by_name: dict[str, VerdictHistory] = {}
 
     def of(self, benchmark: str | None) -> ChangeFeed:
-        """Return the changes of a benchmark, or of all.
-
-        Raises
-        ------
-        ProblemError
-            404 if there is no such benchmark.
-        """
+        """Return the changes of a benchmark, or of all."""
         reports = self._reports
         if benchmark is None:
             numbers = [each.number for each in reports.partitions]

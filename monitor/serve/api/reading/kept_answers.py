@@ -76,19 +76,7 @@ class _Kept(NamedTuple):
 
 
 class _Wanted(NamedTuple):
-    """What a request asks for.
-
-    Attributes
-    ----------
-    origin : callable
-        Returns the state that the answer is computed from; raises the 404 if there is none.
-    render : callable
-        Makes the answer from the state.
-    names : list of str
-        The benchmarks that it reads.
-    pairs : Which
-        The pairs that it reports.
-    """
+    """What a request asks for."""
 
     origin: Callable[[], Origin]
     render: Callable[[], bytes]
@@ -100,12 +88,6 @@ class KeptAnswers:
     """Answers to requests about a benchmark, a suite or a list of them, by address; those last requested.
 
     Only the event loop uses it. Requests for an answer that is being computed wait for that one.
-
-    Parameters
-    ----------
-    reports : ReportCache
-    log : FoldedLog
-        How far the log is folded.
     """
 
     def __init__(self, reports: ReportCache, log: FoldedLog) -> None:

@@ -34,15 +34,7 @@ def _update(name: str, events: int) -> bytes:
 
 
 class StateWatcher:
-    """Polls what is reported, while anything subscribes.
-
-    Attributes
-    ----------
-    version : int
-        Grows by one with each change.
-    stopped : bool
-        Whether the server stops; subscribers have to end.
-    """
+    """Polls what is reported, while anything subscribes."""
 
     def __init__(self, reports: ReportCache) -> None:
         self.version = 0

@@ -24,13 +24,7 @@ START: Final = (-1, -1)
 
 
 def parse_change_id(id_: str) -> Position:
-    """Parse the id of a change.
-
-    Raises
-    ------
-    ValueError
-        If the id is malformed.
-    """
+    """Parse the id of a change."""
     offset, dash, sequence = id_.partition("-")
     if not (dash and offset.isdecimal() and sequence.isdecimal() and id_.isascii() and len(id_) <= 60):
         raise ValueError(f"{id_!r} is not the id of a change; use the `id` of a change that the API returned.")
@@ -43,16 +37,7 @@ def format_change_id(position: Position) -> str:
 
 
 class VerdictHistory:
-    """The changes of one benchmark, or of all benchmarks of one partition: ids have one order only there.
-
-    Parameters
-    ----------
-    reports : ReportCache
-    benchmark : str or None
-        None: all benchmarks of the partition.
-    partition : int, optional
-        None: of the one that has the benchmark.
-    """
+    """The changes of one benchmark, or of all benchmarks of one partition: ids have one order only there."""
 
     def __init__(self, reports: ReportCache, benchmark: str | None, partition: int | None = None) -> None:
         self._reports, self._benchmark, self._partition = reports, benchmark, partition

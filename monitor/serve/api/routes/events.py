@@ -112,14 +112,7 @@ def _add_events(routes: APIRouter, reports: ReportCache, intake: Intake, rules: 
 async def store(
     reports: ReportCache, intake: Intake, writing: Writing, submission: Submission, *, imported: bool
 ) -> Accepted:
-    """Append what a request holds, but for what the state refuses.
-
-    Raises
-    ------
-    ProblemError
-        403 unless the caller may write and declare all of it, within its quotas, 409 if a declaration contradicts scores, 503 if the log
-        cannot be written.
-    """
+    """Append what a request holds, but for what the state refuses."""
     writing.count_all(submission)
     require_submission(submission)
     require_quotas(reports, submission)

@@ -37,19 +37,7 @@ class FileError(ValueError):
 
 
 class FileResults(NamedTuple):
-    """What a file holds.
-
-    Attributes
-    ----------
-    submission : Submission
-        Its results, numbered from 1.
-    errors : sequence of RecordError
-        The lines that cannot be read.
-    first : str or None
-        The first of them, as the commands print it.
-    notes : list of str
-        What was chosen of the file.
-    """
+    """What a file holds."""
 
     submission: Submission
     errors: Sequence[RecordError]

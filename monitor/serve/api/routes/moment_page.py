@@ -19,17 +19,7 @@ _MOST_CHANGES: Final = 20
 
 
 def earlier_board(live: LivePairs, at: int | None, low_coverage: float, commits: CommitTimes) -> EarlierBoard:
-    """Return the verdicts that were in force after the record at an offset.
-
-    Parameters
-    ----------
-    live : LivePairs
-    at : int or None
-        None: the last moment.
-    low_coverage : float
-        Share of the items below which a model is in no band.
-    commits : CommitTimes
-    """
+    """Return the verdicts that were in force after the record at an offset."""
     table, times = live.table, live.verdict_times
     moments = times.moments()
     offset = at if at is not None else int(moments[-1]) if moments.size else 0

@@ -36,11 +36,6 @@ class Answers:
 
     They are in the memory of this process: after a restart, or at another server, the request is appended again. That harms nothing, since
     the first score of a key counts.
-
-    Parameters
-    ----------
-    clock : callable, optional
-        Returns seconds; for tests.
     """
 
     def __init__(self, clock: Callable[[], float] = monotonic) -> None:
@@ -51,13 +46,7 @@ class Answers:
     async def once(
         self, request: Request, client: str, body: bytes, work: Callable[[], Awaitable[Response]]
     ) -> Response:
-        """Return the answer that this request got before, or do the work; only answers of success are kept.
-
-        Raises
-        ------
-        ProblemError
-            400 for a malformed key, 422 for one that came with another request.
-        """
+        """Return the answer that this request got before, or do the work; only answers of success are kept."""
         keys = request.headers.getlist("idempotency-key")
         if not keys:
             return await work()

@@ -35,19 +35,7 @@ Block = tuple[list[EventFields] | None, Sequence[int], Iterable[NumberedRecord]]
 
 
 def parse_body(body: bytes, media_type: str) -> Submission:
-    """Parse a whole body, or refuse the whole body.
-
-    Parameters
-    ----------
-    body : bytes
-    media_type : str
-        ``application/x-ndjson`` or ``application/json``.
-
-    Raises
-    ------
-    ProblemError
-        422 with the bad records, by line or by position in the array.
-    """
+    """Parse a whole body, or refuse the whole body."""
     submission, errors, checker = Submission.empty(), list[RecordError](), Checker()
     converted = submission.converted
     body = body.removeprefix(BOM)

@@ -29,13 +29,7 @@ _GZIP: Final = 16 + zlib.MAX_WBITS
 
 
 class BodyReader:
-    """Reads and inflates bodies.
-
-    Parameters
-    ----------
-    limit : int
-        Largest inflated body, in bytes.
-    """
+    """Reads and inflates bodies."""
 
     def __init__(self, limit: int) -> None:
         self.limit = limit
@@ -43,15 +37,7 @@ class BodyReader:
         self._bytes_of: Counter[str] = Counter()
 
     async def read(self, request: Request) -> bytes:
-        """Read a whole body; inflate it if it is gzip.
-
-        Raises
-        ------
-        ProblemError
-            400 for a truncated body or broken gzip, 408 for one that takes too long, 413 for one that is too large, 415 for another
-            encoding, 429 while other requests of the client fill its share of the memory for bodies, 503 while those of all clients
-            fill all of it.
-        """
+        """Read a whole body; inflate it if it is gzip."""
         encoding = request.headers.get("content-encoding", "identity").strip().lower()
         if encoding not in {"identity", "gzip"}:
             raise ProblemError(

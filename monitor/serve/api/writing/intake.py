@@ -10,24 +10,7 @@ from schemas.records.packed import Reject
 
 
 class Submission(NamedTuple):
-    """The events, declarations and ends of runs of one request.
-
-    Attributes
-    ----------
-    events, declarations, ended : list
-    event_lines, ended_lines : list of int
-        The line of each event and of each end in the body.
-    converted : set of str
-        A clause for each kind of value that was converted.
-    producer : str or None
-        Name of the token that sent it.
-    board : BoardChange or None
-        What to do with a board; a request holds either this or records.
-    imported : bool
-        Whether the results existed already, so that nobody is notified of what they decide.
-    rejects : tuple of Reject
-        Records that cannot be read, to keep as dead letters.
-    """
+    """The events, declarations and ends of runs of one request."""
 
     events: list[EventFields]
     declarations: list[Declaration]
@@ -68,24 +51,12 @@ class Intake(Protocol):
 
         `partition` returns the current state. Return how many events are withdrawn, and stay; None for an undo that goes on after an
         interruption.
-
-        Raises
-        ------
-        UndoRefused
-            If that is not possible, or nothing would be withdrawn.
-        IntakeError
-            If the log cannot be read or written now.
         """
 
     async def append(self, submission: Submission) -> str:
         """Append the declarations, then the events and the ends of runs; return the offsets after them once all of it is durable.
 
         The offsets are as `monitor.serve.log_position.format_offsets` writes them.
-
-        Raises
-        ------
-        IntakeError
-            If the log cannot be written now.
         """
 
     def is_folded(self, benchmark: str) -> bool:

@@ -13,17 +13,7 @@ from schemas.records.text import shorten
 
 
 class QuotaExceeded(ProblemError):  # noqa: N818 - what happened
-    """A request that would take its caller beyond a quota.
-
-    Parameters
-    ----------
-    status : int
-        403 where another request does not help, 429 where time does.
-    quota : str
-        Its name.
-    detail : str
-    headers : dict, optional
-    """
+    """A request that would take its caller beyond a quota."""
 
     def __init__(self, status: int, quota: str, detail: str, headers: dict[str, str] | None = None) -> None:
         super().__init__(status, detail, headers=headers)

@@ -32,13 +32,7 @@ Until = Callable[[Callable[[], bool]], Awaitable[bool]]
 async def refuse(
     reports: ReportCache, intake: Intake, submission: Submission, until: Until
 ) -> tuple[Submission, list[RecordError]]:
-    """Return what of a request is to be appended, and the records that are refused, by line.
-
-    Raises
-    ------
-    ProblemError
-        The 409, if a benchmark would hold both battles and scores.
-    """
+    """Return what of a request is to be appended, and the records that are refused, by line."""
     _require_one_kind(reports, submission)
     refused = await refused_events(reports, intake, submission)
     if refused:

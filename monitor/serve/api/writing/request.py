@@ -22,13 +22,7 @@ _MAX_FILE_NAME = 200
 
 
 class Writing:
-    """A request under way.
-
-    Attributes
-    ----------
-    client : str
-        The name of the caller's token, or the address it sends from.
-    """
+    """A request under way."""
 
     def __init__(self, rules: "WriteRules", request: Request) -> None:
         caller = current_caller()

@@ -19,7 +19,8 @@ def render() -> str:
 def _commands(name: str, command: Any) -> Iterator[tuple[str, Any]]:
     if children := getattr(command, "commands", None):
         for child in sorted(children):
-            yield from _commands(f"{name} {child}", children[child])
+            default = child == getattr(command, "default", None)
+            yield from _commands(name if default else f"{name} {child}", children[child])
     else:
         yield name, command
 

@@ -28,8 +28,8 @@ from stats.drift.power import detection_delay, run_spread
 from stats.drift.ranks import generator, item_sums, p_dispersion, p_items, p_runs, uniform
 from stats.drift.size import drift_size
 
-_DROPS: Final = (0.08, 0.04, 0.02)
-_HORIZON: Final = 60
+DROPS: Final = (0.08, 0.04, 0.02)
+HORIZON: Final = 60
 _SIMULATIONS: Final = 30
 _SHORT: Final = 8
 """Ranked runs of a segment below which no alarm is likely, however large the drop."""
@@ -369,24 +369,22 @@ def _with_found(sentinel: Sentinel) -> Sentinel:
     model = sentinel.monitors[0]
     if sentinel.outcome != DriftOutcome.QUIET or model.spread is None:
         return sentinel
-    delays = [
-        detection_delay(
-            drop * _scale(sentinel),
-            model.spread,
-            model.ranked,
-            exp(model.log_limit),
-            ranks=model.ranks,
-            horizon=_HORIZON,
-            simulations=_SIMULATIONS,
-        ).median
-        for drop in _DROPS
-    ]
     found = [
-        FoundDrop(drop, median if isfinite(median) else None, _HORIZON)
-        for drop, median in zip(_DROPS, delays, strict=True)
+        FoundDrop(
+            drop,
+            median_delay(drop * _scale(sentinel), model.spread, model.ranked, exp(model.log_limit), model.ranks),
+            HORIZON,
+        )
+        for drop in DROPS
     ]
     monitors = (msgspec.structs.replace(model, found=tuple(found)), *sentinel.monitors[1:])
     return msgspec.structs.replace(sentinel, monitors=monitors)
+
+
+def median_delay(drop: float, spread: float, history: int, limit: float, ranks: Ranks = "runs") -> float | None:
+    """Return the runs until half of such drops are found; None beyond `HORIZON`."""
+    delays = detection_delay(drop, spread, history, limit, ranks=ranks, horizon=HORIZON, simulations=_SIMULATIONS)
+    return delays.median if isfinite(delays.median) else None
 
 
 def _scale(sentinel: Sentinel) -> float:
@@ -394,11 +392,16 @@ def _scale(sentinel: Sentinel) -> float:
     return 0.5 if len(sentinel.monitors) > 1 else 1.0
 
 
-def _spread(rows: Rows) -> float:
-    """Return the standard deviation of a run's mean: between runs where they are enough, and never below what its items explain alone."""
+def item_variances(rows: Rows) -> Rows:
+    """Return the variance of each item between the runs that hold it, for items that two of them hold."""
     count, total, squares = (np.asarray(each, float) for each in item_sums(rows))
     here = count > 1
-    variances = np.maximum(squares[here] - total[here] ** 2 / count[here], 0) / (count[here] - 1)
+    return np.asarray(np.maximum(squares[here] - total[here] ** 2 / count[here], 0) / (count[here] - 1))
+
+
+def _spread(rows: Rows) -> float:
+    """Return the standard deviation of a run's mean: between runs where they are enough, and never below what its items explain alone."""
+    variances = item_variances(rows)
     of_items = run_spread(variances) if variances.size else 0.0
     of_runs = float(np.nanmean(rows, axis=1).std(ddof=1)) if rows.shape[0] >= _MOST_SPREAD else 0.0
     return max(of_items, of_runs, 1e-6)

@@ -158,3 +158,41 @@ class DriftReport(msgspec.Struct, frozen=True, kw_only=True):
         found = {sentinel.outcome for sentinel in self.sentinels}
         codes = ((DriftOutcome.WORSE, 4), (DriftOutcome.JUDGE, 5), (DriftOutcome.HELD, 3), (DriftOutcome.SHORT, 3))
         return next((code for outcome, code in codes if outcome in found), 0)
+
+
+class PlannedDrop(msgspec.Struct, frozen=True, kw_only=True):
+    """Whether, and how soon, a lasting drop is found with so many items and runs of history."""
+
+    drop: float
+    median: float | None
+    """Runs until half of such drops are found; None: beyond `horizon`."""
+    horizon: int
+    least_history: int
+    """Runs of history below which it is unlikely to be found, however long one waits."""
+
+
+class PlannedWatch(msgspec.Struct, frozen=True, kw_only=True):
+    """What one number of items finds."""
+
+    items: int
+    history: int
+    spread: float
+    """Standard deviation of a run's mean."""
+    cost_a_year: float | None
+    drops: tuple[PlannedDrop, ...]
+
+
+class DriftPlan(msgspec.Struct, frozen=True, kw_only=True):
+    """Which drops a sentinel would find."""
+
+    variance: float
+    """Mean variance of an item's score between two runs."""
+    shocks: float
+    """Standard deviation that whole runs share, beyond what their items explain."""
+    benchmark: str | None
+    """Where the noise comes from; None: given."""
+    model: str | None
+    false_alarm_runs: float
+    years: float
+    runs_a_year: float
+    watches: tuple[PlannedWatch, ...]

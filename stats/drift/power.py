@@ -1,6 +1,6 @@
 """How soon a lasting drop would be found, by simulation of the runs and of the detector."""
 
-from math import inf, sqrt
+from math import ceil, inf, log, sqrt
 from typing import NamedTuple
 
 import numpy as np
@@ -53,6 +53,36 @@ def run_spread(variances: npt.ArrayLike) -> float:
     if of.ndim != 1 or of.size == 0 or of.min() < 0:
         raise ValueError("variances must be a vector of numbers >= 0, one an item")
     return sqrt(float(of.mean()) / of.size)
+
+
+def least_history(drop: float, spread: float, false_alarm_runs: float) -> int:
+    """Return the runs of history below which a drop is unlikely to be found, however long one waits.
+
+    A history of n runs knows its level to within spread / sqrt(n). So it bounds the evidence of all later runs: about
+    (drop / spread)^2 n / 2 nats, where an alarm takes ln A.
+
+    Parameters
+    ----------
+    drop, spread : float
+        In score units, > 0.
+    false_alarm_runs : float
+        The bound A.
+
+    Raises
+    ------
+    ValueError
+        If the spread or the drop is not positive.
+
+    Examples
+    --------
+    Four points on 50 items at temperature 1, one false alarm in five years:
+
+    >>> least_history(.04, run_spread([.14] * 50), 1825)
+    27
+    """
+    if not (drop > 0 and spread > 0):
+        raise ValueError("a history takes a drop > 0 and a spread > 0")
+    return max(1, ceil(2 * log(false_alarm_runs) * (spread / drop) ** 2))
 
 
 def detection_delay(

@@ -24,7 +24,7 @@ def help_text(command: Any, ctx: Any) -> str:  # noqa: ANN401 - typer's command 
         for part in command.collect_usage_pieces(ctx)
         if part
     ]
-    parts = [textwrap.fill(f"Usage: {ctx.command_path} {' '.join(pieces)}", width)]
+    parts = [textwrap.fill(f"Usage: {ctx.command_path.rstrip()} {' '.join(pieces)}", width)]
     parts += [_paragraph(each, width) for each in (command.help or "").split("\n\n")]
     panels = _panels(command, ctx)
     short = [len(name) for rows in panels.values() for name, _ in rows if len(name) + 2 <= _NAMES]

@@ -34,7 +34,7 @@ def stop_wrong_call(error: Any) -> None:  # noqa: ANN401 - typer's error
         print(error.message)
     else:
         message = describe_wrong_call(error)
-        command = error.ctx.command_path if error.ctx is not None else _called_command()
+        command = error.ctx.command_path.rstrip() if error.ctx is not None else _called_command()
         note(f"{message}{' See' if message.endswith('?') else '; see'} `{command} --help`")
     raise SystemExit(USAGE)
 

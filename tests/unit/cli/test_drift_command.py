@@ -60,3 +60,15 @@ def test_bad_inputs_are_answered_by_what_to_do(tmp_path):
     rankwatch("drift", tmp_path / "runs" / "qa_2026-08-01.jsonl", code=3)
     (tmp_path / "none").mkdir()
     rankwatch("drift", tmp_path / "none", code=2)
+
+
+def test_a_plan_takes_its_noise_from_runs(tmp_path):
+    write_runs(tmp_path / "runs", 12)
+    given = ("--items", 60, "--drop", 0.1, "--price", 0.01, "--format", "json")
+    plan = json.loads(rankwatch("drift", "plan", tmp_path / "runs", *given).stdout)
+    ((watch,), model) = plan["watches"], plan["model"]
+    assert (model, watch["history"], watch["cost_a_year"]) == ("gpt-x", 12, 219)
+    assert "never" in rankwatch("drift", "plan", "--items", 50, "--history", 14, "--drop", 0.04).stdout
+    assert "--flips" in rankwatch("drift", "plan", tmp_path / "runs", "--flips", 0.1, code=2).stderr
+    write_runs(tmp_path / "once", 1)
+    rankwatch("drift", "plan", tmp_path / "once", code=1)

@@ -1,4 +1,4 @@
-"""`rankwatch drift`: find out whether a model has got worse."""
+"""`rankwatch drift PATH...`: find out whether a model has got worse."""
 
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
@@ -33,7 +33,7 @@ class Missing(StrEnum):
     fail = "fail"
 
 
-def drift(
+def runs(
     paths: Paths,
     logs: LogOptions,
     form: Annotated[
@@ -85,6 +85,8 @@ def drift(
 
     Exits with 0 where it is quiet or better, 4 where a model got worse, 5 where its judge alone moved, 3 with too little history.
 
+    `rankwatch drift plan --help`: which drop is found with so many items.
+
     Example: rankwatch drift runs/
     """
     from monitor.cli.shared.errors import USAGE, stop
@@ -108,12 +110,13 @@ def drift(
         seed=seed,
         changes=tuple(change or ()),
     )
-    report = _report(_read(paths, logs, max_rejected), settings)
+    report = _report(read_runs(paths, logs, max_rejected), settings)
     _print(report, output)
     raise SystemExit(report.exit_code)
 
 
-def _read(paths: list[str], logs: LogOptions, max_rejected: float) -> "DatedRuns":
+def read_runs(paths: list[str], logs: LogOptions, max_rejected: float) -> "DatedRuns":
+    """Read the runs of files; an error ends the command."""
     from monitor.cli.shared.errors import file_error, stop
     from monitor.cli.shared.files import RejectedLines, find_files, make_importer, stop_without_results
     from monitor.cli.shared.progress import progress_bar

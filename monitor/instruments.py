@@ -9,8 +9,7 @@ from monitor.serve.access.scopes import QUOTAS
 from monitor.serve.metrics import catalogue
 from monitor.serve.metrics.catalogue import Metric
 
-_MAX_PRODUCERS: Final = 200
-"""Producers with series of their own: writers of a topic may claim any name."""
+_MAX_PRODUCERS: Final = 200  # producers with series of their own: writers of a topic may claim any name
 
 
 class ProcessMetrics:

@@ -17,10 +17,11 @@ T = TypeVar("T")
 class RetryPolicy:
     """How long and how often work is retried; each wait doubles, with jitter."""
 
-    timeout: float | None = 60.0
+    timeout: float | None = 60.0  # seconds after which the last error is raised; None retries until cancelled
+    # first_wait, longest_wait: bounds of a wait, in seconds
     first_wait: float = 0.05
     longest_wait: float = 2.0
-    check: Callable[[], None] = lambda: None
+    check: Callable[[], None] = lambda: None  # runs before each wait; raises if waiting is in vain
 
     async def run(self, work: Callable[[], Awaitable[T]], retry_on: Callable[[Exception], bool | float]) -> T:
         """Run `work` until it succeeds, fails with an error that is not retried, or the timeout passes."""

@@ -17,8 +17,7 @@ from schemas.records.suites import parse_suites, split_suites
 from schemas.records.text import shorten
 
 LOW_COVERAGE = 0.9
-LOG_NAME = "log.jsonl"
-"""The log of `watch`, in its data directory."""
+LOG_NAME = "log.jsonl"  # the log of `watch`, in its data directory
 
 RELOADED: Final = (
     "client_events_per_second",
@@ -43,8 +42,7 @@ RELOADED: Final = (
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
-PREFIX: Final = "RANKWATCH_"
-"""Of the environment variable of a setting."""
+PREFIX: Final = "RANKWATCH_"  # of the environment variable of a setting
 
 NAME_PATTERN: Final = r"^[A-Za-z0-9._-]{1,200}$"
 Name = Annotated[str, Field(pattern=NAME_PATTERN)]
@@ -71,8 +69,7 @@ _LINK: Final = re.compile(r"_SERVICE_HOST$|_SERVICE_PORT(_\w+)?$|_PORT_\d+_(TCP|
 _LINK_ADDRESS: Final = re.compile(r"(tcp|udp|sctp)://")
 
 
-Suites = dict[str, list[str]]
-"""The members of each suite, as `schemas.records.suites.parse_suites` takes them."""
+Suites = dict[str, list[str]]  # the members of each suite, as `schemas.records.suites.parse_suites` takes them
 
 
 def _split_suites(value: Any) -> Any:  # noqa: ANN401 - any input

@@ -9,8 +9,7 @@ from typing import Any, Final, TypeVar
 
 _Result = TypeVar("_Result")
 
-_TURN_SECONDS: Final = 0.1
-"""After so long a turn of the readers ends, if a change waits."""
+_TURN_SECONDS: Final = 0.1  # after so long a turn of the readers ends, if a change waits
 
 
 class StateTorn(Exception):  # noqa: N818 - the state is its name

@@ -15,8 +15,7 @@ _DATE: Final = re.compile(
     r"(?<!\d)(20\d\d)[-_.]?(0[1-9]|1[0-2])[-_.]?(0[1-9]|[12]\d|3[01])"
     r"(?:[Tt _-]?([01]\d|2[0-3])[-:_.]?([0-5]\d)(?:[-:_.]?([0-5]\d))?)?(?!\d)"
 )
-_FOLDERS: Final = 3
-"""Folders above a file whose names may have the date of its run."""
+_FOLDERS: Final = 3  # folders above a file whose names may have the date of its run
 
 
 def date_in(text: str) -> str | None:
@@ -50,7 +49,8 @@ class Run:
 
     benchmark: str
     model: str
-    name: str
+    name: str  # of the field `run`, else the date in the name of the file or its folder, else the name of the file
+    # fresh, anchors: the scores of each item, by repeat
     fresh: dict[str, dict[int, Scored]] = field(default_factory=dict)
     anchors: dict[str, dict[int, Scored]] = field(default_factory=dict)
     duplicates: int = 0

@@ -10,8 +10,7 @@ from schemas.records.chunks import DeadLetter
 
 _BLOCK: Final = 1 << 16
 
-Place = tuple[int, int]
-"""The place of a letter in the log: the offset of its record, and its index in the record."""
+Place = tuple[int, int]  # the place of a letter in the log: the offset of its record, and its index in the record
 
 
 class DeadLetterFile:

@@ -22,8 +22,7 @@ if TYPE_CHECKING:
     from schemas.records.packed import Found
     from schemas.records.reading import Reading
 
-MAP_FILE: Final = "rankwatch.toml"
-"""The file next to results with mappings (and declarations)."""
+MAP_FILE: Final = "rankwatch.toml"  # the file next to results with mappings (and declarations)
 
 RESULT_SUFFIXES: Final = (*SUFFIXES, ".eval", ".json", ".csv", ".tsv", ".csv.gz", ".tsv.gz", ".parquet")
 """How the names of results in a folder end; a file given as a PATH may have any name."""

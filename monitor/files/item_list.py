@@ -12,8 +12,7 @@ from monitor.files.streams.regular import open_regular
 from schemas.records.names import name_fault
 from schemas.records.text import shorten
 
-_LARGEST: Final = 50_000_000
-"""Most bytes of a list of ids; a declaration holds far less."""
+_LARGEST: Final = 50_000_000  # most bytes of a list of ids; a declaration holds far less
 
 
 class ItemListError(ValueError):

@@ -10,8 +10,7 @@ from schemas.records.text import Sentence, shorten
 
 _NAMED: Final = 3
 _HALF: Final = 0.5
-_ENOUGH: Final = 1_000
-"""Scores on another scale from which the scale shows."""
+_ENOUGH: Final = 1_000  # scores on another scale from which the scale shows
 
 _SCALES: Final = (5, 10, 100)
 
@@ -55,8 +54,7 @@ class ScaleError(TooManyRejected):
 class _Above:
     """Scores of a benchmark that are most likely on another scale."""
 
-    from_one: bool
-    """Whether no score that was read is below 1."""
+    from_one: bool  # whether no score that was read is below 1
     count: int = 0
     largest: float = 0.0
 

@@ -12,8 +12,7 @@ from schemas.records.lenient import read_name
 from schemas.records.names import name_fault
 from schemas.records.text import shorten
 
-_LARGEST: Final = 50_000_000
-"""Most bytes of a file of units."""
+_LARGEST: Final = 50_000_000  # most bytes of a file of units
 
 _ITEM_COLUMNS: Final = ("item", "item_id")
 

@@ -84,16 +84,28 @@ class FaustApp(faust.App):  # type: ignore[misc]
 
     BootStrategy = ConsumerOnly
 
-    chunks: faust.TopicT
+    chunks: faust.TopicT  # the topic: the agent of `fold_by` gets one `schemas.records.chunks.Chunk` at a time
+    # Set it before the start. Returns the offset at which each assigned partition continues; omitted partitions are read from their
+    # beginning.
     stored_offsets: Callable[[set[TP]], Awaitable[Mapping[TP, int]]]
+    # For Kafka: awaited with all partitions of this worker before `stored_offsets` and their first chunks. Another worker may have had a
+    # partition meanwhile, so load its state again. Pause partitions here that must not be read yet.
     on_assigned: Callable[[set[TP]], Awaitable[None]] = staticmethod(_nothing)
+    # For Kafka: awaited in a rebalance with all partitions of this worker, after their last chunk and before another worker gets them. Not
+    # called when the application stops.
     on_revoked: Callable[[set[TP]], Awaitable[None]] = staticmethod(_nothing)
+    # For ``kafka://``: awaited before records of a partition are delivered that came over another connection than those before. Returns
+    # whether it could compare what was folded; it is called again if not.
     on_reconnected: Callable[[TP], Awaitable[bool]] = staticmethod(_accept)
-    progress: AgentProgress
-    kafka: KafkaSettings | None = None
+    progress: AgentProgress  # the progress of the agent
+    kafka: KafkaSettings | None = None  # for ``kafka://``: how to reach the brokers
+    # for ``kafka://``: verifies the origins of republished records; without it none is believed
     origin_key: OriginKey | None = None
+    # topic_name, topic_folded: For ``kafka://``: the name of the topic, and the identity of the topic that the state was folded from;
+    # records of another one end the application with `TopicChanged`. Without an identity nothing is compared.
     topic_name: str
     topic_folded: TopicIdentity | None = None
+    # For ``file://``: the open log. Its opener closes it after the application has stopped.
     file_log: FileLog | None = None
     chunk_records = 2000
     chunk_bytes = 1 << 18

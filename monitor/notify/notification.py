@@ -37,14 +37,14 @@ ALERTS: Final = (NEW_DECISIONS, REVERSED, WITHDRAWN, SUPERSEDED, TIES_BROKEN, SE
 class Notification(NamedTuple):
     """What a person gets at once."""
 
-    id: str
-    alert: str
+    id: str  # the same on every attempt, also by another process for the same changes
+    alert: str  # the kind, as the name of an alert
     severity: Severity
-    benchmark: str | None
-    title: str
+    benchmark: str | None  # None where it is about several
+    title: str  # the answer in one line
     lines: tuple[str, ...]
-    link: str | None
-    runbook: str
+    link: str | None  # address of the page
+    runbook: str  # address of what to do
 
     @property
     def text(self) -> str:

@@ -8,11 +8,9 @@ from monitor.notify.targets import Kind, Target, make_target
 from monitor.outbound import Allowed
 from monitor.settings import Settings
 
-PUBLISHERS: Final = tuple(f"notify-{kind}" for kind in get_args(Kind))
-"""The names of the publishers of notifications."""
+PUBLISHERS: Final = tuple(f"notify-{kind}" for kind in get_args(Kind))  # the names of the publishers of notifications
 
-ALERTMANAGER: Final = "notify-alertmanager"
-"""The publisher that gets no states: Prometheus has rules for them."""
+ALERTMANAGER: Final = "notify-alertmanager"  # the publisher that gets no states: Prometheus has rules for them
 
 
 def targets(settings: Settings) -> list[Target]:

@@ -10,11 +10,9 @@ from monitor.view.news import BoardState
 HELD_WITHIN_SECONDS: Final = 600
 """Results arrive if the last one is younger: an import of results that existed already is over sooner."""
 
-DAY_SECONDS: Final = 86_400
-"""After a day without events an evaluation has ended, not stalled."""
+DAY_SECONDS: Final = 86_400  # after a day without events an evaluation has ended, not stalled
 
-LOOK_SECONDS: Final = 15.0
-"""The longest time between two looks."""
+LOOK_SECONDS: Final = 15.0  # the longest time between two looks
 
 _LIVE_SHARE: Final = 1 / 15
 """Results that came over this share of the time without any were evaluated as they came, not imported."""
@@ -23,6 +21,7 @@ _LIVE_SHARE: Final = 1 / 15
 class Due(NamedTuple):
     """What is to be noted of a benchmark, after the notification, if there is one, was accepted."""
 
+    # field, value: the same for the same state in any process, so that what is noted is not sent again
     field: str
     value: str
     notification: Notification | None

@@ -115,8 +115,7 @@ class Paper:
         ClusterRow(0.0010, 4, "1.88", "24,632"),
         ClusterRow(0.0029, 4, "3.52", "1.11e6"),
     )
-    cluster_range: tuple[int, int] = (5, 9)
-    """Unresolved pairs over the definitions of clusters."""
+    cluster_range: tuple[int, int] = (5, 9)  # unresolved pairs over the definitions of clusters
     anytime_inflation: float = 2.15
     worked_example: tuple[float, float, float] = (0.65, 0.60, 0.30)
     prospective: tuple[Prospective, ...] = (

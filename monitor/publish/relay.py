@@ -9,8 +9,7 @@ from schemas.results.changes import VerdictChange, change_order
 
 _BATCH = 500
 
-_START = "0-0"
-"""The id before every verdict change."""
+_START = "0-0"  # the id before every verdict change
 
 
 class Outbox(Protocol):

@@ -37,9 +37,9 @@ class Topic:
 
     name: str
     partitions: int
-    replicas: int
-    without_leader: tuple[int, ...] = ()
-    config: Mapping[str, str] = field(default_factory=dict)
+    replicas: int  # of the partition with the fewest
+    without_leader: tuple[int, ...] = ()  # partitions that cannot be read or written at present
+    config: Mapping[str, str] = field(default_factory=dict)  # its settings; empty if this user may not read them
 
 
 class Topics:

@@ -11,11 +11,9 @@ from schemas.records.packed import Segment, encode_events, mark_imported
 from schemas.records.runs import encode_run
 
 PACK_EVENTS: Final = 1_000
-LEAST_RUN: Final = 20
-"""A message of a run has at least so many events."""
+LEAST_RUN: Final = 20  # a message of a run has at least so many events
 
-PACK_BYTES: Final = 900_000
-"""A topic takes messages of a little over a million bytes unless it is configured otherwise."""
+PACK_BYTES: Final = 900_000  # a topic takes messages of a little over a million bytes unless it is configured otherwise
 
 
 class Outgoing(NamedTuple):

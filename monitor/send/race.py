@@ -11,11 +11,9 @@ from pydantic import ValidationError
 from monitor.send.http import DeliveryError, call
 from schemas.results.api import Next
 
-_HELD_SECONDS: Final = 25.0
-"""How long one request lets the server wait."""
+_HELD_SECONDS: Final = 25.0  # how long one request lets the server wait
 
-_LEAST_SECONDS: Final = 0.2
-"""Between two requests, at least."""
+_LEAST_SECONDS: Final = 0.2  # between two requests, at least
 
 
 def ask_next(

@@ -38,13 +38,11 @@ from schemas.results.changes import VerdictChange
 
 log = structlog.get_logger()
 
-PARTITION = 0
-"""The only partition of a file log."""
+PARTITION = 0  # the only partition of a file log
 
 _VALKEY_CHECK_SECONDS = 0.5
 
-_CHECK_RECORDS = 2_000
-"""Records that are checked at a time: others have their turns in between."""
+_CHECK_RECORDS = 2_000  # records that are checked at a time: others have their turns in between
 
 
 class EmbeddedMonitor(MonitorProcess):

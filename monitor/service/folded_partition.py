@@ -27,8 +27,7 @@ log = structlog.get_logger()
 _PIECES: Final = 4
 """A piece of many benchmarks may have four times as many records as others: as many as a chunk from Kafka."""
 
-_LARGE: Final = 100_000
-"""Pairs of a state; a benchmark counts as a hundred."""
+_LARGE: Final = 100_000  # pairs of a state; a benchmark counts as a hundred
 
 
 def _is_large(stored: StoredState) -> bool:
@@ -43,9 +42,8 @@ class FoldCrashed(Exception):  # noqa: N818 - what happened
 class FoldedPartition(ABC):
     """The fold of one partition in memory."""
 
-    partition: Partition
-    fold_seconds: float
-    """Fold so long at a time, and the piece under way."""
+    partition: Partition  # the state; another object after each load. Who shows it reads `readable`.
+    fold_seconds: float  # fold so long at a time, and the piece under way
 
     def __init__(
         self,

@@ -30,8 +30,7 @@ class PartitionReader(FoldedPartition):
     """
 
     store: StateReader
-    fold_seconds = 0.1
-    """Who reads the state waits for the end of the fold."""
+    fold_seconds = 0.1  # who reads the state waits for the end of the fold
 
     def __init__(self, number: int, store: StateReader, **options: object) -> None:
         super().__init__(number, **options)  # type: ignore[arg-type]  # those of FoldedPartition

@@ -28,16 +28,13 @@ from schemas.records.packed import Reject, mark_imported, record_events
 
 _log = structlog.get_logger()
 
-Look = Callable[[], PartitionView | None]
-"""Returns the state of the partition that has a board."""
+Look = Callable[[], PartitionView | None]  # returns the state of the partition that has a board
 
-_FOLD_SECONDS: Final = 10.0
-"""How long an undo waits until its record is folded."""
+_FOLD_SECONDS: Final = 10.0  # how long an undo waits until its record is folded
 
 _MESSAGE_EVENTS: Final = 1_000
 _MESSAGE_REJECTS: Final = 50
-_MESSAGE_BYTES: Final = 900_000
-"""By default a topic accepts messages of a little over a million bytes."""
+_MESSAGE_BYTES: Final = 900_000  # by default a topic accepts messages of a little over a million bytes
 
 
 class FileIntake:

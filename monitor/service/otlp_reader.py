@@ -24,8 +24,7 @@ from schemas.records.names import name_fault
 from schemas.records.packed import Reject
 from schemas.records.text import shorten
 
-_NO_FILE: Final = Path("otlp")
-"""In place of the path of a file: posted results have none."""
+_NO_FILE: Final = Path("otlp")  # in place of the path of a file: posted results have none
 
 
 class OtlpReader:

@@ -35,22 +35,18 @@ log = structlog.get_logger()
 OUTBOX_CHANGES: Final = 250_000
 """Verdict changes that may wait for the publishers by default; beyond it the fold waits too, because none may be dropped."""
 
-_SAVE_SECONDS: Final = 3.0
-"""How long saving may take when a partition is released: what is not saved is computed again."""
+_SAVE_SECONDS: Final = 3.0  # how long saving may take when a partition is released: what is not saved is computed again
 
-_DRAIN_SECONDS: Final = 5.0
-"""How long relaying may take then: the outbox keeps what is not relayed."""
+_DRAIN_SECONDS: Final = 5.0  # how long relaying may take then: the outbox keeps what is not relayed
 
-_PAUSE_SECONDS: Final = 0.2
-"""How long saving may take ahead of a rebalance, for which the whole group waits."""
+_PAUSE_SECONDS: Final = 0.2  # how long saving may take ahead of a rebalance, for which the whole group waits
 
 _OUTBOX_POLL_SECONDS = 0.2
 
 _RELAY_SECONDS: Final = 4.0
 """How long the changes of a chunk that is stored in parts wait at most for its last part before they are relayed."""
 
-_SLOW_SECONDS: Final = 5.0
-"""How long a chunk may take before it is reported, with the first few of its benchmarks."""
+_SLOW_SECONDS: Final = 5.0  # how long a chunk may take before it is reported, with the first few of its benchmarks
 
 _NAMED: Final = 5
 
@@ -69,8 +65,7 @@ Republish = Callable[[int, Sequence[Misrouted]], Awaitable[None]]
 class PartitionWorker(FoldedPartition):
     """Owns the state of one partition, and every step from a chunk to its relayed changes."""
 
-    fold_seconds = 1.0
-    """What is folded is stored then."""
+    fold_seconds = 1.0  # what is folded is stored then
 
     def __init__(
         self,

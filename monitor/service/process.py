@@ -53,8 +53,7 @@ from monitor.view.partition_view import PartitionView
 from schemas.records.packed import is_imported
 from schemas.records.suites import parse_suites
 
-_PROBE_SECONDS: Final = 2.0
-"""How often the store and the brokers are probed."""
+_PROBE_SECONDS: Final = 2.0  # how often the store and the brokers are probed
 
 _COMPARE_SECONDS: Final = 2.0
 """How often the offsets of all partitions are compared with the stored ones: the next record, which would show it, may come in hours."""

@@ -35,8 +35,7 @@ log = structlog.get_logger()
 
 _COMPARE_STORE_SECONDS: Final = 0.25
 _LOAD_TIMES_SECONDS: Final = 1.0
-_LOAD_TIMES_REST: Final = 10
-"""Commit times are loaded again after this many times the time that it took."""
+_LOAD_TIMES_REST: Final = 10  # commit times are loaded again after this many times the time that it took
 _SEE_ENDS_SECONDS: Final = 0.25
 _COMPARE_SET_ASIDE_SECONDS: Final = 5.0
 _CHECK_TOPIC_SECONDS: Final = 1.0

@@ -31,10 +31,11 @@ def gap_between(topic: str, partition: int, off: int, earliest: int) -> str:
 class SourceTopic:
     """The topic that a worker or a reader folds."""
 
-    partitions: int
-    topic: TopicIdentity
+    partitions: int  # its partition count, after `provide` or `require`
+    topic: TopicIdentity  # its id and partition count
+    # identifies the log: another cluster, another partition count, or a topic that was created again, is another log
     identity: str
-    identity_without_id: str
+    identity_without_id: str  # what an earlier version of this program calls the same log
 
     def __init__(self, settings: Settings, kafka: KafkaSettings) -> None:
         self._settings, self._kafka, self._name = settings, kafka, settings.topic

@@ -8,11 +8,9 @@ from monitor.engine.slices import Slices
 
 _Result = TypeVar("_Result")
 
-_SECONDS: Final = 0.02
-"""Time after which others get a turn, once the slice has ended; most chunks take less."""
+_SECONDS: Final = 0.02  # time after which others get a turn, once the slice has ended; most chunks take less
 
-_TURNS: Final = 8
-"""Passes of the event loop in a turn: a request needs a few from its connection to its answer."""
+_TURNS: Final = 8  # passes of the event loop in a turn: a request needs a few from its connection to its answer
 
 
 async def in_turns(work: Slices[_Result], pace: Pace) -> _Result:

@@ -42,8 +42,7 @@ _COMPARE_SECONDS = 5.0
 _OF_GOAL = {"goal", "state", "reason", "items_run", "items_full", "saved_ratio", "cost_run", "cost_saved"}
 """What the log has of a goal at the stop."""
 
-READY_LAG = 20_000
-"""Records that may wait to be folded while a worker reports that it is ready."""
+READY_LAG = 20_000  # records that may wait to be folded while a worker reports that it is ready
 
 
 class Stalled(LogError):  # noqa: N818

@@ -21,12 +21,10 @@ from schemas.results.changes import VerdictChange
 from schemas.results.verdict_changes import Order, VerdictChanges
 from stats.numerics.pairs import pair_members
 
-_PART: Final = 500
-"""Changes of an entry: as many as a relay reads at once."""
+_PART: Final = 500  # changes of an entry: as many as a relay reads at once
 
 _CRC: Final = 8
-_NUMBER: Final = 32
-"""Bits of a number of terms, or of a contestant, in a key of a benchmark and that number."""
+_NUMBER: Final = 32  # bits of a number of terms, or of a contestant, in a key of a benchmark and that number
 
 _encode: Final = msgspec.json.Encoder().encode
 _decode: Final = msgspec.json.Decoder().decode
@@ -51,8 +49,8 @@ class Announced(NamedTuple):
 class Part(NamedTuple):
     """An entry of the outbox."""
 
-    last: bytes
-    data: bytes
+    last: bytes  # the id of its last change, which is its own
+    data: bytes  # see `parts`
     changes: int
 
 

@@ -9,7 +9,8 @@ from monitor.engine.state.changes import Delta
 class CommitTimes:
     """Seconds since 1970 of the commits of one benchmark."""
 
-    last: float = 0.0
+    last: float = 0.0  # the last commit that changed the benchmark; 0 if none is recorded
+    # the commit of each verdict change, by field of the table of latches
     changes: dict[str, float] = field(default_factory=dict)
 
 

@@ -69,8 +69,7 @@ STRINGS: Final = (
 )
 """Kinds that are one string per benchmark and cannot be rebuilt from other keys."""
 
-IMPORTING: Final = -1
-"""The offset of an unfinished import: no worker is ever at it, so none uses the state."""
+IMPORTING: Final = -1  # the offset of an unfinished import: no worker is ever at it, so none uses the state
 
 _ALIGNMENT: Final = 8
 _encode: Final = json.JSONEncoder(separators=(",", ":")).encode

@@ -32,14 +32,12 @@ from schemas.records.scores import SCORE_UNIT
 from schemas.results.assumptions import Seed
 from stats.order import OrderFinding
 
-Fetch = Callable[[Calls], Awaitable[list[Any]]]
-"""Runs Redis commands in one round trip and returns their replies."""
+Fetch = Callable[[Calls], Awaitable[list[Any]]]  # runs Redis commands in one round trip and returns their replies
 
 _BENCHMARKS_AT_ONCE: Final = 64
 _KEYS_AT_ONCE: Final = 512
 _BYTES_AT_ONCE: Final = 1 << 26
-_GUARD: Final = ("off", "writer", "seq")
-"""The fields of ``:meta`` that each commit changes."""
+_GUARD: Final = ("off", "writer", "seq")  # the fields of ``:meta`` that each commit changes
 
 _STRINGS: Final = (*STRINGS, "pairs")
 _DOES_NOT_MATCH: Final = "does not match what was written, because the server lost, repeated or changed a write"

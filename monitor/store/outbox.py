@@ -12,8 +12,7 @@ from monitor.store.server.connection import Connection
 from schemas.results.changes import VerdictChange, change_order
 from schemas.results.verdict_changes import Order
 
-START: Final = "0-0"
-"""The id before every verdict change."""
+START: Final = "0-0"  # the id before every verdict change
 
 _ID: Final = re.compile(r"\d+-\d+")
 _LONGEST_BLOCK_MS: Final = int(ANSWER_SECONDS * 1000 / 3)

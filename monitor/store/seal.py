@@ -17,14 +17,12 @@ from monitor.store.latches import TermNumbers
 from monitor.store.layout import OF_BATTLES
 from schemas.records.scores import ABSENT, SKIPPED
 
-FIELD: Final = "seal"
-"""The field of ``:meta`` and ``:spec:<b>`` that holds the digests."""
+FIELD: Final = "seal"  # the field of ``:meta`` and ``:spec:<b>`` that holds the digests
 
 GROWING: Final = ("rows", "models", "values", "family", "conflicts", "latches", "terms", *OF_BATTLES)
 """Kinds of strings that are written at their end only."""
 
-TABLES: Final = ("arrival", "again")
-"""Kinds of strings with a few numbers per contestant."""
+TABLES: Final = ("arrival", "again")  # kinds of strings with a few numbers per contestant
 
 _WHOLE: Final = (1 << 64) - 1
 _FACTORS: Final = np.array([0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB], np.uint64)

@@ -29,12 +29,9 @@ class StoredPosition(NamedTuple):
     """How far the stored state of a partition is."""
 
     off: int
-    last: tuple[int, str] | None
-    """Offset and digest of the last folded record."""
-    gaps: tuple[tuple[int, ...], ...]
-    """Records that were gone before they were folded."""
-    log: str | None
-    """Identity of the log; None before a worker has bound the state to one."""
+    last: tuple[int, str] | None  # offset and digest of the last folded record
+    gaps: tuple[tuple[int, ...], ...]  # records that were gone before they were folded
+    log: str | None  # identity of the log; None before a worker has bound the state to one
 
 
 class StateReader:

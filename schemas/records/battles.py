@@ -50,8 +50,7 @@ class BattleFields(EventFields, kw_only=True, gc=False, omit_defaults=True):
     position: Literal["a", "b"] | None = None
 
 
-BATTLE_MARK: Final = b'"winner"'
-"""What the bytes of every battle hold, unless a key is escaped."""
+BATTLE_MARK: Final = b'"winner"'  # what the bytes of every battle hold, unless a key is escaped
 
 _NAMES: Final = tuple(map(attrgetter, ("benchmark", "item_id", "model_a", "model_b", "cluster")))
 _EVENT_NAMES: Final = tuple(map(attrgetter, ("benchmark", "item_id", "model", "cluster", "unit")))

@@ -10,9 +10,10 @@ class Suspect(NamedTuple):
     """A benchmark with unreadable records, or one that is set aside."""
 
     benchmark: str
-    weight: int = 0
-    since: int | None = None
-    reason: Sentence = ""
+    weight: int = 0  # the sum of its unreadable records, see `monitor.engine.state.quarantine`
+    since: int | None = None  # offset of the first record that is set aside; None while none is
+    reason: Sentence = ""  # why it is set aside
+    # records, last: how many records are set aside (packed ones by their events), and the offset of the last one
     records: int = 0
     last: int = 0
 
@@ -37,11 +38,11 @@ class Undo(NamedTuple):
     """What the last undo of a board withdraws: the events of a producer since a time, or of a model."""
 
     producer: str | None = None
-    since: int | None = None
+    since: int | None = None  # milliseconds since 1970; None: all events of the producer
     model: str | None = None
-    former: int = 0
-    kept: int = 0
-    done: bool = False
+    former: int = 0  # offset from which on the log has the records of the generation before
+    kept: int = 0  # how many of its events stay, at least
+    done: bool = False  # whether all records that stay have been copied
 
     def same(self, other: "Undo") -> bool:
         """Return whether another undo withdraws the same."""
@@ -63,16 +64,18 @@ class BoardEntry(NamedTuple):
     """What operators have done with the board of a benchmark."""
 
     benchmark: str
+    # a deleted board has no benchmark; its name takes no records until it is begun again
     state: Literal["open", "archived", "deleted"] = "open"
+    # offset of the record that archived or deleted it; of an open board, of the record that began it, archived meanwhile or not
     since: int = 0
-    generation: int = 1
-    withdrawn: int = 0
-    title: str = ""
-    deleted: int | None = None
-    begun: int = 0
-    undo: Undo | None = None
+    generation: int = 1  # how often the name was begun
+    withdrawn: int = 0  # family-wise decisions that held when earlier generations ended
+    title: str = ""  # the name to show; if empty, the benchmark's own
+    deleted: int | None = None  # offset of the last deletion
+    begun: int = 0  # offset of the record that began this generation; 0 for the first one
+    undo: Undo | None = None  # what the undo has withdrawn that began this generation
     titles: dict[str, str] = {}  # noqa: RUF012 - never changed in place
-    scored: bool = False
+    scored: bool = False  # whether a deleted board of the name had scores
     late: list[str] = []  # noqa: RUF012 - never changed in place
 
     @classmethod

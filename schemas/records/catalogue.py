@@ -15,9 +15,9 @@ class Published(NamedTuple):
     name: str
     items: int
     split: str
-    source: str
-    aliases: tuple[str, ...] = ()
-    clusters: tuple[tuple[str, int], ...] | None = None
+    source: str  # the dataset card, repository, paper or documentation page that states the size
+    aliases: tuple[str, ...] = ()  # other names in use
+    clusters: tuple[tuple[str, int], ...] | None = None  # items of each category, where boards average over categories
 
 
 def published(benchmark: str) -> Published | None:

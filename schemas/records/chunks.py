@@ -20,8 +20,7 @@ class Origin(NamedTuple):
 
     partition: int
     offset: int
-    place: int
-    """Number of the event among the misrouted events of its record."""
+    place: int  # number of the event among the misrouted events of its record
 
     def encode(self) -> bytes:
         """Return the origin as text."""
@@ -116,8 +115,7 @@ class DeadLetter(NamedTuple):
     reason: Sentence
     benchmark: str | None
     raw: str
-    producer: str | None = None
-    """Who sent the record, if a server has identified it."""
+    producer: str | None = None  # who sent the record, if a server has identified it
 
 
 class Misrouted(NamedTuple):
@@ -127,5 +125,4 @@ class Misrouted(NamedTuple):
     place: int
     benchmark: str
     payload: bytes
-    producer: str | None = None
-    """Who sent it; the fold leaves that to the worker."""
+    producer: str | None = None  # who sent it; the fold leaves that to the worker

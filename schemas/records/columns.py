@@ -14,8 +14,7 @@ from schemas.records.battles import has_battles
 from schemas.records.events import EventFields
 
 Index = NDArray[np.int64]
-Scores = NDArray[np.float64]
-"""Scores of events; NaN for a skipped item."""
+Scores = NDArray[np.float64]  # scores of events; NaN for a skipped item
 
 
 class Names(Protocol):

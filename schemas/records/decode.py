@@ -37,8 +37,7 @@ from schemas.records.repeated import (
 )
 from schemas.records.text import Sentence, printable, shorten
 
-BOM: Final = b"\xef\xbb\xbf"
-"""The UTF-8 byte order mark, with which some programs begin a file or a message."""
+BOM: Final = b"\xef\xbb\xbf"  # the UTF-8 byte order mark, with which some programs begin a file or a message
 
 _COLUMNS: Final[dict[str, Any]] = {
     field: GenericAlias(list, (kind,)) for field, kind in get_type_hints(EventFields, include_extras=True).items()
@@ -67,8 +66,7 @@ _NAME_FIELDS: Final = ("benchmark", "item_id", "model", "cluster", "unit")
 _NAME_COLUMNS: Final = [place for place, field in enumerate(_COLUMNS) if field in _NAME_FIELDS]
 
 OUT_OF_RANGE: Final = "is out of range"
-_SCALED: Final = 2
-"""A score from it on, and up to the last of the scales, is most likely on another scale."""
+_SCALED: Final = 2  # a score from it on, and up to the last of the scales, is most likely on another scale
 
 _SCALES: Final = (5, 10, 100)
 _NAME: Final = "a string of 1 to 200 printable characters"
@@ -144,8 +142,7 @@ _KINDS: Final = {
 
 Model = TypeVar("Model", bound=BaseModel)
 
-Decoded = EventFields | Declaration | Ended
-"""What a record may be."""
+Decoded = EventFields | Declaration | Ended  # what a record may be
 
 
 class Fault(NamedTuple):

@@ -24,14 +24,11 @@ from schemas.records.goals import LEAST_MARGIN, checked_goal
 from schemas.records.names import MAX_NAME_LENGTH, Name
 from schemas.records.text import shorten
 
-MAX_INDEX: Final = 2**31 - 1
-"""Largest repeat or epoch."""
+MAX_INDEX: Final = 2**31 - 1  # largest repeat or epoch
 
-MAX_GOAL_LENGTH: Final = 3 * MAX_NAME_LENGTH
-"""Longest goal: it may name two models."""
+MAX_GOAL_LENGTH: Final = 3 * MAX_NAME_LENGTH  # longest goal: it may name two models
 
-MAX_LINE_BYTES: Final = 1_000_000
-"""Longest record that is read; a longer one is a dead letter."""
+MAX_LINE_BYTES: Final = 1_000_000  # longest record that is read; a longer one is a dead letter
 
 
 _NULL: Final = {"type": "null"}
@@ -108,8 +105,7 @@ class EventFields(msgspec.Struct, gc=False, omit_defaults=True):
 
 _PARAMETER = r"\s*([0-9]+\.?[0-9]*|\.[0-9]+)\s*"
 _MIXTURE = re.compile(rf"(beta|two_point)\({_PARAMETER},{_PARAMETER}\)")
-_LARGEST_BETA = 1e8
-"""Beyond it the evidence has no digits (`stats.evidence.mixtures`)."""
+_LARGEST_BETA = 1e8  # beyond it the evidence has no digits (`stats.evidence.mixtures`)
 
 
 def _mixture(value: object) -> object:
@@ -234,8 +230,7 @@ def _bare_policy(value: object) -> object:
     return {"policy": value} if isinstance(value, str) else value
 
 
-MAX_CLUSTERS: Final = 1_000
-"""Most clusters of a benchmark with weights: the state has a count of each for every pair."""
+MAX_CLUSTERS: Final = 1_000  # most clusters of a benchmark with weights: the state has a count of each for every pair
 
 Weights = (
     Literal["equal-clusters"]

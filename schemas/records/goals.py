@@ -7,8 +7,7 @@ from typing import Final, Literal
 
 GoalKind = Literal["ranking", "top", "pair", "model"]
 
-GOAL_FORMS: Final = "best, top:K, ranking, pair:A,B or model:M"
-"""The forms of a goal, for messages."""
+GOAL_FORMS: Final = "best, top:K, ranking, pair:A,B or model:M"  # the forms of a goal, for messages
 
 _STARTS: Final = r"(?:ranking|best)(?:,|$)|(?:top|pair|model):"
 _START: Final = re.compile(_STARTS)
@@ -23,10 +22,11 @@ _OPTION: Final = re.compile(r"\s*(margin|width)\s*=\s*(\S+)\s*")
 class Goal:
     """A goal."""
 
+    # the order of all models; the set of the best `size` models; which of two `models` is better; the rank of one of `models`
     kind: GoalKind
-    size: int = 1
+    size: int = 1  # models of the set of `top`; ranks that the rank range of `model` may hold; else 1
     models: tuple[str, ...] = ()
-    margin: float | None = None
+    margin: float | None = None  # gap up to which the order of two models does not matter, in score units
 
     @property
     def text(self) -> str:

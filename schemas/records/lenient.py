@@ -8,11 +8,9 @@ from typing import Any, Final, Literal, NamedTuple
 _NUMBER: Final = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 _WORDS: Final = {"true": True, "yes": True, "false": False, "no": False}
 _NOTHING: Final = frozenset({"", "null", "none", "nan", "na", "n/a"})
-_LARGEST: Final = 10**199
-"""Beyond it a whole number has more digits than a name has characters."""
+_LARGEST: Final = 10**199  # beyond it a whole number has more digits than a name has characters
 
-_EXACT: Final = 2.0**53
-"""Below it every whole number is a float of its own."""
+_EXACT: Final = 2.0**53  # below it every whole number is a float of its own
 
 
 def read_name(value: object) -> object:

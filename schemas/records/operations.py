@@ -11,14 +11,12 @@ _Name = Annotated[str, msgspec.Meta(min_length=1, max_length=MAX_NAME_LENGTH)]
 BoardAction = Literal["archive", "restore", "delete", "reopen", "rename", "undo", "undone"]
 """What an operator may do with a board; `undone` ends the copies that follow an `undo`."""
 
-AskedAction = Literal["archive", "restore", "delete", "reopen", "rename", "undo"]
-"""The same, as a request asks for it."""
+AskedAction = Literal["archive", "restore", "delete", "reopen", "rename", "undo"]  # the same, as a request asks for it
 
 BOARD_ACTIONS: Final[tuple[BoardAction, ...]] = get_args(BoardAction)
 
 
-LATEST: Final = 253_402_300_799_000
-"""The end of the year 9999, in milliseconds since 1970."""
+LATEST: Final = 253_402_300_799_000  # the end of the year 9999, in milliseconds since 1970
 
 
 class Release(msgspec.Struct, forbid_unknown_fields=True):
@@ -31,13 +29,15 @@ class Release(msgspec.Struct, forbid_unknown_fields=True):
 class BoardChange(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
     """Archives, restores, deletes, reopens or renames the board of a benchmark, or begins it again without some of its records."""
 
-    board: BoardAction
+    board: BoardAction  # the action
     benchmark: _Name
-    title: _Name | None = None
-    producer: _Name | None = None
+    title: _Name | None = None  # the name to show from a rename on; None or the name itself: no other
+    producer: _Name | None = None  # of an undo: whose events are withdrawn
+    # of an undo: from which time on, in milliseconds since 1970; None: all of them
     since: Annotated[int, msgspec.Meta(ge=0, le=LATEST)] | None = None
+    # of an undo: the model whose events are withdrawn; of a rename: the model that is renamed, in place of the board
     model: _Name | None = None
-    kept: Annotated[int, msgspec.Meta(ge=0)] = 0
+    kept: Annotated[int, msgspec.Meta(ge=0)] = 0  # of an undo: how many events stay, at least
 
 
 class Undone(NamedTuple):

@@ -23,8 +23,7 @@ _BEGIN: Final = re.compile(rb'\s*\{(?:"producer":"[^"\\]*",)?(?=")')
 MOST_CHANGES: Final = 50_000
 """Verdict changes after which a fold ends with the current piece: storing them takes the server about half a second."""
 
-WIDE: Final = 400
-"""Contestants above which a piece could bring more changes than a fold may."""
+WIDE: Final = 400  # contestants above which a piece could bring more changes than a fold may
 
 
 class Reject(TypedDict):
@@ -82,27 +81,26 @@ class Packed(msgspec.Struct, gc=False):
     declared_at: list[int] = []
     rejected: list[Reject] = []
     found: Found | None = None
-    battles: list[BattleFields] = []
-    """Battles; they come after the events."""
-    ended: list[dict[str, Any]] = []
-    """Ends of runs; they hold after the events and battles."""
-    item_id: Any = msgspec.UNSET
-    """Set: the record is one event, and its field `events` has no meaning."""
+    battles: list[BattleFields] = []  # battles; they come after the events
+    ended: list[dict[str, Any]] = []  # ends of runs; they hold after the events and battles
+    item_id: Any = msgspec.UNSET  # set: the record is one event, and its field `events` has no meaning
 
 
 class Segment(NamedTuple):
     """Consecutive lines of a file: declarations, the events for which they hold, ends of runs, and the lines that cannot be read."""
 
     declarations: list[Declaration]
-    events: Sequence[EventFields]
+    events: Sequence[EventFields]  # a list, or the columns of a run (`schemas.records.run_columns`)
     rejects: list[Reject]
+    # position after the segment, in (decompressed) bytes of lines; an event of columns, of which no line is written, counts as one
     end: int
-    line: int
-    path: str = ""
-    declared_at: tuple[int, ...] = ()
-    raw: bytes | None = None
+    line: int  # number of its last line
+    path: str = ""  # the file
+    declared_at: tuple[int, ...] = ()  # the lines of the declarations
+    raw: bytes | None = None  # the lines as they are in the file, if all of them are events
     begun: dict[str, dict[str, Any] | None] = {}  # noqa: RUF012 - never changed in place
-    ended: Sequence[Ended] = ()
+    ended: Sequence[Ended] = ()  # ends of runs, after the events
+    # what is missing of the file; set in one more segment at the end of a file that breaks off
     incomplete: Sentence | None = None
 
     @property

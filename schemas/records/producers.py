@@ -15,8 +15,7 @@ CLAIMED: Final = "claimed:"
 
 _BEGIN: Final = b'{"producer":"'
 
-ProducerOf = Callable[[Chunk, int], str | None]
-"""Returns who sent a record of a chunk, by its number."""
+ProducerOf = Callable[[Chunk, int], str | None]  # returns who sent a record of a chunk, by its number
 
 
 def in_packed_record(chunk: Chunk, number: int) -> str | None:

@@ -11,8 +11,7 @@ from schemas.records.decode import Fault
 from schemas.records.packed import Found, Reject
 from schemas.records.text import Sentence, shorten
 
-LOG: Final = "log"
-"""In place of a file: records that were sent on their own."""
+LOG: Final = "log"  # in place of a file: records that were sent on their own
 
 _MOST_DECLARATIONS: Final = 5
 """Refused declarations of a benchmark that are kept for each file: those after them repeat one reason."""
@@ -42,17 +41,24 @@ class RefusedDeclaration(NamedTuple):
 class FileReading:
     """What reading one file showed besides its scores."""
 
-    path: str
-    generation: int = 0
-    has_results: bool = False
+    path: str  # as its place is stored; `LOG` for records without a file
+    generation: int = 0  # which contents of it were read
+    has_results: bool = False  # whether any line of it was read
+    # the file's own path, and reason and benchmark of the first line that was rejected, or of the one that ended it; and whether it did
     refused: tuple[str, str, str | None, bool] | None = None
+    # the file's own path, reason and benchmark, where it cannot be read on from where it was read to
     damage: tuple[str, str, str | None] | None = None
+    # lines by benchmark that cannot be read, or that the benchmark refuses
     rejected: dict[str, int] = field(default_factory=dict)
+    # rejected lines by benchmark and item; those that name no item as ""
     lost: dict[str, dict[str, int]] = field(default_factory=dict)
+    # of benchmarks with scores that are most likely on another scale, the largest
     above: dict[str, float] = field(default_factory=dict)
+    # differing, notes, failed: by benchmark; see `Reading`
     differing: dict[str, str] = field(default_factory=dict)
     notes: dict[str, list[str]] = field(default_factory=dict)
     failed: dict[str, dict[str, int]] = field(default_factory=dict)
+    # the declarations that were refused, as `RefusedDeclaration` has them
     declarations: list[RefusedDeclaration] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -133,17 +139,23 @@ class FileReading:
 class Reading:
     """What is known of the files of one benchmark, and of what was declared; empty where nothing was found."""
 
-    refused: list[Refused] = field(default_factory=list)
-    elsewhere: list[Refused] = field(default_factory=list)
+    refused: list[Refused] = field(default_factory=list)  # of this benchmark, or of one that is not known
+    elsewhere: list[Refused] = field(default_factory=list)  # of benchmarks without any result
+    # items of rejected lines, which other lines may have scored; see `Benchmark.unread`
     lost: frozenset[str] = frozenset()
-    nameless: int = 0
+    nameless: int = 0  # rejected lines that name no item: each may be of one more
+    # results without a score because the run of the item failed, by what the harness names as the reason
     failed: dict[str, int] = field(default_factory=dict)
+    # why scores of one item id are not scores of one item, or the models have other items, and what to do; empty if nothing shows it
     differing: Sentence = ""
+    # why the scores that count may be on another scale, and what to do; empty if nothing shows it
     off_scale: Sentence = ""
-    notes: list[Sentence] = field(default_factory=list)
+    notes: list[Sentence] = field(default_factory=list)  # what was chosen, or assumed, to read the files
     declarations: list[RefusedDeclaration] = field(default_factory=list)
+    # the model whose scores in conflict count at their best, while all others count at their worst, as in a gate: so a verdict that it is
+    # worse chooses none of them
     at_best: str | None = None
-    excess: str = ""
+    excess: str = ""  # why the command fails: too large a share of the files or lines was refused; empty if it was not
 
     @property
     def hold(self) -> str:

@@ -6,8 +6,7 @@ from schemas.records.catalogue import published
 from schemas.records.decode import Fault, Refusal
 from schemas.records.events import Spec
 
-FREE_TO_CHANGE: Final = ("power", "margin", "goal", "anchor", "aliases")
-"""Declared fields that no latch depends on."""
+FREE_TO_CHANGE: Final = ("power", "margin", "goal", "anchor", "aliases")  # declared fields that no latch depends on
 
 KEEP: Final = "repeat the stored declaration; another order is for new items, and is declared before their first score"
 """What to do, in place of the same scores under another name: these would be tested once more, with an alpha of their own."""

@@ -23,13 +23,10 @@ READ: Final = frozenset(field.name for kind in (EventFields, BattleFields) for f
 _RAW_FIELDS: Final = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _encode: Final = msgspec.json.Encoder().encode
 _RAW_VALUES: Final = msgspec.json.Decoder(list[msgspec.Raw])
-_PADDING: Final = b" " * 7 + b"\n"
-"""Ahead of the first record: the word ahead of a colon may begin there."""
+_PADDING: Final = b" " * 7 + b"\n"  # ahead of the first record: the word ahead of a colon may begin there
 _PART: Final = 1 << 15
-_TOGETHER: Final = 400
-"""Records that are searched at once: their bytes fit the cache of the processor."""
-_SHORT: Final = 2_000
-"""Bytes that are counted sooner without numpy."""
+_TOGETHER: Final = 400  # records that are searched at once: their bytes fit the cache of the processor
+_SHORT: Final = 2_000  # bytes that are counted sooner without numpy
 
 _WORD: Final = 8
 _KEYS: Final = {
@@ -105,8 +102,7 @@ class Part(NamedTuple):
 
     lines: bytes
     size: int
-    records: Sequence[bytes] = ()
-    """The objects, where some may be on several lines."""
+    records: Sequence[bytes] = ()  # the objects, where some may be on several lines
 
 
 # --- records of one shape -----------------------------------------------------------------------------------------------------------------
@@ -115,9 +111,11 @@ class Part(NamedTuple):
 class Shape(NamedTuple):
     """What proves that no event has a field twice: each has all of some fields, and there is no colon for another one."""
 
-    kind: type[EventFields]
+    kind: type[EventFields]  # what the events are decoded as: it requires the fields whose value is not the default
+    # each, colons: how many fields an event has, and all of them
     each: int
     colons: int
+    # the fields with the default as their value, each with its place among all: they are searched in the bytes
     defaults: dict[str, int]
 
     def fits(self, parts: Iterable[Part], begin: int = _NEWLINE) -> bool:

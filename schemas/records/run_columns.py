@@ -41,8 +41,7 @@ class ItemColumn:
 class ItemColumns:
     """The lists of items and clusters that were read last, by their JSON: lists that come again are neither decoded nor looked up."""
 
-    _MOST_NAMES: Final = 200_000
-    """About 30 MB."""
+    _MOST_NAMES: Final = 200_000  # about 30 MB
 
     def __init__(self) -> None:
         self._columns: OrderedDict[tuple[bytes, bytes], ItemColumn] = OrderedDict()

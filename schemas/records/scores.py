@@ -2,8 +2,7 @@
 
 from typing import Final, NamedTuple
 
-ABSENT, SKIPPED, ZERO, ONE = 0, 1, 2, 3
-"""Code 2 + k is entry k of the score table, which starts with 0 and 1."""
+ABSENT, SKIPPED, ZERO, ONE = 0, 1, 2, 3  # code 2 + k is entry k of the score table, which starts with 0 and 1
 
 
 SCORE_UNIT: Final = 10**12

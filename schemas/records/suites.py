@@ -8,11 +8,9 @@ from typing import Final, Literal
 from schemas.records.names import name_fault
 from schemas.records.text import shorten
 
-FORM: Final = "NAME=A,B,C"
-"""How a suite is written in one line."""
+FORM: Final = "NAME=A,B,C"  # how a suite is written in one line
 
-MOST_MEMBERS: Final = 1_000
-"""As many as a benchmark may have clusters with weights."""
+MOST_MEMBERS: Final = 1_000  # as many as a benchmark may have clusters with weights
 
 _MOST_WEIGHT: Final = 1e9
 
@@ -25,7 +23,8 @@ Missing = Literal["unranked", "worst"]
 class Member:
     """What a benchmark counts in a suite."""
 
-    weight: float = 1.0
+    weight: float = 1.0  # positive; the weights of a suite are divided by their sum
+    # score of a guess, from 0 to less than 1: the score x counts as (x - baseline) / (1 - baseline)
     baseline: float = 0.0
 
 
@@ -36,8 +35,7 @@ class Suite:
     name: str
     members: Mapping[str, Member]
     missing: Missing = "unranked"
-    distinct: bool = False
-    """Whether items of the same id in two members are declared to be different ones."""
+    distinct: bool = False  # whether items of the same id in two members are declared to be different ones
 
     @property
     def gap_weights(self) -> dict[str, float]:

@@ -31,8 +31,7 @@ from schemas.records.text import shorten
 from schemas.results.gate import ConflictRule
 
 _PRINTED_LINES: Final = 20
-_ALIKE: Final = 3
-"""Lines of a file that are printed for one reason."""
+_ALIKE: Final = 3  # lines of a file that are printed for one reason
 
 
 class Resolution(NamedTuple):

@@ -9,8 +9,7 @@ from typing import Any, Final
 
 _NARROWEST: Final = 40
 _WIDEST: Final = 120
-_NAMES: Final = 30
-"""Columns of the names; a longer one has its text on the next line."""
+_NAMES: Final = 30  # columns of the names; a longer one has its text on the next line
 
 _PANELS_FIRST: Final = ("Arguments", "Options")
 

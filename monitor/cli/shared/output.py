@@ -66,11 +66,12 @@ class Output:
     """Where a report goes, and how it is written."""
 
     form: ReportFormat
-    path: Path | None = None
-    pairs: Pairs | None = None
-    verbose: bool = False
-    top: int | None = None
-    second_opinions: bool = False
+    path: Path | None = None  # None for standard output
+    pairs: Pairs | None = None  # which pairs to list; None for the default of the format
+    verbose: bool = False  # whether a table has every procedure, reason and assumption
+    top: int | None = None  # models that a table shows
+    second_opinions: bool = False  # whether to add the second opinions: in json, markdown and html
+    # price of an item for each model, and under "" for all others: goals are priced
     prices: Mapping[str, float] | None = None
 
     @property

@@ -13,8 +13,7 @@ if TYPE_CHECKING:
     from monitor.render.arrow import Form
 
 _TABLES: "Final[dict[str, Form]]" = {".parquet": "parquet", ".arrow": "arrow", ".feather": "arrow"}
-SUFFIXES: Final = frozenset({".jsonl", ".ndjson", *_TABLES})
-"""Names of files of scores."""
+SUFFIXES: Final = frozenset({".jsonl", ".ndjson", *_TABLES})  # names of files of scores
 
 
 def check_scores_file(path: Path) -> None:

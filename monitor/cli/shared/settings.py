@@ -10,8 +10,7 @@ from monitor.cli.shared.errors import USAGE, stop
 from monitor.settings import PREFIX, ConfigFileError, Settings, allowed_values, nearest_setting, unknown_variables
 from schemas.records.text import mask_url, shorten
 
-_FLAGS: Final = {"broker_url": "--broker"}
-"""The flag of a setting whose flag has another name."""
+_FLAGS: Final = {"broker_url": "--broker"}  # the flag of a setting whose flag has another name
 
 _HIDDEN: Final = "(set, not shown)"
 

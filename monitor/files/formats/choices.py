@@ -11,18 +11,14 @@ from schemas.records.text import shorten
 FIELDS: Final = ("benchmark", "item_id", "model", "score", "cluster", "repeat", "epoch", "unit", "run", "role")
 """The fields of an event that a column can hold."""
 
-EVERY_OTHER: Final = "*"
-"""`models=*`: every other column is a model, with the scores of that model in its cells."""
+EVERY_OTHER: Final = "*"  # `models=*`: every other column is a model, with the scores of that model in its cells
 
-MODELS_SEPARATOR: Final = "|"
-"""`models=a|b`: these columns are models."""
+MODELS_SEPARATOR: Final = "|"  # `models=a|b`: these columns are models
 
 FAILED_SKIP: Final = "skip"
-FAILED_ZERO: Final = "zero"
-"""`--failed`: items whose run failed are skipped, or count as 0."""
+FAILED_ZERO: Final = "zero"  # `--failed`: items whose run failed are skipped, or count as 0
 
-NONE: Final = "none"
-"""`--cluster none`: no clusters, even if the log has some."""
+NONE: Final = "none"  # `--cluster none`: no clusters, even if the log has some
 
 CLUSTER_FIELDS: Final = ("cluster", "category", "subject", "topic", "domain")
 """Usual names of the field that holds an item's cluster; the first of them in the item counts."""
@@ -85,18 +81,25 @@ class Selection:
 class Choices:
     """Everything that can be chosen about how logs are read."""
 
+    # metric, filter: of lm-evaluation-harness; a metric that ends with ``:lower`` counts as one minus its value
     metric: Selection = field(default_factory=lambda: Selection("--metric"))
     filter: Selection = field(default_factory=lambda: Selection("--filter"))
+    # of Inspect: a scorer, or ``SCORER.KEY`` of one that gives several values
     scorer: Selection = field(default_factory=lambda: Selection("--scorer"))
+    # the field of a document or of a sample's metadata that holds its cluster; `NONE` for no clusters
     cluster: str | None = None
+    # the name of the benchmark: instead of the task's in a native log, and for tables without one
     benchmark: str | None = None
+    # from the fields of an event to the columns of a table, or the fields of a JSON object (dotted if nested)
     columns: Mapping[str, str] = field(default_factory=dict)
-    subtasks: bool = False
+    subtasks: bool = False  # whether the subtasks of a group of lm-evaluation-harness are benchmarks of their own
+    # the largest score, by which every number that is a score is divided; or the smallest and the largest, as ``1:5``
     scale: Selection = field(default_factory=lambda: Selection("--scale"))
-    follow_symlinks: bool = False
+    follow_symlinks: bool = False  # whether links are followed out of a folder
+    # whether items whose run failed are skipped (`FAILED_SKIP`) or count as 0 (`FAILED_ZERO`); as in the harness's own result if None
     failed: str | None = None
-    map: str | None = None
-    split: Selection = field(default_factory=lambda: Selection("--split"))
+    map: str | None = None  # the path of a file with mappings (`mapping`), which comes before those next to the results
+    split: Selection = field(default_factory=lambda: Selection("--split"))  # of HELM: the split of the data
 
     @classmethod
     def parse(

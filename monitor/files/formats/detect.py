@@ -30,8 +30,7 @@ _ZIP: Final = b"PK\x03\x04"
 _JSON: Final = re.compile(rb'(?:\xef\xbb\xbf)?\s*(?:\{\s*"|\[\s*\{)')
 """How JSON begins that cannot be the first line of a table."""
 
-_CONTROLS: Final = bytes({*range(32)} - set(b"\t\n\v\f\r\x1b"))
-"""Control characters that text does not have."""
+_CONTROLS: Final = bytes({*range(32)} - set(b"\t\n\v\f\r\x1b"))  # control characters that text does not have
 
 _LEAST_TEXT: Final = 0.95
 """Share of other bytes below which a file is no text: random bytes have 0.9. Fewer damaged bytes are rejected by line."""
@@ -50,10 +49,8 @@ class Kind(Enum):
     TABLE = auto()
     INSPECT = auto()
     PARQUET = auto()
-    ROWS = auto()
-    """An array of objects: battles, or results."""
-    FOREIGN = auto()
-    """No results: `foreign` has the reason."""
+    ROWS = auto()  # an array of objects: battles, or results
+    FOREIGN = auto()  # no results: `foreign` has the reason
 
 
 def format_of(path: Path) -> Kind | Format:

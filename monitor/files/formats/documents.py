@@ -17,8 +17,7 @@ from monitor.files.streams.stream import open_stream
 from schemas.records.decode import BOM
 from schemas.records.text import shorten
 
-MAX_BYTES: Final = 1 << 30
-"""Largest document that is read: a small gzip file could otherwise fill the memory."""
+MAX_BYTES: Final = 1 << 30  # largest document that is read: a small gzip file could otherwise fill the memory
 
 _JSON_STARTS: Final = frozenset({b"{", b"[", b'"'})
 _LONGEST_NUMBER: Final = 100
@@ -109,8 +108,7 @@ def wrong_field(error: msgspec.ValidationError) -> str | None:
     return ".".join(name for name in (match["place"], match["field"]) if name) or None if match else None
 
 
-DOCUMENT: Final = "the JSON document"
-"""A whole file, in a message about it."""
+DOCUMENT: Final = "the JSON document"  # a whole file, in a message about it
 
 
 def broken(data: bytes, error: Exception, entry: str | None = None) -> Broken:

@@ -5,8 +5,7 @@ from typing import Any, Final
 
 _TOKEN: Final = re.compile(rb'\s*+(?:("(?:[^"\\]++|\\.)*+")|([{}\[\]])|([:,])|([^\s{}\[\]:,"]++))', re.DOTALL)
 
-EVERY: Final = "*"
-"""In a path: any field of an object, or any element of an array."""
+EVERY: Final = "*"  # in a path: any field of an object, or any element of an array
 
 
 def outline(head: bytes) -> Any:  # noqa: ANN401 - any JSON value

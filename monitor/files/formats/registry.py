@@ -15,13 +15,14 @@ class Format(NamedTuple):
     """How a harness's files are recognised, and read."""
 
     name: str
-    module: str = ""
+    module: str = ""  # in `monitor.files.tools`; none for a file that is refused
+    # document, lines: the paths that a document has, or the first line of a file of JSON lines; space-separated alternatives
     document: tuple[str, ...] = ()
     lines: tuple[str, ...] = ()
-    attribute: str = "TOOL"
-    refusal: str | None = None
-    matches: Callable[[Any], bool] = lambda _: True
-    tool: Any = None
+    attribute: str = "TOOL"  # the `Tool` in the module
+    refusal: str | None = None  # why files of this kind have no results of items, and what is needed
+    matches: Callable[[Any], bool] = lambda _: True  # a further condition on the beginning of a document
+    tool: Any = None  # what reads the files, of a plugin
 
 
 def _verdicts_only(value: object) -> bool:

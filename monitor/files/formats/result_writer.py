@@ -23,14 +23,11 @@ from schemas.records.text import shorten
 _PART: Final = "subtask"
 _MISSING: Final = "the score is missing; choose another metric with --metric, or add the score"
 _OUT_OF_RANGE: Final = f"{OUT_OF_RANGE}; choose another metric with --metric, or give its largest value with --scale"
-_TOGETHER: Final = 1_000
-"""Results that are written together."""
+_TOGETHER: Final = 1_000  # results that are written together
 
-_IN_COLUMNS: Final = 4_000
-"""Results by column that are read together: most of a chunk of the fold."""
+_IN_COLUMNS: Final = 4_000  # results by column that are read together: most of a chunk of the fold
 
-_LISTED: Final = 12
-"""Metrics that a note lists; some harnesses write dozens."""
+_LISTED: Final = 12  # metrics that a note lists; some harnesses write dozens
 
 
 def open_tool(tool: Tool, log: LogFile, plugin: str | None = None) -> Stream:

@@ -8,8 +8,7 @@ from monitor.files.formats.choices import FAILED_SKIP
 from monitor.files.formats.log_file import LogFile
 from schemas.records.decode import Fault
 
-LOWER: Final = ":lower"
-"""The end of a metric of which less is better: it counts as one minus its value."""
+LOWER: Final = ":lower"  # the end of a metric of which less is better: it counts as one minus its value
 
 
 class Result(NamedTuple):

@@ -6,11 +6,9 @@ from typing import Final
 
 from monitor.files.tables.columns import USUAL
 
-EXACT: Final = 3
-"""The least rank of a usual name."""
+EXACT: Final = 3  # the least rank of a usual name
 
-HINTED: Final = 2
-"""The rank of a name that ends with a word of the field; 1 if it has one elsewhere."""
+HINTED: Final = 2  # the rank of a name that ends with a word of the field; 1 if it has one elsewhere
 
 
 def _set(text: str) -> frozenset[str]:

@@ -9,8 +9,7 @@ from monitor.files.maps import hints
 from monitor.files.maps.mapped import percentage
 from schemas.records.lenient import without_value
 
-KEYED: Final = "{}"
-"""A level of a path whose names are data: a field of the event may be captured there."""
+KEYED: Final = "{}"  # a level of a path whose names are data: a field of the event may be captured there
 
 EVERY: Final = "*"
 
@@ -26,12 +25,12 @@ _ALIKE: Final = 0.5
 class Column:
     """Values that records could take a field from, one a record, None where there is none."""
 
-    label: str
+    label: str  # its name, as a person reads it; empty for a name or a position on the path
     values: Sequence[Any]
-    up: int = 0
-    path: tuple[str, ...] = ()
-    level: int | None = None
-    position: bool = False
+    up: int = 0  # how many levels above the record it is
+    path: tuple[str, ...] = ()  # its path there
+    level: int | None = None  # where on the path of the records it is captured; None for a field
+    position: bool = False  # whether it numbers the elements of a list
 
 
 class Place(NamedTuple):
@@ -41,15 +40,14 @@ class Place(NamedTuple):
     size: int
     columns: list[Column]
     only: tuple[str, ...] = ()
-    is_score: bool = False
+    is_score: bool = False  # whether a record is no object, but a score itself
 
 
 class _Node(NamedTuple):
     value: Any
     parent: "_Node | None" = None
     key: str = ""
-    labels: tuple[str, ...] = ()
-    """Of the elements of a list that is a row of a table."""
+    labels: tuple[str, ...] = ()  # of the elements of a list that is a row of a table
 
 
 def places(root: object) -> Iterator[Place]:

@@ -19,14 +19,11 @@ _KEYS: Final = (
     "evaluation", "spans",
 )  # fmt: skip
 _REQUIRED: Final = ("item_id", "model", "score")
-EVERY: Final = "*"
-"""Every field or element, every file, every evaluation."""
+EVERY: Final = "*"  # every field or element, every file, every evaluation
 
-CAPTURE: Final = re.compile(r"\{(\w+)\}")
-"""A field or element whose name is a field of the event."""
+CAPTURE: Final = re.compile(r"\{(\w+)\}")  # a field or element whose name is a field of the event
 
-_LONGEST_TEXT: Final = 4_000
-"""Longest path of a file that a regular expression is tried on."""
+_LONGEST_TEXT: Final = 4_000  # longest path of a file that a regular expression is tried on
 
 Node = tuple[Any, "Node | None", Mapping[str, str]]
 """A value, what holds it, and the names that were captured on the way to it."""

@@ -16,11 +16,9 @@ from schemas.records.text import mask_url
 if TYPE_CHECKING:
     from http.client import HTTPResponse
 
-MAX_BYTES: Final = 1 << 31
-"""Most bytes that are copied from standard input or from a URL."""
+MAX_BYTES: Final = 1 << 31  # most bytes that are copied from standard input or from a URL
 
-TIMEOUT_SECONDS: Final = 30.0
-"""How long a server may take to connect, and between two pieces of its answer."""
+TIMEOUT_SECONDS: Final = 30.0  # how long a server may take to connect, and between two pieces of its answer
 
 DEADLINE_SECONDS: Final = 900.0
 """How long a download may take in all, name look-up and redirects included: 2 GB at 2.4 MB/s."""

@@ -16,11 +16,9 @@ from schemas.records.names import MAX_NAME_LENGTH, names_hold
 if TYPE_CHECKING:
     from schemas.records.run_columns import RunEvents
 
-REJECT_START: Final = b'{"rejected":'
-"""How an event line begins that names a record which cannot be read."""
+REJECT_START: Final = b'{"rejected":'  # how an event line begins that names a record which cannot be read
 
-RAW_BYTES: Final = 8_000
-"""How much of such a record is kept."""
+RAW_BYTES: Final = 8_000  # how much of such a record is kept
 
 
 class Refusal(Exception):  # noqa: N818 - an answer about the file, not a failure

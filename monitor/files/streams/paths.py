@@ -21,8 +21,7 @@ PASSED_OVER: Final = (FileNotFoundError, NotADirectoryError, PermissionError)
 UNREADABLE: Final = "is not readable for this user; change its permissions"
 
 
-STDIN: Final = "-"
-"""The PATH argument that means standard input."""
+STDIN: Final = "-"  # the PATH argument that means standard input
 
 _URL: Final = re.compile(r"https?://", re.IGNORECASE)
 _SCHEME: Final = re.compile(r"([a-z][a-z0-9+.-]+):/", re.IGNORECASE)

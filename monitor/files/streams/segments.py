@@ -20,8 +20,7 @@ from schemas.records.events import Declaration, Ended, EventFields
 from schemas.records.packed import Reject, Segment
 from schemas.records.text import shorten
 
-RAW_LENGTH: Final = 2_000
-"""How much of a rejected line is kept, in characters."""
+RAW_LENGTH: Final = 2_000  # how much of a rejected line is kept, in characters
 
 _TEXT_LENGTH: Final = 400
 _GROUP: Final = 32

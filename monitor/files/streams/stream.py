@@ -16,8 +16,7 @@ if TYPE_CHECKING:
 
 _RAW_BYTES: Final = 1 << 16
 _GZIP_MAGIC: Final = b"\x1f\x8b"
-_GZIP_WINDOW: Final = 31
-"""zlib's number for a window of 32 KB with a gzip header and trailer around the data."""
+_GZIP_WINDOW: Final = 31  # zlib's number for a window of 32 KB with a gzip header and trailer around the data
 
 
 def is_whole(line: bytes) -> bool:
@@ -40,7 +39,7 @@ class Stream:
     """An open file, read from its start; at its end a later read may return more."""
 
     translated = whole = half_written = False
-    note: Callable[[str], None]
+    note: Callable[[str], None]  # takes a sentence for the person who reads the file
 
     def __init__(self, path: Path) -> None:
         self.note = _ignore
@@ -234,5 +233,4 @@ def _open_bytes(path: Path) -> Stream:
     return GzipStream(path)
 
 
-OpenStream = Callable[[Path], Stream]
-"""Opens a file."""
+OpenStream = Callable[[Path], Stream]  # opens a file

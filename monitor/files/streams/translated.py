@@ -16,14 +16,12 @@ from schemas.records.decode import Fault
 if TYPE_CHECKING:
     from schemas.records.run_columns import RunEvents
 
-MAX_SAMPLE_BYTES: Final = 1 << 26
-"""Longest line of a log: with its transcript a sample is much longer than its score."""
+MAX_SAMPLE_BYTES: Final = 1 << 26  # longest line of a log: with its transcript a sample is much longer than its score
 
 ChooseTranslator = Callable[[bytes], Translator | None]
 """Returns the translator of a file from its first line, or None for a file of event lines."""
 
-Piece = Union[bytes, "RunEvents"]
-"""Event lines, or the columns of events."""
+Piece = Union[bytes, "RunEvents"]  # event lines, or the columns of events
 
 
 class TranslatedStream(Stream):

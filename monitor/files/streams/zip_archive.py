@@ -12,11 +12,9 @@ from monitor.files.streams.event_lines import Broken
 from monitor.files.streams.regular import open_regular
 from schemas.records.text import shorten
 
-MAX_ENTRY_BYTES: Final = 1 << 30
-"""Largest entry that is unpacked; a small file could otherwise fill the memory."""
+MAX_ENTRY_BYTES: Final = 1 << 30  # largest entry that is unpacked; a small file could otherwise fill the memory
 
-_METHODS: Final = (ZIP_STORED, ZIP_DEFLATED, 93)
-"""93 is zstd."""
+_METHODS: Final = (ZIP_STORED, ZIP_DEFLATED, 93)  # 93 is zstd
 
 _RAW_DEFLATE: Final = -15
 _LOCAL: Final = struct.Struct("<4s5H3L2H")

@@ -23,8 +23,7 @@ _SIDES: Final = (("model_a", "model_b"), ("model_1", "model_2"), ("left", "right
 
 _PROMPTS: Final = ("item_id", "question_id", "prompt_id", "prompt", "conversation_id", "instruction", "question", "id")
 _JUDGES: Final = ("cluster", "judge", "judge_id", "worker", "voter", "annotator", "user", "language")
-_PLACED: Final = frozenset({"left", "right"})
-"""Columns that are places: the model on the left was shown first."""
+_PLACED: Final = frozenset({"left", "right"})  # columns that are places: the model on the left was shown first
 
 _TIES: Final = frozenset(
     {"tie", "draw", "tie (bothbad)", "tie (both bad)", "both_bad", "bothbad", "inconsistent", "error"}
@@ -38,8 +37,7 @@ _GAMES: Final = (("g1_winner", "a"), ("g2_winner", "b"))
 """FastChat's two games of a pair, and the model that was shown first."""
 
 
-_MOST_WINNERS: Final = 1_000_000
-"""Results of which the winner is remembered, each with its two models."""
+_MOST_WINNERS: Final = 1_000_000  # results of which the winner is remembered, each with its two models
 
 
 class _Names(NamedTuple):

@@ -36,8 +36,7 @@ _OUTCOME: Final = re.compile(r".*(?:winner|preference).*")
 _SHOWN_MODELS: Final = 5
 _LIST_LENGTH: Final = 120
 _FLAG_MODELS: Final = 20
-_FLAG_LENGTH: Final = 100
-"""Models in a flag to copy; more would hide the rest of the message."""
+_FLAG_LENGTH: Final = 100  # models in a flag to copy; more would hide the rest of the message
 
 
 class ColumnError(ValueError):

@@ -20,14 +20,12 @@ from schemas.records.text import shorten
 _EVENTS: Final = ("benchmark", "item_id", "model", "score"), ("benchmark", "item_id", "model_a", "model_b", "winner")
 """The fields of a score, and of a battle."""
 
-_SAMPLE: Final = frozenset({"doc_id", "doc", "target"})
-"""Fields of a sample of lm-evaluation-harness."""
+_SAMPLE: Final = frozenset({"doc_id", "doc", "target"})  # fields of a sample of lm-evaluation-harness
 
 _ONE_EVENT: Final = frozenset({"declare", "ended", "events", "model", "score"})
 """Fields of a record that is not a row with a field for each model."""
 
-_EVENT: Final = _ONE_EVENT.union(*_EVENTS)
-"""Fields of which a record of ours has one, however bad it is."""
+_EVENT: Final = _ONE_EVENT.union(*_EVENTS)  # fields of which a record of ours has one, however bad it is
 
 
 def open_log(log: LogFile) -> Stream:

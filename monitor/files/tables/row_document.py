@@ -13,8 +13,7 @@ from monitor.files.tables.columns import ColumnError, Columns, flatten
 from schemas.records.decode import Fault
 from schemas.records.events import EventFields
 
-_BLOCK: Final = 2_000
-"""Rows that are read at once."""
+_BLOCK: Final = 2_000  # rows that are read at once
 
 
 def open_log(log: LogFile) -> Stream:

@@ -16,8 +16,7 @@ from schemas.records.events import EventFields
 from schemas.records.text import shorten
 
 _SEPARATORS: Final = ",;\t"
-_TOGETHER: Final = 1_000
-"""Rows that are translated together."""
+_TOGETHER: Final = 1_000  # rows that are translated together
 
 _PROMPTFOO: Final = frozenset({"Status", "Score", "Named Scores", "Grader Reason"})
 _PROMPTFOO_REMEDY: Final = (

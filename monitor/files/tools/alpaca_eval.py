@@ -12,8 +12,7 @@ from monitor.files.formats.log_file import LogFile
 from monitor.files.formats.results import Entry, Result, Run, Tool
 from schemas.records.text import shorten
 
-_LEAST, _MOST = 1, 2
-"""A preference is from 1 (the baseline is better) to 2 (the model is)."""
+_LEAST, _MOST = 1, 2  # a preference is from 1 (the baseline is better) to 2 (the model is)
 
 
 class Annotation(msgspec.Struct):

@@ -15,8 +15,7 @@ from monitor.files.streams.paths import show
 from schemas.records.text import shorten
 
 _RUN_NAME: Final = re.compile(r"(?P<scenario>[^:]+):?(?P<args>.*)")
-_ADAPTER: Final = ("model", "model_deployment")
-"""Arguments of a run's name that name the model, and no data."""
+_ADAPTER: Final = ("model", "model_deployment")  # arguments of a run's name that name the model, and no data
 
 _SUBTASK: Final = "subject"
 _TEST: Final = "test"

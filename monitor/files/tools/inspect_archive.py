@@ -11,8 +11,7 @@ from monitor.files.streams.zip_archive import Archive
 from schemas.records.events import MAX_INDEX
 from schemas.records.text import shorten
 
-_MOST_REPEATS: Final = 1_000
-"""Most repeats that can be declared."""
+_MOST_REPEATS: Final = 1_000  # most repeats that can be declared
 
 
 class Score(msgspec.Struct):

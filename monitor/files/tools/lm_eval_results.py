@@ -10,8 +10,7 @@ from monitor.files.formats.documents import read_bytes
 from monitor.files.streams.event_lines import Broken, Refusal
 from monitor.files.streams.paths import show
 
-_ROUNDING: Final = 1e-9
-"""By how much two sums of the same scores may differ."""
+_ROUNDING: Final = 1e-9  # by how much two sums of the same scores may differ
 
 
 class _SampleCounts(msgspec.Struct):

@@ -117,11 +117,9 @@ class Evaluation(NamedTuple):
 _EXPORT: Final = msgspec.json.Decoder(Export)
 _BROKEN: Final = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 _SPANS_REMEMBERED: Final = 8
-_NO_NUMBERS: Final = ("NaN", "Infinity", "-Infinity")
-"""As JSON of protobuf writes them."""
+_NO_NUMBERS: Final = ("NaN", "Infinity", "-Infinity")  # as JSON of protobuf writes them
 
-_LONGEST: Final = 200
-"""Longest text of a span that may be a name: prompts and answers are attributes too."""
+_LONGEST: Final = 200  # longest text of a span that may be a name: prompts and answers are attributes too
 
 
 def decode_export(body: bytes, signal: Signal, *, protobuf: bool) -> Any:  # noqa: ANN401 - an `Export`, or a message like it

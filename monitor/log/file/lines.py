@@ -34,8 +34,7 @@ _BEGINS: Final = re.compile(rb'\["[0-9a-f]{8}",( *[0-9]+),')
 class Lines(Protocol):
     """How the records of a log are written as lines."""
 
-    checked: bool
-    """Whether lines have checksums."""
+    checked: bool  # whether lines have checksums
 
     def size(self, records: Sequence[bytes]) -> int:
         """Return how many bytes the lines of records take."""

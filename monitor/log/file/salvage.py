@@ -25,9 +25,9 @@ _HEADER_LIMIT: Final = 200
 class Salvaged(NamedTuple):
     """What came of a log."""
 
-    records: int
-    lost: list[tuple[int, int]]
-    kept: Path | None
+    records: int  # intact records
+    lost: list[tuple[int, int]]  # where each damaged part begins and ends; empty if the log is whole
+    kept: Path | None  # the damaged log under its new name; None if nothing was changed
 
 
 def salvage(path: Path) -> Salvaged:

@@ -63,21 +63,25 @@ class TokenFile(AbstractTokenProvider):  # type: ignore[misc]
 class KafkaSettings:
     """How to reach the brokers, and how to read from them."""
 
-    addresses: str
-    tls: bool = False
-    ca_file: Path | None = None
+    addresses: str  # ``host:port[,host:port]`` of some brokers; they name the others
+    tls: bool = False  # whether the brokers use TLS; any of the three files implies it
+    ca_file: Path | None = None  # certificates to trust (PEM), instead of the system's
+    # certificate_file, key_file: the client's own certificate and key (PEM)
     certificate_file: Path | None = None
     key_file: Path | None = None
-    mechanism: Mechanism | None = None
+    mechanism: Mechanism | None = None  # of SASL; None for no SASL
+    # username, password: for PLAIN and SCRAM
     username: str | None = None
     password: str | None = field(default=None, repr=False)
-    token_file: Path | None = None
-    token_provider: AbstractTokenProvider | None = None
-    session_seconds: float = 10.0
+    token_file: Path | None = None  # for OAUTHBEARER: a file with the token, which another program keeps fresh
+    token_provider: AbstractTokenProvider | None = None  # for OAUTHBEARER, instead of the file
+    session_seconds: float = 10.0  # how long a worker may be silent before its partitions go to other workers
+    # How long a rebalance waits for a worker to release its partitions. Half of it is for finishing the current chunk.
     rebalance_seconds: float = 40.0
+    # the permanent name of this worker in its group (static membership), which survives a restart; None for a member that leaves at its end
     instance: str | None = None
-    fetch_wait_seconds: float = 0.5
-    fetch_bytes: int = 4 << 20
+    fetch_wait_seconds: float = 0.5  # how long a broker may delay a fetch while there is nothing to read
+    fetch_bytes: int = 4 << 20  # how much of a partition is fetched, and held in memory, at a time
 
     @classmethod
     def from_url(cls, url: str, **others: Any) -> Self:  # noqa: ANN401 - the attributes above

@@ -9,8 +9,7 @@ import numpy.typing as npt
 from monitor.paper.demo.simulate import DemoStream
 from stats.fixed_n.mcnemar import exact_p
 
-LOOK_EVERY: Final = 100
-"""Items between two looks; a live dashboard takes far more."""
+LOOK_EVERY: Final = 100  # items between two looks; a live dashboard takes far more
 
 LEVEL: Final = 0.05
 

@@ -29,12 +29,12 @@ class DemoStream:
     """The records that the demo replays, and the same results as a table."""
 
     benchmark: str
-    declaration: bytes
-    events: list[bytes]
-    pairs: tuple[tuple[str, str], ...]
-    note: str
-    models: tuple[str, ...]
-    scores: Scores
+    declaration: bytes  # the first record, as JSON without a newline
+    events: list[bytes]  # the other records in their arrival order
+    pairs: tuple[tuple[str, str], ...]  # the nine pairs of neighbours in rank, the better-ranked model first
+    note: str  # what is simulated
+    models: tuple[str, ...]  # by rank
+    scores: Scores  # items in their arrival order
 
 
 def demo_stream(*, null: bool = False, seed: int = DEFAULT_SEED) -> DemoStream:

@@ -25,14 +25,12 @@ AVERAGE_FALSE_ALARMS: Final = 2.9
 FIFTH_DECIDED: Final = 0.41
 """Share of 400 seeds in which 5 v 6 is decided in the family of all 45 pairs during the replay (standard error .025)."""
 
-FIFTH_DECIDED_OF_NINE: Final = 0.82
-"""The same in a family of the nine pairs alone (standard error .019)."""
+FIFTH_DECIDED_OF_NINE: Final = 0.82  # the same in a family of the nine pairs alone (standard error .019)
 
 _Sign = Callable[[PairReport, str, Glyphs], tuple[str, str]]
 
 _NAME: Final = 12
-_WHOLE_STORY: Final = 60
-"""Lines of a terminal from which the whole end is shown."""
+_WHOLE_STORY: Final = 60  # lines of a terminal from which the whole end is shown
 _FIFTH_AND_SIXTH: Final = 4
 _PROCEDURES: Final = {
     "fixed_n": "fixed n",

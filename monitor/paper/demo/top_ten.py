@@ -4,8 +4,7 @@ from typing import Final
 
 from monitor.paper.published import PAPER, PublishedPair
 
-PAIRS: Final[tuple[PublishedPair, ...]] = PAPER.mmlu
-"""The nine pairs of neighbours in rank, as printed."""
+PAIRS: Final[tuple[PublishedPair, ...]] = PAPER.mmlu  # the nine pairs of neighbours in rank, as printed
 
 ITEMS: Final = PAIRS[0].items
 

@@ -17,8 +17,7 @@ from stats.fixed_n.shortcut import admissible_delta, calculator_table, shortcut_
 from stats.planning.simulate import latent_joint
 
 K = float(z_sum() ** 2)
-TRIALS = 1500
-"""Trials a cell of the paper's calibration of the five tests."""
+TRIALS = 1500  # trials a cell of the paper's calibration of the five tests
 CELL_ITEMS = 500
 
 

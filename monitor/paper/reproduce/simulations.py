@@ -17,8 +17,7 @@ from stats.planning.simulate import graded_beta, latent_joint
 
 SEED = 20260101
 STREAMS = 4000
-HORIZON = 5
-"""Streams are watched for this many N*; the paper does not give its horizon."""
+HORIZON = 5  # streams are watched for this many N*; the paper does not give its horizon
 POWER_AT = np.array([0.85, 0.925, 1.0, 1.075, 1.15])
 """Multiples of N* at which bootstrap power is simulated to find where it crosses 0.80."""
 

@@ -23,8 +23,7 @@ from monitor.store.transfer.transfer import Transfer
 from schemas.records.versions import STATE_VERSION, STATISTICS_VERSION
 
 _SECONDS: Final = 10.0
-_LOG_BYTES: Final = 2_000_000
-"""The end of a log that is taken."""
+_LOG_BYTES: Final = 2_000_000  # the end of a log that is taken
 
 _PAGES: Final = {"metrics.txt": "/metrics", "ready.txt": "/readyz", "boards.json": "/api/v1/boards?limit=1000"}
 """Of the process that serves at host and port."""

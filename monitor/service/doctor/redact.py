@@ -15,8 +15,7 @@ from monitor.serve.access.access_file import PREFIX
 from monitor.settings import Settings
 
 HIDDEN: Final = "(removed)"
-_SHORT: Final = 4
-"""Shorter secrets are removed where they are a word, not inside of one."""
+_SHORT: Final = 4  # shorter secrets are removed where they are a word, not inside of one
 
 _BASE64: Final = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/-_=")
 _URLSAFE: Final = str.maketrans("+/", "-_")

@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import BinaryIO, Final
 
 _PLACEHOLDER: Final = re.compile(r"\{(items|ids|output|candidate)\}")
-_GRACE_SECONDS: Final = 5.0
-"""How long an interrupted command may take to end."""
+_GRACE_SECONDS: Final = 5.0  # how long an interrupted command may take to end
 
 
 class EvaluationError(ValueError):

@@ -13,8 +13,7 @@ from schemas.records.text import shorten
 from schemas.results.gate import GateComparison
 from stats.order import committed_order
 
-Scores = Mapping[str, float | None]
-"""By item."""
+Scores = Mapping[str, float | None]  # by item
 
 _LEAST_BLOCK: Final = 10
 _BLOCKS: Final = 50
@@ -33,10 +32,8 @@ def default_block(items: int) -> int:
 class Plan:
     """What an evaluation commits to before its first block."""
 
-    questions: tuple[Question, ...]
-    """One for each candidate, in the order in which they are evaluated."""
-    items: tuple[str, ...]
-    """In the committed order."""
+    questions: tuple[Question, ...]  # one for each candidate, in the order in which they are evaluated
+    items: tuple[str, ...]  # in the committed order
     seed: str
     block: int
 

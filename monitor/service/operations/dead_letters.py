@@ -37,10 +37,11 @@ class KeptLetter(NamedTuple):
 class Choice(NamedTuple):
     """Which letters are meant: all conditions hold."""
 
+    # benchmark, producer: a name, or a pattern with ``*``, ``?`` and ``[...]``
     benchmark: str | None = None
     producer: str | None = None
-    reason: Sentence | None = None
-    since: float | None = None
+    reason: Sentence | None = None  # a part of the field, the value or the reason, in any case
+    since: float | None = None  # seconds since 1970; a letter without a time is not meant
 
     def has(self, kept: KeptLetter) -> bool:
         """Return whether a letter is meant."""

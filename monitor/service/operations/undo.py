@@ -28,8 +28,7 @@ from schemas.records.text import shorten
 _log = structlog.get_logger()
 
 COPY_EVENTS: Final = 1_000
-_COPY_BYTES: Final = 900_000
-"""By default a topic accepts messages of a little over a million bytes."""
+_COPY_BYTES: Final = 900_000  # by default a topic accepts messages of a little over a million bytes
 
 _AT_ONCE: Final = 64
 _POLL_SECONDS: Final = 0.1
@@ -48,15 +47,13 @@ class LogRecord(NamedTuple):
     producer: str | None = None
     at: int | None = None
     origin: Origin | None = None
-    lost: bool = False
-    """Whether there is no record, because what the log held from here on was given up."""
+    lost: bool = False  # whether there is no record, because what the log held from here on was given up
 
 
 class RecordLog(Protocol):
     """The records of the log that has a board."""
 
-    named: bool
-    """Whether the producer is a field of a record, and not a header."""
+    named: bool  # whether the producer is a field of a record, and not a header
 
     async def bounds(self) -> tuple[int, int]:
         """Return the offset of the first record that the log still has, and its end."""
@@ -107,11 +104,9 @@ class Counts:
 
     kept: int = 0
     withdrawn: int = 0
-    undated: int = 0
-    """Events of the producer whose time is not known."""
+    undated: int = 0  # events of the producer whose time is not known
     by_producer: Counter[str] = field(default_factory=Counter)
-    gapped: bool = False
-    """Whether the log lacks a part that was damaged."""
+    gapped: bool = False  # whether the log lacks a part that was damaged
 
     @property
     def seen(self) -> int:

@@ -15,14 +15,12 @@ from redis.backoff import NoBackoff
 
 Client = Redis | RedisCluster
 
-ANSWER_SECONDS: Final = 15.0
-"""How long the reply to a small command may take before the connection is dropped."""
+ANSWER_SECONDS: Final = 15.0  # how long the reply to a small command may take before the connection is dropped
 
 _BYTES_A_SECOND = 2e6
 """A reply may take longer by this rate: a commit of 500 MB keeps a server busy for 12 s, and longer where others use its cores."""
 
-_SLICE_BYTES: Final = 1 << 18
-"""How much of a large command is sent in one turn of the event loop."""
+_SLICE_BYTES: Final = 1 << 18  # how much of a large command is sent in one turn of the event loop
 
 _URL_RULE: Final = (
     "the Redis URL cannot be read; use redis://host:port/db, rediss://host:port/db (TLS), unix:///path, "
@@ -77,7 +75,7 @@ class Clients:
     """The client that holds the state, and the clients that only locate its server."""
 
     state: Client
-    address: str
+    address: str  # without a password
     sentinels: list[Redis] = field(default_factory=list)
 
     def __post_init__(self) -> None:

@@ -35,8 +35,7 @@ _TRANSIENT_ERRORS: Final = (
     exceptions.RedisClusterException,
     exceptions.TryAgainError,
 )
-_OUR_SCRIPT: Final = "RANKWATCH "
-"""Starts each error that commit.lua returns."""
+_OUR_SCRIPT: Final = "RANKWATCH "  # starts each error that commit.lua returns
 
 _SLICE: Final = 500
 _FIELDS_AT_ONCE: Final = 2_000

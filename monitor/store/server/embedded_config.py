@@ -10,8 +10,7 @@ from typing import Any, Final
 
 from monitor.store.errors import StoreError
 
-_LONGEST_SOCKET_PATH: Final = 100
-"""A unix socket's path has at most 104 (macOS) or 108 bytes (Linux)."""
+_LONGEST_SOCKET_PATH: Final = 100  # a unix socket's path has at most 104 (macOS) or 108 bytes (Linux)
 
 _EXECUTABLES: Final = ("valkey-server", "redis-server")
 

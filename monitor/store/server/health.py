@@ -17,16 +17,16 @@ class ServerFacts:
     """A server's description of itself."""
 
     address: str
-    version: str
+    version: str  # the Redis version, or the one the server is compatible with
     name: str
     role: str
-    eviction: str
+    eviction: str  # ``maxmemory-policy``
     appendonly: bool
-    appendfsync: str | None
-    memory_ratio: float | None
-    clock_skew: float
+    appendfsync: str | None  # None if this user may not ask
+    memory_ratio: float | None  # used memory over ``maxmemory``; None without a limit
+    clock_skew: float  # seconds by which its clock is ahead of this machine's, give or take half of `round_trip`
     round_trip: float
-    cuts_transactions: bool
+    cuts_transactions: bool  # whether it may cut a torn append-only file inside a transaction
 
 
 async def server_facts(url: str) -> list[ServerFacts]:

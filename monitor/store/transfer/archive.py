@@ -31,9 +31,10 @@ class ArchiveHeader:
     """The first line."""
 
     topic: str
+    # state_version, statistics_version: versions of the program that wrote the state
     state_version: int
     statistics_version: int
-    rankwatch_state: int = ARCHIVE_VERSION
+    rankwatch_state: int = ARCHIVE_VERSION  # version of this format
 
 
 @dataclass
@@ -41,8 +42,9 @@ class PartitionLine:
     """The line of a partition; its benchmarks have lines of their own."""
 
     partition: int
-    meta: dict[str, str]
-    relays: dict[str, str] = field(default_factory=dict)
+    meta: dict[str, str]  # the fields of ``:meta``
+    relays: dict[str, str] = field(default_factory=dict)  # the last change that each publisher relayed
+    # entries with verdict changes that some publisher lacks: id, fields
     outbox: list[tuple[str, dict[str, str | bytes]]] = field(default_factory=list)
 
     @property
@@ -56,11 +58,11 @@ class BenchmarkLine:
     """The line of a benchmark."""
 
     partition: int
-    benchmark: str
-    born: list[int]
-    spec: dict[str, str]
-    strings: dict[str, bytes]
-    scores: list[bytes]
+    benchmark: str  # its name
+    born: list[int]  # the entry of ``:benchmarks``: offset and place of its first chunk
+    spec: dict[str, str]  # the fields of this hash
+    strings: dict[str, bytes]  # the stored values of `monitor.store.layout.STRINGS`
+    scores: list[bytes]  # the stored codes of each contestant
 
 
 class ArchiveWriter:

@@ -41,12 +41,12 @@ class BoardComparison:
     """The verdicts of one benchmark in two states."""
 
     benchmark: str
-    same: int = 0
-    same_times: int = 0
-    counts: dict[What, int] = field(default_factory=lambda: dict.fromkeys(get_args(What), 0))
-    later: int = 0
-    differences: list[Difference] = field(default_factory=list)
-    reason: str = ""
+    same: int = 0  # verdicts with the same claim, leader and id
+    same_times: int = 0  # how many of them have the same time
+    counts: dict[What, int] = field(default_factory=lambda: dict.fromkeys(get_args(What), 0))  # verdicts that differ
+    later: int = 0  # verdicts of records that only one state has folded; they are not compared
+    differences: list[Difference] = field(default_factory=list)  # the first 1,000
+    reason: str = ""  # why the benchmark is not compared; empty where it is
 
     @property
     def differs(self) -> bool:

@@ -13,11 +13,9 @@ from monitor.store.transfer.archive import ArchiveWriter
 from monitor.store.versions import check_meta
 
 _FIELDS_AT_ONCE: Final = 2_000
-_ENTRIES_AT_ONCE: Final = 70
-"""Of the outbox: 500 changes each, about 40 kB."""
+_ENTRIES_AT_ONCE: Final = 70  # of the outbox: 500 changes each, about 40 kB
 
-_BYTES_AT_ONCE: Final = 3 << 20
-"""Divisible by 3, so that parts in base64 can be joined."""
+_BYTES_AT_ONCE: Final = 3 << 20  # divisible by 3, so that parts in base64 can be joined
 
 
 async def export_partition(connection: Connection, keys: Keys, number: int, writer: ArchiveWriter) -> int:

@@ -63,12 +63,14 @@ class FieldCodes:
 class VerdictColumns:
     """Verdicts, sorted by the codes of their fields."""
 
-    field: NDArray[np.uint64]
+    field: NDArray[np.uint64]  # codes of `FieldCodes`
+    # offset, sequence: the id
     offset: NDArray[np.int64]
     sequence: NDArray[np.uint64]
+    # 1 or -1 for the model of the pair that is first or second by name, `TIE` for a tie; of a verdict that ends, the earlier one
     side: NDArray[np.int8]
-    time: NDArray[np.float64]
-    place: NDArray[np.int32]
+    time: NDArray[np.float64]  # seconds since 1970; 0 where none is stored
+    place: NDArray[np.int32]  # among the stored records; -1 in a state of an earlier version
 
     @classmethod
     def empty(cls, count: int) -> Self:
@@ -106,7 +108,7 @@ class _Lines:
 class StoredVerdicts:
     """The verdicts of a board in one state."""
 
-    off: int
+    off: int  # offset up to which the board was folded when they were read
     contestants: list[Contestant]
     columns: VerdictColumns
     _name: str

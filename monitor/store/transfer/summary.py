@@ -14,18 +14,19 @@ class PartitionSummary:
     """The counts of one partition."""
 
     partition: int
-    off: int
-    log: str
+    off: int  # the log is folded up to this offset
+    log: str  # the log it was folded from; empty if it is not bound to one yet
     benchmarks: int
+    # rows, models: over all benchmarks
     rows: int
     models: int
     events: int
     duplicates: int
     conflicts: int
     rejected: int
-    latches: int
-    waiting: int
-    stored_bytes: int
+    latches: int  # latched verdicts
+    waiting: int  # verdict changes that are not published yet
+    stored_bytes: int  # memory that its keys take in the server
 
 
 async def summarize(connection: Connection, topic: str, number: int) -> PartitionSummary:

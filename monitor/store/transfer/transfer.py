@@ -36,8 +36,7 @@ class StoredBoard(NamedTuple):
     entry: BoardEntry
     models: frozenset[str]
     counters: dict[str, int]
-    spec: str | None
-    """The declaration as JSON."""
+    spec: str | None  # the declaration as JSON
 
     @property
     def names(self) -> set[str]:

@@ -18,8 +18,7 @@ from schemas.records.events import Spec, alias_problem
 from schemas.records.goals import GOAL_FORMS, named_goal, parse_goal
 from schemas.records.text import shorten
 
-Fields = dict[str, Any]
-"""Fields of a declaration, as in an event, without the name."""
+Fields = dict[str, Any]  # fields of a declaration, as in an event, without the name
 
 
 class Flags(NamedTuple):
@@ -176,8 +175,7 @@ _PARSERS: Final[dict[str, tuple[Callable[[str], Any], str]]] = {
 """By flag: what parses its value, and what to do about one that cannot be right."""
 
 
-_DECLARES: Final = {"models": "family"}
-"""By flag: the field that it declares, where that has another name."""
+_DECLARES: Final = {"models": "family"}  # by flag: the field that it declares, where that has another name
 
 
 _CHOICES: Final = {

@@ -9,8 +9,7 @@ from schemas.records.text import shorten
 
 _LISTED_NAMES: Final = 10
 
-_TIED_NAMES: Final = 50
-"""Names that are compared again, where many are as close to one."""
+_TIED_NAMES: Final = 50  # names that are compared again, where many are as close to one
 
 
 def similar_first(name: str, names: Iterable[str]) -> str:

@@ -20,11 +20,9 @@ from stats.evidence.mixtures import parse_mixture
 from stats.planning.goal_plan import GoalSimulation, MadeBoards, PilotBoards
 from stats.planning.racing import RaceRules, race_goal
 
-MOST_ITEMS: Final = 10_000
-"""Items up to which a plan looks where the size of the benchmark is not given."""
+MOST_ITEMS: Final = 10_000  # items up to which a plan looks where the size of the benchmark is not given
 
-_MOST_CELLS: Final = 20_000_000
-"""Scores of a simulated board."""
+_MOST_CELLS: Final = 20_000_000  # scores of a simulated board
 
 Boards = PilotBoards | MadeBoards
 

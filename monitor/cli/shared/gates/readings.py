@@ -17,6 +17,7 @@ class Reading:
     """The files, read with one metric of each benchmark."""
 
     boards: Mapping[str, BoardView]
+    # by benchmark that this reading is for: the metric, where the command line names several
     metrics: Mapping[str, str | None]
 
 

@@ -24,8 +24,7 @@ _MAX_MODELS: Final = 300
 class View(Protocol):
     """A live screen, or plain lines where there is no terminal."""
 
-    shows_reports: bool
-    """Whether `update` uses the report."""
+    shows_reports: bool  # whether `update` uses the report
 
     def __enter__(self) -> Self: ...
     def __exit__(self, *_: object) -> None: ...

@@ -14,8 +14,7 @@ if TYPE_CHECKING:
 BrokerOption = Annotated[str | None, option("--broker", "kafka://host:port\\[,host:port]\\[/topic]", metavar="URL")]
 RedisOption = Annotated[str | None, option("--redis-url", "redis://host:port of the state", metavar="URL")]
 
-Make = Callable[["Settings", "KafkaSettings"], "ServedProcess"]
-"""Makes the process for its settings."""
+Make = Callable[["Settings", "KafkaSettings"], "ServedProcess"]  # makes the process for its settings
 
 
 def run_service(make: Make, **flags: Any) -> None:  # noqa: ANN401 - the values of flags, None where one is not given

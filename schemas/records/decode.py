@@ -113,6 +113,9 @@ _EXPECTED: Final = {
 _JSON_WORDS: Final = {None: "null", True: "true", False: "false"}
 _NUMBER: Final = "is not a number", "use a number"
 _WHOLE: Final = "is not a whole number", "use a whole number"
+_REPEATED: Final = "repeated"
+_TWICE: Final = "{name} comes twice in one object; keep one of the two"
+
 _KINDS: Final = {
     "string_type": ("is not a string", "use a string"),
     "string_too_short": ("is too short", "use at least {min_length} character"),
@@ -428,8 +431,7 @@ def check_object(data: object, converted: set[str] | None = None) -> Decoded | F
 
 def repeated_fault(name: str, benchmark: str | None = None) -> Fault:
     """Return the fault of a field that comes twice."""
-    reason = f"{shorten(name)} comes twice in one object; keep one of the two"
-    return Fault(shorten(name), "two values", reason, benchmark)
+    return Fault(shorten(name), "two values", _TWICE.format(name=shorten(name)), benchmark)
 
 
 def _repeated_field(value: object, kind: Kinds) -> str | None:
@@ -454,20 +456,20 @@ def _kind(data: dict[str, Any]) -> Kinds:
     return "battle" if names_two else "event"
 
 
-def validate_body(model: type[Model], body: bytes, kind: Kinds) -> Model:
-    """Validate a JSON object that has the fields of a record without its name; values are converted as in a record."""
+def validate_body(model: type[Model], body: bytes, kind: Kinds | None) -> Model:
+    """Validate a JSON object without a field twice; values are converted as in a record of the kind, if it is one."""
     body = body.removeprefix(BOM)
     try:
         data = decode_whole(body)
     except (ValueError, RecursionError):
         return model.model_validate_json(body)
     if (name := _repeated_field(data, "declaration")) is not None:
-        fault = PydanticCustomError(
-            "repeated", "{name} comes twice in one object; keep one of the two", {"name": shorten(name)}
-        )
+        fault = PydanticCustomError(_REPEATED, _TWICE, {"name": shorten(name)})
         raise ValidationError.from_exception_data(
-            model.__name__, [InitErrorDetails(type=fault, loc=(name,), input=None)]
+            model.__name__, [InitErrorDetails(type=fault, loc=(name,), input="two values")]
         )
+    if kind is None:
+        return model.model_validate_json(body)
     return model.model_validate(convert(data, kind)[0] if isinstance(data, dict) else data)
 
 
@@ -553,6 +555,8 @@ def describe_error(
     if kind == "missing":
         flag = " (for files: --benchmark NAME)" if field == "benchmark" else ""
         return f"the field is missing; add {expected or 'it'}{flag}"
+    if kind == _REPEATED:
+        return _TWICE.format_map(context)
     if kind == "extra_forbidden":
         return f"the field is unknown; remove it, or use one of {', '.join(known)}"
     if kind == "value_error":

@@ -4,7 +4,6 @@ Plain ASGI, so streams pass through unbuffered.
 """
 
 import re
-from contextlib import suppress
 from typing import Final
 from urllib.parse import urlsplit
 
@@ -33,13 +32,16 @@ SECURITY_HEADERS: Final = {
 
 
 class _Withdrawn(Exception):  # noqa: N818 - it ends a response, and nothing is wrong
-    """The caller lost its rights while a response was under way."""
+    """The caller lost its rights while a response was under way; `refusal` is sent instead of one that has not begun."""
+
+    def __init__(self, refusal: ProblemError | None) -> None:
+        self.refusal = refusal
 
 
 class AccessControl:
     """Middleware that refuses requests by host, token and origin, and sets the caller of those that it passes on.
 
-    A response of several parts ends as soon as the caller's rights change: its token was revoked, expired or got other scopes.
+    An answer that is read gets no further part once the caller's rights have changed: its token was revoked, expired or got other scopes.
     """
 
     def __init__(self, app: ASGIApp, rules: AccessRules, audit: Audit, *, loopback: bool) -> None:
@@ -57,13 +59,12 @@ class AccessControl:
         caller: Caller | None = None
 
         async def send_checked(message: Message) -> None:
+            if caller is not None:
+                await self._check_rights(caller, scope, message, send)
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(scope=message)
                 for name, value in SECURITY_HEADERS.items():
                     headers.setdefault(name, value)
-            elif caller is not None and message.get("more_body") and not self._still(caller, scope):
-                await send({"type": "http.response.body"})
-                raise _Withdrawn
             await send(message)
 
         try:
@@ -73,15 +74,32 @@ class AccessControl:
                 self._audit.refused(_address(scope), scope["path"], refusal.problem.status)
             await refusal.response()(scope, receive, send_checked)
             return
-        with suppress(_Withdrawn):
-            await self.app(scope, receive, send_checked)
-
-    def _still(self, caller: Caller, scope: Scope) -> bool:
-        """Return whether a request that was admitted would be from the same caller, with the same rights, now."""
         try:
-            return self._rules.identify(Headers(scope=scope), _address(scope)) == caller
-        except ProblemError:
-            return False
+            await self.app(scope, receive, send_checked)
+        except _Withdrawn as withdrawn:
+            if withdrawn.refusal is not None:
+                caller = None
+                await withdrawn.refusal.response()(scope, receive, send_checked)
+
+    async def _check_rights(self, caller: Caller, scope: Scope, message: Message, send: Send) -> None:
+        """End an answer, or raise what is sent in its place, if its caller has other rights than when it was admitted."""
+        begins = message["type"] == "http.response.start"
+        # An answer may have waited for half a minute. That of a write is the receipt, in one part.
+        checked = scope["method"] in _SAFE_METHODS if begins else message.get("more_body")
+        if not checked or (refusal := self._refusal(caller, scope)) is None:
+            return
+        if not begins:
+            await send({"type": "http.response.body"})
+        raise _Withdrawn(refusal if begins else None)
+
+    def _refusal(self, caller: Caller, scope: Scope) -> ProblemError | None:
+        """Return why a request that was admitted is not answered; None if its caller has the same rights now."""
+        try:
+            if self._rules.identify(Headers(scope=scope), _address(scope)) == caller:
+                return None
+        except ProblemError as refusal:
+            return refusal
+        return ProblemError(503, "The scopes of the token have changed meanwhile. Retry.", headers={"Retry-After": "1"})
 
     def _admit(self, scope: Scope) -> Caller | None:
         """Return the caller of a request, None for a public file, or raise what refuses it."""

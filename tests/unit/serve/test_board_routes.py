@@ -123,6 +123,7 @@ def test_a_title_is_in_the_report(board):
         (b'{"board": "archive"}', "benchmark"),
         (b'{"board": "rename", "benchmark": "m", "title": "a\\u202eb"}', "title"),
         (b'{"board": "archive", "benchmark": "m", "force": true}', "force"),
+        (b'{"board": "archive", "board": "delete", "benchmark": "m"}', "board comes twice"),
         (b"[]", ""),
     ],
 )

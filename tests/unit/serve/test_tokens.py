@@ -1,14 +1,18 @@
 """Tokens with scopes: what each may do, on every route, and what becomes of a file of tokens that is not as it should be."""
 
+import asyncio
 import json
 import os
 import random
 import socket
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
 
 from monitor.serve.access.access_file import AccessFile, AccessFileError, new_token
+from monitor.serve.access.audit import Audit
+from monitor.serve.access.control import AccessControl
 from monitor.serve.access.rules import AccessRules
 from monitor.serve.access.scopes import Glob, Grants
 from monitor.serve.api.routes import changes as change_routes
@@ -491,6 +495,32 @@ def test_a_stream_ends_with_the_rights_of_its_token(tmp_path, monkeypatch):
             assert connection.recv(100_000), "the others go on"
         for connection in streams.values():
             connection.close()
+
+
+@pytest.mark.fault("attacks", "token revoked or narrowed while an answer waits", "the answer is refused")
+@pytest.mark.parametrize(("name", "status"), [("revoked", 401), ("narrowed", 503), ("kept", 200)])
+def test_an_answer_that_has_waited_needs_the_rights_that_it_was_asked_with(tmp_path, name, status):
+    path = tmp_path / "access.json"
+    keys = file_of(path, revoked=["read"], narrowed=["read"], kept=["read"])
+
+    async def waits(_scope, _receive, send):
+        with AccessFile(path).edit() as tokens:
+            _, narrowed, kept = tokens
+            tokens[:] = [replace(narrowed, grants=Grants.of(["read:open*"])), kept]
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        await send({"type": "http.response.body", "body": b"secret board"})
+
+    control = AccessControl(waits, AccessRules(access_file=path), Audit(), loopback=False)
+    authorization = (b"authorization", keys[name]["Authorization"].encode())
+    scope = {"type": "http", "method": "GET", "path": "/api/v1/next", "headers": [authorization]}
+    sent = []
+
+    async def send(message):
+        sent.append(message)
+
+    asyncio.run(control(scope, None, send))
+    assert sent[0]["status"] == status
+    assert (b"secret" in sent[1]["body"]) == (name == "kept")
 
 
 @pytest.mark.fault("attacks", "answers and errors searched for tokens", "none")

@@ -18,6 +18,7 @@ from monitor.serve.report_cache import ReportCache
 from monitor.view.boards import board_detail, board_summaries
 from monitor.view.partition_view import PartitionView
 from monitor.view.score_lines import score_lines
+from schemas.records.decode import validate_body
 from schemas.records.operations import BoardChange
 from schemas.results.api import BoardAsked, BoardDetail, BoardPage, BoardTaken
 
@@ -115,7 +116,7 @@ def _add_changes(routes: APIRouter, reports: ReportCache, intake: Intake, rules:
         with rules.writing(request) as writing:
             require_media_type(request, ("application/json",))
             try:
-                asked = BoardAsked.model_validate_json(await writing.body())
+                asked = validate_body(BoardAsked, await writing.body(), None)
             except ValidationError as error:
                 raise validation_problem(error.errors(), BoardAsked.model_fields) from error
             writing.count(asked.board, asked.benchmark)

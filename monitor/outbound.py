@@ -15,6 +15,9 @@ from typing import Final
 from urllib.parse import urlsplit
 
 _NAT64: Final = IPv6Network("64:ff9b::/96")
+_GLOBAL: Final = IPv6Network("2000::/3")
+"""All global IPv6 addresses; others may be translated to private ones, and `is_global` holds for many of them."""
+
 _LONGEST_ANSWER: Final = 64_000
 
 Address = IPv4Address | IPv6Address
@@ -51,7 +54,7 @@ class Allowed:
         found = _plain(ip_address(address.partition("%")[0]))
         if self._all or host.lower() in self._hosts or any(found in network for network in self._networks):
             return None
-        if found.is_global and not found.is_multicast:
+        if found.is_global and not found.is_multicast and (found.version == 4 or found in _GLOBAL):
             return None
         return f"it resolves to {found}, which is not a public address; allow it with RANKWATCH_PRIVATE_ADDRESSES"
 

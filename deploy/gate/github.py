@@ -32,8 +32,9 @@ PAGES = 10
 
 def main(env: Mapping[str, str]) -> int:
     """Run the gate, publish its verdict, and return its exit code."""
-    if (outside := next(filter(None, (leads_out(env, path) for path in lines(env["GATE_PATHS"]))), None)) is not None:
-        print(annotation("error", f"{outside} links out of the workspace; use a copy of the results"), flush=True)
+    named = [*lines(env["GATE_PATHS"]), *lines(env.get("GATE_ARGS", "")), str(report_folder(env))]
+    if (outside := next(filter(None, (leads_out(env, path) for path in named)), None)) is not None:
+        print(annotation("error", f"{outside} links out of the workspace; use a copy of what it leads to"), flush=True)
         return 2
     folder = report_folder(env)
     folder.mkdir(parents=True, exist_ok=True)
@@ -80,11 +81,15 @@ def report_folder(env: Mapping[str, str]) -> Path:
 
 
 def leads_out(env: Mapping[str, str], path: str) -> str | None:
-    """Return a path of results in the workspace that a link leads out of it: a pull request may hold any link."""
+    """Return a path in the workspace that a link leads out of it: a pull request may hold any link. NAME=PATH and --flag=PATH name one too."""
     top = Path(env.get("GITHUB_WORKSPACE") or ".").resolve()
-    given = Path(path if Path(path).exists() else path.partition("=")[2] or path)
-    inside = Path(os.path.abspath(given)).is_relative_to(top)  # noqa: PTH100 - `resolve` follows the links
-    return str(given) if inside and not given.resolve().is_relative_to(top) else None
+    while True:
+        inside = Path(os.path.abspath(path)).is_relative_to(top)  # noqa: PTH100 - `resolve` follows the links
+        if inside and not Path(path).resolve().is_relative_to(top):
+            return path
+        _, equals, path = path.partition("=")
+        if not equals:
+            return None
 
 
 def command(env: Mapping[str, str], folder: Path) -> list[str]:

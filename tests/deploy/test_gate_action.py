@@ -73,6 +73,11 @@ def test_a_link_in_the_workspace_leads_nowhere_else(tmp_path, runner):
     call = {"candidate": "new", "baseline": "old", "margin": "0.03"}
     for path in ("r.jsonl", "new=r.jsonl", "folder", "folder/secret.jsonl", str(tmp_path / "work/r.jsonl")):
         assert "links out of the workspace" in run_gate(tmp_path / "work", runner, 2, **call, paths=path)
+    results(tmp_path / "work/own.jsonl", "new")
+    for given in ({"args": "--units\nr.jsonl"}, {"args": "--units=bench=r.jsonl"}, {"folder": "folder/report"}):
+        assert "links out of the workspace" in run_gate(
+            tmp_path / "work", runner, 2, **call, **given, paths="own.jsonl"
+        )
     run_gate(tmp_path / "work", runner, 0, **call, paths=str(tmp_path / "secret.jsonl"))
 
 
@@ -250,7 +255,11 @@ def test_the_gitlab_job_runs_its_script_with_hostile_names(tmp_path, runner):
     assert "alpha = 0.01" in ended.stdout
     assert not (tmp_path / "injected").exists()
     (tmp_path / "out.jsonl").symlink_to("/proc/self/environ")
-    ended = bash("\n".join(script), tmp_path, env | {"GATE_PATHS": "r.jsonl\nout.jsonl"})
-    assert (ended.returncode, ended.stdout) == (2, "out.jsonl leads out of the project; use a copy of the results\n")
+    for path in ("out.jsonl", "new=out.jsonl"):
+        ended = bash("\n".join(script), tmp_path, env | {"GATE_PATHS": f"r.jsonl\n{path}"})
+        assert (ended.returncode, ended.stdout) == (
+            2,
+            "out.jsonl leads out of the project; use a copy of the results\n",
+        )
     for name in [*job["artifacts"]["paths"], job["artifacts"]["reports"]["junit"]]:
         assert (tmp_path / name).stat().st_size

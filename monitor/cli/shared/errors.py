@@ -9,6 +9,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final, NoReturn
 
+from schemas.records.text import printable
+
 FAULT, USAGE = 1, 2
 _NOTED: Final = 3
 
@@ -18,9 +20,10 @@ class ReaderGone(Exception):  # noqa: N818 - no error
 
 
 def note(text: str) -> None:
-    """Print a line on standard error."""
+    """Print a line on standard error, or several; no character of a name acts on the terminal."""
     # One write a line: files are read in several threads, and their lines must not mix.
-    print(f"rankwatch: {text}\n", end="", file=sys.stderr)
+    shown = "\n".join(map(printable, text.split("\n")))
+    print(f"rankwatch: {shown}\n", end="", file=sys.stderr)
 
 
 class Notes:

@@ -7,6 +7,7 @@ import sys
 import zipfile
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
+from http.client import HTTPException
 from importlib.metadata import distributions
 from pathlib import Path
 from typing import Any, Final
@@ -76,7 +77,7 @@ def _page(settings: Settings, path: str) -> str:
     except HTTPError as error:
         with error:
             return f"{path} answered {error.code}: {error.read(1_000).decode('utf-8', 'replace')}"
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, HTTPException) as error:
         return f"{path} of {host}:{settings.port} did not answer: {getattr(error, 'reason', error)}"
 
 

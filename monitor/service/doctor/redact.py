@@ -19,6 +19,8 @@ _SHORT: Final = 4  # shorter secrets are removed where they are a word, not insi
 
 _BASE64: Final = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/-_=")
 _URLSAFE: Final = str.maketrans("+/", "-_")
+_DOUBLE: Final = ('"', "&quot;", "&#34;")
+_SINGLE: Final = ("'", "&#x27;", "&#39;")
 _ESCAPE: Final = re.compile(r"%[0-9A-F]{2}")
 _LONGEST_FILE: Final = 100_000
 _NAMED: Final = r"(?:password|passwd|pwd|secret|token|signature|api[_-]?key)"
@@ -192,6 +194,10 @@ def _written(secret: str) -> Iterator[str]:
             yield from (url, quote(url))
         for text in (json.dumps(secret)[1:-1], json.dumps(secret, ensure_ascii=False)[1:-1], repr(secret)[1:-1]):
             yield from (text, text.replace("/", "\\/"), json.dumps(text)[1:-1])
-        yield from (secret, escape(secret), repr(secret.encode())[2:-1])
+        # Python, Go and templates write the two quotes of HTML in other ways, and Go writes the rest of HTML's characters so in JSON.
+        html, go = escape(secret, quote=False), json.dumps(secret, ensure_ascii=False)[1:-1]
+        yield from (html.replace('"', double).replace("'", single) for double in _DOUBLE for single in _SINGLE)
+        yield go.translate({ord(character): f"\\u{ord(character):04x}" for character in "<>&"})
+        yield from (secret, repr(secret.encode())[2:-1])
         if len(secret) >= 2 * _SHORT:
             yield from (secret.encode().hex(), secret.encode().hex().upper())

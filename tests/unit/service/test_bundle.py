@@ -25,7 +25,7 @@ from monitor.settings import Settings
 from tests.commands import rankwatch
 from tests.served import Served
 
-TOKEN = 'to"ken\\/ü+é %41'
+TOKEN = "to\"ken\\/ü+é %41&<'"
 URL = "https://hooks.example/services/T0PLANTED/B0PLANTED/kEyPlantedInPath?sig=planted-signature"
 SETTINGS = {
     "token": TOKEN,
@@ -101,6 +101,9 @@ def forms(secret):
         json.dumps(json.dumps(secret)[1:-1])[1:-1],
         json.dumps(secret)[1:-1].replace("/", "\\/"),
         html.escape(secret),
+        html.escape(secret, quote=False),
+        html.escape(secret).replace("&#x27;", "&#39;").replace("&quot;", "&#34;"),
+        json.dumps(secret, ensure_ascii=False)[1:-1].replace("&", "\\u0026").replace("<", "\\u003c"),
     )
     yield from (quote(secret, safe="").replace("%2F", "%2f"), quote(quote(secret, safe="")), secret.encode().hex())
     for ahead in range(3):
@@ -172,6 +175,10 @@ def test_a_bundle_has_what_helps(settings, tmp_path):
     assert "error" in json.loads(texts["state.json"])
     assert "did not answer" in texts["metrics.txt"]
     assert "log.txt" not in texts
+
+
+def test_a_host_that_no_request_can_name_is_a_page_that_did_not_answer():
+    assert "did not answer" in asyncio.run(collect(Settings(host="a b", token="t"), [], [], None))["ready.txt"]
 
 
 @pytest.mark.full

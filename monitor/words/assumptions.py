@@ -40,7 +40,8 @@ TEXTS: Final[dict[str, str]] = {
     # Those who report a suite define it, at any time.
     "distinct": "no item is part of two members of the suite",
     "composed": "the suite, its weights and its baselines were not chosen because of the scores",
-    # A gate that runs its evaluation, and evaluates a block again.
+    # A gate that runs its evaluation on the items of its baseline, and evaluates a block again.
+    "baseline_items": "which items have a score of the baseline does not depend on the scores",
     "broken_off": "no block that was evaluated again broke off because of its scores",
 }
 """The wording of each assumption, by its code; a sentence starts with "Assumes that"."""

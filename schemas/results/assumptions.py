@@ -41,7 +41,8 @@ CODES: Final = (
     # Those who report a suite define it, at any time.
     "distinct",
     "composed",
-    # A gate that runs its evaluation, and evaluates a block again.
+    # A gate that runs its evaluation on the items of its baseline, and evaluates a block again.
+    "baseline_items",
     "broken_off",
 )
 """The code of each assumption, in the order in which a sentence names them."""

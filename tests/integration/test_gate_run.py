@@ -93,6 +93,40 @@ def test_the_answer_names_what_is_known_of_the_scores_of_the_baseline(place):
     assert [each["code"] for each in row["assumptions"]] == ["committed", *codes]
 
 
+@pytest.mark.parametrize(
+    ("first", "score", "codes"),
+    [
+        ("None", "1", ["score_choice"]),
+        ("1", "0", ["score_choice"]),
+        ("1", "1", []),
+        ("1, 'repeat': 1", "1", ["repeated"]),
+    ],
+    ids=["a null that is filled", "in conflict", "the same twice", "repeats"],
+)
+def test_the_answer_names_which_of_several_scores_of_a_candidate_counts(place, first, score, codes):
+    """Wrong answers come as null, and again until they are right: a candidate that is far worse passes."""
+    row = f'{{"benchmark": "bench", "item_id": item, "model": "new", "score": {first}}}'
+    again = f"for item in ids:\n    print(json.dumps({row}))"
+    call = [*gate(place, harness(place, score=score, extra=again), "--format", "json")]
+    code = 0 if score == "1" else 4
+    for _ in range(2):  # the second call evaluates nothing
+        (row,) = json.loads(rankwatch(*call, code=code).stdout)["comparisons"]
+        assert [each["code"] for each in row["assumptions"]] == ["committed", "independent", *codes]
+    assert len(calls(place)) == row["n"] // 12
+
+
+def test_the_answer_names_that_the_baseline_lacks_scores(place):
+    """A baseline without the items that the candidate loses: it is 16 points worse, and passes."""
+    lacking = [json.loads(line) | {"score": None} for line in (place / "base.jsonl").read_text().splitlines()[:100]]
+    write(
+        place / "base.jsonl",
+        lacking + [json.loads(line) for line in (place / "base.jsonl").read_text().splitlines()[100:]],
+    )
+    (row,) = json.loads(rankwatch(*gate(place, harness(place), "--format", "json"), code=0).stdout)["comparisons"]
+    assert [each["code"] for each in row["assumptions"]] == ["committed", "independent", "baseline_items"]
+    assert "which items have a score of the baseline does not depend on the scores" in row["assumption"]
+
+
 def test_the_verdict_does_not_depend_on_the_size_of_the_blocks(place):
     command = harness(place)
     rows = []

@@ -5,6 +5,7 @@
         block-0001/items.txt    the ids of a block, one a line
         block-0001/output/      what the command wrote
         block-0001/scores.json  what was read of it: the block is done
+        block-0001/assumed.json codes of what its scores assume, if anything
         block-0002.broken-1/    a block that broke off and was evaluated again
 
 A block is evaluated in `block-0001.part` and renamed once its scores are read.
@@ -16,7 +17,7 @@ import os
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from monitor.durable import replace_file
 from monitor.file_lock import lock_file
@@ -24,11 +25,19 @@ from monitor.service.gates.command import EvaluationError, fill_command, run_com
 from monitor.service.gates.evaluation import Plan, Scores
 
 _VERSION: Final = 2
+_ASSUMED: Final = "assumed.json"
 _IN_WORDS: Final = {
     "candidates": "list of candidates",
     "baseline_scores": "set of baseline scores",
     "block": "size of blocks",
 }
+
+
+class Output(NamedTuple):
+    """What a command wrote of a block: the candidate's scores, and the codes of what these assume."""
+
+    scores: Scores
+    assumed: tuple[str, ...] = ()
 
 
 class EvaluationFolder:
@@ -80,7 +89,7 @@ class EvaluationFolder:
 class CandidateFolder:
     """The blocks of a candidate."""
 
-    def __init__(self, path: Path, read: Callable[[Path], Scores], note: Callable[[str], None]) -> None:
+    def __init__(self, path: Path, read: Callable[[Path], Output], note: Callable[[str], None]) -> None:
         self.path, self._read, self._note = path, read, note
         path.mkdir(parents=True, exist_ok=True)
 
@@ -88,6 +97,12 @@ class CandidateFolder:
     def broken(self) -> int:
         """How many times a block broke off and was evaluated again."""
         return sum(1 for _ in self.path.glob("block-*.broken-*"))
+
+    @property
+    def assumed(self) -> set[str]:
+        """The codes of what the scores of the blocks assume."""
+        files = [file for file in self.path.glob(f"block-*/{_ASSUMED}") if file.parent.suffix == ""]
+        return {code for file in files for code in json.loads(file.read_text(encoding="utf-8"))}
 
     def done(self) -> list[Scores]:
         """Return the scores of the blocks that are done, in order."""
@@ -109,7 +124,10 @@ class CandidateFolder:
         arguments = fill_command(command, candidate, ids, items.resolve(), output.resolve() / "results")
         captured = not any("{output}" in argument for argument in command)
         self._execute(arguments, output / "results.jsonl" if captured else None, number)
-        scores = self._of_block(self._read(_results(output, number)), ids, number)
+        read = self._read(_results(output, number))
+        scores = self._of_block(read.scores, ids, number)
+        if read.assumed:
+            replace_file(part / _ASSUMED, json.dumps(read.assumed).encode())
         replace_file(part / "scores.json", json.dumps(scores, ensure_ascii=False).encode())
         part.rename(final)
         return scores

@@ -16,11 +16,11 @@ from monitor.files.streams.paths import show
 from monitor.render.board.site import file_name
 from monitor.service.gates.command import EvaluationError, parse_command
 from monitor.service.gates.evaluation import Plan, Scores, evaluate, evaluate_all
-from monitor.service.gates.folder import CandidateFolder, EvaluationFolder
+from monitor.service.gates.folder import CandidateFolder, EvaluationFolder, Output
 from monitor.view.board import BoardView
 from monitor.view.gates.along_order import Question, questions_of
 from monitor.view.gates.margin import Margin
-from monitor.view.pairs.item_means import scores_by_item
+from monitor.view.pairs.item_means import has_repeats, scores_by_item
 from monitor.view.reasons import refused
 from monitor.words.assumptions import clauses
 from monitor.words.numbers import digits_apart, p_value
@@ -91,7 +91,7 @@ def evaluate_gate(
     try:
         folder = EvaluationFolder(call.folder)
         questions = questions_of(
-            chosen.name, candidates, baseline, margin, chosen.spec.alpha, _history(chosen, baseline)
+            chosen.name, candidates, baseline, margin, chosen.spec.alpha, _history(chosen, baseline, lacking)
         )
         plan = Plan.of(questions, sorted(known), call.seed or secrets.token_hex(8), call.block)
         plan = folder.open(plan, command, known, seeded=call.seed is not None)
@@ -128,10 +128,10 @@ def _evaluate(
     """Evaluate one candidate until it is decided; return the comparison, and how many times a block broke off."""
     who = f"{shorten(question.candidate)}: " if len(plan.questions) > 1 else ""
 
-    def read(path: Path) -> Scores:
+    def read(path: Path) -> Output:
         worst = Resolution("worst", question.baseline)
         output = read_results([str(path)], max_rejected, logs, DeclareOptions(), part=True, resolution=worst)
-        return _candidate_scores(output, question.benchmark, question.candidate)
+        return _candidate_output(output, question.benchmark, question.candidate)
 
     folder = CandidateFolder(call.folder / "candidates" / file_name(question.candidate), read, note)
     done = folder.done()
@@ -151,8 +151,8 @@ def _evaluate(
         )
 
     comparison = evaluate(plan, question, known, done, run, call.budget, progress)
-    if folder.broken:
-        assumed = [*question.assumed, Assumption("broken_off")]
+    if codes := {*folder.assumed, *["broken_off"] * bool(folder.broken)}:
+        assumed = [*question.assumed, *map(Assumption, codes)]
         comparison = comparison.model_copy(update={"assumption": clauses(assumed), "assumptions": facts(assumed)})
     return comparison, folder.broken
 
@@ -171,13 +171,20 @@ def saved(comparisons: Sequence[GateComparison], items: int, budget: int | None,
     return f"evaluated {done:,} of {of:,} items{candidates}{spent}; {share}{again}"
 
 
-def _history(benchmark: BoardView, baseline: str) -> list[Assumption]:
-    """Return what is assumed of the scores of the baseline."""
+def _history(benchmark: BoardView, baseline: str, lacking: int) -> list[Assumption]:
+    """Return what is assumed of the scores of the baseline, which lacks one of some items: these are not evaluated."""
     return flagged(
         begun_again=benchmark.begun_again,
-        score_choice=benchmark.has_choice or benchmark.counters["conflicts"] > 0,
+        repeated=has_repeats(benchmark),
+        score_choice=_has_several(benchmark),
         rescored=benchmark.latest_epoch[baseline] > 0,
+        baseline_items=lacking > 0,
     )
+
+
+def _has_several(benchmark: BoardView) -> bool:
+    """Return whether some item had several scores of a model, nulls that were filled among them."""
+    return benchmark.has_choice or benchmark.counters["conflicts"] + benchmark.counters["filled"] > 0
 
 
 def _benchmark(boards: Mapping[str, BoardView], baseline: str, name: str | None) -> BoardView:
@@ -205,8 +212,8 @@ def _benchmark(boards: Mapping[str, BoardView], baseline: str, name: str | None)
     return chosen
 
 
-def _candidate_scores(output: Mapping[str, BoardView], benchmark: str, candidate: str) -> Scores:
-    """Return the candidate's scores in the output of a block; an output of one model, or one benchmark, needs no name."""
+def _candidate_output(output: Mapping[str, BoardView], benchmark: str, candidate: str) -> Output:
+    """Return what the output of a block holds of the candidate; an output of one model, or one benchmark, needs no name."""
     benchmarks = {each.name: each for each in output.values() if each.contestants}
     chosen = benchmarks.get(benchmark) or (next(iter(benchmarks.values())) if len(benchmarks) == 1 else None)
     if chosen is None:
@@ -214,10 +221,10 @@ def _candidate_scores(output: Mapping[str, BoardView], benchmark: str, candidate
             f"the output has no results of {benchmark}, but of {first_names(sorted(benchmarks, key=natural))}"
         )
     models = list(dict.fromkeys(each.model for each in chosen.contestants))
-    if candidate in models:
-        return scores_by_item(chosen, candidate)
-    if len(models) > 1:
+    if candidate not in models and len(models) > 1:
         raise EvaluationError(
             f"the output has no results of {candidate}, but of {first_names(models)}; name one of them in --pair or --candidate"
         )
-    return scores_by_item(chosen, models[0])
+    scores = scores_by_item(chosen, candidate if candidate in models else models[0])
+    codes = {"repeated": has_repeats(chosen), "score_choice": _has_several(chosen)}
+    return Output(scores, tuple(code for code, holds in codes.items() if holds))

@@ -94,6 +94,7 @@ def send(
     declare.stored = destination.stored
     parsed = _parse_epoch(epoch, destination, inherit=inherit)
     importer = make_importer(logs)
+    declare.chooses_scores = lambda: importer.chooses_scores
     files = find_files(importer, paths)
     declare.note_present(files)
     log_to_terminal()

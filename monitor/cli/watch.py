@@ -125,10 +125,10 @@ def watch(
     directory = [] if data_dir is None else ["--data-dir", str(data_dir)]
     command = shlex.join(["rankwatch", "watch", *map(show_argument, paths or []), *directory])
     declare = make_declarations(declared, paths or [], live=command)
+    importer = make_importer(logs)
+    declare.chooses_scores = lambda: importer.chooses_scores
     log_to_terminal()
-    files = _Files(
-        paths or [], make_importer(logs), declare, parse_epoch(epoch, inherit=inherit), ended=ended, inherit=inherit
-    )
+    files = _Files(paths or [], importer, declare, parse_epoch(epoch, inherit=inherit), ended=ended, inherit=inherit)
     if once:
         run_to_end(_read_once(files, settings, output, conflicts, suite))
     else:

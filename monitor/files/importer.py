@@ -98,6 +98,11 @@ class Importer:
             log.note("the text is UTF-16 and is read as UTF-8")
         return stream
 
+    @property
+    def chooses_scores(self) -> bool:
+        """Whether options or mappings choose which of several scores of an item is read."""
+        return self.choices.choose_scores or bool(self._given) or any(self._maps.values())
+
     def describe(self, readings: Mapping[str, "Reading"]) -> None:
         """Add to what is known of the files of benchmarks what the files that were read show of them."""
         for name, reading in readings.items():

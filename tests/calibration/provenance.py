@@ -19,7 +19,7 @@ import msgspec
 import numpy as np
 
 from monitor.cli.shared.files import Resolution, read_results
-from monitor.cli.shared.options import DeclareOptions
+from monitor.cli.shared.options import DeclareOptions, LogOptions
 from monitor.view.build import benchmark_report, report_views
 from monitor.view.from_state import board_views
 from monitor.view.gates.comparison import compare_with_margin
@@ -33,6 +33,7 @@ from tests.fold_log import FoldLog
 
 KEPT: Final = Path(__file__).with_name("provenance.json")
 SEEDS: Final = 30
+METRICS: Final = 5
 Rng = np.random.Generator
 
 
@@ -151,6 +152,23 @@ def flags_late(rng: Rng) -> Seen:
     return Seen(false, any(each["code"] == "declared_late" for each in report.assumptions))
 
 
+def metric_late(rng: Rng) -> Seen:
+    """Read a table of two equal models by the one of five metrics in which they differ most."""
+    scores = np.stack([exchangeable(rng, ITEMS, 2)[:, :, 0] for _ in range(METRICS)], axis=2)
+    d = scores[:, 0] - scores[:, 1]
+    best = int(np.argmin(exact_p((d > 0).sum(axis=0), (d < 0).sum(axis=0))))
+    lines = [",".join(["benchmark", "item_id", "model", *(f"metric_{k}" for k in range(METRICS))])]
+    for (item, model), row in zip(np.ndindex(ITEMS, 2), scores.reshape(-1, METRICS).tolist(), strict=True):
+        lines.append(",".join(["bench", str(item), named(model), *map(str, row)]))
+    with TemporaryDirectory() as folder, contextlib.redirect_stderr(io.StringIO()):
+        path = Path(folder, "runs.csv")
+        path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+        boards = read_results([str(path)], 0.1, LogOptions(columns=[f"score=metric_{best}"]))
+    report = benchmark_report(boards["bench"], pairs="all", assert_complete=True)
+    false = any(pair.decided.anytime_family is not None for pair in report.pairs)
+    return Seen(false, any(each["code"] == "score_choice" for each in report.assumptions))
+
+
 def _until_right(rng: Rng, scores: np.ndarray) -> streams.Stream:
     """Send null for every wrong answer of even models, and what up to five further runs of it come to if one is right."""
     item, model, repeat, score = plain(scores)
@@ -231,6 +249,7 @@ def _attacks() -> Iterator[Attack]:
         "weight 1 where one leads, .001 elsewhere, declared last", "completion", weights_late, ("declared_late",)
     )
     yield Attack("the item count declared once p <= .05, 300 items", "completion", count_late, ("declared_late",))
+    yield Attack("the best of five metrics, by a flag of `report`", "completion", metric_late, ("score_choice",))
     for policy, codes in (("completion", ("score_choice",)), ("trusted", ("trusted", "score_choice"))):
         yield Attack(
             "wrong answers null, run again until right, filled",

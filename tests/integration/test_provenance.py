@@ -6,7 +6,7 @@ import random
 import pytest
 
 from stats import committed_order
-from tests.commands import events, rankwatch, write
+from tests.commands import events, rankwatch, watch_once, write
 
 MODELS = {"good": 0.9, "fair": 0.6, "bad": 0.3}
 IDS = [f"q{k}" for k in range(60)]
@@ -178,6 +178,24 @@ def test_conflicts_of_the_baseline_count_at_their_best(retried):
     assert (worst["decided"], worst["conflict_rule"]) == ("b", "worst")
     counts = {worst["pair"][f"model_{side}"]: worst["pair"][f"p_{side}"] for side in "ab"}
     assert counts["old"] > 0.7 > counts["new"]
+
+
+def test_flags_that_select_the_score_of_an_item_are_a_choice(tmp_path):
+    rows = ["benchmark,item_id,model,score,f1"]
+    rows += [f"bench,q{k},{m},{k % 2},{k % 3 % 2}" for k in range(60) for m in ("new", "old")]
+    table = write(tmp_path / "runs.csv", rows)
+    choice = {"code": "score_choice"}
+    (plain,) = report(table)[0]["benchmarks"]
+    (chosen,) = report(table, "--columns", "score=f1")[0]["benchmarks"]
+    assert choice not in plain["assumptions"]
+    assert chosen["assumptions"] == [*plain["assumptions"], choice]
+    assert [pair["decided"] for pair in chosen["pairs"]] == [pair["decided"] for pair in plain["pairs"]]
+    both = gated(tmp_path, "--margin", "0.3", "--columns", "score=score", "--columns", "score=f1")
+    assert all(choice in row["assumptions"] for row in both["comparisons"])
+    (failed,) = report(table, "--failed", "zero")[0]["benchmarks"]
+    assert choice in failed["assumptions"]
+    live = json.loads(watch_once(tmp_path / "state", table, "--items", "60", "--columns", "score=f1"))
+    assert choice in live["benchmarks"][0]["assumptions"]
 
 
 def test_nulls_and_repeats_in_conflict(tmp_path):

@@ -62,6 +62,7 @@ def read_results(
         declared if isinstance(declared, Declarations) else make_declarations(declared or DeclareOptions(), paths)
     )
     importer = make_importer(logs or LogOptions())
+    declarations.chooses_scores = lambda: importer.chooses_scores and not part
     files, epochs = find_files(importer, paths), None
     if epoch is not None:
         files, epochs = by_path(epoch, importer, paths, declarations.aliases)

@@ -148,6 +148,15 @@ class Choices:
         elsewhere = (*_CHOOSERS, "failed") if set(_CHOOSERS).intersection(used, given) else ("failed",)
         return [f"--{name}" for name in given if name not in {*used, *elsewhere}]
 
+    @property
+    def choose_scores(self) -> bool:
+        """Whether they choose which of several scores of an item is read, or what a failed run counts.
+
+        >>> Choices.parse(scorer=["match"]).choose_scores, Choices.parse(columns=["model=name"]).choose_scores
+        (True, False)
+        """
+        return bool(self.metric or self.filter or self.scorer or self.split or self.failed or "score" in self.columns)
+
     def unmatched(self) -> list[tuple[str, str, list[str]]]:
         """Return each choice for a benchmark that no file holds, with its name and the names that the files hold."""
         selections = (self.metric, self.filter, self.scorer, self.scale, self.split)

@@ -52,6 +52,8 @@ class Declarations:
         self._stored: dict[str, Fields] = {}
         self.stored: Callable[[str], Spec | None] = lambda _: None
         """Returns what is declared of a benchmark where its events go, None without a declaration: it stays, but for flags."""
+        self.chooses_scores: Callable[[], bool] = lambda: False
+        """Returns whether flags or mappings choose which of several scores of an item is read."""
         for name in sorted({*tables, *flags.named()}) or ["benchmark"]:
             self._check(name)
 
@@ -72,7 +74,7 @@ class Declarations:
     @property
     def given_any(self) -> bool:
         """Whether a flag or a rankwatch.toml declares anything."""
-        return bool(self._tables or self._flags.values or self._flags.aliases)
+        return bool(self._tables or self._flags.values or self._flags.aliases or self.chooses_scores())
 
     @property
     def aliases(self) -> Mapping[str, str]:
@@ -128,6 +130,8 @@ class Declarations:
             late = [part for part in chosen if part != "scores" or not graded]
             if late:
                 fields = {**fields, "declared_late": [*dict.fromkeys([*fields.get("declared_late", ()), *late])]}
+        if known and self.chooses_scores():
+            fields = {**fields, "provenance": {**fields.get("provenance", {}), "score_choice": True}}
         if graded and "scores" not in fields:
             fields = {**fields, "scores": "graded"}
             text = "some scores are neither 0 nor 1; they count as graded, as with --scores graded"

@@ -288,11 +288,16 @@ TINY_GAPS = [0.05, 0.06, 0.35, 0.36, 0.65, 0.66, 0.94, 0.95]
 """Eight models: the pairs of neighbours are close, all others are decided early and leave their weight to these."""
 
 
+LAST_GAP = [0.15, 0.85, 0.85001]
+"""Three models: the pair of the last two is left with all of alpha, and nearly equal."""
+
+
 def _step_down() -> Rows:
     return {
         "9 of 15 pairs decided, 6 equal, `capacity`": unequal(GROUPS, capacity(6), ITEMS),
         "9 of 15 pairs decided, 6 equal, `spending`": unequal(GROUPS, SPENDING, ITEMS),
         "24 of 28 pairs decided, 4 with a gap of .01: wrong direction": unequal(TINY_GAPS, capacity(8), ITEMS),
+        "2 of 3 pairs decided, 1 with a gap of .00001, 300 items: wrong direction": unequal(LAST_GAP, capacity(3), 300),
     }
 
 

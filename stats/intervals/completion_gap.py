@@ -50,8 +50,8 @@ def completion_interval(
     Notes
     -----
     By exact enumeration the interval misses no gap more often than alpha: 10 to 1,000 items, 1,300 gaps and discordances each, alpha from
-    .1 to .05 / 406. With 5 items it misses some in up to 2 alpha at levels of .001 and below. The score interval alone misses a gap in .089
-    at alpha = .05 (50 items, A alone right with .99), and in 79 times alpha at .05 / 406.
+    .1 to .05 / 406. With 5 to 9 items it misses some in up to 2.4 alpha at levels of .001 and below, with 10 and 11 at levels of 1e-5. The
+    score interval alone misses a gap in .089 at alpha = .05 (50 items, A alone right with .99), and in 79 times alpha at .05 / 406.
 
     The exact inversion of `stats.excess_p` would be narrower where few items are lost, at .1 s and more for each of some ten evaluations a
     bound with 12,000 items.

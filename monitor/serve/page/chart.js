@@ -118,8 +118,8 @@ export function evidence(path, policy) {
   return figure({ title: "Evidence against its thresholds", xs: n, read, caption, start }, picture);
 }
 
-/** Draw the gap and its anytime-valid interval. */
-export function interval(path, alpha) {
+/** Draw the gap and its interval, which is anytime-valid unless verdicts are held. */
+export function interval(path, alpha, held) {
   const { n, gap, gap_low: low, gap_high: high } = path;
   // The interval of the first items is so wide that it would flatten the rest.
   const from = Math.min(n.length - 1, Math.floor(n.length * 0.06));
@@ -139,7 +139,7 @@ export function interval(path, alpha) {
       s("text", { class: "tag", x: right - 4, y: HEIGHT - PAD.bottom - 6, "text-anchor": "end" }, `${isolated(path.model_b)} ahead`),
     ],
   });
-  const caption = `Gap in points with its ${fixed(100 * (1 - alpha), 0)} % interval, valid at any time. While the interval contains 0, this pair is undecided on its own.`;
+  const caption = `Gap in points with its ${fixed(100 * (1 - alpha), 0)} % interval, ${held ? "not valid while verdicts are held" : "valid at any time"}. While the interval contains 0, this pair is undecided on its own.`;
   return figure({ title: "Gap with its interval", xs: n, read, caption, start: `Now: ${read(last)}` }, picture);
 }
 

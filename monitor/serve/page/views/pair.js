@@ -32,7 +32,7 @@ export function render({ board, pair, path }, route) {
     board.words.board_note && notice(board.words.board_note),
     trouble && notice(trouble),
     pair.n > 0 && h("div", { class: "columns" }, facts(pair, board), counts(pair)),
-    path?.log_e && path.n.length > 1 && [h("div", { class: "charts" }, evidence(path, board.order.policy), path.gap_low && interval(path, board.alpha)), pathTable(path)],
+    path?.log_e && path.n.length > 1 && [h("div", { class: "charts" }, evidence(path, board.order.policy), path.gap_low && interval(path, board.alpha, isHeld(pair))), pathTable(path)],
     h("div", { class: "columns" }, verdicts(pair), checklist(pair, board)),
     pair.n > 0 && quote(pair, board),
   ];
@@ -63,16 +63,22 @@ function facts(p, b) {
   const needed = toDecision(p, b);
   return h("section", { "aria-labelledby": "numbers" }, h("h2", { id: "numbers" }, "Numbers"), h("dl", { class: "list" },
     line("Gap", `${points(p.gap)} points`, "on the shared items"),
-    line("Interval", range(p.gap_low, p.gap_high), `anytime-valid, this pair only; family-wise ${range(p.gap_family_low, p.gap_family_high)}`),
+    line("Interval", range(p.gap_low, p.gap_high), `${isHeld(p) ? "not valid while verdicts are held" : "anytime-valid"}, this pair only; family-wise ${range(p.gap_family_low, p.gap_family_high)}`),
     line("Scores", `${percent(p.p_a)} and ${percent(p.p_b)}`, `ranks ${model(p.model_a)?.rank} and ${model(p.model_b)?.rank}`),
     line("Shared items", count(p.n), p.b !== null && `${count(p.b + p.c)} of them discordant`),
     line("Evidence", `e = ${evalue(p.log_e)}`, `ln e ${fixed(p.log_e, 2)}`),
     line("Verdicts rest on", ...restsOn(p)),
-    line("On these items", { a: [name(p.model_a), " leads"], b: [name(p.model_b), " leads"], tie: "equal" }[p.settled] ?? "open", p.settled ? "settled: the missing items cannot change it" : "not settled"),
+    line("On these items", { a: [name(p.model_a), " leads"], b: [name(p.model_b), " leads"], tie: "equal" }[p.settled] ?? "open", settled(p, b)),
     line("Items for this gap", `q = ${ratio(p.resolution_ratio)}`, p.required_n !== null && `a gap of this size needs ${count(Math.ceil(p.required_n))} items at fixed n; q is computed from the observed gap, so it adds no evidence`),
     line("Detectable gap", p.mde === null ? "–" : `${fixed(100 * p.mde, 2)} points`, `with ${percent(b.power, 0)} % power at fixed n`),
     needed && line(p.status === "decided" ? "Decided" : "To a decision", ...needed),
     p.cluster && line("Clusters", count(p.cluster.clusters), `effective number ${fixed(p.cluster.effective_clusters, 1)}, design effect ${fixed(p.cluster.design_effect, 1)}, q = ${ratio(p.cluster.resolution_ratio)}, p ${pvalue(p.p_clustered)}. ${b.clusters?.warning ?? ""}`)));
+}
+
+/** Return whether it is settled who leads, and how surely: along a committed order before it is certain. */
+function settled(p, b) {
+  if (!p.settled) return "not settled";
+  return b.order.policy === "committed" && p.n < b.declared_items ? `settled at alpha ${b.alpha}, over all pairs` : "settled: the missing items cannot change it";
 }
 
 /** Return the p of the verdicts, and the level that decides the pair in its family, with the digits that show which is the smaller one. */

@@ -117,7 +117,9 @@ class Served:
         intake = FileIntake(self.log, self.reports.benchmarks().__contains__, folded=lambda: self.log.partition.off)
         access = AccessRules(options.pop("token", None), **options.pop("rules", {}))
         options = {"access": access, "loopback": True, "low_coverage": 0.9, "intake": intake} | options
-        self.web = make_application(self.reports, lambda *_: (b"", "text/plain"), lambda: None, **options)
+        self.web = make_application(
+            self.reports, lambda *_: (100 * b"# no metrics\n", "text/plain"), lambda: None, **options
+        )
         self._port = port
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)

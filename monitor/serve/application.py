@@ -1,13 +1,11 @@
 """Assemble the HTTP application: page, API, metrics and probes."""
 
 from collections.abc import Callable
-from gzip import compress
 from typing import Final
 
 from fastapi import FastAPI, Request, Response
 from starlette.types import ASGIApp
 
-from monitor.background import in_background
 from monitor.serve.access.audit import Audit
 from monitor.serve.access.caller import may_read
 from monitor.serve.access.control import AccessControl
@@ -16,7 +14,7 @@ from monitor.serve.access.routes import caller_routes
 from monitor.serve.access.rules import AccessRules, require_all
 from monitor.serve.api.openapi import add_openapi
 from monitor.serve.api.problems import add_problems
-from monitor.serve.api.reading.kept_answers import KeptAnswers
+from monitor.serve.api.reading.cached_answers import CachedAnswers
 from monitor.serve.api.reading.state_watcher import StateWatcher
 from monitor.serve.api.routes.boards import board_routes
 from monitor.serve.api.routes.changes import change_routes
@@ -30,7 +28,7 @@ from monitor.serve.api.routes.views import view_routes
 from monitor.serve.api.writing.body_reader import BodyReader
 from monitor.serve.api.writing.intake import Intake, ReadOnlyIntake
 from monitor.serve.api.writing.request import WriteRules
-from monitor.serve.http_caching import HttpCaching, accepts_gzip
+from monitor.serve.http_caching import Gzip, HttpCaching
 from monitor.serve.log_position import FoldedLog, LogPosition, WholeLog
 from monitor.serve.metrics.collector import Collect, program_version
 from monitor.serve.page_files import page_routes
@@ -39,9 +37,6 @@ from monitor.state_lock import StateTorn
 
 Scrape = Callable[[str, Collect], tuple[bytes, str]]
 """Takes an Accept header, and what to collect; returns the metrics and their content type."""
-
-_GZIP_LEVEL: Final = 1
-"""Metrics repeat themselves: a higher level takes more time and saves little."""
 
 _AT_READERS: Final = "A worker has no page, no API and accepts no events: use `rankwatch serve`."
 """What a worker answers on any path but the probes and its metrics."""
@@ -61,7 +56,7 @@ class _Application(FastAPI):
 
     def build_middleware_stack(self) -> ASGIApp:
         positioned = LogPosition(HttpCaching(super().build_middleware_stack(), self.cache_seconds), self.log)
-        return AccessControl(positioned, self.access, self.audit, loopback=self.loopback)
+        return AccessControl(Gzip(positioned), self.access, self.audit, loopback=self.loopback)
 
 
 def make_application(
@@ -94,7 +89,7 @@ def make_application(
     _add_metrics(web, reports, scrape)
     web.include_router(caller_routes(access))
     web.include_router(page_routes(low_coverage))
-    answers = KeptAnswers(readable, web.log)
+    answers = CachedAnswers(readable)
     web.include_router(read_routes(readable, answers))
     web.include_router(view_routes(readable, answers, low_coverage))
     web.include_router(run_routes(readable))
@@ -150,6 +145,7 @@ def _make(
     web.access, web.loopback, web.audit = access, loopback, audit
     web.cache_seconds = cache_seconds
     web.log = log or WholeLog(lambda: {partition.number: partition.off for partition in reports.partitions})
+    reports.cache.state_age = web.log.age
     web.state.watcher = StateWatcher(reports)
     return web
 
@@ -180,8 +176,4 @@ def _add_metrics(
             text, content_type = await reports.read(lambda: scrape(accept, collect), names)
         except StateTorn:
             text, content_type = scrape(accept, "process")  # an alert on it needs them
-        headers = {"content-type": content_type, "vary": "Accept, Accept-Encoding"}
-        if accepts_gzip(request.headers.get("accept-encoding", "")):
-            text = await in_background(lambda: compress(text, _GZIP_LEVEL))
-            headers["content-encoding"] = "gzip"
-        return Response(text, headers=headers)
+        return Response(text, headers={"content-type": content_type, "vary": "Accept"})

@@ -1,31 +1,25 @@
-"""Let clients and caches reuse answers: a validator for each, 304 for one that the client has, gzip, and what a shared cache may keep."""
+"""Let clients and caches reuse answers: a validator for each, 304 for one that the client has, and what a shared cache may keep."""
 
 import re
-from collections import OrderedDict
-from gzip import compress
 from hashlib import blake2b
 from typing import Final
 from urllib.parse import parse_qsl
 
 from starlette.datastructures import Headers, MutableHeaders
+from starlette.middleware.gzip import GZipMiddleware
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from monitor.background import in_background
 from monitor.serve.access.caller import ANONYMOUS_NAME, current_caller
 from monitor.serve.api.problems import MEDIA_TYPE, ProblemError
 
 MIN_GZIP_BYTES: Final = 1_000
 """Smaller answers are not compressed."""
 
-_BACKGROUND_BYTES: Final = 100_000
-"""Answers from this size on are compressed in a thread."""
-
-_KEPT_BYTES: Final = 32_000_000
-"""Compressed answers in memory, those last requested: many readers request the same ones."""
-
 _LEVEL: Final = 1
-_REFUSED: Final = re.compile(r"q\s*=\s*0(\.0*)?")
-"""A weight of a coding that a client does not take."""
+"""Answers and metrics repeat themselves: a higher level takes more time and saves little."""
+
+_REFUSED: Final = re.compile(r"gzip\s*;\s*q\s*=\s*0(\.0*)?\s*(,|$)", re.IGNORECASE)
+"""In Accept-Encoding: a client that does not take gzip, and names it."""
 
 _DATA: Final = "/api/v1/"
 
@@ -33,6 +27,19 @@ DIGEST: Final = "digest"
 """Parameter of an address that names one answer by its digest."""
 
 _FOREVER: Final = "public, max-age=31536000, immutable"
+
+
+class Gzip(GZipMiddleware):
+    """The middleware of the framework, for clients that name gzip without refusing it."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        super().__init__(app, MIN_GZIP_BYTES, _LEVEL)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass the request on, and compress the answer."""
+        if scope["type"] == "http" and _REFUSED.search(Headers(scope=scope).get("accept-encoding", "")):
+            scope = {**scope, "headers": [header for header in scope["headers"] if header[0] != b"accept-encoding"]}
+        await super().__call__(scope, receive, send)
 
 
 class HttpCaching:
@@ -45,8 +52,6 @@ class HttpCaching:
     def __init__(self, app: ASGIApp, shared_seconds: int = 0) -> None:
         self.app = app
         self._shared = f"public, max-age={shared_seconds}" if shared_seconds else "no-cache"
-        self._packed: OrderedDict[str, bytes] = OrderedDict()
-        self._packed_bytes = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass the request on, and send the answer in the form that the client can use."""
@@ -68,19 +73,19 @@ class HttpCaching:
                 await send(begun)
                 await send(message)
                 return
-            body = await self._finish(scope, begun, message.get("body", b""))
+            body = self._finish(scope, begun, message.get("body", b""))
             await send(begun)
             await send({"type": "http.response.body", "body": body})
 
         await self.app(scope, receive, send_cached)
 
-    async def _finish(self, scope: Scope, start: Message, body: bytes) -> bytes:
+    def _finish(self, scope: Scope, start: Message, body: bytes) -> bytes:
         """Complete the head of an answer; return the bytes to send."""
         requested, headers = Headers(scope=scope), MutableHeaders(scope=start)
         if "cache-control" not in headers and current_caller().name == ANONYMOUS_NAME:  # others keep `no-store`
             waits = b"at_least=" in scope["query_string"]
             headers["Cache-Control"] = "no-cache" if waits else self._shared
-        headers["Vary"] = "Accept-Encoding, Authorization"
+        headers["Vary"] = "Authorization"
         digest = blake2b(body, digest_size=16).hexdigest()
         named = [value for name, value in parse_qsl(scope["query_string"].decode("latin-1")) if name == DIGEST]
         if named and named != [digest]:
@@ -95,27 +100,7 @@ class HttpCaching:
             for name in ("content-length", "content-type"):
                 del headers[name]
             return b""
-        if len(body) >= MIN_GZIP_BYTES and accepts_gzip(requested.get("accept-encoding", "")):
-            body = await self._pack(digest, body)
-            headers["Content-Encoding"] = "gzip"
-            headers["Content-Length"] = str(len(body))
         return body
-
-    async def _pack(self, digest: str, body: bytes) -> bytes:
-        packed = self._packed.get(digest)
-        if packed is not None:
-            self._packed.move_to_end(digest)
-            return packed
-        if len(body) < _BACKGROUND_BYTES:
-            packed = compress(body, _LEVEL)
-        else:
-            packed = await in_background(lambda: compress(body, _LEVEL))
-        if digest not in self._packed:
-            self._packed[digest] = packed
-            self._packed_bytes += len(packed)
-        while self._packed_bytes > _KEPT_BYTES:
-            self._packed_bytes -= len(self._packed.popitem(last=False)[1])
-        return packed
 
 
 def _replace(start: Message, detail: str) -> bytes:
@@ -136,16 +121,3 @@ def _has(if_none_match: str, tag: str) -> bool:
     """
     tags = {each.strip() for each in if_none_match.split(",")}
     return "*" in tags or tag in tags or tag.removeprefix("W/") in tags
-
-
-def accepts_gzip(accept_encoding: str) -> bool:
-    """Return whether a client can read gzip.
-
-    >>> [accepts_gzip(each) for each in ("br, gzip", "gzip;q=0.5", "gzip;q=0", "gzip; q=0.000", "identity", "")]
-    [True, True, False, False, False, False]
-    """
-    for part in accept_encoding.lower().split(","):
-        coding, _, weight = part.partition(";")
-        if coding.strip() == "gzip":
-            return _REFUSED.fullmatch(weight.strip()) is None
-    return False

@@ -1,14 +1,14 @@
-"""Compute reports from the state on request, and keep them until the state changes."""
+"""Compute reports from the state on request."""
 
 import asyncio
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
-from typing import Any, Final, NamedTuple, TypeVar
+from typing import Final, TypeVar
 
 from monitor.background import in_background
-from monitor.serve.kept_results import KeptResults
-from monitor.serve.log_position import accepts, note_older, note_position
+from monitor.serve.cache import Cache, Origin
+from monitor.serve.log_position import note_position
 from monitor.serve.shown_boards import ShownBoards
 from monitor.serve.summaries import board_summary, suite_summary
 from monitor.state_lock import StateLock
@@ -29,17 +29,17 @@ from schemas.results.report import BenchmarkReport, GoalReport, Report
 
 _Result = TypeVar("_Result")
 
-_MAX_LIVE_PAIRS: Final = 8
-"""Benchmarks whose pairs stay in memory, those last requested: a thousand models have half a million pairs."""
+_KEPT_BYTES: Final = 64_000_000
+"""Answers in memory, and what lists and metrics show of each benchmark."""
 
-_MAX_REPORTS: Final = 200
-"""Reports that stay in memory, those last requested."""
+_KEPT_PAIRS: Final = 1_000_000
+"""Pairs in memory of all tables: a thousand models have half a million, which take some gigabytes."""
 
-_MAX_PAIRS: Final = 1_000_000
-"""Pairs in memory of two benchmarks."""
+_LEAST_PAIRS: Final = _KEPT_PAIRS // 8
+"""What a table counts for at least: so there are at most 8."""
 
-_REPORT_COOLDOWN: Final = 1
-"""Reports of lists that are slow are reused for this many times their excess: the fold keeps half of the time."""
+_MODEL_BYTES: Final = 5_000
+"""What a report and its ties take in memory for each model."""
 
 _QUICK_PAIRS: Final = 2_000
 """So many pairs are reported at once; more in a thread, so that other requests are served meanwhile."""
@@ -49,14 +49,6 @@ _QUICK_NEIGHBOURS: Final = 6_000
 
 _CELLS_A_PAIR: Final = 1_000
 """Scores of which reading costs about as much as the statistics of a pair."""
-
-
-class Origin(NamedTuple):
-    """The state from which a benchmark, a suite or a list is reported."""
-
-    sources: tuple[object, ...]
-    version: tuple[object, ...]
-    offsets: dict[int, int]
 
 
 class ReportCache(ShownBoards):
@@ -75,10 +67,10 @@ class ReportCache(ShownBoards):
         super().__init__(partitions, shown, suites, prices)
         self._commit_times, self._committed = commit_times, committed
         self._state = state or StateLock()
-        self._reports: KeptResults[Any] = KeptResults(_MAX_REPORTS, self._offsets, _REPORT_COOLDOWN)
-        self._pairs: KeptResults[LivePairs] = KeptResults(_MAX_LIVE_PAIRS, self._offsets)
-        self._unions: KeptResults[BoardView] = KeptResults(_MAX_LIVE_PAIRS, self._offsets)
-        """The members of suites, as one benchmark each."""
+        self.cache = Cache(_KEPT_BYTES)
+        """Answers, and what lists and metrics show of each benchmark."""
+        self._tables = Cache(_KEPT_PAIRS)
+        """Tables of pairs, and the members of suites, as one benchmark each: only of the current state."""
         self.whole = self
         """The reports of every benchmark; the same object unless `readable_by` made this one."""
 
@@ -129,8 +121,8 @@ class ReportCache(ShownBoards):
 
     def clear(self) -> None:
         """Drop everything, for benchmarks have moved to another worker."""
-        for kept in (self._reports, self._pairs, self._unions):
-            kept.clear()
+        self.cache.clear()
+        self._tables.clear()
 
     def find(self, name: str) -> BoardView | None:
         """Return a benchmark, or the union of the members of a suite; None if there is none. Use it while the state does not change."""
@@ -143,7 +135,8 @@ class ReportCache(ShownBoards):
         def unite() -> BoardView:
             return suite_board(suite, self._every_benchmark(), assert_complete=False)
 
-        return self._unions.get((name, self.revision), self._sources(name), unite)
+        origin = self.origin_of(name, self._sources(name))
+        return self._tables.get(("union", name, self.revision), origin, unite, size=_LEAST_PAIRS, most_seconds=0)
 
     def _view(self, benchmark: BoardView, pairs: Which) -> ReportView:
         table = self._live_pairs(benchmark).table
@@ -171,7 +164,7 @@ class ReportCache(ShownBoards):
     def boards(self, low_coverage: float) -> list[tuple[BenchmarkReport, TieBands]]:
         """Return what `board` returns of each suite and benchmark, suites first, then by name; that of a large one may be slightly old."""
         boards = (
-            self._listed(name, f"board {low_coverage}", lambda benchmark: self._board(benchmark, low_coverage))
+            self._listed(name, f"board {low_coverage}", lambda found: self._board(found, low_coverage), _MODEL_BYTES)
             for name in self.names()
         )
         return [board for board in boards if board is not None]
@@ -180,9 +173,31 @@ class ReportCache(ShownBoards):
         view = self._view(benchmark, "adjacent")
         return view.report, tie_bands(view.table, low_coverage)
 
-    def _listed(self, name: str, what: str, compute: Callable[[BoardView], _Result]) -> _Result | None:
+    def listed_reports(self, names: Iterable[str], pairs: Which) -> bytes:
+        """Return the reports of some suites and benchmarks as JSON; that of a large one may be slightly old."""
+        reports = (
+            self._listed(name, pairs, lambda found: self._view(found, pairs).report.model_dump_json().encode())
+            for name in names
+        )
+        return b'{"benchmarks":[%b]}' % b",".join(filter(None, reports))
+
+    def listed_summaries(self, names: Iterable[str]) -> bytes:
+        """Return the summaries of some suites and benchmarks as JSON; that of a large suite may be slightly old."""
+        summaries = (
+            self._listed(name, "summary", lambda found: self._summary(found).model_dump_json().encode())
+            for name in names
+        )
+        return b"[%b]" % b",".join(filter(None, summaries))
+
+    def _summary(self, benchmark: BoardView) -> BenchmarkSummary:
+        return board_summary(benchmark) if benchmark.suite is None else suite_summary(self._live_pairs(benchmark).table)
+
+    def _listed(
+        self, name: str, what: str, compute: Callable[[BoardView], _Result], model_bytes: int = 0
+    ) -> _Result | None:
         """Return what a list shows of a benchmark, or None if there is no such benchmark; that of a large one may be slightly old."""
-        if self.origin(name) is None:
+        origin = self.origin(name)
+        if origin is None:
             return None
 
         def result() -> _Result:
@@ -193,14 +208,19 @@ class ReportCache(ShownBoards):
         sources = self._sources(name)
         boards = tuple(source.board for source in sources)  # an archive is shown at once
         key = name, what, boards, self._hides(name), self.revision
-        kept: _Result = self._reports.get(key, sources, result)
-        return kept
+        size = model_bytes * sum(len(source.contestants) for source in sources)
+        return self.cache.get(key, origin, result, size=size)
 
     def origin(self, name: str) -> Origin | None:
         """Return the state from which a benchmark or a suite is reported; None if there is no such benchmark."""
         sources = self._sources(name)
         if not sources and self.find(name) is None:
             return None
+        return self.origin_of(name, sources)
+
+    def origin_of(self, name: str, sources: Iterable[BoardView]) -> Origin:
+        """Return the current state of some sources of what is reported under a name."""
+        sources = tuple(sources)
         version = self._hides(name), *(source.version for source in sources)
         return Origin(tuple(source.origin for source in sources), version, self._offsets(sources))
 
@@ -213,27 +233,17 @@ class ReportCache(ShownBoards):
         """Record that the answer to the current request shows partitions as of these offsets."""
         note_position(offsets, self._committed())
 
-    def report(self, pairs: Which = "adjacent", names: Iterable[str] | None = None) -> Report:
-        """Return the reports of some suites and benchmarks (None: all), suites first, then by name."""
-        chosen = self.names() if names is None else names
-        reports = (self._listed(name, pairs, lambda benchmark: self._view(benchmark, pairs).report) for name in chosen)
+    def report(self, pairs: Which = "adjacent") -> Report:
+        """Return the reports of all suites and benchmarks as they are now, suites first, then by name."""
+        reports = (self.benchmark_report(name, pairs) for name in self.names())
         return Report(benchmarks=[report for report in reports if report is not None])
 
     def pair_table(self, benchmark: BoardView) -> PairTable:
         """Return the current pairs of a benchmark: those in memory, or new ones that are not kept."""
-        kept = self._pairs.current((benchmark.name, False), (benchmark,))
-        return PairTable(benchmark) if kept is None else kept.table
-
-    def accepts(self, name: str, offset: int) -> bool:
-        """Return whether the current request may be answered with a benchmark as of an offset of its partition."""
-        partition = self.partition_of(name)
-        return partition is None or accepts(partition.number, offset)
-
-    def note_older(self, name: str, offset: int) -> None:
-        """Record that the answer to the current request shows a benchmark as of an earlier offset of its partition."""
-        partition = self.partition_of(name)
-        if partition is not None:
-            note_older(partition.number, offset)
+        kept = self._tables.current(
+            ("pairs", benchmark.name, False, self.revision), self.origin_of(benchmark.name, (benchmark,))
+        )
+        return PairTable(benchmark) if kept is None else kept.result.table
 
     def news(self, name: str, pairs: Collection[PairNames]) -> BoardNews | None:
         """Return what a board adds to verdict changes of some pairs, or None if there is no such benchmark."""
@@ -249,24 +259,10 @@ class ReportCache(ShownBoards):
 
     def _live_pairs(self, benchmark: BoardView) -> LivePairs:
         """Return the current pairs of a benchmark: one table, which reports and metrics share."""
-        key = benchmark.name, benchmark.suite is not None
-        # A table of the largest benchmark takes some gigabytes, so it makes room for another one first.
-        self._pairs.drop(key, lambda other: other.benchmark.pairs + benchmark.pairs > _MAX_PAIRS)
-        return self._pairs.get(key, (benchmark,), lambda: LivePairs(benchmark))
-
-    def summaries(self, names: Iterable[str] | None = None) -> list[BenchmarkSummary]:
-        """Return a summary of some suites and benchmarks (None: all), suites first, then by name."""
-        found = (
-            self._listed(name, "summary", lambda suite: suite_summary(self._live_pairs(suite).table))
-            if name in self._suites
-            else self._own_summary(name)
-            for name in (self.names() if names is None else names)
-        )
-        return [summary for summary in found if summary is not None]
-
-    def _own_summary(self, name: str) -> BenchmarkSummary | None:
-        benchmark = self.benchmark(name)
-        return None if benchmark is None else benchmark.once(board_summary)
+        name, is_suite = benchmark.name, benchmark.suite is not None
+        origin = self.origin_of(name, self._sources(name) if is_suite else (benchmark,))
+        key, size = ("pairs", name, is_suite, self.revision), max(benchmark.pairs, _LEAST_PAIRS)
+        return self._tables.get(key, origin, lambda: LivePairs(benchmark), size=size, most_seconds=0)
 
 
 def _cost(benchmark: BoardView) -> int:

@@ -3,9 +3,10 @@
 from pathlib import Path
 from typing import Final, get_args
 
+from monitor.serve.cache import REST, SLOW_SECONDS
 from monitor.serve.metrics.budget import MODEL_CAP
 from monitor.serve.metrics.catalogue import CATALOGUE, Metric, Mode
-from monitor.serve.metrics.statistics import COOLDOWN, QUICK_SECONDS, SCRAPE_SECONDS
+from monitor.serve.metrics.statistics import SCRAPE_SECONDS
 from monitor.settings import Settings
 from monitor.view.metrics_view import PAIR_CAP
 
@@ -22,8 +23,8 @@ state. `rankwatch serve` and `watch` export all benchmarks and suites, without t
 process and partitions, and of the metrics with the label benchmark or suite only those where the table names `run`.
 
 - Statistics may be slightly old where many benchmarks, or one of over about 300 models, have changed: a scrape renews the oldest ones until
-  that has taken {SCRAPE_SECONDS:g} s of processor time, and what took longer than {QUICK_SECONDS:g} s is reused for {COOLDOWN} times the
-  excess. The event counters are always current.
+  that has taken {SCRAPE_SECONDS:g} s of processor time, and what took longer than {SLOW_SECONDS:g} s is reused for {REST} times
+  its time. The event counters are always current.
 - A series names a pair in **name order**, so labels do not swap when ranks do. A sign or a side shows which model leads.
 - **Followed pairs** have series of their own: adjacent pairs first, then declared pairs, then decided pairs, up to {PAIR_CAP:,} per
   benchmark. `rankwatch_pair_series_omitted` counts the rest. **Shown models** are the first {MODEL_CAP:,} by rank.

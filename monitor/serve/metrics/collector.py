@@ -16,7 +16,7 @@ from monitor.serve.metrics import catalogue
 from monitor.serve.metrics.budget import ALWAYS, MODEL_CAP, Allotment, allot, size_of
 from monitor.serve.metrics.exposition import Exposition, label
 from monitor.serve.metrics.pair_series import add_pairs
-from monitor.serve.metrics.statistics import BoardStatistics
+from monitor.serve.metrics.statistics import statistics_of
 from monitor.serve.report_cache import ReportCache
 from monitor.state_lock import StateTorn
 from monitor.store.commit_times import CommitTimes
@@ -58,7 +58,6 @@ class MetricsCollector:
 
     def __init__(self, reports: ReportCache, worker: WorkerInfo, registry: CollectorRegistry) -> None:
         self._reports, self._worker, self._registry = reports, worker, registry
-        self._statistics = BoardStatistics(reports)
         self._logged = False
 
     def scrape(self, accept: str, collect: Collect = "all") -> tuple[bytes, str]:
@@ -99,7 +98,7 @@ class MetricsCollector:
             for suite in self._reports.suites:
                 _add_suite(self._reports.benchmark_report(suite.name), exposition)
             shown = self._allot(benchmarks, exposition).shown
-            statistics = self._statistics.of(benchmarks, shown)
+            statistics = statistics_of(self._reports, benchmarks, shown)
             for name, benchmark in sorted(benchmarks.items()):
                 times, prices = self._reports.commit_times(name), self._reports.prices
                 _add_benchmark(benchmark, statistics[name], times, prices, exposition)

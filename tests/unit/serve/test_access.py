@@ -251,7 +251,7 @@ def test_a_head_that_is_too_long_is_refused(open_):
 
 
 def test_a_fault_of_ours_is_a_problem_without_its_insides(open_, monkeypatch, caplog):
-    monkeypatch.setattr(ReportCache, "summaries", lambda *_: {}["secret"])
+    monkeypatch.setattr(ReportCache, "listed_summaries", lambda *_: {}["secret"])
     answer = open_.get("summaries?limit=999")  # no kept answer has this address
     assert (answer.status, answer.json["title"]) == (500, "Internal Server Error")
     assert "secret" not in answer.text

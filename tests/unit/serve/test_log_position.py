@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from monitor.serve import kept_results, log_position
+from monitor.serve import cache, log_position
 from monitor.serve.log_position import parse_offsets
 from monitor.state_lock import StateTorn
 from tests.served import Served, Stream, folded
@@ -130,11 +130,12 @@ def test_only_the_benchmarks_of_the_pattern_are_shown():
 
 
 def test_a_list_that_is_used_again_names_the_offset_it_was_computed_at(monkeypatch):
-    monkeypatch.setattr(kept_results, "QUICK_SECONDS", -60.0)
+    monkeypatch.setattr(cache, "SLOW_SECONDS", -60.0)
+    monkeypatch.setattr(cache, "REST", 1e9)
     with Served(folded(EVENTS)) as server:
         first = server.get("benchmarks")
         server.post([{"benchmark": "b", "item_id": "9", "model": "x", "score": 1}])
-        again, now = server.get("benchmarks"), server.get("summaries")
+        again, now = server.get("benchmarks"), server.get("summaries?limit=9")
         assert (again.text, again.headers["Rankwatch-Offset"]) == (first.text, "0:8")
         end = f"0:{server.partitions[0].off}"
         assert now.headers["Rankwatch-Offset"] == end != "0:8"

@@ -16,6 +16,7 @@ from structlog.testing import capture_logs
 from monitor.engine.chunk_fold import Partition
 from monitor.engine.state.changes import BenchmarkDelta, Delta
 from monitor.instruments import ProcessMetrics
+from monitor.serve import cache
 from monitor.serve.metrics import statistics
 from monitor.serve.metrics.budget import allot, size_of
 from monitor.serve.metrics.catalogue import CATALOGUE
@@ -293,11 +294,10 @@ def test_the_metrics_are_those_of_the_report(state):
 
 
 @pytest.fixture
-def three_boards(monkeypatch):
+def three_boards():
     """A function that adds a score to each of three boards, and one that returns the items that a scrape shows of them."""
     made, names = Partition(4), ["a", "b", "c"]
     collector = metrics(made)
-    monkeypatch.setattr(statistics, "COOLDOWN", 0)
 
     def add(item):
         records = [
@@ -325,12 +325,12 @@ def test_a_scrape_renews_the_oldest_statistics_while_it_has_time(three_boards, m
     assert [shown() for _ in range(4)] == [[2, 3, 1], [2, 3, 3], [3, 3, 3], [3, 3, 3]]
 
 
-def test_after_a_long_scrape_the_next_ones_renew_nothing(three_boards, monkeypatch):
+def test_statistics_that_took_long_rest(three_boards, monkeypatch):
     add, shown = three_boards
-    monkeypatch.setattr(statistics, "COOLDOWN", 1e9)
-    monkeypatch.setattr(statistics, "QUICK_SECONDS", 0)
+    monkeypatch.setattr(cache, "SLOW_SECONDS", 0)
+    monkeypatch.setattr(cache, "REST", 1e9)
     add(2)
-    assert [shown(), add(3), shown()] == [[2, 2, 2], None, [2, 2, 2]]
+    assert shown() == [1, 1, 1]
 
 
 def test_a_scrape_of_the_process_has_no_board_and_is_compressed_where_that_is_asked_for():

@@ -7,10 +7,9 @@ from typing import Annotated, Any, Final
 import numpy as np
 from fastapi import APIRouter, Query, Request, Response
 from numpy.typing import NDArray
-from pydantic import TypeAdapter
 
 from monitor.serve.api.problems import ProblemError, unknown_benchmark
-from monitor.serve.api.reading.kept_answers import KeptAnswers
+from monitor.serve.api.reading.cached_answers import CachedAnswers
 from monitor.serve.report_cache import ReportCache
 from monitor.view.board import BoardView
 from monitor.view.build import MAX_REPORT_PAIRS, Which
@@ -25,7 +24,6 @@ from schemas.results.report import PairReport, Report, Status
 from stats.numerics.pairs import pair_count
 
 Name = Annotated[str, Query(min_length=1, max_length=MAX_NAME_LENGTH)]
-_SUMMARIES: Final = TypeAdapter(list[BenchmarkSummary])
 Cursor = Annotated[str | None, Query(pattern=r"^[0-9]{1,9}$", description="`next_cursor` of the previous page")]
 
 NEXT_CURSOR: Final = "Rankwatch-Next-Cursor"
@@ -95,7 +93,7 @@ def rank_of(live: LivePairs, model: str) -> int:
     return rank
 
 
-def read_routes(reports: ReportCache, answers: KeptAnswers) -> APIRouter:
+def read_routes(reports: ReportCache, answers: CachedAnswers) -> APIRouter:
     """Make the routes that read the state."""
     routes = APIRouter(prefix="/api/v1")
     _add_lists(routes, reports, answers)
@@ -105,7 +103,7 @@ def read_routes(reports: ReportCache, answers: KeptAnswers) -> APIRouter:
     return routes
 
 
-def _add_lists(routes: APIRouter, reports: ReportCache, answers: KeptAnswers) -> None:
+def _add_lists(routes: APIRouter, reports: ReportCache, answers: CachedAnswers) -> None:
     def chosen(limit: int, cursor: str | None) -> tuple[list[str], dict[str, str]]:
         """Return the names of a page, and the header that names the next one."""
         names, start = reports.names(), int(cursor or 0)
@@ -122,9 +120,9 @@ def _add_lists(routes: APIRouter, reports: ReportCache, answers: KeptAnswers) ->
         """
         names, headers = chosen(limit, cursor)
 
-        def report() -> str:
+        def report() -> bytes:
             check_pairs(filter(None, map(reports.find, names)), pairs)
-            return reports.report(pairs, names).model_dump_json()
+            return reports.listed_reports(names, pairs)
 
         return Response(await reports.read(report, names), headers=headers, media_type="application/json")
 
@@ -137,12 +135,12 @@ def _add_lists(routes: APIRouter, reports: ReportCache, answers: KeptAnswers) ->
         `Rankwatch-Next-Cursor` names the next page; the last one has no such header.
         """
         names, headers = chosen(limit, cursor)
-        response = await answers.list_json(request, names, lambda: _SUMMARIES.dump_json(reports.summaries(names)))
+        response = await answers.list_json(request, names, lambda: reports.listed_summaries(names))
         response.headers.update(headers)
         return response
 
 
-def _add_reports(routes: APIRouter, reports: ReportCache, answers: KeptAnswers) -> None:
+def _add_reports(routes: APIRouter, reports: ReportCache, answers: CachedAnswers) -> None:
 
     @routes.get("/benchmarks/{name:path}/conflicts")
     async def conflicts(
@@ -180,7 +178,7 @@ def _add_reports(routes: APIRouter, reports: ReportCache, answers: KeptAnswers) 
         return await answers.json(request, name, report, pairs)
 
 
-def _add_pairs(routes: APIRouter, reports: ReportCache, answers: KeptAnswers) -> None:
+def _add_pairs(routes: APIRouter, reports: ReportCache, answers: CachedAnswers) -> None:
     @routes.get("/pairs", response_model=PairPage)
     async def pairs(
         request: Request,
@@ -220,7 +218,7 @@ def _add_pairs(routes: APIRouter, reports: ReportCache, answers: KeptAnswers) ->
         return await answers.json(request, benchmark, lambda: page().model_dump_json())
 
 
-def _add_path_and_matrix(routes: APIRouter, reports: ReportCache, answers: KeptAnswers) -> None:
+def _add_path_and_matrix(routes: APIRouter, reports: ReportCache, answers: CachedAnswers) -> None:
     @routes.get("/path", response_model=PathReport)
     async def path(
         request: Request,

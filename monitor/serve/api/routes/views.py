@@ -5,7 +5,7 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Request, Response
 
 from monitor.serve.api.problems import ProblemError, unknown_benchmark
-from monitor.serve.api.reading.kept_answers import KeptAnswers
+from monitor.serve.api.reading.cached_answers import CachedAnswers
 from monitor.serve.api.reading.ties import tie_report
 from monitor.serve.api.routes.category_page import MOST_CATEGORIES, category_page
 from monitor.serve.api.routes.item_page import TWO_MODEL_FILTERS, ItemChoice, item_page, surprise_page
@@ -26,7 +26,7 @@ from schemas.results.api import Board, CategoryPage, EarlierBoard, ItemPage, Sur
 from schemas.results.replay import Replay
 
 
-def view_routes(reports: ReportCache, answers: KeptAnswers, low_coverage: float) -> APIRouter:
+def view_routes(reports: ReportCache, answers: CachedAnswers, low_coverage: float) -> APIRouter:
     """Make the routes of the views; a model with less than the share `low_coverage` of the items is in no band."""
     routes = APIRouter(prefix="/api/v1")
 
@@ -76,7 +76,7 @@ def view_routes(reports: ReportCache, answers: KeptAnswers, low_coverage: float)
     return routes
 
 
-def _add_items(routes: APIRouter, reports: ReportCache, answers: KeptAnswers) -> None:
+def _add_items(routes: APIRouter, reports: ReportCache, answers: CachedAnswers) -> None:
     @routes.get("/items", response_model=ItemPage)
     async def items(
         request: Request,
@@ -113,7 +113,7 @@ def _add_items(routes: APIRouter, reports: ReportCache, answers: KeptAnswers) ->
         )
 
 
-def _add_categories(routes: APIRouter, reports: ReportCache, answers: KeptAnswers) -> None:
+def _add_categories(routes: APIRouter, reports: ReportCache, answers: CachedAnswers) -> None:
     @routes.get("/categories", response_model=CategoryPage)
     async def categories(
         request: Request,

@@ -24,7 +24,7 @@ _KEY: Final = re.compile(r"[\x21-\x7e]{1,200}")
 
 
 @dataclass(slots=True)
-class _Kept:
+class _Repeatable:
     digest: bytes
     response: asyncio.Future[Response]
     at: float
@@ -40,7 +40,7 @@ class Answers:
 
     def __init__(self, clock: Callable[[], float] = monotonic) -> None:
         self._clock = clock
-        self._kept: dict[tuple[str, str], _Kept] = {}
+        self._kept: dict[tuple[str, str], _Repeatable] = {}
         self._bytes = 0
 
     async def once(
@@ -72,7 +72,7 @@ class Answers:
         return await self._do((client, keys[0]), digest, work)
 
     async def _do(self, key: tuple[str, str], digest: bytes, work: Callable[[], Awaitable[Response]]) -> Response:
-        kept = self._kept[key] = _Kept(digest, asyncio.get_running_loop().create_future(), self._clock())
+        kept = self._kept[key] = _Repeatable(digest, asyncio.get_running_loop().create_future(), self._clock())
         try:
             response = await work()
         except BaseException:

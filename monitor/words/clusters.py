@@ -35,7 +35,8 @@ _SENTENCES: Final[Mapping[str, Callable[[Mapping[str, Any]], str]]] = {
     Reason.FEW_CLUSTERS: lambda given: (
         f"The effective number of clusters is {given['effective']:.1f} of {given['clusters']:,}; the largest, {given['largest']}, has "
         f"{100 * given['share']:.0f} % of the items. Below {given['few']:.0f} the clustered test uses the CR3 standard error: "
-        "at a nominal .05 its error rate is .05 with equal sizes, up to .12 where one cluster dominates and up to .23 where two do."
+        "at a nominal .05 its error rate is .05 with equal sizes and roughly normal gaps, up to .12 where one cluster dominates and up to "
+        ".23 where two do."
     ),
     Reason.UNLABELLED: _unlabelled,
 }

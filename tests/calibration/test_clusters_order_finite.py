@@ -43,6 +43,14 @@ def test_cluster_e_process_keeps_its_level_where_the_item_e_process_does_not(mix
     assert by_item.mean() > 4 * ALPHA
 
 
+@pytest.mark.parametrize(("clusters", "error"), [(3, 0.73), (14, 0.23)])
+def test_the_clustered_test_errs_where_one_cluster_in_ten_looks_unlike_the_others(clusters, error):
+    """Equal models over all clusters: one in ten has a gap of -27 points, the others of 3; 100 items each."""
+    rng = np.random.default_rng(4)
+    gaps = np.where(rng.random((20_000, clusters)) < 0.9, 3.0, -27.0) + rng.normal(0, 0.3, (20_000, clusters))
+    assert (clustered_p(np.full(gaps.shape, 100.0), gaps) <= ALPHA).mean() == pytest.approx(error, abs=0.01)
+
+
 MMLU_PRO = np.array([1351, 1299, 1132, 1101, 969, 924, 844, 818, 798, 789, 717, 499, 410, 381])
 """Items of the fourteen categories of MMLU-Pro."""
 

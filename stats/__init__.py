@@ -8,7 +8,7 @@ shape unless a function documents another. The names have one meaning everywhere
 ``gap``, ``sd``, ``p_a``, ``p_b``, ``rho``
     mean and standard deviation of D = x_A - x_B, accuracies, and correlation of the scores; scores lie in [0, 1].
 ``alpha``, ``power``
-    two-sided level and power, in (0, 1).
+    two-sided level, of a test, an interval (1 - confidence) or a family, and power; in (0, 1).
 ``m``
     a number of hypotheses, or of discordant items b + c; ``p``: p-values of a family, a vector.
 ``log_e``, thresholds
@@ -16,13 +16,17 @@ shape unless a function documents another. The names have one meaning everywhere
 ``mixture``
     a name that `parse_mixture` accepts, or a `Mixture`.
 
-Input that is NaN, infinite, not numeric, out of range or of shapes that do not broadcast is a ValueError that names the
+Input that is NaN, infinite, not numeric, out of range, contradictory or of shapes that do not fit is a ValueError that names the
 argument and the rule; limits (no items, no gap, no discordant item) have documented values and warn of nothing.
 
 Every name is imported when first used, so that ``import stats.evidence.eprocess`` loads only its own needs.
 """
 
+import ast
+import sys
+from functools import cache
 from importlib import import_module
+from inspect import getsource
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -209,191 +213,23 @@ if TYPE_CHECKING:
     from stats.planning.stopping import AnytimeLaw as AnytimeLaw
     from stats.planning.stopping import CompletionLaw as CompletionLaw
 
-_EXPORTS = {
-    "fixed_n.bootstrap": ("BootstrapInterval", "bootstrap_power", "paired_bootstrap_delta", "required_n_interval"),
-    "battles.agreement": ("Agreement", "agreement"),
-    "battles.bradley_terry": ("BradleyTerry", "Groups", "bradley_terry", "groups_of"),
-    "clusters.eprocess": ("cluster_e_max", "cluster_e_process", "clusters_needed"),
-    "clusters.design": ("cluster_power", "cluster_size_for_power", "clusters_for_power"),
-    "clusters.sensitivity": (
-        "CategoryBootstrap",
-        "LeaveOneOut",
-        "category_bootstrap",
-        "difficulty_clusters",
-        "leave_one_out",
-        "random_clusters",
-        "split_halves",
-    ),
-    "clusters.robust": (
-        "cluster_icc",
-        "cluster_required_n",
-        "cluster_sums",
-        "clustered_p",
-        "clustered_se",
-        "design_effect",
-        "effective_clusters",
-        "robust_design_effect",
-    ),
-    "intervals.completion_gap": (
-        "clopper_pearson_gap",
-        "completion_interval",
-        "excess_low",
-    ),
-    "intervals.confidence": ("gap_interval",),
-    "evidence.curtailed": (
-        "curtailed_leader_log_p",
-        "curtailed_log_p",
-        "curtailed_may_decide",
-        "curtailed_side",
-        "items_to_curtailed_decision",
-        "items_to_exact_decision",
-        "missing_tolerated",
-    ),
-    "evidence.eprocess": (
-        "anytime_inflation",
-        "anytime_required_n",
-        "boundary_u",
-        "log_completion_bound",
-        "log_leader_bound",
-        "log_e_halves",
-        "log_e_value",
-    ),
-    "families.error_control": (
-        "benjamini_hochberg",
-        "benjamini_yekutieli",
-        "bonferroni",
-        "capacity_alpha",
-        "closed_averaging",
-        "e_bh",
-        "e_bonferroni",
-        "e_holm",
-        "e_lond",
-        "holm",
-        "sidak",
-        "spending_alpha",
-    ),
-    "planning.forecast": ("anytime_decision_probability", "completion_decision_probability"),
-    "evidence.graded": (
-        "graded_log_e",
-        "graded_log_e_halves",
-        "histogram_capital",
-        "initial_capital",
-        "log_increments",
-        "update_capital",
-    ),
-    "evidence.pair": ("PairEvidence", "pair_evidence"),
-    "intervals.graded_interval": ("graded_completion_interval",),
-    "evidence.growth": ("expected_items_to_decision", "items_to_decision"),
-    "evidence.margin": (
-        "excess_log_e",
-        "excess_low_anytime",
-        "excess_p",
-        "excess_required_n",
-        "graded_excess_log_e",
-        "graded_excess_low",
-        "items_to_excess",
-    ),
-    "fixed_n.mcnemar": ("chi2_p", "corrected_p", "exact_p", "mid_p"),
-    "fixed_n.means": ("mean_interval",),
-    "evidence.mixtures": ("Mixture", "parse_mixture"),
-    "clusters.noise": ("NoiseSplit", "noise_split", "rerun_p"),
-    "order": (
-        "OrderFinding",
-        "OrderState",
-        "arrival_correlation",
-        "committed_order",
-        "item_places",
-        "order_diagnostic",
-        "order_test",
-        "permutation_key",
-        "rank_correlation_p",
-        "succession_p",
-    ),
-    "fixed_n.paired": (
-        "correlation",
-        "difference_variance",
-        "hoeffding_bounds",
-        "moments",
-        "moments_from_sums",
-        "phi_correlation",
-    ),
-    "paper": (
-        "parametric_required_n_paired",
-        "parametric_required_n_paired_binary",
-        "parametric_required_n_proportions",
-        "required_n_mcnemar",
-    ),
-    "planning.pilot": ("PilotEffect",),
-    "fixed_n.power": ("exact_power", "items_for_power", "leader_power", "wald_power"),
-    "planning.goal_plan": ("GoalPlan", "GoalSimulation", "MadeBoards", "PilotBoards"),
-    "planning.goals": ("GoalState", "goal_state", "pair_goal", "rank_goal", "ranking_goal", "top_goal"),
-    "planning.racing": ("RaceResult", "RaceRules", "race_goal", "run_race"),
-    "families.ranks": ("rank_intervals", "tie_groups"),
-    "fixed_n.resolution": (
-        "inflation",
-        "mde",
-        "required_n",
-        "required_n_paired",
-        "resolution_ratio",
-        "rho_sensitivity",
-    ),
-    "intervals.sequences": ("EmpiricalBernstein", "asymptotic_interval", "empirical_bernstein", "hedged_betting"),
-    "evidence.settled": (
-        "SettledState",
-        "SettledSteps",
-        "certain_side",
-        "settled_log_e",
-        "settled_start",
-        "settled_steps",
-    ),
-    "fixed_n.shortcut": (
-        "Calculator",
-        "admissible_delta",
-        "calculator_table",
-        "cohens_h",
-        "shortcut_constant",
-        "shortcut_n",
-        "unpaired_required_n",
-    ),
-    "planning.simulate": (
-        "bernoulli_joint",
-        "equal_models",
-        "graded_beta",
-        "latent_gaussian",
-        "latent_joint",
-        "paired_bernoulli",
-    ),
-    "fixed_n.simultaneous": ("SimultaneousIntervals", "max_t_intervals"),
-    "families.stepwise": (
-        "Decisions",
-        "StepDown",
-        "family_weights",
-        "step_down",
-        "step_down_events",
-        "step_thresholds",
-    ),
-    "planning.stopping": ("AnytimeLaw", "CompletionLaw"),
-    "fixed_n.tango": (
-        "score_interval",
-        "score_z",
-    ),
-    "families.transitivity": (
-        "partition_bound",
-        "transitive_step_down",
-    ),
-    "fixed_n.ttest": ("paired_t", "paired_t_from_moments"),
-    "clusters.weighted": ("Stratified", "bet_scales", "stratified_moments", "stratified_p", "weighted_mean_interval"),
-}
-_MODULE_OF = {name: module for module, names in _EXPORTS.items() for name in names}
+
+@cache
+def _module_of() -> dict[str, str]:
+    """Return the module of each name: of the imports above, which only a type checker runs."""
+    imports = (
+        node for node in ast.walk(ast.parse(getsource(sys.modules[__name__]))) if isinstance(node, ast.ImportFrom)
+    )
+    return {each.name: str(node.module) for node in imports for each in node.names if each.name == each.asname}
 
 
 def __getattr__(name: str) -> object:
-    if name not in _MODULE_OF:
+    if name.startswith("_") or name not in _module_of():
         raise AttributeError(f"module 'stats' has no attribute {name!r}")
-    value: object = getattr(import_module(f"stats.{_MODULE_OF[name]}"), name)
+    value: object = getattr(import_module(_module_of()[name]), name)
     globals()[name] = value
     return value
 
 
 def __dir__() -> list[str]:
-    return sorted(_MODULE_OF)
+    return sorted(_module_of())

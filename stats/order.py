@@ -50,11 +50,6 @@ def committed_order(seed: str, item_ids: Sequence[str]) -> IntArray:
     Items are sorted by `permutation_key`, bytes compared as unsigned numbers; so the order of a subset is the order of
     the whole without the others, and does not depend on how item_ids is sorted. Unpredictable without the seed.
 
-    Raises
-    ------
-    ValueError
-        For an item id that occurs twice; see also `permutation_key`.
-
     Examples
     --------
     >>> committed_order("2026-leaderboard", ["item-3", "item-1", "item-5"]).tolist()
@@ -87,11 +82,6 @@ def item_places(item_ids: Sequence[str]) -> IntArray:
 
     It is a function of the ids alone, not of the order in which they are listed. So a file that is read from its start is found as long as
     its ids count up, and a list in random run order, whose items arrive as listed, stays unsuspected: its own order is no evidence.
-
-    Raises
-    ------
-    ValueError
-        For an item id that occurs twice.
 
     Examples
     --------
@@ -299,11 +289,6 @@ class OrderState:
         positions
             place of each record's item in the benchmark, shape (E,), such as the index in its published order. Without
             it the second test does not run; give it always or never.
-
-        Raises
-        ------
-        ValueError
-            For arrays of unequal length, a model index below 0, a cluster index below -1, a position that is nan.
         """
         model = np.atleast_1d(np.asarray(models, dtype=np.int64))
         cluster = np.atleast_1d(np.asarray(clusters, dtype=np.int64)) + 1
@@ -405,11 +390,6 @@ def order_diagnostic(
         one entry per record in arrival order, each (model, item) once; see `OrderState.update`.
     alpha
         error rate.
-
-    Raises
-    ------
-    ValueError
-        see `OrderState.update`.
 
     Examples
     --------

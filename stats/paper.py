@@ -41,7 +41,6 @@ def parametric_required_n_proportions(
     --------
     >>> round(float(parametric_required_n_proportions(0.65, 0.60, True, 0.30)))
     515
-
     """
     return shortcut_n(p1, p2, rho if paired else 0.0, alpha, power)
 
@@ -59,7 +58,6 @@ def parametric_required_n_paired_binary(
     --------
     >>> round(float(parametric_required_n_paired_binary(0.65, 0.60, 0.30)))
     1028
-
     """
     sd = np.sqrt(difference_variance(p1, p2, rho))
     return required_n_paired(np.subtract(p1, p2), sd, alpha, power)
@@ -78,7 +76,6 @@ def required_n_mcnemar(
     --------
     >>> round(float(required_n_mcnemar(295, 249, 10042)))
     20255
-
     """
     return required_n(n_observed, n_ab, n_ba, alpha, power)
 
@@ -92,6 +89,5 @@ def parametric_required_n_paired(
     --------
     >>> round(float(parametric_required_n_paired(0.05, 0.5)), 2)
     784.89
-
     """
     return required_n_paired(mean_diff, sd_diff, alpha, power)

@@ -19,7 +19,6 @@ class Agreement(NamedTuple):
         Units of each judge that another one judged too.
     share : ndarray, shape (judges,)
         Mean share of the other judges of a unit that gave the same label; NaN without such a unit.
-
     """
 
     alpha: float
@@ -40,7 +39,6 @@ def agreement(unit: npt.ArrayLike, judge: npt.ArrayLike, label: npt.ArrayLike) -
     >>> found = agreement([0, 0, 1, 1, 2], [0, 1, 0, 1, 0], [1, 1, 0, 1, 1])
     >>> round(found.alpha, 3), found.units.tolist(), found.share.tolist()
     (0.0, [2, 2], [0.5, 0.5])
-
     """
     units, judges, labels = (np.asarray(each, np.int64) for each in (unit, judge, label))
     people = int(judges.max(initial=-1)) + 1

@@ -38,7 +38,6 @@ class Groups(NamedTuple):
         Number of the group, from 0, in no order.
     level : ndarray of int
         Groups above this one, along the longest chain of wins: 0 for a model of a group that lost to no other.
-
     """
 
     island: IntArray
@@ -57,7 +56,6 @@ class BradleyTerry(NamedTuple):
         Log odds that the model gains that is shown first; 0 where the orders do not vary, NaN where no finite value fits best.
     covariance : ndarray, shape (models + 1, models + 1)
         Of the strengths and, last, of the position: a sandwich estimate, by cluster. NaN with fewer than two clusters.
-
     """
 
     strength: FloatArray
@@ -72,7 +70,6 @@ class BradleyTerry(NamedTuple):
         >>> fit = bradley_terry([0, 0, 0, 0], [1, 1, 1, 1], [1, 0, 1, 0.5], 2)
         >>> fit.error().round(3).tolist(), fit.error(anchor=0).round(3).tolist()
         ([0.511, 0.511], [0.0, 1.021])
-
         """
         cov = self.covariance[:-1, :-1]
         variance = np.diag(cov)
@@ -89,7 +86,6 @@ def groups_of(first: npt.ArrayLike, second: npt.ArrayLike, points: npt.ArrayLike
     >>> found = groups_of([0, 1, 2, 4], [1, 0, 0, 5], [1, 1, 1, 0.5], 6)
     >>> found.island.tolist(), found.level.tolist()
     ([0, 0, 0, 2, 1, 1], [1, 1, 0, 0, 0, 0])
-
     """
     from scipy.sparse import csr_array  # noqa: PLC0415 - only battles need scipy's graphs
     from scipy.sparse.csgraph import connected_components  # noqa: PLC0415
@@ -150,7 +146,6 @@ def bradley_terry(
     >>> fit = bradley_terry([0] * 4, [1] * 4, [1, 1, 1, 0], 2)
     >>> bool(np.isclose(fit.strength[0] - fit.strength[1], log(3)))
     True
-
     """
     i, j, y = _battles(first, second, points, models)
     group = groups_of(i, j, y, models).group

@@ -43,14 +43,11 @@ def cluster_power(
         Number of clusters G, at least 2, and items in each, at least 1.
     icc : array_like
         Intra-cluster correlation of D, from 0 to 1.
-    alpha : array_like
-        Two-sided level.
 
     Examples
     --------
     >>> cluster_power(0.05, 0.5, 14, [100, 1000, 10_000], 0.02).round(3).tolist()
     [0.519, 0.666, 0.685]
-
     """
     aligned(gap=gap, sd=sd, clusters=clusters, size=size, icc=icc, alpha=alpha)
     (difference,), (spread, number) = finite(gap=gap), non_negative(sd=sd, clusters=clusters)
@@ -75,7 +72,6 @@ def cluster_size_for_power(
     --------
     >>> cluster_size_for_power(0.05, 0.5, 14, 0.02), cluster_size_for_power(0.05, 0.5, 30, 0.02)
     (inf, 63.0)
-
     """
     level(power=power)
     if gap == 0 or float(cluster_power(gap, sd, clusters, MANY, icc, alpha)) < power:
@@ -101,7 +97,6 @@ def clusters_for_power(
     --------
     >>> clusters_for_power(0.05, 0.5, 100, 0.02), clusters_for_power(0.05, 0.5, MANY, 0.02)
     (26.0, 18.0)
-
     """
     level(power=power)
     if gap == 0:

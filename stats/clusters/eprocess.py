@@ -52,11 +52,6 @@ def cluster_e_process(
     log_e, log_e_plus, log_e_minus
         natural logs, shape (P,): the two-sided e-value (e+ + e-) / 2 and its directional halves, e+ for "A is better".
 
-    Raises
-    ------
-    ValueError
-        For an unknown mixture, or sums that no differences in [-1, 1] have.
-
     Notes
     -----
     It assumes that clusters arrive as an exchangeable sample of categories. It moves slowly: with 14 clusters even
@@ -86,11 +81,6 @@ def cluster_e_process(
 def cluster_e_max(clusters: int, mixture: str | Mixture = "grid98") -> float:
     """Return the largest e-value that many clusters can reach, when one model wins every item of every cluster.
 
-    Raises
-    ------
-    ValueError
-        For a negative number of clusters, or an unknown mixture.
-
     Examples
     --------
     >>> round(cluster_e_max(14), 1), round(cluster_e_max(14, "beta(1,1)"), 1)
@@ -113,11 +103,6 @@ def clusters_needed(mean_gap: float, alpha: float = 0.05, mixture: str | Mixture
         mean of D in every cluster, in [-1, 1] and not 0.
     alpha
         level; the threshold is 1/alpha.
-
-    Raises
-    ------
-    ValueError
-        For a mean gap of 0 (no number of clusters is enough) or outside [-1, 1]; alpha outside (0, 1).
 
     Examples
     --------

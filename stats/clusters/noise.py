@@ -26,7 +26,6 @@ class NoiseSplit(NamedTuple):
         Harmonic mean of the repeats an item.
     item_variance, repeat_variance : float
         Of one item's true score, and of one repeat around it; the first is 0 where the estimate is negative.
-
     """
 
     items: int
@@ -58,17 +57,11 @@ def noise_split(scores: npt.ArrayLike) -> NoiseSplit:
     scores : array_like, shape (items, repeats)
         nan where a repeat has no score. Numbers of repeats may differ, as long as they do not depend on the scores.
 
-    Raises
-    ------
-    ValueError
-        If there are fewer than 2 items with a score, or no item has 2 repeats.
-
     Examples
     --------
     >>> split = noise_split([[1, 1], [0, 0], [1, 0], [1, 1], [0, 1], [0, 0]])
     >>> round(split.item_variance, 4), round(split.repeat_variance, 4), round(split.repeat_share, 2)
     (0.1167, 0.1667, 0.42)
-
     """
     values, present, count = _table(scores=scores)
     if count.size < 2 or count.max() < 2:
@@ -108,7 +101,6 @@ def rerun_p(first: npt.ArrayLike, second: npt.ArrayLike) -> float:
     1.0
     >>> round(rerun_p([[1], [0], [1], [1]] * 20, [[0], [0], [1], [1]] * 20), 6)
     8e-06
-
     """
     from stats.numerics.special import ndtr  # noqa: PLC0415 - start-up: a split alone does not need it
 

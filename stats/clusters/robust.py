@@ -85,11 +85,6 @@ def cluster_sums(differences: ArrayLike, labels: ArrayLike, clusters: int) -> tu
     n, s1, s2
         arrays of shape (P, G), or (G,) for one pair.
 
-    Raises
-    ------
-    ValueError
-        For lengths that differ, a label outside 0..clusters-1, a difference outside [-1, 1].
-
     Examples
     --------
     >>> n, s1, s2 = cluster_sums([1, 0, -1, float("nan")], [0, 0, 1, 1], 2)
@@ -147,20 +142,6 @@ def cluster_icc(n: ArrayLike, s1: ArrayLike, s2: ArrayLike) -> FloatArray:
     ICC = (MSB - MSW) / (MSB + (n0 - 1) MSW) with the classic n0 = (N - sum n_g^2 / N) / (G - 1). It may be negative;
     it is 0 when D does not vary at all, and nan for a pair with fewer than two clusters or no two items in one.
 
-    Parameters
-    ----------
-    n, s1, s2
-        sums per cluster, shape (P, G) or (G,); see the module.
-
-    Returns
-    -------
-    ndarray, shape (P,)
-
-    Raises
-    ------
-    ValueError
-        For shapes that differ, nan, negative counts, sums that no differences in [-1, 1] have.
-
     References
     ----------
     The paper, "Cluster-aware sensitivity"; Donner & Koval, Biometrics 36 (1980), 19-25.
@@ -182,11 +163,6 @@ def design_effect(icc: ArrayLike, mean_size: ArrayLike) -> FloatArray:
         intra-cluster correlation of D, broadcastable; nan is passed through.
     mean_size
         mean cluster size m = N / G (the paper's convention; not the n0 of the ICC). For MMLU-Pro 12,032 / 14 = 859.43.
-
-    Raises
-    ------
-    ValueError
-        For a mean cluster size below 1, or an ICC above 1.
 
     Examples
     --------
@@ -214,13 +190,6 @@ def cluster_required_n(
     n: ArrayLike, s1: ArrayLike, s2: ArrayLike, alpha: float = 0.05, power: float = 0.8
 ) -> FloatArray:
     """Return the items needed for (alpha, power) at the observed gap when items are clustered: N* x design effect.
-
-    Parameters
-    ----------
-    n, s1, s2
-        sums per cluster, shape (P, G) or (G,); see the module.
-    alpha, power
-        two-sided level and target power.
 
     Returns
     -------

@@ -77,19 +77,12 @@ def category_bootstrap(
 
     Parameters
     ----------
-    n, s1, s2
-        sums per cluster, shape (P, G) or (G,).
     replicates, seed
         number of resamples, and the seed of the generator they come from.
     interval
         the two percentile levels.
     alpha, power
         operating point of N*.
-
-    Raises
-    ------
-    ValueError
-        For fewer than two clusters, fewer than one replicate, levels that are not 0 <= low <= high <= 1.
 
     References
     ----------
@@ -139,15 +132,8 @@ def leave_one_out(
 
     Parameters
     ----------
-    n, s1, s2
-        sums per cluster, shape (P, G) or (G,).
     alpha, power
         operating point of N*.
-
-    Raises
-    ------
-    ValueError
-        For fewer than two clusters.
 
     References
     ----------
@@ -172,11 +158,6 @@ def leave_one_out(
 def random_clusters(items: int, clusters: int, rng: np.random.Generator) -> IntArray:
     """Draw cluster labels at random, of sizes that differ by at most one: the null check, with an ICC near 0.
 
-    Raises
-    ------
-    ValueError
-        For clusters not in 1..items.
-
     Examples
     --------
     >>> np.bincount(random_clusters(7, 3, np.random.default_rng(0))).tolist()
@@ -199,11 +180,6 @@ def difficulty_clusters(mean_scores: ArrayLike, clusters: int = 4) -> IntArray:
         shape (I,), each item's mean score.
     clusters
         number of bins; 4 gives the paper's quartiles.
-
-    Raises
-    ------
-    ValueError
-        For nan among the means, or clusters below 1.
 
     Examples
     --------

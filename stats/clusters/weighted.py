@@ -23,7 +23,6 @@ def normalised(weights: npt.ArrayLike) -> FloatArray:
     --------
     >>> normalised([2, 1, 1]).tolist()
     [0.5, 0.25, 0.25]
-
     """
     (w,) = finite(weights=weights)
     if w.ndim != 1 or w.size == 0 or (w <= 0).any():
@@ -46,7 +45,6 @@ def bet_scales(weights: npt.ArrayLike, sizes: npt.ArrayLike) -> tuple[FloatArray
     >>> scales, largest = bet_scales([1, 1], [30, 10])
     >>> scales.round(4).tolist(), largest
     ([0.3333, 1.0], 2.0)
-
     """
     w, (number,) = normalised(weights), non_negative(sizes=sizes)
     if number.shape != w.shape or (number < 1).any():
@@ -84,7 +82,6 @@ def stratified_moments(n: npt.ArrayLike, s1: npt.ArrayLike, s2: npt.ArrayLike, w
     >>> moments = stratified_moments([[4, 2]], [[2, -1]], [[2, 1]], [1, 1])
     >>> [round(float(x[0]), 4) for x in moments]
     [0.0, 0.0833, 1.7143, 0.0625]
-
     """
     aligned(n=n, s1=s1, s2=s2, weights=weights)
     (items, squares), (total,), w = non_negative(n=n, s2=s2), finite(s1=s1), normalised(weights)
@@ -113,7 +110,6 @@ def stratified_p(moments: Stratified) -> FloatArray:
     --------
     >>> float(stratified_p(stratified_moments([[50, 20]], [[10, 4]], [[30, 10]], [1, 1])).round(5)[0])
     0.04072
-
     """
     gap, variance, degrees, same = moments
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -136,15 +132,12 @@ def weighted_mean_interval(
     n, s1, s2 : array_like, shape (*P, K)
         Scored items of each model by stratum, and the sums of their scores and squared scores.
     weights : array_like, shape (K,)
-    alpha : array_like
-        1 - confidence, in (0, 1).
 
     Examples
     --------
     >>> low, high = weighted_mean_interval([[50, 50]], [[40, 25]], [[40, 25]], [1, 1])
     >>> float(low.round(4)[0]), float(high.round(4)[0])
     (0.5604, 0.7396)
-
     """
     (items, squares), (total,), (a,) = non_negative(n=n, s2=s2), finite(s1=s1), level(alpha=alpha)
     w = normalised(weights)

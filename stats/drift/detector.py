@@ -35,7 +35,6 @@ class DriftState(NamedTuple):
         The first run after each possible change, counted from 1; none is below 2.
     log_capital : ndarray, shape (S, 4)
         ln of the capital of each start and drop.
-
     """
 
     runs: int
@@ -54,7 +53,6 @@ class ChangePoint(NamedTuple):
         The earliest and the latest start among those with the largest shares, which together have `mass`.
     starts : ndarray of int64
         These starts, in order.
-
     """
 
     start: int
@@ -78,11 +76,6 @@ def step(state: DriftState, p: float, ranks: Ranks = "runs") -> DriftState:
         From `p_runs` or `p_items`.
     ranks : "runs" or "items"
         Which of the two.
-
-    Raises
-    ------
-    ValueError
-        If p is not in [0, 1].
 
     Examples
     --------
@@ -118,11 +111,6 @@ def log_ever(state: DriftState) -> float:
 
 def localize(state: DriftState, mass: float = 0.9) -> ChangePoint:
     """Return when a change may have begun; `mass` is the share of the sum that the set of starts has.
-
-    Raises
-    ------
-    ValueError
-        If the state has fewer than two runs.
 
     Examples
     --------

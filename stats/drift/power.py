@@ -28,7 +28,6 @@ class Delays(NamedTuple):
         Share that alarmed within `horizon`.
     horizon : int
         Runs after the change.
-
     """
 
     median: float
@@ -38,11 +37,6 @@ class Delays(NamedTuple):
 
 def run_spread(variances: npt.ArrayLike) -> float:
     """Return the standard deviation of a run's mean, from the variance of each item's score between runs, shape (I,).
-
-    Raises
-    ------
-    ValueError
-        If there is no item, or a variance below 0.
 
     Examples
     --------
@@ -67,11 +61,6 @@ def least_history(drop: float, spread: float, false_alarm_runs: float) -> int:
         In score units, > 0.
     false_alarm_runs : float
         The bound A.
-
-    Raises
-    ------
-    ValueError
-        If the spread or the drop is not positive.
 
     Examples
     --------
@@ -110,11 +99,6 @@ def detection_delay(
         The bound A: one false alarm may be expected in so many runs.
     ranks : "runs" or "items"
     horizon, simulations, seed : int
-
-    Raises
-    ------
-    ValueError
-        If the spread or the drop is not positive, or the history has no run.
 
     Examples
     --------

@@ -35,7 +35,6 @@ class ItemSums(NamedTuple):
         Runs that have the item.
     total, squares : ndarray, shape (I,)
         Sums of their scores and of the squares.
-
     """
 
     runs: IntArray
@@ -80,13 +79,7 @@ def _digest(seed: str, monitor: str, run: str) -> bytes:
 
 
 def item_sums(bag: npt.ArrayLike) -> ItemSums:
-    """Return the sums of a bag, shape (T, I).
-
-    Raises
-    ------
-    ValueError
-        If the bag has another shape, or a score outside [0, 1].
-    """
+    """Return the sums of a bag, shape (T, I)."""
     rows = _checked(bag)
     here = ~np.isnan(rows)
     scores = np.where(here, rows, 0.0)
@@ -106,11 +99,6 @@ def run_scores(bag: npt.ArrayLike, sums: ItemSums | None = None) -> FloatArray:
     -------
     ndarray, shape (T,)
         Rounded to nine decimals; 0 for a run without items.
-
-    Raises
-    ------
-    ValueError
-        If the bag has another shape, or a score outside [0, 1].
 
     Examples
     --------
@@ -149,11 +137,6 @@ def p_runs(bag: npt.ArrayLike, u: float, sums: ItemSums | None = None, stratum: 
     stratum : array_like of bool, shape (T,), optional
         The runs among which it is ranked (of its weekday, for example); all of them by default. The newest run is one of them.
 
-    Raises
-    ------
-    ValueError
-        If the bag has another shape, or a score outside [0, 1].
-
     Examples
     --------
     >>> p_runs([[1, 1, 0], [1, 0, 1], [1, 1, 1], [0, 1, 0]], 0.5)
@@ -183,11 +166,6 @@ def p_items(
     draws : int
     sums : ItemSums, optional
         Of the whole bag, if they are known.
-
-    Raises
-    ------
-    ValueError
-        If the bag has another shape, or a score outside [0, 1].
     """
     rows = _checked(bag)
     _, weight = (item_sums(rows) if sums is None else sums).law()
@@ -218,11 +196,6 @@ def p_dispersion(bag: npt.ArrayLike, rng: np.random.Generator, permutations: int
     bag : array_like, shape (T, I)
     rng : numpy.random.Generator
     permutations : int
-
-    Raises
-    ------
-    ValueError
-        If the bag has another shape, or a score outside [0, 1].
     """
     rows = _checked(bag)
     here = ~np.isnan(rows)

@@ -19,7 +19,6 @@ class DriftSize(NamedTuple):
         The hull of the intervals over all starts of the set.
     runs : int
         Runs from the most likely start on.
-
     """
 
     before: float
@@ -42,11 +41,6 @@ def drift_size(means: npt.ArrayLike, start: int, starts: npt.ArrayLike, level: f
         All starts of the set, `ChangePoint.starts`.
     level : float
         Of the interval at each start: mean difference -+ z s sqrt(1/n1 + 1/n2), s the standard deviation of the runs before the set.
-
-    Raises
-    ------
-    ValueError
-        If a start leaves no run before or after it.
 
     Examples
     --------

@@ -53,7 +53,6 @@ def curtailed_log_p(b: npt.ArrayLike, c: npt.ArrayLike, missing: npt.ArrayLike) 
     --------
     >>> np.exp(curtailed_log_p(1680, 1454, [0, 100, 113, 114])[0]).round(7).tolist()
     [5.8e-05, 0.0279292, 0.0493377, 0.051438]
-
     """
     wins, losses, rest = np.broadcast_arrays(*non_negative(b=b, c=c, missing=missing))
     side = np.where(wins >= losses, 1.0, -1.0)
@@ -69,7 +68,6 @@ def curtailed_leader_log_p(b: npt.ArrayLike, c: npt.ArrayLike, missing: npt.Arra
     --------
     >>> round(float(np.exp(curtailed_leader_log_p(1454, 1680, 50))), 8)
     0.00192182
-
     """
     wins, losses, rest = np.broadcast_arrays(*non_negative(b=b, c=c, missing=missing))
     return _leader_log_p(np.maximum(wins, losses), np.minimum(wins, losses) + rest)
@@ -106,7 +104,6 @@ def curtailed_may_decide(
     --------
     >>> curtailed_may_decide([1680, 1680], [1454, 1454], [113, 200], np.log(20)).tolist()
     [True, False]
-
     """
     shape, *columns = _columns(b, c, missing, threshold_log)
     out = np.zeros(columns[0].shape, dtype=np.bool_)
@@ -133,7 +130,6 @@ def curtailed_side(
     --------
     >>> curtailed_side([1680, 1454, 1680], [1454, 1680, 1454], [113, 113, 114], np.log(20)).tolist()
     [1, -1, 0]
-
     """
     shape, *columns = _columns(b, c, missing, threshold_log)
     out = np.zeros(columns[0].shape, dtype=np.int8)
@@ -157,17 +153,12 @@ def missing_tolerated(b: npt.ArrayLike, c: npt.ArrayLike, alpha: npt.ArrayLike =
     alpha : array_like
         Level of each pair, alpha or alpha_j.
 
-    Returns
-    -------
-    ndarray of int
-
     Examples
     --------
     >>> missing_tolerated([1680, 787, 1449], [1454, 684, 1439]).tolist()
     [113, 26, -1]
     >>> missing_tolerated([1680, 787], [1454, 684], 0.05 / 9).tolist()
     [68, -1]
-
     """
     wins, losses = non_negative(b=b, c=c)
     (a,) = level(alpha=alpha)
@@ -191,8 +182,6 @@ def items_to_curtailed_decision(
 
     Parameters
     ----------
-    n, b, c : array_like
-        Shared items so far and discordant counts.
     missing : array_like
         Items of the benchmark that the pair does not share yet.
     threshold_log : array_like
@@ -218,8 +207,6 @@ def items_to_exact_decision(
 
     Parameters
     ----------
-    n, b, c : array_like
-        Shared items so far and discordant counts.
     threshold_log : array_like
         ln(1/alpha), or ln(1/alpha_j) in a family.
 

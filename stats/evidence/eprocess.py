@@ -38,8 +38,6 @@ def log_e_value(b: npt.ArrayLike, c: npt.ArrayLike, mixture: str | Mixture = "be
     ----------
     b, c : array_like
         Discordant counts, non-negative; integers or real numbers.
-    mixture : str or Mixture
-        See `stats.evidence.mixtures`.
 
     Returns
     -------
@@ -56,7 +54,6 @@ def log_e_value(b: npt.ArrayLike, c: npt.ArrayLike, mixture: str | Mixture = "be
     4.3536820118
     >>> round(float(log_e_value(1680, 1454, "grid98")), 10)
     4.3737559114
-
     """
     wins, losses = np.broadcast_arrays(*non_negative(b=b, c=c))
     return log_e_of_counts(wins, losses, parse_mixture(mixture))
@@ -89,7 +86,6 @@ def log_e_halves(
     >>> plus, minus = log_e_halves(10, 2)
     >>> round(float(np.log((np.exp(plus) + np.exp(minus)) / 2)), 10)
     1.5631620672
-
     """
     wins, losses = np.broadcast_arrays(*non_negative(b=b, c=c))
     prior = parse_mixture(mixture)
@@ -113,7 +109,6 @@ def log_completion_bound(
     >>> for_a, for_b = log_completion_bound(1680, 1454, [0, 18, 19])
     >>> (for_a >= np.log(20)).tolist()
     [True, True, False]
-
     """
     wins, losses, rest = np.broadcast_arrays(*non_negative(b=b, c=c, missing=missing))
     prior = parse_mixture(mixture)
@@ -137,7 +132,6 @@ def log_leader_bound(
     --------
     >>> float(log_leader_bound(1454, 1680, 18)) == float(log_completion_bound(1454, 1680, 18)[1])
     True
-
     """
     wins, losses, rest = np.broadcast_arrays(*non_negative(b=b, c=c, missing=missing))
     prior = parse_mixture(mixture)
@@ -162,7 +156,6 @@ def boundary_u(m: npt.ArrayLike, alpha: npt.ArrayLike = 0.05, mixture: str | Mix
     --------
     >>> round(float(boundary_u(3134, 0.05, "grid98")), 3)
     3.68
-
     """
     aligned(m=m, alpha=alpha)
     (total,), (a,) = non_negative(m=m), level(alpha=alpha)
@@ -214,7 +207,6 @@ def anytime_inflation(
     --------
     >>> round(float(anytime_inflation(3134, 0.05, 0.8, "grid98")), 3)
     2.605
-
     """
     aligned(m=m, alpha=alpha, power=power)
     (total,) = non_negative(m=m)
@@ -245,7 +237,6 @@ def anytime_required_n(
     --------
     >>> round(float(anytime_required_n(12032, 1680, 1454)))
     15112
-
     """
     aligned(n=n, b=b, c=c, alpha=alpha, power=power)
     factor = anytime_inflation(_discordant(b, c), alpha, power, mixture)

@@ -31,7 +31,6 @@ def initial_capital(shape: tuple[int, ...] = (), lambdas: npt.ArrayLike = LAMBDA
     --------
     >>> initial_capital((3,)).shape
     (3, 2, 52)
-
     """
     return np.zeros((*shape, 2, _bets(lambdas).size), dtype=np.int64)
 
@@ -46,15 +45,10 @@ def log_increments(values: npt.ArrayLike, lambdas: npt.ArrayLike = LAMBDAS) -> I
     lambdas : array_like, shape (L,)
         Bets in (0, 1).
 
-    Returns
-    -------
-    ndarray of int64, shape (*S, 2, L)
-
     Examples
     --------
     >>> log_increments([0.5, 0.0], [0.25]).shape
     (2, 2, 1)
-
     """
     (differences,) = between(-1, 1, values=values)
     bets = _bets(lambdas)
@@ -83,7 +77,6 @@ def update_capital(capital: IntArray, differences: npt.ArrayLike, lambdas: npt.A
     >>> state = update_capital(initial_capital(), [0.5, -0.25, 1.0])
     >>> bool((state == update_capital(update_capital(initial_capital(), [0.5]), [-0.25, 1.0])).all())
     True
-
     """
     (steps,) = finite(differences=differences)
     bets = _bets(lambdas)
@@ -121,7 +114,6 @@ def histogram_capital(values: npt.ArrayLike, counts: npt.ArrayLike, lambdas: npt
     >>> state = histogram_capital([-1, 0, 1], [[10, 70, 20], [0, 100, 0]])
     >>> graded_log_e(state).round(3).tolist()
     [0.146, 0.0]
-
     """
     (numbers,) = finite(counts=counts)
     if (numbers < 0).any() or (numbers != np.floor(numbers)).any():
@@ -151,7 +143,6 @@ def graded_log_e_halves(capital: IntArray) -> tuple[FloatArray, FloatArray]:
     >>> plus, minus = graded_log_e_halves(update_capital(initial_capital((), bets), d, bets))
     >>> round(float(np.exp(plus)), 9), round(float(np.exp(minus)), 9)
     (1.179199044, 0.358977272)
-
     """
     logs = capital / FIXED_POINT
     peak = logs.max(axis=-1, keepdims=True)
@@ -168,7 +159,6 @@ def graded_log_e(capital: IntArray) -> FloatArray:
     --------
     >>> round(float(graded_log_e(update_capital(initial_capital(), [1.0] * 8))), 4)
     3.2652
-
     """
     plus, minus = graded_log_e_halves(capital)
     return np.asarray(np.logaddexp(plus, minus) - np.log(2))
@@ -190,16 +180,11 @@ def graded_completion_bound(
     lambdas : array_like, shape (L,)
         The bets the state was made with.
 
-    Returns
-    -------
-    for_a, for_b : ndarray, shape P
-
     Examples
     --------
     >>> state = update_capital(initial_capital(), [1.0] * 12)
     >>> [round(float(graded_completion_bound(state, missing)[0]), 3) for missing in (0, 2)]
     [5.648, 2.444]
-
     """
     worst = log_increments(-1.0, lambdas)[..., 0, :]
     left = np.asarray(missing, dtype=np.int64)[..., None, None]
@@ -213,7 +198,6 @@ def graded_bound(capital: IntArray) -> tuple[FloatArray, FloatArray]:
     --------
     >>> round(float(graded_bound(update_capital(initial_capital(), [1.0] * 12))[0]), 3)
     5.648
-
     """
     plus, minus = graded_log_e_halves(capital)
     return plus - np.log(2), minus - np.log(2)

@@ -31,12 +31,8 @@ def items_to_decision(
 
     Parameters
     ----------
-    n, b, c : array_like
-        Shared items and discordant counts.
     threshold_log : array_like
         ln(1/alpha) of the pair, in nats.
-    mixture : str or Mixture
-        See `stats.evidence.mixtures`.
     confidence : float
         Two-sided coverage of the range for the gap.
 
@@ -51,7 +47,6 @@ def items_to_decision(
     >>> low, mid, high = items_to_decision(1000, 60, 40, np.log(20))
     >>> round(float(low)), round(float(mid)), round(float(high))
     (673, 1785, 20735)
-
     """
     (mass,) = level(confidence=confidence)
     quantile = float(-ndtri((1 - mass) / 2))
@@ -72,7 +67,6 @@ def expected_items_to_decision(
     --------
     >>> round(float(expected_items_to_decision(1000, 60, 40, np.log(20))))
     1785
-
     """
     return _forecast(n, b, c, threshold_log, mixture, (0.0,))[0]
 
@@ -174,7 +168,6 @@ def items_until(
     -------
     ndarray
         Between 0 and ``missing``; infinite where even the complete benchmark does not reach it at these rates, or n = 0.
-
     """
     aligned(n=n, b=b, c=c, missing=missing, threshold_log=threshold_log)
     items, wins, losses, rest = non_negative(n=n, b=b, c=c, missing=missing)

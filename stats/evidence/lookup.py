@@ -33,7 +33,6 @@ def rough_log_e(b: npt.NDArray[np.int32], c: npt.NDArray[np.int32], mixture: str
     [4.3537]
     >>> rough_log_e(np.array([1680], np.int32), np.array([1454], np.int32), "grid98") is None
     True
-
     """
     prior = parse_mixture(mixture)
     if prior.beta is None or max(prior.beta) > _LARGEST:

@@ -66,7 +66,6 @@ def excess_log_e(
     2.0208
     >>> round(float(excess_log_e(12, 10, 2, 0.0)), 6) == round(float(__import__("stats").log_e_halves(10, 2)[0]), 6)
     True
-
     """
     aligned(n=n, b=b, c=c, bound=bound)
     items, wins, losses = paired_counts(n, b, c)
@@ -156,7 +155,6 @@ def graded_excess_log_e(
     --------
     >>> round(float(graded_excess_log_e([0.5, -0.25, 1, 0, 0.3, -1, 0.75, 0.2, 0.2, -0.1], 0.0, lambdas=[k / 50 for k in range(1, 50)])), 6)
     0.164835
-
     """
     (values,) = between(-1, 1, differences=differences)
     (gap,) = _inside(bound=bound)
@@ -182,8 +180,6 @@ def excess_p(
 
     Parameters
     ----------
-    n, b, c : array_like of whole numbers
-        Shared items and discordant counts.
     bound : array_like
         In (-1, 1); see `excess_log_e`.
     missing : array_like
@@ -199,7 +195,6 @@ def excess_p(
     --------
     >>> excess_p(25, 0, 0, -0.1).round(4).item(), excess_p(1294, 26, 26, -0.03, [24, 25, 26]).round(4).tolist()
     (0.0718, [0.0436, 0.0564, 0.0686])
-
     """
     aligned(n=n, b=b, c=c, bound=bound, missing=missing)
     items, wins, losses = paired_counts(n, b, c)
@@ -226,7 +221,6 @@ def excess_low_anytime(
     --------
     >>> round(float(excess_low_anytime(300, 6, 6)), 5)
     -0.03617
-
     """
     aligned(n=n, b=b, c=c, alpha=alpha)
     items, wins, losses = paired_counts(n, b, c)
@@ -244,7 +238,6 @@ def graded_excess_low(
     --------
     >>> round(graded_excess_low([0.5, -0.25, 1, 0, 0.3, -1, 0.75, 0.2, 0.2, -0.1] * 20), 3)
     0.046
-
     """
     (values,) = between(-1, 1, differences=differences)
     total = np.array(float(values.size + missing))
@@ -278,7 +271,6 @@ def items_to_excess(evidence: Callable[[float], float], n: int, threshold_log: f
     --------
     >>> round(items_to_excess(lambda grown: excess_log_e(200 * grown, 4 * grown, 4 * grown, -0.03), 200, np.log(20)))
     420
-
     """
     most = _MOST / max(n, 1)
     if n == 0 or most <= 1 or evidence(most) < threshold_log:
@@ -315,7 +307,6 @@ def excess_required_n(gap: float, variance: float, bound: float, alpha: float = 
     --------
     >>> round(excess_required_n(0.0, 0.04, -0.03))
     356
-
     """
     if gap <= bound:
         return float("inf")

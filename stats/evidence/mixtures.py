@@ -34,7 +34,6 @@ class Mixture:
         The two parameters of the Beta density.
     atoms : tuple of float
         Support of a discrete mixture, in (0, 1) without 1/2; empty for a Beta density.
-
     """
 
     name: str
@@ -92,18 +91,12 @@ class Mixture:
 def parse_mixture(name: str | Mixture) -> Mixture:
     """Parse the name of a mixture; a `Mixture` passes through.
 
-    Raises
-    ------
-    ValueError
-        If the name is not of an accepted form.
-
     Examples
     --------
     >>> parse_mixture("beta(1, 1)").name
     'beta(1,1)'
     >>> len(parse_mixture("grid98").atoms)
     98
-
     """
     return name if isinstance(name, Mixture) else _parse(name)
 

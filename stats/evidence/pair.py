@@ -26,7 +26,6 @@ class PairEvidence(NamedTuple):
         See `exact_p` and `mid_p`.
     log_e, log_e_a, log_e_b : ndarray
         See `log_e_value` and `log_e_halves`.
-
     """
 
     p_exact: FloatArray
@@ -46,7 +45,6 @@ def pair_evidence(b: npt.ArrayLike, c: npt.ArrayLike, mixture: str | Mixture = "
     --------
     >>> [round(float(x), 4) for x in pair_evidence(295, 249)]
     [0.0536, 0.0487, -0.9815, -0.313, -4.0037]
-
     """
     prior = parse_mixture(mixture)
     if prior.beta != (1.0, 1.0):

@@ -52,7 +52,6 @@ class SettledState(NamedTuple):
         Capital of each bet, in favour of A and of B; 1 at the start.
     lead : ndarray of int64, shape (P, 2)
         Sums of the lowest and of the highest D so far, in units.
-
     """
 
     capital: FloatArray
@@ -72,7 +71,6 @@ class SettledSteps(NamedTuple):
         Largest ln e after any of these items; ln e of the state for a pair without one.
     halves : ndarray, shape (T, 2, P)
         e+ / 2 and e- / 2 after each item, whose sum is e: infinite once certain, constant after the last item of a pair.
-
     """
 
     state: SettledState
@@ -95,7 +93,6 @@ def settled_start(pairs: int) -> SettledState:
     --------
     >>> settled_start(3).capital.shape
     (3, 2, 7)
-
     """
     return SettledState(np.ones((pairs, 2, len(LAMBDAS))), np.zeros((pairs, 2), np.int64))
 
@@ -128,7 +125,6 @@ def settled_steps(
     >>> d = np.array([[1, 0, 1, -1, 0, 1, 1, 0, 0, 1, 1, 0, -1, 1, 0, 1]])
     >>> settled_steps(settled_start(1), d, d, 40).log_e.round(6).tolist()
     [0.966313]
-
     """
     given = _Items.of(state, low, high, left, steps, unit)
     capital, lead = np.empty_like(state.capital), np.empty_like(state.lead)
@@ -176,7 +172,6 @@ def settled_log_e(
     >>> log_e, plus, minus = settled_log_e([0.5, -0.25, 1, 0, 0.3, -1, 0.75, 0.2, 0.2, -0.1], 15)
     >>> [round(float(x[-1]), 6) for x in (plus, minus, log_e)]
     [0.458159, -0.412143, 0.114841]
-
     """
     lowest = np.asarray(differences, np.float64)
     if lowest.ndim == 0 or lowest.shape[-1] > items:
@@ -219,7 +214,6 @@ def certain_side(
     --------
     >>> certain_side([3, 3, -4, 0], [3, 3, -4, 0], [2, 3, 3, 0]).tolist()
     [1, 0, -1, 2]
-
     """
     lowest, highest, rest = (np.asarray(x, np.int64) for x in (low, high, missing))
     non_negative(missing=rest)

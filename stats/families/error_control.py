@@ -16,16 +16,10 @@ from stats.numerics.slabs import slabbed
 def bonferroni(p: npt.ArrayLike, m: int | None = None) -> FloatArray:
     """Return Bonferroni-adjusted p-values, min(1, m p); ``m`` defaults to the number of p-values.
 
-    Raises
-    ------
-    ValueError
-        If more p-values are given than the ``m`` hypotheses declared.
-
     Examples
     --------
     >>> bonferroni([0.01, 0.04, 0.03]).tolist()
     [0.03, 0.12, 0.09]
-
     """
     values = _p_values(p)
     return np.minimum(values * _declared(values, m), 1)
@@ -38,7 +32,6 @@ def sidak(p: npt.ArrayLike, m: int | None = None) -> FloatArray:
     --------
     >>> sidak([0.01, 0.04, 0.03]).round(4).tolist()
     [0.0297, 0.1153, 0.0873]
-
     """
     values = _p_values(p)
     with np.errstate(divide="ignore"):
@@ -61,7 +54,6 @@ def holm(p: npt.ArrayLike, m: int | None = None) -> FloatArray:
     [0.03, 0.06, 0.06]
     >>> holm([0.01], m=3).tolist()
     [0.03]
-
     """
     values = _p_values(p)
     order, size = np.argsort(values), _declared(values, m)
@@ -85,7 +77,6 @@ def benjamini_hochberg(p: npt.ArrayLike, m: int | None = None) -> FloatArray:
     [0.03, 0.04, 0.04]
     >>> benjamini_hochberg([0.01], m=3).tolist()
     [0.03]
-
     """
     values = _p_values(p)
     return _step_up(values, 1.0, _declared(values, m))
@@ -98,7 +89,6 @@ def benjamini_yekutieli(p: npt.ArrayLike) -> FloatArray:
     --------
     >>> benjamini_yekutieli([0.01, 0.04, 0.03]).round(4).tolist()
     [0.055, 0.0733, 0.0733]
-
     """
     values = _p_values(p)
     return _step_up(values, float(np.sum(1 / np.arange(1, values.size + 1))), values.size)
@@ -111,7 +101,6 @@ def e_bonferroni(log_e: npt.ArrayLike, alpha: float = 0.05, m: int | None = None
     --------
     >>> e_bonferroni(np.log([100.0, 45.0, 1.0]), 0.05).tolist()
     [True, False, False]
-
     """
     values = vector(log_e=log_e)
     return np.asarray(values >= np.log(_declared(values, m)) - _log_level(alpha))
@@ -124,7 +113,6 @@ def e_holm(log_e: npt.ArrayLike, alpha: float = 0.05) -> BoolArray:
     --------
     >>> e_holm(np.log([100.0, 45.0, 1.0]), 0.05).tolist()
     [True, True, False]
-
     """
     return holm(np.exp(-np.maximum(vector(log_e=log_e), 0))) <= level(alpha=alpha)[0]
 
@@ -138,7 +126,6 @@ def e_bh(log_e: npt.ArrayLike, alpha: float = 0.05) -> BoolArray:
     --------
     >>> e_bh(np.log([500.0, 45.0, 1.0]), 0.05).tolist()
     [True, True, False]
-
     """
     values = vector(log_e=log_e)
     size = values.size
@@ -158,7 +145,6 @@ def closed_averaging(log_e: npt.ArrayLike, alpha: float = 0.05) -> BoolArray:
     --------
     >>> closed_averaging(np.log([100.0, 25.0, 1.0]), 0.05).tolist()
     [True, False, False]
-
     """
     scaled = vector(log_e=log_e) + _log_level(alpha)
     return np.asarray(scaled >= np.log1p(-np.expm1(np.minimum(scaled, 0)).sum()))
@@ -174,7 +160,6 @@ def e_lond(log_e: npt.ArrayLike, alpha: float = 0.05) -> BoolArray:
     --------
     >>> e_lond(np.log([50.0, 70.0, 1.0]), 0.05).tolist()
     [True, True, False]
-
     """
     values = vector(log_e=log_e)
     rejected = np.zeros(values.size, dtype=np.bool_)
@@ -229,7 +214,6 @@ def spending_alpha(j: npt.ArrayLike, alpha: float = 0.05) -> FloatArray:
     --------
     >>> np.log(1 / spending_alpha([1, 45])).round(2).tolist()
     [4.35, 9.24]
-
     """
     aligned(j=j, alpha=alpha)
     (total,) = level(alpha=alpha)
@@ -251,7 +235,6 @@ def spent_before(j: int) -> float:
     --------
     >>> round(spent_before(46), 4), round(float(spending_alpha(np.arange(1, 46), 0.05).sum() / 0.05), 4)
     (0.5889, 0.5889)
-
     """
     others = j - 1
     models = float(_models_of(np.array([others + 1.0]))[0]) - 1  # of whose pairs all are among the others
@@ -276,7 +259,6 @@ def capacity_alpha(j: npt.ArrayLike, alpha: float = 0.05, m: int = 1) -> FloatAr
     --------
     >>> capacity_alpha([1, 9, 10], 0.09, 9).tolist()
     [0.01, 0.01, 0.0]
-
     """
     aligned(j=j, alpha=alpha)
     if m < 1:

@@ -20,7 +20,6 @@ def rank_intervals(decided: npt.ArrayLike) -> tuple[IntArray, IntArray]:
     >>> low, high = rank_intervals([[0, 1, 1], [0, 0, 0], [0, 0, 0]])
     >>> low.tolist(), high.tolist()
     ([1, 2, 2], [1, 3, 3])
-
     """
     better = _decisions(decided)
     return 1 + better.sum(axis=0), better.shape[0] - better.sum(axis=1)
@@ -49,7 +48,6 @@ def tie_groups(order: npt.ArrayLike, decided: npt.ArrayLike) -> IntArray:
     --------
     >>> tie_groups([2, 0, 1], [[0, 1, 0], [0, 0, 0], [0, 1, 0]]).tolist()
     [1, 2, 1]
-
     """
     better = _decisions(decided)
     either = better | better.T

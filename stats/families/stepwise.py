@@ -43,7 +43,6 @@ class StepDown(NamedTuple):
         The threshold that each of them met, ln(1/alpha_j), in nats.
     open_weight : int
         Weight of the family that is still undecided, out of `WHOLE`.
-
     """
 
     pair: Index
@@ -64,7 +63,6 @@ class Decisions(NamedTuple):
         The threshold that each of them met, ln(1/alpha_j), in nats.
     open_weight : int
         Weight of the family that is still undecided, out of `WHOLE`.
-
     """
 
     pair: Index
@@ -83,15 +81,10 @@ def family_weights(j: npt.ArrayLike, capacity: int | None = None) -> IntArray:
     capacity : int, optional
         Declared number of hypotheses: 1/capacity each, and 0 beyond it. Without it, the sequence of `spending_alpha`.
 
-    Returns
-    -------
-    ndarray of int64
-
     Examples
     --------
     >>> (family_weights([1, 9, 10], 9) / WHOLE).round(6).tolist()
     [0.111111, 0.111111, 0.0]
-
     """
     if capacity is not None and capacity < 1:
         raise ValueError(f"capacity must be at least 1, got {capacity}: it is the number of hypotheses declared")
@@ -114,14 +107,11 @@ def step_thresholds(weights: npt.ArrayLike, open_weight: int = WHOLE, alpha: flo
         Weight of each pair, out of `WHOLE`.
     open_weight : int
         `WHOLE` less the weights of the decided pairs.
-    alpha : float
-        Level of the family.
 
     Examples
     --------
     >>> np.exp(step_thresholds(family_weights(1, 9), WHOLE - 3 * (WHOLE // 9))).round(6).item()
     120.0
-
     """
     level(alpha=alpha)
     return np.asarray(log(max(open_weight, 1)) - _log_shares(_weights(weights), alpha))
@@ -142,8 +132,6 @@ def step_down(
         Their weights, out of `WHOLE`; 0 for a pair beyond the capacity.
     open_weight : int
         `WHOLE` less the weights of the pairs decided before.
-    alpha : float
-        Level of the family.
 
     Examples
     --------
@@ -151,7 +139,6 @@ def step_down(
     >>> found = step_down(log_e, family_weights(range(1, 10), 9))
     >>> found.pair.tolist(), np.exp(found.threshold_log).round().tolist()
     ([0, 1, 3, 6], [180.0, 180.0, 180.0, 120.0])
-
     """
     values, units = _family(evidence, weights, alpha)
     place = np.flatnonzero(values >= -log(alpha) - TOLERANCE)
@@ -201,8 +188,6 @@ def step_down_events(
         ``before`` or below ln(1/alpha) may be left out.
     open_weight : int
         `WHOLE` less the weights of the pairs decided before.
-    alpha : float
-        Level of the family.
 
     Notes
     -----
@@ -215,7 +200,6 @@ def step_down_events(
     >>> found = step_down_events([0.0, 0.0], family_weights([1, 2], 2), rows)
     >>> found.pair.tolist(), found.when.tolist(), np.exp(found.threshold_log).round().tolist()
     ([0, 1], [1, 1], [20.0, 40.0])
-
     """
     best, units = _family(before, weights, alpha)
     of, when, evidence = np.asarray(rows[0], np.intp), np.asarray(rows[1], np.int64), np.asarray(rows[2], np.float64)

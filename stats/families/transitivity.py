@@ -64,10 +64,6 @@ def partition_bound(
     pairs : tuple of array_like of int (i, j), each of shape (P,)
         Undecided pairs whose bound is asked for.
 
-    Returns
-    -------
-    ndarray, shape (P,)
-
     Notes
     -----
     The weight is half the sum over models of what each has with its own group. A model's group has at most r other members, r the largest
@@ -80,7 +76,6 @@ def partition_bound(
     >>> chain = np.abs(np.subtract.outer(range(6), range(6))) == 1
     >>> partition_bound(np.ones((6, 6)), chain, ([0, 2], [1, 3])).tolist()
     [3.0, 3.0]
-
     """
     value, graph = _graph(weights, undecided)
     first, second = (np.asarray(x, np.intp).ravel() for x in pairs)
@@ -129,8 +124,6 @@ def transitive_step_down(
         The pairs decided before, symmetric.
     later : float
         Weight of hypotheses to come, all of which may be true.
-    alpha : float
-        Level of the family.
 
     Returns
     -------
@@ -142,7 +135,6 @@ def transitive_step_down(
     >>> evidence = [[0, 9, 9], [9, 0, 3.2], [9, 3.2, 0]]
     >>> transitive_step_down(evidence, np.full((3, 3), 1 / 3), np.zeros((3, 3), bool)).astype(int).tolist()
     [[0, 1, 1], [1, 0, 1], [1, 1, 0]]
-
     """
     before = np.asarray(decided, np.bool_)
     value, graph = _graph(weights, ~before)

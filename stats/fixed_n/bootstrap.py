@@ -55,7 +55,6 @@ def paired_bootstrap_delta(
     >>> result = paired_bootstrap_delta([1, 1, 0, 1], [0, 1, 0, 0])
     >>> result.delta, result.low, result.high
     (0.5, 0.0, 1.0)
-
     """
     d = _differences(scores_a, scores_b)
     level(alpha=alpha)
@@ -95,22 +94,17 @@ def bootstrap_power(
         Reference scores of the two models on the same items, in [0, 1].
     n : int
         Sample size whose power is asked for; it may exceed N.
-    alpha : float
-        Two-sided level.
     trials : int
         Number of samples; the standard error of the result is at most 1 / (2 sqrt(trials)).
     resamples : int
         Bootstrap resamples per sample (``test="bootstrap"`` only).
     test : {"bootstrap", "chi2", "t"}
         Percentile bootstrap, McNemar's chi-squared (0/1 scores only), paired t.
-    seed : int
-        Seed of the generator.
 
     Examples
     --------
     >>> bootstrap_power([1, 1, 0, 1], [0, 1, 0, 0], 40, trials=200, test="chi2") > 0.9
     True
-
     """
     d = _differences(scores_a, scores_b)
     level(alpha=alpha)
@@ -151,16 +145,12 @@ def required_n_interval(
 
     Parameters
     ----------
-    n, b, c : array_like of int
-        Shared items and discordant counts.
     alpha, power : float
         As in `required_n`.
     coverage : float
         Nominal coverage of the interval.
     resamples : int
         B, the number of resamples of the n items.
-    seed : int
-        Seed of the generator.
 
     Returns
     -------
@@ -172,7 +162,6 @@ def required_n_interval(
     >>> low, high = required_n_interval(12032, 1871, 1076)
     >>> bool(low < 433 < high)
     True
-
     """
     items, wins, losses = np.broadcast_arrays(*paired_counts(n, b, c))
     level(coverage=coverage)

@@ -20,7 +20,6 @@ def chi2_p(b: npt.ArrayLike, c: npt.ArrayLike) -> FloatArray:
     --------
     >>> round(float(chi2_p(295, 249)), 7)
     0.0485829
-
     """
     wins, losses = non_negative(b=b, c=c)
     return _normal_p(np.abs(wins - losses), wins + losses)
@@ -34,7 +33,6 @@ def corrected_p(b: npt.ArrayLike, c: npt.ArrayLike) -> FloatArray:
     --------
     >>> round(float(corrected_p(295, 249)), 7)
     0.0536863
-
     """
     wins, losses = non_negative(b=b, c=c)
     return _normal_p(np.maximum(np.abs(wins - losses) - 1, 0), wins + losses)
@@ -50,7 +48,6 @@ def exact_p(b: npt.ArrayLike, c: npt.ArrayLike) -> FloatArray:
     --------
     >>> round(float(exact_p(295, 249)), 7)
     0.0535864
-
     """
     more, fewer = _ordered(b, c)
     # A tie is certain to be in the tail; it also lacks the order that the tail function asks for.
@@ -67,7 +64,6 @@ def mid_p(b: npt.ArrayLike, c: npt.ArrayLike) -> FloatArray:
     --------
     >>> round(float(mid_p(295, 249)), 5)
     0.04869
-
     """
     more, fewer = _ordered(b, c)
     return np.minimum(2 * half_beta_tail(more + 1, fewer + 1), 1)

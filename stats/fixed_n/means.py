@@ -18,8 +18,6 @@ def mean_interval(
         Sum of the scores, ``0 <= total <= scored``; for 0/1 scores the number right.
     scored : array_like
         Number of items scored.
-    alpha : array_like
-        1 - confidence, in (0, 1).
 
     Returns
     -------
@@ -36,7 +34,6 @@ def mean_interval(
     >>> low, high = mean_interval(80, 100)
     >>> round(float(low), 4), round(float(high), 4)
     (0.7112, 0.8666)
-
     """
     aligned(total=total, scored=scored, alpha=alpha)
     successes, items = non_negative(total=total, scored=scored)

@@ -18,11 +18,6 @@ _ROUNDING = 1e-12
 def moments(n: npt.ArrayLike, b: npt.ArrayLike, c: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
     """Return the gap and standard deviation of the paired difference.
 
-    Parameters
-    ----------
-    n, b, c : array_like
-        Shared items and discordant counts, ``b + c <= n``.
-
     Returns
     -------
     gap, sd : ndarray
@@ -33,7 +28,6 @@ def moments(n: npt.ArrayLike, b: npt.ArrayLike, c: npt.ArrayLike) -> tuple[Float
     >>> gap, sd = moments(12032, 1680, 1454)
     >>> round(float(gap), 6), round(float(sd), 6)
     (0.018783, 0.510019)
-
     """
     items, wins, losses = paired_counts(n, b, c)
     items = np.maximum(items, 1)
@@ -52,7 +46,6 @@ def moments_from_sums(n: npt.ArrayLike, s1: npt.ArrayLike, s2: npt.ArrayLike) ->
     >>> gap, sd = moments_from_sums(4, 1.0, 0.5)
     >>> (float(gap), round(float(sd), 4))
     (0.25, 0.25)
-
     """
     items, total, squares = finite(n=n, s1=s1, s2=s2)
     if (items < 0).any():
@@ -72,7 +65,6 @@ def difference_variance(p_a: npt.ArrayLike, p_b: npt.ArrayLike, rho: npt.ArrayLi
     --------
     >>> round(float(difference_variance(0.65, 0.60, 0.30)), 6)
     0.3273
-
     """
     aligned(p_a=p_a, p_b=p_b, rho=rho)
     a, b = between(0, 1, p_a=p_a, p_b=p_b)
@@ -90,7 +82,6 @@ def phi_correlation(n11: npt.ArrayLike, b: npt.ArrayLike, c: npt.ArrayLike, n00:
     --------
     >>> round(float(phi_correlation(5, 1, 1, 3)), 6)
     0.583333
-
     """
     both, wins, losses, neither = non_negative(n11=n11, b=b, c=c, n00=n00)
     scale = np.sqrt((both + wins) * (losses + neither)) * np.sqrt((both + losses) * (wins + neither))
@@ -107,7 +98,6 @@ def correlation(
     --------
     >>> round(float(correlation(10, 1, 1, 6, 6)), 6)
     0.583333
-
     """
     items, wins, losses, first, second = non_negative(n=n, b=b, c=c, right_a=right_a, right_b=right_b)
     paired_counts(items, wins, losses)
@@ -127,7 +117,6 @@ def hoeffding_bounds(p_a: npt.ArrayLike, p_b: npt.ArrayLike) -> tuple[FloatArray
     >>> low, high = hoeffding_bounds(0.65, 0.60)
     >>> round(float(low), 4), round(float(high), 4)
     (-0.5991, 0.8987)
-
     """
     a, b = between(0, 1, p_a=p_a, p_b=p_b)
 

@@ -42,8 +42,6 @@ def wald_power(n: npt.ArrayLike, gap: npt.ArrayLike, sd: npt.ArrayLike, alpha: n
     ----------
     n, gap, sd : array_like
         Items, true gap and true standard deviation of D (score units).
-    alpha : array_like
-        Two-sided level.
 
     Returns
     -------
@@ -54,7 +52,6 @@ def wald_power(n: npt.ArrayLike, gap: npt.ArrayLike, sd: npt.ArrayLike, alpha: n
     --------
     >>> round(float(wald_power(784.888, 0.05, 0.5)), 4)
     0.8
-
     """
     aligned(n=n, gap=gap, sd=sd, alpha=alpha)
     items, spread = non_negative(n=n, sd=sd)
@@ -70,12 +67,8 @@ def exact_power(n: float, rate_b: float, rate_c: float, alpha: float = 0.05, tes
 
     Parameters
     ----------
-    n : int
-        Shared items.
     rate_b, rate_c : float
         Probabilities that an item is won by A and by B, ``rate_b + rate_c <= 1``; equal rates give the test's size.
-    alpha : float
-        Two-sided level.
     test : {"exact", "mid", "chi2", "corrected"}
         Which McNemar test.
 
@@ -89,7 +82,6 @@ def exact_power(n: float, rate_b: float, rate_c: float, alpha: float = 0.05, tes
     --------
     >>> round(exact_power(10, 0.5, 0.5), 6)
     0.021484
-
     """
     return leader_power(n, rate_b, rate_c, alpha, test) + leader_power(n, rate_c, rate_b, alpha, test)
 
@@ -101,7 +93,6 @@ def leader_power(n: float, rate_b: float, rate_c: float, alpha: float = 0.05, te
     --------
     >>> round(leader_power(164, 0.11, 0.03), 3)
     0.75
-
     """
     first, second = rate_pair(rate_b, rate_c)
     theta = np.array([first / max(first + second, 1e-300)])
@@ -136,7 +127,6 @@ def items_for_power(
     --------
     >>> items_for_power(0.11, 0.09), items_for_power(1, 0)
     (4016.0, 6.0)
-
     """
     first, second = rate_pair(rate_b, rate_c)
     (a,), (target,) = level(alpha=alpha), level(power=power)

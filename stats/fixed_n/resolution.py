@@ -21,7 +21,6 @@ def z_sum(alpha: npt.ArrayLike = 0.05, power: npt.ArrayLike = 0.8) -> FloatArray
     --------
     >>> round(float(z_sum() ** 2), 6)
     7.84888
-
     """
     (a,), (target,) = level(alpha=alpha), level(power=power)
     return np.asarray(ndtri(target) - ndtri(a / 2))
@@ -39,8 +38,6 @@ def required_n(
 
     Parameters
     ----------
-    n, b, c : array_like
-        Shared items and discordant counts, ``b + c <= n``.
     alpha, power : array_like
         Two-sided level and power, in (0, 1).
 
@@ -57,7 +54,6 @@ def required_n(
     --------
     >>> round(float(required_n(12032, 787, 684)), 2)
     13086.49
-
     """
     aligned(n=n, b=b, c=c, alpha=alpha, power=power)
     items, wins, losses = paired_counts(n, b, c)
@@ -75,7 +71,6 @@ def resolution_ratio(n: npt.ArrayLike, n_star: npt.ArrayLike) -> FloatArray:
     --------
     >>> round(float(resolution_ratio(12032, required_n(12032, 1680, 1454))), 3)
     2.079
-
     """
     aligned(n=n, n_star=n_star)
     (items,) = non_negative(n=n)
@@ -97,7 +92,6 @@ def mde(n: npt.ArrayLike, sd: npt.ArrayLike, alpha: npt.ArrayLike = 0.05, power:
     --------
     >>> round(float(mde(12032, 0.5)), 5)
     0.01277
-
     """
     aligned(n=n, sd=sd, alpha=alpha, power=power)
     items, spread = non_negative(n=n, sd=sd)
@@ -116,7 +110,6 @@ def required_n_paired(
     --------
     >>> round(float(required_n_paired(0.05, 0.5)), 2)
     784.89
-
     """
     aligned(gap=gap, sd=sd, alpha=alpha, power=power)
     (difference,), (spread,) = finite(gap=gap), non_negative(sd=sd)
@@ -145,7 +138,6 @@ def inflation(
     [1.6646, 2.1093, 2.1442]
     >>> round(float(inflation(40, method="sidak")), 4)
     2.1019
-
     """
     aligned(m=m, alpha=alpha, power=power)
     (count,), (a,) = between(1, np.inf, m=m), level(alpha=alpha)
@@ -172,7 +164,6 @@ def rho_sensitivity(
     --------
     >>> [round(float(n)) for n in rho_sensitivity(0.65, 0.60, 0.30)]
     [1174, 1028, 881]
-
     """
     aligned(p_a=p_a, p_b=p_b, rho=rho, alpha=alpha, power=power)
     (r,) = admissible_rho(p_a, p_b, rho)

@@ -21,7 +21,6 @@ def cohens_h(p1: npt.ArrayLike, p2: npt.ArrayLike) -> FloatArray:
     --------
     >>> round(float(cohens_h(0.65, 0.60)), 6)
     0.103335
-
     """
     first, second = between(0, 1, p1=p1, p2=p2)
     return np.asarray(2 * np.arcsin(np.sqrt(first)) - 2 * np.arcsin(np.sqrt(second)))
@@ -40,7 +39,6 @@ def shortcut_n(
     --------
     >>> round(float(shortcut_n(0.65, 0.60, 0.30)))
     515
-
     """
     aligned(p_a=p_a, p_b=p_b, rho=rho, alpha=alpha, power=power)
     (r,), (first, second) = between(-1, 1, rho=rho), between(0, 1, p_a=p_a, p_b=p_b)
@@ -56,7 +54,6 @@ def shortcut_constant(p: npt.ArrayLike, rho: npt.ArrayLike) -> FloatArray:
     --------
     >>> round(float(shortcut_constant(0.65, 0.0)), 5), round(float(shortcut_constant(0.8, 0.5)), 5)
     (0.31196, 0.79753)
-
     """
     aligned(p=p, rho=rho)
     (accuracy,), (r,) = level(p=p), between(-1, 1, rho=rho)
@@ -73,7 +70,6 @@ def admissible_delta(p: npt.ArrayLike, rho: npt.ArrayLike, epsilon: npt.ArrayLik
     --------
     >>> round(float(admissible_delta(0.65, 0.3, 0.05)), 5)
     0.43406
-
     """
     aligned(p=p, rho=rho, epsilon=epsilon)
     (tolerance,) = level(epsilon=epsilon)
@@ -90,7 +86,6 @@ def unpaired_required_n(
     --------
     >>> round(float(unpaired_required_n(0.65, 0.60)), 1)
     1467.7
-
     """
     aligned(p_a=p_a, p_b=p_b, alpha=alpha, power=power)
     first, second = between(0, 1, p_a=p_a, p_b=p_b)
@@ -118,7 +113,6 @@ def calculator_table(
     >>> table = calculator_table(0.65, 0.60, 0.30)
     >>> [(row.formula, round(row.per_arm), round(row.times_one_minus_rho)) for row in table]
     [('K / h^2', 735, 515), ('2 K / h^2', 1470, 1029), ('K Var(D) / gap^2', 1028, 1028)]
-
     """
     finite(p_a=p_a, p_b=p_b)
     admissible_rho(p_a, p_b, rho)

@@ -19,7 +19,6 @@ class SimultaneousIntervals(NamedTuple):
         Mean difference first - second and its bounds, in score units.
     critical : float
         The common multiple of the standard error.
-
     """
 
     first: IntArray
@@ -47,8 +46,6 @@ def max_t_intervals(
         1 - simultaneous coverage.
     draws : int
         Monte Carlo draws of the maximum.
-    seed : int
-        Seed of the generator.
 
     Examples
     --------
@@ -56,7 +53,6 @@ def max_t_intervals(
     >>> result = max_t_intervals(rng.random((3, 500)) < 0.6)
     >>> bool(2.2 < result.critical < 2.45)  # one pair needs 1.96, Bonferroni over three 2.39
     True
-
     """
     (table,) = finite(scores=scores)
     level(alpha=alpha)

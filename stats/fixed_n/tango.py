@@ -13,8 +13,6 @@ def score_z(n: npt.ArrayLike, b: npt.ArrayLike, c: npt.ArrayLike, gap: npt.Array
 
     Parameters
     ----------
-    n, b, c : array_like
-        Items and discordant counts.
     gap : array_like
         Hypothesised difference of the two accuracies, in [-1, 1].
 
@@ -32,7 +30,6 @@ def score_z(n: npt.ArrayLike, b: npt.ArrayLike, c: npt.ArrayLike, gap: npt.Array
     --------
     >>> round(float(score_z(100, 12, 5)), 4), round(float(score_z(100, 12, 5, 0.1)), 4)
     (1.6977, -0.7191)
-
     """
     aligned(n=n, b=b, c=c, gap=gap)
     items, wins, losses = paired_counts(n, b, c)
@@ -45,13 +42,6 @@ def score_interval(
 ) -> tuple[FloatArray, FloatArray]:
     """Return the score interval for the gap: the hypotheses that `score_z` does not reject at ``alpha``, two-sided; for one look.
 
-    Parameters
-    ----------
-    n, b, c : array_like
-        Items and discordant counts.
-    alpha : array_like
-        1 - confidence.
-
     Returns
     -------
     low, high : ndarray
@@ -62,7 +52,6 @@ def score_interval(
     >>> low, high = score_interval(100, 12, 5)
     >>> round(float(low), 4), round(float(high), 4)
     (-0.0119, 0.1574)
-
     """
     aligned(n=n, b=b, c=c, alpha=alpha)
     items, wins, losses = paired_counts(n, b, c)

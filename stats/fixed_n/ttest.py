@@ -13,8 +13,6 @@ def paired_t(n: npt.ArrayLike, s1: npt.ArrayLike, s2: npt.ArrayLike) -> tuple[Fl
 
     Parameters
     ----------
-    n : array_like
-        Shared items.
     s1, s2 : array_like
         Sums of D and of D^2, D in [-1, 1].
 
@@ -29,7 +27,6 @@ def paired_t(n: npt.ArrayLike, s1: npt.ArrayLike, s2: npt.ArrayLike) -> tuple[Fl
     >>> t, p = paired_t(4, 1.0, 0.5)
     >>> round(float(t), 4), round(float(p), 4)
     (1.7321, 0.1817)
-
     """
     return paired_t_from_moments(n, *moments_from_sums(n, s1, s2))
 
@@ -39,8 +36,6 @@ def paired_t_from_moments(n: npt.ArrayLike, gap: npt.ArrayLike, sd: npt.ArrayLik
 
     Parameters
     ----------
-    n : array_like
-        Shared items.
     gap, sd : array_like
         Mean of D, and its standard deviation with divisor n.
 
@@ -49,7 +44,6 @@ def paired_t_from_moments(n: npt.ArrayLike, gap: npt.ArrayLike, sd: npt.ArrayLik
     >>> t, p = paired_t_from_moments(4, 0.25, 0.25)
     >>> round(float(t), 4), round(float(p), 4)
     (1.7321, 0.1817)
-
     """
     aligned(n=n, gap=gap, sd=sd)
     (gap,), (items, sd) = finite(gap=gap), non_negative(n=n, sd=sd)

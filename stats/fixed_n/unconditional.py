@@ -31,7 +31,6 @@ def tolerance(items: int) -> float:
     --------
     >>> [round(tolerance(items), 6) for items in (2_000, 20_000, 200_000, 1_000_000)]
     [0.0001, 0.001, 0.01, 0.25]
-
     """
     return float(np.clip(5e-8 * items * max(1.0, items / 200_000), 1e-4, 1.0))
 
@@ -57,7 +56,6 @@ def unconditional_p(items: int, wins: int, losses: int, gap: float) -> float:
     --------
     >>> [round(unconditional_p(*case), 4) for case in ((25, 0, 0, -0.1), (133, 0, 0, -0.02), (300, 6, 6, -0.03))]
     [0.0718, 0.0681, 0.0141]
-
     """
     z = float(score_z(items, wins, losses, gap))
     if z <= _ROUNDING:

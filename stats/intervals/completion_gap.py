@@ -61,7 +61,6 @@ def completion_interval(
     >>> low, high = completion_interval(12032, 1680, 1454, [0, 113, 114])
     >>> (low > 0).tolist(), high.round(5).tolist()
     ([True, True, False], [0.02794, 0.03749, 0.03757])
-
     """
     low, high = clopper_pearson_gap(items, b, c, missing, alpha)
     n, wins, losses, rest, a = _columns(items, b, c, missing, alpha)
@@ -88,7 +87,6 @@ def excess_low(
     --------
     >>> round(float(excess_low(1319, 26, 26)), 5)
     -0.00956
-
     """
     aligned(n=n, b=b, c=c, alpha=alpha, missing=missing)
     items, wins, losses = paired_counts(n, b, c)
@@ -106,7 +104,6 @@ def clopper_pearson_gap(
     >>> low, high = clopper_pearson_gap(12032, 1680, 1454)
     >>> round(float(low), 8), round(float(high), 7)
     (0.00959064, 0.0279408)
-
     """
     n, wins, losses, rest, a = _columns(items, b, c, missing, alpha)
     low, high = _clopper_pearson_low(n, wins, losses + rest, a), _clopper_pearson_low(n, losses, wins + rest, a)

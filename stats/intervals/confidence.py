@@ -46,8 +46,6 @@ def gap_interval(
         Shared items and discordant counts; any shape broadcastable with ``alpha``.
     alpha : array_like
         1 - coverage, uniformly over time.
-    mixture : str or Mixture
-        See `stats.evidence.mixtures`.
 
     Returns
     -------
@@ -59,7 +57,6 @@ def gap_interval(
     >>> low, high = gap_interval(12032, 1680, 1454)
     >>> round(float(low), 6), round(float(high), 6)
     (0.001637, 0.035946)
-
     """
     aligned(n=n, b=b, c=c, alpha=alpha)
     items, wins, losses = paired_counts(n, b, c)

@@ -56,7 +56,6 @@ def graded_completion_interval(
     >>> low, high = graded_completion_interval([-1, 0, 0.5, 1], [[40, 100, 60, 100]], [[0], [20]])
     >>> low.round(3).ravel().tolist(), high.round(3).ravel().tolist()
     ([0.173, 0.085], [0.422, 0.462])
-
     """
     (number,) = non_negative(counts=counts)
     (rest,) = non_negative(missing=missing)
@@ -95,7 +94,6 @@ def graded_completion_low(
     0.053
     >>> float(graded_completion_low([-1, 0, 0.5, 1], [[40, 100, 60, 60]], [0]).round(3)[0])
     0.06
-
     """
     (number,), (rest,), (a,) = non_negative(counts=counts), non_negative(missing=missing), level(alpha=alpha)
     rest, a = np.broadcast_arrays(rest, a)

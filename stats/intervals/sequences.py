@@ -36,7 +36,6 @@ class EmpiricalBernstein:
     Waudby-Smith and Ramdas (2024), theorem 2, with lambda capped at 1/2. Each item is predicted by the mean of those
     before it; the first, which may be predicted by anything, by 0 for the lower and 1 for the upper bound, the
     convention of the authors' software.
-
     """
 
     alpha: float | FloatArray
@@ -94,10 +93,6 @@ def empirical_bernstein(x: npt.ArrayLike, alpha: float | FloatArray = 0.05) -> t
     alpha : float or array
         1 - coverage; of each pair its own if it has shape (*P, 1).
 
-    Returns
-    -------
-    low, high : ndarray, shape (*P, T)
-
     Examples
     --------
     >>> i = np.arange(1, 201)
@@ -105,7 +100,6 @@ def empirical_bernstein(x: npt.ArrayLike, alpha: float | FloatArray = 0.05) -> t
     >>> low, high = empirical_bernstein(x)
     >>> low[[49, 199]].round(6).tolist(), high[[49, 199]].round(6).tolist()
     ([0.235028, 0.343506], [0.573396, 0.461917])
-
     """
     values = _items(x)
     _, low, high = EmpiricalBernstein.start(alpha, values.shape[:-1]).update(values)
@@ -135,7 +129,6 @@ def hedged_betting(x: npt.ArrayLike, alpha: float = 0.05, breaks: int = 1000) ->
     >>> low, high = hedged_betting(0.6 * (7919 * i % 1009) / 1008 + 0.3 * (i % 3 == 0))
     >>> round(low, 3), round(high, 3)
     (0.315, 0.505)
-
     """
     values = _items(x)
     if values.ndim != 1:
@@ -172,7 +165,6 @@ def asymptotic_interval(
     >>> low, high = asymptotic_interval(12032, 226 / 12032, 0.51004)
     >>> round(float(low), 6), round(float(high), 6)
     (0.00448, 0.033087)
-
     """
     aligned(n=n, gap=gap, sd=sd, alpha=alpha, t_star=t_star)
     items, spread, best = non_negative(n=n, sd=sd, t_star=t_star)

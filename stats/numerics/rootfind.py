@@ -30,7 +30,6 @@ def bracketed_root(
     ends : tuple of ndarray, optional
         The values of a nearly straight function at ``low`` and ``high``: the search then begins where the line through them is 0, and ends
         too at a value within ``tolerance`` of 0, relative to their distance.
-
     """
     a, b = np.array(high, dtype=np.float64), np.array(low, dtype=np.float64)
     t = np.full(a.shape, 0.5)

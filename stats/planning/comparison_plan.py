@@ -55,13 +55,7 @@ class Likeness:
         return discordance - losses, losses
 
     def largest_gap(self) -> float:
-        """Return the largest gap that two models of this likeness can have.
-
-        Raises
-        ------
-        ValueError
-            If no two models of this accuracy can have this correlation.
-        """
+        """Return the largest gap that two models of this likeness can have."""
         if self.discordance is not None:
             return self.discordance
         assert self.accuracy is not None
@@ -238,11 +232,6 @@ def plan_items(
         Clusters of the items; None: items are independent.
     alpha, power, mixture
         Error rate, probability of a decision for the better model, and mixture of the e-process.
-
-    Raises
-    ------
-    ValueError
-        If the gap, accuracy and correlation contradict each other.
 
     Examples
     --------

@@ -29,8 +29,6 @@ def completion_decision_probability(
 
     Parameters
     ----------
-    n, b, c : array_like
-        Shared items so far and discordant counts.
     left : array_like
         Items that are still to come.
     threshold_log : array_like
@@ -42,7 +40,6 @@ def completion_decision_probability(
     --------
     >>> completion_decision_probability(1000, [60, 60, 60], [40, 50, 20], 1000, np.log(20)).round(2).tolist()
     [0.78, 0.24, 1.0]
-
     """
     lead, spread, discordant, gone = _future(n, b, c, left, threshold_log, lost)
     with np.errstate(invalid="ignore"):
@@ -68,7 +65,6 @@ def anytime_decision_probability(
     --------
     >>> anytime_decision_probability(1000, [60, 60, 60], [40, 50, 20], 1000, np.log(20)).round(2).tolist()
     [0.39, 0.03, 1.0]
-
     """
     lead, spread, discordant, _ = _future(n, b, c, left, threshold_log, 0)
     start = np.broadcast_to(np.subtract(b, c), discordant.shape).astype(np.float64)

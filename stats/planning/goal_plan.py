@@ -39,11 +39,6 @@ class PilotBoards:
     Parameters
     ----------
     scores : array_like of 0 and 1, shape (items, models)
-
-    Raises
-    ------
-    ValueError
-        If no two models differ on any item.
     """
 
     def __init__(self, scores: npt.ArrayLike) -> None:
@@ -79,11 +74,6 @@ class MadeBoards:
         In (0, 1).
     rho : float
         Mean phi coefficient over the pairs.
-
-    Raises
-    ------
-    ValueError
-        If two models of these accuracies cannot have this correlation.
     """
 
     def __init__(self, accuracies: Sequence[float], rho: float) -> None:

@@ -27,7 +27,6 @@ class GoalState(NamedTuple):
         For the best models: 1 where a model is certain to be among them, -1 where it is certain not to be, else 0. 0 for other goals.
     order : ndarray of int, shape (K,)
         The ranking made consistent with the decisions.
-
     """
 
     open: BoolArray
@@ -60,7 +59,6 @@ def ranking_goal(better: npt.ArrayLike, not_worse: npt.ArrayLike | None = None) 
     >>> state = ranking_goal([[0, 1, 1], [0, 0, 0], [0, 0, 0]])
     >>> state.met, state.open_pairs, state.needed(np.ones((3, 3))).tolist()
     (False, 1, [False, True, True])
-
     """
     wins, order = _ordered(better)
     return _state(wins, not_worse, order, np.ones(wins.shape, bool))
@@ -89,7 +87,6 @@ def top_goal(better: npt.ArrayLike, size: int, not_worse: npt.ArrayLike | None =
     >>> state = top_goal(better, 2)
     >>> state.place.tolist(), state.open_pairs, state.met
     ([1, 0, 0, -1], 1, False)
-
     """
     wins, order = _ordered(better)
     models = wins.shape[0]

@@ -36,7 +36,6 @@ class PilotEffect:
     >>> effect = PilotEffect(200, 30, 20)
     >>> round(effect.pilot_gap, 3), round(effect.gap, 3), [round(gap, 3) for gap in effect.interval()]
     (0.05, 0.042, [-0.021, 0.106])
-
     """
 
     def __init__(self, n: int, b: int, c: int) -> None:

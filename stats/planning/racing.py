@@ -200,7 +200,6 @@ def run_race(scores: npt.ArrayLike, rules: RaceRules) -> RaceResult:
     >>> result = run_race(scores, RaceRules(race_goal("top", 1)))
     >>> result.met, int(result.order[0]), result.items_run.tolist()
     (True, 0, [40, 40, 20])
-
     """
     race = _Race(np.ascontiguousarray(np.asarray(scores, np.int8).T), rules)
     looks = 1

@@ -21,11 +21,6 @@ def bernoulli_joint(p_a: ArrayLike, p_b: ArrayLike, rho: ArrayLike) -> FloatArra
     ndarray, shape (..., 4)
         P(both right), P(only A), P(only B), P(both wrong).
 
-    Raises
-    ------
-    ValueError
-        For an accuracy outside (0, 1), or a rho beyond its Hoeffding bounds at these accuracies.
-
     Examples
     --------
     >>> bernoulli_joint(0.65, 0.60, 0.30).round(4).tolist()
@@ -86,11 +81,6 @@ def paired_bernoulli(p_a: float, p_b: float, rho: float, size: int, rng: np.rand
     x_a, x_b
         0/1 arrays of shape (size,).
 
-    Raises
-    ------
-    ValueError
-        see `bernoulli_joint`.
-
     Examples
     --------
     >>> x_a, x_b = paired_bernoulli(0.65, 0.60, 0.30, 100_000, np.random.default_rng(1))
@@ -132,11 +122,6 @@ def graded_beta(
     -------
     x_a, x_b
         arrays of shape (size,).
-
-    Raises
-    ------
-    ValueError
-        For shape parameters that are not positive, or a gap that pushes A's mean out of (0, 1).
 
     Examples
     --------

@@ -52,7 +52,6 @@ class AnytimeLaw:
     >>> law = AnytimeLaw(0.11, 0.09, np.log(20))
     >>> law.quantile(0.5), law.quantile(0.8), round(law.by(8489), 3)
     (4885.0, 8489.0, 0.8)
-
     """
 
     def __init__(
@@ -295,7 +294,6 @@ class CompletionLaw:
     >>> law = CompletionLaw(4012, 0.11, 0.09, 0.05)
     >>> round(law.by(4012), 3), law.quantile(0.5)
     (0.8, 3990.0)
-
     """
 
     def __init__(self, items: float, rate_b: float, rate_c: float, alpha: float = 0.05) -> None:

@@ -17,7 +17,6 @@ from stats import (
     required_n,
     resolution_ratio,
 )
-from stats.evidence.lookup import ROUGH, rough_log_e
 
 SYMMETRIC = (
     "beta(.01,.01)",
@@ -253,18 +252,3 @@ def test_mixture_names_are_canonical():
     assert parse_mixture("Beta(1.0, 1)").name == "beta(1,1)"
     assert parse_mixture(parse_mixture("grid98").name) is parse_mixture("grid98")
     assert parse_mixture("two_point(.4,.6)") == parse_mixture("two_point(0.4,0.6)")
-
-
-@pytest.mark.parametrize("mixture", ["beta(1,1)", "beta(0.3,7)", "beta(50,50)", "beta(10000,10000)"])
-def test_looked_up_evidence_is_nearly_the_evidence(mixture):
-    rng = np.random.default_rng(3)
-    b, c = rng.integers(0, 10 ** rng.integers(1, 7, 500), 500), rng.integers(0, 10 ** rng.integers(1, 7, 500), 500)
-    rough = rough_log_e(b.astype(np.int32), c.astype(np.int32), mixture)
-    assert np.abs(rough - log_e_value(b, c, mixture)).max() < ROUGH / 2
-
-
-def test_what_has_no_table_is_not_looked_up():
-    large = np.array([1 << 21], np.int32)
-    assert rough_log_e(large, large, "beta(1,1)") is None
-    assert rough_log_e(large // 8, large // 8, "two_point(0.4,0.6)") is None
-    assert rough_log_e(large // 8, large // 8, "beta(20000,20000)") is None

@@ -76,8 +76,6 @@ class EmbeddedMonitor(MonitorProcess):
         self._cleanup.push_async_callback(self.log.close)
         if self.log.bytes_cut:
             log.warning("cut a torn last line off the log", bytes=self.log.bytes_cut)
-        if not self.log.checked:
-            log.warning("the log has no checksums, because an earlier version created it; a new --data-dir has them")
         self.store = await self._open_store(folder)
         self._cleanup.push_async_callback(self.store.close)
         await self.store.bind_log(PARTITION, self.log.identity)
@@ -136,7 +134,7 @@ class EmbeddedMonitor(MonitorProcess):
     async def _check_folded(self, end: int) -> None:
         """Read what is folded already, and raise `LogDamaged` where a line does not match: nothing else would read it again."""
         offset = self.log.first_offset
-        while self.log.checked and offset < end:
+        while offset < end:
             chunk = await asyncio.to_thread(self.log.read, offset, _CHECK_RECORDS)
             assert chunk is not None, "the log is not shorter than what is folded"
             offset = chunk.end

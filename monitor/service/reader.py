@@ -160,7 +160,7 @@ class Reader(ServedProcess):
         self._loading = f"loading partition {number}"
         while True:
             try:
-                await self.store.check_log(number, source.identity, source.identity_without_id)
+                await self.store.check_log(number, source.identity)
                 await reader.load()
                 first = (await follower.first_offsets())[number]
                 await source.check_last_record(number, reader.last, first)

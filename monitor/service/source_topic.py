@@ -35,7 +35,6 @@ class SourceTopic:
     topic: TopicIdentity  # its id and partition count
     # identifies the log: another cluster, another partition count, or a topic that was created again, is another log
     identity: str
-    identity_without_id: str  # what an earlier version of this program calls the same log
 
     def __init__(self, settings: Settings, kafka: KafkaSettings) -> None:
         self._settings, self._kafka, self._name = settings, kafka, settings.topic
@@ -61,9 +60,9 @@ class SourceTopic:
 
     async def _identify(self, topics: Topics, events: Topic) -> None:
         self.partitions = events.partitions
-        self.identity_without_id = f"kafka:{await topics.cluster()}:{self._name}:{events.partitions} partitions"
+        without_id = f"kafka:{await topics.cluster()}:{self._name}:{events.partitions} partitions"
         self.topic = TopicIdentity((await self._ask()).id, events.partitions)
-        self.identity = f"{self.identity_without_id}, id {self.topic.id}" if self.topic.id else self.identity_without_id
+        self.identity = f"{without_id}, id {self.topic.id}" if self.topic.id else without_id
 
     async def _ask(self) -> TopicIdentity:
         """Return the identity of the topic; raise `SourceGap` if no broker answers within 10 s."""

@@ -106,9 +106,7 @@ class ClusterWorker(MonitorProcess):
 
         async def check() -> None:
             numbers = range(source.partitions)
-            await source.check_states(
-                await self.store.check_states(numbers, source.identity, source.identity_without_id)
-            )
+            await source.check_states(await self.store.check_states(numbers, source.identity))
 
         await self._linger(check())
 
@@ -206,7 +204,7 @@ class ClusterWorker(MonitorProcess):
         await consumer.check_topic()
         for tp in sorted(partitions):
             number = tp.partition
-            await self.store.bind_log(number, self._source.identity, earlier=self._source.identity_without_id)
+            await self.store.bind_log(number, self._source.identity)
             worker = PartitionWorker(
                 number,
                 self.store,

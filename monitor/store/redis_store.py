@@ -70,16 +70,12 @@ class RedisStore(StateReader, StoredOutbox):
         store.writer = writer_id or store.writer
         return store
 
-    async def bind_log(self, partition: int, identity: str, *, earlier: str | None = None) -> None:
+    async def bind_log(self, partition: int, identity: str) -> None:
         """Bind a partition's state to its log the first time, and check that it is the same log from then on."""
         if not identity:
             raise ValueError("identity is empty; give the identity of the log")
         keys = self._keys(partition)
         _, reply = await self._connection.fetch([("HSETNX", keys.meta, "log", identity), ("HGET", keys.meta, "log")])
-        if earlier is not None and reply.decode() == earlier != identity:
-            await self._connection.fetch([("HSET", keys.meta, "log", identity)])
-            self._bound[partition] = identity
-            return
         if (bound := reply.decode()) != identity:
             raise self._other_log(partition, bound, identity)
         self._bound[partition] = identity

@@ -127,20 +127,20 @@ class StateReader:
             for meta in metas
         ]
 
-    async def check_states(self, partitions: Sequence[int], *identities: str) -> dict[int, StoredPosition]:
+    async def check_states(self, partitions: Sequence[int], identity: str) -> dict[int, StoredPosition]:
         """Check the versions and the log of some partitions' states; return how far each is folded."""
         await self._check_versions(partitions)
         positions = dict(zip(partitions, await self.positions(partitions), strict=True))
         for partition, position in positions.items():
-            if position.log is not None and position.log not in identities:
-                raise self._other_log(partition, position.log, identities[0])
+            if position.log is not None and position.log != identity:
+                raise self._other_log(partition, position.log, identity)
         return positions
 
-    async def check_log(self, partition: int, *identities: str) -> None:
-        """Raise `StateRefused` if the state of a partition is bound to a log with another identity than these."""
+    async def check_log(self, partition: int, identity: str) -> None:
+        """Raise `StateRefused` if the state of a partition is bound to another log."""
         ((bound,),) = await self._connection.fetch([("HMGET", self._keys(partition).meta, "log")])
-        if bound is not None and bound.decode() not in identities:
-            raise self._other_log(partition, bound.decode(), identities[0])
+        if bound is not None and bound.decode() != identity:
+            raise self._other_log(partition, bound.decode(), identity)
 
     def _other_log(self, partition: int, bound: str, identity: str) -> StateRefused:
         keys = self._keys(partition)

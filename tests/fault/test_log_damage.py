@@ -6,7 +6,7 @@ import shutil
 
 import pytest
 
-from monitor.log.file.lines import CheckedLines
+from monitor.log.file.lines import Lines
 from tests.commands import Watch, rankwatch, watch_once
 
 SEED = 18
@@ -143,4 +143,4 @@ def rewritten(whole):
     header, *lines = whole.splitlines(keepends=True)
     start = len(whole) - len(lines[-1])
     record = lines[-1][23:-2].replace(b'"score": 1', b'"score": 0', 1)
-    return whole[:start] + CheckedLines(json.loads(header)[2]["log"]).encode([record], start)
+    return whole[:start] + Lines(json.loads(header)[2]["log"]).encode([record], start)

@@ -14,8 +14,7 @@ import pytest
 from monitor.render.terminal.state_comparison import as_json
 from monitor.retries import RetryPolicy
 from monitor.store.errors import StateRefused
-from monitor.store.latches import LATCH_BYTES, unpack
-from monitor.store.layout import unpack_contestants
+from monitor.store.latches import LATCH_BYTES
 from monitor.store.redis_store import RedisStore
 from monitor.store.transfer import stored_verdicts
 from monitor.store.transfer.transfer import Transfer
@@ -304,7 +303,7 @@ def test_two_states_of_a_topic_are_compared_and_times_are_kept(servers):
 
 
 async def compared_in_parts(url, there, boards):
-    """A comparison reads few verdicts at once, also those that an earlier version has stored whole, and comes to the same."""
+    """A comparison reads few verdicts at once, and comes to the same."""
 
     async def compare():
         async with (
@@ -317,22 +316,3 @@ async def compared_in_parts(url, there, boards):
         patch.setattr(stored_verdicts, "_LATCHES_AT_ONCE", 7)
         patch.setattr(stored_verdicts, "_BYTES_AT_ONCE", 100)
         assert await compare() == boards
-        client = there.client()
-        for key in list(client.scan_iter("{both:*}:latches:*")):
-            of = {
-                kind: key.replace(b":latches:", b":%s:" % kind) for kind in (b"terms", b"models", b"verdicts", b"times")
-            }
-            contestants = unpack_contestants(client.get(of[b"models"]))
-            changes = unpack("", contestants, client.get(key), client.get(of[b"terms"]))
-            client.hset(of[b"verdicts"], mapping={name: change.model_dump_json() for name, change in changes.items()})
-            client.hset(of[b"times"], mapping=dict.fromkeys(changes, "1000.0"))
-            client.delete(key, of[b"terms"])
-        named = {each["benchmark"]: each for each in boards}
-        for board in await compare():
-            before = named[board["benchmark"]]
-            assert {k: v for k, v in board.items() if k != "differences"} == {
-                k: v for k, v in before.items() if k != "differences"
-            }
-            assert [(each["what"], each["here"]) for each in board["differences"]] == [
-                (each["what"], each["here"]) for each in before["differences"]
-            ]

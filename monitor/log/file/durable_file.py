@@ -8,7 +8,7 @@ import uuid
 from pathlib import Path
 
 from monitor.log.errors import LogDamaged
-from monitor.log.file.lines import CheckedLines, Lines, PlainLines
+from monitor.log.file.lines import Lines
 
 VERSION = 2
 _HEADER_LIMIT = 4096
@@ -18,7 +18,7 @@ _BLOCK = 1 << 16
 def create(path: Path) -> None:
     """Create a log with its header; after a crash the file is complete or absent."""
     draft = path.with_name(f"{path.name}.new")
-    header = CheckedLines("").encode([json.dumps({"log": uuid.uuid4().hex, "version": VERSION}).encode()], 0)
+    header = Lines("").encode([json.dumps({"log": uuid.uuid4().hex, "version": VERSION}).encode()], 0)
     file = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
     try:
         write_at(file, header, 0)
@@ -30,16 +30,11 @@ def create(path: Path) -> None:
 
 
 def read_header(file: int, path: Path) -> tuple[str, int, Lines]:
-    """Return the log's identity, its first offset, and how its lines are written.
-
-    The header of version 1 is a JSON object; later versions have a line with a checksum.
-    """
+    """Return the log's identity, its first offset, and how its lines are written."""
     advice = "move the file away, or choose another --data-dir"
     line, newline, _ = os.pread(file, _HEADER_LIMIT, 0).partition(b"\n")
-    plain = line.startswith(b"{")
-    records = [line] if plain else CheckedLines("").decode([line], 0)[1]
     try:
-        header = json.loads(records[0])
+        header = json.loads(Lines("").decode([line], 0)[1][0])
         identity, version = uuid.UUID(hex=header["log"]).hex, header["version"]
     except (ValueError, KeyError, TypeError, AttributeError, IndexError):
         newline = b""
@@ -47,11 +42,11 @@ def read_header(file: int, path: Path) -> tuple[str, int, Lines]:
         raise LogDamaged(
             f"{path} does not begin with the header of a rankwatch log, or the header is damaged; restore the file, {advice}"
         )
-    if version != (1 if plain else VERSION):
+    if version != VERSION:
         raise LogDamaged(
-            f"{path} is a log of version {version}, and this program reads versions 1 and {VERSION}; upgrade rankwatch, or {advice}"
+            f"{path} is a log of version {version}, and this program reads version {VERSION}; upgrade rankwatch, or {advice}"
         )
-    return identity, len(line) + 1, PlainLines() if plain else CheckedLines(identity)
+    return identity, len(line) + 1, Lines(identity)
 
 
 def cut_torn_line(file: int, path: Path, lines: Lines) -> tuple[int, int]:

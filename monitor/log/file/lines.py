@@ -16,7 +16,7 @@ In place of a damaged part that was given up (`monitor.log.file.salvage`) there 
 import re
 from collections.abc import Sequence
 from mmap import mmap
-from typing import Final, Protocol
+from typing import Final
 from zlib import crc32
 
 _MASK: Final = 0xFFFFFFFF
@@ -31,68 +31,16 @@ LOST_LEAST: Final = len(b'{"lost":29,"crc":"00000000"}\n')
 _BEGINS: Final = re.compile(rb'\["[0-9a-f]{8}",( *[0-9]+),')
 
 
-class Lines(Protocol):
-    """How the records of a log are written as lines."""
+class Lines:
+    """How the records of a log are written as lines.
 
-    checked: bool  # whether lines have checksums
-
-    def size(self, records: Sequence[bytes]) -> int:
-        """Return how many bytes the lines of records take."""
-
-    def encode(self, records: Sequence[bytes], start: int) -> bytes:
-        """Return the lines of records; the first begins at the offset `start`."""
-
-    def decode(self, lines: list[bytes], start: int) -> tuple[list[int], list[bytes]]:
-        """Return the records of lines without their newlines, up to the first damaged one, and one offset more than records."""
-
-    def is_lost(self, line: bytes, start: int) -> bool:
-        """Return whether a line without its newline, which does not match, gives up what was at its place."""
-
-    def is_torn(self, begin: bytes, size: int) -> bool:
-        """Return whether a last line without a newline, of which `begin` is the beginning, may be an append that a crash cut off."""
-
-
-class PlainLines:
-    """The lines of a log of version 1, which are the records alone: a change in them is not detected."""
-
-    checked = False
-
-    def size(self, records: Sequence[bytes]) -> int:
-        """Return how many bytes the lines of records take."""
-        return sum(map(len, records)) + len(records)
-
-    def encode(self, records: Sequence[bytes], start: int) -> bytes:  # noqa: ARG002 - a line does not depend on its place
-        """Return the lines of records."""
-        return b"".join([record + b"\n" for record in records])
-
-    def decode(self, lines: list[bytes], start: int) -> tuple[list[int], list[bytes]]:
-        """Return the offsets and the records of lines."""
-        offsets = [start]
-        for line in lines:
-            offsets.append(offsets[-1] + len(line) + 1)
-        return offsets, lines
-
-    def is_lost(self, line: bytes, start: int) -> bool:  # noqa: ARG002 - no line is given up that cannot be checked
-        """Return False."""
-        return False
-
-    def is_torn(self, begin: bytes, size: int) -> bool:  # noqa: ARG002 - the length of the line is not known
-        """Return True."""
-        return True
-
-
-class CheckedLines:
-    """The lines of a log with checksums.
-
-    >>> lines = CheckedLines("00112233445566778899aabbccddeeff")
+    >>> lines = Lines("00112233445566778899aabbccddeeff")
     >>> data = lines.encode([b"1", b"2"], 60)
     >>> lines.decode(data.splitlines(), 60)
     ([60, 86, 112], [b'1', b'2'])
     >>> lines.decode(data.replace(b"2]", b"3]").splitlines(), 60)
     ([60, 86], [b'1'])
     """
-
-    checked = True
 
     def __init__(self, identity: str) -> None:
         self._seed = crc32(identity.encode())
@@ -136,7 +84,7 @@ class CheckedLines:
     def lost(self, size: int, start: int) -> bytes:
         r"""Return the line of `size` bytes, or a few more, that takes the place of a damaged part of the log.
 
-        >>> lines = CheckedLines("00112233445566778899aabbccddeeff")
+        >>> lines = Lines("00112233445566778899aabbccddeeff")
         >>> line = lines.lost(40, 60)
         >>> line
         b'{"lost":40,"crc":"e29b56d8"}           \n'
@@ -155,7 +103,7 @@ class CheckedLines:
     def is_torn(self, begin: bytes, size: int) -> bool:
         """Return whether a last line without a newline is a proper prefix of a line.
 
-        >>> lines = CheckedLines("")
+        >>> lines = Lines("")
         >>> whole = lines.encode([b"123"], 0)
         >>> all(lines.is_torn(whole[:n], n) for n in range(1, len(whole)))
         True

@@ -31,7 +31,6 @@ class FileLog:
         self._file = file
         self._lock = lock
         self.identity, self.first_offset, self._lines = durable_file.read_header(file, path)
-        self.checked = self._lines.checked
         self._durable_end, self.bytes_cut = durable_file.cut_torn_line(file, path, self._lines)
         self._waiting: list[tuple[Sequence[bytes], asyncio.Future[int]]] = []
         self._flusher: asyncio.Task[None] | None = None
@@ -196,8 +195,8 @@ class FileLog:
         )
 
 
-def check_log(path: Path) -> tuple[int, bool, int]:
-    """Read a log to its end, without the lock."""
+def check_log(path: Path) -> tuple[int, int]:
+    """Read a log to its end, without the lock; return its records, and how many bytes were given up."""
     file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
         _, offset, lines = durable_file.read_header(file, path)
@@ -209,7 +208,7 @@ def check_log(path: Path) -> tuple[int, bool, int]:
             offset, count = offsets[-1], count + len(records)
         if end < size:
             durable_file.check_torn_line(file, path, lines, end, size)
-        return count, lines.checked, lost
+        return count, lost
     finally:
         os.close(file)
 

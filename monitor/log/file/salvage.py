@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 
 from monitor.log.errors import LogDamaged
 from monitor.log.file import durable_file
-from monitor.log.file.lines import LOST_LEAST, CheckedLines
+from monitor.log.file.lines import LOST_LEAST, Lines
 from monitor.log.file.log import lock_log
 
 _CHECK_RECORDS: Final = 10_000
@@ -46,8 +46,8 @@ def salvage(path: Path) -> Salvaged:
 
 def _salvage(file: int, path: Path) -> Salvaged:
     header = _header(file, path)
-    identity = json.loads(CheckedLines("").decode([header[:-1]], 0)[1][0])["log"]
-    lines, records, lost = CheckedLines(identity), 0, []
+    identity = json.loads(Lines("").decode([header[:-1]], 0)[1][0])["log"]
+    lines, records, lost = Lines(identity), 0, []
     with mmap(file, 0, access=ACCESS_READ) as data:
         offset, (end, size) = len(header), durable_file.last_line_end(file)
         if end < size and not lines.is_torn(data[end : end + 64], size - end):
@@ -72,26 +72,20 @@ def _header(file: int, path: Path) -> bytes:
     """Return the line of the header; where one byte of it is damaged, repaired: its checksum and those of all lines rest on it."""
     begin = os.pread(file, _HEADER_LIMIT, 0)
     try:
-        _, first, lines = durable_file.read_header(file, path)
+        _, first, _ = durable_file.read_header(file, path)
     except LogDamaged:
-        length = len(
-            CheckedLines("").encode([json.dumps({"log": "0" * 32, "version": durable_file.VERSION}).encode()], 0)
-        )
+        length = len(Lines("").encode([json.dumps({"log": "0" * 32, "version": durable_file.VERSION}).encode()], 0))
         line = begin[: length - 1]
         for k in range(len(line)):
             for byte in range(256):
                 repaired = line[:k] + bytes([byte]) + line[k + 1 :]
-                if CheckedLines("").decode([repaired], 0)[1]:
+                if Lines("").decode([repaired], 0)[1]:
                     return repaired + b"\n"
         raise
-    if not lines.checked:
-        raise LogDamaged(
-            f"{path} has no checksums, because an earlier version created it: what is damaged cannot be found; restore it from a backup"
-        )
     return os.pread(file, first, 0)
 
 
-def _parts(data: mmap, header: bytes, lines: CheckedLines, lost: list[tuple[int, int]], end: int) -> Iterator[bytes]:
+def _parts(data: mmap, header: bytes, lines: Lines, lost: list[tuple[int, int]], end: int) -> Iterator[bytes]:
     """Yield the new log."""
     yield header
     offset = len(header)

@@ -41,14 +41,11 @@ def check_data_dir(folder: Path) -> Iterator[Finding]:
 
 def _check_log(path: Path) -> Finding:
     try:
-        count, checked, lost = check_log(path)
+        count, lost = check_log(path)
     except LogError as error:
         return fault("log", "damaged", str(error))
     except OSError as error:
         return fault("log", f"{path}: {error.strerror}", "let this user read it")
-    if not checked:
-        advice = "send the events again into a new --data-dir: a change in this log is not detected"
-        return warning("log", f"without checksums, because an earlier version created it; records: {count:,}", advice)
     if lost:
         advice = "every benchmark reports that it may be partial; send the events again that you have elsewhere"
         return warning(

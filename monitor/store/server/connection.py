@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import re
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import islice
 from operator import attrgetter
@@ -38,7 +38,7 @@ _TRANSIENT_ERRORS: Final = (
 _OUR_SCRIPT: Final = "RANKWATCH "  # starts each error that commit.lua returns
 
 _SLICE: Final = 500
-_FIELDS_AT_ONCE: Final = 2_000
+
 
 _log = logging.getLogger(__name__)
 
@@ -110,15 +110,6 @@ class Connection:
             return [key async for key in self.client.scan_iter(match=pattern, count=1000)]
 
         return await self.run(once)
-
-    async def scan_hash(self, key: str) -> AsyncIterator[dict[bytes, bytes]]:
-        """Yield the fields of a hash in parts; a field that the server names twice comes twice."""
-        cursor = 0
-        while True:
-            ((cursor, fields),) = await self.fetch([("HSCAN", key, cursor, "COUNT", _FIELDS_AT_ONCE)])
-            yield fields
-            if cursor == 0:
-                return
 
     async def primaries(self) -> list[tuple[str, Command]]:
         """Return the address of each server that takes writes, and a function that runs a command on it."""

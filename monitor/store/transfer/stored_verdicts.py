@@ -1,4 +1,4 @@
-"""Read the verdicts of a stored board as columns, in parts: a million of them takes some tens of megabytes, of any version."""
+"""Read the verdicts of a stored board as columns, in parts: a million of them takes some tens of megabytes."""
 
 import json
 from array import array
@@ -15,8 +15,7 @@ from monitor.store.latches import LATCH_BYTES, TIME_BYTES
 from monitor.store.layout import Keys, unpack_contestants
 from monitor.store.server.connection import Connection, slices
 from schemas.records.scores import Contestant
-from schemas.results.changes import CLAIMS, KINDS, VerdictChange, change_order
-from schemas.results.verdict_changes import change_field
+from schemas.results.changes import CLAIMS, KINDS, VerdictChange
 from stats.evidence.settled import TIE
 from stats.numerics.pairs import pair_members
 
@@ -25,9 +24,6 @@ _BYTES_AT_ONCE: Final = 1 << 20
 _PAIR_BITS: Final = 33
 _CLAIM_BITS: Final = 2
 _KIND_BITS: Final = 3
-_EARLIER_HASHES: Final = ("verdicts", "times")
-"""Kinds of hashes in which versions up to 8 of the state have latches: a comparison reads them, and nothing else does."""
-
 _SIDES: Final = {"a": 1, "b": -1, "tie": TIE}
 
 
@@ -51,13 +47,6 @@ class FieldCodes:
         number = self.version(int(version[0]) if version else 1)
         return int(self.of(int(pair), CLAIMS.index(claim), KINDS.index(kind), number))
 
-    def field(self, code: int) -> str:
-        """Return the field of a code."""
-        pair, rest = code & (1 << _PAIR_BITS) - 1, code >> _PAIR_BITS
-        claim, rest = rest & (1 << _CLAIM_BITS) - 1, rest >> _CLAIM_BITS
-        kind, number = rest & (1 << _KIND_BITS) - 1, rest >> _KIND_BITS
-        return change_field(pair, CLAIMS[claim], KINDS[kind], list(self._versions)[number])
-
 
 @dataclass
 class VerdictColumns:
@@ -70,7 +59,7 @@ class VerdictColumns:
     # 1 or -1 for the model of the pair that is first or second by name, `TIE` for a tie; of a verdict that ends, the earlier one
     side: NDArray[np.int8]
     time: NDArray[np.float64]  # seconds since 1970; 0 where none is stored
-    place: NDArray[np.int32]  # among the stored records; -1 in a state of an earlier version
+    place: NDArray[np.int32]  # among the stored records
 
     @classmethod
     def empty(cls, count: int) -> Self:
@@ -113,38 +102,25 @@ class StoredVerdicts:
     columns: VerdictColumns
     _name: str
     _keys: tuple[Connection, Keys, str]
-    _codes: FieldCodes
     _starts: "array[int]"
 
     @classmethod
     async def read(cls, connection: Connection, keys: Keys, key: str, name: str, codes: FieldCodes) -> "StoredVerdicts":
         """Read the verdicts of a board; workers may run meanwhile, and what they add later is not read."""
         latches, terms, at, models = (keys.of(kind, key) for kind in ("latches", "terms", "latched_at", "models"))
-        earlier = keys.of(_EARLIER_HASHES[0], key)
         # Latches first: a commit in between adds terms and models that none of them needs.
-        calls = [("HGET", keys.of("spec", key), "off"), ("STRLEN", latches), ("HLEN", earlier), ("STRLEN", terms)]
-        off, size, whole, of_terms, packed = await connection.fetch([*calls, ("GET", models)])
+        calls = [("HGET", keys.of("spec", key), "off"), ("STRLEN", latches), ("STRLEN", terms)]
+        off, size, of_terms, packed = await connection.fetch([*calls, ("GET", models)])
         contestants = unpack_contestants(packed or b"")
-        count, starts = size // LATCH_BYTES, array("q")
-        if whole:
-            columns = await _read_earlier(connection, keys, key, codes)
-            if columns.field.size < whole:  # a server that took over in the middle may omit some
-                raise _changed()
-        else:
-            lines = await _read_lines(connection, terms, of_terms, codes)
-            columns = await _read_packed(connection, (latches, at), count, lines, contestants, codes)
-            starts = lines.start
-        return cls(int(off or 0), contestants, columns, name, (connection, keys, key), codes, starts)
+        lines = await _read_lines(connection, terms, of_terms, codes)
+        columns = await _read_packed(connection, (latches, at), size // LATCH_BYTES, lines, contestants, codes)
+        return cls(int(off or 0), contestants, columns, name, (connection, keys, key), lines.start)
 
     async def changes(self, some: NDArray[np.integer[Any]]) -> list[VerdictChange]:
         """Make the changes of some verdicts, by their index in the columns."""
-        return [
-            change
-            for part in slices(some.tolist())
-            for change in await (self._packed(part) if self._starts else self._whole(part))
-        ]
+        return [change for part in slices(some.tolist()) for change in await self._changes(part)]
 
-    async def _packed(self, some: Sequence[int]) -> list[VerdictChange]:
+    async def _changes(self, some: Sequence[int]) -> list[VerdictChange]:
         connection, keys, key = self._keys
         latches, terms = keys.of("latches", key), keys.of("terms", key)
         begins = [int(self.columns.place[k]) * LATCH_BYTES for k in some]
@@ -161,12 +137,6 @@ class StoredVerdicts:
             else LatchRecords(self._name, self.contestants, [Terms.read(line)], records).change(place)
             for place, number in enumerate(numbers.tolist())
         ]
-
-    async def _whole(self, some: Sequence[int]) -> list[VerdictChange]:
-        connection, keys, key = self._keys
-        names = [self._codes.field(int(self.columns.field[k])) for k in some]
-        (texts,) = await connection.fetch([("HMGET", keys.of(_EARLIER_HASHES[0], key), *names)])
-        return [VerdictChange.model_validate_json(text) for text in texts]
 
 
 async def _read_packed(
@@ -229,31 +199,6 @@ async def _read_lines(connection: Connection, key: str, size: int, codes: FieldC
                 lines.field.append(codes.parse(value["field"]))
                 lines.side.append(_side(value["change"]))
     return lines
-
-
-async def _read_earlier(connection: Connection, keys: Keys, key: str, codes: FieldCodes) -> VerdictColumns:
-    """Read verdict changes that an earlier version has stored whole."""
-    field, offset, sequence, side = array("Q"), array("q"), array("Q"), array("b")
-    changes, times = (keys.of(kind, key) for kind in _EARLIER_HASHES)
-    async for part in connection.scan_hash(changes):
-        for name, text in part.items():
-            change = json.loads(text)
-            order = change_order(change["id"])
-            field.append(codes.parse(name.decode()))
-            offset.append(order[0])
-            sequence.append(order[1])
-            side.append(_side(change))
-    timed, at = array("Q"), array("d")
-    async for part in connection.scan_hash(times):
-        timed.extend(codes.parse(name.decode()) for name in part)
-        at.extend(map(float, part.values()))
-    columns = VerdictColumns.empty(len(field))
-    columns.field[:], columns.offset[:], columns.sequence[:], columns.side[:] = field, offset, sequence, side
-    del field, offset, sequence, side
-    columns.sort()
-    places, known = locate(np.array(timed, np.uint64), columns.field)
-    columns.time[places[known]] = np.array(at)[known]
-    return columns
 
 
 def _changed() -> StoreError:

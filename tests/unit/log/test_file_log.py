@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 
 from monitor.log.errors import LogClosed, LogDamaged, LogLocked, OffsetOutOfRange
 from monitor.log.file import durable_file
-from monitor.log.file.lines import CheckedLines
+from monitor.log.file.lines import Lines
 from monitor.log.file.log import FileLog, check_log
 
-AROUND = len(CheckedLines("").encode([b""], 0))
+AROUND = len(Lines("").encode([b""], 0))
 """Bytes of a line that are not the record's."""
 
 
@@ -180,7 +180,7 @@ def test_a_torn_line_longer_than_one_read_is_cut_off(tmp_path):
     path = tmp_path / "log.jsonl"
     (whole,) = filled(path, numbered(2))
     with path.open("ab") as file:
-        file.write(CheckedLines("").encode([b"x" * 300_000], whole)[:200_001])
+        file.write(Lines("").encode([b"x" * 300_000], whole)[:200_001])
 
     async def use(log):
         assert (log.durable_end, log.bytes_cut) == (whole, 200_001)
@@ -306,17 +306,12 @@ def test_one_holder_at_a_time_whatever_path_leads_there(tmp_path, other):
         (b"", "does not begin with the header"),
         (b"hello\n", "does not begin with the header"),
         (b'{"benchmark": "b", "model": "m"}\n', "does not begin with the header"),
-        (b'{"log": 7, "version": 1}\n', "does not begin with the header"),
         (b'["log", "version"]\n', "does not begin with the header"),
         (b"\x00" * 9000, "does not begin with the header"),
-        (b'{"log": "%s", "version": 1}' % (b"ab" * 16), "does not begin with the header"),
+        (b'{"log": "%s", "version": 2}\n' % (b"ab" * 16), "does not begin with the header"),
         (
-            b'{"log": "%s", "version": 2}\n' % (b"ab" * 16),
-            "is a log of version 2, and this program reads versions 1 and 2",
-        ),
-        (
-            CheckedLines("").encode([b'{"log": "%s", "version": 3}' % (b"ab" * 16)], 0),
-            "is a log of version 3, and this program reads versions 1 and 2",
+            Lines("").encode([b'{"log": "%s", "version": 3}' % (b"ab" * 16)], 0),
+            "is a log of version 3, and this program reads version 2",
         ),
     ],
 )
@@ -441,7 +436,7 @@ def test_every_flipped_bit_is_refused_where_it_is(tmp_path):
                 assert records == [line for line in lines if hit and line[0] < hit and at < len(whole) - 1]
     path.write_bytes(whole)
     assert read_all(path) == (lines, "")
-    assert check_log(path) == (3, True, 0)
+    assert check_log(path) == (3, 0)
 
 
 @pytest.mark.fault("log", "garbage, and lines lost, repeated or exchanged", "refused with the byte")
@@ -472,20 +467,3 @@ def test_garbage_lost_repeated_and_exchanged_lines_are_refused(tmp_path):
         records, message = read_all(path)
         assert message, name
         assert records == lines[: len(records)], name
-
-
-def test_a_log_of_the_version_without_checksums_is_still_read_and_extended(tmp_path):
-    path = tmp_path / "log.jsonl"
-    header = b'{"log": "%s", "version": 1}\n' % (b"ab" * 16)
-    path.write_bytes(header + b'{"a":1}\n{"a":2}\n{"a"')
-
-    async def use(log):
-        assert (log.checked, log.bytes_cut, log.identity) == (False, 4, "ab" * 16)
-        await log.append([b"3", b"4"])
-        chunk = log.read(log.first_offset)
-        assert chunk.records == [b'{"a":1}', b'{"a":2}', b"3", b"4"]
-        assert chunk.offsets == [len(header), len(header) + 8, len(header) + 16, len(header) + 18]
-
-    opened(path, use)
-    assert path.read_bytes() == header + b'{"a":1}\n{"a":2}\n3\n4\n'
-    assert check_log(path) == (4, False, 0)

@@ -107,8 +107,7 @@ def test_whatever_happens_to_the_bytes_no_other_record_is_read(log, seed):
     records, lost = read(path)
     known = {offset: record for (offset, _), record in zip(places, RECORDS, strict=True)}
     assert records.items() <= known.items()
-    _, checked, size = check_log(path)
-    assert (checked, size) == (True, sum(end - start for start, end in lost))
+    assert check_log(path)[1] == sum(end - start for start, end in lost)
     assert salvage(path).kept is None, "what is given up is whole"
 
 
@@ -122,10 +121,6 @@ def test_what_cannot_be_salvaged_stays_as_it_is(log, tmp_path):
         salvage(path)
     assert path.read_bytes() == data
     path.write_bytes(whole)
-    plain = tmp_path / "plain.jsonl"
-    plain.write_bytes(b'{"log": "00112233445566778899aabbccddeeff", "version": 1}\n{"a": 1}\n')
-    with pytest.raises(LogDamaged, match="has no checksums"):
-        salvage(plain)
 
     async def locked():
         log = FileLog.open(path)

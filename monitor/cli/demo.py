@@ -61,7 +61,7 @@ async def _replay(folder: Path, *, null: bool, seconds: float, seed: int, keep: 
 
     stream = demo_stream(null=null, seed=seed)
     naive = NaivePeeking(stream.pairs)
-    view = make_view(brief=True)
+    view = make_view()
     async with EmbeddedMonitor(read_settings(data_dir=folder, port=port), on_change=view.change) as monitor:
         try:
             with view:

@@ -233,12 +233,12 @@ async def _follow(files: _Files, settings: "Settings", conflicts: Path | None) -
     from contextlib import AsyncExitStack
 
     from monitor.cli.shared.conflicts import save_conflicts
-    from monitor.cli.shared.files import find_files
+    from monitor.cli.shared.files import find_present
     from monitor.cli.shared.running.live import make_view
     from monitor.cli.shared.running.stopping import Stopping
     from monitor.service.embedded import EmbeddedMonitor
 
-    files.declare.note_present(find_files(files.importer, files.paths))
+    files.declare.note_present(find_present(files.importer, files.paths))
     view = make_view(settings.low_coverage)
     stopping = Stopping(settings.drain_seconds)
     monitor = EmbeddedMonitor(settings, on_change=view.change, declare=files.declare)
@@ -365,7 +365,7 @@ async def _end_runs(files: _Files, monitor: "EmbeddedMonitor", tailer: "Tailer")
     return not refusals
 
 
-def _make_tailer(files: _Files, monitor: "EmbeddedMonitor") -> "Tailer":
+def _make_tailer(files: _Files, monitor: "EmbeddedMonitor", *, waits: bool = False) -> "Tailer":
     from monitor.cli.shared.declared.epochs import after_state, note_read_before
     from monitor.files.epochs import EpochRecord
     from monitor.files.reject_limit import RejectLimit
@@ -388,6 +388,7 @@ def _make_tailer(files: _Files, monitor: "EmbeddedMonitor") -> "Tailer":
         limit=RejectLimit(monitor.settings.max_rejected),
         poll_interval=monitor.settings.poll_seconds,
         importer=files.importer,
+        waits=waits,
     )
 
 
@@ -404,7 +405,7 @@ async def _show(files: _Files, monitor: "EmbeddedMonitor", view: "View", stoppin
     async def end_runs() -> None:
         await _end_runs(files, monitor, tailer)
 
-    tailer = _make_tailer(files, monitor)
+    tailer = _make_tailer(files, monitor, waits=True)
     following = tailer.follow(end_runs if files.ended or files.inherit else None)
     rate, if_complete, reports = EventRate(), IfComplete(), monitor.reports
 

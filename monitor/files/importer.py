@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from monitor.files.formats.choices import ChoiceError, Choices
 from monitor.files.formats.detect import format_of, looks_like_results
-from monitor.files.formats.log_file import LogFile, Notices, RunRegistry
+from monitor.files.formats.log_file import LogFile, Notices, RunRegistry, Title, titles
 from monitor.files.formats.open_format import open_format, open_mapped
 from monitor.files.formats.plugins import problems
 from monitor.files.formats.registry import COPIES, is_companion
@@ -45,14 +45,21 @@ def show_argument(path: str) -> str:
 class Importer:
     """Finds files of results and opens them; checks that they can be compared."""
 
-    def __init__(self, choices: Choices | None = None, report: Callable[[str], None] | None = None) -> None:
+    def __init__(
+        self,
+        choices: Choices | None = None,
+        report: Callable[[str], None] | None = None,
+        *,
+        runs: bool = False,
+    ) -> None:
+        self._runs_of_models = runs  # each file is a run of some model: its path is no model
         self.choices = choices or Choices()
         self._notices = Notices(report)
         self._runs = RunRegistry(self._notices)
         self._models: dict[Path, str] = {}
         self._copies = Copies()
-        self._lone: Path | None = None
-        """The only file that was named."""
+        self._titles: Mapping[Path, Title] = {}
+        """What the paths of the files that were named give."""
         self._folders: set[Path] = set()
         self._maps: dict[Path, list[FileMap]] = {}
         self._given = self._read_maps(Path(self.choices.map)) if self.choices.map is not None else []
@@ -61,6 +68,7 @@ class Importer:
         """List the files of results that paths name, in their order, as `find_files` does."""
         files: dict[Path, None] = {}
         plain: set[tuple[int, int]] = set()
+        named: list[Path] = []
         for path in paths:
             model, place = named_path(path)
             if _URL.match(place) and not is_remote(place) and not Path(place).exists():
@@ -78,7 +86,9 @@ class Importer:
                 self._maps_of(file)  # a mapping that is not valid ends the command here
             if model is not None:
                 self._name(found, model, strict=strict)
-            self._lone = found[0] if len(paths) == 1 and not Path(place).is_dir() and found else None
+            if not Path(place).is_dir():
+                named += found
+        self._titles = titles(named, models=not self._runs_of_models) if len(paths) == len(named) else {}
         return list(files)
 
     def _name(self, files: Iterable[Path], model: str, *, strict: bool) -> None:
@@ -88,7 +98,7 @@ class Importer:
 
     def open(self, path: Path) -> Stream:
         """Open a file as a stream of event lines."""
-        log = LogFile(path, self._models.get(path), self.choices, self._runs, self._notices, lone=path == self._lone)
+        log = LogFile(path, self._models.get(path), self.choices, self._runs, self._notices, self._titles.get(path))
         maps = self._maps_of(path)
         for problem in problems():
             self._notices(problem)

@@ -45,6 +45,7 @@ class Tailer:
         limit: RejectLimit | None = None,
         poll_interval: float = 0.5,
         importer: Importer | None = None,
+        waits: bool = False,
     ) -> None:
         self._paths, self._append = paths, append
         self._importer = importer or Importer()
@@ -54,7 +55,7 @@ class Tailer:
         self._left_out: set[str] = set()
         self._on_first_pass: Callable[[list[Path]], None] | None = on_first_pass
         self._reader = BatchReader(sources, declare=declare, known=known, epochs=epochs, opener=self._importer.open)
-        self._files: list[Path] | None = self._importer.find(paths)
+        self._files: list[Path] | None = self._importer.find(paths, strict=not waits)
         self._known_places = frozenset(sources)
 
     @property

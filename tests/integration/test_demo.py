@@ -39,7 +39,9 @@ def test_verdicts_come_as_plain_lines(story):
     assert "\x1b" not in story
     assert "this pair only" not in story.split("mmlu-pro-top10  ")[0], "the headline alone, where no screen replaces it"
     decisions = re.findall(
-        r"^decided: (\S+) is better than (\S+), family-wise at alpha = 0\.05, after [\d,]+ items$", story, re.MULTILINE
+        r"^decided: mmlu-pro-top10: (\S+) is better than (\S+), family-wise at alpha = 0\.05, after [\d,]+ items$",
+        story,
+        re.MULTILINE,
     )
     assert ("calme-3.2-78b", "calme-3.1-78b") in decisions
     assert len(decisions) == len(set(decisions)) == 34

@@ -71,13 +71,21 @@ def daemon(tmp_path_factory):
 def test_verdicts_are_printed_as_they_are_reached(daemon):
     watch, *_ = daemon
     assert watch.lines[0] == "watching\n"
-    watch.line(
-        r"^decided: bench: alpha is better than charlie on items like those of bench, decided for this pair only at alpha = 0\.05: "
-        r"of \d+ shared"
-    )
-    watch.line(r"^decided: bench: alpha is better than charlie on items like those of bench, decided family-wise")
+    watch.line(r"^decided: bench: alpha is better than charlie, family-wise at alpha = 0\.05, after \d+ items$")
     watch.line(r"^271 events, .* 1 rejected, caught up, http://127\.0\.0\.1:\d+")
     assert not any("\x1b" in line for line in watch.lines)
+
+
+@pytest.mark.parametrize("made", [False, True])
+def test_a_path_without_results_is_waited_for(tmp_path, made):
+    folder = tmp_path / "results"
+    if made:
+        folder.mkdir()
+    with Watch(tmp_path / "data", folder, "--items", 90, RANKWATCH_POLL_SECONDS="0.05") as watch:
+        url = watch.url
+        folder.mkdir(exist_ok=True)
+        write(folder / "a.jsonl", events(random.Random(21), SKILLS, 90)[:30])
+        until(lambda: event_count(url) == 30, "the events of a file that came later")
 
 
 def test_the_api_has_the_report(daemon):

@@ -125,7 +125,7 @@ def read_runs(paths: list[str], logs: LogOptions, max_rejected: float) -> "Dated
     from monitor.files.streams.read import read_files
     from schemas.records.names import natural
 
-    importer = make_importer(logs)
+    importer = make_importer(logs, runs=True)
     files = sorted(find_files(importer, paths), key=lambda path: natural(str(path)))
     runs, limit, rejected = DatedRuns(), RejectLimit(max_rejected), RejectedLines()
     try:

@@ -19,7 +19,7 @@ from monitor.files.importer import Importer
 from monitor.files.incomplete import incomplete_benchmarks
 from monitor.files.reject_limit import RejectedLine, RejectLimit, TooManyRejected
 from monitor.files.streams.copies import CopyError
-from monitor.files.streams.paths import PathError, show
+from monitor.files.streams.paths import NothingYetError, PathError, show
 from monitor.files.streams.read import read_files
 from monitor.view.board import BoardView
 from monitor.view.from_files.fold import fold_files
@@ -113,10 +113,10 @@ def read_results(
     return boards
 
 
-def make_importer(logs: ScoreOptions) -> Importer:
+def make_importer(logs: ScoreOptions, *, runs: bool = False) -> Importer:
     """Return the importer for these options."""
     try:
-        return Importer(Choices.parse(**given(logs)), note)
+        return Importer(Choices.parse(**given(logs)), note, runs=runs)
     except ChoiceError as error:
         stop(str(error), USAGE)
 
@@ -155,6 +155,20 @@ def find_files(importer: Importer, paths: Sequence[str]) -> list[Path]:
         stop(str(error), USAGE)
     except CopyError as error:
         stop(str(error))
+
+
+def find_present(importer: Importer, paths: Sequence[str]) -> list[Path]:
+    """Return the files of results that are there; print which paths have none yet."""
+    waiting = False
+    for path in paths:
+        try:
+            importer.find([path])
+        except NothingYetError as error:
+            waiting = True
+            note(f"{error.what} yet; watch waits for results there")
+        except PathError as error:
+            stop(str(error), USAGE)
+    return importer.find(paths, strict=False) if waiting else find_files(importer, paths)
 
 
 def benchmarks_in(files: Sequence[Path], importer: Importer, max_rejected: float = 1.0) -> set[str]:

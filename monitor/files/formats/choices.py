@@ -100,6 +100,7 @@ class Choices:
     failed: str | None = None
     map: str | None = None  # the path of a file with mappings (`mapping`), which comes before those next to the results
     split: Selection = field(default_factory=lambda: Selection("--split"))  # of HELM: the split of the data
+    title: str | None = None  # the model of a table that has a score and no column for models: its path
 
     @classmethod
     def parse(

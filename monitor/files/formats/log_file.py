@@ -2,10 +2,10 @@
 
 import re
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Final, NamedTuple, Protocol
 
 from monitor.files.formats.choices import Choices
 from monitor.files.streams.event_lines import Refusal
@@ -15,6 +15,9 @@ from schemas.records.reading import Reading
 from schemas.records.text import shorten
 
 _LISTED_FILES: Final = 20
+_RESULTS: Final = "results"
+"""The benchmark of files of several folders."""
+
 _SUFFIXES: Final = re.compile(r"(\.(csv|tsv|txt|jsonl?|ndjson|parquet|gz))+$", re.IGNORECASE)
 
 
@@ -27,6 +30,35 @@ def table_name(path: Path) -> str:
     ('gpt-4.1_eval_results', 'llama-3.1-8b')
     """
     return _SUFFIXES.sub("", path.name)
+
+
+class Title(NamedTuple):
+    """The benchmark and model that the path of a table names, where no column does."""
+
+    benchmark: str
+    model: str | None
+    """None for a file on its own: there is nothing to compare it with."""
+
+
+def titles(files: Sequence[Path], *, models: bool = True) -> dict[Path, Title]:
+    """Return what the paths of named files give: the file is the model, and its folder the benchmark.
+
+    >>> titles([Path("/eval/old.csv"), Path("/eval/new.csv")])[Path("/eval/old.csv")]
+    Title(benchmark='eval', model='old')
+    >>> titles([Path("/a/scores.csv"), Path("/b/scores.csv")])[Path("/b/scores.csv")]
+    Title(benchmark='results', model='b')
+    >>> titles([Path("/eval/mmlu.csv")])[Path("/eval/mmlu.csv")]
+    Title(benchmark='mmlu', model=None)
+    """
+    if len(files) == 1:
+        return {files[0]: Title(table_name(files[0]), None)}
+    folders = {file.parent.name for file in files}
+    benchmark = (len({file.parent for file in files}) == 1 and folders.pop()) or _RESULTS
+    for name in (table_name, lambda file: file.parent.name) if models else ():
+        named = list(map(name, files))
+        if len(set(named)) == len(files):
+            return {file: Title(benchmark, model) for file, model in zip(files, named, strict=True)}
+    return {file: Title(benchmark, None) for file in files}
 
 
 class Table(Protocol):
@@ -220,8 +252,8 @@ class LogFile:
     choices : Choices
     runs : RunRegistry
     notices : Notices
-    lone : bool
-        Whether the command names this file only.
+    title : Title, optional
+        What the path of a file that the command names gives.
     """
 
     path: Path
@@ -229,14 +261,15 @@ class LogFile:
     choices: Choices
     runs: RunRegistry
     notices: Notices
-    lone: bool = False
+    title: Title | None = None
 
     @property
     def table_choices(self) -> Choices:
-        """The choices for a table: without a column that names the benchmark, a file on its own gives it its name."""
-        if self.choices.benchmark is not None or not self.lone:
+        """The choices for a table: what no column names, the path of a file that the command names does."""
+        if self.title is None:
             return self.choices
-        return replace(self.choices, benchmark=table_name(self.path))
+        benchmark = self.choices.benchmark or self.title.benchmark
+        return replace(self.choices, benchmark=benchmark, title=self.title.model)
 
     def note_columns(self, columns: "Table") -> None:
         """Pass on which columns of a table were picked, and what names the benchmark."""

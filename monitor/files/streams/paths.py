@@ -34,6 +34,14 @@ class PathError(ValueError):
     """A PATH argument that cannot be read."""
 
 
+class NothingYetError(PathError):
+    """A PATH argument that results may still be written to."""
+
+    def __init__(self, what: str, remedy: str) -> None:
+        super().__init__(f"{what}; {remedy}")
+        self.what = what
+
+
 def find_files(
     paths: Iterable[str | os.PathLike[str]],
     *,
@@ -108,13 +116,7 @@ def _files(path: Path, *, strict: bool, walk: "_FolderWalk", accept: Callable[[P
         mode = path.stat().st_mode
     except OSError as error:
         if strict:
-            if (scheme := _SCHEME.match(os.fspath(path))) is not None:
-                url = show(path).replace(":/", "://", 1)
-                raise PathError(
-                    f"{url}: {scheme[1]} is not supported; use http or https, or download the file"
-                ) from error
-            reason = "does not exist" if isinstance(error, FileNotFoundError) else f"cannot be read ({error.strerror})"
-            raise PathError(f"{show(path)} {reason}; check the path") from error
+            raise _no_status(path, error) from error
         if not isinstance(error, PASSED_OVER):
             raise
         return
@@ -126,24 +128,33 @@ def _files(path: Path, *, strict: bool, walk: "_FolderWalk", accept: Callable[[P
         found = list(walk.files(path))
         inside = [file for file in found if accept is None or accept(file)]
         if strict and not inside:
-            raise PathError(f"{show(path)} {_none(found, walk.suffixes)}")
+            what, remedy = _none(found, walk.suffixes)
+            raise NothingYetError(f"{show(path)} {what}", remedy)
         yield from inside
     elif strict:
         raise PathError(f"{show(path)} is neither a file nor a folder; use a file or a folder of results")
 
 
-def _none(found: list[Path], suffixes: tuple[str, ...]) -> str:
-    """State what a folder holds none of: of its files, each with a name of results, none is read."""
+def _no_status(path: Path, error: OSError) -> PathError:
+    """Return why a path has no status."""
+    if (scheme := _SCHEME.match(os.fspath(path))) is not None:
+        url = show(path).replace(":/", "://", 1)
+        return PathError(f"{url}: {scheme[1]} is not supported; use http or https, or download the file")
+    if isinstance(error, FileNotFoundError):
+        return NothingYetError(f"{show(path)} does not exist", "check the path")
+    return PathError(f"{show(path)} cannot be read ({error.strerror}); check the path")
+
+
+def _none(found: list[Path], suffixes: tuple[str, ...]) -> tuple[str, str]:
+    """State what a folder holds none of, and what to do: of its files, each with a name of results, none is read."""
     if not found:
         names = ", ".join(suffix for suffix in suffixes if not suffix.endswith(".gz"))
-        return (
-            f"has no files of results; use names that end with {names} (text also as .gz), or give one file and its fields with "
-            "--columns"
-        )
+        remedy = f"use names that end with {names} (text also as .gz), or give one file and its fields with --columns"
+        return "has no files of results", remedy
     files = f"has no results in its {len(found):,} {'file' if len(found) == 1 else 'files'}"
     if any(file.stat().st_size for file in found):
-        return f"{files}; see the lines above, or give one file and its fields with --columns"
-    return f"{files}; nothing is written there yet"
+        return files, "see the lines above, or give one file and its fields with --columns"
+    return files, "nothing is written there yet"
 
 
 class _FolderWalk:

@@ -65,6 +65,12 @@ class Columns:
         self._columns = _find(names, choices)
         if model is not None:
             self._columns.pop("model", None)
+        fields = {*self._columns, *choices.columns}
+        by_title = (
+            choices.title is not None and model is None and "score" in fields and not {"model", "models"} & fields
+        )
+        if by_title:
+            self._model = choices.title
         self._used = set(self._columns.values())
         others = [name for name in names if name not in self._used]
         self._text = [name for name in others if isinstance(read_score(without_value((first or {}).get(name))), str)]
@@ -84,6 +90,8 @@ class Columns:
         if self._models is not None:
             of_object = f" (in {shorten(self._prefix[:-1])})" if self._prefix else ""
             pairs.append(f"models = {', '.join(map(shorten, map(self._model_name, self._models)))}{of_object}")
+        if by_title:
+            pairs.append(f"model = {shorten(self._model or '')}, by the path (NAME=PATH changes it)")
         self.description = f"columns: {', '.join(pairs)}"
 
     @property

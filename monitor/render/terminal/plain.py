@@ -86,7 +86,7 @@ def status_sentence(status: LiveStatus, *, with_note: bool = True) -> str:
 
 
 class PlainView:
-    """Write a line at the start, one for each verdict change, and a status line every few seconds; the note once.
+    """Write a line at the start, one for each family-wise verdict change, and a status line every few seconds; the note once.
 
     >>> seconds = iter([0.0, 1.0, 6.0])
     >>> with PlainView(print, clock=lambda: next(seconds)) as view:
@@ -106,12 +106,10 @@ class PlainView:
         *,
         clock: Callable[[], float] = monotonic,
         every: float = STATUS_INTERVAL,
-        brief: bool = False,
     ) -> None:
         self._write = write or _to_stdout
         self._clock = clock
         self._every = every
-        self._brief = brief
         self._due: float | None = None
         self._written: LiveStatus | None = None
         self._progress = Progress(clock)
@@ -137,19 +135,18 @@ class PlainView:
             self._write(safe(status.note))
 
     def change(self, change: VerdictChange) -> None:
-        """Write one verdict change."""
-        if not self._brief:
-            self._write(f"{change.kind}: {safe(change.benchmark)}: {safe(change.sentence)}")
-        elif change.procedure == "anytime_family":
+        """Write a change of a verdict family-wise; the report at the end and the log have the evidence."""
+        if change.procedure == "anytime_family":
             self._write(_short(change))
 
 
 def _short(change: VerdictChange) -> str:
+    where = safe(change.benchmark)
     if change.kind != "decided":
-        return f"{change.kind}: {safe(change.sentence)}"
+        return f"{change.kind}: {where}: {safe(change.sentence)}"
     a, b = map(safe, in_verdict_order(change))
     how = "family-wise" if change.alpha is None else f"family-wise {level(change.alpha)}"
-    return f"decided: {a} is better than {b}, {how}, after {change.evidence.n:,} items"
+    return f"decided: {where}: {a} is better than {b}, {how}, after {change.evidence.n:,} items"
 
 
 def in_verdict_order(change: VerdictChange) -> tuple[str, str]:

@@ -165,13 +165,32 @@ def test_a_table_on_its_own_gives_its_name_to_a_benchmark_that_no_column_names(t
     assert {benchmark for benchmark, *_ in Read(path, benchmark="mine").scores} == {"mine"}
 
 
-def test_tables_side_by_side_need_a_name_for_their_benchmark(tmp_path):
+def test_tables_that_a_command_names_are_models_of_the_benchmark_of_their_folder(tmp_path):
+    files = [tmp_path / name for name in ("new.csv", "old.csv")]
+    for file in files:
+        file.write_text("id,correct\n1,True\n")
+    read = Read(*files)
+    assert {(benchmark, model) for benchmark, _, _, model in read.scores} == {
+        (tmp_path.name, "new"),
+        (tmp_path.name, "old"),
+    }
+    assert all("by the path (NAME=PATH changes it); benchmark = " in note for note in read.notes)
+
+
+def test_tables_of_one_name_are_models_by_their_folders(tmp_path):
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "scores.csv").write_text("id,score\n1,1\n")
+    read = Read(tmp_path / "a" / "scores.csv", tmp_path / "b" / "scores.csv")
+    assert {(benchmark, model) for benchmark, _, _, model in read.scores} == {("results", "a"), ("results", "b")}
+
+
+def test_a_table_of_a_column_for_each_model_takes_no_model_from_its_path(tmp_path):
     for name in ("a.csv", "b.csv"):
-        (tmp_path / name).write_text("id,score,model\n1,1,x\n")
+        (tmp_path / name).write_text("id,gpt,llama\n1,1,0\n")
     read = Read(tmp_path / "a.csv", tmp_path / "b.csv")
     assert not read.events
-    for _, _, _, why in read.faults:
-        assert "no column for the benchmark in id, score, model; name it with --columns benchmark=COLUMN" in why
+    assert all("if gpt, llama are models" in why for *_, why in read.faults)
 
 
 def test_tables_that_are_no_results_are_passed_over_in_a_folder(tmp_path):

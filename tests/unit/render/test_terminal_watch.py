@@ -214,7 +214,8 @@ def test_plain_lines():
         view.update(report(), LiveStatus(events=1, bytes_done=0, bytes_total=100))
         now[0] = 4.9
         view.update(report(), LiveStatus(events=2, bytes_done=50, bytes_total=100))
-        view.change(change("alpha\x1b[31m is better"))
+        view.change(change(model_a="alpha\x1b[31m", alpha=0.05))
+        view.change(change(procedure="anytime"))
         now[0] = 5.0
         view.update(report(), LiveStatus(events=3, events_per_second=2, bytes_done=50, bytes_total=100))
         now[0] = 10.0
@@ -224,7 +225,7 @@ def test_plain_lines():
     assert lines == [
         "watching",
         "1 events, 0 events/s, 0 rejected, catching up (0%)",
-        r"decided: mmlu-pro: alpha\x1b[31m is better",
+        r"decided: mmlu-pro: alpha\x1b[31m is better than beta, family-wise at alpha = 0.05, after 500 items",
         "3 events, 2 events/s, 0 rejected, catching up (50%, 0.0 MB/s, 0:05 left)",
         "4 events, 0 events/s, 0 rejected, caught up, http://127.0.0.1:1/metrics",
     ]
@@ -233,4 +234,7 @@ def test_plain_lines():
 def test_plain_lines_go_to_standard_output(capsys):
     with PlainView() as view:
         view.change(change())
-    assert capsys.readouterr().out == "watching\ndecided: mmlu-pro: alpha is better than beta\n"
+    assert (
+        capsys.readouterr().out
+        == "watching\ndecided: mmlu-pro: alpha is better than beta, family-wise, after 500 items\n"
+    )

@@ -41,12 +41,12 @@ class View(Protocol):
         """Show a verdict change."""
 
 
-def make_view(low_coverage: float = 0.0, *, brief: bool = False) -> View:
-    """Return the view that suits standard output; plain lines may be `brief`."""
+def make_view(low_coverage: float = 0.0) -> View:
+    """Return the view that suits standard output."""
     console = output_console()
     if console.is_terminal and not console.is_dumb_terminal:
         return LiveView(console, low_coverage=low_coverage)
-    return PlainView(brief=brief)
+    return PlainView()
 
 
 class IfComplete:

@@ -3,6 +3,8 @@
 from collections.abc import Iterator
 
 from monitor.view.partition_view import PartitionView
+from monitor.view.reasons import quarantined
+from monitor.words.order import because
 from schemas.records.boards import BoardEntry
 from schemas.results.api import BoardDetail, BoardSummary
 
@@ -37,5 +39,5 @@ def _summary(partition: PartitionView, name: str) -> BoardSummary:
         models=0 if benchmark is None else len(benchmark.latest_epoch),
         events=0 if benchmark is None else benchmark.counters["events"],
         rejected=0 if benchmark is None else benchmark.counters["rejected"],
-        set_aside=None if suspect is None else suspect.describe(),
+        set_aside=None if suspect is None else because([quarantined(suspect)]),
     )

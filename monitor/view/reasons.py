@@ -4,6 +4,7 @@ from typing import Final, NamedTuple
 
 from monitor.view.board import BoardView
 from monitor.view.pairs.item_means import described, repeats_of
+from schemas.records.boards import Suspect
 from schemas.results.assumptions import Assumption
 from schemas.results.assumptions import facts as assumed
 from schemas.results.changes import Side
@@ -88,10 +89,15 @@ def partial(benchmark: BoardView) -> list[Fact]:
     """Return which records were gone before they were folded, or are quarantined, and may be of the benchmark."""
     facts = []
     if benchmark.gaps:
-        facts.append(fact(Reason.LOST_RECORDS, gaps=[gap.describe() for gap in benchmark.gaps]))
+        facts.append(fact(Reason.LOST_RECORDS, gaps=[gap._asdict() for gap in benchmark.gaps]))
     if benchmark.quarantine is not None:
-        facts.append(fact(Reason.QUARANTINED, detail=benchmark.quarantine.describe()))
+        facts.append(quarantined(benchmark.quarantine))
     return facts
+
+
+def quarantined(suspect: Suspect) -> Fact:
+    """Return since when the records of a benchmark are set aside, how many are, and what was found."""
+    return fact(Reason.QUARANTINED, since=suspect.since or 0, records=suspect.records, found=suspect.reason)
 
 
 def of_order(benchmark: BoardView, *, asserted: list[Assumption] | None, rests_on_ends: bool = False) -> list[Fact]:

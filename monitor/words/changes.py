@@ -1,11 +1,12 @@
 """The sentences of verdicts that every surface shares: scopes and verdict changes."""
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Mapping
 from typing import Final, NamedTuple
 
 from monitor.words.assumptions import clauses
 from schemas.records.catalogue import published
 from schemas.results.assumptions import BATTLES, Assumption, without
+from schemas.results.reasons import Fact, Reason
 
 DELETED: Final = "the board was deleted"
 
@@ -216,17 +217,16 @@ def _verdict(first: str, second: str, benchmark: str, claim: str) -> str:
     return f"The decision between {first} and {second} on {benchmark} ({SCOPES[claim]})"
 
 
-def superseded(first: str, second: str, benchmark: str, procedure: str, model: str, epoch: int) -> str:
-    """Return the sentence of a decision on scores that a newer epoch replaces."""
-    return (
-        f"{_verdict(first, second, benchmark, procedure)} is superseded: {model} was scored again, as epoch {epoch}. The new scores are "
-        "compared separately."
-    )
+def superseded(first: str, second: str, benchmark: str, procedure: str, why: Fact) -> str:
+    """Return the sentence of a decision whose scores or declaration newer ones replace."""
+    return f"{_verdict(first, second, benchmark, procedure)} is superseded: {_REPLACED[why['code']](why)}"
 
 
-def redeclared(first: str, second: str, benchmark: str, procedure: str, version: int) -> str:
-    """Return the sentence of a decision under a declaration that a new version replaces."""
-    return (
-        f"{_verdict(first, second, benchmark, procedure)} is superseded: the benchmark was declared again, as version {version}. The "
-        "scores are judged again under it."
-    )
+_REPLACED: Final[Mapping[str, Callable[[Fact], str]]] = {
+    Reason.SCORED_AGAIN: lambda given: (
+        f"{given['model']} was scored again, as epoch {given['epoch']}. The new scores are compared separately."
+    ),
+    Reason.DECLARED_AGAIN: lambda given: (
+        f"the benchmark was declared again, as version {given['version']}. The scores are judged again under it."
+    ),
+}

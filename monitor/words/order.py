@@ -97,8 +97,17 @@ _MEMBER_ORDERS: Final = {
 
 
 def _lost(given: Mapping[str, Any]) -> str:
-    gaps = "; ".join(given["gaps"])
+    gaps = "; ".join(gap(each["partition"], each["start"], each["end"]) for each in given["gaps"])
     return f"records {gaps} of the log were lost before they were folded, so scores or declarations may be missing"
+
+
+def gap(partition: int, start: int, end: int) -> str:
+    """Return which records were lost.
+
+    >>> gap(3, 0, 60_000)
+    '0 to 59,999 of partition 3'
+    """
+    return f"{start:,} to {end - 1:,} of partition {partition}"
 
 
 def _not_declared(given: Mapping[str, Any]) -> str:
@@ -160,7 +169,10 @@ _CLAUSES: Final[Mapping[str, Callable[[Mapping[str, Any]], str]]] = {
     Reason.LEAD_UNSETTLED: lambda given: f"{because(given['because'])}; until then no lead is settled",
     Reason.SUSPECT_ORDER: _suspect,
     Reason.LOST_RECORDS: _lost,
-    Reason.QUARANTINED: lambda given: given["detail"],
+    Reason.QUARANTINED: lambda given: (
+        f"its records from offset {given['since']:,} on are set aside ({given['records']:,} until now), because {given['found']}; "
+        "see `rankwatch quarantine list`"
+    ),
     Reason.NOT_IN_FAMILY: lambda _: "it is not in the declared family",
     Reason.NOT_DECLARED: _not_declared,
     Reason.HELD_AT_FIRST: lambda _: "the benchmark was held when the pair got its first shared item",

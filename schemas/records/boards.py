@@ -22,17 +22,6 @@ class Suspect(NamedTuple):
         """Whether nothing has to be remembered."""
         return self.since is None and self.weight == 0
 
-    def describe(self) -> str:
-        """Return since when it is set aside, why and how that ends.
-
-        >>> Suspect("m", since=7, reason="a record crashed the fold", records=2).describe()
-        'its records from offset 7 on are set aside (2 until now), because a record crashed the fold; see `rankwatch quarantine list`'
-        """
-        return (
-            f"its records from offset {self.since or 0:,} on are set aside ({self.records:,} until now), because {self.reason}; "
-            "see `rankwatch quarantine list`"
-        )
-
 
 class Undo(NamedTuple):
     """What the last undo of a board withdraws: the events of a producer since a time, or of a model."""

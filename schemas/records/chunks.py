@@ -94,14 +94,6 @@ class Gap(NamedTuple):
     start: int
     end: int
 
-    def describe(self) -> str:
-        """Return which records these are.
-
-        >>> Gap(3, 0, 60_000).describe()
-        '0 to 59,999 of partition 3'
-        """
-        return f"{self.start:,} to {self.end - 1:,} of partition {self.partition}"
-
 
 class DeadLetter(NamedTuple):
     """A rejected record: its place in the log, its origin, and the reason."""

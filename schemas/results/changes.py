@@ -5,6 +5,7 @@ from typing import Final, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from schemas.records.text import Sentence
+from schemas.results.reasons import Fact
 
 Side = Literal["a", "b"]
 Outcome = Literal["a", "b", "tie"]
@@ -79,6 +80,9 @@ class VerdictChange(BaseModel):
     statistics_version: int
     evidence: Evidence
     sentence: Sentence
+    facts: list[Fact] = Field(
+        default=[], description="the sentence for programs: a code each, with what `evidence` and the names do not hold"
+    )
     assumptions: list[dict[str, str | int | list[str]]] = Field(
         default=[],
         description="what a decision or a settled lead assumes: a code each, with the number that its wording states",

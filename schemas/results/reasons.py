@@ -53,6 +53,8 @@ class Reason(StrEnum):
     NOTHING_SHARED = "nothing_shared"
     NOT_MET = "not_met"
     SUPERSEDED = "superseded"
+    SCORED_AGAIN = "scored_again"
+    DECLARED_AGAIN = "declared_again"
     DECIDED = "decided"
     GAP_TURNED = "gap_turned"
     GAP_TURNED_BACK = "gap_turned_back"

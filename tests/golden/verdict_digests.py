@@ -5,8 +5,8 @@ Usage::
     python -m tests.golden.verdict_digests [--data FOLDER] [--write]
 
 Each stream is folded record by record, with one restart from the stored state. Its digest covers every verdict change without its sentence,
-assumptions and alpha, the counters, n, b, c and family places of all pairs, and the commands that the store runs. `--write` records the
-digests in verdict_digests.json; without it they are compared. FOLDER (or RANKWATCH_DATA) contains mmlu_pro/events.jsonl.gz.
+facts, assumptions and alpha, the counters, n, b, c and family places of all pairs, and the commands that the store runs. `--write` records
+the digests in verdict_digests.json; without it they are compared. FOLDER (or RANKWATCH_DATA) contains mmlu_pro/events.jsonl.gz.
 """
 
 import argparse
@@ -47,7 +47,7 @@ def _plain(value):
 
 
 def _comparable_change(change: VerdictChange) -> VerdictChange:
-    return VerdictChange.model_validate(_plain(change.model_dump()) | {"sentence": "", "assumptions": []})
+    return VerdictChange.model_validate(_plain(change.model_dump()) | {"sentence": "", "facts": [], "assumptions": []})
 
 
 def _comparable(delta: Delta) -> Delta:
@@ -91,7 +91,9 @@ def digest(records: list[bytes], chunk: int = 500) -> dict[str, object]:
         hashed.update(json.dumps(state).encode())
         for field, change in sorted(benchmark.changes.items(), key=lambda each: change_order(each[1].id)):
             changes += 1
-            hashed.update(json.dumps([field, _comparable_change(change).model_dump(exclude={"alpha"})]).encode())
+            hashed.update(
+                json.dumps([field, _comparable_change(change).model_dump(exclude={"alpha", "facts"})]).encode()
+            )
     return {"changes": changes, "digest": hashed.hexdigest()[:32]}
 
 

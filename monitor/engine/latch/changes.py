@@ -8,7 +8,16 @@ from numpy.typing import NDArray
 
 from monitor.engine.chunk import EventBatch
 from monitor.engine.latch.base import Closed
-from monitor.engine.latch.records import RECORD, Ending, LatchRecords, Records, Terms, ended_sentence, id_sequence
+from monitor.engine.latch.records import (
+    RECORD,
+    Ending,
+    LatchRecords,
+    Records,
+    Terms,
+    ended_facts,
+    ended_sentence,
+    id_sequence,
+)
 from monitor.engine.state.changes import BenchmarkDelta
 from monitor.engine.state.graded import GRADED_MIXTURE
 from monitor.engine.state.pairs.pair_state import Decision, PairState
@@ -173,6 +182,7 @@ def _end(
             "kind": kind,
             "before": decision.after,
             "after": None,
+            "facts": ended_facts(ending),
             "assumptions": [],
         }
         names = decision.model_a, decision.model_b, pairs.name, claim

@@ -15,6 +15,7 @@ from monitor.words import changes as sentences
 from schemas.records.scores import SCORE_UNIT, Contestant
 from schemas.results.assumptions import BATTLES, FAMILY, Assumption, facts, flagged, late_of, only, without
 from schemas.results.changes import CLAIMS, KINDS, Claim, Kind, Outcome, Proof, VerdictChange
+from schemas.results.reasons import Fact, Reason, fact
 from schemas.results.verdict_changes import Order, change_field
 from stats.evidence.settled import TIE
 from stats.fixed_n.resolution import required_n, resolution_ratio
@@ -216,6 +217,7 @@ class LatchRecords:
             "sentence": ended_sentence((a.model, b.model, self._name, claim), terms.ending)
             if terms.ending
             else self._sentence(terms, claim, kind, (a, b), evidence, after),
+            "facts": ended_facts(terms.ending) if terms.ending else _facts(kind, after, evidence, terms.items),
             "assumptions": facts(_assumed(terms, claim, evidence, rescored=max(a.epoch, b.epoch) > 0))
             if kind in {"decided", "settled"}
             else [],
@@ -281,13 +283,28 @@ class _Latch(NamedTuple):
 
 def ended_sentence(names: tuple[str, str, str, str], ending: Ending) -> str:
     """Return the sentence of a decision that ends: of the names of its models, of its benchmark, and of its claim."""
+    if ending[0] == "invalidated":
+        return sentences.invalidated(*names, str(ending[1]))
+    return sentences.superseded(*names, *ended_facts(ending))
+
+
+def ended_facts(ending: Ending) -> list[Fact]:
+    """Return how a decision ends."""
     kind, *of = ending
-    make: Any = {
-        "invalidated": sentences.invalidated,
-        "superseded": sentences.superseded,
-        "redeclared": sentences.redeclared,
-    }
-    return str(make[kind](*names, *of))
+    if kind == "superseded":
+        return [fact(Reason.SCORED_AGAIN, model=of[0], epoch=of[1])]
+    return [fact(Reason.DECLARED_AGAIN, version=of[0]) if kind == "redeclared" else fact(Reason.INVALIDATED)]
+
+
+def _facts(kind: Kind, after: Outcome, evidence: sentences.Numbers, items: int) -> list[Fact]:
+    """Return what a verdict is, apart from its evidence; the side that has turned leads although the other one is decided."""
+    if kind == "reversed":
+        return [fact(Reason.GAP_TURNED, leader=after)]
+    if kind == "settled":
+        return [fact(Reason.EQUAL, items=items) if after == "tie" else fact(Reason.LEADS, side=after, items=items)]
+    turned = evidence.gap <= 0 if after == "a" else evidence.gap >= 0
+    other = "b" if after == "a" else "a"
+    return [fact(Reason.DECIDED, side=after), *([fact(Reason.GAP_TURNED, leader=other)] if turned else [])]
 
 
 def id_sequence(index: Any, pair: Any, claim: Any, kind: Any, *, later: bool) -> Any:  # noqa: ANN401 - an integer, or an array of uint64

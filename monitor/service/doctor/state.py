@@ -10,6 +10,7 @@ from monitor.retries import RetryPolicy
 from monitor.service.doctor.finding import Finding, fault, ok, warning
 from monitor.store.errors import StoreError
 from monitor.store.transfer.transfer import Position, Transfer
+from monitor.words.order import gap
 
 _SUBJECT = "gaps"
 _RETRY_SECONDS = 5.0
@@ -51,7 +52,7 @@ def check_positions(
     for partition, (_, gaps) in sorted(positions.items()):
         if gaps:
             findings += 1
-            lost = "; ".join(gap.describe() for gap in gaps)
+            lost = "; ".join(gap(*each) for each in gaps)
             yield warning(
                 _SUBJECT,
                 f"partition {partition} of {topic}: records {lost} were deleted before they were folded",

@@ -9,6 +9,7 @@ import pytest
 from monitor.view.build import benchmark_report
 from monitor.view.from_state import board_view
 from monitor.view.metrics_view import metrics_view
+from schemas.results.reasons import Reason, fact
 from stats.families.error_control import spending_alpha
 from tests.fold_log import FoldLog, event, packed, paired
 
@@ -122,6 +123,7 @@ def test_a_decision_that_no_longer_counted_is_not_superseded():
     log.send(*scores(0), event(40, "a", 1))
     kinds = [change.kind for change in log.bench.changes.values()]
     assert kinds.count("decided") + kinds.count("settled") == kinds.count("invalidated") > 0
+    assert all(c.facts == [fact(Reason.INVALIDATED)] for c in log.bench.changes.values() if c.kind == "invalidated")
     log.send(*scores(1))
     assert not superseded(log.bench)
 
@@ -190,6 +192,7 @@ def test_graded_scores_and_committed_orders_stop_at_a_newer_epoch_too():
         log.send(*(event(k, "x", 0, epoch=1) for k in range(60)))
         ends = superseded(log.bench)
         assert {key[:4] for key in ends} == {("x", 0, "y", 0)}
+        assert all(each.facts == [fact(Reason.SCORED_AGAIN, model="x", epoch=1)] for each in ends.values())
         json.loads(next(iter(ends.values())).model_dump_json())
         # The old pair is closed, whatever comes; the new one is judged.
         log.send(event(0, "x", 1), event(0, "y", 1))

@@ -11,7 +11,9 @@ from monitor.engine.chunk_fold import Partition
 from monitor.engine.limits import Limits
 from monitor.view.build import benchmark_report
 from monitor.view.from_state import board_view
+from monitor.view.reasons import partial
 from schemas.records.chunks import Chunk, Gap, Source
+from schemas.results.reasons import Reason, fact
 from tests.fold_log import STRIDE, FoldLog, counts_of, event, packed, paired
 
 
@@ -427,7 +429,6 @@ def test_a_gap_marks_every_benchmark_for_good_and_those_that_begin_later():
         assert log.bench.spec.items == 12
         assert log.bench.counters["events"] == 2
         log.restart()
-    assert benchmark_report(board_view(log.bench)).partial.startswith(
-        f"records {first.describe()}; {second.describe()} of the log were "
-    )
+    (lost,) = partial(board_view(log.bench))
+    assert lost == fact(Reason.LOST_RECORDS, gaps=[first._asdict(), second._asdict()])
     assert benchmark_report(board_view(FoldLog(event(1, "a", 1)).bench)).partial is None

@@ -8,6 +8,7 @@ from monitor.engine.chunk_fold import Partition
 from monitor.store.latches import TermNumbers, in_order, pack, unpack
 from schemas.records.chunks import Chunk
 from schemas.results.changes import change_order
+from schemas.results.reasons import Reason
 from tests.golden.verdict_digests import POLICIES, made
 
 
@@ -24,6 +25,17 @@ def test_what_is_stored_is_what_a_reader_makes(policy):
         assert stored[order] == change
         assert field.split(":")[1:3] == [change.procedure, change.kind]
         assert benchmark.changes.shared_items(field) == change.evidence.n
+        said = {each["code"]: each for each in change.facts}
+        if change.kind == "reversed":
+            assert said[Reason.GAP_TURNED]["leader"] == change.after
+        elif change.after == "tie":
+            assert said[Reason.EQUAL]["items"] == 120
+        elif change.after is None:
+            assert said.keys() <= {Reason.INVALIDATED, Reason.SCORED_AGAIN, Reason.DECLARED_AGAIN}
+        else:
+            assert said[Reason.DECIDED if change.kind == "decided" else Reason.LEADS]["side"] == change.after
+            gap = change.evidence.gap if change.after == "a" else -change.evidence.gap
+            assert (Reason.GAP_TURNED in said) == (gap <= 0 and change.kind == "decided")
 
 
 @pytest.mark.parametrize("policy", POLICIES)

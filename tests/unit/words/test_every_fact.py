@@ -1,9 +1,16 @@
 """Every code of a fact has its sentence or clause."""
 
-from monitor.words import clusters, gates, order, pairs, results
+from monitor.words import changes, clusters, gates, order, pairs, results
 from schemas.results.reasons import Reason
 
 
 def test_every_code_is_worded():
-    tables = (order._CLAUSES, pairs._SENTENCES, results._SENTENCES, clusters._SENTENCES, gates._SENTENCES)
+    tables = (
+        order._CLAUSES,
+        pairs._SENTENCES,
+        results._SENTENCES,
+        clusters._SENTENCES,
+        gates._SENTENCES,
+        changes._REPLACED,
+    )
     assert set().union(*tables) == set(Reason)

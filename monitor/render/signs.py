@@ -2,28 +2,15 @@
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from monitor.words.columns import PROCEDURES
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from schemas.results.changes import Side
     from schemas.results.report import PairReport, ResultLine
 
-PROCEDURES: Final = {
-    "anytime_family": ("FAM", "anytime family (headline)"),
-    "anytime": ("any", "anytime (this pair only)"),
-    "e_bh": ("eBH", "e-BH (revocable)"),
-    "fixed_n": ("fix", "fixed n"),
-    "bonferroni": ("Bon", "Bonferroni"),
-    "holm": ("Hol", "Holm"),
-    "benjamini_hochberg": ("BH", "Benjamini-Hochberg"),
-    "clustered": ("clu", "clustered"),
-}
-"""Short and long name of each procedure, the headline first; every table lists them in this order."""
-
-RESOLUTIONS: Final = ("anytime", "fixed_n", "bonferroni", "clustered")
-"""The procedures that resolve pairs, in the same order."""
-
-SUMMARY_ONLY: Final = {"bonferroni_adjacent": "Bon (neighbours)"}
+SUMMARY_ONLY: Final = {"bonferroni_adjacent": "Bonferroni (neighbours)"}
 """The procedure that only the summary counts, over neighbours in rank."""
 
 
@@ -115,7 +102,7 @@ def pair_signs(pairs: "Iterable[PairReport]", glyphs: Glyphs) -> list[tuple[str,
     for pair in pairs:
         shown.add(settled_glyph(pair, glyphs)[0])
         shown |= {decision_glyph(pair, key, glyphs)[0] for key in PROCEDURES}
-        shown |= {resolution_glyph(pair, key, glyphs)[0] for key in RESOLUTIONS}
+        shown |= {resolution_glyph(pair, key, glyphs)[0] for key, each in PROCEDURES.items() if each.resolves}
     meanings = [
         (glyphs.settled, DECIDED, "settled"),
         (glyphs.unsettled, UNDECIDED, "open"),

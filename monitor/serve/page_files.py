@@ -6,7 +6,10 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Final, NamedTuple
 
+import msgspec
 from fastapi import APIRouter, Request, Response
+
+from monitor.words.columns import HEADS, PROCEDURES, RATED
 
 _FOLDER: Final = Path(__file__).with_name("page")
 _MEDIA_TYPES: Final = {
@@ -24,6 +27,14 @@ _HEADERS: Final = {
     "Cache-Control": "no-cache",
     "Cross-Origin-Opener-Policy": "same-origin",
 }
+
+_WORDS: Final = msgspec.json.encode(
+    {
+        "heads": HEADS,
+        "rated": RATED,
+        "procedures": [{"key": key, **each._asdict()} for key, each in PROCEDURES.items()],
+    }
+)
 
 
 class Asset(NamedTuple):
@@ -47,6 +58,7 @@ def assets(low_coverage: float) -> dict[str, Asset]:
     read = {}
     for path, file in page_paths().items():
         body = file.read_bytes().replace(b'data-low-coverage=""', b'data-low-coverage="%g"' % low_coverage)
+        body = body.replace(b"WORDS = {}", b"WORDS = " + _WORDS)
         read[path] = Asset(body, _MEDIA_TYPES[file.suffix], f'"{sha256(body).hexdigest()[:32]}"')
     return read
 

@@ -202,22 +202,6 @@ def repeats(counts: "RepeatsReport | None") -> str:
     return f"{counts.max:,}" if counts.min == counts.max else f"{counts.mean:.1f} ({counts.min:,} to {counts.max:,})"
 
 
-def extra_columns(models: "Sequence[ModelReport]") -> dict[str, list[str]]:
-    """Return the columns that only some rankings need: unweighted and shared results, repeats, which runs have ended."""
-    columns = {}
-    if any(m.unweighted_rank is not None for m in models):
-        columns["unweighted %"] = [percent(m.unweighted_mean) for m in models]
-        columns["unweighted rank"] = [str(m.unweighted_rank) for m in models]
-    if any(m.shared_mean is not None for m in models):
-        columns["shared %"] = [percent(m.shared_mean) for m in models]
-        columns["shared rank"] = [MISSING if m.shared_rank is None else str(m.shared_rank) for m in models]
-    if any(m.repeats is not None and m.repeats.max > 1 for m in models):
-        columns["repeats"] = [repeats(m.repeats) for m in models]
-    if len({m.run_ended for m in models}) > 1:
-        columns["run"] = ["ended" if m.run_ended else "open" for m in models]
-    return columns
-
-
 def decimal(value: float | None, digits: int = 2) -> str:
     """Format a plain number; infinite values as `inf`."""
     if value is None:

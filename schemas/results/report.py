@@ -518,6 +518,9 @@ class BenchmarkReport(StrictModel):
     assumptions: list[dict[str, str | int | list[str]]] = Field(
         description="the same, and that of the family, for programs: a code each, with the number that its wording states"
     )
+    heads: dict[str, str] = Field(
+        default_factory=dict, description="the head of each column of the ranking, in order, as every surface shows it"
+    )
     models: list[ModelReport]
     shared_items: int | None = Field(
         description="items that every model with a score has, where the models have different items; else null"

@@ -77,7 +77,7 @@ def test_an_interpreter_shows_the_same_as_text():
     assert lines[0] == "bench"
     assert lines[1] == "◆ settled <b>best</b> leads on the 60 items."
     assert [line[0] for line in lines[1:4]] == ["◆", "●", "■"]
-    assert lines[5].split() == ["rank", "could", "be", "model", "score", "%", "to", "next"]
+    assert lines[5].split() == ["rank", "ranks", "model", "score", "step", "to", "the", "next"]
     assert lines[-2].split() == ["1", "1", "<b>best</b>", "90.00", "+70.00", "decided"]
     assert lines[-1].split() == ["2", "2", "worst", "20.00"]
 

@@ -16,7 +16,7 @@ from monitor.files.streams.paths import show
 from monitor.view.board import BoardView
 from monitor.view.build import MAX_REPORT_PAIRS, ReportView, count_pairs, report_views
 from monitor.view.ranking.committed_race import with_committed_race
-from monitor.words.flags import named_flags, with_flags
+from monitor.words.flags import with_flags
 from monitor.words.reading import first
 from schemas.records.suites import Suite
 from schemas.records.text import shorten
@@ -276,22 +276,10 @@ def _print_pairs(reports: Iterable[BenchmarkReport], form: ReportFormat) -> None
 
 
 def _document(views: Iterable[ReportView], form: ReportFormat, *, second_opinions: bool) -> str:
-    from monitor.render.document import ReportDocument
-    from monitor.render.html.page import render_html
+    from monitor.render.html import render_html
     from monitor.render.markdown import render_markdown
-    from monitor.view.pairs.evidence_path import chart_data
-    from monitor.view.pairs.second_opinions import benchmark_detail
+    from monitor.render.report import document_of
 
-    low_coverage = read_settings().low_coverage
-    listed = list(views)
-    documents = [
-        ReportDocument(
-            named_flags(each.report),
-            chart_data(each.table),
-            low_coverage,
-            benchmark_detail(each.table) if second_opinions else None,
-            several=len(listed) > 1,
-        )
-        for each in listed
-    ]
+    low_coverage, listed = read_settings().low_coverage, list(views)
+    documents = [document_of(each, low_coverage, detail=second_opinions, several=len(listed) > 1) for each in listed]
     return render_html(documents) if form is ReportFormat.html else render_markdown(documents)

@@ -10,10 +10,12 @@ from rich.text import Text
 
 from monitor.paper.demo import top_ten
 from monitor.paper.demo.naive import LOOK_EVERY, NaivePeeking
+from monitor.render.document import Cell
+from monitor.render.pairs import Extra
 from monitor.render.signs import HELD, UNDECIDED, Glyphs, decision_glyph, in_name_order, resolution_glyph
 from monitor.render.terminal.layout import Column, first_that_fits, glyphs_for, shorten, table
 from monitor.render.terminal.report import result
-from monitor.render.terminal.tables import Extra
+from monitor.render.terminal.tables import text_of
 from monitor.words.numbers import decimal, items, points, ratio
 from schemas.results.report import BenchmarkReport, PairReport, Report
 from stats.evidence.eprocess import anytime_required_n
@@ -44,8 +46,8 @@ def naive_column(naive: NaivePeeking) -> Extra:
     """Build a column for the pair table: the present verdict of naive peeking and how often it changed."""
     cells = {}
     for (a, b), leader, verdict, flips in zip(naive.pairs, naive.leaders(), naive.verdicts, naive.flips, strict=True):
-        cell = Text(shorten(leader, _NAME, ".."), HELD) if verdict else Text(leader, UNDECIDED)
-        cells[min(a, b), max(a, b)] = cell.append(f", {flips}", "default")
+        text, tone = (shorten(leader, _NAME, ".."), HELD) if verdict else (leader, UNDECIDED)
+        cells[min(a, b), max(a, b)] = Cell(text, tone, f", {flips}")
     return Extra("naive peeking\nverdict, flips", cells)
 
 
@@ -247,10 +249,10 @@ def _pair_table(pairs: Sequence[PairReport], naive: NaivePeeking, console: Conso
         "n": Column("N*\ncomputed", [Text(items(pair.required_n)) for pair in pairs], right=True),
         "p_paper": Column("p exact\npaper", [Text(row.p_exact) for row in printed], right=True),
         "p": Column("p exact\ncomputed", [Text(_p(pair.p_exact)) for pair in pairs], right=True),
-        "q": Column("q\nfix", [Text(ratio(pair.resolution_ratio)) for pair in pairs], right=True),
+        "q": Column("q,\nfix. n", [Text(ratio(pair.resolution_ratio)) for pair in pairs], right=True),
         "log_e": Column("ln e", [Text(decimal(pair.log_e)) for pair in pairs], right=True),
         "resolved": Column(
-            "resolved\nfix any", [_two(pair, glyphs, resolution_glyph, "fixed_n", "anytime") for pair in pairs]
+            "resolved\nfix. any", [_two(pair, glyphs, resolution_glyph, "fixed_n", "anytime") for pair in pairs]
         ),
         "decided": _decided(pairs, glyphs),
         "naive": _naive(naive),
@@ -335,16 +337,16 @@ def _names(naive: NaivePeeking) -> Column:
 
 def _decided(pairs: Sequence[PairReport], glyphs: Glyphs) -> Column:
     cells = [_two(pair, glyphs, decision_glyph, "anytime_family", "anytime") for pair in pairs]
-    return Column("decided\nFAM any", cells)
+    return Column("decided\nfam. pair", cells)
 
 
 def _naive(naive: NaivePeeking) -> Column:
-    cells = naive_column(naive).cells
-    return Column("naive peeking\nverdict, flips", [cells[min(pair), max(pair)] for pair in naive.pairs])
+    column = naive_column(naive)
+    return Column(column.head, [text_of(column.cells[min(pair), max(pair)]) for pair in naive.pairs])
 
 
 def _two(pair: PairReport, glyphs: Glyphs, sign: _Sign, first: str, second: str) -> Text:
-    return Text().append(*sign(pair, first, glyphs)).append("   ").append(*sign(pair, second, glyphs))
+    return Text().append(*sign(pair, first, glyphs)).append("    ").append(*sign(pair, second, glyphs))
 
 
 def _resolved(q: float | None) -> str:

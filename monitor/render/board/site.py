@@ -6,18 +6,19 @@ from collections.abc import Callable, Iterable, Iterator
 from html import escape
 from typing import Final
 
+from monitor.render import html
 from monitor.render.board import badges, tables
 from monitor.render.board.exporters import MANIFEST, Context, Exporter, File
 from monitor.render.board.standings import Board, Standing
-from monitor.render.html.page import render_html
+from monitor.render.report import result
 from monitor.words.numbers import safe
 from schemas.results.report import BenchmarkReport, PairReport
 
 _TABLES: Final[dict[str, Callable[[Board], str]]] = {
-    "ties.csv": lambda board: tables.as_csv(board.document.report, board.standings),
-    "ties.json": lambda board: tables.as_json(board.document.report, board.standings),
-    "ties.md": lambda board: tables.as_markdown(board.document.report, board.standings, several=board.document.several),
-    "table.tex": lambda board: tables.as_latex(board.document.report, board.standings, several=board.document.several),
+    "ties.csv": tables.as_csv,
+    "ties.json": tables.as_json,
+    "ties.md": tables.as_markdown,
+    "table.tex": tables.as_latex,
 }
 _EMBEDDED: Final = "embed.html"
 _OF_BOARD: Final = {
@@ -48,13 +49,12 @@ def site(boards: Iterable[Board], _: Context) -> Iterator[File]:
     """Return the files of a site."""
     entries = []
     for board in boards:
-        report = board.document.report
+        report = board.report
         folder = file_name(report.benchmark)
-        yield f"{folder}/index.html", render_html([board.document])
+        yield f"{folder}/index.html", html.render_html([board.document])
         for name, write in _TABLES.items():
             yield f"{folder}/{name}", write(board)
-        embedded = tables.as_html(report, board.standings, board.ties, several=board.document.several)
-        yield f"{folder}/{_EMBEDDED}", embedded
+        yield f"{folder}/{_EMBEDDED}", tables.as_html(board)
         for name, draw in _OF_BOARD.items():
             yield f"{folder}/badges/{name}.svg", draw(report)
         for pair in _claims(report):
@@ -64,12 +64,15 @@ def site(boards: Iterable[Board], _: Context) -> Iterator[File]:
             yield f"{folder}/badges/{model}.rank.svg", badges.rank_badge(report, each)
             yield f"{folder}/badges/{model}.ties.svg", badges.tie_badge(report, each)
         entries.append(_entry(board, folder))
-    yield "index.html", tables.page("Which ranks are real", "<h1>Which ranks are real</h1>" + "".join(entries))
+    body = f"<header><h1>Which ranks are real</h1></header><main>{''.join(entries)}</main>"
+    yield "index.html", html.page("Which ranks are real", body, f"{html.POLICY}; img-src 'self'")
 
 
 def _entry(board: Board, folder: str) -> str:
     """Build the part of a benchmark on the first page: the result, links, and what to quote with each model's badges."""
-    report = board.document.report
+    report = board.report
+    found = result(report)
+    lines = "" if found is None else html.notes(found)
     links = " · ".join(f'<a href="{folder}/{name}">{name}</a>' for name in ("index.html", *_TABLES, _EMBEDDED))
     drawn = "".join(f"{_picture(f'{folder}/badges/{name}.svg', name)} " for name in _OF_BOARD)
     rows = "".join(
@@ -81,7 +84,7 @@ def _entry(board: Board, folder: str) -> str:
         for pair in _claims(report)
     )
     return (
-        f'<section><h2><a href="{folder}/index.html">{escape(safe(report.benchmark))}</a></h2>{tables.result_list(report)}'
+        f'<section><h2><a href="{folder}/index.html">{escape(safe(report.benchmark))}</a></h2>{lines}'
         f"<p>{drawn}</p><p>{links}</p>"
         f"<details><summary>Badges, and what to quote</summary><table><tbody>{rows}</tbody></table>{claims}</details></section>"
     )

@@ -4,13 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from monitor.render.document import ReportDocument
+from monitor.render.report import ReportDocument, document_of
 from monitor.view.build import ReportView
-from monitor.view.pairs.evidence_path import chart_data
-from monitor.view.ranking.tie_bands import TieBands, tie_bands, tied_with
 from monitor.words import header
 from monitor.words.counts import counted
-from monitor.words.flags import named_flags
 from monitor.words.numbers import percent, safe
 from schemas.results.report import BenchmarkReport, ModelReport
 
@@ -19,28 +16,11 @@ _NAMED = 3
 
 @dataclass(frozen=True)
 class Standing:
-    """The place of a model.
-
-    Attributes
-    ----------
-    model : ModelReport
-    models : int
-        Models of the benchmark.
-    ties : tuple of str
-        Models that it is not decided against, by rank.
-    lacks_items : bool
-        Whether it has too few of the items to be in a band: its ties may cross a rule.
-    ruled : bool
-        Whether a rule is below it: every model above is decided over every model below.
-    sentence : str
-        What to quote.
-    """
+    """The place of a model among so many, with the names that it is not decided against, by rank, and what to quote."""
 
     model: ModelReport
     models: int
     ties: tuple[str, ...]
-    lacks_items: bool
-    ruled: bool
     sentence: str
 
     @property
@@ -57,46 +37,26 @@ class Standing:
 
 
 class Board(NamedTuple):
-    """A benchmark: its report, the places of its models, and their ties."""
+    """A benchmark: its report, and the places of its models."""
 
     document: ReportDocument
     standings: Sequence[Standing]
-    ties: TieBands
+
+    @property
+    def report(self) -> BenchmarkReport:
+        """The report of the benchmark."""
+        return self.document.report
 
 
 def board_of(view: ReportView, low_coverage: float, *, several: bool = False) -> Board:
-    """Return a board.
-
-    Parameters
-    ----------
-    view : ReportView
-    low_coverage : float
-        The share of the items below which a model is marked.
-    several : bool
-        Whether there are other boards, each with an alpha of its own.
-    """
-    report = named_flags(view.report)
-    bands = tie_bands(view.table, low_coverage)
-    places = standings(report, tied_with(view.table), bands, several=several)
-    return Board(ReportDocument(report, chart_data(view.table), low_coverage, several=several), places, bands)
-
-
-def standings(
-    report: BenchmarkReport, tied: Sequence[Sequence[int]], bands: TieBands, *, several: bool = False
-) -> list[Standing]:
-    """Return the models by rank; `tied` has the positions of the models that each one is tied with, `several` as in `board_of`."""
-    names = [model.model for model in report.models]
-    return [
-        Standing(
-            model,
-            len(names),
-            tuple(names[j] for j in tied[k]),
-            k in bands.lacking,
-            k in bands.rules,
-            _sentence(report, model, [names[j] for j in tied[k]], several=several),
-        )
-        for k, model in enumerate(report.models)
-    ]
+    """Return a board; a model below `low_coverage` is marked, and `several`: there are other boards, each with an alpha of its own."""
+    document = document_of(view, low_coverage, several=several)
+    names = [model.model for model in document.report.models]
+    places = []
+    for model, tied in zip(document.report.models, document.tied, strict=True):
+        ties = tuple(names[j] for j in tied)
+        places.append(Standing(model, len(names), ties, _sentence(document.report, model, ties, several=several)))
+    return Board(document, places)
 
 
 def _sentence(report: BenchmarkReport, model: ModelReport, ties: Sequence[str], *, several: bool) -> str:

@@ -2,16 +2,17 @@
 
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 from io import TextIOWrapper
+from itertools import pairwise
 from typing import Final, NoReturn
 
 from rich.cells import cell_len, chop_cells
 from rich.console import Console, Group
 from rich.text import Text
 
-from monitor.render.signs import ASCII, UNDECIDED, UNICODE, Glyphs
+from monitor.render.signs import ASCII, DECIDED, UNDECIDED, UNICODE, Glyphs
 from monitor.words.numbers import safe
 
 GAP: Final = 2  # cells between two columns
@@ -53,12 +54,14 @@ def _pipe_width() -> int:
 
 @dataclass(frozen=True)
 class Column:
-    """A title, which may have several lines, and one text a row."""
+    """A title, which may have several lines, and one text a row; columns of one group have a line above theirs, and signs are close."""
 
     title: str
     cells: Sequence[Text]
     right: bool = False
     style: str = ""
+    group: str = ""
+    sign: bool = False
 
     @property
     def width(self) -> int:
@@ -85,57 +88,88 @@ def shorten(name: str, room: int, ellipsis: str = "…") -> str:
 
 
 def table(columns: Sequence[Column], *, ascii_only: bool = False, ruled: bool = True) -> Group:
-    """Lay out columns, each exactly as wide as it needs, with one rule under the titles unless it is not `ruled`.
+    """Lay out columns, each exactly as wide as it needs, with one rule under the titles unless it is not `ruled`."""
+    return Group(*table_lines(columns, ascii_only=ascii_only, ruled=ruled))
+
+
+def table_lines(
+    columns: Sequence[Column],
+    *,
+    ascii_only: bool = False,
+    ruled: bool = True,
+    gap: int = GAP,
+    rules: Container[int] = (),
+) -> list[Text]:
+    """Lay out columns as lines, with a rule below some rows.
 
     rich's own table measures each cell several times, too slow for a screen that is drawn four times a second.
     """
-    widths = [column.width for column in columns]
-    titles = [column.title.split("\n") for column in columns]
-    depth = max(len(title) for title in titles)
-    lines = []
-    for level in range(depth):
-        parts = [title[level - depth + len(title)] if level >= depth - len(title) else "" for title in titles]
-        lines.append(
-            _line(columns, widths, [Text(part, column.style) for part, column in zip(parts, columns, strict=True)])
-        )
-    rule = ("-" if ascii_only else "─") * (sum(widths) + GAP * (len(widths) - 1))
+    gaps, widths = _gaps(columns, gap), _widths(columns, gap)
+    length = sum(widths) + sum(gaps)
+    line = "-" if ascii_only else "─"
+    headed = any(column.title or column.group for column in columns)
+    lines = _heads(columns, widths, gaps, ruled=ruled) if headed else []
     if ruled:
-        lines.append(Text(rule, UNDECIDED, no_wrap=True, overflow="crop"))
-    lines.extend(_line(columns, widths, row) for row in zip(*(column.cells for column in columns), strict=True))
-    return Group(*lines)
+        lines.append(Text(line * length, UNDECIDED, no_wrap=True, overflow="crop"))
+    for k, row in enumerate(zip(*(column.cells for column in columns), strict=True)):
+        lines.append(_line(columns, widths, gaps, row))
+        if k in rules:
+            lines.append(Text(line * length, DECIDED, no_wrap=True, overflow="crop"))
+    return lines
 
 
-def _line(columns: Sequence[Column], widths: Sequence[int], cells: Sequence[Text]) -> Text:
+def _gaps(columns: Sequence[Column], gap: int) -> list[int]:
+    """Return the cells ahead of each column: one between two signs of a group."""
+    return [0, *(1 if a.sign and b.sign and a.group == b.group else gap for a, b in pairwise(columns))]
+
+
+def _widths(columns: Sequence[Column], gap: int) -> list[int]:
+    """Return the width of each column; the last one of a group has room for the name of the group."""
+    gaps, widths = _gaps(columns, gap), [column.width for column in columns]
+    for group in {column.group for column in columns if column.group}:
+        places = [k for k, column in enumerate(columns) if column.group == group]
+        widths[places[-1]] += max(0, len(group) - sum(widths[k] for k in places) - sum(gaps[k] for k in places[1:]))
+    return widths
+
+
+def _heads(columns: Sequence[Column], widths: Sequence[int], gaps: Sequence[int], *, ruled: bool) -> list[Text]:
+    titles = [column.title.split("\n") for column in columns]
+    titles = [
+        [column.group if k == 0 or columns[k - 1].group != column.group else "", *title] if column.group else title
+        for k, (column, title) in enumerate(zip(columns, titles, strict=True))
+    ]
+    lines = []
+    for level in range(-max(map(len, titles)), 0):
+        line, at = Text(style="" if ruled else UNDECIDED, no_wrap=True, overflow="crop"), 0
+        for column, title, width, gap in zip(columns, titles, widths, gaps, strict=True):
+            part = title[level] if -level <= len(title) else ""
+            start = at + gap + (width - cell_len(part) if column.right else 0)
+            at += gap + width
+            if part:
+                line.append(" " * (start - line.cell_len)).append(part, column.style)
+        lines.append(line)
+    return lines
+
+
+def _line(columns: Sequence[Column], widths: Sequence[int], gaps: Sequence[int], cells: Sequence[Text]) -> Text:
     line = Text(no_wrap=True, overflow="crop")
-    for column, width, cell in zip(columns, widths, cells, strict=True):
-        if line:
-            line.append(" " * GAP)
+    for column, width, gap, cell in zip(columns, widths, gaps, cells, strict=True):
         space = " " * (width - cell.cell_len)
-        if column.right:
-            line.append(space).append_text(cell)
-        else:
-            line.append_text(cell).append(space)
+        line.append(" " * gap)
+        line.append_text(Text(space).append_text(cell) if column.right else cell.copy().append(space))
     line.rstrip()
     return line
 
 
-def width_of(columns: Mapping[str, Column], keys: Sequence[str], but: str = "") -> int:
-    """Return the width of a table of these columns in cells, without the column `but`."""
-    return sum(columns[key].width for key in keys if key != but) + GAP * (len(keys) - 1)
+def width_of(columns: Mapping[str, Column], keys: Sequence[str], gap: int = GAP) -> int:
+    """Return the width of a table of these columns in cells."""
+    shown = [columns[key] for key in keys]
+    return sum(_widths(shown, gap)) + sum(_gaps(shown, gap))
 
 
-def first_that_fits(
-    columns: Mapping[str, Column],
-    layouts: Sequence[tuple[str, ...]],
-    width: int,
-    at_most: Mapping[str, int] | None = None,
-) -> tuple[str, ...]:
-    """Return the first layout that fits, or the last; a column in `at_most` may be shortened to that many cells."""
-    for layout in layouts:
-        spare = sum(max(0, columns[key].width - most) for key, most in (at_most or {}).items() if key in layout)
-        if width_of(columns, layout) - spare <= width:
-            return layout
-    return layouts[-1]
+def first_that_fits(columns: Mapping[str, Column], layouts: Sequence[tuple[str, ...]], width: int) -> tuple[str, ...]:
+    """Return the first layout that fits, or the last."""
+    return next((layout for layout in layouts if width_of(columns, layout) <= width), layouts[-1])
 
 
 def wrap(line: Text, console: Console, indent: int = 0) -> list[Text]:

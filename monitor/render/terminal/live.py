@@ -11,12 +11,13 @@ from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 
+from monitor.render.pairs import Extra, verdicts
 from monitor.render.signs import DECIDED, HELD, UNDECIDED, Glyphs, in_name_order
 from monitor.render.terminal.layout import glyphs_for, wrap
 from monitor.render.terminal.plain import LiveStatus, Progress, in_verdict_order, status_sentence
 from monitor.render.terminal.ranking import Ranking
 from monitor.render.terminal.report import result, title
-from monitor.render.terminal.tables import Extra, pairs_table
+from monitor.render.terminal.tables import lines as table_lines
 from monitor.view.ranking.tie_bands import TieBands
 from monitor.words import header as facts
 from monitor.words.flags import named_flags
@@ -116,10 +117,9 @@ class LiveView:
         lines = _lines(console, options, *self._head(console, benchmark, room, room - rows - _FEED_LEAST - 1), Text())
         if covered:
             shown = max(1, min(len(covered), room - len(lines) - _FEED_ROOM - _TITLE_LINES))
-            table, _ = pairs_table(
-                benchmark, covered[:shown], console, options.max_width, self._extra, with_legend=False
-            )
-            lines += _lines(console, options, table, *_more(len(covered) - shown, "pairs"), Text())
+            part = verdicts(benchmark, covered[:shown], glyphs_for(console), self._extra)
+            table = table_lines(part, options.max_width, ascii_only=console.options.ascii_only)
+            lines += _lines(console, options, *table, *_more(len(covered) - shown, "pairs"), Text())
         rest = room - len(lines) - _FEED_ROOM
         if not covered:  # a line that explains the ties, and each model, come before further changes
             rest = max(rest, min(rows + 1, room - len(lines) - _FEED_LEAST))

@@ -4,13 +4,15 @@ from collections.abc import Sequence
 from math import isfinite, log
 from typing import Final
 
-from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
+from monitor.render.document import Cell, Table, texts
+from monitor.render.document import Column as Declared
 from monitor.render.signs import HELD, UNDECIDED
-from monitor.render.terminal.layout import ellipsis_of, shorten, wrap
+from monitor.render.terminal.layout import wrap
 from monitor.render.terminal.ranking import Ranking
+from monitor.render.terminal.tables import lines as table_lines
 from monitor.view.ranking.tie_bands import TieBands
 from monitor.words import header as facts
 from monitor.words import numbers as form
@@ -45,7 +47,10 @@ def overview(
     last: bool = True,
     whole: bool = False,
 ) -> list[Text]:
-    """Build the lines of a benchmark."""
+    """Build the lines of a benchmark below its `head`: up to ten models fit one screen of a terminal, and thirty fit two.
+
+    `last`: no benchmark follows, and the flags that show more are named. `whole`: nothing is omitted.
+    """
     screen = _Screen(benchmark, console, ties, limit, low_coverage)
     models = len(screen.models)
 
@@ -92,26 +97,19 @@ class _Screen(Ranking):
         shown = ties[: min(_SEPARATED, max(0, room - 2))]
         if len(shown) < min(3, len(ties)) or not ties:
             return []
-        rows = [
-            (f"{ranks[p.model_a]} v {ranks[p.model_b]}", self._bar(p), form.more(p.items_to_decision or 0))
-            for p in shown
-        ]
-        place, more = (max(cell_len(row[k]) for row in rows) for k in (0, 2))
-        names = min(
-            max(cell_len(form.safe(p.model_a)) + cell_len(form.safe(p.model_b)) + 3 for p in shown),
-            max(9, self.width - place - more - _BAR - 15),
-        )
+        gaps = texts(form.points(p.gap).replace("-", "−") for p in shown)
+        columns = {
+            "ranks": Declared("", texts(f" {ranks[p.model_a]} v {ranks[p.model_b]}" for p in shown), "number"),
+            "pair": Declared("", [Cell(p.model_a, second=p.model_b, relation="~") for p in shown], "name"),
+            "gap": Declared("", gaps, "number"),
+            "bar": Declared("", [Cell(self._bar(p), UNDECIDED) for p in shown]),
+            "step": Declared("", texts(form.more(p.items_to_decision or 0) for p in shown), "number"),
+        }
         title = Text("What would separate the ties", "bold").append(
             "  (bar: share of the evidence that decides)", "not bold"
         )
         title.truncate(self.width)
-        lines = [title]
-        for pair, (where, bar, needs) in zip(shown, rows, strict=True):
-            line = Text(f"{where:>{place + 1}}  ").append_text(self._both(pair, names))
-            line.append(f"  {form.points(pair.gap).replace('-', self.marks.minus):>6}  ").append(
-                f"{bar:{_BAR}}  ", UNDECIDED
-            )
-            lines.append(line.append(f"{needs:>{more}}"))
+        lines = [title, *table_lines(Table(columns, omit=("bar",)), self.width, ascii_only=self.ascii, ruled=False)]
         if len(ties) > len(shown):
             least = form.estimate(ties[len(shown)].items_to_decision or 0)
             lines.append(
@@ -128,25 +126,16 @@ class _Screen(Ranking):
         full = min(_BAR - 1, int(_BAR * share)) if isfinite(share) else 0
         return self.marks.full * full + self.marks.empty * (_BAR - full)
 
-    def _both(self, pair: PairReport, room: int) -> Text:
-        a, b = form.safe(pair.model_a), form.safe(pair.model_b)
-        share, ellipsis = room - 3, ellipsis_of(ascii_only=self.ascii)
-        if cell_len(a) + cell_len(b) > share:
-            of_a = min(cell_len(a), max(share // 2, share - cell_len(b)))
-            a, b = shorten(a, of_a, ellipsis), shorten(b, share - of_a, ellipsis)
-        text = Text(f"{a} ~ {b}")
-        return text.append(" " * (room - text.cell_len))
-
     def checks(self, *, with_harmless: bool = True) -> list[Text]:
         """List what to check before the ranking is quoted, and on request what changes no verdict."""
         low = sum(m.coverage < self.low_coverage for m in self.models)
         marked = self.ties.lacking if self.ties is not None and self.ties.bands is not None else {}
-        texts = facts.short_checks(self.benchmark)
+        found = facts.short_checks(self.benchmark)
         order = facts.harmless_order(self.benchmark) if with_harmless else None
-        texts += [] if order is None else [order]
+        found += [] if order is None else [order]
         if low > len(marked):
-            texts.insert(0, facts.low_coverage(low, self.low_coverage))
-        return [Text("! ", HELD).append(form.safe(text), "default") for text in texts]
+            found.insert(0, facts.low_coverage(low, self.low_coverage))
+        return [Text("! ", HELD).append(form.safe(text), "default") for text in found]
 
     def assumptions(self, *, several: bool) -> list[Text]:
         """Return what the verdicts assume, once, and their error rate."""

@@ -5,18 +5,32 @@ from dataclasses import dataclass
 from math import ceil
 from typing import Final
 
-from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
-from monitor.render.signs import DECIDED, HELD, UNDECIDED, decision_glyph, settled_glyph
-from monitor.render.terminal.layout import ellipsis_of, glyphs_for, shorten
+from monitor.render.document import Column as Declared
+from monitor.render.document import Table
+from monitor.render.ranking import ranking, steps_of
+from monitor.render.signs import DECIDED, HELD, UNDECIDED
+from monitor.render.terminal.layout import Column, glyphs_for
+from monitor.render.terminal.tables import lines
 from monitor.view.ranking.tie_bands import TieBands
-from monitor.words import battles
 from monitor.words import numbers as form
-from schemas.results.report import BenchmarkReport, ModelReport, PairReport
+from monitor.words.columns import heads
+from schemas.results.report import BenchmarkReport
 
-_NAME_ROOM: Final = 16
+_KEYS: Final[tuple[str, ...]] = (
+    *("ties", "ranks", "places", "model", "score", "interval", "won", "step"),
+    *("settled", "decided", "resolved"),
+)
+_SIGNS: Final = frozenset({"settled", "decided", "resolved"})
+_OMIT: Final = {
+    False: ("interval", "places", "settled", "decided", "resolved", "step"),
+    True: ("won", "places", "settled", "decided", "resolved", "interval", "step"),
+}
+"""What is omitted first where the width is short, without and with ratings."""
+
+_DRAWN: Final = Declared("", [])
 
 _NARROW: Final = 100
 """Columns below which the table has less space between its columns."""
@@ -39,18 +53,16 @@ class _Marks:
     rule: str
     range: str
     place: str
-    minus: str
-    dash: str
     full: str
     empty: str
 
 
-_UNICODE: Final = _Marks("╻", "┃", "╹", "○", "┊", "▸", "◦", "─", "─", "●", "−", "–", "█", "·")
-_ASCII: Final = _Marks(",", "|", "'", "o", ":", ">", ".", "-", "-", "o", "-", "-", "#", ".")
+_UNICODE: Final = _Marks("╻", "┃", "╹", "○", "┊", "▸", "◦", "─", "─", "●", "█", "·")
+_ASCII: Final = _Marks(",", "|", "'", "o", ":", ">", ".", "-", "-", "o", "#", ".")
 
 
 class Ranking:
-    """The models of a benchmark by rank, each with the step to the next."""
+    """The models of a benchmark by rank, each with the step to the next, as a console has room and signs for them; up to `limit` models."""
 
     def __init__(
         self, benchmark: BenchmarkReport, console: Console, ties: TieBands | None, limit: int, low_coverage: float
@@ -60,9 +72,7 @@ class Ranking:
         self.width, self.glyphs = console.width, glyphs_for(console)
         self.ascii = console.options.ascii_only
         self.marks = _ASCII if self.ascii else _UNICODE
-        names = {model.model for model in benchmark.models}
-        current = [p for p in benchmark.pairs if p.adjacent and p.status != "superseded"]
-        self.steps = {p.model_a: p for p in current if {p.model_a, p.model_b} <= names}
+        self.steps = steps_of(benchmark)
 
     @property
     def rules(self) -> tuple[int, ...]:
@@ -71,70 +81,31 @@ class Ranking:
 
     def table(self, rules: Sequence[int]) -> list[Text]:
         """Build the ranking, a rule after each of these positions."""
-        columns = self._columns()
-        widths = {
-            key: max([cell_len(title), *(cell.cell_len for cell in cells)])
-            for key, (title, cells, _) in columns.items()
-        }
+        whole = ranking(self.benchmark, self.low_coverage, glyphs=self.glyphs, limit=len(self.models))
+        made = {"ties": self._ties(), "places": self._strip(), "interval": self._plot()}
+        drawn = {key: column for key, column in made.items() if column is not None}
+        rated = self.benchmark.battles is not None
+        for key in _SIGNS & whole.columns.keys():  # a sign has no room for its word
+            whole.columns[key] = whole.columns[key]._replace(head=getattr(self.glyphs, key))
+        columns = {key: whole.columns.get(key, _DRAWN) for key in _KEYS if key in whole.columns or key in drawn}
+        if not rated and "interval" not in drawn:
+            del columns["interval"]
+        shown = Table(columns, omit=_OMIT[rated])
         gap = 1 if self.width < _NARROW else 2
-        fixed = sum(widths.values()) - widths["model"] + gap * (len(columns) - 1)
-        for key in ("plot", "strip", "won", "signs", "more", "range"):
-            if key in columns and fixed + min(widths["model"], 28 if key == "plot" else _NAME_ROOM) > self.width:
-                fixed -= widths.pop(key) + gap
-                del columns[key]
-        room = min(widths["model"], max(4, self.width - fixed))
-        columns["model"] = ("model", [self._name(model, room) for model in self.models], False)
-        widths["model"] = room
-        lines = []
-        for k in range(-1, len(self.models)):
-            line = Text(no_wrap=True, overflow="crop")
-            for place, (key, (title, cells, right)) in enumerate(columns.items()):
-                cell = Text(title, UNDECIDED) if k < 0 else cells[k]
-                space = " " * (widths[key] - cell.cell_len)
-                line.append(" " * gap if place else "")
-                line.append_text(Text(space).append_text(cell) if right else cell.copy().append(space))
-            line.rstrip()
-            line.truncate(self.width)
-            lines.append(line)
-            if k in rules:
-                lines.append(
-                    Text(self.marks.rule * min(self.width, sum(widths.values()) + gap * (len(columns) - 1)), DECIDED)
-                )
-        return lines
+        return lines(shown, self.width, ascii_only=self.ascii, ruled=False, gap=gap, drawn=drawn, rules=rules)
 
-    def _columns(self) -> dict[str, tuple[str, list[Text], bool]]:
-        models = self.models
-        columns: dict[str, tuple[str, list[Text], bool]] = {}
-        if self.ties is not None and self.ties.bands is not None:
-            columns["ties"] = ("ties", [self._lanes(k) for k in range(len(models))], False)
-        columns["ranks"] = ("ranks", [Text(form.ranks(m, self.marks.dash), "bold") for m in models], True)
-        if len(self.benchmark.models) > 1:
-            columns["strip"] = self._strip()
-        columns["model"] = ("model", [self._name(m, 10**4) for m in models], False)
-        if self.benchmark.battles is None:
-            columns["score"] = ("score", [Text(form.percent(m.mean)) for m in models], True)
-        else:
-            ratings = {each.model: each for each in self.benchmark.battles.ratings}
-            columns["score"] = ("rating", [Text(battles.rating(ratings[m.model])) for m in models], True)
-            columns["range"] = (
-                "interval",
-                [Text(battles.rating_range(ratings[m.model]), UNDECIDED) for m in models],
-                True,
-            )
-            columns["won"] = ("won %", [Text(form.percent(m.mean)) for m in models], True)
-        plot = self._plot()
-        if plot is not None:
-            columns["plot"] = plot
-        if self.steps:
-            steps = [
-                self.steps.get(m.model) if m is not models[-1] or len(models) < len(self.benchmark.models) else None
-                for m in models
-            ]
-            columns["step"] = ("to next", [self._gap(pair) for pair in steps], True)
-            columns["more"] = ("", [self._more(pair) for pair in steps], True)
-            g = self.glyphs
-            columns["signs"] = (f"{g.settled} {g.decided} {g.resolved}", [self._signs(pair) for pair in steps], False)
-        return columns
+    def counts(self) -> list[Text]:
+        """Build what the ranking has no room for: the counts of each model, and its interval."""
+        whole = ranking(self.benchmark, self.low_coverage, glyphs=self.glyphs, limit=len(self.models))
+        keys = [
+            key for key in whole.columns if key in {"rank", "model", "score"} or key not in _KEYS or key == "interval"
+        ]
+        return lines(whole.of(keys), self.width, ascii_only=self.ascii)
+
+    def _ties(self) -> Column | None:
+        if self.ties is None or self.ties.bands is None:
+            return None
+        return Column(heads(battles=False)["ties"], [self._lanes(k) for k in range(len(self.models))])
 
     def _lanes(self, k: int) -> Text:
         """Draw the bands at one model: one cell a lane, the first one for models that lack items."""
@@ -164,32 +135,24 @@ class Ranking:
             text.append(*cell)
         return text
 
-    def _strip(self) -> tuple[str, list[Text], bool]:
+    def _strip(self) -> Column | None:
         """Draw the range of ranks of each model, from rank 1 to the last."""
         total = len(self.benchmark.models)
+        if total < 2:
+            return None
         room = min(total, 10 if self.width < _NARROW else 20)
 
         def at(rank: int) -> int:
             return (rank - 1) * (room - 1) // (total - 1)
 
-        cells = []
-        for model in self.models:
-            low, high, place = at(model.rank_low), at(model.rank_high), at(model.rank)
-            cell = Text()
-            for k in range(room):
-                if k == place:
-                    cell.append(self.marks.place, "bold")
-                else:
-                    cell.append(self.marks.range if low <= k <= high else " ", UNDECIDED)
-            cell.rstrip()
-            cells.append(cell)
+        cells = [self._range(at(m.rank_low), at(m.rank_high), at(m.rank), "bold") for m in self.models]
         last = str(total)
-        return "1" + " " * max(1, room - 1 - len(last)) + last, cells, False
+        return Column("1" + " " * max(1, room - 1 - len(last)) + last, cells)
 
-    def _plot(self) -> tuple[str, list[Text], bool] | None:
+    def _plot(self) -> Column | None:
         """Draw the scores with their intervals, on wide terminals."""
         known = [m for m in self.models if m.mean is not None and m.mean_low is not None and m.mean_high is not None]
-        if self.width < _WIDE or not known:
+        if self.width < _WIDE or not known or self.benchmark.battles is not None:
             return None
         step = 5
         least = int(100 * min(m.mean_low or 0 for m in known)) // step * step
@@ -199,60 +162,24 @@ class Ranking:
         def at(share: float) -> int:
             return min(room - 1, max(0, round((100 * share - least) / max(most - least, 1) * (room - 1))))
 
-        cells = []
-        for m in self.models:
-            cell = Text()
-            if m.mean is not None:
-                low, high, place = at(m.mean_low or m.mean), at(m.mean_high or m.mean), at(m.mean)
-                for k in range(high + 1):
-                    sign = self.marks.place if k == place else self.marks.range if k >= low else " "
-                    cell.append(sign, "" if k == place else UNDECIDED)
-            cells.append(cell)
+        cells = [
+            Text()
+            if m.mean is None
+            else self._range(at(m.mean_low or m.mean), at(m.mean_high or m.mean), at(m.mean), "")
+            for m in self.models
+        ]
         right = f"{most} %"
-        return f"{least}".ljust(room - len(right)) + right, cells, False
+        return Column(f"{least}".ljust(room - len(right)) + right, cells)
 
-    def _name(self, model: ModelReport, room: int) -> Text:
-        mark = f" {model.coverage:.0%}" if model.coverage < self.low_coverage else ""
-        return Text(shorten(model.shown, room - len(mark), ellipsis_of(ascii_only=self.ascii))).append(mark, HELD)
-
-    def _gap(self, pair: PairReport | None) -> Text:
-        if pair is None or pair.gap is None:
-            return Text()
-        return Text(form.points(pair.gap).replace("-", self.marks.minus), HELD if pair.gap < 0 else _colour(pair))
-
-    def _more(self, pair: PairReport | None) -> Text:
-        """Return the verdict on a step, or how many more items it needs at the present estimate."""
-        if pair is None:
-            return Text()
-        if pair.status == "decided":
-            return Text("decided", DECIDED) if pair.decided.anytime_family == "a" else Text("decided against", HELD)
-        if pair.status in {"held", "invalidated", "equivalent"}:
-            return Text(pair.status, UNDECIDED if pair.status == "equivalent" else HELD)
-        more = pair.items_to_decision
-        if more is None or pair.n == 0 or more < 1:
-            return Text("undecided", UNDECIDED)
-        return Text(form.more(more), UNDECIDED)
-
-    def _signs(self, pair: PairReport | None) -> Text:
-        if pair is None:
-            return Text()
-        g = self.glyphs
-        resolved = pair.resolved.fixed_n
-        third = (
-            (g.missing, UNDECIDED)
-            if resolved is None
-            else (g.resolved, DECIDED)
-            if resolved
-            else (g.unresolved, UNDECIDED)
-        )
-        second = decision_glyph(pair, "anytime_family", g)
-        if pair.status == "held" and pair.decided.anytime_family is None:
-            second = g.held, HELD
-        text = Text()
-        for sign in (settled_glyph(pair, g), second, third):
-            text.append(*sign).append(" ")
-        text.rstrip()
-        return text
+    def _range(self, low: int, high: int, place: int, tone: str) -> Text:
+        """Draw a range with a place in it."""
+        cell = Text()
+        for k in range(max(high, place) + 1):
+            if k == place:
+                cell.append(self.marks.place, tone)
+            else:
+                cell.append(self.marks.range if low <= k <= high else " ", UNDECIDED)
+        return cell
 
     def key(self, *, with_rules: bool = True) -> list[Text]:
         """Explain the ties, and which models are shown."""
@@ -307,7 +234,3 @@ class Ranking:
             more = f" and {len(named) - 3:,} more" if len(named) > 3 else ""
             texts.append(f"{marks.with_lacking} may be tied with {', '.join(names)}{more}")
         return [Text(f"{'; '.join(texts)}.", HELD)]
-
-
-def _colour(pair: PairReport) -> str:
-    return DECIDED if pair.status == "decided" else ""

@@ -1,15 +1,20 @@
 """The report on a terminal: the overview of each benchmark, and on demand the pairs with their reasons, and the counts."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from rich.console import Console, Group, RenderableType
 from rich.text import Text
 
-from monitor.render.signs import HELD, UNDECIDED, Glyphs, relation, result_sign, status_glyph
+from monitor.render.document import Table
+from monitor.render.pairs import Extra, procedures, verdicts
+from monitor.render.report import goal_runs, legend
+from monitor.render.report import result as result_notes
+from monitor.render.signs import HELD, UNDECIDED, Glyphs, pair_signs, relation, status_glyph
 from monitor.render.terminal.layout import glyphs_for
 from monitor.render.terminal.overview import overview
-from monitor.render.terminal.tables import Extra, goal_table, legend, models_table, pairs_table, summary_table
+from monitor.render.terminal.ranking import Ranking
+from monitor.render.terminal.tables import lines
 from monitor.view.ranking.tie_bands import TieBands
 from monitor.words import header as facts
 from monitor.words.counts import counted
@@ -36,17 +41,20 @@ def render_report(
     verbose: bool = False,
     last: bool = True,
 ) -> None:
-    """Print a report: the overview of each benchmark, and details on demand."""
+    """Print a report: the overview of each benchmark, and details on demand.
+
+    `limit`: benchmarks, and rows of each table, at most. `ties`: by benchmark. `with_pairs`: the pairs are listed, and with `verbose` also
+    every reason and assumption. `last`: no more output follows, and the flags that show more are named.
+    """
     if not report.benchmarks:
         console.print(Text(facts.NO_RESULTS))
     for position, benchmark in enumerate(report.benchmarks[:limit]):
         if position:
             console.print()
         drawn = None if ties is None else ties.get(benchmark.benchmark)
-        lines = result(benchmark, glyphs_for(console)) or [Text(facts.NO_PAIR, style=HELD)]
-        head = [*title(benchmark), *lines]
+        head = [*title(benchmark), *(result(benchmark, glyphs_for(console)) or [Text(facts.NO_PAIR, style=HELD)])]
         ends = last and position == min(len(report.benchmarks), limit) - 1
-        lines = overview(
+        shown = overview(
             benchmark,
             console,
             drawn,
@@ -57,23 +65,25 @@ def render_report(
             last=ends,
             whole=verbose,
         )
-        for line in lines:
+        for line in shown:
             console.print(line, highlight=False)
         if with_pairs or verbose or extra:
             details = _details(benchmark, console, extra, limit, low_coverage, verbose=verbose)
             console.print(details, highlight=False)
-    if len(report.benchmarks) > limit:
+    for line in _omitted(len(report.benchmarks) - limit, "benchmarks"):
         console.print()
-        console.print(_omitted(len(report.benchmarks) - limit, "benchmarks"))
+        console.print(line)
 
 
 def result(benchmark: BenchmarkReport, glyphs: Glyphs) -> list[Text]:
-    """Build the three lines of the result."""
-    lines = []
-    for word, line in facts.result(benchmark):
-        sign, colour = result_sign(word, line, glyphs)
-        lines.append(Text(sign, colour).append(f" {word:9}", "bold").append(safe(line.text), "default"))
-    return lines
+    """Build the lines of the result."""
+    notes = result_notes(benchmark, glyphs)
+    if notes is None:
+        return []
+    return [
+        Text(note.sign, note.tone).append(f" {note.label:9}", "bold").append(safe(note.text), "default")
+        for note in notes.notes
+    ]
 
 
 def title(benchmark: BenchmarkReport) -> list[Text]:
@@ -98,36 +108,23 @@ def title(benchmark: BenchmarkReport) -> list[Text]:
 
 def assumptions(benchmark: BenchmarkReport) -> list[Text]:
     """Build the lines on what verdicts assume, the levels, and what to read with care; the first is the order policy."""
-    b = benchmark
-    policy = f"order: {b.order.policy} ({safe(facts.order_sentence(b))})"
-    levels = f"family: {facts.family(b)}; {safe(facts.levels(b))}; decided at {facts.thresholds(b)}"
-    lines = [Text(policy, style=HELD if b.order.policy == "none" else ""), Text(levels)]
-    weights = facts.weights(b)
-    if weights is not None:
-        lines.append(Text(f"weights: {safe(weights)}"))
-    lines += [Text(safe(text)) for text in facts.members(b)]
-    titles = facts.titles(b)
-    if titles is not None:
-        lines.append(Text(f"titles: {safe(titles)}"))
-    aliases = facts.aliases(b)
-    if aliases is not None:
-        lines.append(Text(f"aliases: {safe(aliases)}"))
-    epochs = facts.epochs(b)
-    if epochs is not None:
-        lines.append(Text(f"epochs: {epochs}", style=HELD if b.unranked else ""))
-    warning = facts.order_warning(b)
-    if warning is not None:
-        lines.append(Text(f"order: {safe(warning)}", style=HELD if b.order.suspect else ""))
-    coverage = facts.coverage(b)
-    if coverage is not None:
-        lines.append(Text(f"items: {safe(coverage)}", style=HELD))
-    clusters = facts.cluster_warning(b)
-    if clusters is not None:
-        lines.append(Text(f"clusters: {safe(clusters)}", style=HELD))
-    conflicts = facts.conflicts(b)
-    if conflicts is not None:
-        lines.append(Text(f"conflicts: {safe(conflicts)}", style=HELD))
-    return lines
+    b, family = benchmark, f"family: {facts.family(benchmark)}"
+    levels = f"{facts.levels(b)}; decided at {facts.thresholds(b)}"
+    held_order, unranked = HELD if b.order.policy == "none" else "", HELD if b.unranked else ""
+    lines = [
+        ("order", f"{b.order.policy} ({facts.order_sentence(b)})", held_order),
+        ("", f"{family}; {levels}", ""),
+        ("weights", facts.weights(b), ""),
+        *(("", each, "") for each in facts.members(b)),
+        ("titles", facts.titles(b), ""),
+        ("aliases", facts.aliases(b), ""),
+        ("epochs", facts.epochs(b), unranked),
+        ("order", facts.order_warning(b), HELD if b.order.suspect else ""),
+        ("items", facts.coverage(b), HELD),
+        ("clusters", facts.cluster_warning(b), HELD),
+        ("conflicts", facts.conflicts(b), HELD),
+    ]
+    return [Text(f"{label}: {safe(text)}" if label else safe(text), tone) for label, text, tone in lines if text]
 
 
 def _details(
@@ -140,37 +137,40 @@ def _details(
     verbose: bool,
 ) -> Group:
     """Build what the overview leaves to a second look: the pairs; and with `verbose` all columns, reasons, counts and levels."""
-    width, ascii_only = console.width, console.options.ascii_only
-    glyphs = glyphs_for(console)
+    glyphs, pairs, goal = glyphs_for(console), benchmark.pairs[:limit], benchmark.goal
+
+    def table(part: Table) -> list[Text]:
+        return lines(part, console.width, ascii_only=console.options.ascii_only)
+
     parts: list[RenderableType] = [Text()]
     if verbose:
-        parts.append(models_table(benchmark.models[:limit], width, ascii_only=ascii_only, low_coverage=low_coverage))
-        if len(benchmark.models) > limit:
-            parts.append(_omitted(len(benchmark.models) - limit, "models"))
-        parts.append(Text())
-        if benchmark.goal is not None:
-            parts += [goal_table(benchmark.goal, limit, ascii_only=ascii_only), Text()]
-            race = benchmark.goal.committed
-            parts += [] if race is None else [Text(race.text), Text()]
-    pairs = benchmark.pairs[:limit]
+        parts += Ranking(benchmark, console, None, limit, low_coverage).counts()
+        parts += [*_omitted(len(benchmark.models) - limit, "models"), Text()]
+    if verbose and goal is not None:
+        parts += [*table(goal_runs(goal, limit)), Text()]
+        parts += [] if goal.committed is None else [Text(goal.committed.text), Text()]
     if not pairs:
         return Group(*parts, Text("No pair shares an item yet."))
-    table, with_reasons = pairs_table(benchmark, pairs, console, width, extra)
-    parts.append(table)
-    if len(benchmark.pairs) > limit:
-        parts.append(_omitted(len(benchmark.pairs) - limit, "pairs"))
-    parts += [Text(), legend(pairs, glyphs)]
+    parts += table(verdicts(benchmark, pairs, glyphs, extra))
+    parts += [*_omitted(len(benchmark.pairs) - limit, "pairs"), Text(), _legend(pairs, glyphs)]
     if not verbose:
         return Group(*parts)
-    if not with_reasons:
-        parts += [Text(), *(_reason(pair, glyphs) for pair in pairs)]
-    parts += [Text(), summary_table(benchmark, width, ascii_only=ascii_only), Text(), *assumptions(benchmark)]
+    parts += [Text(), *(_reason(pair, glyphs) for pair in pairs), Text()]
+    parts += [*table(procedures(benchmark)), Text(), *assumptions(benchmark)]
     why = facts.registration(benchmark)
-    if why is not None:
-        parts.append(Text(why))
+    parts += [] if why is None else [Text(why)]
     if len(benchmark.models) > _SHORT:
         parts += [Text(), *result(benchmark, glyphs)]
     return Group(*parts)
+
+
+def _legend(pairs: Sequence[PairReport], glyphs: Glyphs) -> Text:
+    """Explain the signs that a table of pairs shows, and its procedures."""
+    text = Text("Signs: ", UNDECIDED)
+    for sign, colour, words in pair_signs(pairs, glyphs):
+        text.append(sign, colour).append(f" {words}  ")
+    text.rstrip()
+    return text.append("\n" + "\n".join(note.text for note in legend().notes))
 
 
 def _reason(pair: PairReport, glyphs: Glyphs) -> Text:
@@ -180,5 +180,6 @@ def _reason(pair: PairReport, glyphs: Glyphs) -> Text:
     return line.append(safe(pair.reason))
 
 
-def _omitted(count: int, what: str) -> Text:
-    return Text(f"... {count:,} more {what} are not shown; --format json, csv or html lists all.", style=UNDECIDED)
+def _omitted(count: int, what: str) -> list[Text]:
+    text = f"... {count:,} more {what} are not shown; --format json, csv or html lists all."
+    return [Text(text, style=UNDECIDED)] if count > 0 else []

@@ -2,27 +2,17 @@
 
 import { h, s } from "./dom.js";
 import { count, estimate, fixed, share } from "./format.js";
+import { WORDS } from "./words.js";
 
 /** The setting `low_coverage`: the page marks a model with a smaller share of the items. */
 export const LOW_COVERAGE = Number(document.documentElement.dataset.lowCoverage);
 
-export const DECISIONS = [
-  { key: "anytime_family", short: "Family", name: "Anytime, family-wise", group: "any", about: "valid at any time, over all pairs; this is the headline" },
-  { key: "anytime", short: "Pair", name: "Anytime, this pair only", group: "any", about: "valid at any time, for one pair that you chose in advance" },
-  { key: "e_bh", short: "e-BH", name: "e-BH", group: "any", about: "a current view that may be withdrawn" },
-  { key: "fixed_n", short: "Fixed", name: "Fixed n", group: "planned", about: "exact test at 5 %, evaluated once" },
-  { key: "bonferroni", short: "Bonf.", name: "Bonferroni", group: "planned", about: "over all pairs" },
-  { key: "holm", short: "Holm", name: "Holm", group: "planned", about: "over all pairs" },
-  { key: "benjamini_hochberg", short: "BH", name: "Benjamini-Hochberg", group: "planned", about: "controls the false discovery rate" },
-  { key: "clustered", short: "Clust.", name: "Clustered", group: "planned", about: "accounts for related items in one cluster" },
-];
+export const DECISIONS = WORDS.procedures;
 
-export const RESOLUTIONS = [
-  { key: "fixed_n", short: "Fixed", name: "Fixed n" },
-  { key: "bonferroni", short: "Bonf.", name: "Bonferroni" },
-  { key: "anytime", short: "Anyt.", name: "Anytime" },
-  { key: "clustered", short: "Clust.", name: "Clustered" },
-];
+export const RESOLUTIONS = DECISIONS.filter((procedure) => procedure.resolves);
+
+/** Return the heads of the columns of a ranking. */
+export const headsOf = (benchmark) => (benchmark.battles ? { ...WORDS.heads, ...WORDS.rated } : WORDS.heads);
 
 const TONES = { decided: "good", held: "warn", invalidated: "warn" };
 

@@ -18,6 +18,7 @@ from monitor.paper.demo.story import (
     naive_column,
     render_story,
 )
+from monitor.render.signs import UNDECIDED
 from monitor.view.build import build_report
 from monitor.view.from_state import board_views
 from schemas.records.chunks import Chunk
@@ -319,8 +320,8 @@ def test_the_naive_column_names_pairs_in_name_order(replayed):
     _, naive = replayed
     cells = naive_column(naive).cells
     assert set(cells) == {tuple(sorted(pair)) for pair in naive.pairs}
-    assert cells["Arcee-Blitz", "Homer-Qwen2.5-72B"].plain == "none, 0"
-    assert cells["Arcee-Blitz", "Reflection-70B"].plain.startswith("Refle")
+    assert cells["Arcee-Blitz", "Homer-Qwen2.5-72B"][:3] == ("none", UNDECIDED, ", 0")
+    assert cells["Arcee-Blitz", "Reflection-70B"].text.startswith("Refle")
 
 
 @pytest.mark.slow

@@ -2,11 +2,9 @@
 
 import numpy as np
 
-from monitor.render.document import ReportDocument
+from monitor.render.report import document_of as document_of_view
 from monitor.view.build import report_view
 from monitor.view.from_state import board_view
-from monitor.view.pairs.evidence_path import chart_data
-from monitor.view.pairs.second_opinions import benchmark_detail
 from tests.fold_log import FoldLog, packed
 
 NAMES = [
@@ -38,9 +36,4 @@ def hostile_benchmark(name="<b>|=bench|</b>"):
 
 def document_of(benchmark, *, pairs="adjacent", detail=False, low_coverage=0.9):
     view = report_view(board_view(benchmark), pairs=pairs, assert_complete=True)
-    return ReportDocument(
-        view.report,
-        chart_data(view.table),
-        low_coverage,
-        benchmark_detail(view.table) if detail else None,
-    )
+    return document_of_view(view, low_coverage, detail=detail)

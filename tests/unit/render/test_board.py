@@ -23,11 +23,10 @@ from monitor.render.board.badges import (
 )
 from monitor.render.board.exporters import Context
 from monitor.render.board.site import file_name, site
-from monitor.render.board.standings import board_of, standings
+from monitor.render.board.standings import Board, Standing, board_of
 from monitor.render.signs import UNICODE, result_sign
 from monitor.view.build import report_view
 from monitor.view.from_state import board_view
-from monitor.view.ranking.tie_bands import TieBands, tie_bands, tied_with
 from monitor.words import header
 from monitor.words.header import assumed
 from tests.fold_log import FoldLog, packed
@@ -70,13 +69,14 @@ def of(shown):
 
 
 def test_ranks_and_ties_are_those_of_the_report():
-    report, places = of(board(["best", "x", "y"]))
+    shown = board(["best", "x", "y"])
+    report, places = of(shown)
     assert [(each.place, each.tie, each.ties) for each in places] == [
         ("rank 1 of 3", "tied with none", ()),
         ("rank 2–3 of 3", "ties with 1 other", ("y",)),
         ("rank 2–3 of 3", "ties with 1 other", ("x",)),
     ]
-    assert [each.ruled for each in places] == [True, False, False]
+    assert shown.document.ranking().rules == {0}
     assert places[1].sentence == f"x: 50.00 % on bench, rank 2 to 3 of 3; tied with y. {assumed(report)}"
     assert report.result.decided.yes
 
@@ -87,15 +87,13 @@ def test_lines_are_explained_where_a_model_lacks_items():
     scores[:300, 0], scores[:150, 1], scores[:140, 2] = 1, 1, 1
     scores[200:, 1] = np.nan
     log.send(packed(scores, ["a", "b_", "c"]))
-    view = report_view(board_view(log.bench), assert_complete=True)
-    bands = tie_bands(view.table, 0.9)
-    places = standings(view.report, tied_with(view.table), bands)
-    assert [each.lacks_items for each in places] == [False, True, False]
+    shown = board_of(report_view(board_view(log.bench), assert_complete=True), 0.9)
+    assert list(shown.document.ties.lacking) == [1]
     note = "No tie crosses a line between two rows, but those of b_ (50% of the items)."
-    assert note in tables.as_html(view.report, places, bands)
-    assert note in tables.as_latex(view.report, places)
-    assert "No tie crosses" not in tables.as_html(view.report, [], bands)
-    assert rank_badge(view.report, places[2]).count("yes-t") == 4  # in the two styles, and drawn twice
+    assert note in read_html(tables.as_html(shown)).text
+    assert note in tables.as_latex(shown)
+    assert "No tie crosses" not in tables.as_html(board(["m", "n"], right=[0.5, 0.5]))
+    assert rank_badge(shown.report, shown.standings[2]).count("yes-t") == 4  # in the two styles, and drawn twice
 
 
 def test_many_ties_are_counted_in_the_sentence():
@@ -138,8 +136,8 @@ def test_badges_say_why_there_is_no_answer():
         log = FoldLog({"declare": "bench", **spec})
         log.send(packed(scores, "abc"), *records)
         report = report_view(board_view(log.bench)).report
-        places = standings(report, [()] * 3, TieBands((), 0, (), {}))
-        drawn = (board_badge(report), rank_badge(report, places[0]), claim_badge(report, report.pairs[0]))
+        first = Standing(report.models[0], 3, (), "")
+        drawn = (board_badge(report), rank_badge(report, first), claim_badge(report, report.pairs[0]))
         return [read(each) for each in drawn], report
 
     held, report = shown(items=400, order={"policy": "none"})
@@ -164,33 +162,29 @@ def test_badges_say_why_there_is_no_answer():
 
 
 def test_csv_has_each_name_and_no_formula():
-    report, places = of(board(PRINTABLE))
-    rows = list(csv.DictReader(io.StringIO(tables.as_csv(report, places))))
+    rows = list(csv.DictReader(io.StringIO(tables.as_csv(board(PRINTABLE)))))
     assert {row["model"].lstrip("'") for row in rows} == set(PRINTABLE)
     assert not [value for row in rows for value in row.values() if value.lstrip().startswith(("=", "+", "@"))]
     assert all(len(row["ties"].split("\n")) == int(row["ties_with"]) for row in rows if int(row["ties_with"]))
 
 
 def test_json_holds_names_unchanged():
-    report, places = of(board(PRINTABLE))
-    answer = json.loads(tables.as_json(report, places))
+    answer = json.loads(tables.as_json(board(PRINTABLE)))
     assert {row["model"] for row in answer["models"]} == set(PRINTABLE)
     assert set(answer["result"]) == {"settled", "decided", "resolved"}
     assert {name for row in answer["models"] for name in row["ties"]} <= set(PRINTABLE)
 
 
 def test_markdown_has_one_row_a_model_and_no_markup_of_names():
-    report, places = of(board(PRINTABLE))
-    text = tables.as_markdown(report, places)
+    text = tables.as_markdown(board(PRINTABLE))
     rows = [line for line in text.splitlines() if line.startswith("| ")]
-    assert len(rows) == 1 + len(PRINTABLE)
-    assert all(len(re.findall(r"(?<!\\)\|", row)) == 6 for row in rows)
+    assert len(rows) == 2 + len(PRINTABLE)
+    assert all(len(re.findall(r"(?<!\\)\|", row)) == 8 for row in rows)
     assert not re.search(r"(?<!\\)<script|(?<!\\)\[x\]|(?<!\\)`|@everyone", text)
 
 
 def test_latex_has_no_command_of_names():
-    report, places = of(board(PRINTABLE))
-    text = tables.as_latex(report, places)
+    text = tables.as_latex(board(PRINTABLE))
     lines = [line for line in text.splitlines() if not line.startswith("%")]
     written = (
         "begin end hline textbackslash textasciitilde textasciicircum textless textgreater textbar char textasciigrave"
@@ -198,15 +192,23 @@ def test_latex_has_no_command_of_names():
     assert set(re.findall(r"\\([A-Za-z]+)", "\n".join(lines))) <= {*written.split(), "textquotesingle"}
     rows = [line for line in lines if line.endswith(r"\\")]
     assert len(rows) == 1 + len(PRINTABLE)
-    assert all(len(re.findall(r"(?<!\\)&", row)) == 4 for row in rows)
-    assert not re.search(r"(?<!\\)[%$#]", "\n".join(rows))
+    assert all(len(re.findall(r"(?<!\\)&", row)) == 6 for row in rows)
+    assert not re.search(r"(?<!\\)[%$#]", "\n".join(rows).replace("$-$", ""))
     assert lines.count(r"\hline") >= 3
 
 
+def test_one_declaration_heads_every_table_of_the_ranking():
+    shown = board(["best", "x", "y"])
+    heads = [column.head for column in shown.document.ranking().of(tables._KEYS).columns.values()]
+    assert heads == [shown.report.heads[key] for key in tables._KEYS]
+    (row,) = (line for line in tables.as_markdown(shown).splitlines() if line.startswith("| ties"))
+    assert row == f"| {' | '.join(heads)} |"
+    assert " & ".join(map(tables.latex, heads)) in tables.as_latex(shown)
+    assert [node.text for node in next(read_html(tables.as_html(shown)).all("tr")).all("th")] == heads
+
+
 def test_a_page_to_embed_shows_names_as_text():
-    shown = board(PRINTABLE)
-    report, places = of(shown)
-    tree = read_html(tables.as_html(report, places, shown.ties))
+    tree = read_html(tables.as_html(board(PRINTABLE)))
     assert not list(tree.all("script"))
     assert not list(tree.all("img"))
     assert len(list(tree.all("tr"))) == 1 + len(PRINTABLE)
@@ -214,21 +216,22 @@ def test_a_page_to_embed_shows_names_as_text():
 
 def test_a_page_to_embed_draws_each_tie_as_a_line_with_its_members():
     shown = board(["best", "x", "y"])
-    tree = read_html(tables.as_html(*of(shown), shown.ties))
-    assert shown.ties.lanes == 1
-    kinds = [[circle.attributes["class"] for circle in row.all("circle")] for row in tree.all("tr")]
-    assert kinds == [[], ["band ring"], ["band dot"], ["band dot"]]
-    assert "Models on one vertical line are tied." in tree.text
-    report, places = of(shown)
-    signs = {word: result_sign(word, line, UNICODE)[0] for word, line in header.result(report)}
+    tree = read_html(tables.as_html(shown))
+    assert shown.document.ties.lanes == 1
+    kinds = [
+        [circle.attributes["class"] for circle in next(row.all("td")).all("circle")] for row in list(tree.all("tr"))[1:]
+    ]
+    assert kinds == [["band ring"], ["band dot"], ["band dot"]]
+    signs = {word: result_sign(word, line, UNICODE)[0] for word, line in header.result(shown.report)}
     assert list(signs) == ["settled", "decided", "resolved"]
     for word, sign in signs.items():
         assert f"{sign} {word}" in tree.text
-        assert f"- {sign} **{word}**" in tables.as_markdown(report, places)
+        assert f"- {sign} **{word}**" in tables.as_markdown(shown)
     many = board([f"m{k}" for k in range(8)], right=[0.5] * 8)
-    text = tables.as_html(*of(many), replace(many.ties, bands=None, lanes=0))
-    assert "<circle" not in text
-    assert "vertical line" not in text
+    undrawn = replace(many.document, ties=replace(many.document.ties, bands=None, lanes=0))
+    text = tables.as_html(Board(undrawn, many.standings))
+    assert '<circle class="band' not in text
+    assert "1, 3–8" in text
 
 
 def test_two_names_never_share_a_file_and_none_leaves_its_folder():

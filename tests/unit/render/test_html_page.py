@@ -6,8 +6,8 @@ import shutil
 import numpy as np
 import pytest
 
-from monitor.render.html.charts import matrix_chart, needed_bar
-from monitor.render.html.page import render_html
+from monitor.render.charts import matrix_chart, needed_bar
+from monitor.render.html import render_html
 from monitor.words.numbers import rank_list
 from tests.fold_log import FoldLog, packed
 from tests.html_tree import read_html
@@ -49,12 +49,12 @@ def test_ties_are_bands_and_a_line_is_where_none_crosses(page):
         classes = [node.attributes.get("class", "") for node in cell.all("circle")]
         assert len(classes) == sum(k in band.members for band in document.ties.bands) > 0
         assert any("ring" in kind for kind in classes) == (not document.tied[k])
-        assert cell.text == f"tied with ranks: {rank_list(document.tied[k])}"
+        assert cell.text == f"tied with ranks: {rank_list([j + 1 for j in document.tied[k]])}"
         assert (row.attributes.get("class") == "ruled") == (k in document.ties.rules)
     # Two models share a band exactly when no verdict separates them, also where they are in different tie groups.
     for k, others in enumerate(document.tied):
         bands = [band.members for band in document.ties.bands if k in band.members]
-        assert {j + 1 for members in bands for j in members} - {k + 1} == set(others)
+        assert {j for members in bands for j in members} - {k} == set(others)
 
 
 def test_headings_tables_and_figures_can_be_read_aloud(page):
@@ -79,7 +79,7 @@ def test_each_neighbour_has_a_card_with_its_path_and_checklist(page):
         assert len(cards) == len(NAMES) - 1
         assert all(next(card.all("polyline")).attributes["points"] for card in cards)
         assert all(sum(1 for _ in next(card.all("dl")).all("dt")) == 8 for card in cards)
-    assert [h.text for h in second.all("h3")][-1] == "Other pairs"
+    assert len(list(second.all("table"))) == len(list(first.all("table"))) + 1, "the pairs that are not neighbours"
 
 
 def test_the_matrix_paints_each_decided_pair_once():

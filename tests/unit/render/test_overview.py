@@ -127,7 +127,7 @@ def test_bands_rules_and_ranges_are_drawn():
 def test_the_axis_of_scores_ends_at_100_percent():
     models = [model(f"model-{k}", k + 1, mean=1.0, mean_low=0.9, mean_high=1.0) for k in range(2)]
     shown = screen(report(benchmark([pair("model-0", "model-1")], models)), 120)
-    assert re.search(r"score  90 +100 %  to next", shown)
+    assert re.search(r"score  90 +100 %  step", shown)
 
 
 def test_an_ascii_terminal_gets_ascii_bands():

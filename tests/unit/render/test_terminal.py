@@ -10,9 +10,11 @@ from rich.console import Console
 from rich.style import Style
 
 from monitor.render import signs
+from monitor.render.document import Cell
+from monitor.render.pairs import Extra
 from monitor.render.terminal.layout import output_console, shorten
 from monitor.render.terminal.report import render_report
-from monitor.render.terminal.tables import Extra
+from monitor.words.columns import PROCEDURES
 from schemas.results.reasons import Reason, fact
 from schemas.results.report import RESOLUTION_PROCEDURES, FamilyReport, OrderReport, Report, Status, Summary
 from tests.report_factory import benchmark, model, pair, report
@@ -63,11 +65,11 @@ REPEATED = model("alpha", repeats={"min": 1, "mean": 3.24, "max": 96}, run_ended
 def test_repeats_and_ended_runs_have_a_column_where_it_says_something(models, titles, cells):
     lines = rendered(report(benchmark(models=models))).splitlines()
     head = next(line for line in lines if line.startswith("rank "))
-    assert head.split("interval")[1].split() == titles
-    row = next(line for line in lines if re.match(r" +1 .*alpha.*]", line))
-    assert " ".join(row.split("]")[1].split()) == " ".join(cells)
+    assert head.split("coverage")[1].split() == titles
+    row = next(line for line in lines if re.match(r" +1 +alpha.*%", line))
+    assert " ".join(row.split("%")[1].split()) == " ".join(cells)
     narrow = rendered(report(benchmark(models=models)), 60)
-    assert "repeats" not in narrow
+    assert "3.2 (1 to 96)" not in narrow
     assert "alpha" in narrow
 
 
@@ -83,11 +85,12 @@ def test_the_headline_evidence_and_status_are_never_left_out(width):
 
 def test_wider_terminals_show_more_columns():
     titles = [rendered(report(), width) for width in WIDTHS]
-    shown = [
-        {word for word in ("interval\n", "N*", "b/c", "fix Bon any") if word in t.replace("   ", "\n")} for t in titles
-    ]
+    shown = [{word for word in ("interval\n", "N*", "b/c", "fixed") if word in t.replace("   ", "\n")} for t in titles]
     assert shown[0] <= shown[1] <= shown[2] <= shown[3]
-    assert "FAM any eBH fix Bon Hol BH  clu  any fix Bon clu" in titles[3]
+    shorts = [each.short for each in PROCEDURES.values()] + [
+        each.short for each in PROCEDURES.values() if each.resolves
+    ]
+    assert " ".join(shorts) in " ".join(titles[3].split())
     assert "[+0.16, +3.59]" in titles[1]
     assert "1,680/1,454" in titles[2]
     assert "5,787" in titles[2]
@@ -170,8 +173,8 @@ STATUSES = {
 }
 
 
-def test_every_procedure_that_resolves_pairs_has_a_sign():
-    assert tuple(key for key in signs.PROCEDURES if key in RESOLUTION_PROCEDURES) == signs.RESOLUTIONS
+def test_the_procedures_that_resolve_pairs_are_those_of_the_report():
+    assert {key for key, each in PROCEDURES.items() if each.resolves} == set(RESOLUTION_PROCEDURES)
 
 
 def test_every_status_is_in_the_list_below():
@@ -237,7 +240,7 @@ def test_numbers():
     assert ">= 10^6" in none
     assert "0.00" in none
     assert "+0.00" not in none
-    assert graded.split()[:5] == ["graded", "~", "x", "12,032", "-"]
+    assert graded.split()[:7] == ["graded", "~", "x", "○", "collecting", "12,032", "-"]
 
 
 def test_numbers_are_right_aligned():
@@ -253,13 +256,11 @@ def test_a_procedure_that_was_not_run_is_not_called_undecided():
     graded = pair(p_chi2=None, p_exact=None, p_mid=None)
     glyphs = signs.UNICODE
     assert signs.decision_glyph(graded, "fixed_n", glyphs)[0] == glyphs.undecided
-    for procedure in signs.PROCEDURES:
+    for procedure in PROCEDURES:
         assert signs.decision_glyph(not_run, procedure, glyphs)[0] == glyphs.missing
         assert signs.decision_glyph(run, procedure, glyphs)[0] == glyphs.undecided
     alone = {
-        procedure
-        for procedure in signs.PROCEDURES
-        if signs.decision_glyph(outside, procedure, glyphs)[0] != glyphs.missing
+        procedure for procedure in PROCEDURES if signs.decision_glyph(outside, procedure, glyphs)[0] != glyphs.missing
     }
     assert alone == {"fixed_n", "anytime"}
     assert signs.resolution_glyph(run, "clustered", glyphs)[0] == glyphs.missing
@@ -272,11 +273,15 @@ def test_decided_and_resolved_are_counted_apart():
         pair("c", "d", resolved={"fixed_n": False}),
     ]
     lines = rendered(report(benchmark(pairs))).splitlines()
-    undecided = next(line for line in lines if line.startswith("undecided (evidence)")).split()
-    unresolved = next(line for line in lines if line.startswith("unresolved (q < 1)")).split()
-    #                           FAM  any  eBH  fix  Bon  Hol  BH   clu
-    assert undecided[2:] == ["1", "1", "2", "2", "2", "2", "2", "n/a"]
-    assert unresolved[4:] == ["2", "1", "0", "n/a"]
+    counts = {
+        key: next(line for line in lines if line.startswith(f"{each.name}  "))
+        for key, each in PROCEDURES.items()
+        if key != "clustered"
+    }
+    undecided = {"anytime_family": "1", "anytime": "1", "e_bh": "2", "fixed_n": "2"}
+    unresolved = {"anytime_family": "-", "anytime": "2", "fixed_n": "1", "bonferroni": "0"}
+    assert {key: counts[key].split()[-2] for key in undecided} == undecided
+    assert {key: counts[key].split()[-1] for key in unresolved} == unresolved
     assert lines[1:4] == [
         "◇ settled  alpha leads on the items scored; only beta may still pass it on all 12,032 items.",
         "● decided  1 of 2 pairs of neighbours in rank, 1 undecided so far.",
@@ -296,8 +301,8 @@ def test_a_count_over_neighbours_alone_is_named_as_such():
         unresolved={"bonferroni_adjacent": 0},
     )
     lines = rendered(report(benchmark(summary=counts))).splitlines()
-    assert any(line.endswith("Bon (neighbours)") for line in lines)
-    assert next(line for line in lines if line.startswith("unresolved")).endswith(" 0")
+    (row,) = (line for line in lines if line.startswith(signs.SUMMARY_ONLY["bonferroni_adjacent"]))
+    assert row.split()[-2:] == ["1", "0"]
 
 
 def test_the_header_says_what_is_asserted_and_at_which_level():
@@ -368,9 +373,7 @@ def test_many_benchmarks_are_cut_with_a_count():
 
 @pytest.mark.parametrize("width", [100, 120, 160])
 def test_an_extra_column_is_found_by_names_in_name_order(width):
-    from rich.text import Text
-
-    extra = Extra("naive\nverdict", {("a", "z"): Text("said a, 3")})
+    extra = Extra("naive\nverdict", {("a", "z"): Cell("said a, 3")})
     text = rendered(report(benchmark([pair("z", "a"), pair("x", "y")])), width, extra=extra)
     assert "said a, 3" in rows(text, "z ~ a")[0]
     assert "said" not in rows(text, "x ~ y")[0]

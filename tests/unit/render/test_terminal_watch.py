@@ -5,12 +5,13 @@ from itertools import pairwise
 import pytest
 from rich.cells import cell_len
 from rich.console import Console
-from rich.text import Text
 
+from monitor.render.document import Cell
+from monitor.render.pairs import Extra
 from monitor.render.terminal.live import LiveView
 from monitor.render.terminal.plain import LiveStatus, PlainView, Progress
-from monitor.render.terminal.tables import Extra
 from monitor.view.ranking.tie_bands import TieBand, TieBands
+from monitor.words.columns import PROCEDURES
 from schemas.results.changes import Evidence, VerdictChange
 from schemas.results.report import Report
 from tests.report_factory import benchmark, model, pair, report
@@ -67,7 +68,7 @@ BIG = report(
 def test_the_screen_fits_any_terminal(shown, width, height):
     status = LiveStatus(events=10**9, bytes_done=1, bytes_total=3, url="http://127.0.0.1:8080/metrics", note="a note")
     changes = [change(), change(kind="reversed"), change(kind="invalidated", after=None, sentence="[/red] " * 30)]
-    extra = Extra("naive\nverdict", {("alpha", "beta"): Text("none, 3")})
+    extra = Extra("naive\nverdict", {("alpha", "beta"): Cell("none, 3")})
     lines = screen(live(shown, status, changes, extra), width, height)
     assert len(lines) <= height
     assert max(cell_len(line) for line in lines) <= width
@@ -138,18 +139,17 @@ def test_a_further_column_chooses_the_pairs_it_speaks_of():
     shown = report(benchmark([pair("a", "b"), pair("a", "c", adjacent=False)]))
     alone = "\n".join(screen(live(shown), 120, 30))
     assert "a ~ " not in alone
-    with_extra = "\n".join(screen(live(shown, extra=Extra("naive", {("a", "c"): Text("none, 3")})), 120, 30))
+    with_extra = "\n".join(screen(live(shown, extra=Extra("naive", {("a", "c"): Cell("none, 3")})), 120, 30))
     assert "a ~ c" in with_extra
     assert "none, 3" in with_extra
     assert "a ~ b" not in with_extra
 
 
 @pytest.mark.parametrize("width", [60, 80, 100, 120])
-def test_no_column_numbers_the_procedures_as_no_legend_names_them(width):
-    extra = Extra("naive\nverdict", {("a", "b"): Text("none, 3")})
+def test_the_headline_is_named_at_any_width(width):
+    extra = Extra("naive\nverdict", {("a", "b"): Cell("none, 3")})
     text = "\n".join(screen(live(report(benchmark([pair("a", "b")])), extra=extra), width, 30))
-    assert "FAM" in text
-    assert "1 2 3" not in text
+    assert PROCEDURES["anytime_family"].short in text
 
 
 def test_catching_up_shows_a_bar_with_rate_and_time_left():

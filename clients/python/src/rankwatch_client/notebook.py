@@ -11,8 +11,7 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-_TITLES = ("rank", "could be", "model", "score %", "to next", "")
-_WORDS = {2, 5}
+_WORDS = {"model", "step"}
 """Columns of words; the others are numbers."""
 
 _SIGNS = {"settled": "◇◆", "decided": "○●", "resolved": "□■"}
@@ -147,30 +146,36 @@ def _sign(word: str, line: "dict[str, Any]") -> str:
     return "!" if line.get("held") and not line["yes"] else _SIGNS[word][line["yes"]]
 
 
-def _ranking(benchmark: "dict[str, Any]") -> "list[tuple[str, ...]]":
-    """Return the cells of the ranking, as text."""
+def _ranking(benchmark: "dict[str, Any]") -> "dict[str, list[str]]":
+    """Return the columns of the ranking by key, as the command heads them: the head, then a cell a model."""
     steps = {p["model_a"]: p for p in benchmark["pairs"] if p["adjacent"] and p["status"] != "superseded"}
-    return [
-        (str(m["rank"]), _range(m), m["model"], _percent(m["mean"]), *_step(steps.get(m["model"])))
-        for m in benchmark["models"]
-    ]
+    models = benchmark["models"]
+    cells = {
+        "rank": [str(m["rank"]) for m in models],
+        "ranks": [_range(m) for m in models],
+        "model": [m["model"] for m in models],
+        "score": [_percent(m["mean"]) for m in models],
+        "step": [_step(steps.get(m["model"])) for m in models],
+    }
+    return {key: [head, *cells[key]] for key, head in benchmark["heads"].items() if key in cells}
 
 
-def _step(pair: "dict[str, Any] | None") -> "tuple[str, str]":
+def _step(pair: "dict[str, Any] | None") -> str:
     """Return the gap to the next model in points, and the verdict on it."""
     if pair is None:
-        return "", ""
-    gap = "" if pair["gap"] is None else f"{100 * pair['gap']:+.2f}"
-    return gap, {"exhausted": "tie", "collecting": "undecided"}.get(pair["status"], pair["status"])
+        return ""
+    gap = "" if pair["gap"] is None else f"{100 * pair['gap']:+.2f} "
+    word = {"exhausted": "tie", "collecting": "undecided"}.get(pair["status"], pair["status"])
+    return f"{gap}{word}"
 
 
 def _text(benchmark: "dict[str, Any]") -> str:
-    rows = [_TITLES, *_ranking(benchmark)]
-    widths = [max(len(row[k]) for row in rows) for k in range(len(_TITLES))]
-    table = [
-        "  ".join(f"{cell:{'<' if k in _WORDS else '>'}{widths[k]}}" for k, cell in enumerate(row)).rstrip()
-        for row in rows
+    columns = _ranking(benchmark)
+    padded = [
+        [f"{cell:{'<' if key in _WORDS else '>'}{max(map(len, cells))}}" for cell in cells]
+        for key, cells in columns.items()
     ]
+    table = ["  ".join(row).rstrip() for row in zip(*padded)]  # noqa: B905 - columns of one length
     return "\n".join([benchmark["benchmark"], *map(" ".join, _lines(benchmark)), "", *table])
 
 
@@ -179,16 +184,15 @@ def _show(benchmark: "dict[str, Any]") -> str:
         f"<li style='list-style:none'>{sign} <b>{word}</b>: {escape(text)}</li>"
         for sign, word, text in _lines(benchmark)
     )
-    head = "".join(_cell("th", k, title) for k, title in enumerate(_TITLES))
-    cells = ("".join(_cell("td", k, cell) for k, cell in enumerate(row)) for row in _ranking(benchmark))
-    rows = "".join(f"<tr>{row}</tr>" for row in cells)
+    columns = ([_cell(key, cell) for cell in cells] for key, cells in _ranking(benchmark).items())
+    head, *body = (f"<tr>{''.join(row)}</tr>" for row in zip(*columns))  # noqa: B905 - columns of one length
     name = escape(benchmark["benchmark"])
-    return f"<h3>{name}</h3><ul>{lines}</ul><table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
+    head = head.replace("<td", "<th").replace("</td", "</th")
+    return f"<h3>{name}</h3><ul>{lines}</ul><table><thead>{head}</thead><tbody>{''.join(body)}</tbody></table>"
 
 
-def _cell(tag: str, k: int, text: str) -> str:
-    side = "left" if k in _WORDS else "right"
-    return f'<{tag} style="text-align:{side}">{escape(text)}</{tag}>'
+def _cell(key: str, text: str) -> str:
+    return f'<td style="text-align:{"left" if key in _WORDS else "right"}">{escape(text)}</td>'
 
 
 def _range(model: "dict[str, Any]") -> str:

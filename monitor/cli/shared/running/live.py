@@ -4,10 +4,10 @@ from collections.abc import Mapping
 from time import monotonic
 from typing import Final, Protocol, Self
 
+from monitor.render.pairs import Extra
 from monitor.render.terminal.layout import output_console
 from monitor.render.terminal.live import LiveView
 from monitor.render.terminal.plain import LiveStatus, PlainView
-from monitor.render.terminal.tables import Extra
 from monitor.view.board import BoardView
 from monitor.view.build import benchmark_report
 from monitor.view.ranking.tie_bands import TieBands

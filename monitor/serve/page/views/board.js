@@ -9,7 +9,7 @@ import { QUESTIONS, answerLine, answered, glyph, signs, states, ticks } from "..
 import { goal } from "../goal.js";
 import { members } from "../members.js";
 import { choose } from "../options.js";
-import { LOW_COVERAGE, aliases, axis, boardName, coverage, link, lowCoverage, modelTitle, name, need, notice, scaleOf, sentence, size, someEnded, titled, waits, whisker } from "../parts.js";
+import { LOW_COVERAGE, aliases, axis, boardName, coverage, headsOf, link, lowCoverage, modelTitle, name, need, notice, scaleOf, sentence, size, someEnded, titled, waits, whisker } from "../parts.js";
 import { MAX_LANES, arrange, fitColumns, rankX, strip, tieCell, tiedRanks } from "../ties.js";
 
 export const title = ({ benchmark }) => benchmark;
@@ -25,9 +25,9 @@ export async function load({ benchmark, options }, signal) {
 
 const SORTS = {
   score: [null, (x, y) => x.rank - y.rank],
-  range: ["Possible ranks", (x, y) => x.rank_low - y.rank_low || x.rank_high - y.rank_high || x.rank - y.rank],
-  items: ["Items", (x, y) => y.items - x.items || x.rank - y.rank],
-  name: ["Name", (x, y) => byName(x.model, y.model)],
+  range: [(heads) => heads.places, (x, y) => x.rank_low - y.rank_low || x.rank_high - y.rank_high || x.rank - y.rank],
+  items: [(heads) => heads.items, (x, y) => y.items - x.items || x.rank - y.rank],
+  name: [(heads) => heads.model, (x, y) => byName(x.model, y.model)],
 };
 
 /** Rows from which only those in view are drawn. */
@@ -135,7 +135,7 @@ function tools(b, shown, options, next) {
   const names = b.models.map((m) => m.model);
   const models = (label, name_, first) => select(label, name_, names.join("\n"), () => [["", first], ...names.map((m) => [m, isolated(m)])]);
   const toggle = (label, pressed, change) => h("button", { type: "button", class: "chip-button", "aria-pressed": String(pressed), onclick: () => choose(change) }, label);
-  const { head: head_ } = measureOf(b);
+  const heads = headsOf(b);
   const full = b.models.filter((m) => !lowCoverage(m)).length;
   const picked = options.getAll("m");
   const every = !["q", "tie", "full", "m"].some((key_) => options.has(key_));
@@ -147,7 +147,7 @@ function tools(b, shown, options, next) {
     toggle(options.has("pick") ? "Done" : picked.length ? `Chosen ${count(picked.length)}` : "Choose models", options.has("pick"), { pick: options.has("pick") ? null : "1" }),
     models("Show the models in a tie with", "tie", "Tied with…"),
     h("span", { class: "spacer" }),
-    h("label", {}, "Sort ", select("Sort", "sort", head_, () => [["", head_], ...Object.entries(SORTS).slice(1).map(([key_, [label]]) => [key_, label])])),
+    h("label", {}, "Sort ", select("Sort", "sort", heads.score, () => [["", heads.score], ...Object.entries(SORTS).slice(1).map(([key_, [label]]) => [key_, label(heads)])])),
     h("label", {}, "Compare all with ", models("Compare all with", "to", "nobody")),
     files(b, shown, next),
     h("p", { class: "sr", role: "status" }, `${plural(shown.length, "model")} on display`));
@@ -226,17 +226,18 @@ export function scrolled() {
   return windowOf(length).from !== first;
 }
 
-function head({ b, baseline, measure, x }) {
+function head({ b, baseline, x }) {
+  const heads = headsOf(b);
   const column = (kind, label, more_, about) => h("th", { role: "columnheader", scope: "col", class: kind, title: about }, label, more_);
   const edge = (rank) => s("text", { x: `${rankX(rank, b.models.length)}%`, y: 12, "text-anchor": rank < 100 ? "middle" : "end" }, count(rank)); // a longer one would reach the next head
   return h("thead", { role: "rowgroup" }, h("tr", { role: "row" },
-    column("lanes", "Ties"),
-    column("rank", "Rank"),
-    column("strip", "Possible ranks", s("svg", { class: "axis", height: 14, "aria-hidden": "true" }, edge(1), b.models.length > 1 && edge(b.models.length)), "the ranks that the decisions allow"),
-    column("model", "Model"),
-    column("plot", baseline ? `Gap to ${isolated(baseline.to)}, points, with family-wise interval` : `${measure.unit} with ${percent(1 - b.alpha, 0)} % interval`, axis(x)),
-    column("score", measure.head),
-    column("step", baseline ? "Against the baseline" : "Step to the next rank ↓", h("span", { class: "legend-line" }, h("span", { "aria-hidden": "true" }, QUESTIONS.map((question) => glyph(question, "yes"))), h("span", {}, `points · ${unit(b)}s it would still take`)))));
+    column("lanes", heads.ties),
+    column("rank", heads.ranks),
+    column("strip", heads.places, s("svg", { class: "axis", height: 14, "aria-hidden": "true" }, edge(1), b.models.length > 1 && edge(b.models.length)), "the ranks that the decisions allow"),
+    column("model", heads.model),
+    column("plot", baseline ? `Gap to ${isolated(baseline.to)}, points, with family-wise interval` : heads.interval, axis(x), `${percent(1 - b.alpha, 0)} %, for one look`),
+    column("score", heads.score),
+    column("step", baseline ? "Against the baseline" : heads.step, h("span", { class: "legend-line" }, h("span", { "aria-hidden": "true" }, QUESTIONS.map((question) => glyph(question, "yes"))), h("span", {}, `points · ${unit(b)}s it would still take`)))));
 }
 
 function row(m, place, shown, context) {
@@ -299,13 +300,13 @@ function measureOf(b) {
   const rated = ratings(b);
   if (!rated) {
     const times = (value) => (value === null ? null : 100 * value);
-    return { head: "Score", unit: "Score, %,", of: (m) => [m.mean, m.mean_low, m.mean_high].map(times), text: (value) => fixed(value, 2), about: (m) => (m.unweighted_rank === null ? undefined : `unweighted ${percent(m.unweighted_mean)}, rank ${m.unweighted_rank}`) };
+    return { of: (m) => [m.mean, m.mean_low, m.mean_high].map(times), text: (value) => fixed(value, 2), about: (m) => (m.unweighted_rank === null ? undefined : `unweighted ${percent(m.unweighted_mean)}, rank ${m.unweighted_rank}`) };
   }
   const of = (m) => {
     const r = rated.get(m.model);
     return r ? [r.rating, r.rating_low, r.rating_high] : [null, null, null];
   };
-  return { head: "Rating", unit: "Rating", of, text: count, about: (m) => rated.get(m.model)?.unrated ?? undefined };
+  return { of, text: count, about: (m) => rated.get(m.model)?.unrated ?? undefined };
 }
 
 function scoreScale(models, measure) {

@@ -5,10 +5,11 @@ import { h, s } from "../dom.js";
 import { count, plural, ranks } from "../format.js";
 import { glyph, ticks } from "../glyph.js";
 import { choose, chosen } from "../options.js";
-import { heading, link, name, sentence } from "../parts.js";
+import { heading, headsOf, link, name, sentence } from "../parts.js";
 import { arrange, fitColumns, strip, tieCell } from "../ties.js";
 
 const ROWS = 150;
+const HEADS = { lanes: "ties", rank: "ranks", strip: "places", model: "model", step: "step" };
 
 export const title = ({ benchmark }) => `Time, ${benchmark}`;
 
@@ -153,7 +154,7 @@ function board(data, benchmark, options) {
     found.length > ROWS && h("span", { class: "aside" }, `the first ${count(ROWS)} of ${count(found.length)} models`)),
     shown.length === 0 ? h("p", { class: "about" }, "No model matches.") :
       h("table", { class: "board past", paint: fitColumns(arranged, all.length) }, h("caption", { class: "sr" }, `Ties and possible ranks after offset ${count(data.at)}`),
-        h("thead", {}, h("tr", {}, column("lanes", "Ties"), column("rank", "Rank"), column("strip", "Possible ranks"), column("model", "Model, in the present order"), column("step", "Step to the next rank"))),
+        h("thead", {}, h("tr", {}, ["lanes", "rank", "strip", "model", "step"].map((kind) => column(kind, headsOf(data)[HEADS[kind]])))),
         h("tbody", {}, shown.map(row))),
     arranged.omitted && h("p", { class: "about" }, "Too many bands overlap here, so the ties are shown as possible ranks only."),
   ];

@@ -1,0 +1,74 @@
+"""The heads of columns, and the names of procedures: each is declared here once, for every surface."""
+
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from monitor.words import numbers as form
+
+if TYPE_CHECKING:  # `plan` shows no report
+    from schemas.results.report import PairReport
+
+HEADS: Final = {
+    "ties": "ties",
+    "rank": "rank",
+    "ranks": "ranks",
+    "places": "possible ranks",
+    "model": "model",
+    "score": "score",
+    "interval": "interval",
+    "step": "step to the next",
+    "settled": "settled",
+    "decided": "decided",
+    "resolved": "resolved",
+    "items": "items",
+    "skipped": "skipped",
+    "coverage": "coverage",
+    "unweighted": "unweighted",
+    "unweighted_rank": "unweighted rank",
+    "shared": "shared",
+    "shared_rank": "shared rank",
+    "repeats": "repeats",
+    "run": "run",
+}
+RATED: Final = {"score": "rating", "items": "prompts", "won": "won %", "island": "island"}
+
+
+class Procedure(NamedTuple):
+    """A procedure that decides pairs: its short and long name, and what it holds for."""
+
+    short: str
+    name: str
+    about: str
+    planned: bool = False  # valid at a planned n only
+    resolves: bool = False  # whether it has a number of items that a gap needs
+
+
+PROCEDURES: Final = {
+    "anytime_family": Procedure("family", "anytime family", "valid at any time, over all pairs; this is the headline"),
+    "anytime": Procedure(
+        "pair", "anytime, this pair only", "valid at any time, for one pair that you chose in advance", resolves=True
+    ),
+    "e_bh": Procedure("e-BH", "e-BH", "a current view that may be withdrawn"),
+    "fixed_n": Procedure("fixed", "fixed n", "exact test at alpha, evaluated once", planned=True, resolves=True),
+    "bonferroni": Procedure("Bonf.", "Bonferroni", "over all pairs", planned=True, resolves=True),
+    "holm": Procedure("Holm", "Holm", "over all pairs", planned=True),
+    "benjamini_hochberg": Procedure("BH", "Benjamini-Hochberg", "controls the false discovery rate", planned=True),
+    "clustered": Procedure(
+        "clust.", "clustered", "accounts for related items in one cluster", planned=True, resolves=True
+    ),
+}
+"""The headline first; every table lists them in this order."""
+
+
+def heads(*, battles: bool) -> dict[str, str]:
+    """Return the head of each column of the ranking, in order; a surface shows those that it has room for."""
+    return HEADS | (RATED if battles else {})
+
+
+def step(pair: "PairReport") -> str:
+    """Return the verdict on a step to the next model, or how many more items it needs at the present estimate."""
+    if pair.status == "decided":
+        return "decided" if pair.decided.anytime_family == "a" else "decided against"
+    if pair.status in {"held", "invalidated", "equivalent"}:
+        return pair.status
+    more = pair.items_to_decision
+    return "undecided" if more is None or pair.n == 0 or more < 1 else form.more(more)

@@ -299,6 +299,24 @@ def test_items_without_a_score_count_at_their_worst_and_this_is_printed(place):
     assert "bench: 1 item of 601 without a score of the baseline: not evaluated" in ended.stderr
 
 
+def test_the_output_of_another_model_is_named_and_that_of_the_baseline_is_refused(place):
+    """A harness that runs the wrong model would pass."""
+    command = harness(place)
+    script = place / "harness.py"
+    written = script.read_text()
+    script.write_text(written.replace('"model": "new"', '"model": "old"'))
+    assert "the output has no results of new, but of old" in rankwatch(*gate(place, command), code=1).stderr
+    script.write_text(
+        written.replace("for item in ids:", "for epoch, item in enumerate(2 * ids):").replace(
+            '"model"', '"epoch": epoch // len(ids), "model"'
+        )
+    )
+    assert "has scores of new in several epochs" in rankwatch(*gate(place, command), code=1).stderr
+    script.write_text(written.replace('"model": "new"', '"model": "new-7b"'))
+    ended = rankwatch(*gate(place, command), code=0)
+    assert ended.stderr.count("the output names the model new-7b; its scores count as those of new") == 1
+
+
 def test_graded_scores_and_repeats_are_units_of_their_items(place):
     graded = [{**json.loads(line), "score": 0.5} for line in (place / "base.jsonl").read_text().splitlines()]
     write(place / "base.jsonl", graded)

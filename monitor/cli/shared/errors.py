@@ -22,8 +22,7 @@ class ReaderGone(Exception):  # noqa: N818 - no error
 def note(text: str) -> None:
     """Print a line on standard error, or several; no character of a name acts on the terminal."""
     # One write a line: files are read in several threads, and their lines must not mix.
-    shown = "\n".join(map(printable, text.split("\n")))
-    print(f"rankwatch: {shown}\n", end="", file=sys.stderr)
+    print("rankwatch: " + "\n".join(map(printable, text.split("\n"))) + "\n", end="", file=sys.stderr)
 
 
 class Notes:

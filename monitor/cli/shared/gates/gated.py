@@ -127,11 +127,19 @@ def _evaluate(
 ) -> tuple[GateComparison, int]:
     """Evaluate one candidate until it is decided; return the comparison, and how many times a block broke off."""
     who = f"{shorten(question.candidate)}: " if len(plan.questions) > 1 else ""
+    noted = set[str]()
 
     def read(path: Path) -> Output:
         worst = Resolution("worst", question.baseline)
         output = read_results([str(path)], max_rejected, logs, DeclareOptions(), part=True, resolution=worst)
-        return _candidate_output(output, question.benchmark, question.candidate)
+        board, model = _written(output, question)
+        if model not in (question.candidate, *noted):
+            note(
+                f"the output names the model {shorten(model)}; its scores count as those of {shorten(question.candidate)}"
+            )
+        noted.add(model)
+        codes = {"repeated": has_repeats(board), "score_choice": _has_several(board)}
+        return Output(scores_by_item(board, model), tuple(code for code, holds in codes.items() if holds))
 
     folder = CandidateFolder(call.folder / "candidates" / file_name(question.candidate), read, note)
     done = folder.done()
@@ -194,15 +202,9 @@ def _benchmark(boards: Mapping[str, BoardView], baseline: str, name: str | None)
         stop(f"the baseline {show(baseline)} has no results; {name_hint([baseline], models, 'the files have')}", USAGE)
     known = first_names(sorted(benchmarks, key=natural))
     if name is not None and name not in benchmarks:
-        stop(
-            f"--benchmark {show(name)}: the baseline has no results there; choose one of {known}",
-            USAGE,
-        )
+        stop(f"--benchmark {show(name)}: the baseline has no results there; choose one of {known}", USAGE)
     if name is None and len(benchmarks) > 1:
-        stop(
-            f"the baseline has results of {len(benchmarks)} benchmarks; choose one with --benchmark: {known}",
-            USAGE,
-        )
+        stop(f"the baseline has results of {len(benchmarks)} benchmarks; choose one with --benchmark: {known}", USAGE)
     chosen = benchmarks[name] if name is not None else next(iter(benchmarks.values()))
     check_items(chosen.name, weights=chosen.spec.weights is not None, battles=chosen.battles is not None)
     if chosen.incomplete:
@@ -212,19 +214,18 @@ def _benchmark(boards: Mapping[str, BoardView], baseline: str, name: str | None)
     return chosen
 
 
-def _candidate_output(output: Mapping[str, BoardView], benchmark: str, candidate: str) -> Output:
-    """Return what the output of a block holds of the candidate; an output of one model, or one benchmark, needs no name."""
+def _written(output: Mapping[str, BoardView], question: Question) -> tuple[BoardView, str]:
+    """Return where the output of a block has the scores of the candidate; the only model and benchmark may have other names."""
     benchmarks = {each.name: each for each in output.values() if each.contestants}
-    chosen = benchmarks.get(benchmark) or (next(iter(benchmarks.values())) if len(benchmarks) == 1 else None)
+    chosen = benchmarks.get(question.benchmark) or (next(iter(benchmarks.values())) if len(benchmarks) == 1 else None)
     if chosen is None:
-        raise EvaluationError(
-            f"the output has no results of {benchmark}, but of {first_names(sorted(benchmarks, key=natural))}"
-        )
+        others = first_names(sorted(benchmarks, key=natural))
+        raise EvaluationError(f"the output has no results of {question.benchmark}, but of {others}")
     models = list(dict.fromkeys(each.model for each in chosen.contestants))
-    if candidate not in models and len(models) > 1:
-        raise EvaluationError(
-            f"the output has no results of {candidate}, but of {first_names(models)}; name one of them in --pair or --candidate"
-        )
-    scores = scores_by_item(chosen, candidate if candidate in models else models[0])
-    codes = {"repeated": has_repeats(chosen), "score_choice": _has_several(chosen)}
-    return Output(scores, tuple(code for code, holds in codes.items() if holds))
+    model = question.candidate if question.candidate in models else models[0]
+    if model == question.baseline or (model != question.candidate and len(models) > 1):
+        others = f"{first_names(models)}; name one of them in --pair or --candidate"
+        raise EvaluationError(f"the output has no results of {question.candidate}, but of {others}")
+    if len(chosen.epochs[model]) > 1:
+        raise EvaluationError(f"the output has scores of {shorten(model)} in several epochs; write those of one run")
+    return chosen, model

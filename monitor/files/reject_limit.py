@@ -29,8 +29,11 @@ class RejectedLine(NamedTuple):
         return cls(reject["source"], reject["line"], reject["field"], reject["reason"])
 
     def __str__(self) -> str:
-        where = show(self.source) if self.line is None else f"{show(self.source)}:{self.line}"
-        return f"{where}: {self.field}: {self.reason}"
+        return f"{_place(self.source, self.line)}: {self.field}: {self.reason}"
+
+
+def _place(source: str, line: int | None) -> str:
+    return show(source) if line is None else f"{show(source)}:{line}"
 
 
 class TooManyRejected(ValueError):  # noqa: N818 - named after the state of the input
@@ -55,6 +58,8 @@ class _Above:
     """Scores of a benchmark that are most likely on another scale."""
 
     from_one: bool  # whether no score that was read is below 1
+    first: str
+    """Where the first of them is."""
     count: int = 0
     largest: float = 0.0
 
@@ -66,8 +71,8 @@ class _Above:
         grades = self.from_one and usual != _SCALES[-1]
         scale, words = (f"1:{usual}", f"from 1 to {usual}") if grades else (f"{usual}", f"up to {usual}")
         return (
-            f"{where} are not from 0 to 1 ({self.count:,} above it, the largest {self.largest:g}); add "
-            f"{flag}{scale} if they go {words}, or the scale that they have"
+            f"{where} are not from 0 to 1 ({self.count:,} above it, the largest {self.largest:g}, the first in {self.first}); "
+            f"add {flag}{scale} if they go {words}, or the scale that they have"
         )
 
 
@@ -108,7 +113,8 @@ class RejectLimit:
         self.rejected += len(rejects)
         for each in rejects:
             if "above" in each:
-                found = self._above.setdefault(each.get("benchmark"), _Above(from_one=True))
+                place = _place(each["source"], each["line"])
+                found = self._above.setdefault(each.get("benchmark"), _Above(from_one=True, first=place))
                 found.count, found.largest = found.count + 1, max(found.largest, each["above"])
         for name, above in self._above.items():
             above.from_one = above.from_one and from_one(name)

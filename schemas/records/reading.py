@@ -314,5 +314,5 @@ def _off_scale(name: str, largest: float) -> str:
     return (
         f"scores above 1 were rejected (the largest is {largest:g}), so those from 0 to 1 may be on that scale too; begin the board again "
         f"(`rankwatch board delete {argument}`, then `board reopen {argument}`), and then start watch again with --scale {scale}, or with "
-        "the scale that they have"
+        "the scale that they have, which is 1 if a score was wrong and its file is correct now"
     )

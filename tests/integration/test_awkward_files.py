@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import re
 import shlex
 
 import pytest
@@ -61,7 +62,7 @@ def test_conversions_are_said_once_and_change_no_result(command, tmp_path):
 def test_a_percent_scale_is_refused_with_the_flag_and_read_with_it(tmp_path):
     path = write(tmp_path / "a.jsonl", [{**r, "score": 100 * r["score"]} for r in RECORDS])
     ended = rankwatch("report", path, code=1)
-    assert "the largest 100); add --scale 100 if they go up to 100" in ended.stderr
+    assert re.search(r"the largest 100, the first in \S+:\d+\); add --scale 100 if they go up to 100", ended.stderr)
     expected, _ = report(write(tmp_path / "b.jsonl", RECORDS))
     assert report(path, "--scale", 100)[0] == expected
     assert "give the largest score" in rankwatch("report", path, "--scale", "no", code=2).stderr

@@ -230,6 +230,27 @@ def test_percent_scores_hold_a_followed_benchmark_and_name_the_flag(tmp_path, fo
         assert {m["model"]: round(m["mean"], 4) for m in benchmark["models"]} == {"new": 0.3283, "old": 0.0}
 
 
+def test_one_wrong_score_holds_its_benchmark_until_it_is_begun_again_from_the_corrected_file(tmp_path):
+    """On a scale of percent a hard benchmark has few right answers: one score above 1 may be the only one that shows it."""
+    folder, data = tmp_path / "runs", tmp_path / "data"
+    folder.mkdir()
+    path, right = folder / "a.jsonl", lambda model, _: int(model == "new")
+    write_results(path, rows(lambda model, k: 50 if (model, k) == ("new", 7) else right(model, k)))
+    with Watch(data, folder, "--items", "quiz=40", RANKWATCH_POLL_SECONDS="0.05") as watch:
+        url = watch.url
+        until(lambda: served(url).get("off_scale"), "the scale")
+        until(lambda: "(1 above it, the largest 50, the first in " in "".join(watch.errors), "the place")
+        assert "which is 1 if a score was wrong and its file is correct now" in served(url)["off_scale"]
+        write_results(path, rows(right))
+        until(lambda: served(url)["events"] == 79 + 80, "the corrected file")
+        assert served(url)["off_scale"], "what counted before may still be on another scale"
+        for verb in ("delete", "reopen"):
+            rankwatch("board", verb, "quiz", "--server", url, *(["--yes"] if verb == "delete" else []))
+    with Watch(data, folder, "--scale", "quiz=1", RANKWATCH_POLL_SECONDS="0.05") as watch:
+        until(lambda: served(watch.url).get("events") == 80, "all scores")
+        assert served(watch.url)["off_scale"] is None
+
+
 # --- declarations ---------------------------------------------------------------------------------------------------------------------
 
 

@@ -149,7 +149,7 @@ def test_a_score_on_another_scale_ends_the_command(kafka, topic, tmp_path):
         file.write(b'{"benchmark": "gpqa", "item_id": "1", "model": "m", "score": 7}\n')
     ended = rankwatch("send", path, "--to", kafka.url(topic), "--data-dir", tmp_path / "d", code=1)
     assert (
-        "gpqa: scores are not from 0 to 1 (1 above it, the largest 7); add --scale 10 if they go up to 10"
+        f"gpqa: scores are not from 0 to 1 (1 above it, the largest 7, the first in {path}:121); add --scale 10 if they go up to 10"
         in ended.stderr
     )
     assert "120 events of 6 benchmarks sent before the stop" in ended.stderr

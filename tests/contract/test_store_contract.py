@@ -33,7 +33,6 @@ from monitor.store.latches import LATCH_BYTES, TIME_BYTES
 from monitor.store.layout import STRINGS, Keys, pack_snapshot
 from monitor.store.load import load_state
 from monitor.store.redis_store import RedisStore
-from monitor.store.server import connection
 from monitor.store.server.embedded import EmbeddedValkey
 from monitor.store.transfer import state_export
 from monitor.store.transfer.transfer import Transfer
@@ -213,7 +212,6 @@ async def test_an_export_in_parts_has_every_byte_and_none_is_omitted(world, tmp_
         (state_export, "_FIELDS_AT_ONCE", 70),
         (state_export, "_BYTES_AT_ONCE", 900),
         (state_export, "_ENTRIES_AT_ONCE", 70),
-        (connection, "_FIELDS_AT_ONCE", 70),
     ):
         monkeypatch.setattr(module, name, value)
     store = await world.store()

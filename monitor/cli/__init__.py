@@ -35,7 +35,7 @@ def _run() -> int | str | None:
     """Run a command and return its exit code; a reader of the output that has read enough is no fault."""
     from monitor.cli.app import app
     from monitor.cli.shared.errors import ReaderGone
-    from monitor.cli.shared.usage import WrongCall, stop_wrong_call
+    from monitor.cli.usage import WrongCall, stop_wrong_call
 
     try:
         try:

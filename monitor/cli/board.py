@@ -173,7 +173,7 @@ def undo(
 
     Example: rankwatch board undo mmlu-pro --producer nightly --since 2026-11-23T07:00Z --yes --server http://localhost:8642
     """
-    from monitor.cli.shared.times import since_seconds
+    from monitor.cli.shared.options import since_seconds
     from schemas.records.operations import BoardChange
     from schemas.records.text import shorten
 

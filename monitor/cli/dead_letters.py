@@ -176,7 +176,7 @@ def _run(work: "Callable[[], Coroutine[Any, Any, T]]") -> T:
 
 
 def _choice(which: Which) -> "Choice":
-    from monitor.cli.shared.times import since_seconds
+    from monitor.cli.shared.options import since_seconds
     from monitor.service.operations.dead_letters import Choice
 
     since = None

@@ -82,7 +82,7 @@ def _write_bundle(file: Path, settings: "Settings", findings: "list[Finding]", l
 
 async def _check(settings: "Settings") -> "list[Finding]":
     from monitor.service.doctor.data_dir import check_data_dir
-    from monitor.service.doctor.loops import check_loops
+    from monitor.service.loops import check_loops
 
     log, state = await _check_kafka(settings), await _check_redis(settings)
     return [

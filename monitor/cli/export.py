@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from monitor.cli.shared.exports.shapes import ShapeOptions
+from monitor.cli.exports.shapes import ShapeOptions
 from monitor.cli.shared.options import (
     DeclareOptions,
     EpochOption,
@@ -48,10 +48,10 @@ def export(
 
     Example: rankwatch export site/ results/
     """
+    from monitor.cli.exports.boards import boards_of, write_files
+    from monitor.cli.exports.shapes import check_folder
     from monitor.cli.shared.declared.epochs import parse_epoch
     from monitor.cli.shared.errors import USAGE, note, stop
-    from monitor.cli.shared.exports.boards import boards_of, write_files
-    from monitor.cli.shared.exports.shapes import check_folder
     from monitor.cli.shared.files import read_results, stop_refused
     from monitor.cli.shared.options import Pairs
     from monitor.cli.shared.scores import SUFFIXES, check_scores_file, write_scores

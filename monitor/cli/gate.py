@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, get_args
 
 import typer
 
-from monitor.cli.shared.gates.options import Conflicts, GateFormat, MarginOptions, OnUndecided, RunOptions
+from monitor.cli.gates.options import Conflicts, GateFormat, MarginOptions, OnUndecided, RunOptions
 from monitor.cli.shared.options import (
     DeclareOptions,
     EpochOption,
@@ -20,7 +20,7 @@ from monitor.cli.shared.remote.places import StoredPlace
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from monitor.cli.shared.gates.readings import Reading
+    from monitor.cli.gates.readings import Reading
     from monitor.view.board import BoardView
     from schemas.results.gate import ConflictRule, GateReport
 
@@ -76,6 +76,7 @@ def gate(
     """
     from contextlib import ExitStack
 
+    from monitor.cli.gates.readings import has_several_metrics, read_metrics
     from monitor.cli.shared.declared.epochs import parse_epoch
     from monitor.cli.shared.errors import USAGE, stop
     from monitor.cli.shared.files import (
@@ -86,7 +87,6 @@ def gate(
         read_results,
         stop_refused,
     )
-    from monitor.cli.shared.gates.readings import has_several_metrics, read_metrics
 
     if question.margin is None:
         _check_without_margin(question, pair, benchmark, form)
@@ -102,7 +102,7 @@ def gate(
         _check_several_metrics(question, evaluation, files, from_service=from_service)
     with ExitStack() as stack:
         if from_service:
-            from monitor.cli.shared.gates.baselines import stored_baseline
+            from monitor.cli.gates.baselines import stored_baseline
 
             importer = make_importer(logs)
             names = benchmark or (
@@ -181,8 +181,8 @@ def _better(
     form: GateFormat,
     rule: "ConflictRule",
 ) -> None:
+    from monitor.cli.gates.margins import stop_incomplete
     from monitor.cli.shared.declared.pairs import choose_pair
-    from monitor.cli.shared.gates.margins import stop_incomplete
     from monitor.render.gates import gate as render
     from monitor.view.build import build_report
     from monitor.words.flags import named_flags, pair_with_flags
@@ -211,14 +211,14 @@ def _not_worse(
     question: MarginOptions,
     rule: "ConflictRule",
 ) -> None:
-    from monitor.cli.shared.declared.prices import named_prices, parse_prices
-    from monitor.cli.shared.gates.margins import (
+    from monitor.cli.gates.margins import (
         check_prices,
         compare,
         hold_for_rerun,
         parse_margin,
         parse_outputs,
     )
+    from monitor.cli.shared.declared.prices import named_prices, parse_prices
     from monitor.view.gates.gate import gate_report
 
     margin = parse_margin(question.margin or "")
@@ -247,11 +247,11 @@ def _run(
     declared: DeclareOptions,
     max_rejected: float,
 ) -> None:
+    from monitor.cli.gates.gated import RunCall, evaluate_gate
+    from monitor.cli.gates.margins import check_prices, parse_margin, parse_outputs
     from monitor.cli.shared.declared.flags import parse_flags
     from monitor.cli.shared.declared.prices import named_prices, parse_prices
     from monitor.cli.shared.errors import USAGE, stop
-    from monitor.cli.shared.gates.gated import RunCall, evaluate_gate
-    from monitor.cli.shared.gates.margins import check_prices, parse_margin, parse_outputs
     from monitor.files.streams.paths import show
     from monitor.view.gates.gate import gate_report
 
@@ -284,7 +284,7 @@ def _run(
 
 def print_gate(report: "GateReport", form: GateFormat, outputs: list[tuple[str, Path]]) -> None:
     """Print the answer of a gate, and write it to files."""
-    from monitor.cli.shared.gates.margins import write_outputs
+    from monitor.cli.gates.margins import write_outputs
     from monitor.render.gates.margin import RENDERERS
     from monitor.words.flags import with_flags
 

@@ -188,7 +188,7 @@ def _ask_server(
     block: int | None,
     model: str | None,
 ) -> "Next":
-    from monitor.cli.shared.remote.bearer import bearer_token
+    from monitor.cli.shared.remote.places import bearer_token
     from monitor.cli.shared.settings import read_settings
     from monitor.send.race import ask_next
 

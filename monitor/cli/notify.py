@@ -30,7 +30,7 @@ def notify(
     from monitor.cli.shared.errors import FAULT, USAGE, stop
     from monitor.cli.shared.settings import read_settings
     from monitor.notify.notification import Wording
-    from monitor.notify.settings import PUBLISHERS, targets
+    from monitor.notify.targets import PUBLISHERS, targets
 
     if feed is not None and not dry_run:
         stop("a feed is printed, never sent; add --dry-run", USAGE)

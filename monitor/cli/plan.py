@@ -173,7 +173,7 @@ def plan(
 
 
 def _plan_goal(options: PlanOptions, question: GoalPlanOptions, paths: list[str], form: TableFormat) -> None:
-    from monitor.cli.shared.gates.goal_plans import plan_goal
+    from monitor.cli.gates.goal_plans import plan_goal
     from monitor.render.terminal.goal_plan import render_goal_plan
 
     given = {

@@ -161,7 +161,7 @@ def _parse_epoch(text: str | None, destination: _Destination, *, inherit: bool) 
 
 
 def _destination(to: str, settings: "Settings", token_file: Path | None, *, packed: bool) -> _Destination:
-    from monitor.cli.shared.remote.bearer import bearer_token
+    from monitor.cli.shared.remote.places import bearer_token
     from monitor.log.kafka.settings import split_url
     from monitor.send.http import checked_url, declared_spec, newest_epochs
     from schemas.records.text import mask_url, shorten

@@ -176,8 +176,8 @@ async def _read_once(
         unmatched_choices,
     )
     from monitor.cli.shared.output import print_report
-    from monitor.files.incomplete import incomplete_benchmarks, not_whole
     from monitor.files.reject_limit import TooManyRejected
+    from monitor.files.runs import incomplete_benchmarks, not_whole
     from monitor.files.streams.paths import origin
     from monitor.service.embedded import EmbeddedMonitor
     from monitor.words.flags import with_flags

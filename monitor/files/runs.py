@@ -1,13 +1,14 @@
-"""Find the runs that end: those whose scores files hold, and those that inherit from an older epoch."""
+"""Find the runs that end, whose scores files hold, and the benchmarks of files that break off: their end is not the end of a run."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from monitor.files.epochs import Epochs
+from monitor.files.streams.paths import show
 from monitor.files.streams.read import read_files
 from monitor.files.streams.stream import OpenStream, open_stream
 from schemas.records.battles import models_of
-from schemas.records.events import Ended
+from schemas.records.events import Ended, Spec
 
 
 def ends_of_runs(
@@ -24,3 +25,21 @@ def ends_of_runs(
         Ended(ended=name, model=model, epoch=epoch or None, base=epoch - 1 if epoch and inherit else None)
         for name, model, epoch in runs
     ]
+
+
+def not_whole(declared: Mapping[str, Spec]) -> dict[str, str]:
+    """Return the benchmarks whose scores are an export of files that were not read whole, each with the clause for a report."""
+    clause = "the scores are an export of results that were not read whole"
+    return {name: clause for name, spec in declared.items() if spec.provenance.not_whole}
+
+
+def incomplete_benchmarks(
+    incomplete: Mapping[Path, str], benchmarks: Iterable[str], opener: OpenStream = open_stream
+) -> dict[str, str]:
+    """Return the benchmarks with results in files that break off, each with a clause that names the first such file."""
+    every, clauses = list(benchmarks), dict[str, str]()
+    for path, missing in incomplete.items():
+        read = {event.benchmark for segment in read_files([path], opener=opener) for event in segment.events}
+        for name in read or every:
+            clauses.setdefault(name, f"{show(path)} is incomplete ({missing})")
+    return clauses

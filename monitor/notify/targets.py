@@ -8,12 +8,15 @@ import time
 from collections.abc import Callable
 from datetime import UTC, datetime
 from email.message import EmailMessage
-from typing import Any, Final, Literal, NamedTuple, Protocol
+from typing import Any, Final, Literal, NamedTuple, Protocol, get_args
 from urllib.parse import parse_qs, unquote, urlsplit
+
+from pydantic import SecretStr
 
 from monitor.notify.notification import Notification
 from monitor.outbound import Allowed, NotAcceptedError, Smtp, check_url, post
 from monitor.publish.webhook import SIGNATURE, signature
+from monitor.settings import Settings
 
 Kind = Literal["alertmanager", "slack", "discord", "teams", "email", "webhook"]
 
@@ -217,3 +220,20 @@ def _mailbox(url: str) -> _Mailbox:
     tls = parts.scheme == "smtps"
     user, password = (None if part is None else unquote(part) for part in (parts.username, parts.password))
     return _Mailbox(parts.hostname, port or (465 if tls else 587), tls, user, password, sender, ", ".join(recipients))
+
+
+PUBLISHERS: Final = tuple(f"notify-{kind}" for kind in get_args(Kind))  # the names of the publishers of notifications
+
+ALERTMANAGER: Final = "notify-alertmanager"  # the publisher that gets no states: Prometheus has rules for them
+
+
+def targets(settings: Settings) -> list[Target]:
+    """Return the targets that are set."""
+    allowed = Allowed(settings.private_addresses)
+    secret = settings.webhook_secret.get_secret_value() if settings.webhook_secret else None
+    receivers = []
+    for kind in get_args(Kind):
+        url: SecretStr | None = getattr(settings, f"notify_{kind}_url")
+        if url is not None:
+            receivers.append(make_target(kind, url.get_secret_value(), allowed, secret))
+    return receivers

@@ -1,10 +1,11 @@
-"""Run each compiled loop once, so that it is compiled, or loaded, before anybody waits for it."""
+"""Run each compiled loop once, before anybody waits for it, and check whether the loops are compiled."""
 
 import json
 from typing import Final
 
 from monitor.engine.chunk_fold import Partition
 from monitor.engine.loop.compiled import cache_folder, mode
+from monitor.service.doctor.finding import Finding, ok, warning
 from schemas.records.chunks import Chunk
 
 _ITEMS: Final = [str(k) for k in range(4)]
@@ -33,3 +34,18 @@ def run_loops() -> None:
         benchmark = partition.benchmarks["b"]
         if benchmark.committed is not None:
             benchmark.loop.rebuild(benchmark.item_codes())
+
+
+_SUBJECT = "fold"
+
+
+def check_loops() -> Finding:
+    """Return how 0/1 scores under an order policy are folded."""
+    if mode() == "interpreted":
+        fact = "the loops over events run as Python, at some 20,000 events a second: Numba is not installed"
+        return warning(_SUBJECT, fact, "pip install 'rankwatch[fast]'; verdicts stay the same")
+    folder = cache_folder()
+    if not (folder / "complete").exists():
+        fact = f"the loops over events are not compiled yet, which the first fold waits for; they are kept in {folder}"
+        return warning(_SUBJECT, fact, "run python -m monitor.compile_loops once, with this Python")
+    return ok(_SUBJECT, "the loops over events are compiled")

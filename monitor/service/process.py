@@ -21,8 +21,8 @@ from monitor.log.faust_app import FaustApp
 from monitor.notices import Notices
 from monitor.notify.notification import Wording
 from monitor.notify.notifier import NotificationPublisher, Notifier
-from monitor.notify.settings import ALERTMANAGER, PUBLISHERS, targets
 from monitor.notify.states import StateWatch
+from monitor.notify.targets import ALERTMANAGER, PUBLISHERS, targets
 from monitor.outbound import Allowed
 from monitor.publish.relay import Publisher
 from monitor.publish.webhook import Webhook

@@ -22,9 +22,8 @@ from monitor.service.folded_partition import FoldCrashed
 from monitor.service.followed_partition import PartitionReader
 from monitor.service.freshness import Freshness
 from monitor.service.intake import KafkaIntake
-from monitor.service.kafka_failure import linger
 from monitor.service.process import ServedProcess, end_tasks, freeze_heap, run_together
-from monitor.service.source_topic import SourceGap, SourceTopic
+from monitor.service.source_topic import SourceGap, SourceTopic, linger
 from monitor.settings import Settings
 from monitor.store.errors import StoreUnavailable
 from monitor.store.state_reader import StateReader, StoredPosition

@@ -1,16 +1,23 @@
 """Check that the topic of the events is the one that the state was folded from; create missing topics."""
 
-from collections.abc import Mapping
+import asyncio
+from collections.abc import Awaitable, Mapping
+
+import structlog
+from aiokafka.errors import KafkaError
 
 from monitor.engine.state.keys import record_digest
-from monitor.log.errors import LogError, OffsetOutOfRange, outside
+from monitor.instruments import ProcessMetrics
+from monitor.log.errors import LogError, OffsetOutOfRange, TopicChanged, outside
 from monitor.log.kafka.records import partition_bounds, read_record, reader, record_at
 from monitor.log.kafka.settings import KafkaSettings
 from monitor.log.kafka.topic_identity import TopicIdentity, topic_identity
 from monitor.publish.dead_letter_topic import SUFFIX
+from monitor.publish.kafka_errors import broker_error
 from monitor.publish.topics import Topic, Topics
 from monitor.retries import while_metadata_lags
 from monitor.settings import Settings
+from monitor.store.errors import StateRefused
 from monitor.store.state_reader import StoredPosition
 
 
@@ -118,3 +125,23 @@ class SourceTopic:
                     raise OffsetOutOfRange(outside(self._name, number, state.off, f"which holds {first} to {end}"))
                 if state.last is not None and first <= state.last[0]:
                     self._compare(number, state.last, await record_at(consumer, self._name, number, state.last[0]))
+
+
+log = structlog.get_logger()
+
+
+async def linger(failed: Awaitable[None], process_metrics: ProcessMetrics, seconds: float, addresses: str) -> None:
+    """Await a failure and raise it; a log or a state that is refused stays in the metrics and the log for some seconds first.
+
+    An alert can fire meanwhile, and a supervisor does not start the process in a tight loop.
+    """
+    try:
+        await failed
+    except (SourceGap, OffsetOutOfRange, TopicChanged, StateRefused) as error:
+        refused = "state" if isinstance(error, StateRefused) else "log"
+        process_metrics.source_gap.set(refused == "log")
+        log.error("refused", what=refused, reason=str(error), ends_in_seconds=seconds)  # noqa: TRY400
+        await asyncio.sleep(seconds)
+        raise
+    except KafkaError as error:
+        raise broker_error(error, addresses) from error

@@ -25,10 +25,9 @@ from monitor.publish.verdict_topic import VerdictTopic
 from monitor.retries import RetryPolicy
 from monitor.serve.application import Scrape, make_worker_application
 from monitor.serve.metrics.catalogue import Mode
-from monitor.service.kafka_failure import linger
 from monitor.service.owned_partition import PartitionWorker
 from monitor.service.process import MonitorProcess, end_tasks, freeze_heap, thaw_heap
-from monitor.service.source_topic import SourceTopic
+from monitor.service.source_topic import SourceTopic, linger
 from monitor.settings import LOOPBACK, Settings
 from monitor.state_lock import StateTorn
 from monitor.store.redis_store import RedisStore

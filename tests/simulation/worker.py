@@ -14,7 +14,7 @@ from monitor.engine.state import quarantine
 from monitor.log.errors import OffsetOutOfRange
 from monitor.log.kafka.records import chunks
 from monitor.log.kafka.topic_identity import TopicIdentity, check_identity
-from monitor.service import process, reader, source_topic, turns
+from monitor.service import folded_partition, process, reader, source_topic
 from monitor.service import worker as cluster_worker
 from monitor.service.folded_partition import FoldedPartition
 from monitor.service.process import end_tasks
@@ -77,7 +77,7 @@ def replaced(world):
     with (
         patch.object(quarantine, "MOST", MOST),
         patch.multiple(pace, MOST_CHANGES=world.most_changes, _PIECE_BYTES=piece_bytes),
-        patch.multiple(turns, _SECONDS=0.0, _turn=partial(turn, world.rng("turn"), world.turn_seconds)),
+        patch.multiple(folded_partition, _SECONDS=0.0, _turn=partial(turn, world.rng("turn"), world.turn_seconds)),
         patch.object(FoldedPartition, "_fold", judged(world, FoldedPartition._fold)),
         patch.object(chunk_fold._Folding, "change_count", change_count),
         patch.object(chunk_fold, "fold_located", crashing(chunk_fold.fold_located)),

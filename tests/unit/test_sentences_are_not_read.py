@@ -12,7 +12,7 @@ ROOT = Path(__file__).parents[2]
 ROOMS = ("monitor", "schemas", "stats")
 
 OF_OTHERS: dict[str, str] = {
-    "monitor.cli.shared.usage: ": "what typer and click print about wrong usage",
+    "monitor.cli.usage: ": "what typer and click print about wrong usage",
     "monitor.engine.chunk_fold: reading != benchmark.reading": "what is known of the files, no sentence",
     "monitor.files.declaration_file: ": "the place in an error of tomllib",
     "monitor.files.dated_runs: re.compile(": "the date in the name of a file",

@@ -16,8 +16,8 @@ from monitor.cli.shared.options import DeclareOptions, LogOptions, ScoreOptions
 from monitor.cli.shared.progress import progress_bar
 from monitor.files.formats.choices import ChoiceError, Choices
 from monitor.files.importer import Importer
-from monitor.files.incomplete import incomplete_benchmarks
 from monitor.files.reject_limit import RejectedLine, RejectLimit, TooManyRejected
+from monitor.files.runs import incomplete_benchmarks
 from monitor.files.streams.copies import CopyError
 from monitor.files.streams.paths import NothingYetError, PathError, show
 from monitor.files.streams.read import read_files

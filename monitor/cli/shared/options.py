@@ -1,11 +1,14 @@
 """Arguments and options that several commands share."""
 
 from dataclasses import dataclass
+from datetime import datetime
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any, Final
 
 import typer
+
+from monitor.cli.shared.errors import USAGE, stop
 
 # --- choices ------------------------------------------------------------------------------------------------------------------------
 
@@ -382,3 +385,11 @@ SuiteMissingOption = Annotated[
         "a model without a score in some member of a suite: unranked (it is listed), or worst (it is ranked, by 0 in that member)",
     ),
 ]
+
+
+def since_seconds(text: str) -> float:
+    """Return the seconds since 1970 of a time in --since; without an offset from UTC it is local time."""
+    try:
+        return datetime.fromisoformat(text).astimezone().timestamp()
+    except (ValueError, OverflowError):
+        stop(f"--since {text!r} is not a time; use RFC 3339, as 2026-11-23T04:00:00Z", USAGE)

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Final, Self
 
 from monitor.crash_points import armed, crash_point
-from monitor.file_lock import lock_file
+from monitor.durable import lock_file
 from monitor.log.errors import LogClosed, LogLocked, OffsetOutOfRange
 from monitor.log.file import durable_file
 from schemas.records.chunks import Chunk

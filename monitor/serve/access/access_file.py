@@ -17,8 +17,7 @@ from pathlib import Path
 from secrets import token_urlsafe
 from typing import Any, Final
 
-from monitor.durable import replace_file
-from monitor.file_lock import lock_file
+from monitor.durable import lock_file, replace_file
 from monitor.serve.access.caller import RESERVED_NAMES, caller_name_fault
 from monitor.serve.access.scopes import Grants
 

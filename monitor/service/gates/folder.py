@@ -19,8 +19,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from monitor.durable import replace_file
-from monitor.file_lock import lock_file
+from monitor.durable import lock_file, replace_file
 from monitor.service.gates.command import EvaluationError, fill_command, run_command
 from monitor.service.gates.evaluation import Plan, Scores
 

@@ -17,7 +17,7 @@ from redis.asyncio import Redis
 from redis.asyncio.retry import Retry as NoRetry
 from redis.backoff import NoBackoff
 
-from monitor.file_lock import lock_file
+from monitor.durable import lock_file
 from monitor.store.errors import StoreError
 from monitor.store.server.embedded_config import EmbeddedConfig, find_executable
 

@@ -14,8 +14,8 @@ from monitor.engine.state.pairs.counts import CHUNK_CELLS
 from monitor.engine.state.restore import restore_benchmark
 from monitor.files.declare import Declare, begin, with_own_declarations
 from monitor.files.epochs import Epochs
-from monitor.files.incomplete import incomplete_benchmarks, not_whole
 from monitor.files.reject_limit import RejectedLine, RejectLimit
+from monitor.files.runs import incomplete_benchmarks, not_whole
 from monitor.files.streams.paths import origin
 from monitor.files.streams.read import read_files
 from monitor.files.streams.stream import OpenStream, open_stream

@@ -2,7 +2,7 @@
 
 import pytest
 
-from monitor.cli.shared.gates.readings import has_several_metrics, read_metrics
+from monitor.cli.gates.readings import has_several_metrics, read_metrics
 from monitor.cli.shared.options import ScoreOptions
 
 

@@ -5,7 +5,7 @@ import os
 import pytest
 
 from monitor.publish.topics import Topic
-from monitor.service.doctor import loops
+from monitor.service import loops
 from monitor.service.doctor.data_dir import check_data_dir
 from monitor.service.doctor.kafka import check_topic
 from monitor.service.doctor.redis import check_server

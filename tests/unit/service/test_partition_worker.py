@@ -10,7 +10,7 @@ from structlog.testing import capture_logs
 
 from monitor.engine import chunk_fold, decoder, pace
 from monitor.notices import Notices
-from monitor.service import folded_partition, owned_partition, turns
+from monitor.service import folded_partition, owned_partition
 from monitor.service.owned_partition import PartitionWorker
 from monitor.state_lock import StateLock, StateTorn
 from monitor.store.errors import StaleState, StateRefused, StoreUnavailable
@@ -339,7 +339,7 @@ async def test_the_metrics_count_each_record_once_however_it_is_stored(monkeypat
 
 
 async def test_a_chunk_that_was_folded_in_part_is_never_stored(monkeypatch):
-    monkeypatch.setattr(turns, "_SECONDS", 0.0)  # a turn after each slice, however fast they are
+    monkeypatch.setattr(folded_partition, "_SECONDS", 0.0)  # a turn after each slice, however fast they are
     store = SlowStore()
     owned = await loaded(store)
     folding = asyncio.create_task(owned.fold(board(800)))

@@ -65,7 +65,6 @@ def open_boards(place: StoredPlace, *, writes: bool = False) -> "Iterator[Served
 
 
 def _opened(place: StoredPlace, settings: "Settings", *, writes: bool) -> "ServedBoards | TopicBoards":
-    from monitor.cli.shared.remote.bearer import bearer_token
     from monitor.cli.shared.remote.kafka import broker_settings, silence_kafka
     from monitor.send.boards import ServedBoards
     from monitor.service.operations.boards import TopicBoards
@@ -79,3 +78,15 @@ def _opened(place: StoredPlace, settings: "Settings", *, writes: bool) -> "Serve
         silence_kafka()
         kafka, settings = broker_settings(settings, ", or --server")
     return TopicBoards(settings, kafka)
+
+
+def bearer_token(settings: "Settings", file: Path | None) -> str | None:
+    """Return the token of a file, or that of the settings; a file that cannot be read ends the command."""
+    if file is None:
+        return settings.token.get_secret_value() if settings.token else None
+    try:
+        return file.read_text().strip()
+    except OSError as error:
+        stop(f"--token-file: {file_error(error, file)}", USAGE)
+    except UnicodeDecodeError:
+        stop(f"--token-file: {file} is not a text file", USAGE)

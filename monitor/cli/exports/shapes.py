@@ -94,7 +94,7 @@ def _now() -> float:
 
 def check_folder(folder: Path) -> list[str]:
     """Return the files of an earlier export; end the command if the folder holds anything else."""
-    from monitor.cli.shared.exports.boards import earlier_files
+    from monitor.cli.exports.boards import earlier_files
 
     if folder.exists() and not folder.is_dir():
         stop(f"{folder}: this is no folder; give a new or an empty one", USAGE)

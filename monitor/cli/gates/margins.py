@@ -7,9 +7,9 @@ from pathlib import Path
 
 import numpy as np
 
+from monitor.cli.gates.readings import Reading
 from monitor.cli.shared.declared.values import first_names, name_hint
 from monitor.cli.shared.errors import USAGE, file_error, note, stop
-from monitor.cli.shared.gates.readings import Reading
 from monitor.files.streams.paths import show
 from monitor.view.build import ReportView, report_views
 from monitor.view.gates.comparison import compare_with_margin

@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple, NoReturn
 
+from monitor.cli.gates.margins import check_items
 from monitor.cli.shared.declared.values import first_names, name_hint
 from monitor.cli.shared.errors import USAGE, file_error, note, stop
 from monitor.cli.shared.files import Resolution, read_results
-from monitor.cli.shared.gates.margins import check_items
 from monitor.cli.shared.options import DeclareOptions, ScoreOptions
 from monitor.files.streams.paths import show
 from monitor.render.board.site import file_name

@@ -50,7 +50,9 @@ def helm(folder):
         metric = "f1_score" if name == "narrative_qa" else "exact_match"
         for row in json.loads(path.read_text()):
             for stat in row["stats"]:
-                if stat["name"]["name"] == metric and "perturbation" not in stat["name"] and "perturbation" not in row:
+                if (stat["name"]["name"], stat["name"]["split"]) != (metric, "test"):
+                    continue
+                if "perturbation" not in stat["name"] and "perturbation" not in row:
                     item = f"{subject[1]}/{row['instance_id']}" if subject else row["instance_id"]
                     yield ":".join([name, *other]), item, spec["adapter_spec"]["model"], stat["mean"]
 

@@ -63,6 +63,29 @@ def _lost(given: Mapping[str, Any]) -> str:
     return f"{given['missing']:,} missing items count against the candidate; " if given["missing"] else ""
 
 
+def _runs(given: Mapping[str, Any]) -> str:
+    return f"two runs of the baseline ({shorten(given['baseline'])} and {shorten(given['rerun'])})"
+
+
+def _noise(given: Mapping[str, Any]) -> str:
+    over = "" if given["benchmarks"] < 2 else f" over {given['benchmarks']} benchmarks (Holm)"
+    return f"(p = {given['p']:.3g}{over})"
+
+
+def evaluated(n: int, items: int, candidates: int, *, spent: bool, broken: int) -> Sentence:
+    """Return how many items were evaluated, how many were saved, and how often a block broke off.
+
+    >>> evaluated(30, 120, 2, spent=True, broken=0)
+    'evaluated 30 of 120 items of 2 candidates, the budget; 90 items (75 %) were not evaluated'
+    """
+    percent = min(99, round(100 * (items - n) / items)) if n else 100
+    share = f"{items - n:,} items ({percent} %) were not evaluated" if items > n else "none were left"
+    of = f" of {candidates} candidates" if candidates > 1 else ""
+    times = "once" if broken == 1 else f"{broken:,} times"
+    again = f"; a block broke off and was evaluated again {times}" if broken else ""
+    return f"evaluated {n:,} of {items:,} items{of}{', the budget' if spent else ''}; {share}{again}"
+
+
 def _two_digits(items: float) -> int:
     """Return an estimated number of items with two significant digits, rounded up: no fewer than it takes.
 
@@ -92,6 +115,10 @@ _SENTENCES: Final[Mapping[str, Callable[[Mapping[str, Any]], str]]] = {
     ),
     Reason.OPEN_IN_FAMILY: lambda given: (
         f"On its own: in the family of {given['comparisons']} comparisons the candidate is undecided."
+    ),
+    Reason.RERUN_AGREES: lambda given: f"Noise: {_runs(given)} differ by no more than theirs {_noise(given)}.",
+    Reason.RERUN_DIFFERS: lambda given: (
+        f"Held: {_runs(given)} differ by more than the noise of repeats {_noise(given)}; find out why, then compare."
     ),
 }
 

@@ -99,6 +99,8 @@ class Reason(StrEnum):
     NOT_WORSE_IN_FAMILY = "not_worse_in_family"
     WORSE_IN_FAMILY = "worse_in_family"
     OPEN_IN_FAMILY = "open_in_family"
+    RERUN_AGREES = "rerun_agrees"
+    RERUN_DIFFERS = "rerun_differs"
     # The goal of a benchmark.
     GOAL_WAITS = "goal_waits"
     GOAL_OF_STRANGER = "goal_of_stranger"

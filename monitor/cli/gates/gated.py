@@ -23,6 +23,7 @@ from monitor.view.gates.margin import Margin
 from monitor.view.pairs.item_means import has_repeats, scores_by_item
 from monitor.view.reasons import refused
 from monitor.words.assumptions import clauses
+from monitor.words.gates import evaluated
 from monitor.words.numbers import digits_apart, p_value
 from monitor.words.order import because
 from schemas.records.names import natural
@@ -167,16 +168,10 @@ def _evaluate(
 
 def saved(comparisons: Sequence[GateComparison], items: int, budget: int | None, broken: int = 0) -> str:
     """Return how many items were evaluated, and how many were saved."""
-    done, of = sum(each.n for each in comparisons), items * len(comparisons)
-    left = of - done
-    percent = min(99, round(100 * left / of)) if done else 100
-    share = f"{left:,} items ({percent} %) were not evaluated" if left else "none were left"
+    done, candidates = sum(each.n for each in comparisons), len(comparisons)
     undecided = any(each.decided_at_n is None for each in comparisons)
-    spent = ", the budget" if budget is not None and done >= budget and undecided else ""
-    candidates = f" of {len(comparisons)} candidates" if len(comparisons) > 1 else ""
-    times = "once" if broken == 1 else f"{broken:,} times"
-    again = f"; a block broke off and was evaluated again {times}" if broken else ""
-    return f"evaluated {done:,} of {of:,} items{candidates}{spent}; {share}{again}"
+    spent = budget is not None and done >= budget and undecided
+    return evaluated(done, items * candidates, candidates, spent=spent, broken=broken)
 
 
 def _history(benchmark: BoardView, baseline: str, lacking: int) -> list[Assumption]:

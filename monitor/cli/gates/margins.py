@@ -15,12 +15,14 @@ from monitor.view.build import ReportView, report_views
 from monitor.view.gates.comparison import compare_with_margin
 from monitor.view.gates.gate import holm_ratios
 from monitor.view.gates.margin import Margin
+from monitor.view.gates.reasons import with_facts
 from monitor.view.items.noise import rerun_difference
 from monitor.words.reading import first
 from schemas.records.goals import LEAST_MARGIN
 from schemas.records.names import natural
 from schemas.records.text import shorten
 from schemas.results.gate import ConflictRule, GateComparison
+from schemas.results.reasons import Reason, fact
 from schemas.results.report import BenchmarkReport
 
 
@@ -153,24 +155,17 @@ def hold_for_rerun(
     adjusted = dict(zip(ratios, holm_ratios(np.array([*ratios.values()])).tolist(), strict=True)) if ratios else {}
     for name in dict.fromkeys(each.where for each in comparisons if each.where not in adjusted):
         note(f"{shorten(name)}: no results of the second run {show(rerun)}: its noise is not checked there")
-    over = "" if len(adjusted) < 2 else f" over {len(adjusted)} benchmarks (Holm)"
     for each in comparisons:
         if each.where not in adjusted:
             checked.append(each)
             continue
         p = min(1.0, adjusted[each.where] * each.alpha)
-        runs = f"two runs of the baseline ({shorten(each.baseline)} and {shorten(rerun)})"
+        of = {"baseline": each.baseline, "rerun": rerun, "p": p, "benchmarks": len(adjusted)}
         if p > each.alpha:
-            checked.append(
-                each.model_copy(
-                    update={"reason": f"{each.reason} Noise: {runs} differ by no more than theirs (p = {p:.3g}{over})."}
-                )
-            )
-            continue
-        reason = (
-            f"Held: {runs} differ by more than the noise of repeats (p = {p:.3g}{over}); find out why, then compare."
-        )
-        checked.append(each.model_copy(update={"verdict": "held", "reason": reason}))
+            checked.append(with_facts(each, [*each.facts, fact(Reason.RERUN_AGREES, **of)]))
+        else:
+            held = with_facts(each, [fact(Reason.RERUN_DIFFERS, **of)])
+            checked.append(held.model_copy(update={"verdict": "held"}))
     return checked
 
 

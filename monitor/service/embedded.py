@@ -24,7 +24,7 @@ from monitor.retries import RetryPolicy
 from monitor.serve.application import Scrape
 from monitor.serve.metrics.catalogue import Mode
 from monitor.service.intake import FileIntake
-from monitor.service.owned_partition import PartitionWorker
+from monitor.service.owned_partition import LogSpan, Outlets, PartitionWorker
 from monitor.service.process import MonitorProcess, end_tasks
 from monitor.settings import LOG_NAME, Settings
 from monitor.store.errors import StoreError
@@ -90,16 +90,17 @@ class EmbeddedMonitor(MonitorProcess):
         worker = PartitionWorker(
             PARTITION,
             self.store,
-            await self._publishers(feed, PARTITION),
+            Outlets(
+                await self._publishers(feed, PARTITION),
+                self._news_publishers(PARTITION),
+                self._on_change,
+                self.settings.outbox_changes,
+            ),
             keep,
-            first_offset=self.log.first_offset,
-            log_end=self.log.durable_end,
-            news=self._news_publishers(PARTITION),
-            listener=self._on_change,
+            LogSpan(self.log.first_offset, end=self.log.durable_end),
+            producer_of=in_packed_record,
             process_metrics=self.process_metrics,
             state=self._state,
-            producer_of=in_packed_record,
-            outbox_changes=self.settings.outbox_changes,
         )
         self.process_metrics.add_partition(PARTITION, self.settings.outbox_changes)
         await worker.load()

@@ -8,18 +8,16 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 from math import inf
-from typing import Final, TypeVar
+from typing import Final, NamedTuple, TypeVar
 
 import structlog
 
-from monitor.engine.limits import SNAPSHOT_PAIRS, Limits
+from monitor.engine.limits import SNAPSHOT_PAIRS
 from monitor.engine.state.changes import Delta
-from monitor.instruments import ProcessMetrics
 from monitor.notices import Notices
 from monitor.publish.relay import Publisher, Relay
 from monitor.service.folded_partition import FoldCrashed, FoldedPartition
 from monitor.service.source_topic import SourceGap, gap_between
-from monitor.state_lock import StateLock
 from monitor.store.commit_times import record_commit
 from monitor.store.errors import StaleState
 from monitor.store.redis_store import RedisStore
@@ -62,6 +60,24 @@ Republish = Callable[[int, Sequence[Misrouted]], Awaitable[None]]
 """Publishes records of a partition to their owners, in order; returns once all are durable."""
 
 
+class Outlets(NamedTuple):
+    """Where the verdict changes of a partition go."""
+
+    publishers: Sequence[Publisher]  # the first one gets them before the partition is released, as far as 5 s go
+    news: Sequence[Publisher] = ()  # get those that are news, after the others
+    listener: Callable[[VerdictChange], None] | None = None  # called with each after the first publisher has it
+    most: int = OUTBOX_CHANGES  # changes that may wait for publishers; see `is_full`
+
+
+class LogSpan(NamedTuple):
+    """What the log has of a partition."""
+
+    first: int = 0  # where it began; used for a partition that was never folded
+    earliest: int | None = None  # where it begins now, if it may have lost its beginning
+    end: int | None = None  # where it ends now: what a partition that was never folded has before it is no news
+    accept_gap: bool = False  # whether to continue at `earliest` where the state has not got so far
+
+
 class PartitionWorker(FoldedPartition):
     """Owns the state of one partition, and every step from a chunk to its relayed changes."""
 
@@ -71,48 +87,38 @@ class PartitionWorker(FoldedPartition):
         self,
         number: int,
         store: RedisStore,
-        publishers: Sequence[Publisher],
+        outlets: Outlets,
         keep_dead_letters: KeepDeadLetters,
+        span: LogSpan = LogSpan(),  # noqa: B008 - it is never changed
         *,
-        first_offset: int = 0,
-        earliest: int | None = None,
-        log_end: int | None = None,
-        news: Sequence[Publisher] = (),
-        accept_gap: bool = False,
-        owner: Callable[[str], int] | None = None,
         republish: Republish | None = None,
-        listener: Callable[[VerdictChange], None] | None = None,
-        limits: Limits | None = None,
-        process_metrics: ProcessMetrics | None = None,
-        state: StateLock | None = None,
         producer_of: ProducerOf = in_header,
         notices: Notices | None = None,
-        outbox_changes: int = OUTBOX_CHANGES,
+        **options: object,
     ) -> None:
-        super().__init__(number, owner=owner, limits=limits, process_metrics=process_metrics, state=state)
-        self.committed = first_offset
+        super().__init__(number, **options)  # type: ignore[arg-type]  # those of FoldedPartition
+        self.committed = span.first
         self.dead_letters_kept = 0
         self._store, self._keep_dead_letters, self._republish = store, keep_dead_letters, republish
         self._producer_of = producer_of
-        self._first_offset = first_offset
-        self._log_end = log_end
-        self._imported: set[int] | None = set() if news else None
+        self._span = span
+        self._imported: set[int] | None = set() if outlets.news else None
         """Offsets of imported records with verdict changes; None if nobody asks."""
-        self._loaded = first_offset
+        self._loaded = span.first
         """Where the state was when it was last loaded: the marks of earlier records are not known."""
-        self._earliest, self._accept_gap = first_offset if earliest is None else earliest, accept_gap
+        self._earliest = span.first if span.earliest is None else span.earliest
         self._relays = [
             Relay(
                 store,
                 number,
                 publisher,
-                listener if place == 0 else None,
+                outlets.listener if place == 0 else None,
                 self._relayed_counter(publisher.name),
-                once=place >= len(publishers),
+                once=place >= len(outlets.publishers),
             )
-            for place, publisher in enumerate((*publishers, *news))
+            for place, publisher in enumerate((*outlets.publishers, *outlets.news))
         ]
-        self._news_relays = self._relays[len(publishers) :]
+        self._news_relays = self._relays[len(outlets.publishers) :]
         self.relay = self._relays[0]
         self.folding = asyncio.Lock()
         """Held while a chunk is folded and stored."""
@@ -123,8 +129,7 @@ class PartitionWorker(FoldedPartition):
         """The commit of the last folded chunk, while it runs; there is never more than one, so the store gets them in order."""
         self._unannounced = False
         """Whether verdict changes are stored for which the relays were not woken."""
-        self._outbox_limit = outbox_changes
-        self._outbox_bound = outbox_changes
+        self._outbox_limit = self._outbox_bound = outlets.most
         """Upper bound of the outbox length; asking the store after each chunk would cost a round trip."""
         self._notices, self._incidents = notices, notices or Notices(0)
         self._saved: dict[str, int] = {}
@@ -136,14 +141,14 @@ class PartitionWorker(FoldedPartition):
         stored = await self._store.load(self.number)
         for relay in self._relays:  # after the load: a refused state stays unchanged
             await relay.join()
-        if not stored.off and self._log_end is not None:
+        if not stored.off and self._span.end is not None:
             for relay in self._news_relays:
-                await relay.skip_to(self._log_end)
-        self._loaded = stored.off or self._first_offset
+                await relay.skip_to(self._span.end)
+        self._loaded = stored.off or self._span.first
         await self._restore(stored)
         self._count_quarantine()
         if self.partition.off == 0:
-            self.partition.off = self._first_offset
+            self.partition.off = self._span.first
         if self.partition.off < self._earliest:
             await self._skip_gap()
         self.commit_times = await self._store.commit_times(self.number)
@@ -186,7 +191,7 @@ class PartitionWorker(FoldedPartition):
     async def _skip_gap(self) -> None:
         """Continue where the log begins now, if the operator accepts that records before it are lost; raise `SourceGap` if not."""
         partition, topic, earliest = self.partition, self._store.topic, self._earliest
-        if not self._accept_gap:
+        if not self._span.accept_gap:
             raise SourceGap(gap_between(topic, self.number, partition.off, earliest))
         log.warning(
             "continuing after a gap; every benchmark of this partition may be partial",

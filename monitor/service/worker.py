@@ -25,7 +25,7 @@ from monitor.publish.verdict_topic import VerdictTopic
 from monitor.retries import RetryPolicy
 from monitor.serve.application import Scrape, make_worker_application
 from monitor.serve.metrics.catalogue import Mode
-from monitor.service.owned_partition import PartitionWorker
+from monitor.service.owned_partition import LogSpan, Outlets, PartitionWorker
 from monitor.service.process import MonitorProcess, end_tasks, freeze_heap, thaw_heap
 from monitor.service.source_topic import SourceTopic, linger
 from monitor.settings import LOOPBACK, Settings
@@ -207,20 +207,20 @@ class ClusterWorker(MonitorProcess):
             worker = PartitionWorker(
                 number,
                 self.store,
-                await self._publishers(
-                    VerdictTopic(self._producer, self.settings.topic, number, self.settings.verdict_topic), number
+                Outlets(
+                    await self._publishers(
+                        VerdictTopic(self._producer, self.settings.topic, number, self.settings.verdict_topic), number
+                    ),
+                    self._news_publishers(number),
+                    most=self.settings.outbox_changes,
                 ),
                 self._letters.keep,
-                earliest=first[tp],
-                log_end=ends[tp],
-                news=self._news_publishers(number),
-                accept_gap=self.settings.accept_gap,
-                owner=self._owner,
+                LogSpan(earliest=first[tp], end=ends[tp], accept_gap=self.settings.accept_gap),
                 republish=self._republish,
+                notices=self._notices,
+                owner=self._owner,
                 process_metrics=self.process_metrics,
                 state=self._state,
-                notices=self._notices,
-                outbox_changes=self.settings.outbox_changes,
             )
             await worker.load()
             # Retention may have passed while the load waited for the store.

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from monitor.notify.states import Due
-from monitor.service.owned_partition import PartitionWorker
+from monitor.service.owned_partition import LogSpan, Outlets, PartitionWorker
 from monitor.service.state_notices import StateNotices
 from monitor.store.redis_store import RedisStore
 from monitor.store.server.embedded import EmbeddedValkey
@@ -60,7 +60,7 @@ async def keep(_partition, letters):
 )
 async def test_of_a_verdict_that_is_folded_again_after_a_loss(store):
     topic, people = Receiver("kafka"), Receiver("slack")
-    worker = PartitionWorker(0, store, [topic], keep, log_end=350, news=[people])
+    worker = PartitionWorker(0, store, Outlets([topic], [people]), keep, LogSpan(end=350))
     await worker.load()
     await fold(worker, 350)
     assert (len(topic.got) > 0, people.got) == (True, []), "what the log has at the start is no news"

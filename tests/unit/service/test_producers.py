@@ -12,7 +12,7 @@ from monitor.publish.dead_letter_topic import DeadLetterTopic
 from monitor.publish.republisher import Republisher
 from monitor.serve.api.writing.intake import Submission
 from monitor.service.intake import FileIntake, KafkaIntake
-from monitor.service.owned_partition import PartitionWorker
+from monitor.service.owned_partition import Outlets, PartitionWorker
 from schemas.records.chunks import Chunk, Origin
 from schemas.records.events import Ended, EventFields
 from schemas.records.origins import OriginKey
@@ -157,7 +157,7 @@ async def test_copies_for_the_owner_of_a_benchmark_keep_their_producer():
     worker = PartitionWorker(
         3,
         SlowStore(),
-        [Nobody()],
+        Outlets([Nobody()]),
         Nobody().keep,
         owner=lambda _: 1,
         republish=Republisher(producer, "topic", 4, KEY),
@@ -182,7 +182,7 @@ async def test_dead_letters_and_conflicts_name_who_sent_them(tmp_path):
             return len(new)
 
     worker = PartitionWorker(
-        0, SlowStore(), [Nobody()], Letters().keep, producer_of=in_packed_record, process_metrics=metrics
+        0, SlowStore(), Outlets([Nobody()]), Letters().keep, producer_of=in_packed_record, process_metrics=metrics
     )
     await worker.load()
     ends = Submission.empty()._replace(ended=[Ended(ended="b")], producer="first")

@@ -11,14 +11,16 @@ from monitor.state_lock import StateLock
 
 async def _started(lock, order, count):
     """Start readers of 10 ms each, which note their number; return when the first one reads."""
+    reading = asyncio.Event()
 
     async def read(number):
         async with lock.read():
             order.append(number)
+            reading.set()
             await asyncio.sleep(0.01)
 
     readers = [asyncio.create_task(read(number)) for number in range(count)]
-    await asyncio.sleep(0.005)
+    await reading.wait()
     assert order == [0]
     return readers
 

@@ -22,8 +22,7 @@ if TYPE_CHECKING:
     from monitor.view.board import BoardView
     from schemas.results.api import Next
 
-RUN, WAIT, STOP, MET, IMPOSSIBLE = 0, 3, 4, 5, 6
-"""Exit codes."""
+RUN, WAIT, STOP, MET, IMPOSSIBLE = 0, 3, 4, 5, 6  # exit codes
 
 _STEPS: Final = {"run": RUN, "wait": WAIT, "stop": STOP}
 _FILES, _SERVER = "Files, without --server", "Server"

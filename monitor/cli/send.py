@@ -30,8 +30,7 @@ if TYPE_CHECKING:
     from monitor.settings import Settings
     from schemas.records.events import Ended, Spec
 
-_BLOCKS = 16
-"""Blocks of lines in a delivery."""
+_BLOCKS = 16  # blocks of lines in a delivery
 
 
 def send(
@@ -144,8 +143,7 @@ class _Destination(NamedTuple):
     open: "Callable[[], AbstractAsyncContextManager[Deliver]]"
     stored: "Callable[[str], Spec | None]" = lambda _: None
     """Returns what a server has declared of a benchmark; a topic is not asked."""
-    newest: "Newest | None" = None
-    """Asks a server for the newest epochs of a benchmark; None for a topic."""
+    newest: "Newest | None" = None  # asks a server for the newest epochs of a benchmark; None for a topic
     refused: "dict[str, int] | None" = None
     """How many records a server has read and refused, by reason; None for a topic, which refuses none."""
 

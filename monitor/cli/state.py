@@ -23,8 +23,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _STDIO: Final = "-"
-_DIFFERS: Final = 3
-"""Exit code of a comparison that finds a difference."""
+_DIFFERS: Final = 3  # exit code of a comparison that finds a difference
 
 _COLUMNS: Final = "partition off benchmarks rows models events duplicates conflicts rejected latches waiting".split()  # noqa: SIM905
 

@@ -42,12 +42,9 @@ if TYPE_CHECKING:
     from monitor.settings import Settings
 
 _REFRESH_SECONDS: Final = 0.5
-_NAMED: Final = 3
-"""Benchmarks whose unread files and items the status names."""
-_SUMMARY_MODELS: Final = 1_000
-"""Models up to which the report is printed at the end: more would delay the stop."""
-_DRAIN_SHARE: Final = 0.2
-"""Share of the time for a stop in which the rest of the log is folded."""
+_NAMED: Final = 3  # benchmarks whose unread files and items the status names
+_SUMMARY_MODELS: Final = 1_000  # models up to which the report is printed at the end: more would delay the stop
+_DRAIN_SHARE: Final = 0.2  # share of the time for a stop in which the rest of the log is folded
 
 
 def watch(
@@ -145,10 +142,8 @@ class _Files(NamedTuple):
     importer: "Importer"
     declare: "Declarations"
     epoch: int | str | None
-    ended: bool
-    """Whether every run ends."""
-    inherit: bool
-    """Whether runs of a newer epoch end, and inherit from the epoch before."""
+    ended: bool  # whether every run ends
+    inherit: bool  # whether runs of a newer epoch end, and inherit from the epoch before
 
 
 def _refuse_remote(paths: Sequence[str]) -> None:

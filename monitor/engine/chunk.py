@@ -70,11 +70,8 @@ class Located:
     code: NDArray[np.uint32]
     cut: int
     """The first event with an item too many, from which nothing is settled, nor decided under policy completion; else the length."""
-    newer: dict[int, int]
-    """Contestant of each event that begins a newer epoch of a model, by the event's position."""
-    held: bool
-    """Whether the declared assumption held before the batch."""
-    exceeded: bool
-    """Whether there were items too many before the batch."""
+    newer: dict[int, int]  # contestant of each event that begins a newer epoch of a model, by the event's position
+    held: bool  # whether the declared assumption held before the batch
+    exceeded: bool  # whether there were items too many before the batch
     undeclared: tuple[int, str] | None = None
     """The first event of a unit where none is declared, and why that holds the benchmark."""

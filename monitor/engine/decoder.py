@@ -31,8 +31,7 @@ _RAW_LENGTH: Final = 2_000
 
 T = TypeVar("T")
 
-FileLine = tuple[str, int | None]
-"""A file and a line of it, where known."""
+FileLine = tuple[str, int | None]  # a file and a line of it, where known
 
 
 class Declared(NamedTuple):
@@ -57,14 +56,10 @@ class SpanRead(NamedTuple):
 
     path: str
     source: Source
-    offset: int
-    """The place of the span in the log."""
-    continued: bool
-    """Whether it follows lines of the same contents."""
-    results: bool
-    """Whether any line of it can be read."""
-    damaged: bool
-    """Whether it has no line, because the file cannot be read on."""
+    offset: int  # the place of the span in the log
+    continued: bool  # whether it follows lines of the same contents
+    results: bool  # whether any line of it can be read
+    damaged: bool  # whether it has no line, because the file cannot be read on
     rejected: Sequence[Reject]
     found: Found | None
 
@@ -83,8 +78,7 @@ class Unreadable(NamedTuple):
     """A record of the log that cannot be read, or an event of one."""
 
     letter: DeadLetter
-    benchmark: str | None
-    """The benchmark of this partition that it names or has as its key, if any."""
+    benchmark: str | None  # the benchmark of this partition that it names or has as its key, if any
 
 
 class Released(NamedTuple):

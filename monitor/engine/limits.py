@@ -12,8 +12,7 @@ SNAPSHOT_PAIRS: Final = 2_000_000
 """Most pairs of a benchmark whose sums are saved for a restart; those of a larger one are computed again from its scores."""
 
 
-VOTE_CELLS: Final = 150
-"""Cells of a score matrix that take as much memory as one vote of a battle."""
+VOTE_CELLS: Final = 150  # cells of a score matrix that take as much memory as one vote of a battle
 
 
 class Usage(NamedTuple):
@@ -55,10 +54,8 @@ class Limits:
     contestants: int = 5_000  # pair state grows with the square
     rows: int = 9_000_000  # sums of so many scores fit 63 bits, and their names one string of the store, at most 512 MB
     values: int = 9_000_000  # a row may have a score of its own
-    budget: Usage = BUDGET
-    """For all benchmarks of the partition together."""
-    others: Usage = NOTHING
-    """What the other benchmarks take of it."""
+    budget: Usage = BUDGET  # for all benchmarks of the partition together
+    others: Usage = NOTHING  # what the other benchmarks take of it
 
 
 def exceeds(usage: Usage, budget: Usage) -> bool:

@@ -7,20 +7,16 @@ from monitor.engine.state.pairs.counts import CHUNK_CELLS
 from monitor.engine.state.pairs.pair_state import PairState
 from schemas.records.packed import MOST_CHANGES, WIDE
 
-_SECONDS: Final = 0.04
-"""How long a slice should take."""
+_SECONDS: Final = 0.04  # how long a slice should take
 
 _FIRST_UPDATES: Final = {False: 250_000, True: 50_000}
 """Pair updates in the first slice of a benchmark: whether most pairs share no item yet; giving a pair its place takes longer."""
 
-_BETS: Final = 8
-"""How many times as long the update of a pair takes that bets on differences of any size."""
+_BETS: Final = 8  # how many times as long the update of a pair takes that bets on differences of any size
 
-_FEW_NEW: Final = 50_000
-"""So few pairs without a shared item take no longer than others."""
+_FEW_NEW: Final = 50_000  # so few pairs without a shared item take no longer than others
 
-_LEAST_EVENTS: Final = 10
-"""Events of the smallest slice: each slice has a cost of its own."""
+_LEAST_EVENTS: Final = 10  # events of the smallest slice: each slice has a cost of its own
 
 
 PIECE_RECORDS: Final = 6_000
@@ -34,11 +30,9 @@ _PIECE_CHANGES: Final = 150_000_000
 """Bytes of a piece times its contestants: more could bring many verdict changes at once."""
 
 
-_WIDE_PIECE_BYTES: Final = 25_000_000
-"""Bytes of a piece of a wide benchmark, times its contestants."""
+_WIDE_PIECE_BYTES: Final = 25_000_000  # bytes of a piece of a wide benchmark, times its contestants
 
-_WAITING_PIECE_BYTES: Final = 6_000_000
-"""The same where one event can decide what many others before it have brought."""
+_WAITING_PIECE_BYTES: Final = 6_000_000  # the same where one event can decide what many others before it have brought
 
 _SHRINK, _GROW = 0.25, 2.0
 

@@ -58,8 +58,7 @@ class _Above:
     """Scores of a benchmark that are most likely on another scale."""
 
     from_one: bool  # whether no score that was read is below 1
-    first: str
-    """Where the first of them is."""
+    first: str  # where the first of them is
     count: int = 0
     largest: float = 0.0
 

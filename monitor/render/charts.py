@@ -12,8 +12,7 @@ from monitor.view.ranking.tie_bands import TieBands
 
 _WIDTH: Final = 200
 _HEIGHT: Final = 16
-_THREADS: Final = 3
-"""Models that lack items of which the ties are drawn."""
+_THREADS: Final = 3  # models that lack items of which the ties are drawn
 
 _DECADES: Final = 2  # N*/N from 1/100 to 100
 

@@ -13,8 +13,7 @@ _COLUMNS: Final = [name for name in PairReport.model_fields if name != "facts"]
 """The fields that are cells: facts are lists, and `reason` has them in words."""
 
 _RUN: Final = {"repeats_min": int, "repeats_mean": float, "repeats_max": int, "run_ended": bool}
-_UNKNOWN: Final = (None,) * len(_RUN)
-"""The cells of a run whose epoch is not ranked."""
+_UNKNOWN: Final = (None,) * len(_RUN)  # the cells of a run whose epoch is not ranked
 
 _FORMULA: Final = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
 

@@ -14,17 +14,13 @@ from monitor.serve.log_position import accepts, note_lag, note_older, without_po
 _Result = TypeVar("_Result")
 _Read = Callable[[Callable[[], Any]], Awaitable[Any]]
 
-SLOW_SECONDS: Final = 0.2
-"""What took longer is given again although the state has changed."""
+SLOW_SECONDS: Final = 0.2  # what took longer is given again although the state has changed
 
-REST: Final = 3
-"""It is computed again after this many times its time: the fold keeps the rest."""
+REST: Final = 3  # it is computed again after this many times its time: the fold keeps the rest
 
-MOST_SECONDS: Final = 60.0
-"""An answer that is older, and no longer that of the state, is not given again."""
+MOST_SECONDS: Final = 60.0  # an answer that is older, and no longer that of the state, is not given again
 
-_AT_ONCE: Final = 4
-"""When so many answers are being computed, earlier ones are given again, and no other is begun."""
+_AT_ONCE: Final = 4  # when so many answers are being computed, earlier ones are given again, and no other is begun
 
 _SHARE: Final = 0.3
 """The same holds when computing answers took more than this share of the last seconds: the fold keeps the rest."""
@@ -34,11 +30,9 @@ _FRESH_SECONDS: Final = 0.5
 
 _SHARE_SECONDS: Final = 2.0
 
-_PATIENCE_SECONDS: Final = 0.1
-"""How long a request waits for a new answer where there is an earlier one."""
+_PATIENCE_SECONDS: Final = 0.1  # how long a request waits for a new answer where there is an earlier one
 
-_ENTRY_BYTES: Final = 2_000
-"""What an entry takes besides its content."""
+_ENTRY_BYTES: Final = 2_000  # what an entry takes besides its content
 
 
 class Origin(NamedTuple):
@@ -46,10 +40,8 @@ class Origin(NamedTuple):
 
     sources: tuple[object, ...]
     """By identity: the benchmark, or the members of a suite that exist; of a list, the partitions."""
-    version: tuple[object, ...]
-    """Differs whenever one of them has changed since it was loaded."""
-    offsets: Mapping[int, int]
-    """The offset up to which each of their partitions was folded."""
+    version: tuple[object, ...]  # differs whenever one of them has changed since it was loaded
+    offsets: Mapping[int, int]  # the offset up to which each of their partitions was folded
 
 
 class Kept(NamedTuple, Generic[_Result]):
@@ -60,10 +52,8 @@ class Kept(NamedTuple, Generic[_Result]):
     offsets: Mapping[int, int]
     result: _Result
     size: int
-    at: float
-    """When it was computed."""
-    seconds: float
-    """How long that took."""
+    at: float  # when it was computed
+    seconds: float  # how long that took
 
     def is_of(self, origin: Origin) -> bool:
         """Return whether it was computed from the same sources, as objects: one that was loaded again is another one."""

@@ -4,17 +4,14 @@ from collections import defaultdict
 from ipaddress import IPv6Address, ip_address
 from typing import Final, Protocol
 
-CONNECTIONS: Final = 1_000
-"""Most connections of all clients."""
+CONNECTIONS: Final = 1_000  # most connections of all clients
 
 CLIENT_CONNECTIONS: Final = 250
 """Most connections of one client: an IPv4 address, or the /64 network of an IPv6 address."""
 
-_BEYOND: Final = 64
-"""Connections beyond a limit that are kept until their request is refused with the reason."""
+_BEYOND: Final = 64  # connections beyond a limit that are kept until their request is refused with the reason
 
-RETRY_SECONDS: Final = 5
-"""`Retry-After` of a request on a connection too many."""
+RETRY_SECONDS: Final = 5  # `Retry-After` of a request on a connection too many
 
 
 class Connection(Protocol):

@@ -12,19 +12,16 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from monitor.serve.access.caller import ANONYMOUS_NAME, current_caller
 from monitor.serve.api.problems import MEDIA_TYPE, ProblemError
 
-MIN_GZIP_BYTES: Final = 1_000
-"""Smaller answers are not compressed."""
+MIN_GZIP_BYTES: Final = 1_000  # smaller answers are not compressed
 
-_LEVEL: Final = 1
-"""Answers and metrics repeat themselves: a higher level takes more time and saves little."""
+_LEVEL: Final = 1  # answers and metrics repeat themselves: a higher level takes more time and saves little
 
 _REFUSED: Final = re.compile(r"gzip\s*;\s*q\s*=\s*0(\.0*)?\s*(,|$)", re.IGNORECASE)
 """In Accept-Encoding: a client that does not take gzip, and names it."""
 
 _DATA: Final = "/api/v1/"
 
-DIGEST: Final = "digest"
-"""Parameter of an address that names one answer by its digest."""
+DIGEST: Final = "digest"  # parameter of an address that names one answer by its digest
 
 _FOREVER: Final = "public, max-age=31536000, immutable"
 

@@ -22,8 +22,7 @@ UNCONFIRMED_HEADER: Final = "Rankwatch-Unconfirmed"
 LAG_HEADER: Final = "Rankwatch-Lag"
 AT_LEAST: Final = "at_least"
 
-WAIT_SECONDS: Final = 5.0
-"""How long a request waits until the log is folded to the offsets that it asks for."""
+WAIT_SECONDS: Final = 5.0  # how long a request waits until the log is folded to the offsets that it asks for
 
 _POLL_SECONDS: Final = 0.02
 _LONGEST_POLL_SECONDS: Final = 0.25

@@ -29,17 +29,14 @@ from schemas.results.report import BenchmarkReport, GoalReport, Report
 
 _Result = TypeVar("_Result")
 
-_KEPT_BYTES: Final = 64_000_000
-"""Answers in memory, and what lists and metrics show of each benchmark."""
+_KEPT_BYTES: Final = 64_000_000  # answers in memory, and what lists and metrics show of each benchmark
 
 _KEPT_PAIRS: Final = 1_000_000
 """Pairs in memory of all tables: a thousand models have half a million, which take some gigabytes."""
 
-_LEAST_PAIRS: Final = _KEPT_PAIRS // 8
-"""What a table counts for at least: so there are at most 8."""
+_LEAST_PAIRS: Final = _KEPT_PAIRS // 8  # what a table counts for at least: so there are at most 8
 
-_MODEL_BYTES: Final = 5_000
-"""What a report and its ties take in memory for each model."""
+_MODEL_BYTES: Final = 5_000  # what a report and its ties take in memory for each model
 
 _QUICK_PAIRS: Final = 2_000
 """So many pairs are reported at once; more in a thread, so that other requests are served meanwhile."""
@@ -47,8 +44,7 @@ _QUICK_PAIRS: Final = 2_000
 _QUICK_NEIGHBOURS: Final = 6_000
 """The same for work that reports only neighbours in rank: most pairs enter statistics, but make no row."""
 
-_CELLS_A_PAIR: Final = 1_000
-"""Scores of which reading costs about as much as the statistics of a pair."""
+_CELLS_A_PAIR: Final = 1_000  # scores of which reading costs about as much as the statistics of a pair
 
 
 class ReportCache(ShownBoards):

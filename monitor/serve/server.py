@@ -20,8 +20,7 @@ from monitor.serve.connections import CLIENT_CONNECTIONS, CONNECTIONS, RETRY_SEC
 HEAD_SECONDS: Final = 10.0
 """How long the head of a request may take to arrive, counted from the connection or the previous answer."""
 
-WRITE_SECONDS: Final = 30.0
-"""How long a client may accept nothing of its answer."""
+WRITE_SECONDS: Final = 30.0  # how long a client may accept nothing of its answer
 
 _HEAD_BYTES: Final = 32_768
 _BACKLOG: Final = 100
@@ -31,11 +30,9 @@ that a flood does not close a connection ahead of its request."""
 _READ_BYTES: Final = 8_192
 """Bytes that are read and parsed in one turn of the event loop: a body in chunks of one byte takes 25 us for each."""
 
-_CHUNK_OVERHEAD: Final = 65_536
-"""A body whose chunk headers take more than this, and more than its content, is cut off."""
+_CHUNK_OVERHEAD: Final = 65_536  # a body whose chunk headers take more than this, and more than its content, is cut off
 
-_OTHER_DESCRIPTORS: Final = 200
-"""Descriptors that are kept free for the log, the store, the brokers and files."""
+_OTHER_DESCRIPTORS: Final = 200  # descriptors that are kept free for the log, the store, the brokers and files
 
 
 class BoundedProtocol(H11Protocol):

@@ -30,11 +30,9 @@ _RULES: Final[Mapping[Rule, Callable[[str], str]]] = {
 _known: Final[WeakKeyDictionary[object, tuple[int, list[list[int]]]]] = WeakKeyDictionary()
 """The groups of items of benchmarks, with the number of items: names are never changed, and a live board is reported often."""
 
-_SHOWN: Final = 3
-"""Groups of names that a report lists."""
+_SHOWN: Final = 3  # groups of names that a report lists
 
-_MOST_GROUPS: Final = 20_000
-"""Groups of which it is looked at how they differ, and counted who has which."""
+_MOST_GROUPS: Final = 20_000  # groups of which it is looked at how they differ, and counted who has which
 
 
 def _may_have_space(text: str) -> bool:

@@ -17,12 +17,10 @@ from stats.battles.bradley_terry import ELO, bradley_terry, groups_of
 from stats.fixed_n.resolution import z_sum
 from stats.numerics.pairs import Index, pair_members
 
-JUDGES: Final = 20
-"""Judges that are reported, those with the most votes."""
+JUDGES: Final = 20  # judges that are reported, those with the most votes
 
 _NO_JUDGE: Final = "(none)"
-_ANY: Final = 0.5
-"""The power at which `z_sum` is the quantile of the level alone."""
+_ANY: Final = 0.5  # the power at which `z_sum` is the quantile of the level alone
 
 
 def battles_report(table: PairTable) -> BattlesReport | None:

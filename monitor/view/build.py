@@ -44,11 +44,9 @@ from stats.numerics.pairs import pair_count
 
 Which = Literal["adjacent", "all"]
 
-MAX_REPORT_PAIRS: Final = 100_000
-"""Most pairs of a report in memory: a row takes some 10 kB while it is made."""
+MAX_REPORT_PAIRS: Final = 100_000  # most pairs of a report in memory: a row takes some 10 kB while it is made
 
-BLANK: Final = "blank"
-"""Why a result has no score, unless the files name another reason."""
+BLANK: Final = "blank"  # why a result has no score, unless the files name another reason
 
 _ROWS_AT_ONCE: Final = 2_000
 

@@ -12,17 +12,14 @@ from schemas.results.drift import DriftPlan, PlannedDrop, PlannedWatch
 from stats.drift.power import least_history
 
 _LEAST_RUNS: Final = 2
-_FOR_SHOCKS: Final = 20
-"""From so many runs on, their means show what whole runs share."""
+_FOR_SHOCKS: Final = 20  # from so many runs on, their means show what whole runs share
 
 
 class Noise(NamedTuple):
     """How much scores vary between runs of one model while nothing changes."""
 
-    variance: float
-    """Mean variance of an item."""
-    shocks: float = 0.0
-    """Standard deviation that whole runs share."""
+    variance: float  # mean variance of an item
+    shocks: float = 0.0  # standard deviation that whole runs share
 
     def spread(self, items: int) -> float:
         """Return the standard deviation of the mean of a run of so many items."""

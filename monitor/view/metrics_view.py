@@ -28,8 +28,7 @@ from schemas.results.changes import CLAIMS, PROCEDURES, Claim, Kind
 from schemas.results.report import DECISION_PROCEDURES, ClustersReport, GoalReport, ModelReport, Status
 from stats.numerics.pairs import Index
 
-PAIR_CAP: Final = 300
-"""Pairs of a benchmark that have series of their own, at most."""
+PAIR_CAP: Final = 300  # pairs of a benchmark that have series of their own, at most
 
 
 _EXHAUSTED: Final = STATUSES.index("exhausted")

@@ -16,8 +16,7 @@ from schemas.results.report import GoalReport
 from stats.families.ranks import rank_intervals
 from stats.numerics.pairs import Index
 
-PairNames = tuple[str, str]
-"""The models of a pair in name order."""
+PairNames = tuple[str, str]  # the models of a pair in name order
 
 
 class BoardNews(NamedTuple):

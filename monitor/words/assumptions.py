@@ -72,8 +72,7 @@ PARTS: Final[dict[str, str]] = {
 }
 """The parts of a declaration that verdicts rest on."""
 
-_PLURAL: Final = frozenset({"weights", "clusters", "units"})
-"""The parts whose wording is plural."""
+_PLURAL: Final = frozenset({"weights", "clusters", "units"})  # the parts whose wording is plural
 
 
 def clause(assumption: Assumption) -> Sentence:

@@ -6,8 +6,7 @@ from typing import Final
 _NOISE: Final = 5e-10
 """Points below which a difference is the error of floating-point sums: two runs on a thousand million items differ by more."""
 
-_OPEN: Final = 1e-300
-"""An end of an interval that is closer to 0 than this is 0 itself, which the interval excludes."""
+_OPEN: Final = 1e-300  # an end of an interval that is closer to 0 than this is 0 itself, which the interval excludes
 
 
 def points(gap: float, digits: int = 2) -> str:

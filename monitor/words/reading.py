@@ -11,8 +11,7 @@ from schemas.records.text import printable
 from schemas.results.reasons import Reason, fact
 from schemas.results.report import AlikeNames, BenchmarkReport, RefusedDeclaration, RefusedFile
 
-_NAMED: Final = 3
-"""Files, and models, that are named."""
+_NAMED: Final = 3  # files, and models, that are named
 
 _BY: Final = {"decimal point": "a decimal point (1 and 1.0)"}
 

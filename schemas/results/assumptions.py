@@ -5,8 +5,7 @@ from typing import Any, Final, NamedTuple, Protocol, get_args
 
 from schemas.records.events import FamilySpec, Part
 
-BATTLES: Final = "battles"
-"""In place of the order policy `trusted` where pairs meet in battles."""
+BATTLES: Final = "battles"  # in place of the order policy `trusted` where pairs meet in battles
 
 CODES: Final = (
     # What the order policy rests on: one of these comes first.
@@ -59,12 +58,10 @@ _OF_ITEMS: Final = frozenset({"declaration", "items", "item_ids", "weights", "cl
 
 _PLACES: Final = {code: place for place, code in enumerate(CODES)}
 
-FAMILY: Final = frozenset({"joined", "capacity"})
-"""The assumptions of family-wise verdicts alone."""
+FAMILY: Final = frozenset({"joined", "capacity"})  # the assumptions of family-wise verdicts alone
 
 
-Fact = dict[str, str | int | list[str]]
-"""An assumption as reports show it."""
+Fact = dict[str, str | int | list[str]]  # an assumption as reports show it
 
 
 class Assumption(NamedTuple):

@@ -13,16 +13,11 @@ Flags = NDArray[np.bool_]
 class ComparedCells(NamedTuple):
     """What becomes of each event; shape (events,) each."""
 
-    writes: Flags
-    """Its score (or skip) enters the matrix: at most one event a key."""
-    arrives: Flags
-    """It is the first event ever of its key."""
-    duplicate: Flags
-    """It repeats what was there at that event."""
-    conflict: Flags
-    """It differs from what was there, and does not fill a skip."""
-    winner: NDArray[np.uint32]
-    """Code that counts for its key after all of these events."""
+    writes: Flags  # its score (or skip) enters the matrix: at most one event a key
+    arrives: Flags  # it is the first event ever of its key
+    duplicate: Flags  # it repeats what was there at that event
+    conflict: Flags  # it differs from what was there, and does not fill a skip
+    winner: NDArray[np.uint32]  # code that counts for its key after all of these events
 
 
 def compare_cells(

@@ -22,8 +22,7 @@ from schemas.records.text import shorten
 from stats.evidence.graded import MAX_ITEMS
 from stats.numerics.pairs import Index
 
-_LOOKED: Final = 256
-"""Events that are looked at on their own in a slice: about 20 us each."""
+_LOOKED: Final = 256  # events that are looked at on their own in a slice: about 20 us each
 
 
 def locate(

@@ -11,11 +11,9 @@ from schemas.records.scores import ZERO
 from stats.numerics.pairs import Index
 
 Times = NDArray[np.int16]
-NEVER: Final = np.iinfo(np.int16).max
-"""Later than any position in a chunk: a chunk has at most 8,000."""
+NEVER: Final = np.iinfo(np.int16).max  # later than any position in a chunk: a chunk has at most 8,000
 ALWAYS: Final = -1
-BEFORE: Final = -1
-"""The time of the state before a chunk."""
+BEFORE: Final = -1  # the time of the state before a chunk
 _SLAB_CELLS: Final = 500_000
 
 
@@ -23,10 +21,8 @@ _SLAB_CELLS: Final = 500_000
 class NewScores:
     """The new scores of a chunk and the rows they are in, shape (contestants, rows): the scores of a contestant are contiguous."""
 
-    time: Times
-    """Position of each score in the chunk; ALWAYS if it was there before, NEVER if it is absent or skipped."""
-    after: Codes
-    """The rows with the new scores."""
+    time: Times  # position of each score in the chunk; ALWAYS if it was there before, NEVER if it is absent or skipped
+    after: Codes  # the rows with the new scores
 
     @classmethod
     def of(cls, before: Codes, after: Codes, row: Index, contestant: Index, position: Index) -> "NewScores":

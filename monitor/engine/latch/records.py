@@ -21,8 +21,7 @@ from stats.evidence.settled import TIE
 from stats.fixed_n.resolution import required_n, resolution_ratio
 from stats.numerics.pairs import Index, pair_members
 
-CERTAIN: Final[Proof] = "certain"
-"""What settles pairs where only the missing items count."""
+CERTAIN: Final[Proof] = "certain"  # what settles pairs where only the missing items count
 
 SETTLED_BETS: Final[Proof] = "without replacement"
 """What settles pairs along a committed order: bets on items that are drawn without replacement."""
@@ -43,8 +42,7 @@ RECORD: Final = np.dtype(
 )
 """A latch: what its verdict change does not share with others."""
 
-Records = NDArray[np.void]
-"""A structured array of `RECORD`, shape (latches,)."""
+Records = NDArray[np.void]  # a structured array of `RECORD`, shape (latches,)
 
 Ending = tuple[str | int, ...]
 """How decisions end: `invalidated` with the reason; `superseded` with the model and its newer epoch; `redeclared` with the new version."""

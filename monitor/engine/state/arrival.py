@@ -19,16 +19,14 @@ from schemas.records.scores import RowKey
 from stats.numerics.pairs import Index
 from stats.order import FIRST_LOOK, OrderFinding, arrival_correlation, inverse_share, order_test, succession_p
 
-ALPHA: Final = 0.01
-"""Probability of ever suspecting a good order, over the whole life of a benchmark."""
+ALPHA: Final = 0.01  # probability of ever suspecting a good order, over the whole life of a benchmark
 
 _CLUSTER = attrgetter("cluster")
 
 SEEN, LAST, SAME, MOMENT = range(4)
 """Columns of the state: items seen, cluster label + 1 of the last one, same-cluster successions, sum of arrival x place."""
 
-_UNPLACED: Final = -(2**62)
-"""Sum of arrival x place of a model whose items came before their places were known."""
+_UNPLACED: Final = -(2**62)  # sum of arrival x place of a model whose items came before their places were known
 
 _NOTHING: Final = np.zeros((0, 4), np.int64)
 _SLACK: Final = 1e-9  # rounding must not rule a test out

@@ -28,12 +28,10 @@ Votes = NDArray[np.int32]
 
 NO_JUDGE: Final = -1
 
-_PAIR_BITS: Final = 25
-"""There are fewer than 2^24 pairs of the most contestants."""
+_PAIR_BITS: Final = 25  # there are fewer than 2^24 pairs of the most contestants
 
 _REPEAT_BITS: Final = 31
-_CAST_BITS: Final = 24
-"""There are fewer than 2^24 votes."""
+_CAST_BITS: Final = 24  # there are fewer than 2^24 votes
 
 
 class Units(NamedTuple):

@@ -7,8 +7,7 @@ from numpy.typing import NDArray
 
 from schemas.records.scores import ONE, SCORE_UNIT, ZERO
 
-NARROW: Final = 254
-"""Distinct scores that fit into one byte, next to `ABSENT` and `SKIPPED`."""
+NARROW: Final = 254  # distinct scores that fit into one byte, next to `ABSENT` and `SKIPPED`
 
 Codes = NDArray[np.uint8] | NDArray[np.uint32]
 Counts = NDArray[np.int32]

@@ -20,8 +20,7 @@ from stats.numerics.pairs import Index, pair_count
 from stats.order import committed_order
 
 ALWAYS: Final = -1
-SUMS: Final = ("n", "b", "c", "c_worst", "b_best")
-"""n: items of the prefix that both have scored."""
+SUMS: Final = ("n", "b", "c", "c_worst", "b_best")  # n: items of the prefix that both have scored
 
 _FIRST_LOOK_AHEAD: Final = 64
 _LOOK_AHEAD: Final = 4_096

@@ -7,8 +7,7 @@ import numpy as np
 from monitor.engine.state.changes import Again, ConflictChanges, Listed
 from stats.numerics.pairs import Index
 
-MOST_LISTED: Final = 10_000
-"""Conflicts of a benchmark that are kept one by one; further ones are only counted."""
+MOST_LISTED: Final = 10_000  # conflicts of a benchmark that are kept one by one; further ones are only counted
 
 
 class Conflicts:

@@ -5,8 +5,7 @@ from numpy.typing import NDArray
 
 Index = NDArray[np.int64]
 
-_Run = tuple[Index, NDArray[np.int32]]
-"""Keys, ascending, and the number of each."""
+_Run = tuple[Index, NDArray[np.int32]]  # keys, ascending, and the number of each
 
 
 class KeyIndex:

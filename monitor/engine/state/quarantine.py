@@ -18,8 +18,7 @@ MOST: Final = 500 * WEIGHT
 """Sum beyond which a benchmark is set aside. One task that writes NaN for its few hundred items does not reach it; 500 unreadable records
 without a readable one are another format, or another program. Beyond it the readable scores may be a biased selection."""
 
-NAMES: Final = 10_000
-"""Most benchmarks that are watched at a time; the keys of unreadable records come from outside."""
+NAMES: Final = 10_000  # most benchmarks that are watched at a time; the keys of unreadable records come from outside
 
 
 class Quarantine:

@@ -54,13 +54,10 @@ class _Arrivals(NamedTuple):
     contestant: Index
     code: NDArray[np.uint32]
     position: Index
-    start: Index
-    """The first cell of each item and contestant."""
+    start: Index  # the first cell of each item and contestant
     group: Index
-    counts: NDArray[np.bool_]
-    """Whether a cell is a repeat that counts: a score, or the first skip where skips bet."""
-    number: Index
-    """How many repeats the item has with each cell."""
+    counts: NDArray[np.bool_]  # whether a cell is a repeat that counts: a score, or the first skip where skips bet
+    number: Index  # how many repeats the item has with each cell
 
 
 def rounded_mean(total: NDArray[np.int64], count: NDArray[np.int64] | np.int64) -> NDArray[np.int64]:

@@ -15,8 +15,7 @@ from schemas.records.reading import Reading
 from schemas.records.text import shorten
 
 _LISTED_FILES: Final = 20
-_RESULTS: Final = "results"
-"""The benchmark of files of several folders."""
+_RESULTS: Final = "results"  # the benchmark of files of several folders
 
 _SUFFIXES: Final = re.compile(r"(\.(csv|tsv|txt|jsonl?|ndjson|parquet|gz))+$", re.IGNORECASE)
 
@@ -36,8 +35,7 @@ class Title(NamedTuple):
     """The benchmark and model that the path of a table names, where no column does."""
 
     benchmark: str
-    model: str | None
-    """None for a file on its own: there is nothing to compare it with."""
+    model: str | None  # None for a file on its own: there is nothing to compare it with
 
 
 def titles(files: Sequence[Path], *, models: bool = True) -> dict[Path, Title]:

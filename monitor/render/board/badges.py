@@ -14,8 +14,7 @@ from schemas.results.report import BenchmarkReport, PairReport
 State = Literal["yes", "no", "held", "withdrawn"]
 Question = Literal["settled", "decided", "resolved"]
 
-_LONGEST: Final = 60
-"""Cells of a label or a value; a longer name is cut in its middle."""
+_LONGEST: Final = 60  # cells of a label or a value; a longer name is cut in its middle
 
 _CELL: Final = 6.6
 _PAD: Final = 8

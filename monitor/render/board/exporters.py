@@ -12,11 +12,9 @@ from monitor.render.board.standings import Board
 
 GROUP: Final = "rankwatch.exporters"
 
-MANIFEST: Final = "export.json"
-"""The list of the files of an export, which the next one replaces."""
+MANIFEST: Final = "export.json"  # the list of the files of an export, which the next one replaces
 
-File = tuple[str, str]
-"""The path of a file, with `/`, and its text."""
+File = tuple[str, str]  # the path of a file, with `/`, and its text
 
 
 class ExportError(Exception):

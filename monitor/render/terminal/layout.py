@@ -17,8 +17,7 @@ from monitor.words.numbers import safe
 
 GAP: Final = 2  # cells between two columns
 
-PIPE_WIDTH: Final = 100
-"""Width of a table in a file, in columns."""
+PIPE_WIDTH: Final = 100  # width of a table in a file, in columns
 
 
 def output_console() -> Console:

@@ -21,8 +21,7 @@ from monitor.durable import lock_file, replace_file
 from monitor.serve.access.caller import RESERVED_NAMES, caller_name_fault
 from monitor.serve.access.scopes import Grants
 
-PREFIX: Final = "rankwatch_"
-"""With which every secret begins, so that scanners find one that was published."""
+PREFIX: Final = "rankwatch_"  # with which every secret begins, so that scanners find one that was published
 
 _RANDOM_BYTES: Final = 32
 _VERSION: Final = 1
@@ -30,8 +29,7 @@ _FIELDS: Final = frozenset({"name", "scopes", "sha256", "created", "expires"})
 _HEX: Final = frozenset("0123456789abcdef")
 _MAX_BYTES: Final = 4_000_000
 _LOCK_SECONDS: Final = 10.0
-_MOUNTED: Final = "..data/"
-"""Kubernetes mounts a secret as links into this folder, which it replaces at once."""
+_MOUNTED: Final = "..data/"  # kubernetes mounts a secret as links into this folder, which it replaces at once
 
 
 class AccessFileError(ValueError):

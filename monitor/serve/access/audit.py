@@ -14,8 +14,7 @@ _log = structlog.get_logger()
 AUDIT_BYTES: Final = 50_000_000
 """Default size at which the file is moved to the same name with `.1`, which replaces the one before."""
 
-_MAX_BENCHMARKS: Final = 100
-"""Benchmarks of one request with lines of their own; the rest is one line."""
+_MAX_BENCHMARKS: Final = 100  # benchmarks of one request with lines of their own; the rest is one line
 
 _REFUSALS_A_MINUTE: Final = 60
 """Lines about refused credentials: a flood of them must not push the others out of the file."""

@@ -23,8 +23,7 @@ class Caller:
 LOCAL: Final = Caller("local", EVERYTHING, signed_in=False)
 """Every caller of a server without access rules: it listens on loopback only."""
 
-OPERATOR: Final = Caller("operator", EVERYTHING)
-"""The holder of the token in the setting `token`."""
+OPERATOR: Final = Caller("operator", EVERYTHING)  # the holder of the token in the setting `token`
 
 ANONYMOUS_NAME: Final = "anonymous"
 

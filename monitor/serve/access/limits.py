@@ -9,8 +9,7 @@ from typing import Final
 _MAX_CLIENTS: Final = 10_000
 """Clients whose sending is remembered; the one that sent nothing for longest is forgotten first."""
 
-BURST_SECONDS: Final = 10.0
-"""For how long of silence a client may send at once."""
+BURST_SECONDS: Final = 10.0  # for how long of silence a client may send at once
 
 
 @dataclass(slots=True)

@@ -9,8 +9,7 @@ from monitor.serve.access.caller import Caller, caller_name_fault
 from monitor.serve.access.scopes import Grants
 from monitor.serve.api.problems import ProblemError
 
-EVERYONE = "*"
-"""The group of all users whom the proxy lets in."""
+EVERYONE = "*"  # the group of all users whom the proxy lets in
 
 
 class TrustedProxy:

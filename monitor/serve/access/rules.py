@@ -17,8 +17,7 @@ from schemas.records.text import shorten
 
 _log = structlog.get_logger()
 
-USER_HEADER, GROUPS_HEADER = "X-Forwarded-User", "X-Forwarded-Groups"
-"""As oauth2-proxy names them."""
+USER_HEADER, GROUPS_HEADER = "X-Forwarded-User", "X-Forwarded-Groups"  # as oauth2-proxy names them
 
 _CHALLENGE = {"WWW-Authenticate": "Bearer"}
 

@@ -32,8 +32,7 @@ class Glob:
     """
 
     text: str
-    parts: tuple[str, ...]
-    """The texts between the stars."""
+    parts: tuple[str, ...]  # the texts between the stars
 
     @classmethod
     def parse(cls, text: str) -> "Glob":
@@ -83,8 +82,7 @@ class Grants:
     scopes: tuple[str, ...]
     globs: dict[str, tuple[Glob, ...]]
     admin: bool
-    quotas: dict[str, int]
-    """The most of each kind; a user of several groups has the largest of theirs."""
+    quotas: dict[str, int]  # the most of each kind; a user of several groups has the largest of theirs
 
     @classmethod
     def of(cls, scopes: Iterable[str]) -> "Grants":

@@ -13,8 +13,7 @@ from schemas.records.decode import Fault, describe_error, show_input
 from schemas.results.api import Problem, RecordError
 
 MEDIA_TYPE: Final = "application/problem+json"
-_TORN_SECONDS: Final = 5
-"""When to ask again for a state that has to be loaded first."""
+_TORN_SECONDS: Final = 5  # when to ask again for a state that has to be loaded first
 
 _HINTS: Final = {
     404: "No such route. GET /api/v1/openapi.json lists every route.",

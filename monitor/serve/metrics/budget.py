@@ -8,8 +8,7 @@ from monitor.serve.metrics.catalogue import CATALOGUE
 from monitor.view.board import BoardView
 from monitor.view.metrics_view import PAIR_CAP
 
-MODEL_CAP: Final = 500
-"""Models with series of their own, per benchmark."""
+MODEL_CAP: Final = 500  # models with series of their own, per benchmark
 
 ALWAYS: Final = (catalogue.ADJACENT_UNDECIDED, "anytime_family")
 """The one procedure of a metric of details that every board has."""
@@ -22,8 +21,7 @@ _OF_GOAL: Final = (
     catalogue.RUN_COST,
     catalogue.SAVED_COST,
 )
-_OF_GOAL_MODEL: Final = (catalogue.MODEL_SCORES_RUN, catalogue.MODEL_SAVED_RATIO)
-"""Metrics of boards with a goal."""
+_OF_GOAL_MODEL: Final = (catalogue.MODEL_SCORES_RUN, catalogue.MODEL_SAVED_RATIO)  # metrics of boards with a goal
 
 
 def _series_each(labels: tuple[str, ...], *, detail: bool = False) -> int:

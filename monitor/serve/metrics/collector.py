@@ -42,13 +42,10 @@ class WorkerInfo(NamedTuple):
     topic: str
     group: str
     webhook: bool
-    partitions: Callable[[], int]
-    """Returns the partition count of the log."""
-    log_end: Callable[[], dict[int, int]]
-    """Returns the durable end of the log, by owned partition."""
+    partitions: Callable[[], int]  # returns the partition count of the log
+    log_end: Callable[[], dict[int, int]]  # returns the durable end of the log, by owned partition
     ready: Callable[[], bool]
-    series: Callable[[], int] = lambda: 80_000
-    """Returns how many series about boards there are at most."""
+    series: Callable[[], int] = lambda: 80_000  # returns how many series about boards there are at most
     first: Callable[[str], bool] = lambda _: False
     """Returns whether the models and pairs of a benchmark come first, by name."""
 

@@ -32,8 +32,7 @@ from schemas.records.scores import SCORE_UNIT
 _MOST_REJECTS: Final = 2_000
 """Lines that cannot be read after which a chunk ends: they take memory, and the limit is checked at its end."""
 
-FileStarts = list[tuple[int, str]]
-"""Index of the first event of each file in a segment, and the file."""
+FileStarts = list[tuple[int, str]]  # index of the first event of each file in a segment, and the file
 
 _index = itemgetter(0)
 

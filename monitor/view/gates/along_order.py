@@ -16,8 +16,7 @@ from schemas.results.gate import GateComparison, GateVerdict
 from stats.evidence.eprocess import log_e_halves
 from stats.evidence.margin import excess_low_anytime, graded_excess_log_e, graded_excess_low
 
-MIXTURE: Final = "beta(1,1)"
-"""Of the bets of `gate --run`."""
+MIXTURE: Final = "beta(1,1)"  # of the bets of `gate --run`
 
 _ASSUMED: Final = [Assumption("committed"), *sampled("committed", units=False)]
 """What the answers of `gate --run` assume, besides what the scores of the baseline do."""

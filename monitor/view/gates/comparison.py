@@ -29,8 +29,7 @@ from stats.evidence.margin import (
 )
 from stats.intervals.completion_gap import excess_low
 
-_LARGEST: Final = 700.0
-"""exp() of more overflows."""
+_LARGEST: Final = 700.0  # exp() of more overflows
 
 
 @dataclass(frozen=True)
@@ -40,8 +39,7 @@ class _Evidence:
     rule: Literal["exact test", "bets", "none"]
     log_p: float
     low: float | None
-    needed: float
-    """Items in all; infinite if no number of items suffices."""
+    needed: float  # items in all; infinite if no number of items suffices
     decided_at: int | None = None
 
 

@@ -17,8 +17,7 @@ ItemSort = Literal["item", "hardest", "easiest", "informative", "suspicious"]
 SUSPICIOUS: Final = -0.3
 """Correlation with the mean scores of the models below which an item is suspicious: the better models fail it."""
 
-FEW_MODELS: Final = 8
-"""Models with a score of an item below which its correlation is not computed."""
+FEW_MODELS: Final = 8  # models with a score of an item below which its correlation is not computed
 
 _SLICE_CELLS: Final = 2_000_000
 
@@ -101,8 +100,7 @@ def two_models(benchmark: BoardView, first: int, second: int) -> TwoModels:
     return TwoModels(scores[:, 0], scores[:, 1])
 
 
-SURPRISE: Final = 0.5
-"""By how much a score has to differ from the mean score of the other models to surprise."""
+SURPRISE: Final = 0.5  # by how much a score has to differ from the mean score of the other models to surprise
 
 
 def surprises(benchmark: BoardView, columns: ItemColumns, contestant: int, most: int) -> tuple[Index, Index]:

@@ -21,8 +21,7 @@ class ClusterSums(NamedTuple):
     """Sums of some pairs by cluster, shape (pairs, clusters) each."""
 
     names: list[str]
-    label: Index
-    """Cluster of each row that bets; -1 for one without a cluster."""
+    label: Index  # cluster of each row that bets; -1 for one without a cluster
     n: Floats
     s1: Floats
     s2: Floats

@@ -23,11 +23,9 @@ Flags = NDArray[np.bool_]
 
 _SLAB_ROWS: Final = 8_192
 
-SLAB_CELLS: Final = 4_000_000
-"""Scores of pairs that are compared at a time."""
+SLAB_CELLS: Final = 4_000_000  # scores of pairs that are compared at a time
 
-FEW: Final = 0.01
-"""Share of the pairs up to which their sums are computed one by one."""
+FEW: Final = 0.01  # share of the pairs up to which their sums are computed one by one
 
 _SMALL_SPREAD: Final = 1e-4
 """Below it the standard deviation of D is computed from the rows: as a difference of sums of squares it has an error of about 1e-8."""

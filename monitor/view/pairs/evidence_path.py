@@ -132,8 +132,7 @@ def _graded_evidence(differences: Floats, kept: Index) -> tuple[Floats, Floats, 
 
 # --- charts -----------------------------------------------------------------------------------------------------------------------------
 
-POINTS: Final = 160
-"""Points of a curve, at most: more cannot be seen."""
+POINTS: Final = 160  # points of a curve, at most: more cannot be seen
 
 
 @dataclass(frozen=True)
@@ -149,8 +148,7 @@ class PairChart:
     """The chart of one adjacent pair, and N* with its uncertainty."""
 
     curve: EvidenceCurve
-    log_threshold: float
-    """ln 1/alpha_j of the pair; infinite for a pair without a place in the family."""
+    log_threshold: float  # ln 1/alpha_j of the pair; infinite for a pair without a place in the family
     anytime_required_n: float
     required_n_low: float
     required_n_high: float
@@ -164,8 +162,7 @@ class ChartData:
     """Family-wise decisions by rank, shape (models, models): +1 where the row's model is better, -1 where the column's is."""
     pairs: list[PairChart | None]
     """Charts of the adjacent pairs, by rank; None for a pair without 0/1 scores on shared items."""
-    skipped: list[int]
-    """Items without a score of each model, by rank."""
+    skipped: list[int]  # items without a score of each model, by rank
 
 
 def chart_data(table: PairTable) -> ChartData:

@@ -12,8 +12,7 @@ from schemas.results.assumptions import Assumption, joining
 from schemas.results.reasons import Fact, Reason, fact
 from schemas.results.report import FamilyReport
 
-_COMPARISONS: Final = 20_000
-"""Names that are compared letter by letter at most, to find the nearest declared one."""
+_COMPARISONS: Final = 20_000  # names that are compared letter by letter at most, to find the nearest declared one
 
 
 def family_report(table: PairTable) -> FamilyReport:

@@ -13,8 +13,7 @@ from schemas.records.scores import SCORE_UNIT
 from stats.battles.bradley_terry import ELO, BradleyTerry, Groups, bradley_terry, groups_of
 from stats.numerics.pairs import Index, pair_members
 
-CENTRE: Final = 1_000.0
-"""The mean rating of each island, or the rating of the anchor."""
+CENTRE: Final = 1_000.0  # the mean rating of each island, or the rating of the anchor
 
 SMALLEST_ERROR: Final = 1e-6
 """Rating points. A smaller standard error is unknown: the sandwich is 0 where every vote is what the ratings expect, as with ties only."""

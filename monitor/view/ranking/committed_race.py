@@ -18,12 +18,10 @@ _SHUFFLES: Final = 500
 _LOOKS: Final = 2_000
 """Looks of two models after which no further shuffle begins: about a second. It is no time, so that a report can be made again."""
 
-_PAIRS_A_LOOK: Final = 4_000
-"""A look at so many ordered pairs takes twice as long as one at two models."""
+_PAIRS_A_LOOK: Final = 4_000  # a look at so many ordered pairs takes twice as long as one at two models
 
 _MOST_MODELS: Final = 100
-_MOST_CELLS: Final = 2_000_000
-"""Models and scores up to which one race takes a small part of the time."""
+_MOST_CELLS: Final = 2_000_000  # models and scores up to which one race takes a small part of the time
 
 
 def with_committed_race(report: BenchmarkReport, table: PairTable) -> BenchmarkReport:

@@ -20,8 +20,7 @@ from stats.numerics.pairs import Index, ranked_pairs
 from stats.planning.goals import GoalState, goal_state
 from stats.planning.racing import Counts, may_be_decided
 
-_NAMED: Final = 3
-"""Models that a sentence names; of more, the number."""
+_NAMED: Final = 3  # models that a sentence names; of more, the number
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,7 @@ from monitor.view.pairs.table import PairTable
 from stats.evidence.settled import TIE
 from stats.numerics.pairs import Index
 
-NEVER: Final = np.iinfo(np.int64).max
-"""Offset of what has not happened."""
+NEVER: Final = np.iinfo(np.int64).max  # offset of what has not happened
 
 MOST_MOMENTS: Final = 400
 """Moments that are listed: where there are more, every one of the verdicts that ended, and of the others some at equal distances."""

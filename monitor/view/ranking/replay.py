@@ -24,8 +24,7 @@ from stats.numerics.slabs import distinct_counts
 LEVEL: Final = 0.05
 _LOOKS: Final = 120
 _MOST_MODELS: Final = 100
-_MOST_CELLS: Final = 5_000_000
-"""Models and scores up to which a replay takes about a second."""
+_MOST_CELLS: Final = 5_000_000  # models and scores up to which a replay takes about a second
 
 _Counts = NDArray[np.int64]
 

@@ -12,8 +12,7 @@ from monitor.view.ranking.standings import decisions_by_rank, kinds_of_rows
 
 Flags = NDArray[np.bool_]
 
-MAX_LANES: Final = 8
-"""Bands side by side at most; where more overlap, only the ranges of ranks are drawn."""
+MAX_LANES: Final = 8  # bands side by side at most; where more overlap, only the ranges of ranks are drawn
 
 MAX_BANDS: Final = 2_000
 

@@ -10,8 +10,7 @@ from monitor.engine.state.codes import Codes, Counts
 from schemas.records.scores import ONE, ZERO
 from stats.numerics.pairs import Index, Places, all_pairs, pair_count, pair_index
 
-CHUNK_CELLS = 8_000
-"""Most cells of one product: three counts of a chunk share a float64, which is exact below 2**53."""
+CHUNK_CELLS = 8_000  # most cells of one product: three counts of a chunk share a float64, which is exact below 2**53
 
 _SLAB_ROWS = 8_192
 _BLOCK_CELLS = 1 << 15

@@ -14,8 +14,7 @@ from monitor.serve.log_position import AT_LEAST
 from monitor.serve.report_cache import ReportCache
 from monitor.view.build import Which
 
-_OF_THE_ANSWER: Final = {AT_LEAST, DIGEST}
-"""Parameters that choose an answer, and change nothing in it."""
+_OF_THE_ANSWER: Final = {AT_LEAST, DIGEST}  # parameters that choose an answer, and change nothing in it
 
 
 class CachedAnswers:

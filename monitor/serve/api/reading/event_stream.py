@@ -9,8 +9,7 @@ from fastapi.responses import StreamingResponse
 from monitor.state_lock import StateTorn
 
 HEARTBEAT_SECONDS: Final = 15.0
-HEARTBEAT: Final = b": alive\n\n"
-"""A comment that keeps a silent connection open."""
+HEARTBEAT: Final = b": alive\n\n"  # a comment that keeps a silent connection open
 
 STREAM: Final[dict[int | str, dict[str, Any]]] = {
     200: {"content": {"text/event-stream": {"schema": {"type": "string"}}}, "description": "events"}

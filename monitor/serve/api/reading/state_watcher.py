@@ -16,8 +16,7 @@ from monitor.state_lock import StateTorn
 from schemas.results.api import Update
 
 POLL_SECONDS: Final = 0.1
-_REST: Final = 20
-"""Of many boards, the state is looked at again after this many times the time that it took."""
+_REST: Final = 20  # of many boards, the state is looked at again after this many times the time that it took
 
 
 class _Seen(NamedTuple):

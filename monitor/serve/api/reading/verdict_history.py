@@ -13,14 +13,11 @@ from schemas.results.verdict_changes import VerdictChanges
 Position = tuple[int, int]
 """A change's id as numbers: the offset of its record in the log, and its sequence number in the record."""
 
-Source = tuple[str, VerdictChanges]
-"""A benchmark, and its changes by field: one is made when it is read."""
+Source = tuple[str, VerdictChanges]  # a benchmark, and its changes by field: one is made when it is read
 
-_KEPT_TEXTS: Final = 1_000
-"""Changes whose JSON is kept: many streams send the same ones."""
+_KEPT_TEXTS: Final = 1_000  # changes whose JSON is kept: many streams send the same ones
 
-START: Final = (-1, -1)
-"""Ahead of the first change."""
+START: Final = (-1, -1)  # ahead of the first change
 
 
 def parse_change_id(id_: str) -> Position:

@@ -22,8 +22,7 @@ from schemas.records.decode import validate_body
 from schemas.records.operations import BoardChange
 from schemas.results.api import BoardAsked, BoardDetail, BoardPage, BoardTaken
 
-_CELLS_AT_ONCE: Final = 100_000
-"""Scores of a page of an export, at most, but for the models of one item."""
+_CELLS_AT_ONCE: Final = 100_000  # scores of a page of an export, at most, but for the models of one item
 
 _ERRORS: Final[dict[int | str, dict[str, Any]]] = WRITE_ERRORS | {
     403: {"description": "The token may not manage the benchmark."},

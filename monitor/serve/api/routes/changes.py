@@ -15,12 +15,10 @@ from monitor.words.page import change_words
 from schemas.records.names import MAX_NAME_LENGTH
 from schemas.results.api import ChangePage
 
-_BATCH: Final = 20
-"""Changes that a stream reads at once: it reads while everything else waits."""
+_BATCH: Final = 20  # changes that a stream reads at once: it reads while everything else waits
 
 Name = Annotated[str | None, Query(min_length=1, max_length=MAX_NAME_LENGTH)]
-_MAX_CURSOR: Final = 30_000
-"""Longest cursor: the head of a request, which has it, may have 32 KB."""
+_MAX_CURSOR: Final = 30_000  # longest cursor: the head of a request, which has it, may have 32 KB
 
 After = Annotated[
     str | None, Query(pattern=CURSOR_PATTERN, max_length=_MAX_CURSOR, description="`next` of the last page you have")

@@ -27,12 +27,10 @@ from schemas.records.names import Name as CheckedName
 from schemas.records.packed import IMPORTED_HEADER
 from schemas.results.api import Accepted, DeclarationTaken, EndTaken, RunName
 
-FOLD_SECONDS: Final = 2.0
-"""How long a response waits until the log is folded to a record."""
+FOLD_SECONDS: Final = 2.0  # how long a response waits until the log is folded to a record
 
 _POLL_SECONDS: Final = 0.02
-LARGE_BYTES: Final = 1 << 18
-"""Longer bodies are parsed in a thread."""
+LARGE_BYTES: Final = 1 << 18  # longer bodies are parsed in a thread
 _CHECKED_AT_ONCE: Final = 100
 _EVENT_TYPES: Final = ("application/x-ndjson", "application/json")
 Name = Annotated[CheckedName, Query()]

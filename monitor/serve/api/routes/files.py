@@ -16,8 +16,7 @@ from schemas.records.names import Name
 from schemas.records.packed import IMPORTED_HEADER
 from schemas.results.api import FileAccepted, RecordError
 
-_TYPE: Final = "application/octet-stream"
-"""No form can send it, so pages of other origins cannot post."""
+_TYPE: Final = "application/octet-stream"  # no form can send it, so pages of other origins cannot post
 
 _BODY: Final = {
     "requestBody": {

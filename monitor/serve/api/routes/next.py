@@ -21,11 +21,9 @@ from schemas.records.events import MAX_GOAL_LENGTH
 from schemas.records.goals import parse_goal
 from schemas.results.api import Next
 
-MAX_BLOCK: Final = 1_000
-"""Items of a block, at most: an answer lists them for every model."""
+MAX_BLOCK: Final = 1_000  # items of a block, at most: an answer lists them for every model
 
-MAX_MODELS: Final = 1_000
-"""Models without a score that a request may name."""
+MAX_MODELS: Final = 1_000  # models without a score that a request may name
 
 MAX_WAIT: Final = 30.0
 """Seconds for which an answer is held back, at most: proxies end a silent connection after a minute."""
@@ -49,8 +47,7 @@ Wait = Annotated[
 Known = Annotated[str | None, Header(max_length=200, description="the `ETag` of the last answer")]
 
 
-Look = Callable[[], Awaitable[Next]]
-"""Returns the present answer."""
+Look = Callable[[], Awaitable[Next]]  # returns the present answer
 
 
 def next_routes(reports: ReportCache, watcher: StateWatcher, intake: Intake | None = None) -> APIRouter:

@@ -24,8 +24,7 @@ from schemas.records.packed import IMPORTED_HEADER
 
 _PROTOBUF: Final = "application/x-protobuf"
 _TYPES: Final = (_PROTOBUF, "application/json")
-_INVALID: Final = 3
-"""INVALID_ARGUMENT of google.rpc.Code; the codes of other errors are in the HTTP status."""
+_INVALID: Final = 3  # INVALID_ARGUMENT of google.rpc.Code; the codes of other errors are in the HTTP status
 
 Signal = Literal["logs", "traces"]
 

@@ -31,8 +31,7 @@ NEXT_CURSOR: Final = "Rankwatch-Next-Cursor"
 
 """Pairs in the largest report: each takes some kilobytes."""
 
-MAX_MATRIX_MODELS: Final = 1_000
-"""Models in the largest matrix: a million cells."""
+MAX_MATRIX_MODELS: Final = 1_000  # models in the largest matrix: a million cells
 
 
 TOO_MANY_PAIRS: Final[dict[int | str, dict[str, Any]]] = {

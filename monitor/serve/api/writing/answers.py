@@ -12,11 +12,9 @@ from fastapi import Request, Response
 
 from monitor.serve.api.problems import ProblemError
 
-WINDOW_SECONDS: Final = 600.0
-"""For how long an answer is kept."""
+WINDOW_SECONDS: Final = 600.0  # for how long an answer is kept
 
-REPEATED: Final = "Idempotent-Replayed"
-"""Header of an answer that was given before."""
+REPEATED: Final = "Idempotent-Replayed"  # header of an answer that was given before
 
 _MAX_ANSWERS: Final = 10_000
 _MAX_BYTES: Final = 16_000_000

@@ -24,8 +24,7 @@ from schemas.records.events import Declaration, Ended, EventFields
 from schemas.records.repeated import array_values
 from schemas.results.api import RecordError
 
-MAX_ERRORS: Final = 100
-"""Bad records in one response; parsing stops there."""
+MAX_ERRORS: Final = 100  # bad records in one response; parsing stops there
 
 _BLOCK_LINES: Final = 1_000
 

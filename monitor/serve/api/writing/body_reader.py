@@ -10,20 +10,16 @@ from starlette.requests import ClientDisconnect, Request
 from monitor.serve.api.problems import ProblemError
 from monitor.serve.connections import client_of
 
-READ_SECONDS: Final = 30.0
-"""How long a body may take to arrive."""
+READ_SECONDS: Final = 30.0  # how long a body may take to arrive
 
-_MAX_LARGEST_BODIES: Final = 4
-"""Bodies of the largest size that fit in memory at a time."""
+_MAX_LARGEST_BODIES: Final = 4  # bodies of the largest size that fit in memory at a time
 
-_MAX_OF_CLIENT: Final = 2
-"""How many of them one client may send at a time."""
+_MAX_OF_CLIENT: Final = 2  # how many of them one client may send at a time
 
 MAX_MEMBERS: Final = 1_000
 """Most gzip members of a body: an empty one inflates to nothing, so the size does not bound their number."""
 
-_GZIP_OVERHEAD: Final = 100_000
-"""By how much a body may be longer as gzip than without."""
+_GZIP_OVERHEAD: Final = 100_000  # by how much a body may be longer as gzip than without
 
 _GZIP: Final = 16 + zlib.MAX_WBITS
 

@@ -18,15 +18,13 @@ from schemas.records.decode import Fault
 from schemas.records.events import Ended
 from schemas.results.api import RecordError
 
-_AT_ONCE: Final = 5_000
-"""Events that are checked before other requests get a turn."""
+_AT_ONCE: Final = 5_000  # events that are checked before other requests get a turn
 
 _NAMES_AT_ONCE: Final = 100
 
 _ONE_EACH: Final = "Nothing was stored: give scores and battles a benchmark each."
 
-Until = Callable[[Callable[[], bool]], Awaitable[bool]]
-"""Waits until a condition comes true, for a bounded time."""
+Until = Callable[[Callable[[], bool]], Awaitable[bool]]  # waits until a condition comes true, for a bounded time
 
 
 async def refuse(

@@ -17,8 +17,7 @@ from monitor.serve.api.writing.intake import Submission
 from monitor.serve.api.writing.quotas import QuotaExceeded
 from monitor.serve.connections import client_of
 
-_MAX_FILE_NAME = 200
-"""Characters of the name of a file in the audit log."""
+_MAX_FILE_NAME = 200  # characters of the name of a file in the audit log
 
 
 class Writing:

@@ -2,6 +2,7 @@
 
 import pytest
 
+from monitor.words.columns import PROCEDURES
 from tests.browser.pages import event_count, open_view
 from tests.commands import Watch, until
 from tests.golden_pair import BENCHMARK, ITEMS, NAMES, write_golden_pair
@@ -13,20 +14,8 @@ WORDS = {
     "resolved": {"fixed_n": "resolved", "anytime": "not resolved"},
 }
 COLUMNS = [
-    *(
-        ("decided", name)
-        for name in (
-            "anytime_family",
-            "anytime",
-            "e_bh",
-            "fixed_n",
-            "bonferroni",
-            "holm",
-            "benjamini_hochberg",
-            "clustered",
-        )
-    ),
-    *(("resolved", name) for name in ("fixed_n", "bonferroni", "anytime", "clustered")),
+    *(("decided", name) for name in PROCEDURES),
+    *(("resolved", name) for name, each in PROCEDURES.items() if each.resolves),
 ]
 
 

@@ -79,10 +79,11 @@ class Heading:
 
 @dataclass(frozen=True)
 class Figure:
-    """A drawing, with what it shows, its key as (class, words), and its numbers as a table."""
+    """A drawing, with what it shows, its key as (class, words), and its numbers as a table; or one of lines of text."""
 
     svg: str
     title: str
+    lines: Sequence[str] = ()
     key: Sequence[tuple[str, str]] = ()
     table: Table | None = None
 

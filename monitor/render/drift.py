@@ -6,6 +6,8 @@ from typing import Final
 
 import numpy as np
 
+from monitor.render.document import Column, Element, Figure, Heading, Note, Notes, Table, plain, texts
+from monitor.render.markdown import write
 from monitor.words import drift as words
 from schemas.records.text import shorten
 from schemas.results.drift import DriftAlarm, DriftReport, Sentinel
@@ -41,27 +43,21 @@ def _wrapped(sentence: str, indent: str = "") -> Iterator[str]:
     yield from textwrap.wrap(sentence, _WIDTH, initial_indent=indent, subsequent_indent=indent, break_on_hyphens=False)
 
 
-def markdown(report: DriftReport) -> Iterator[str]:
-    """Yield the lines of a report as Markdown."""
+def markdown(report: DriftReport) -> str:
+    """Write a report as Markdown."""
+    return write(_document(report))
+
+
+def _document(report: DriftReport) -> Iterator[Element]:
     for sentinel in report.sentinels:
-        yield f"### {words.SIGNS[sentinel.outcome]} {words.headline(sentinel)}"
-        yield ""
-        yield words.title(sentinel)
-        yield ""
-        for label, text in words.details(sentinel):
-            yield f"- {label}: {text}"
-        lines = list(chart(sentinel))
-        if lines:
-            yield from ("", "```text", *lines, "```")
+        yield Heading(f"{words.SIGNS[sentinel.outcome]} {words.headline(sentinel)}")
+        yield plain(words.title(sentinel))
+        yield Notes([Note(text, label) for label, text in words.details(sentinel)], "facts")
+        yield from [Figure("", "", lines=lines)] if (lines := list(chart(sentinel))) else []
         yield from _table(sentinel)
-        if (found := _quiet(sentinel)) is not None:
-            yield from ("", found)
-        for note in words.otherwise(sentinel):
-            yield from ("", note)
-        yield ""
-    yield words.promise(report.settings)
-    yield ""
-    yield words.assumption(report.settings, anchored=_anchored(report))
+        yield from [plain(found)] if (found := _quiet(sentinel)) is not None else []
+        yield from map(plain, words.otherwise(sentinel))
+    yield plain(words.promise(report.settings), words.assumption(report.settings, anchored=_anchored(report)))
 
 
 def _indented(lines: Iterator[str]) -> Iterator[str]:
@@ -102,19 +98,19 @@ def _items(sentinel: Sentinel) -> Iterator[str]:
     yield f"{words.LIST_NOTE}{share}"
 
 
-def _table(sentinel: Sentinel) -> Iterator[str]:
+def _table(sentinel: Sentinel) -> Iterator[Element]:
     alarm = _alarm(sentinel)
     if alarm is None or not alarm.items:
         return
-    yield from (
-        "",
-        f"| items that {'fell' if alarm.side == 'worse' else 'rose'} most | before | since |",
-        "|---|---:|---:|",
-    )
-    for each in alarm.items[:_SHOWN_ITEMS]:
-        name = shorten(each.item).replace("|", "\\|")
-        yield f"| {name} | {100 * each.before:.0f} % | {_since(sentinel, each.since, each.runs_since)} |"
-    yield from ("", words.LIST_NOTE)
+    shown = alarm.items[:_SHOWN_ITEMS]
+    head = f"items that {'fell' if alarm.side == 'worse' else 'rose'} most"
+    columns = {
+        "item": Column(head, texts(shorten(each.item) for each in shown), "name"),
+        "before": Column("before", texts(f"{100 * each.before:.0f} %" for each in shown), "number"),
+        "since": Column("since", texts(_since(sentinel, each.since, each.runs_since) for each in shown), "number"),
+    }
+    yield Table(columns)
+    yield plain(words.LIST_NOTE)
 
 
 def _since(sentinel: Sentinel, mean: float, runs: int) -> str:

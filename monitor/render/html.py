@@ -6,9 +6,7 @@ from importlib.resources import files
 from typing import Final
 
 from monitor.render.document import Cell, Column, Element, Figure, Heading, Note, Notes, Table
-from monitor.render.report import ReportDocument, elements, legend
 from monitor.render.signs import DECIDED, HELD, UNDECIDED
-from monitor.words.header import NO_RESULTS, PATH_ORDER
 from monitor.words.numbers import safe
 
 POLICY: Final = "default-src 'none'; style-src 'unsafe-inline'"
@@ -21,22 +19,6 @@ _LEFT_TO_TABLES: Final = {"n", "bc", "log_e", "required_n", "q"}
 def text(value: str) -> str:
     """Escape a name or a sentence for HTML."""
     return escape(safe(value))
-
-
-def render_html(documents: Sequence[ReportDocument]) -> str:
-    """Write the page."""
-    names = ", ".join(document.report.benchmark for document in documents[:3]) + (", ..." if len(documents) > 3 else "")
-    links = "".join(f'<li><a href="#b{k}">{text(d.report.benchmark)}</a></li>' for k, d in enumerate(documents))
-    nav = f'<nav aria-label="Benchmarks"><ul>{links}</ul></nav>' if len(documents) > 1 else ""
-    body = "".join(
-        f'<section class="benchmark" id="b{k}" aria-labelledby="h{k}">{write(elements(document, drawn=True), f"h{k}")}</section>'
-        for k, document in enumerate(documents)
-    )
-    return page(
-        f"Which ranks are real: {names or 'no results'}",
-        f"<header><h1>rankwatch: which ranks are real</h1>{nav}</header><main>{body or f'<p>{NO_RESULTS}</p>'}</main>"
-        f"<footer>{write([legend()])}<p>{PATH_ORDER}</p></footer>",
-    )
 
 
 def page(title: str, body: str, policy: str = POLICY) -> str:

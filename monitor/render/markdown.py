@@ -1,13 +1,11 @@
 """A document as Markdown: for an issue, a pull request or a README."""
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 from monitor.render.document import Cell, Element, Figure, Heading, Notes, Table
-from monitor.render.report import ReportDocument, elements, legend
 from monitor.render.signs import HELD
-from monitor.words.header import NO_RESULTS
 from monitor.words.numbers import safe
 
 _MARKUP: Final = re.compile(r"([\\`*_{}\[\]<>|~#&!])")
@@ -29,16 +27,8 @@ def escape(text: str) -> str:
     return _LINK.sub(lambda match: f"&#{ord(match.group())};", text)
 
 
-def render_markdown(documents: Sequence[ReportDocument]) -> str:
-    """Write every benchmark under its own heading."""
-    if not documents:
-        return f"{NO_RESULTS}\n"
-    parts = [part for document in documents for part in elements(document, drawn=False)]
-    return f"{write(parts)}\n---\n\n{write([legend()])}"
-
-
 def write(parts: Iterable[Element]) -> str:
-    """Write the parts of a document; figures are omitted."""
+    """Write the parts of a document; a figure is its lines."""
     return "\n\n".join(text for part in parts for text in _blocks(part)) + "\n"
 
 
@@ -48,7 +38,7 @@ def _blocks(part: Element) -> Iterator[str]:
     elif isinstance(part, Notes):
         yield from _notes(part)
     elif isinstance(part, Figure):
-        return
+        yield from ["\n".join(["```text", *part.lines, "```"])] if part.lines else []
     elif part.cards:
         yield from _groups(part)
     else:

@@ -178,7 +178,7 @@ def matrix(b: BenchmarkReport, data: ChartData) -> Figure:
         ("b-turned", "decided against the ranking"),
     ]
     counts = Table(columns, "Models that each model is decided to be better and worse than.")
-    return Figure(charts.matrix_chart(sides, title), f"{title}.", key, counts)
+    return Figure(charts.matrix_chart(sides, title), f"{title}.", key=key, table=counts)
 
 
 # --- a pair on its own -------------------------------------------------------------------------------------------------------------------

@@ -1,8 +1,9 @@
-"""The report of a benchmark as a document: what Markdown and the page hold, in one order."""
+"""Reports as documents: what Markdown and the page hold, in one order."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from monitor.render import html, markdown
 from monitor.render.document import Column, Element, Heading, Note, Notes, Table, plain, texts
 from monitor.render.pairs import cards, matrix, procedures, sizes, verdicts
 from monitor.render.ranking import ranking as make_ranking
@@ -218,4 +219,28 @@ def legend() -> Notes:
     return plain(
         TWO_WORDS,
         f"{names}. {PLANNED} The headline is the anytime family: its error rate is over all pairs of a benchmark together.",
+    )
+
+
+def render_markdown(documents: Sequence[ReportDocument]) -> str:
+    """Write every benchmark under its own heading."""
+    if not documents:
+        return f"{header.NO_RESULTS}\n"
+    parts = [part for document in documents for part in elements(document, drawn=False)]
+    return f"{markdown.write(parts)}\n---\n\n{markdown.write([legend()])}"
+
+
+def render_html(documents: Sequence[ReportDocument]) -> str:
+    """Write every benchmark as a section of one page."""
+    names = ", ".join(document.report.benchmark for document in documents[:3]) + (", ..." if len(documents) > 3 else "")
+    links = "".join(f'<li><a href="#b{k}">{html.text(d.report.benchmark)}</a></li>' for k, d in enumerate(documents))
+    nav = f'<nav aria-label="Benchmarks"><ul>{links}</ul></nav>' if len(documents) > 1 else ""
+    body = "".join(
+        f'<section class="benchmark" id="b{k}" aria-labelledby="h{k}">{html.write(elements(document, drawn=True), f"h{k}")}</section>'
+        for k, document in enumerate(documents)
+    )
+    return html.page(
+        f"Which ranks are real: {names or 'no results'}",
+        f"<header><h1>rankwatch: which ranks are real</h1>{nav}</header><main>{body or f'<p>{header.NO_RESULTS}</p>'}</main>"
+        f"<footer>{html.write([legend()])}<p>{header.PATH_ORDER}</p></footer>",
     )

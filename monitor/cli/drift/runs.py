@@ -189,5 +189,8 @@ def _print(report: "DriftReport", output: "Output") -> None:
         if output.form is ReportFormat.json:
             print(msgspec.json.format(msgspec.json.encode(report), indent=2).decode())
         else:
-            lines = shown.terminal(report) if output.form is ReportFormat.table else shown.markdown(report)
-            print("\n".join(lines))
+            print(
+                "\n".join(shown.terminal(report))
+                if output.form is ReportFormat.table
+                else shown.markdown(report).rstrip()
+            )

@@ -276,9 +276,7 @@ def _print_pairs(reports: Iterable[BenchmarkReport], form: ReportFormat) -> None
 
 
 def _document(views: Iterable[ReportView], form: ReportFormat, *, second_opinions: bool) -> str:
-    from monitor.render.html import render_html
-    from monitor.render.markdown import render_markdown
-    from monitor.render.report import document_of
+    from monitor.render.report import document_of, render_html, render_markdown
 
     low_coverage, listed = read_settings().low_coverage, list(views)
     documents = [document_of(each, low_coverage, detail=second_opinions, several=len(listed) > 1) for each in listed]

@@ -10,7 +10,7 @@ from monitor.render import html
 from monitor.render.board import badges, tables
 from monitor.render.board.exporters import MANIFEST, Context, Exporter, File
 from monitor.render.board.standings import Board, Standing
-from monitor.render.report import result
+from monitor.render.report import render_html, result
 from monitor.words.numbers import safe
 from schemas.results.report import BenchmarkReport, PairReport
 
@@ -51,7 +51,7 @@ def site(boards: Iterable[Board], _: Context) -> Iterator[File]:
     for board in boards:
         report = board.report
         folder = file_name(report.benchmark)
-        yield f"{folder}/index.html", html.render_html([board.document])
+        yield f"{folder}/index.html", render_html([board.document])
         for name, write in _TABLES.items():
             yield f"{folder}/{name}", write(board)
         yield f"{folder}/{_EMBEDDED}", tables.as_html(board)

@@ -1,9 +1,11 @@
 """The verdict on one pair for the end of an evaluation job: as text, JSON, a JUnit file or a GitHub annotation."""
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import log
-from xml.sax.saxutils import quoteattr
+from typing import NamedTuple
+from xml.etree.ElementTree import Element, SubElement, tostring
 
 from monitor.words.changes import LOOKS, SCOPES
 from monitor.words.gates import conflicts as conflicts_of
@@ -120,21 +122,37 @@ def as_json(answer: Answer) -> str:
 
 def as_junit(answer: Answer) -> str:
     """Write a JUnit file with one test, which fails unless the verdict is for A; a test that passes prints the evidence."""
-    passed = answer.code == FOR_A
-    suite = attribute(f"rankwatch gate {answer.benchmark}")
-    case = f"classname={attribute(answer.benchmark)} name={attribute(f'{answer.model_a} better than {answer.model_b}')}"
-    kind = "worse" if answer.code == FOR_B else "open"
-    text = attribute(as_text(answer))[1:-1]
-    failure = f'<failure message={attribute(answer.headline)} type="{kind}">{text}</failure>'
-    return (
-        f'<?xml version="1.0" encoding="UTF-8"?>\n<testsuites><testsuite name={suite} tests="1" failures="{int(not passed)}">'
-        f"<testcase {case}>{f'<system-out>{text}</system-out>' if passed else failure}</testcase></testsuite></testsuites>"
-    )
+    kinds = {FOR_A: "", OPEN: "open", FOR_B: "worse"}
+    name = f"{answer.model_a} better than {answer.model_b}"
+    case = Case(answer.benchmark, name, as_text(answer), kinds[answer.code], answer.headline)
+    return junit(f"rankwatch gate {answer.benchmark}", [case])
 
 
-def attribute(text: str) -> str:
-    """Quote a text as an XML attribute; characters that XML 1.0 cannot hold are replaced."""
-    return quoteattr("".join(c if c in "\t\n" or (c >= " " and c not in "\ufffe\uffff") else "\ufffd" for c in text))
+class Case(NamedTuple):
+    """A test of a JUnit file: it fails if there is a kind of failure."""
+
+    classname: str
+    name: str
+    text: str
+    kind: str
+    message: str
+
+
+def junit(name: str, cases: Sequence[Case]) -> str:
+    """Write a JUnit file; characters that XML 1.0 cannot hold are replaced."""
+    root = Element("testsuites")
+    failures = str(sum(bool(case.kind) for case in cases))
+    suite = SubElement(root, "testsuite", name=_xml(name), tests=str(len(cases)), failures=failures)
+    for case in cases:
+        test = SubElement(suite, "testcase", classname=_xml(case.classname), name=_xml(case.name))
+        failed = {"message": _xml(case.message), "type": case.kind}
+        inside = SubElement(test, "failure", failed) if case.kind else SubElement(test, "system-out")
+        inside.text = _xml(case.text)
+    return f'<?xml version="1.0" encoding="UTF-8"?>\n{tostring(root, encoding="unicode")}'
+
+
+def _xml(text: str) -> str:
+    return "".join(c if c in "\t\n" or (c >= " " and c not in "\ufffe\uffff") else "\ufffd" for c in text)
 
 
 def as_github(answer: Answer) -> str:

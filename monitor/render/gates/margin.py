@@ -1,11 +1,12 @@
 """The answer of a gate with a margin: as text, Markdown, JSON, a JUnit file, GitHub annotations or a figure."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from html import escape as escape_xml
 from typing import Final
 
-from monitor.render.gates.gate import annotation, attribute
-from monitor.render.markdown import escape
+from monitor.render import markdown
+from monitor.render.document import Column, Element, Figure, Heading, Note, Notes, Table, texts
+from monitor.render.gates.gate import Case, annotation, junit
 from monitor.words.assumptions import clauses
 from monitor.words.counts import counted
 from monitor.words.numbers import apart, equals, p_value, percent, points, safe
@@ -171,45 +172,47 @@ def _xml(text: str) -> str:
 
 def as_markdown(report: GateReport) -> str:
     """Write the verdict, a table and the figure as text: for a job summary or a comment."""
-    sign = _SIGNS[report.verdict]
-    parts = [f"### {sign} {escape(report.headline)}"]
-    rows = [
-        "| candidate | benchmark | verdict | candidate % | baseline % | gap, points | above | items | p |",
-        "|---|---|---|---:|---:|---:|---:|---:|---:|",
-    ]
-    for c in report.comparisons:
-        names = f"{escape(c.candidate)} | {escape(c.where)} | {_SIGNS[c.verdict]} {c.verdict}"
-        means = f"{percent(c.mean_candidate)} | {percent(c.mean_baseline)}"
-        p = c.p_worse if c.verdict == "fail" else c.p_not_worse
-        rows.append(
-            f"| {names} | {means} | {points(c.gap)} | {points(c.gap_low)} | {c.n:,} | {escape(apart(p_value, p, c.alpha)[0])} |"
-        )
-    parts.append("\n".join(rows))
+    return markdown.write(_document(report))
+
+
+def _document(report: GateReport) -> Iterator[Element]:
+    rows, reach = report.comparisons, _reach(report)
+    yield Heading(f"{_SIGNS[report.verdict]} {report.headline}")
+    columns = {
+        "candidate": Column("candidate", texts(c.candidate for c in rows)),
+        "benchmark": Column("benchmark", texts(c.where for c in rows)),
+        "verdict": Column("verdict", texts(f"{_SIGNS[c.verdict]} {c.verdict}" for c in rows)),
+        "mean": Column("candidate %", texts(percent(c.mean_candidate) for c in rows), "number"),
+        "baseline": Column("baseline %", texts(percent(c.mean_baseline) for c in rows), "number"),
+        "gap": Column("gap, points", texts(points(c.gap) for c in rows), "number"),
+        "low": Column("above", texts(points(c.gap_low) for c in rows), "number"),
+        "n": Column("items", texts(f"{c.n:,}" for c in rows), "number"),
+        "p": Column("p", texts(_p_value(c) for c in rows), "number"),
+    }
+    yield Table(columns)
     if any(each.price is not None for each in report.candidates):
-        priced = [
-            f"- {escape(each.model)}: {each.verdict}, price {'-' if each.price is None else f'{each.price:g}'}"
-            for each in sorted(report.candidates, key=lambda each: (each.price is None, each.price, each.model))
-        ]
-        parts.append("\n".join(priced))
-    reach = _reach(report)
+        priced = sorted(report.candidates, key=lambda each: (each.price is None, each.price, each.model))
+        prices = ("-" if each.price is None else f"{each.price:g}" for each in priced)
+        yield Notes(
+            [Note(f"{c.verdict}, price {price}", c.model) for c, price in zip(priced, prices, strict=True)], "facts"
+        )
     if reach:
         # Names stay out of the block, which cannot be escaped; the rows are those of the table.
-        drawn = [f"{k + 1:3d} {_line(c, reach)}" for k, c in enumerate(report.comparisons)]
-        parts.append("\n".join(["```text", *drawn, f"    {_LEGEND}", "```"]))
-    noise = [f"- Noise on {escape(c.where)}: {escape(c.noise)}." for c in report.comparisons if c.noise]
-    noise += [f"- On {escape(c.where)}: {escape(c.conflicts)}" for c in report.comparisons if c.conflicts]
-    noise += [f"- On {escape(c.where)}: {escape(note)}" for c in report.comparisons for note in c.notes]
-    reasons = [f"- {escape(c.candidate)} on {escape(c.where)}: {escape(c.reason)}" for c in report.comparisons]
-    notes = [
-        f"- Family: {escape(report.family)}.",
-        *(f"- Assumes that {escape(text)}." for text in _assumptions(report)),
-    ]
-    if any(c.verdict == "fail" for c in report.comparisons):
-        notes.append("- p is of not worse; where the verdict is fail, of worse.")
+        yield Figure("", "", lines=[*(f"{k:3d} {_line(c, reach)}" for k, c in enumerate(rows, 1)), f"    {_LEGEND}"])
+    notes = [Note(c.reason, f"{c.candidate} on {c.where}") for c in rows]
+    notes += [Note(f"{c.noise}.", f"Noise on {c.where}") for c in rows if c.noise]
+    notes += [Note(c.conflicts, f"On {c.where}") for c in rows if c.conflicts]
+    notes += [Note(note, f"On {c.where}") for c in rows for note in c.notes]
+    notes += [Note(f"{report.family}.", "Family"), *(Note(f"Assumes that {text}.") for text in _assumptions(report))]
+    if any(c.verdict == "fail" for c in rows):
+        notes.append(Note("p is of not worse; where the verdict is fail, of worse."))
     if report.evaluation:
-        notes.append(f"- {escape(report.evaluation[:1].upper() + report.evaluation[1:])}.")
-    parts.append("\n".join([*reasons, *noise, *notes]))
-    return "\n\n".join(parts) + "\n"
+        notes.append(Note(f"{report.evaluation[:1].upper()}{report.evaluation[1:]}."))
+    yield Notes(notes, "facts")
+
+
+def _p_value(c: GateComparison) -> str:
+    return apart(p_value, c.p_worse if c.verdict == "fail" else c.p_not_worse, c.alpha)[0]
 
 
 def as_json(report: GateReport) -> str:
@@ -219,25 +222,17 @@ def as_json(report: GateReport) -> str:
 
 def as_junit(report: GateReport) -> str:
     """Write a JUnit file with one test a candidate, with its reasons; an undecided one fails unless `on_undecided` is pass."""
-    cases, failures = [], 0
+    size = f"{100 * report.margin:g}"
+    margin = f"{size} {'%' if report.relative else 'point' if size == '1' else 'points'}"
+    cases = []
     for each in report.candidates:
         mine = [c for c in report.comparisons if c.candidate == each.model]
-        size = f"{100 * report.margin:g}"
-        margin = f"{size} {'%' if report.relative else 'point' if size == '1' else 'points'}"
-        name = attribute(f"{each.model} not worse than {report.baseline} by more than {margin}")
         failed = each.verdict == "fail" or (each.verdict in {"undecided", "held"} and report.on_undecided != "pass")
         lines = [each.verdict, *(f"{c.where}: {c.reason}" for c in mine), f"family: {report.family}"]
-        text = attribute("\n".join(lines))[1:-1]
-        inside = f"<system-out>{text}</system-out>"
-        if failed:
-            failures += 1
-            message = attribute(f"{each.verdict}: {mine[0].reason}")
-            inside = f"<failure message={message} type={attribute(each.verdict)}>{text}</failure>"
-        cases.append(f'<testcase classname="rankwatch.gate" name={name}>{inside}</testcase>')
-    return (
-        f'<?xml version="1.0" encoding="UTF-8"?>\n<testsuites><testsuite name="rankwatch gate" tests="{len(cases)}" failures="{failures}">'
-        f"{''.join(cases)}</testsuite></testsuites>"
-    )
+        name = f"{each.model} not worse than {report.baseline} by more than {margin}"
+        message = f"{each.verdict}: {mine[0].reason}"
+        cases.append(Case("rankwatch.gate", name, "\n".join(lines), each.verdict if failed else "", message))
+    return junit("rankwatch gate", cases)
 
 
 def as_github(report: GateReport) -> str:

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from monitor.render.charts import matrix_chart, needed_bar
-from monitor.render.html import render_html
+from monitor.render.report import render_html
 from monitor.words.numbers import rank_list
 from tests.fold_log import FoldLog, packed
 from tests.html_tree import read_html

@@ -2,8 +2,8 @@
 
 from markdown_it import MarkdownIt
 
-from monitor.render.html import render_html
-from monitor.render.markdown import escape, render_markdown
+from monitor.render.markdown import escape
+from monitor.render.report import render_html, render_markdown
 from tests.fold_log import FoldLog, event
 from tests.html_tree import read_html
 from tests.unit.render.hostile import NAMES, document_of, hostile_benchmark

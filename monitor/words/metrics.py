@@ -13,17 +13,13 @@ HELP: Final[Mapping[str, str]] = {
     "rankwatch_quota_refusals": (
         "Requests to this process that were refused because of a quota of their token: boards, models, items or events."
     ),
-    "rankwatch_rejected": (
-        "Records that were rejected; the label is empty if the benchmark is unknown, which is all that `run` exports."
-    ),
+    "rankwatch_rejected": "Records that were rejected; the label is empty if the benchmark is unknown, which is all that `run` exports.",
     "rankwatch_last_event_timestamp_seconds": "Commit time of the last chunk with an event.",
     "rankwatch_benchmark": "Declared order policy, family policy and mixture.",
     "rankwatch_benchmark_owned": "1 for a benchmark of this worker; the sum over all workers is 1.",
     "rankwatch_items": "Items seen.",
     "rankwatch_effective_clusters": "Effective number of clusters of the items; absent without clusters.",
-    "rankwatch_items_without_cluster": (
-        "Items without a cluster, omitted from clustered results; absent without clusters."
-    ),
+    "rankwatch_items_without_cluster": "Items without a cluster, omitted from clustered results; absent without clusters.",
     "rankwatch_items_declared": "Declared items; absent without a declared item count.",
     "rankwatch_models": "Models seen.",
     "rankwatch_pairs": "Pairs of models.",
@@ -32,17 +28,13 @@ HELP: Final[Mapping[str, str]] = {
     "rankwatch_partial": "1 if records that may have been of the benchmark were lost before they were folded.",
     "rankwatch_files_refused": "Watched files of the benchmark, or of one that is not known, that were refused.",
     "rankwatch_items_unread": "Items whose every line in watched files was rejected.",
-    "rankwatch_pairs_decided": (
-        "Pairs of current models with an anytime decision that counts: 0 where the declared order proved wrong."
-    ),
+    "rankwatch_pairs_decided": "Pairs of current models with an anytime decision that counts: 0 where the declared order proved wrong.",
     "rankwatch_pairs_settled": "Pairs of which it is settled who leads on the items of the benchmark.",
     "rankwatch_pairs_exhausted_undecided": (
         "Pairs with status exhausted: every item is scored or the runs have ended, and no verdict was reached."
     ),
     "rankwatch_pairs_beyond_family_capacity": "Pairs beyond the declared family, without family-wise verdicts.",
-    "rankwatch_adjacent_pairs_undecided": (
-        "Adjacent pairs without evidence which model is better; `anytime_family` of every benchmark."
-    ),
+    "rankwatch_adjacent_pairs_undecided": "Adjacent pairs without evidence which model is better; `anytime_family` of every benchmark.",
     "rankwatch_adjacent_pairs_unresolved": "Adjacent pairs with q = N/N* below 1, computed from the observed gap.",
     "rankwatch_goal_met": "1 if the verdicts answer the declared goal, else 0.",
     "rankwatch_goal_pairs_undecided": "Undecided pairs that the declared goal rests on.",
@@ -65,17 +57,11 @@ HELP: Final[Mapping[str, str]] = {
     "rankwatch_model_mean_low_ratio": "Lower end of the interval for the mean score.",
     "rankwatch_model_mean_high_ratio": "Upper end of the interval for the mean score.",
     "rankwatch_model_items": "Items with a score.",
-    "rankwatch_model_scores_run": (
-        "Items of the newest epoch that the model ran, skips included; exported with a declared goal."
-    ),
-    "rankwatch_model_scores_saved_ratio": (
-        "Share of all items that the model did not run; exported with a declared goal and item count."
-    ),
+    "rankwatch_model_scores_run": "Items of the newest epoch that the model ran, skips included; exported with a declared goal.",
+    "rankwatch_model_scores_saved_ratio": "Share of all items that the model did not run; exported with a declared goal and item count.",
     "rankwatch_model_items_least": "Items of the model with the fewest; absent without models.",
     "rankwatch_model_series_omitted": "Models beyond the cap or the budget, without series of their own.",
-    "rankwatch_suite_members": (
-        "Members of the suite: counts, archived, absent or battles; with one of the last two no model is ranked."
-    ),
+    "rankwatch_suite_members": "Members of the suite: counts, archived, absent or battles; with one of the last two no model is ranked.",
     "rankwatch_suite_models": "Models with a score in every member, which are ranked.",
     "rankwatch_suite_models_unranked": "Models that lack a score in some member.",
     "rankwatch_suite_adjacent_pairs_undecided": "Adjacent pairs that a test at a planned n does not decide.",
@@ -117,20 +103,12 @@ HELP: Final[Mapping[str, str]] = {
     "rankwatch_ready": "1 if /readyz reports ready.",
     "rankwatch_store_up": "1 if Redis or Valkey answered the last check.",
     "rankwatch_broker_up": "1 if the brokers answered the last check.",
-    "rankwatch_staleness_seconds": (
-        "Age of the state shown: time since the end of the log was seen that it has reached."
-    ),
+    "rankwatch_staleness_seconds": "Age of the state shown: time since the end of the log was seen that it has reached.",
     "rankwatch_unconfirmed_records": "Offsets that are folded and not stored yet.",
-    "rankwatch_reloads": (
-        "Partitions that a reader loaded again: its records had left the log, or differed from those of the store."
-    ),
-    "rankwatch_signing_key_missing": (
-        "1 while Redis lacks the key that signs origins and producers, which workers draw and write back."
-    ),
+    "rankwatch_reloads": "Partitions that a reader loaded again: its records had left the log, or differed from those of the store.",
+    "rankwatch_signing_key_missing": "1 while Redis lacks the key that signs origins and producers, which workers draw and write back.",
     "rankwatch_outbox_entries": "Verdict changes that wait for a publisher.",
-    "rankwatch_outbox_limit_entries": (
-        "Verdict changes that may wait for a publisher; beyond it the partition is not folded."
-    ),
+    "rankwatch_outbox_limit_entries": "Verdict changes that may wait for a publisher; beyond it the partition is not folded.",
     "rankwatch_relayed": "Verdict changes that a publisher accepted.",
     "rankwatch_relay_failures": "Failed attempts to publish, each retried.",
     "rankwatch_notifications_omitted": "Verdict changes without a notification, because their results were imported.",

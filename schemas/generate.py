@@ -10,7 +10,7 @@ from pydantic.json_schema import JsonSchemaMode
 from schemas.records.battles import Battle
 from schemas.records.events import Declaration, Ended, Event
 from schemas.records.runs import Run
-from schemas.results.changes import VerdictChange
+from schemas.results.changes import DriftChange, VerdictChange
 from schemas.results.detail import DetailedReport
 from schemas.results.gate import GateReport
 from schemas.results.report import Report
@@ -23,6 +23,7 @@ MODELS: dict[str, type[BaseModel]] = {
     "declaration": Declaration,
     "ended": Ended,
     "verdict-change": VerdictChange,
+    "drift-change": DriftChange,
     "report": Report,
     "report-detail": DetailedReport,
     "gate": GateReport,

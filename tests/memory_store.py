@@ -1,5 +1,7 @@
 """The store's contract without a server: applies deltas to a `StoredState`, so that a restart can be tried at any point."""
 
+import json
+
 import numpy as np
 
 from monitor.engine.state.stored import StoredBenchmark, StoredState
@@ -61,6 +63,10 @@ class MemoryStore:
         stored.width = change.width
         stored.votes = np.concatenate([stored.votes, *change.votes])
         stored.judges = stored.judges + change.judges
+        stored.run_lines += json.loads(json.dumps(change.run_lines))
+        stored.run_scores = np.concatenate([stored.run_scores, change.run_scores])
+        if change.run_state is not None:
+            stored.run_state = json.loads(json.dumps(change.run_state))
         if change.redeclared:
             stored.registered = stored.registered[:0]
         stored.seed = change.seed or stored.seed

@@ -55,18 +55,19 @@ def notify(
 def _of_feed(feed: Path, wording: "Wording") -> "list[Notification]":
     from itertools import groupby
 
+    import msgspec
     from pydantic import ValidationError
 
     from monitor.cli.shared.errors import file_error, stop
-    from schemas.results.changes import VerdictChange
+    from schemas.results.changes import read_change
 
     changes = []
     try:
         with feed.open("rb") as lines:
             for number, line in enumerate(lines, 1):
                 try:
-                    changes.append(VerdictChange.model_validate_json(line))
-                except ValidationError:
+                    changes.append(read_change(msgspec.json.decode(line)))
+                except (ValidationError, msgspec.MsgspecError):
                     stop(f"{feed}:{number}: this is not a verdict change; give the feed of `rankwatch watch`")
     except OSError as error:
         stop(file_error(error))

@@ -11,6 +11,8 @@ from monitor.engine.state.benchmark import Benchmark
 
 def usage_of(benchmark: Benchmark) -> Usage:
     """Return what a benchmark takes of the budgets of its partition."""
+    if benchmark.sentinel is not None:
+        return benchmark.sentinel.usage
     if benchmark.battles is not None:
         return Usage.of_battles(len(benchmark.rows), benchmark.battles.size, len(benchmark.contestants))
     return Usage.sized(len(benchmark.rows), len(benchmark.contestants))

@@ -30,6 +30,7 @@ from monitor.engine.decoder import (
 )
 from monitor.engine.fold.battles import end_battles, fold_battles
 from monitor.engine.fold.locate import locate
+from monitor.engine.fold.runs import fold_runs, mark_runs, no_sentinel
 from monitor.engine.fold.scores import Cells, end_runs, fold_located, judge_ended, no_runs, no_scores, record_cells
 from monitor.engine.latch.changes import invalidate, withdraw
 from monitor.engine.limits import NOTHING, Limits, Usage, benchmark_fault
@@ -67,6 +68,7 @@ _LATER_FIELDS: Final[dict[str, Any]] = {
     "goal": None,
     "anchor": None,
     "aliases": {},
+    "drift": None,
     "missing": "worst",
     "nulls": "filled",
     "declared_late": (),
@@ -442,7 +444,10 @@ class _Folding:
         else:
             delta = self.touch(benchmark)
             limits = self.partition.limits_beside(benchmark)
-            if batch.events.has_battles():
+            if benchmark.sentinel is not None:
+                refused = fold_runs(benchmark, benchmark.sentinel, batch, delta, limits, self.paths)
+                yield True
+            elif batch.events.has_battles():
                 refused = yield from fold_battles(benchmark, batch, delta, limits)
             else:
                 refused = yield from self._fold_scores(benchmark, batch, delta, limits)
@@ -563,7 +568,13 @@ class _Folding:
         benchmark = self.partition.benchmarks.get(step.ended.ended)
         fault: Fault | None = self.partition.boards.refusal(step.ended.ended)
         if benchmark is None:
-            fault = fault or no_runs(step.ended.ended)
+            fault = fault or (no_runs if step.ended.state is None else no_sentinel)(step.ended.ended)
+        elif fault is None and benchmark.sentinel is not None:
+            limits = self.partition.limits_beside(benchmark)
+            fault = mark_runs(benchmark, benchmark.sentinel, step, self.touch(benchmark), limits)
+            self.partition.usage = limits.others.plus(usage_of(benchmark))
+        elif fault is None and step.ended.state is not None:
+            fault = no_sentinel(step.ended.ended)
         elif fault is None:
             delta = self.touch(benchmark)
             place = step.offset, step.place
@@ -642,6 +653,9 @@ class _Folding:
             benchmark = self.partition.benchmarks[name]
             record_cells(benchmark, delta, self.cells[name], widened=benchmark.width != self.widths[name])
             delta.counters = dict(benchmark.counters)
+            if benchmark.sentinel is not None:
+                delta.run_lines, delta.run_scores = benchmark.sentinel.taken()
+                delta.run_state = benchmark.sentinel.dump()
             delta.arrival = benchmark.arrival.changed()
             delta.conflicts = benchmark.conflicts.changed()
             delta.gaps = benchmark.gaps or None

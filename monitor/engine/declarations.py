@@ -56,8 +56,11 @@ def refusal(benchmark: Benchmark, spec: Spec) -> Fault | None:
         differing = next((name for name in _COMMITTED if getattr(old, name) != getattr(spec, name)), None)
         if differing is not None:
             return _seed_fault(benchmark, differing)
-    if not benchmark.counters["events"]:
+    begun = benchmark.sentinel is not None and benchmark.sentinel.has_begun
+    if not benchmark.counters["events"] and not begun:
         return None
+    if benchmark.sentinel is not None and spec.version > old.version:
+        return version_fault(benchmark.name, old, spec) or sentinel_fault(benchmark.name)
     if spec.version == old.version + 1:
         fault = version_fault(benchmark.name, old, spec) or _scores_fault(benchmark, spec)
     else:
@@ -65,6 +68,12 @@ def refusal(benchmark: Benchmark, spec: Spec) -> Fault | None:
     if benchmark.battles is not None:
         fault = fault or battle_fault(benchmark.name, spec)
     return fault or _alias_fault(benchmark, spec)
+
+
+def sentinel_fault(name: str) -> Fault:
+    """Return why a sentinel gets no new version of its declaration."""
+    reason = f"{name!r} is a sentinel, and its runs are ranked under one declaration"
+    return Refusal("version", "version", f"{reason}; repeat the stored one, or begin a sentinel of another name", name)
 
 
 def _seed_fault(benchmark: Benchmark, differing: str) -> Fault:

@@ -1,35 +1,14 @@
 """Read results as runs of one model on one benchmark, in the order of their dates."""
 
-import re
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Final, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 from monitor.files.streams.paths import show
 from schemas.records.battles import BattleFields
 from schemas.records.events import ANCHOR, EventFields
 from schemas.records.packed import Segment
+from schemas.records.run_names import date_in, name_of
 from schemas.records.text import shorten
-
-_DATE: Final = re.compile(
-    r"(?<!\d)(20\d\d)[-_.]?(0[1-9]|1[0-2])[-_.]?(0[1-9]|[12]\d|3[01])"
-    r"(?:[Tt _-]?([01]\d|2[0-3])[-:_.]?([0-5]\d)(?:[-:_.]?([0-5]\d))?)?(?!\d)"
-)
-_FOLDERS: Final = 3  # folders above a file whose names may have the date of its run
-
-
-def date_in(text: str) -> str | None:
-    """Return the date, and the time of day where there is one, that a name holds.
-
-    >>> date_in("samples_gsm8k_2026-08-01T10-05-00.123"), date_in("run-20260801"), date_in("v1.2")
-    ('2026-08-01 10:05:00', '2026-08-01', None)
-    """
-    match = _DATE.search(text)
-    if match is None:
-        return None
-    year, month, day, hour, minute, second = match.groups()
-    time = "" if hour is None else f" {hour}:{minute}" + (f":{second}" if second else "")
-    return f"{year}-{month}-{day}{time}"
 
 
 class RunFault(ValueError):  # noqa: N818 - named after the input
@@ -72,7 +51,7 @@ class DatedRuns:
 
     def add(self, segment: Segment) -> None:
         """Add the scores of a segment of a file."""
-        of_file = self._names.get(segment.path) or self._names.setdefault(segment.path, name_of(Path(segment.path)))
+        of_file = self._names.get(segment.path) or self._names.setdefault(segment.path, name_of(segment.path))
         for event in segment.events:
             self._add(event, segment.path, of_file)
 
@@ -120,9 +99,3 @@ def _in_order(runs: list[Run]) -> tuple[list[Run], Literal["date", "appearance"]
     return [
         run for _, run in sorted(zip(map(str, dates), runs, strict=True), key=lambda pair: (pair[0], pair[1].name))
     ], "date"
-
-
-def name_of(path: Path) -> str:
-    """Return the name of the run that a file holds: the date in its name or its nearest folder, else its own name."""
-    names = [path.name, *(parent.name for parent in list(path.parents)[:_FOLDERS])]
-    return next((date for date in map(date_in, names) if date is not None), path.name.split(".")[0])

@@ -7,7 +7,7 @@ from urllib.parse import quote
 
 from monitor.view.news import BoardNews, BoardState, PairNames
 from monitor.words import notifications as words
-from schemas.results.changes import Kind, VerdictChange
+from schemas.results.changes import AnyChange, DriftChange, Kind, VerdictChange
 
 Severity = Literal["info", "warning"]
 
@@ -29,9 +29,22 @@ SETTLED: Final = _Alert("RankwatchRankingSettled", "info", "ranking-settled")
 GOAL_MET: Final = _Alert("RankwatchGoalMet", "info", "goal-met")
 HELD: Final = _Alert("RankwatchHeld", "warning", "held")
 STALLED: Final = _Alert("RankwatchIngestStalled", "warning", "ingest-stalled")
+DRIFT: Final = _Alert("RankwatchDrift", "warning", "drift")
 DIGEST: Final = _Alert("RankwatchDigest", "info", "digest")
 
-ALERTS: Final = (NEW_DECISIONS, REVERSED, WITHDRAWN, SUPERSEDED, TIES_BROKEN, SETTLED, GOAL_MET, HELD, STALLED, DIGEST)
+ALERTS: Final = (
+    NEW_DECISIONS,
+    REVERSED,
+    WITHDRAWN,
+    SUPERSEDED,
+    TIES_BROKEN,
+    SETTLED,
+    GOAL_MET,
+    HELD,
+    STALLED,
+    DRIFT,
+    DIGEST,
+)
 
 
 class Notification(NamedTuple):
@@ -59,10 +72,12 @@ class Wording:
     def __init__(self, page: Callable[[], str | None], runbooks: str) -> None:
         self._page, self._runbooks = page, runbooks
 
-    def of_benchmark(self, origin: str, changes: Sequence[VerdictChange], news: BoardNews | None) -> list[Notification]:
-        """Return the notifications for changes of one benchmark, at most one of each kind."""
+    def of_benchmark(self, origin: str, every: Sequence[AnyChange], news: BoardNews | None) -> list[Notification]:
+        """Return the notifications for changes of one benchmark, at most one of each kind; of a sentinel, one for each change."""
+        drifted = [self._drifted(origin, change) for change in every if isinstance(change, DriftChange)]
+        changes = [change for change in every if isinstance(change, VerdictChange)]
         if not changes:
-            return []
+            return drifted
         board = changes[0].benchmark
 
         def note(alert: _Alert, about: Sequence[VerdictChange], title: str, lines: Iterable[str] = ()) -> Notification:
@@ -79,7 +94,13 @@ class Wording:
             notifications.append(note(WITHDRAWN, gone, words.withdrawn(board, len(gone)), words.sentences(gone)))
         if old := _of_kind(family, "superseded"):
             notifications.append(note(SUPERSEDED, old, words.superseded(board, len(old)), words.sentences(old)))
-        return notifications
+        return drifted + notifications
+
+    def _drifted(self, origin: str, change: DriftChange) -> Notification:
+        """Return the notification of what a monitor of a sentinel reports."""
+        title, lines = words.drifted(change)
+        alert = DRIFT._replace(severity="info") if change.kind == "drift.better" else DRIFT
+        return self._notification(alert, [f"{origin}/{change.id}"], change.benchmark, title, tuple(lines))
 
     @staticmethod
     def _good_news(
@@ -186,9 +207,9 @@ def _pair(change: VerdictChange) -> PairNames:
     return (change.model_a, change.model_b)
 
 
-def pairs_of(changes: Iterable[VerdictChange]) -> Collection[PairNames]:
+def pairs_of(changes: Iterable[AnyChange]) -> Collection[PairNames]:
     """Return the pairs of changes."""
-    return {_pair(change) for change in changes}
+    return {_pair(change) for change in changes if isinstance(change, VerdictChange)}
 
 
 def _digest_of(ids: Iterable[str]) -> str:

@@ -13,7 +13,7 @@ from monitor.notify.targets import Target
 from monitor.outbound import NotAcceptedError
 from monitor.retries import RetryPolicy
 from monitor.view.news import BoardNews, PairNames
-from schemas.results.changes import VerdictChange
+from schemas.results.changes import AnyChange
 
 log = structlog.get_logger()
 
@@ -29,7 +29,7 @@ class _Waiting(NamedTuple):
     """Changes of a partition, or notifications, that wait to be sent, and who waits for them."""
 
     origin: str
-    changes: Sequence[VerdictChange]
+    changes: Sequence[AnyChange]
     done: "asyncio.Future[None]"
     notifications: Sequence[Notification] = ()
 
@@ -64,7 +64,7 @@ class Notifier:
         """Take other limits, from the next batch on."""
         self._wait, self._per_minute = wait, per_minute
 
-    async def send(self, origin: str, changes: Sequence[VerdictChange]) -> None:
+    async def send(self, origin: str, changes: Sequence[AnyChange]) -> None:
         """Send what changes are news for; return once the target has accepted it."""
         await self._enter(_Waiting(origin, changes, asyncio.get_running_loop().create_future()))
 
@@ -106,7 +106,7 @@ class Notifier:
                     entry.done.set_result(None)
 
     async def _worded(self, batch: Sequence[_Waiting]) -> list[Notification]:
-        by_board: dict[tuple[str, str], list[VerdictChange]] = {}
+        by_board: dict[tuple[str, str], list[AnyChange]] = {}
         for entry in batch:
             for change in entry.changes:
                 by_board.setdefault((change.benchmark, entry.origin), []).append(change)
@@ -168,7 +168,7 @@ class NotificationPublisher:
             count_left_out,
         )
 
-    async def publish(self, changes: Sequence[VerdictChange]) -> None:
+    async def publish(self, changes: Sequence[AnyChange]) -> None:
         """Send what is news; return once it is accepted."""
         offsets = {int(change.id.partition("-")[0]) for change in changes}
         imported = {offset for offset in sorted(offsets) if await self._is_import(offset)}

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
+import msgspec
 from pydantic import ValidationError
 
-from schemas.results.changes import VerdictChange, change_order
+from schemas.results.changes import AnyChange, change_order, read_change
 
 
 class FeedFile:
@@ -33,13 +34,13 @@ class FeedFile:
         if not last:
             return (-1, -1)
         try:
-            return change_order(VerdictChange.model_validate_json(last).id)
-        except ValidationError as error:
+            return change_order(read_change(msgspec.json.decode(last)).id)
+        except (ValidationError, msgspec.MsgspecError) as error:
             raise ValueError(
                 f"{self._path}: the last line is not a verdict change; move the file away, and it is written again"
             ) from error
 
-    async def publish(self, changes: Sequence[VerdictChange]) -> None:
+    async def publish(self, changes: Sequence[AnyChange]) -> None:
         """Write the changes that the file lacks, durably."""
         new = [change for change in changes if change_order(change.id) > self._last]
         if new:

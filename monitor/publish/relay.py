@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from monitor.crash_points import crash_point
-from schemas.results.changes import VerdictChange, change_order
+from schemas.results.changes import AnyChange, change_order
 
 _BATCH = 500
 
@@ -17,7 +17,7 @@ class Outbox(Protocol):
 
     async def read_outbox(
         self, partition: int, after_id: str, count: int, block_ms: int
-    ) -> Sequence[tuple[str, VerdictChange]]:
+    ) -> Sequence[tuple[str, AnyChange]]:
         """Return entries after `after_id`, oldest first; wait up to `block_ms` for one."""
 
     async def relayed(self, partition: int, publisher: str) -> str:
@@ -32,7 +32,7 @@ class Publisher(Protocol):
 
     name: str
 
-    async def publish(self, changes: Sequence[VerdictChange]) -> None:
+    async def publish(self, changes: Sequence[AnyChange]) -> None:
         """Publish changes durably: after this returns they are not offered again."""
 
 
@@ -48,7 +48,7 @@ class Relay:
         outbox: Outbox,
         partition: int,
         publisher: Publisher,
-        listener: Callable[[VerdictChange], None] | None = None,
+        listener: Callable[[AnyChange], None] | None = None,
         count_relayed: Callable[[int], None] | None = None,
         *,
         once: bool = False,

@@ -6,7 +6,7 @@ from typing import Final
 from monitor.publish.cloud_events import attributes
 from monitor.publish.kafka_producer import KafkaProducer, Message
 from schemas.records.ownership import owner
-from schemas.results.changes import VerdictChange
+from schemas.results.changes import AnyChange
 
 VERDICTS: Final = "rankwatch.verdicts"
 
@@ -24,18 +24,18 @@ class VerdictTopic:
     def __init__(self, producer: KafkaProducer, log: str, partition: int, topic: str = VERDICTS) -> None:
         self._producer, self._log, self._partition, self._topic = producer, log, partition, topic
 
-    async def publish(self, changes: Sequence[VerdictChange]) -> None:
+    async def publish(self, changes: Sequence[AnyChange]) -> None:
         """Publish changes; return once all in-sync replicas have them."""
         partitions = await self._producer.partitions(self._topic)
         await self._producer.deliver(self._topic, [self._message(change, partitions) for change in changes])
 
-    def _message(self, change: VerdictChange, partitions: int) -> Message:
+    def _message(self, change: AnyChange, partitions: int) -> Message:
         partition = owner(change.benchmark, partitions)
         headers = cloud_event(change, self._log, self._partition)
         return Message(partition, change.benchmark.encode(), change.model_dump_json().encode(), headers)
 
 
-def cloud_event(change: VerdictChange, log: str, partition: int) -> list[tuple[str, bytes]]:
+def cloud_event(change: AnyChange, log: str, partition: int) -> list[tuple[str, bytes]]:
     """Return the headers of a change; they depend on the change and its position only.
 
     See the CloudEvents specification 1.0.2 and its Kafka protocol binding, section 3.2.

@@ -14,7 +14,7 @@ from monitor.outbound import Allowed, NotAcceptedError, check_url, post
 from monitor.publish.cloud_events import BATCH_TYPE, EVENT_TYPE, batch_body, data_body, event_body
 from monitor.publish.cloud_events import headers as event_headers
 from monitor.retries import RetryPolicy
-from schemas.results.changes import VerdictChange
+from schemas.results.changes import AnyChange
 
 log = structlog.get_logger()
 
@@ -26,7 +26,7 @@ SIGNATURE: Final = "Rankwatch-Signature"
 _BATCH: Final = 100
 
 
-def json_body(origin: str, changes: Sequence[VerdictChange]) -> bytes:
+def json_body(origin: str, changes: Sequence[AnyChange]) -> bytes:
     """Return ``{"changes": [...]}``: each change as in the feed, its id made unique over all partitions by the origin."""
     entries = [change.model_dump() | {"id": f"{origin}/{change.id}"} for change in changes]
     return json.dumps({"changes": entries}, separators=(",", ":")).encode()
@@ -35,10 +35,10 @@ def json_body(origin: str, changes: Sequence[VerdictChange]) -> bytes:
 class _Post(NamedTuple):
     """How verdict changes are posted: the body, which is the same on every attempt, its type, how many it has at most, other headers."""
 
-    body: Callable[[str, Sequence[VerdictChange]], bytes]
+    body: Callable[[str, Sequence[AnyChange]], bytes]
     content_type: str = "application/json"
     changes: int = _BATCH
-    headers: Callable[[str, Sequence[VerdictChange]], dict[str, str]] = lambda *_: {}
+    headers: Callable[[str, Sequence[AnyChange]], dict[str, str]] = lambda *_: {}
 
 
 _POSTS: Final[dict[Format, _Post]] = {
@@ -77,7 +77,7 @@ class Webhook:
         self._allowed = allowed
         self._accepted: set[str] = set()
 
-    async def publish(self, changes: Sequence[VerdictChange]) -> None:
+    async def publish(self, changes: Sequence[AnyChange]) -> None:
         """Post changes; return once the receiver has accepted all of them."""
         new = [change for change in changes if change.id not in self._accepted]
         for start in range(0, len(new), self._post_as.changes):

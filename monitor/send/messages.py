@@ -74,15 +74,20 @@ def _lines(segment: Segment) -> Iterable[bytes]:
 def _pack(benchmark: str, events: list[EventFields]) -> Iterator[Outgoing]:
     """Write events in their order: those of a run that come together as columns, the others as events."""
     mixed: list[EventFields] = []
-    for (_, _, repeated), together in groupby(events, lambda event: (event.model, event.epoch, event.repeat != 0)):
+    for (_, _, alone), together in groupby(events, lambda event: (event.model, event.epoch, _is_alone(event))):
         run = list(together)
-        if repeated or len(run) < LEAST_RUN:
+        if alone or len(run) < LEAST_RUN:
             mixed += run
             continue
         yield from _messages(benchmark, mixed, encode_events)
         mixed = []
         yield from _messages(benchmark, run, encode_run)
     yield from _messages(benchmark, mixed, encode_events)
+
+
+def _is_alone(event: EventFields) -> bool:
+    """Return whether an event has a field that columns lack."""
+    return event.repeat != 0 or event.run is not None or event.role is not None
 
 
 def _messages(

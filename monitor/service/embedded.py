@@ -34,7 +34,7 @@ from monitor.view.partition_view import PartitionView
 from schemas.records.chunks import DeadLetter
 from schemas.records.operations import BoardChange
 from schemas.records.producers import in_packed_record
-from schemas.results.changes import VerdictChange
+from schemas.results.changes import AnyChange
 
 log = structlog.get_logger()
 
@@ -55,7 +55,7 @@ class EmbeddedMonitor(MonitorProcess):
         self,
         settings: Settings,
         *,
-        on_change: Callable[[VerdictChange], None] | None = None,
+        on_change: Callable[[AnyChange], None] | None = None,
         serve: bool = True,
         declare: Declare | None = None,
     ) -> None:

@@ -26,7 +26,7 @@ from schemas.records.chunks import Chunk, DeadLetter, Misrouted
 from schemas.records.packed import is_imported
 from schemas.records.producers import ProducerOf, at_offset, in_header
 from schemas.records.text import shorten
-from schemas.results.changes import VerdictChange, change_order
+from schemas.results.changes import AnyChange, change_order
 
 log = structlog.get_logger()
 
@@ -65,7 +65,7 @@ class Outlets(NamedTuple):
 
     publishers: Sequence[Publisher]  # the first one gets them before the partition is released, as far as 5 s go
     news: Sequence[Publisher] = ()  # get those that are news, after the others
-    listener: Callable[[VerdictChange], None] | None = None  # called with each after the first publisher has it
+    listener: Callable[[AnyChange], None] | None = None  # called with each after the first publisher has it
     most: int = OUTBOX_CHANGES  # changes that may wait for publishers; see `is_full`
 
 

@@ -17,7 +17,7 @@ from monitor.store.latches import OF_WHOLE, OrderedLatches
 from monitor.store.layout import Keys
 from monitor.store.load import refusal
 from schemas.records.scores import Contestant
-from schemas.results.changes import VerdictChange
+from schemas.results.changes import AnyChange, read_change
 from schemas.results.verdict_changes import Order, VerdictChanges
 from stats.numerics.pairs import pair_members
 
@@ -97,7 +97,7 @@ def _part(boards: Sequence[Announced], records: Records, of: Any) -> Part:  # no
     return Part(last, b"%08x%b" % (crc32(rest), rest), records.size)
 
 
-def changes_of(data: bytes, after: Order, count: int, keys: Keys) -> list[VerdictChange]:
+def changes_of(data: bytes, after: Order, count: int, keys: Keys) -> list[AnyChange]:
     """Return the first changes of an entry whose ids are after one."""
     rest = memoryview(data)[_CRC:]
     if b"%08x" % crc32(rest) != data[:_CRC]:
@@ -113,7 +113,7 @@ def changes_of(data: bytes, after: Order, count: int, keys: Keys) -> list[Verdic
     whole = np.array([isinstance(values, dict) for _, values in terms])[records["terms"]]
     board = np.array([place for place, _ in terms])[records["terms"]]
     for place in np.flatnonzero(whole).tolist():
-        made[place] = VerdictChange.model_validate(terms[records["terms"][place]][1]["change"])
+        made[place] = read_change(terms[records["terms"][place]][1]["change"])
     for number in np.unique(board[~whole]).tolist():
         name, listed = names[number]
         contestants = {k: Contestant(model, epoch) for k, model, epoch in listed}

@@ -14,7 +14,7 @@ from monitor.engine.latch.records import RECORD, LatchRecords, Records, Terms
 from monitor.store.commit_times import CommitTimes
 from monitor.store.layout import dump_json
 from schemas.records.scores import Contestant
-from schemas.results.changes import VerdictChange, change_order
+from schemas.results.changes import change_order, read_change
 from schemas.results.verdict_changes import VerdictChanges
 
 LATCH_BYTES: Final = RECORD.itemsize
@@ -97,7 +97,7 @@ def pack(latches: OrderedLatches, numbers: TermNumbers) -> PackedLatches:
 def unpack(name: str, contestants: Sequence[Contestant], records: bytes, terms: bytes) -> VerdictChanges:
     """Decode the latches of a benchmark."""
     latches, shared, whole = _decode(records, terms)
-    changes = VerdictChanges({each["field"]: VerdictChange.model_validate(each["change"]) for each in whole.values()})
+    changes = VerdictChanges({each["field"]: read_change(each["change"]) for each in whole.values()})
     own = LatchRecords(name, contestants, shared, latches[~np.isin(latches["terms"], list(whole))])
     changes.extend(own.fields(), own)
     return changes

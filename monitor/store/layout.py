@@ -17,6 +17,7 @@ benchmark's name (`monitor.engine.state.keys.benchmark_key`): names are untruste
                                    undeclared (JSON, why a repeat holds it), ended (JSON, contestants whose runs have ended),
                                    gaps (as in ``:meta``: those that may have held records of the benchmark),
                                    seed (JSON, where the committed seed was declared first: offset, null; or line, file),
+                                   runs (JSON, of a sentinel: what its journal does not show),
                                    unknown_units (JSON, whether an event named a unit while none was declared),
                                    at (wall clock of the last commit)
 ``:rows:<b>``              STRING  one JSON line [item, repeat, cluster] per row, in order
@@ -30,6 +31,8 @@ benchmark's name (`monitor.engine.state.keys.benchmark_key`): names are untruste
 ``:again:<b>``             STRING  two int64 per contestant: duplicates and conflicts
 ``:votes:<b>``             STRING  of battles: six int32 per vote, see `monitor.engine.state.battles`; rows are then prompts
 ``:judges:<b>``            STRING  of battles: one JSON line [judge] per judge, in order
+``:run_lines:<b>``         STRING  of a sentinel: one JSON line per item, run, close and announced change, in the order of the log
+``:run_scores:<b>``        STRING  of a sentinel: its scores, `monitor.engine.kinds.sentinel.SCORE` each
 ``:latches:<b>``           STRING  the latches in the order of their ids, `monitor.engine.latch.records.RECORD` each
 ``:terms:<b>``             STRING  one JSON line per entry that the field ``terms`` of a latch names: the values of `Terms`, or an object
                                    with field and change, as an earlier version has stored it
@@ -60,12 +63,12 @@ from monitor.engine.state.stored import PairSnapshot
 from schemas.records.scores import Contestant, RowKey
 
 SNAPSHOT_VERSION: Final = 3
-OF_BATTLES: Final = ("votes", "judges")
-"""Kinds that only benchmarks with battles have: nothing of them is written elsewhere."""
+OF_ONE_KIND: Final = ("votes", "judges", "run_lines", "run_scores")
+"""Kinds that only benchmarks with battles have, or only sentinels: nothing of them is written elsewhere."""
 
 STRINGS: Final = (
     *("rows", "models", "values", "family", "arrival", "conflicts", "again", "peaks", "latches", "terms", "latched_at"),
-    *OF_BATTLES,
+    *OF_ONE_KIND,
 )
 """Kinds that are one string per benchmark and cannot be rebuilt from other keys."""
 
@@ -172,6 +175,11 @@ def unpack_rows(data: bytes) -> list[RowKey]:
     """Decode row keys that `pack_lines` encoded."""
     with _collector_paused():
         return list(map(RowKey._make, _unpack_lines(data)))
+
+
+def unpack_lines(data: bytes) -> list[list[Any]]:
+    """Decode lines that `pack_lines` encoded."""
+    return _unpack_lines(data) if data else []
 
 
 def unpack_judges(data: bytes) -> list[str]:

@@ -8,6 +8,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from monitor.engine.kinds.sentinel import SCORE
 from monitor.engine.state.battles import COLUMNS
 from monitor.engine.state.keys import benchmark_key
 from monitor.engine.state.stored import PairSnapshot, StoredBenchmark, StoredState
@@ -20,6 +21,7 @@ from monitor.store.layout import (
     code_type,
     unpack_contestants,
     unpack_judges,
+    unpack_lines,
     unpack_rows,
     unpack_snapshot,
 )
@@ -315,6 +317,9 @@ def _decode(replies: _Replies, columns: list[NDArray[Any]]) -> StoredBenchmark:
         again=np.frombuffer(replies.strings["again"], "<i8").reshape(-1, 2),
         votes=np.frombuffer(replies.strings["votes"], "<i4").reshape(-1, COLUMNS),
         judges=unpack_judges(replies.strings["judges"]),
+        run_lines=unpack_lines(replies.strings["run_lines"]),
+        run_scores=np.frombuffer(replies.strings["run_scores"], SCORE),
+        run_state=json.loads(replies.spec.get(b"runs", b"{}")),
         undeclared=undeclared,
         mixed=mixed,
         ended=json.loads(replies.spec.get(b"ended", b"[]")),

@@ -9,7 +9,7 @@ from monitor.store.announced import changes_of
 from monitor.store.layout import Keys, check_publisher, check_topic
 from monitor.store.server.clients import ANSWER_SECONDS
 from monitor.store.server.connection import Connection
-from schemas.results.changes import VerdictChange, change_order
+from schemas.results.changes import AnyChange, change_order
 from schemas.results.verdict_changes import Order
 
 START: Final = "0-0"  # the id before every verdict change
@@ -32,13 +32,13 @@ class StoredOutbox:
 
     async def read_outbox(
         self, partition: int, after_id: str = START, count: int = 100, block_ms: int = 0
-    ) -> list[tuple[str, VerdictChange]]:
+    ) -> list[tuple[str, AnyChange]]:
         """Return verdict changes after an id, in the order of the log."""
         if count < 1 or block_ms < 0:
             raise ValueError(f"count {count} must be at least 1, and block_ms {block_ms} at least 0")
         blocking: tuple[str | int, ...] = ("BLOCK", min(block_ms, _LONGEST_BLOCK_MS)) if block_ms else ()
         keys, position, ask = self._keys(partition), _check_id(after_id), _FEW_ENTRIES
-        changes: list[VerdictChange] = []
+        changes: list[AnyChange] = []
         while len(changes) < count:
             command = ("XREAD", "COUNT", min(ask, count), *blocking, "STREAMS", keys.outbox, position)
             (streams,) = await self._connection.fetch([command])
@@ -94,7 +94,7 @@ class StoredOutbox:
         return Keys(self.topic, partition)
 
 
-def changes_of_entry(fields: Mapping[bytes, bytes], after: Order, count: int, keys: Keys) -> list[VerdictChange]:
+def changes_of_entry(fields: Mapping[bytes, bytes], after: Order, count: int, keys: Keys) -> list[AnyChange]:
     """Return the first changes of an entry that follow an id."""
     return changes_of(fields[b"latches"], after, count, keys)
 

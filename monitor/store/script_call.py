@@ -117,6 +117,7 @@ def _add_benchmark(
         "gaps": delta.gaps,
         "unknown_units": delta.unknown_units,
         "seed": delta.seed,
+        "runs": delta.run_state,
     }
     spec |= {name: dump_json(value) for name, value in once.items() if value is not None}
     if at:
@@ -156,6 +157,8 @@ def _add_growing(
         "conflicts": b"" if delta.conflicts is None else delta.conflicts.listed.astype("<u4").tobytes(),
         "votes": b"".join(votes.astype("<i4").tobytes() for votes in delta.votes),
         "judges": pack_lines([(name,) for name in delta.judges]),
+        "run_lines": pack_lines(delta.run_lines),
+        "run_scores": delta.run_scores.tobytes(),
         "terms": latches.terms,
         "latches": latches.records,
     }

@@ -14,12 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from monitor.store.latches import TermNumbers
-from monitor.store.layout import OF_BATTLES
+from monitor.store.layout import OF_ONE_KIND
 from schemas.records.scores import ABSENT, SKIPPED
 
 FIELD: Final = "seal"  # the field of ``:meta`` and ``:spec:<b>`` that holds the digests
 
-GROWING: Final = ("rows", "models", "values", "family", "conflicts", "latches", "terms", *OF_BATTLES)
+GROWING: Final = ("rows", "models", "values", "family", "conflicts", "latches", "terms", *OF_ONE_KIND)
 """Kinds of strings that are written at their end only."""
 
 TABLES: Final = ("arrival", "again")  # kinds of strings with a few numbers per contestant
@@ -100,7 +100,7 @@ class BenchmarkSeal:
 
     def digests(self) -> dict[str, Any]:
         """Return the digests by what they cover, as stored."""
-        written = [kind for kind in GROWING if kind not in OF_BATTLES or self.ends[kind]]
+        written = [kind for kind in GROWING if kind not in OF_ONE_KIND or self.ends[kind]]
         growing: dict[str, Any] = {kind: [self.ends[kind], self._crc[kind]] for kind in written}
         tables = {kind: [len(data), crc32(data)] for kind, data in self._tables.items()}
         return {"fields": self.fields.sum} | growing | tables | self._sums

@@ -25,7 +25,7 @@ from schemas.records.scores import ABSENT, Contestant, RowKey
 from schemas.records.suites import Suite
 from schemas.records.text import Sentence
 from schemas.results.assumptions import Seed
-from schemas.results.changes import CLAIMS, PROCEDURES, Claim, Kind, Procedure
+from schemas.results.changes import CLAIMS, PROCEDURES, Claim, Procedure
 from schemas.results.reasons import Fact
 from schemas.results.verdict_changes import VerdictChanges, change_field
 from stats.families.stepwise import WHOLE
@@ -173,7 +173,7 @@ class BoardView(Rules):
     rows: int
     met: int = 0
     counters: Mapping[str, int]
-    change_counts: Counter[tuple[Claim, Kind]] = field(default_factory=Counter)
+    change_counts: Counter[tuple[str, str]] = field(default_factory=Counter)
     changes: VerdictChanges = field(default_factory=VerdictChanges)
     reading: Reading = field(default_factory=Reading)
     unread: int = 0

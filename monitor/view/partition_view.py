@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from monitor.engine.admission import Admission
 from monitor.engine.chunk_fold import Partition
 from monitor.engine.declarations import refusal, with_late_parts
+from monitor.engine.fold.runs import no_sentinel
 from monitor.engine.fold.scores import no_runs, runs_of
 from monitor.engine.limits import benchmark_fault
 from monitor.engine.state.benchmark import Benchmark
@@ -140,12 +141,18 @@ class PartitionView:
         if fault is not None:
             return fault
         benchmark = benchmark or Benchmark(name)
+        if benchmark.sentinel is not None:
+            return None  # what it counts and refuses is in the log
         admission = Admission(benchmark, state.limits_beside(benchmark), folded=folded and not declared)
         return admission.fault if admission.needed(events, runs, battles=battles) else None
 
     def ending(self, end: Ended) -> Sequence[Contestant] | Fault:
         """Return the runs that an end is of, or why it is of none."""
         benchmark = self.state.benchmarks.get(end.ended)
+        if benchmark is not None and benchmark.sentinel is not None:
+            return []
+        if end.state is not None:
+            return no_sentinel(end.ended)
         runs = no_runs(end.ended) if benchmark is None else runs_of(benchmark, end)
         if isinstance(runs, Fault):
             return runs

@@ -4,16 +4,9 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from monitor.words.counts import counted
-from schemas.records.text import shorten
-from schemas.results.drift import (
-    DriftAlarm,
-    DriftMonitor,
-    DriftOutcome,
-    DriftReport,
-    DriftSettings,
-    FoundDrop,
-    Sentinel,
-)
+from schemas.records.drift import DriftSettings
+from schemas.records.text import Sentence, shorten
+from schemas.results.drift import DriftAlarm, DriftKind, DriftMonitor, DriftOutcome, DriftReport, FoundDrop, Sentinel
 
 SIGNS: Final = {
     DriftOutcome.WORSE: "▼",
@@ -117,23 +110,51 @@ def quiet(found: Sequence[FoundDrop]) -> str | None:
     return " ".join(parts)
 
 
-def otherwise(sentinel: Sentinel) -> Iterator[str]:
-    """Yield what was counted otherwise than expected, with the flag that changes it."""
-    if sentinel.incomplete:
-        yield f"{counted(sentinel.incomplete, 'run')} with too few items: counted, not ranked (--min-coverage)."
-    if sentinel.unused_items:
-        yield f"{counted(sentinel.unused_items, 'item')} that too few runs hold: not used (--min-coverage)."
-    if sentinel.conflicts:
-        yield f"{counted(sentinel.conflicts, 'score')} in conflict with an earlier score of the same run: the first counts."
-    if sentinel.duplicates:
-        yield f"{counted(sentinel.duplicates, 'repeated score')}: counted once."
-    if sentinel.skipped:
-        yield f"{counted(sentinel.skipped, 'item')} without a score (--missing fail counts them as 0)."
+def otherwise(sentinel: Sentinel) -> Iterator[Sentence]:
+    """Yield what was counted otherwise than expected, with the flag or field that changes it."""
+    lacking = {why: sum(run.unranked == why for run in sentinel.runs) for why in ("unanchored", "changed")}
+    counts = (
+        (sentinel.incomplete, "run", "with too few items: counted, not ranked (min-coverage)"),
+        (sentinel.cancelled, "cancelled run", "counted, not ranked: never cancel a run because of its scores"),
+        (lacking["unanchored"], "run", "without frozen answers: not ranked"),
+        (lacking["changed"], "run", "open at an announced change: not ranked"),
+        (sentinel.unused_items, "item", "that too few runs hold: not used (min-coverage)"),
+        (sentinel.conflicts, "score", "in conflict with an earlier score of the same run: the first counts"),
+        (sentinel.duplicates, "repeated score", "counted once"),
+        (sentinel.late, "score", "of runs that had closed: not counted"),
+        (sentinel.skipped, "item", "without a score (missing: fail counts them as 0)"),
+    )
+    for count, noun, text in counts:
+        if count:
+            yield f"{counted(count, noun)} {text}."
+    if sentinel.repeated:
+        yield f"Runs that came again after they had closed, and count once: {_named(sentinel.repeated)}."
+    if sentinel.out_of_order:
+        yield f"Runs that closed after one of a later date: {_named(sentinel.out_of_order)}. They are ranked in the order of closing."
     if sentinel.ordered_by == "appearance":
         yield "The runs are in the order in which they were read: some have no date in their name."
-    if sum(run.ranked for run in sentinel.runs) + sentinel.incomplete < len(sentinel.runs):
-        lacking = len(sentinel.runs) - sentinel.incomplete - sum(run.ranked for run in sentinel.runs)
-        yield f"{counted(lacking, 'run')} without frozen answers: not ranked."
+
+
+def _named(runs: Sequence[str]) -> str:
+    shown = ", ".join(shorten(run) for run in runs[:3])
+    return shown if len(runs) <= 3 else f"{shown} and {len(runs) - 3:,} more"
+
+
+def change_sentence(benchmark: str, model: str, kind: DriftKind, alarm: DriftAlarm | None) -> Sentence:
+    """Return what a monitor reports, in one sentence."""
+    name, place = shorten(model), shorten(benchmark)
+    if alarm is None:
+        return (
+            f"{name} on {place} is held: its runs differ by more than independent items explain, so no drift is claimed; declare a new "
+            "sentinel with assume exchangeable-runs"
+        )
+    moved = f"{name} {_MOVED[alarm.side]} on {place}"
+    if kind == "drift.judge":
+        moved = f"the judge of {name} {_JUDGE_MOVED[alarm.side]} on {place}"
+    return (
+        f"{moved}: {points(alarm.before)} -> {points(alarm.since)} since {shorten(alarm.start)}, {_DIRECTION[alarm.side]} by "
+        f"{points(alarm.low)} to {points(alarm.high)} points"
+    )
 
 
 def promise(settings: DriftSettings) -> str:

@@ -7,7 +7,7 @@ from monitor.words.changes import SCOPES, level
 from monitor.words.counts import counted
 from monitor.words.points import points, size
 from schemas.records.text import Sentence, shorten
-from schemas.results.changes import VerdictChange
+from schemas.results.changes import DriftChange, VerdictChange
 
 _NAMED: Final = 3
 """Changes that a title names; the lines name more."""
@@ -74,6 +74,26 @@ def stalled(board: str, seconds: float, fewest: int, items: int) -> tuple[Senten
         "The evaluation, or the delivery of its results, has stopped.",
         f"The model with the fewest has {fewest:,} of {counted(items, 'item')}.",
     ]
+
+
+def drifted(change: DriftChange) -> tuple[Sentence, list[Sentence]]:
+    """Return the title and the lines of what a monitor of a sentinel reports."""
+    if change.start is None:
+        return f"{change.sentence}.", []
+    lines = [f"The change lies between {short(change.after_run or '')} and {short(change.last_start or '')}."]
+    if change.judge_moved is None:
+        lines.append(
+            "A judge that moves looks the same: judge frozen answers in every run (role: anchor) to separate the two."
+        )
+    elif change.of == "model":
+        judge = (
+            "has moved too, so the size is on its scale of today"
+            if change.judge_moved
+            else "scores its frozen answers as before"
+        )
+        lines.append(f"The judge {judge}.")
+    lines.append("Was it you? Announce it: rankwatch drift change.")
+    return f"{change.sentence}.", lines
 
 
 def digest(notifications: int, boards: int, title: str) -> Sentence:

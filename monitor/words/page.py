@@ -84,9 +84,9 @@ def change_words(changes: Sequence[bytes]) -> ChangeWords:
 def _verdict(change: dict[str, Any]) -> Verdict:
     """Return the verdict of a change; only those that begin assume anything."""
     made = tuple(map(Assumption.of, change.get("assumptions", ())))
-    if change["procedure"] == "settled":
+    if change.get("procedure") == "settled":
         made = tuple(without(made, {"listed"}))  # its sentence names the items
-    return Verdict(change["procedure"], made)
+    return Verdict(change.get("procedure", "drift"), made)
 
 
 def board_words(report: BenchmarkReport) -> BoardWords:

@@ -106,6 +106,9 @@ _EXPECTED: Final = {
     "weights": "equal-clusters, or an object with a positive weight for each cluster",
     "clusters": "an object with the number of items of each cluster",
     "ended": _NAME,
+    "run": _NAME,
+    "state": "started, ended, cancelled or changed",
+    "drift": "an object with runs_per_year, years, monitors, direction, judge, ...",
     "base": _INDEX,
 }
 """What each field may be, as an error names it."""
@@ -413,7 +416,7 @@ def check_object(data: object, converted: set[str] | None = None) -> Decoded | F
         if kind == "declaration":
             record = Declaration.model_validate(fields)
         elif kind == "end":
-            record = Ended.model_validate(fields)
+            record = Ended.model_validate(_of_a_run(fields))
         elif kind == "battle":
             record = _whole_battle(fields)
         else:
@@ -446,11 +449,34 @@ def _repeated_field(value: object, kind: Kinds) -> str | None:
     return None
 
 
+def _is_of_a_run(data: dict[str, Any]) -> bool:
+    """Return whether a record is about a run of a sentinel."""
+    return not data.keys() & {"item_id", "ended", "score"} and ({"run", "state"} <= data.keys() or "change" in data)
+
+
+def _of_a_run(data: dict[str, Any]) -> dict[str, Any]:
+    """Return the start or end of a run, or an announced change, as the record of an end.
+
+    >>> _of_a_run({"run": "r1", "benchmark": "b", "model": "m", "state": "started"})
+    {'run': 'r1', 'model': 'm', 'state': 'started', 'ended': 'b'}
+    >>> _of_a_run({"change": "m", "benchmark": "b"})
+    {'ended': 'b', 'model': 'm', 'state': 'changed'}
+    """
+    if not _is_of_a_run(data):
+        return data
+    rest = dict(data)
+    if "benchmark" in rest:
+        rest["ended"] = rest.pop("benchmark")
+    if "change" in rest and "model" not in rest and "state" not in rest:
+        rest |= {"model": rest.pop("change"), "state": "changed"}
+    return rest
+
+
 def _kind(data: dict[str, Any]) -> Kinds:
     """Return what a record is, by its fields."""
     if "declare" in data:
         return "declaration"
-    if "ended" in data and "item_id" not in data:
+    if ("ended" in data and "item_id" not in data) or _is_of_a_run(data):
         return "end"
     names_two = data.keys() & {"model_a", "model_b"} and not data.keys() & {"model", "score"}
     return "battle" if names_two else "event"
@@ -496,7 +522,7 @@ def _fault(error: ValidationError, data: dict[str, Any]) -> Fault:
     first = error.errors(include_url=False)[0]
     field = str(first["loc"][0]) if first["loc"] else "record"
     # An unknown field has any name.
-    known = Ended.model_fields if "ended" in data else Declaration.model_fields
+    known = Ended.model_fields if _kind(data) == "end" else Declaration.model_fields
     item = "" if _kind(data) in {"declaration", "end"} else read_name(data.get("item_id"))
     return Fault(
         shorten(field),

@@ -20,6 +20,7 @@ from pydantic import (
     model_validator,
 )
 
+from schemas.records.drift import DriftSpec
 from schemas.records.goals import LEAST_MARGIN, checked_goal
 from schemas.records.names import MAX_NAME_LENGTH, Name
 from schemas.records.text import shorten
@@ -255,6 +256,7 @@ Part = Literal[
     "mixture",
     "alpha",
     "margin",
+    "drift",
 ]
 """A part of a declaration that verdicts rest on; `declaration` is all of it."""
 
@@ -337,6 +339,11 @@ class Spec(BaseModel):
         None,
         description="battles: the model whose rating is 1000; by default the mean of the models is. No verdict depends on it, so it may "
         "change at any time",
+    )
+    drift: DriftSpec | None = Field(
+        None,
+        description="makes it a sentinel: the runs of each model are ranked among its earlier ones, and pairs are not compared; declared "
+        "before the first run, and permanent",
     )
     aliases: dict[Name, Name] = Field(
         {}, description="other names of models: events of the first name count as the second's; more may be added later"
@@ -469,8 +476,29 @@ class Spec(BaseModel):
     def _without_weights(self, serialize: SerializerFunctionWrapHandler) -> dict[str, Any]:
         """Omit `weights`, `clusters` and `units` where none are declared, so that a declaration without them is stored as before."""
         fields: dict[str, Any] = serialize(self)
-        added = {"weights", "clusters", "units"}
+        added = {"weights", "clusters", "units", "drift"}
         return {name: value for name, value in fields.items() if value is not None or name not in added}
+
+    @model_validator(mode="after")
+    def _watched(self) -> Self:
+        """Raise ValueError for a sentinel that is declared to compare models too."""
+        if self.drift is None:
+            return self
+        compares = {
+            "units": self.units,
+            "weights": self.weights,
+            "margin": self.margin,
+            "goal": self.goal,
+            "family": self.family.capacity or self.family.pairs,
+            "order": self.order.policy if self.order.policy in {"committed", "trusted"} else None,
+        }
+        extra = next((name for name, value in compares.items() if value is not None), None)
+        if extra is not None:
+            raise ValueError(
+                f"{extra} is of a comparison of models, and a sentinel watches each on its own; omit it, or give the comparison a "
+                "benchmark of its own"
+            )
+        return self
 
     @model_validator(mode="after")
     def _direct_aliases(self) -> Self:
@@ -557,3 +585,18 @@ class Ended(End):
     model_config = ConfigDict(extra="forbid", frozen=True, title="End of a run", defer_build=True)
 
     ended: Name = Field(description="the benchmark")
+    run: Name | None = Field(None, description="of a sentinel: the run that starts or ends")
+    state: Literal["started", "ended", "cancelled", "changed"] | None = Field(
+        None, description="of a sentinel: what is reported of the run; changed: the model was changed on purpose"
+    )
+    reason: Annotated[str, Field(max_length=1000)] | None = Field(None, description="of an announced change: why")
+
+    @model_validator(mode="after")
+    def _of_a_run(self) -> Self:
+        if self.state is None and (self.run is not None or self.reason is not None):
+            raise ValueError("a run of a sentinel has a state; give started, ended or cancelled")
+        if self.state is not None and self.model is None:
+            raise ValueError("what is reported of a run names its model; give the model")
+        if self.state not in {None, "changed"} and self.run is None:
+            raise ValueError("the start or the end of a run names it; give the run")
+        return self

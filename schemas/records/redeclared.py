@@ -33,6 +33,11 @@ def parts_chosen(benchmark: str, old: Spec, new: Spec) -> list[str]:
 
 def version_fault(name: str, old: Spec, new: Spec) -> Fault | None:
     """Return why there can be no new version of a declaration, with any scores; None if there can."""
+    if old.drift != new.drift:
+        reason = f"{name!r} has runs, and a sentinel is declared before the first of them and never changes"
+        return Refusal(
+            "drift", "drift", f"{reason}; repeat the stored declaration, or begin a sentinel of another name", name
+        )
     if "committed" not in {old.order.policy, new.order.policy}:
         return None
     reason = f"{name!r} has scores, and a committed order is declared before the first score and never changes; {KEEP}"

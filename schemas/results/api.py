@@ -9,7 +9,7 @@ from schemas.records.events import Spec
 from schemas.records.names import Name
 from schemas.records.operations import AskedAction
 from schemas.records.text import Sentence
-from schemas.results.changes import VerdictChange
+from schemas.results.changes import DriftChange, VerdictChange
 from schemas.results.report import BenchmarkReport, BoardReport, Conflict, GoalReport, OrderReport, PairReport, Status
 
 
@@ -387,7 +387,7 @@ class ChangeWords(_Answer):
 class ChangePage(_Answer):
     """One page of verdict changes, in log order."""
 
-    changes: list[VerdictChange]
+    changes: list[VerdictChange | DriftChange]
     words: ChangeWords | None = Field(None, description="with `words=true`, for a page that shows them")
     next: str | None = Field(
         description="`after` of the next page: the id of the last change, of several partitions one of each; or the given `after` if the "

@@ -1,10 +1,11 @@
 """Verdict changes: the entries of the outbox, the feed, the topic and the webhook."""
 
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from schemas.records.text import Sentence
+from schemas.results.drift import DriftKind
 from schemas.results.reasons import Fact
 
 Side = Literal["a", "b"]
@@ -18,6 +19,7 @@ Proof = Literal["exact test at N", "graded grid", "certain", "without replacemen
 
 PROCEDURES: Final[tuple[Procedure, ...]] = ("anytime", "anytime_family")
 CLAIMS: Final[tuple[Claim, ...]] = (*PROCEDURES, "settled")
+DRIFT_KINDS: Final[tuple[DriftKind, ...]] = ("drift.worse", "drift.better", "drift.judge", "drift.held")
 KINDS: Final[tuple[Kind, ...]] = ("decided", "reversed", "invalidated", "superseded", "settled")
 
 
@@ -87,6 +89,44 @@ class VerdictChange(BaseModel):
         default=[],
         description="what a decision or a settled lead assumes: a code each, with the number that its wording states",
     )
+
+
+class DriftChange(BaseModel):
+    """What a monitor of a sentinel reports: a model got worse or better, its judge moved, or its runs contradict what was declared of them.
+
+    `id` is a function of the log alone, as that of a verdict change.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True, title="Drift", defer_build=True)
+
+    id: str = Field(description="<record offset>-<position in the record and monitor>, increasing along the log")
+    benchmark: str
+    model: str
+    kind: DriftKind
+    of: Literal["model", "judge"] = Field(description="whose scores are watched: with frozen answers, the judge's too")
+    side: Literal["worse", "better"] | None = Field(description="of a judge: stricter, or more lenient")
+    run: str = Field(description="the run at which the monitor alarmed")
+    start: str | None = Field(description="the most likely first run after the change")
+    after_run: str | None = Field(description="the last run that is surely before the change")
+    last_start: str | None = Field(description="the latest run with which it may have begun")
+    before: float | None = Field(description="mean score of the runs before the change")
+    since: float | None
+    low: float | None = Field(description="least size of the change, in its direction")
+    high: float | None
+    runs_since: int | None
+    log_sum: float | None = Field(description="natural logarithm of the evidence")
+    log_limit: float | None = Field(description="the evidence at which it alarms")
+    judge_moved: bool | None = Field(description="whether the judge has moved; null without frozen answers")
+    statistics_version: int
+    sentence: Sentence
+
+
+AnyChange = VerdictChange | DriftChange
+
+
+def read_change(data: dict[str, Any]) -> AnyChange:
+    """Return a stored change."""
+    return (DriftChange if data.get("kind") in DRIFT_KINDS else VerdictChange).model_validate(data)
 
 
 def change_order(change_id: str) -> tuple[int, int]:

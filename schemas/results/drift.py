@@ -5,8 +5,19 @@ from typing import Literal
 
 import msgspec
 
+from schemas.records.drift import DriftSettings
+
 Side = Literal["worse", "better"]
 """Of a model: its scores fell or rose. Of a judge: it became stricter or more lenient."""
+
+DriftKind = Literal["drift.worse", "drift.better", "drift.judge", "drift.held"]
+"""What a monitor reports."""
+
+RunClosed = Literal["ended", "complete", "next", "cancelled"]
+"""How a run closed: by its end, with its last item, with the next run of its model, or because it was cancelled."""
+
+Unranked = Literal["incomplete", "cancelled", "changed", "unanchored"]
+"""Why a run is not ranked: too few items, cancelled, its model was changed meanwhile, or no frozen answers."""
 
 
 class DriftOutcome(StrEnum):
@@ -21,32 +32,6 @@ class DriftOutcome(StrEnum):
     """Too few runs for any alarm to be likely."""
     HELD = "held"
     """The runs contradict what was declared of them."""
-
-
-class DriftSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """What holds for every monitor: the declared rate of false alarms, and how runs are read."""
-
-    years: float = 5
-    runs_a_year: float = 365
-    monitors: int = 1
-    """Monitors that share one false alarm in `years`."""
-    both: bool = False
-    ever: float | None = None
-    """Chance of any false alarm in a segment; replaces `years`."""
-    assume: Literal["exchangeable-runs", "independent-items"] = "exchangeable-runs"
-    strata: Literal["weekday"] | None = None
-    missing: Literal["ignore", "fail"] = "ignore"
-    min_coverage: float = 0.8
-    items: int | None = None
-    """Items of a whole run; None: as many as the first run has."""
-    seed: str | None = None
-    changes: tuple[str, ...] = ()
-    """The first runs after an announced change."""
-
-    @property
-    def false_alarm_runs(self) -> float:
-        """The bound A: one false alarm is expected in so many runs of one monitor."""
-        return self.years * self.runs_a_year * self.monitors
 
 
 class FallenItem(msgspec.Struct, frozen=True):
@@ -122,6 +107,8 @@ class DriftRun(msgspec.Struct, frozen=True, kw_only=True):
     anchors: int = 0
     anchor_mean: float | None = None
     ranked: bool = True
+    unranked: Unranked | None = None
+    """Why it is not ranked."""
     p: float | None = None
 
 
@@ -137,10 +124,19 @@ class Sentinel(msgspec.Struct, frozen=True, kw_only=True):
     """Items that too few of the runs hold: they enter no score."""
     incomplete: int
     """Runs below the least coverage: counted, and not ranked."""
+    cancelled: int = 0
+    late: int = 0
+    """Scores that came after their run had closed."""
+    repeated: tuple[str, ...] = ()
+    """Runs that came again after they had closed."""
+    out_of_order: tuple[str, ...] = ()
+    """Runs that closed after one of a later date."""
+    open: tuple[str, ...] = ()
+    """Runs that are not closed."""
     duplicates: int
     conflicts: int
     skipped: int
-    ordered_by: Literal["date", "appearance"]
+    ordered_by: Literal["date", "appearance", "closing"]
     graded: bool
     runs: tuple[DriftRun, ...]
     monitors: tuple[DriftMonitor, ...]

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from schemas.records.scores import Contestant
-from schemas.results.changes import Claim, Kind, VerdictChange, change_order
+from schemas.results.changes import AnyChange, Claim, Kind, VerdictChange, change_order
 
 Order = tuple[int, int]
 """The id of a change as numbers; changes of one partition are ordered by it."""
@@ -51,22 +51,28 @@ class Columns(Protocol):
         """Return how decisions end: their places, and the ids of the changes that end them."""
 
 
-class VerdictChanges(Mapping[str, VerdictChange]):
+class VerdictChanges(Mapping[str, AnyChange]):
     """Verdict changes by field, in the order in which they were recorded."""
 
-    def __init__(self, made: Mapping[str, VerdictChange | int] | None = None) -> None:
-        self._changes: dict[str, VerdictChange | int] = dict(made or {})
+    def __init__(self, made: Mapping[str, AnyChange | int] | None = None) -> None:
+        self._changes: dict[str, AnyChange | int] = dict(made or {})
         """A change that an earlier version has stored whole, or its number among all records."""
         self.columns: list[Columns] = []
         self._starts: list[int] = []
         self._numbered = 0
 
-    def __getitem__(self, field: str) -> VerdictChange:
+    def __getitem__(self, field: str) -> AnyChange:
         """Make the change of a field."""
         change = self._changes[field]
         if isinstance(change, int):
             columns, place = self._place(change)
             return columns.change(place)
+        return change
+
+    def verdict(self, field: str) -> VerdictChange:
+        """Make the change of a field that is of a pair."""
+        change = self[field]
+        assert isinstance(change, VerdictChange), "a field of a pair has a verdict"
         return change
 
     def __contains__(self, field: object) -> bool:
@@ -87,7 +93,7 @@ class VerdictChanges(Mapping[str, VerdictChange]):
         other.columns, other._starts, other._numbered = [*self.columns], [*self._starts], self._numbered
         return other
 
-    def add(self, field: str, change: VerdictChange) -> None:
+    def add(self, field: str, change: AnyChange) -> None:
         """Add one change that is kept whole."""
         self._changes[field] = change
 
@@ -124,7 +130,7 @@ class VerdictChanges(Mapping[str, VerdictChange]):
                 texts += some[0][1][0].texts([place[1] for _, place in some if place is not None])
         return texts
 
-    def whole(self) -> dict[str, VerdictChange]:
+    def whole(self) -> dict[str, AnyChange]:
         """Return those that are kept whole, by field."""
         return {field: change for field, change in self._changes.items() if not isinstance(change, int)}
 
@@ -134,7 +140,7 @@ class VerdictChanges(Mapping[str, VerdictChange]):
             return None
         located = self.locate(field)
         if located is None:
-            return self[field].evidence.n
+            return self.verdict(field).evidence.n
         columns, place = located
         return int(columns.records["n"][place])
 

@@ -15,7 +15,7 @@ OF_OTHERS: dict[str, str] = {
     "monitor.cli.usage: ": "what typer and click print about wrong usage",
     "monitor.engine.chunk_fold: reading != benchmark.reading": "what is known of the files, no sentence",
     "monitor.files.declaration_file: ": "the place in an error of tomllib",
-    "monitor.files.dated_runs: re.compile(": "the date in the name of a file",
+    "schemas.records.run_names: re.compile(": "the date in the name of a file",
     "monitor.files.formats.documents: _PLACE": "the place in an error of msgspec",
     "monitor.files.formats.documents: re.compile(": "the place in an error of msgspec",
     "monitor.files.formats.documents: error.msg": "an error of json",

@@ -10,7 +10,8 @@ from monitor.cli.shared.options import LogOptions, MaxRejectedOption, OutputOpti
 if TYPE_CHECKING:
     from monitor.cli.shared.output import Output
     from monitor.files.dated_runs import DatedRuns
-    from schemas.results.drift import DriftReport, DriftSettings
+    from schemas.records.drift import DriftSettings
+    from schemas.results.drift import DriftReport
 
 
 class Assume(StrEnum):
@@ -91,7 +92,7 @@ def runs(
     """
     from monitor.cli.shared.errors import USAGE, stop
     from monitor.cli.shared.output import choose_output
-    from schemas.results.drift import DriftSettings
+    from schemas.records.drift import DriftSettings
 
     output = choose_output(form, out)
     if output.form not in {ReportFormat.table, ReportFormat.json, ReportFormat.markdown}:
@@ -148,8 +149,8 @@ def read_runs(paths: list[str], logs: LogOptions, max_rejected: float) -> "Dated
 
 def _report(runs: "DatedRuns", settings: "DriftSettings") -> "DriftReport":
     from monitor.cli.shared.errors import USAGE, stop
-    from monitor.files.dated_runs import date_in
     from monitor.view.drift import sentinel_of, with_found
+    from schemas.records.run_names import date_in
     from schemas.records.text import shorten
     from schemas.results.drift import DriftReport
 

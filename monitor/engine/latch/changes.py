@@ -176,7 +176,7 @@ def _end(
         if located is not None:
             ended.setdefault(located[0], []).append((located[1], sequence))
             continue
-        decision = pairs.changes[field]
+        decision = pairs.changes.verdict(field)
         update: dict[str, object] = {
             "id": f"{offset}-{sequence}",
             "kind": kind,

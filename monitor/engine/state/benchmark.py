@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from monitor.engine.kinds.sentinel import Sentinel
 from monitor.engine.state.arrival import Arrival
 from monitor.engine.state.battles import Battles, Units, Votes
 from monitor.engine.state.changes import BenchmarkDelta
@@ -56,6 +57,9 @@ class Benchmark(PairState):
     Rows are (item, repeat), in the order of their first event; columns are contestants. While each item has one row, rows are items;
     with the first item of two rows, or declared repeats, `repeats` holds the items.
     """
+
+    sentinel: Sentinel | None = None
+    """The runs of its models, if it is a sentinel: it has no pairs then, and no contestant."""
 
     def __init__(self, name: str, spec: Spec | None = None) -> None:
         super().__init__(name)
@@ -116,6 +120,8 @@ class Benchmark(PairState):
             self.name_contestant(index)
         if self.counters["events"]:
             return  # what has been built from the scores stays: after them only fields on which nothing rests may change
+        if self.sentinel is None or not self.sentinel.has_begun:
+            self.sentinel = None if spec.drift is None else Sentinel(self.name, spec)
         self.declared_items = None if spec.item_ids is None else frozenset(spec.item_ids)
         self.unit_names = frozenset(spec.unit_sizes)
         """The declared units."""

@@ -1,11 +1,12 @@
 """The changes of a chunk, as the engine and the store share them."""
 
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from monitor.engine.kinds.sentinel import SCORE
 from schemas.records.boards import BoardEntry, Suspect
 from schemas.records.chunks import DeadLetter, Gap, Misrouted, Source
 from schemas.records.scores import Contestant, RowKey
@@ -85,6 +86,11 @@ class BenchmarkDelta:
     """New votes of battles; see `monitor.engine.state.battles`."""
     judges: list[str] = field(default_factory=list)
     """New judges of battles."""
+    run_lines: list[tuple[Any, ...]] = field(default_factory=list)
+    """Of a sentinel: what its journal gets; see `monitor.engine.kinds.sentinel`."""
+    run_scores: NDArray[Any] = field(default_factory=lambda: np.zeros(0, SCORE))
+    run_state: dict[str, Any] | None = None
+    """What the journal does not show, if it may have changed."""
     counters: dict[str, int] = field(default_factory=dict)
     arrival: tuple[NDArray[np.int64], NDArray[np.int64]] | None = None
     """Contestants with new scores, and their state in `monitor.engine.state.arrival`."""

@@ -22,6 +22,8 @@ def restore_benchmark(stored: StoredBenchmark) -> Benchmark:
     """Return the state of a stored benchmark; without a snapshot of the same offset, pair sums are computed from the rows."""
     benchmark = Benchmark(stored.name, Spec.model_validate_json(stored.spec) if stored.spec else None)
     benchmark.off = stored.off
+    if benchmark.sentinel is not None:
+        benchmark.sentinel.restore(stored.run_lines, stored.run_scores, stored.run_state)
     _restore_records(benchmark, stored)
     benchmark.counters |= stored.counters
     for index in range(len(benchmark.contestants)):
@@ -80,7 +82,7 @@ def _restore_latches(benchmark: Benchmark) -> None:
     for pair, claim, field in benchmark.decisions():
         located = benchmark.changes.locate(field)
         if located is None:
-            side = _side(benchmark, pair, benchmark.changes[field])
+            side = _side(benchmark, pair, benchmark.changes.verdict(field))
         else:
             columns, place = located
             side = int(columns.records["side"][place])

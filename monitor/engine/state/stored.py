@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from monitor.engine.kinds.sentinel import SCORE
 from schemas.records.boards import BoardEntry, Suspect
 from schemas.records.chunks import Gap, Source
 from schemas.records.reading import FileReading
@@ -64,6 +65,11 @@ class StoredBenchmark:
     votes: NDArray[np.int32] = field(default_factory=lambda: np.zeros((0, 6), np.int32))
     """Every vote of its battles; see `monitor.engine.state.battles`."""
     judges: list[str] = field(default_factory=list)
+    run_lines: list[list[Any]] = field(default_factory=list)
+    """Of a sentinel: the journal of its runs; see `monitor.engine.kinds.sentinel`."""
+    run_scores: NDArray[Any] = field(default_factory=lambda: np.zeros(0, SCORE))
+    run_state: dict[str, Any] = field(default_factory=dict)
+    """What the journal does not show."""
     peaks: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
     """Largest evidence of each pair, see `PairState.peak`; shorter than the number of pairs where the rest is 0."""
 

@@ -23,7 +23,7 @@ from monitor.words import header as facts
 from monitor.words.flags import named_flags
 from monitor.words.numbers import safe
 from monitor.words.reading import first
-from schemas.results.changes import VerdictChange
+from schemas.results.changes import AnyChange, DriftChange
 from schemas.results.report import BenchmarkReport, Report
 
 REFRESH_PER_SECOND: Final = 4
@@ -50,7 +50,7 @@ class LiveView:
         self._status = LiveStatus()
         self._extra: Extra | None = None
         self._ties: Mapping[str, TieBands] = {}
-        self._feed: tuple[VerdictChange, ...] = ()
+        self._feed: tuple[AnyChange, ...] = ()
         self._live = Live(
             console=console, screen=True, refresh_per_second=REFRESH_PER_SECOND, get_renderable=lambda: self
         )
@@ -77,7 +77,7 @@ class LiveView:
             report = Report(benchmarks=[named_flags(benchmark) for benchmark in report.benchmarks])
         self._report, self._status, self._extra, self._ties = report, status, extra, ties or {}
 
-    def change(self, change: VerdictChange) -> None:
+    def change(self, change: AnyChange) -> None:
         """Add a verdict change to the feed."""
         self._feed = (change, *self._feed)[:_FEED]
 
@@ -183,7 +183,7 @@ def _more(count: int, what: str) -> list[Text]:
     return [Text(f"... {count:,} more {what}", style=UNDECIDED)] if count > 0 else []
 
 
-def _feed(changes: Sequence[VerdictChange], glyphs: Glyphs) -> list[Text]:
+def _feed(changes: Sequence[AnyChange], glyphs: Glyphs) -> list[Text]:
     if not changes:
         return [Text("verdict changes", style="bold"), Text("none so far", style=UNDECIDED)]
     return [
@@ -192,8 +192,10 @@ def _feed(changes: Sequence[VerdictChange], glyphs: Glyphs) -> list[Text]:
     ]
 
 
-def _change(change: VerdictChange, glyphs: Glyphs) -> Text:
+def _change(change: AnyChange, glyphs: Glyphs) -> Text:
     """Return a decision as one line, and a change of a decision as its whole sentence."""
+    if isinstance(change, DriftChange):
+        return Text(f"{glyphs.held} {safe(change.sentence)}", HELD)
     if change.kind != "decided":
         sign = glyphs.reversed if change.kind == "reversed" else glyphs.held
         return Text(f"{sign} {safe(change.sentence)}", HELD)

@@ -9,7 +9,7 @@ from typing import Final, Self
 from monitor.words.changes import level
 from monitor.words.numbers import safe
 from schemas.records.text import Sentence
-from schemas.results.changes import VerdictChange
+from schemas.results.changes import AnyChange, DriftChange, VerdictChange
 from schemas.results.report import Report
 
 STATUS_INTERVAL: Final = 5.0
@@ -134,9 +134,11 @@ class PlainView:
         if with_note and status.note:
             self._write(safe(status.note))
 
-    def change(self, change: VerdictChange) -> None:
-        """Write a change of a verdict family-wise; the report at the end and the log have the evidence."""
-        if change.procedure == "anytime_family":
+    def change(self, change: AnyChange) -> None:
+        """Write a change of a verdict family-wise, and what a monitor of a sentinel reports; the report and the log have the evidence."""
+        if isinstance(change, DriftChange):
+            self._write(f"{change.kind}: {safe(change.benchmark)}: {safe(change.sentence)}")
+        elif change.procedure == "anytime_family":
             self._write(_short(change))
 
 

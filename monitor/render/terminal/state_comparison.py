@@ -6,7 +6,7 @@ from typing import Any, Final
 from monitor.store.transfer.comparison import BoardComparison, Difference
 from monitor.words.counts import counted
 from schemas.records.text import printable
-from schemas.results.changes import VerdictChange
+from schemas.results.changes import AnyChange, DriftChange
 
 _LISTED: Final = 20
 """Differences of a board in the text; the JSON has the first 1,000."""
@@ -38,7 +38,7 @@ def as_json(compared: Sequence[BoardComparison]) -> dict[str, Any]:
     return {"differs": any(each.differs for each in compared), "boards": boards}
 
 
-def _dump(change: VerdictChange | None) -> dict[str, Any] | None:
+def _dump(change: AnyChange | None) -> dict[str, Any] | None:
     return None if change is None else change.model_dump(mode="json")
 
 
@@ -70,13 +70,18 @@ def _board(board: BoardComparison) -> Iterator[str]:
 def _difference(difference: Difference) -> str:
     change = difference.here or difference.there
     assert change is not None
-    pair = f"{printable(change.model_a)} / {printable(change.model_b)}, {change.procedure} {change.kind}"
+    if isinstance(change, DriftChange):
+        named = f"{printable(change.model)} at {printable(change.run)}, {change.kind}"
+    else:
+        named = f"{printable(change.model_a)} / {printable(change.model_b)}, {change.procedure} {change.kind}"
     here, there = (_state(each) for each in (difference.here, difference.there))
-    return f"  {pair}: {here} here, {there} there"
+    return f"  {named}: {here} here, {there} there"
 
 
-def _state(change: VerdictChange | None) -> str:
+def _state(change: AnyChange | None) -> str:
     if change is None:
         return "not reached"
+    if isinstance(change, DriftChange):
+        return f"since {printable(change.start or change.run)} (id {change.id})"
     leader = {"a": change.model_a, "b": change.model_b, "tie": "a tie", None: "ended"}[change.after]
     return f"{printable(leader)} (id {change.id})"

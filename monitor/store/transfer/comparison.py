@@ -14,7 +14,7 @@ from monitor.store.redis_store import RedisStore
 from monitor.store.server.connection import Connection
 from monitor.store.transfer.stored_verdicts import FieldCodes, StoredVerdicts, locate
 from schemas.records.versions import STATE_VERSION
-from schemas.results.changes import VerdictChange
+from schemas.results.changes import AnyChange
 
 What = Literal["other outcome", "other record", "only here", "only there"]
 """How a verdict differs: it names another leader, it was reached at another record and has another id, or one state does not have it."""
@@ -32,8 +32,8 @@ class Difference(NamedTuple):
     """A verdict that differs: its change in each state, None where there is none."""
 
     what: What
-    here: VerdictChange | None
-    there: VerdictChange | None
+    here: AnyChange | None
+    there: AnyChange | None
 
 
 @dataclass
@@ -195,7 +195,7 @@ async def _list(
     """Return the first differences of a kind, in the order of the log."""
     columns, some = (ours.columns, places.here) if places.here.size else (theirs.columns, places.there)
     first = np.lexsort((columns.sequence[some], columns.offset[some]))[:most]
-    here: list[VerdictChange | None] = [None] * first.size
+    here: list[AnyChange | None] = [None] * first.size
     there = [*here]
     if places.here.size:
         here = [*await ours.changes(places.here[first])]

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Mapping
 from typing import Any, Final
 
 from monitor.store.errors import StoreError
-from monitor.store.layout import OF_BATTLES, STRINGS, Keys, dump_json
+from monitor.store.layout import OF_ONE_KIND, STRINGS, Keys, dump_json
 from monitor.store.load import changed_since
 from monitor.store.server.connection import Connection
 from monitor.store.transfer.archive import ArchiveWriter
@@ -65,7 +65,7 @@ async def _benchmark(connection: Connection, keys: Keys, number: int, key: str, 
     yield _open(head)
     lines = dict.fromkeys(STRINGS, 0)
     for place, kind in enumerate(STRINGS):
-        if kind in OF_BATTLES and not (await connection.fetch([("EXISTS", keys.of(kind, key))]))[0]:
+        if kind in OF_ONE_KIND and not (await connection.fetch([("EXISTS", keys.of(kind, key))]))[0]:
             continue
         yield ("," if place else ',"strings":{') + f'"{kind}":"'
         start = 0

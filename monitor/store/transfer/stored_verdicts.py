@@ -15,7 +15,7 @@ from monitor.store.latches import LATCH_BYTES, TIME_BYTES
 from monitor.store.layout import Keys, unpack_contestants
 from monitor.store.server.connection import Connection, slices
 from schemas.records.scores import Contestant
-from schemas.results.changes import CLAIMS, KINDS, VerdictChange
+from schemas.results.changes import CLAIMS, DRIFT_KINDS, KINDS, AnyChange, read_change
 from stats.evidence.settled import TIE
 from stats.numerics.pairs import pair_members
 
@@ -24,6 +24,9 @@ _BYTES_AT_ONCE: Final = 1 << 20
 _PAIR_BITS: Final = 33
 _CLAIM_BITS: Final = 2
 _KIND_BITS: Final = 3
+_OF_RUNS: Final = 1 << 63
+"""The code of a field that is of no pair, with its number."""
+
 _SIDES: Final = {"a": 1, "b": -1, "tie": TIE}
 
 
@@ -32,6 +35,8 @@ class FieldCodes:
 
     def __init__(self) -> None:
         self._versions: dict[int, int] = {}
+        self._of_runs: dict[str, int] = {}
+        """The fields of what monitors of sentinels report, which are of no pair."""
 
     def version(self, version: int) -> int:
         """Return the number of a version of the declaration."""
@@ -44,6 +49,8 @@ class FieldCodes:
     def parse(self, field: str) -> int:
         """Return the code of a field."""
         pair, claim, kind, *version = field.split(":")
+        if claim == "drift":
+            return _OF_RUNS | self._of_runs.setdefault(field, len(self._of_runs))
         number = self.version(int(version[0]) if version else 1)
         return int(self.of(int(pair), CLAIMS.index(claim), KINDS.index(kind), number))
 
@@ -116,11 +123,11 @@ class StoredVerdicts:
         columns = await _read_packed(connection, (latches, at), size // LATCH_BYTES, lines, contestants, codes)
         return cls(int(off or 0), contestants, columns, name, (connection, keys, key), lines.start)
 
-    async def changes(self, some: NDArray[np.integer[Any]]) -> list[VerdictChange]:
+    async def changes(self, some: NDArray[np.integer[Any]]) -> list[AnyChange]:
         """Make the changes of some verdicts, by their index in the columns."""
         return [change for part in slices(some.tolist()) for change in await self._changes(part)]
 
-    async def _changes(self, some: Sequence[int]) -> list[VerdictChange]:
+    async def _changes(self, some: Sequence[int]) -> list[AnyChange]:
         connection, keys, key = self._keys
         latches, terms = keys.of("latches", key), keys.of("terms", key)
         begins = [int(self.columns.place[k]) * LATCH_BYTES for k in some]
@@ -132,7 +139,7 @@ class StoredVerdicts:
         lines = [json.loads(line) for line in await connection.fetch(calls)]
         records["terms"] = 0
         return [
-            VerdictChange.model_validate(line["change"])
+            read_change(line["change"])
             if isinstance(line := lines[number], dict)
             else LatchRecords(self._name, self.contestants, [Terms.read(line)], records).change(place)
             for place, number in enumerate(numbers.tolist())
@@ -215,4 +222,4 @@ def locate(some: NDArray[np.uint64], of: NDArray[np.uint64]) -> tuple[NDArray[np
 
 def _side(change: dict[str, Any]) -> int:
     """Return the side of a change; of one that ends a decision, that of the decision."""
-    return _SIDES[change["after"] or change["before"]]
+    return 0 if change["kind"] in DRIFT_KINDS else _SIDES[change["after"] or change["before"]]

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from monitor.view.drift import sentinel_of, with_found
-from schemas.results.drift import DriftOutcome, DriftReport, DriftSettings
+from schemas.records.drift import DriftSettings
+from schemas.results.drift import DriftOutcome, DriftReport
 
 SETTINGS = DriftSettings(seed="s")
 

@@ -14,7 +14,7 @@ from monitor.view.ranking.tie_bands import TieBands
 from monitor.words.counts import counted
 from monitor.words.numbers import safe
 from monitor.words.results import clause
-from schemas.results.changes import VerdictChange
+from schemas.results.changes import AnyChange
 from schemas.results.report import Report
 
 _RATE_SECONDS: Final = 5.0
@@ -37,7 +37,7 @@ class View(Protocol):
     ) -> None:
         """Show a report and a status; `ties` are by benchmark."""
 
-    def change(self, change: VerdictChange) -> None:
+    def change(self, change: AnyChange) -> None:
         """Show a verdict change."""
 
 

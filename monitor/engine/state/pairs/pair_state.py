@@ -14,7 +14,7 @@ from monitor.engine.state.rules import Rules
 from schemas.records.events import Spec
 from schemas.records.scores import Contestant
 from schemas.results.assumptions import Seed
-from schemas.results.changes import CLAIMS, PROCEDURES, Claim, Kind, Procedure, VerdictChange
+from schemas.results.changes import CLAIMS, PROCEDURES, Claim, Procedure, VerdictChange
 from schemas.results.verdict_changes import Columns, VerdictChanges, change_field
 from stats.numerics.pairs import Index, Places, pair_index
 
@@ -67,7 +67,7 @@ class PairState(Rules):
         """By `change_field`; those of earlier versions of the declaration stay."""
         self.holds_battles = False
         """Whether pairs meet in battles, and share no items."""
-        self.change_counts: Counter[tuple[Claim, Kind]] = Counter()
+        self.change_counts: Counter[tuple[str, str]] = Counter()
         self.loop: Any = None
         """The `Loop` that follows its 0/1 scores, if any: dropped where something else changes latches or places."""
 

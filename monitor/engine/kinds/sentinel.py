@@ -1,0 +1,323 @@
+"""A sentinel in the log: a benchmark on which each model is run many times, and every run is ranked among those before it.
+
+Its state is a function of the log. A journal of what was taken rebuilds it: the scores as records of a fixed size, and one line for each
+item, run, close and announced change.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from monitor.engine.chunk import EventBatch
+from monitor.engine.kinds.alarms import describe
+from monitor.engine.kinds.monitors import Alarm, Monitor, Of, Rank, weekday
+from monitor.engine.kinds.runs import ModelRuns, OpenRun, Scores, in_turn, means
+from monitor.engine.limits import Limits, Usage, bad_name, limit_fault, model_fault, usage_fault
+from schemas.records.battles import BattleFields
+from schemas.records.decode import Fault, Refusal
+from schemas.records.events import ANCHOR, Ended, EventFields, Spec
+from schemas.records.run_names import name_of
+from schemas.records.text import shorten
+from schemas.results.drift import DriftAlarm, DriftKind, RunClosed
+
+SCORE: Final = np.dtype([("run", "<u4"), ("item", "<u4"), ("repeat", "<i4"), ("anchor", "<i4"), ("score", "<f8")])
+"""A score of the journal: numbers of its run and item, its repeat, whether the answer was frozen, and the score."""
+
+Journal = NDArray[np.void]
+
+
+class Moved(NamedTuple):
+    """What a monitor reports of a run: an alarm, or that its runs contradict what was declared of them."""
+
+    model: str
+    of: Of
+    kind: DriftKind
+    run: str
+    number: int
+    """Of the monitor among those of the sentinel."""
+    place: int
+    """Of the run among those that it has ranked."""
+    facts: DriftAlarm | None
+    judge_moved: bool | None
+    """Whether the judge of the model has moved so far; None without frozen answers."""
+    position: int
+    """Of the event with which the run closed."""
+
+
+class Sentinel:
+    """The runs of all models of one sentinel."""
+
+    def __init__(self, name: str, spec: Spec) -> None:
+        assert spec.drift is not None, "a sentinel declares drift"
+        self.name, self.settings = name, spec.drift.settings(spec.items)
+        self.aliases = spec.aliases
+        self.repeats = spec.repeats if isinstance(spec.repeats, int) else 10**9
+        self.models: dict[str, ModelRuns] = {}
+        self.items: dict[str, int] = {}
+        self.runs = 0
+        self.score_count = 0
+        self.lines: list[tuple[Any, ...]] = []
+        """What the journal gets of the present chunk, and the scores; `taken` empties both."""
+        self.scores: list[tuple[int, int, int, int, float]] = []
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether a run has begun: its declaration never changes."""
+        return bool(self.models)
+
+    @property
+    def usage(self) -> Usage:
+        """What it takes of the budgets of its partition."""
+        return Usage(len(self.items), self.score_count, 0)
+
+    # --- the fold ---------------------------------------------------------------------------------------------------------------------
+
+    def fold(
+        self, batch: EventBatch, limits: Limits, files: Mapping[int, str]
+    ) -> tuple[list[tuple[int, Fault]], list[Moved]]:
+        """Take the scores of a batch; return the position and fault of each that is refused, and what monitors report.
+
+        `files` has the file of each record that was read from one: it names the run of scores that name none.
+        """
+        refused: list[tuple[int, Fault]] = []
+        moved: list[Moved] = []
+        for position, event in enumerate(batch.events):
+            file = files.get(batch.offsets[position])
+            fault = self._take(event, "" if file is None else name_of(file), limits, position, moved)
+            if fault is not None:
+                refused.append((position, fault))
+        return refused, moved
+
+    def _take(
+        self, event: EventFields, of_file: str, limits: Limits, position: int, moved: list[Moved]
+    ) -> Fault | None:
+        if isinstance(event, BattleFields):
+            reason = f"{shorten(self.name)} watches the runs of each model, so it takes no battles; give these a benchmark of their own"
+            return Refusal("winner", "a battle", reason, self.name)
+        name = str(event.run) if isinstance(event.run, str | int) and not isinstance(event.run, bool) else ""
+        name = name or of_file
+        model = self._name_fault(name) or self._model(event.model, limits)
+        if isinstance(model, Fault):
+            return model
+        if name in model.closed:
+            model.counts["late"] += 1
+            model.note("repeated", name)
+            return None
+        run = model.open.get(name) or self._begin(model, name, position, moved)
+        if event.score is None:
+            model.counts["skipped"] += 1
+            return None
+        fault = self._score(model, run, event, limits)
+        if fault is None and run.has_all(self.settings, self.repeats):
+            self._close(model, run, "complete", position, moved)
+        return fault
+
+    def _score(self, model: ModelRuns, run: OpenRun, event: EventFields, limits: Limits) -> Fault | None:
+        """Take a score of a run; the first of its item, repeat and role counts."""
+        item = self._item(event.item_id, limits)
+        if isinstance(item, Fault):
+            return item
+        anchor, score = event.role == ANCHOR, float(event.score or 0)
+        scores = (run.anchors if anchor else run.fresh).setdefault(event.item_id, {})
+        if event.repeat in scores:
+            model.counts["duplicates" if scores[event.repeat] == score else "conflicts"] += 1
+            return None
+        scores[event.repeat] = score
+        self.scores.append((run.number, item, event.repeat, int(anchor), score))
+        self.score_count += 1
+        return None
+
+    def _model(self, name: str, limits: Limits) -> ModelRuns | Fault:
+        """Return the runs of a model, new if need be, or why it is refused."""
+        name = self.aliases.get(name, name)
+        known = self.models.get(name)
+        if known is not None:
+            return known
+        fault = model_fault(self.name, name, limits, len(self.models))
+        most = self.settings.monitors // self.settings.per_model
+        if fault is None and self.settings.monitors > 1 and len(self.models) >= most:
+            reason = (
+                f"{shorten(name)} is one model more than the {self.settings.monitors} monitors that were declared, which share one false "
+                "alarm; give it a sentinel of its own"
+            )
+            fault = Refusal("model", shorten(name), reason, self.name)
+        if fault is not None:
+            return fault
+        self.models[name] = made = ModelRuns(self.name, name, self.settings)
+        return made
+
+    def _name_fault(self, name: str) -> Fault | None:
+        """Return why no run can have a name, or None."""
+        if not name:
+            reason = f"a score of {shorten(self.name)}, which is a sentinel, names its run; give it a field run"
+            return Refusal("run", "nothing", reason, self.name)
+        if self.settings.strata is not None and weekday(name) is None:
+            reason = f"{shorten(name)} does not begin with a date (2026-11-03), which ranks by weekday need; name runs by their date"
+            return Refusal("run", shorten(name), reason, self.name)
+        return bad_name(self.name, "run", name)
+
+    def _begin(
+        self, model: ModelRuns, name: str, position: int, moved: list[Moved], *, started: bool = False
+    ) -> OpenRun:
+        """Begin a run; those that are open and have no declared start close, since their model has gone on."""
+        for run in in_turn(model.open.values()):
+            if not run.started:
+                self._close(model, run, "next", position, moved)
+        run = model.open[name] = OpenRun(name, self.runs, started)
+        self.runs += 1
+        self.lines.append(("run", model.model, name, started))
+        return run
+
+    def _item(self, name: str, limits: Limits) -> int | Fault:
+        """Return the number of an item, a new one if need be, or why it is refused."""
+        known = self.items.get(name)
+        if known is not None:
+            return known
+        fault = (
+            bad_name(self.name, "item_id", name)
+            or limit_fault(self.name, "item_id", name, len(self.items), limits.rows)
+            or usage_fault(self.name, "item_id", name, limits, self.usage)
+        )
+        if fault is not None:
+            return fault
+        self.items[name] = number = len(self.items)
+        self.lines.append(("item", name))
+        return number
+
+    def mark(self, ended: Ended, limits: Limits) -> tuple[Fault | None, list[Moved]]:
+        """Take the start or the end of a run, the end of all that are open, or an announced change of a model."""
+        moved: list[Moved] = []
+        if ended.state is None:
+            return self._end_all(ended, moved), moved
+        assert ended.model is not None, "what is reported of a run names its model"
+        if ended.state == "changed":
+            model = self.models.get(self.aliases.get(ended.model, ended.model))
+            if model is None:
+                reason = (
+                    f"{shorten(ended.model)} has no run on {shorten(self.name)} yet; a change is announced after one"
+                )
+                return Refusal("change", shorten(ended.model), reason, self.name), moved
+            model.announce()
+            self.lines.append(("change", model.model, ended.reason or ""))
+            return None, moved
+        found = self._name_fault(ended.run or "") or self._model(ended.model, limits)
+        if isinstance(found, Fault):
+            return found, moved
+        return self._mark_run(found, ended.run or "", ended.state, moved), moved
+
+    def _mark_run(
+        self, model: ModelRuns, name: str, state: Literal["started", "ended", "cancelled"], moved: list[Moved]
+    ) -> Fault | None:
+        run = model.open.get(name)
+        if state == "started":
+            if name in model.closed:
+                model.note("repeated", name)
+            elif run is None:
+                self._begin(model, name, 0, moved, started=True)
+            elif not run.started:
+                run.started = True
+                self.lines.append(("started", run.number))
+            return None
+        if run is not None:
+            self._close(model, run, state, 0, moved)
+        elif name not in model.closed:
+            reason = f"{shorten(model.model)} has no run {shorten(name)} on {shorten(self.name)}; correct the name, or send scores first"
+            return Refusal("run", shorten(name), reason, self.name)
+        return None
+
+    def _end_all(self, ended: Ended, moved: list[Moved]) -> Fault | None:
+        models = [each for each in self.models.values() if ended.model in {None, each.model}]
+        if not models:
+            named = "no model" if ended.model is None else shorten(ended.model)
+            reason = f"{named} has a run on {shorten(self.name)} yet, so none can end; send the scores first"
+            return Refusal("ended", named, reason, self.name)
+        for model in models:
+            for run in in_turn(model.open.values()):
+                self._close(model, run, "ended", 0, moved)
+        return None
+
+    def _close(self, model: ModelRuns, run: OpenRun, closed: RunClosed, position: int, moved: list[Moved]) -> None:
+        """Take a run, and note what its monitors report."""
+        del model.open[run.name]
+        held = {each.of for each in model.monitors if each.refuted is not None}
+        ranked = model.enter(run.name, means(run.fresh), means(run.anchors), closed, mixed=run.mixed)
+        ranks = {monitor.of: monitor.shown[-1] for monitor, _ in ranked}
+        self.lines.append(("close", run.number, closed, ranks))
+        judge = model.monitor("judge")
+        for monitor, alarm in ranked:
+            if alarm is None and (monitor.refuted is None or monitor.of in held):
+                continue
+            place = len(monitor.runs) - 1
+            moved.append(
+                Moved(
+                    model.model,
+                    monitor.of,
+                    _kind(monitor, alarm),
+                    run.name,
+                    2 * [*self.models].index(model.model) + (monitor.of == "judge"),
+                    place,
+                    None if alarm is None else describe(monitor, alarm, place + 1),
+                    None if judge is None else bool(judge.alarms),
+                    position,
+                )
+            )
+
+    # --- the journal ------------------------------------------------------------------------------------------------------------------
+
+    def taken(self) -> tuple[list[tuple[Any, ...]], Journal]:
+        """Return what the journal gets, and forget it."""
+        lines, scores = self.lines, np.array(self.scores, SCORE)
+        self.lines, self.scores = [], []
+        return lines, scores
+
+    def dump(self) -> dict[str, Any]:
+        """Return what the journal does not show, as JSON."""
+        return {name: model.dump() for name, model in self.models.items()}
+
+    def restore(self, lines: Sequence[Sequence[Any]], scores: Journal, stored: dict[str, Any]) -> None:
+        """Rebuild the state from the journal, without ranking a run again."""
+        names = [line[1] for line in lines if line[0] == "item"]
+        self.items = {name: number for number, name in enumerate(names)}
+        self.score_count = scores.size
+        order = np.argsort(scores["run"], kind="stable")
+        ends = np.searchsorted(scores["run"][order], np.arange(sum(line[0] == "run" for line in lines) + 1))
+        runs: list[tuple[ModelRuns, OpenRun]] = []
+        for kind, *values in lines:
+            if kind == "run":
+                model, name, started = values
+                of = self.models.setdefault(model, ModelRuns(self.name, model, self.settings))
+                run = of.open[name] = OpenRun(name, len(runs), started)
+                _fill(run, names, scores[order[ends[run.number] : ends[run.number + 1]]])
+                runs.append((of, run))
+            elif kind == "started":
+                runs[values[0]][1].started = True
+            elif kind == "change":
+                self.models[values[0]].announce()
+            elif kind == "close":
+                number, closed, ranks = values
+                of, run = runs[number]
+                del of.open[run.name]
+                known = {monitor: Rank(*rank) for monitor, rank in ranks.items()}
+                of.enter(run.name, means(run.fresh), means(run.anchors), closed, mixed=run.mixed, known=known)
+                run.fresh, run.anchors = {}, {}
+        self.runs = len(runs)
+        for name, each in stored.items():
+            self.models.setdefault(name, ModelRuns(self.name, name, self.settings)).load(each)
+
+
+def _kind(monitor: Monitor, alarm: Alarm | None) -> DriftKind:
+    """Return what a monitor reports."""
+    if alarm is None:
+        return "drift.held"
+    if monitor.of == "judge":
+        return "drift.judge"
+    return "drift.worse" if alarm.side == "worse" else "drift.better"
+
+
+def _fill(run: OpenRun, names: Sequence[str], scores: Journal) -> None:
+    """Give a run its scores."""
+    for _, item, repeat, anchor, score in scores.tolist():
+        of: Scores = run.anchors if anchor else run.fresh
+        of.setdefault(names[item], {})[repeat] = score

@@ -35,7 +35,8 @@ def test_a_command_exists_with_its_flags(page, text):
     command = typer.main.get_command(app)
     path = []
     while words and hasattr(command, "commands") and not words[0].startswith("-"):
-        path.append(words.pop(0))
+        default = getattr(command, "default", None)
+        path.append(words.pop(0) if default is None or words[0] in command.commands else default)
         assert path[-1] in command.commands, f"{page}: rankwatch {text}"
         command = command.commands[path[-1]]
     known = {name for option in command.params for name in (*option.opts, *option.secondary_opts)} | {"--help", "-h"}

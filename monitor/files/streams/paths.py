@@ -56,7 +56,7 @@ def find_files(
 
     >>> find_files(["/nowhere/results.jsonl"])
     Traceback (most recent call last):
-    monitor.files.streams.paths.PathError: /nowhere/results.jsonl does not exist; check the path
+    monitor.files.streams.paths.NothingYetError: /nowhere/results.jsonl does not exist; check the path
     """
     files: list[Path] = []
     listed = set() if listed is None else listed

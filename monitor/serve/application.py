@@ -18,6 +18,7 @@ from monitor.serve.api.reading.cached_answers import CachedAnswers
 from monitor.serve.api.reading.state_watcher import StateWatcher
 from monitor.serve.api.routes.boards import board_routes
 from monitor.serve.api.routes.changes import change_routes
+from monitor.serve.api.routes.drift import drift_routes
 from monitor.serve.api.routes.events import write_routes
 from monitor.serve.api.routes.files import ReadFile, file_routes
 from monitor.serve.api.routes.next import next_routes
@@ -92,6 +93,7 @@ def make_application(
     answers = CachedAnswers(readable)
     web.include_router(read_routes(readable, answers))
     web.include_router(view_routes(readable, answers, low_coverage))
+    web.include_router(drift_routes(readable))
     web.include_router(run_routes(readable))
     web.include_router(next_routes(readable, watcher, intake))
     web.include_router(change_routes(readable, watcher))

@@ -38,6 +38,7 @@ def _summary(benchmark: BoardView, decided: int) -> BenchmarkSummary:
         board=board_report(benchmark),
         members=list(benchmark.suite.members) if benchmark.suite is not None else None,
         battles=benchmark.battles is not None,
+        sentinel=benchmark.drift is not None,
     )
 
 

@@ -26,6 +26,7 @@ from schemas.records.suites import Suite
 from schemas.records.text import Sentence
 from schemas.results.assumptions import Seed
 from schemas.results.changes import CLAIMS, PROCEDURES, Claim, Procedure
+from schemas.results.drift import DriftReport
 from schemas.results.reasons import Fact
 from schemas.results.verdict_changes import VerdictChanges, change_field
 from stats.families.stepwise import WHOLE
@@ -189,6 +190,8 @@ class BoardView(Rules):
     unknown_units: bool = False
     has_choice: bool = False
     united: United | None = None
+    drift: Callable[[], DriftReport] | None = None
+    """What the runs of a sentinel show; None for what is none."""
 
     scored: Index
     skipped: Index

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Sequence
+from functools import lru_cache
 from math import exp, isfinite
 from typing import Final, Literal, Protocol
 
@@ -11,6 +12,7 @@ import numpy as np
 from monitor.engine.kinds.alarms import describe
 from monitor.engine.kinds.monitors import Monitor, Rows
 from monitor.engine.kinds.runs import ModelRuns
+from monitor.engine.kinds.sentinel import Sentinel as EngineSentinel
 from schemas.records.drift import DriftSettings
 from schemas.results.drift import DriftMonitor, DriftOutcome, DriftReport, FoundDrop, Sentinel
 from stats.drift.bets import Ranks
@@ -96,6 +98,14 @@ def shown(watched: ModelRuns, *, ordered_by: Literal["date", "appearance", "clos
     )
 
 
+def report_of(sentinel: EngineSentinel) -> DriftReport:
+    """Return what the models of a sentinel show, those with a closed run."""
+    announced = {name for model in sentinel.models.values() for name in model.announced}
+    settings = msgspec.structs.replace(sentinel.settings, changes=tuple(sorted(announced)))
+    models = sorted(sentinel.models.values(), key=lambda model: model.model)
+    return DriftReport(settings=settings, sentinels=tuple(shown(each) for each in models if each.runs))
+
+
 def _monitor(monitor: Monitor) -> DriftMonitor:
     total, last = monitor.evidence(monitor.strongest), len(monitor.runs)
     has_runs = monitor.first < last
@@ -142,6 +152,7 @@ def _with_found(sentinel: Sentinel) -> Sentinel:
     return msgspec.structs.replace(sentinel, monitors=monitors)
 
 
+@lru_cache(maxsize=256)
 def median_delay(drop: float, spread: float, history: int, limit: float, ranks: Ranks = "runs") -> float | None:
     """Return the runs until half of such drops are found; None beyond `HORIZON`."""
     delays = detection_delay(drop, spread, history, limit, ranks=ranks, horizon=HORIZON, simulations=_SIMULATIONS)

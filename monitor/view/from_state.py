@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable
 from copy import copy
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -25,6 +25,7 @@ from monitor.view.board import (
     PairSums,
     Prefixes,
 )
+from monitor.view.drift import report_of
 from schemas.records.scores import ONE, SCORE_UNIT
 from schemas.results.changes import Claim
 from stats.numerics.pairs import pair_members
@@ -66,6 +67,7 @@ def _board_view(benchmark: Benchmark) -> BoardView:
         met=benchmark.met,
         counters=dict(benchmark.counters),
         change_counts=benchmark.change_counts.copy(),
+        drift=None if benchmark.sentinel is None else cache(partial(report_of, benchmark.sentinel)),
         changes=benchmark.changes,
         reading=benchmark.reading,
         unread=benchmark.unread,

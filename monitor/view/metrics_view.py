@@ -24,7 +24,7 @@ from monitor.view.pairs.rows import STATUSES, status_codes
 from monitor.view.pairs.table import PairTable
 from monitor.view.ranking.goal import goal_report
 from monitor.view.ranking.standings import count_undecided, count_unresolved, model_reports
-from schemas.results.changes import CLAIMS, PROCEDURES, Claim, Kind
+from schemas.results.changes import CLAIMS, DRIFT_KINDS, PROCEDURES, Claim, Kind
 from schemas.results.report import DECISION_PROCEDURES, ClustersReport, GoalReport, ModelReport, Status
 from stats.numerics.pairs import Index
 
@@ -77,6 +77,13 @@ class MetricsView(BoardCounts):
     resolution: dict[str, Floats]
 
 
+def _counted(benchmark: BoardView) -> list[tuple[str, str]]:
+    """Return the procedures and kinds of verdict changes that are counted, of a sentinel what its monitors report."""
+    if benchmark.drift is not None:
+        return [("drift", kind) for kind in DRIFT_KINDS]
+    return [(procedure, kind) for procedure in CLAIMS for kind in _KINDS_OF[procedure]]
+
+
 def board_counts(table: PairTable) -> BoardCounts:
     """Return what the metrics show of every benchmark, from its current table."""
     benchmark = table.described_from
@@ -91,11 +98,7 @@ def board_counts(table: PairTable) -> BoardCounts:
         pairs=table.size,
         decided={name: 0 if sides is None else int(np.count_nonzero(sides)) for name, sides in decided.items()},
         settled=int(np.count_nonzero(table.settled)),
-        changes={
-            (procedure, kind): benchmark.change_counts[procedure, kind]
-            for procedure in CLAIMS
-            for kind in _KINDS_OF[procedure]
-        },
+        changes={key: benchmark.change_counts[key] for key in _counted(benchmark)},
         exhausted=int(np.count_nonzero(exhausted)),
         beyond_capacity=0 if capacity is None else int((benchmark.family_index()[table.pair] > capacity).sum()),
         followed=_candidates(table).size,

@@ -150,7 +150,7 @@ class PartitionView:
         """Return the runs that an end is of, or why it is of none."""
         benchmark = self.state.benchmarks.get(end.ended)
         if benchmark is not None and benchmark.sentinel is not None:
-            return []
+            return benchmark.sentinel.unknown(end) or []
         if end.state is not None:
             return no_sentinel(end.ended)
         runs = no_runs(end.ended) if benchmark is None else runs_of(benchmark, end)

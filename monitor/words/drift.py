@@ -6,7 +6,17 @@ from typing import Final
 from monitor.words.counts import counted
 from schemas.records.drift import DriftSettings
 from schemas.records.text import Sentence, shorten
-from schemas.results.drift import DriftAlarm, DriftKind, DriftMonitor, DriftOutcome, DriftReport, FoundDrop, Sentinel
+from schemas.results.drift import (
+    DriftAlarm,
+    DriftKind,
+    DriftMonitor,
+    DriftOutcome,
+    DriftPage,
+    DriftReport,
+    DriftWords,
+    FoundDrop,
+    Sentinel,
+)
 
 SIGNS: Final = {
     DriftOutcome.WORSE: "▼",
@@ -154,6 +164,29 @@ def change_sentence(benchmark: str, model: str, kind: DriftKind, alarm: DriftAla
     return (
         f"{moved}: {points(alarm.before)} -> {points(alarm.since)} since {shorten(alarm.start)}, {_DIRECTION[alarm.side]} by "
         f"{points(alarm.low)} to {points(alarm.high)} points"
+    )
+
+
+def page(report: DriftReport) -> DriftPage:
+    """Return what the sentinels of a benchmark show, with words for a page."""
+    words = [
+        DriftWords(
+            title=title(each),
+            sign=SIGNS[each.outcome],
+            headline=headline(each),
+            details=list(details(each)),
+            quiet=quiet(each.monitors[0].found),
+            notes=list(otherwise(each)),
+            list_note=LIST_NOTE,
+        )
+        for each in report.sentinels
+    ]
+    anchored = any(run.anchors for each in report.sentinels for run in each.runs)
+    return DriftPage(
+        report=report,
+        words=words,
+        promise=promise(report.settings),
+        assumption=assumption(report.settings, anchored=anchored),
     )
 
 

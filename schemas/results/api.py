@@ -57,6 +57,7 @@ class BenchmarkSummary(_Answer):
     )
     members: list[str] | None = Field(description="of a suite, its benchmarks; null for a benchmark")
     battles: bool = Field(description="whether it has battles, and not scores of items")
+    sentinel: bool = Field(description="whether it watches the runs of each model: GET /api/v1/drift")
 
 
 class BoardSummary(_Answer):

@@ -110,6 +110,8 @@ class DriftRun(msgspec.Struct, frozen=True, kw_only=True):
     unranked: Unranked | None = None
     """Why it is not ranked."""
     p: float | None = None
+    log_sum: float | None = None
+    """The evidence of the model's monitor with it."""
 
 
 class Sentinel(msgspec.Struct, frozen=True, kw_only=True):
@@ -154,6 +156,27 @@ class DriftReport(msgspec.Struct, frozen=True, kw_only=True):
         found = {sentinel.outcome for sentinel in self.sentinels}
         codes = ((DriftOutcome.WORSE, 4), (DriftOutcome.JUDGE, 5), (DriftOutcome.HELD, 3), (DriftOutcome.SHORT, 3))
         return next((code for outcome, code in codes if outcome in found), 0)
+
+
+class DriftWords(msgspec.Struct, frozen=True, kw_only=True):
+    """What a sentinel shows, in words."""
+
+    title: str
+    sign: str
+    headline: str
+    details: list[tuple[str, str]]
+    quiet: str | None
+    notes: list[str]
+    list_note: str
+
+
+class DriftPage(msgspec.Struct, frozen=True, kw_only=True):
+    """The sentinels of one benchmark, with words for a page."""
+
+    report: DriftReport
+    words: list[DriftWords]
+    promise: str
+    assumption: str
 
 
 class PlannedDrop(msgspec.Struct, frozen=True, kw_only=True):

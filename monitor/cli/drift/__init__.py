@@ -2,6 +2,7 @@
 
 import typer
 
+from monitor.cli.drift.change import change
 from monitor.cli.drift.plan import plan
 from monitor.cli.drift.runs import runs
 from monitor.cli.shared.commands import Group, add_command
@@ -26,3 +27,4 @@ class _Drift(Group):
 drift = typer.Typer(cls=_Drift, help="Find out whether a model has got worse than it was.")
 add_command(drift, runs, "runs")
 add_command(drift, plan, "plan")
+add_command(drift, change, "change")

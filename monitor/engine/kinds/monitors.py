@@ -4,7 +4,7 @@ import hashlib
 from base64 import b64decode, b64encode
 from collections.abc import Mapping, Sequence
 from datetime import date
-from math import log
+from math import isfinite, log
 from typing import Any, Final, Literal, NamedTuple
 
 import msgspec
@@ -26,10 +26,11 @@ _DISPERSION_RUNS: Final = 20
 
 
 class Rank(NamedTuple):
-    """What a run has shown: its p-value, and that of the dispersion of runs where it refutes independent items."""
+    """What a run has shown: its p-value, that of the dispersion of runs where it refutes independent items, and the evidence with it."""
 
     p: float
     refuted: float | None = None
+    log_sum: float | None = None
 
 
 class Alarm(NamedTuple):
@@ -144,6 +145,7 @@ class Monitor:
             self.states[side] = step(self.states[side], shown.p if side == "worse" else 1 - shown.p, self.ranks)
         side = self.strongest
         total = self.evidence(side)
+        self.shown[-1] = shown._replace(log_sum=total if isfinite(total) else None)
         if total < self.limit or self.refuted is not None:
             return None
         alarm = Alarm(side, self.first, place, total, localize(self.states[side]))

@@ -109,10 +109,10 @@ class ModelRuns:
         why = self._unranked(fresh, anchors, closed, mixed=mixed)
         if self.settings.missing == "fail":
             fresh = (self._first or {}) | fresh  # items that come later are new, and were not missing
-        moved, p = list[tuple[Monitor, Alarm | None]](), None
+        moved, rank = list[tuple[Monitor, Alarm | None]](), None
         if why is None:
             moved = self._rank(name, fresh, anchors, known)
-            p = moved[0][0].shown[-1].p
+            rank = moved[0][0].shown[-1]
             if self._changed:
                 self.announced.append(name)
                 self._changed = False
@@ -129,7 +129,8 @@ class ModelRuns:
                 anchor_mean=mean_of(anchors),
                 ranked=why is None,
                 unranked=why,
-                p=p,
+                p=None if rank is None else rank.p,
+                log_sum=None if rank is None else rank.log_sum,
             )
         )
         return moved

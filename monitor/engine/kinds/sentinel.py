@@ -192,13 +192,10 @@ class Sentinel:
         if ended.state is None:
             return self._end_all(ended, moved), moved
         assert ended.model is not None, "what is reported of a run names its model"
+        if (fault := self.unknown(ended)) is not None:
+            return fault, moved
         if ended.state == "changed":
-            model = self.models.get(self.aliases.get(ended.model, ended.model))
-            if model is None:
-                reason = (
-                    f"{shorten(ended.model)} has no run on {shorten(self.name)} yet; a change is announced after one"
-                )
-                return Refusal("change", shorten(ended.model), reason, self.name), moved
+            model = self.models[self.aliases.get(ended.model, ended.model)]
             model.announce()
             self.lines.append(("change", model.model, ended.reason or ""))
             return None, moved
@@ -206,6 +203,14 @@ class Sentinel:
         if isinstance(found, Fault):
             return found, moved
         return self._mark_run(found, ended.run or "", ended.state, moved), moved
+
+    def unknown(self, ended: Ended) -> Fault | None:
+        """Return why a change of a model cannot be announced: it has no run yet."""
+        model = ended.model or ""
+        if ended.state != "changed" or self.aliases.get(model, model) in self.models:
+            return None
+        reason = f"{shorten(model)} has no run on {shorten(self.name)} yet; a change is announced after one"
+        return Refusal("change", shorten(model), reason, self.name)
 
     def _mark_run(
         self, model: ModelRuns, name: str, state: Literal["started", "ended", "cancelled"], moved: list[Moved]

@@ -11,6 +11,7 @@ import * as board from "./views/board.js";
 import * as categories from "./views/categories.js";
 import * as changes from "./views/changes.js";
 import * as data from "./views/data.js";
+import * as drift from "./views/drift.js";
 import * as home from "./views/home.js";
 import * as items from "./views/items.js";
 import * as matrix from "./views/matrix.js";
@@ -21,6 +22,7 @@ import * as time from "./views/time.js";
 
 const VIEWS = [
   ["", board, "Board"],
+  ["drift", drift, "Drift"],
   ["pairs", neighbours, "Neighbours"],
   ["matrix", matrix, "All pairs"],
   ["items", items, "Items"],
@@ -29,6 +31,7 @@ const VIEWS = [
   ["changes", changes, "Changes"],
   ["data", data, "Data"],
 ];
+const OF_RUNS = new Set(["drift", "changes", "data"]); // views of a sentinel
 const OF_ITEMS = new Set(["items", "categories"]); // views that a benchmark of battles does not have
 const PAUSE_MS = 700;
 const LAG_MS = 2000; // a server that gives earlier answers has much to do
@@ -37,6 +40,7 @@ const at = (id) => document.getElementById(id);
 const main = at("main");
 const lastData = new Map(); // by address, to show a view at once on return
 let withBattles = new Set(); // names of benchmarks
+let sentinels = new Set();
 let route = null;
 let stopFollowing = () => {};
 let leaving = new AbortController(); // aborted when the view is left
@@ -68,7 +72,9 @@ function parse(hash) {
 function tabs() {
   if (!route.benchmark || route.missing) return null;
   const battles = withBattles.has(route.benchmark);
-  return h("nav", { class: "tabs", "aria-label": "Views", "data-key": "tabs" }, VIEWS.filter(([key]) => !battles || !OF_ITEMS.has(key)).map(([key, , label]) =>
+  const watched = sentinels.has(route.benchmark);
+  const offered = ([key]) => (watched ? OF_RUNS.has(key) : key !== "drift" && (!battles || !OF_ITEMS.has(key)));
+  return h("nav", { class: "tabs", "aria-label": "Views", "data-key": "tabs" }, VIEWS.filter(offered).map(([key, , label]) =>
     h("a", { href: link.benchmark(route.benchmark, key), "aria-current": route.key === key && "page" }, label)));
 }
 
@@ -183,9 +189,9 @@ async function navigate(first) {
     main.querySelector("h1")?.focus({ preventScroll: true });
   }
   if (!route.benchmark) return;
-  const known = withBattles.has(route.benchmark);
+  const known = withBattles.has(route.benchmark) || sentinels.has(route.benchmark);
   offerBenchmarks(await summaries().catch(() => []));
-  if (current === route && known !== withBattles.has(route.benchmark)) redraw();
+  if (current === route && known !== (withBattles.has(route.benchmark) || sentinels.has(route.benchmark))) redraw();
 }
 
 /** Show the current view with the choices in its address; load what these need besides. */
@@ -216,10 +222,12 @@ function printing(on) {
 /** Fill the benchmark menu at the top; a single benchmark opens directly. */
 function offerBenchmarks(benchmarks) {
   withBattles = new Set(benchmarks.filter((b) => b.battles).map((b) => b.benchmark));
+  sentinels = new Set(benchmarks.filter((b) => b.sentinel).map((b) => b.benchmark));
   if (route.view === home && benchmarks.length === 1) {
-    location.replace(link.benchmark(benchmarks[0].benchmark));
+    location.replace(link.benchmark(benchmarks[0].benchmark, benchmarks[0].sentinel ? "drift" : ""));
     return;
   }
+  if (route.view === board && sentinels.has(route.benchmark)) location.replace(link.benchmark(route.benchmark, "drift"));
   at("choose").hidden = benchmarks.length < 2;
   const options = benchmarks.map((b) => h("option", { value: b.benchmark, "data-key": b.benchmark }, isolated(b.benchmark)));
   const chosen = route.missing ? "" : route.benchmark ?? "";

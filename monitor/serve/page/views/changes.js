@@ -42,7 +42,16 @@ function strength({ evidence: e, mixture }) {
   return mixture === "exact test at N" ? `p = ${evidence} ≤ ${threshold}` : `ln e ${evidence} ≥ ${threshold}`;
 }
 
+/** Show what a monitor of a sentinel reports. */
+function drifted(change, benchmark, text) {
+  const tone = change.kind === "drift.better" ? "good" : "warn turned";
+  return h("li", { "data-key": change.id, class: seen.fresh.has(change.id) && "fresh" },
+    h("p", { class: "marks" }, h("span", { class: `chip ${tone}` }, change.kind), h("span", { class: "scope" }, `run ${change.run}`)),
+    h("div", {}, h("p", {}, sentence(text, [change.model, benchmark])), h("p", { class: "evidence" }, h("a", { href: link.benchmark(benchmark, "drift") }, "The runs"))));
+}
+
 function entry(change, benchmark, text) {
+  if (!change.evidence) return drifted(change, benchmark, text);
   const { evidence: e, model_a: a, model_b: b } = change;
   const tone = { decided: "good", settled: "good settled", reversed: "warn turned" }[change.kind] ?? "warn";
   return h("li", { "data-key": change.id, class: seen.fresh.has(change.id) && "fresh" },

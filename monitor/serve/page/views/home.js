@@ -32,10 +32,10 @@ export function render(benchmarks) {
   const rows = benchmarks.map((b) => ({
     key: b.benchmark,
     cells: [
-      h("a", { href: link.benchmark(b.benchmark) }, boardName(b)),
+      h("a", { href: link.benchmark(b.benchmark, b.sentinel ? "drift" : "") }, boardName(b)),
       count(b.models),
       count(b.items),
-      b.members ? count(null) : `${count(b.decided)} of ${count(b.pairs)}`,
+      b.members || b.sentinel ? count(null) : `${count(b.decided)} of ${count(b.pairs)}`,
       state(b),
     ],
   }));
@@ -46,7 +46,8 @@ export function render(benchmarks) {
   ];
 }
 
-function state({ order, conflicts, rejected, partial, board, members }) {
+function state({ sentinel, order, conflicts, rejected, partial, board, members }) {
+  if (sentinel) return "sentinel: its runs are watched";
   if (members) return ["suite of ", members.slice(0, 3).map((member, k) => [k > 0 && ", ", name(member)]), members.length > 3 && ` and ${count(members.length - 3)} more`];
   const trouble = [
     board?.state === "archived" && "archived",

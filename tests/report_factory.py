@@ -54,6 +54,7 @@ def pair(a="alpha", b="beta", *, wins=1680, losses=1454, n=12032, decided=None, 
         "reason": "the interval rules out a lead of more than 3.59 pp",
         "decided_at_n": None,
         "items_to_decision": 800.0,
+        "needs_items": 14000.0,
         "decision_probability": None,
         "decided": Decided(**{**UNDECIDED, **(decided or {})}),
         "resolved": Resolved(
@@ -123,6 +124,12 @@ def benchmark(pairs=None, models=None, **fields):
         "weights": None,
         "suite": None,
         "result": ResultReport(
+            best=ResultLine(yes=False, text="First place is open: any of the 2 models may hold it."),
+            steps=ResultLine(yes=True, text="1 of 2 steps of the ranking is real, 1 is open."),
+            change=ResultLine(
+                yes=False,
+                text="Closest tie: ranks 1 and 2 need about 14,000 items; there are 12,032.",
+            ),
             settled=ResultLine(
                 yes=False, text="alpha leads on the items scored; only beta may still pass it on all 12,032 items."
             ),

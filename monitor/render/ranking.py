@@ -1,10 +1,11 @@
 """The ranking, declared once: a row a model with its step to the next, for every surface."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from monitor.render.charts import mean_bar, tie_lanes
 from monitor.render.document import Cell, Column, Kind, Table, texts
-from monitor.render.signs import DECIDED, HELD, UNDECIDED, UNICODE, Glyphs, decision_glyph, settled_glyph
+from monitor.render.signs import HELD, UNDECIDED, UNICODE, Glyphs
+from monitor.render.signs import step as step_sign
 from monitor.view.ranking.tie_bands import TieBands
 from monitor.words import battles
 from monitor.words import numbers as form
@@ -44,8 +45,9 @@ def ranking(
     steps = steps_of(b)
     if steps:
         below = [steps.get(m.model) for m in models]
+        signs = [Cell("") if p is None else Cell(*step_sign(p, glyphs)) for p in below]
+        columns["decided"] = Column(head["decided"], signs, "sign")
         put("step", _steps(below), "text")
-        columns |= _signs(below, glyphs, head)
     if rated is None:
         put("items", texts(f"{m.items:,}" for m in models))
         if skipped is not None and any(skipped):
@@ -105,42 +107,10 @@ def _steps(below: Sequence[PairReport | None]) -> list[Cell]:
         if pair is None:
             cells.append(Cell(""))
             continue
-        decided = pair.status == "decided"
-        tone = (
-            HELD
-            if pair.status in {"held", "invalidated"} or (decided and pair.decided.anytime_family == "b")
-            else DECIDED
-            if decided
-            else UNDECIDED
-        )
+        _, tone = step_sign(pair, UNICODE)
         turned = pair.gap is not None and pair.gap < 0
-        cells.append(
-            Cell(gap.rjust(width), HELD if turned else DECIDED if decided else "", f" {step(pair)}", more_tone=tone)
-        )
+        cells.append(Cell(gap.rjust(width), HELD if turned else "", f" {step(pair)}", more_tone=tone))
     return cells
-
-
-def _signs(below: Sequence[PairReport | None], glyphs: Glyphs, head: Mapping[str, str]) -> dict[str, Column]:
-    """Answer the three questions for each step: a filled sign is yes, a hollow one no."""
-    none = ("", "")
-    answers = {
-        "settled": [none if p is None else settled_glyph(p, glyphs) for p in below],
-        "decided": [none if p is None else _decided(p, glyphs) for p in below],
-        "resolved": [none if p is None else _resolved(p, glyphs) for p in below],
-    }
-    return {key: Column(head[key], [Cell(*sign) for sign in signs], "sign") for key, signs in answers.items()}
-
-
-def _decided(pair: PairReport, glyphs: Glyphs) -> tuple[str, str]:
-    if pair.status == "held" and pair.decided.anytime_family is None:
-        return glyphs.held, HELD
-    return decision_glyph(pair, "anytime_family", glyphs)
-
-
-def _resolved(pair: PairReport, glyphs: Glyphs) -> tuple[str, str]:
-    if pair.resolved.fixed_n is None:
-        return glyphs.missing, UNDECIDED
-    return (glyphs.resolved, DECIDED) if pair.resolved.fixed_n else (glyphs.unresolved, UNDECIDED)
 
 
 def _extras(models: Sequence[ModelReport]) -> dict[str, list[str]]:

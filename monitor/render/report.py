@@ -125,8 +125,8 @@ def elements(document: ReportDocument, *, drawn: bool) -> Iterator[Element]:
 
 
 def result(b: BenchmarkReport, glyphs: Glyphs = UNICODE) -> Notes | None:
-    """Return the lines of the result, each with its word and sign; None where no models share an item."""
-    lines = [Note(line.text, word, *result_sign(word, line, glyphs)) for word, line in header.result(b)]
+    """Return the lines of the result, the first ones with their sign; None where no models share an item."""
+    lines = [Note(line.text, "", *result_sign(word, line, glyphs)) for word, line in header.result(b)]
     return Notes(lines, "result") if lines else None
 
 

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from monitor.words.columns import PROCEDURES
+from monitor.words.columns import PROCEDURES, verdict
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -32,10 +32,11 @@ class Glyphs(NamedTuple):
     tie: str
     resolved: str
     unresolved: str
+    open: str
 
 
-UNICODE: Final = Glyphs("●", "▼", "○", "·", "!", "≈", "○", "○", "◌", "✗", "◆", "◇", "=", "■", "□")
-ASCII: Final = Glyphs("*", "v", "o", ".", "!", "=", "o", "o", "~", "x", "+", "-", "=", "#", "_")
+UNICODE: Final = Glyphs("●", "▼", "○", "·", "!", "≈", "○", "○", "◌", "✗", "◆", "◇", "=", "■", "□", "◔")
+ASCII: Final = Glyphs("*", "v", "o", ".", "!", "=", "o", "o", "~", "x", "+", "-", "=", "#", "_", "?")
 
 DECIDED, UNDECIDED, HELD = "dodger_blue1", "grey50", "dark_orange"
 """The colours of the product: blue decided, grey undecided, orange reversed or held; legible on black and on white."""
@@ -67,8 +68,22 @@ def _tested(pair: "PairReport", procedure: str) -> bool:
     return pair.sd is not None
 
 
+def step(pair: "PairReport", glyphs: Glyphs) -> tuple[str, str]:
+    """Return the glyph and the colour of a step of the ranking, from a model to the next."""
+    return {
+        "decided": (glyphs.decided, DECIDED),
+        "decided against": (glyphs.reversed, HELD),
+        "open": (glyphs.open, HELD),
+        "equivalent": (glyphs.equivalent, UNDECIDED),
+        "held": (glyphs.held, HELD),
+        "invalidated": (glyphs.invalidated, HELD),
+    }.get(verdict(pair), (glyphs.undecided, UNDECIDED))
+
+
 def result_sign(word: str, line: "ResultLine", glyphs: Glyphs) -> tuple[str, str]:
-    """Return the glyph and the colour of a line of the result: filled if it is known or holds, hollow if not."""
+    """Return the glyph and the colour of a line of the result: filled if it is decided, hollow if not; none of a line of details."""
+    if word in {"steps", "details"}:
+        return "", UNDECIDED
     if line.held and not line.yes:
         return glyphs.held, HELD
     signs = {"settled": (glyphs.unsettled, glyphs.settled), "resolved": (glyphs.unresolved, glyphs.resolved)}

@@ -171,6 +171,7 @@ class PairState(NamedTuple):
     low: float | None
     high: float | None
     items_to_decision: float | None
+    needs_items: float | None
     decision_probability: float | None
     """Of a family-wise decision by the last item; None unless items are to come, and it is known how many."""
     side: Side | None
@@ -314,7 +315,7 @@ def _prospect(pair: PairState) -> list[Fact]:
     """Return how many more items a decision needs, and how likely it is; nothing for graded scores, where that is not estimated."""
     if pair.status not in {"collecting", "exhausted", "held"} or pair.low is None or pair.wins is None:
         return []
-    more, left = pair.items_to_decision, pair.left
+    more = pair.items_to_decision
     chance = []
     if pair.decision_probability is not None:
         chance = [fact(Reason.CHANCE, probability=pair.decision_probability)]
@@ -322,4 +323,6 @@ def _prospect(pair: PairState) -> list[Fact]:
         return chance  # what is missing counts at its worst, and will not come
     if more is None:
         return [fact(Reason.NEVER), *chance]
-    return chance if more < 1 else [fact(Reason.NEEDS_ITEMS, items=more, left=left), *chance]
+    if more < 1 or pair.needs_items is None:
+        return chance
+    return [fact(Reason.NEEDS_ITEMS, items=pair.needs_items), *chance]

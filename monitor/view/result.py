@@ -3,6 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from monitor.view.headline import headline
 from monitor.view.pairs.evidence import is_resolved
 from monitor.view.pairs.ratings import ratings_of
 from monitor.view.pairs.table import PairTable
@@ -26,7 +27,15 @@ def result_report(table: PairTable) -> ResultReport | None:
     if not (table.n > 0).any():
         return None
     settled = _settled(table) if table.benchmark.battles is None else _line(_rated(table))
-    return ResultReport(settled=settled, decided=_decided(table), resolved=_resolved(table))
+    best, decided, steps, change = headline(table)
+    return ResultReport(
+        best=_line(*best, yes=decided, held=bool(table.held)),
+        steps=_line(*steps, yes=steps[0]["decided"] > 0) if steps else None,
+        change=_line(*change) if change else None,
+        settled=settled,
+        decided=_decided(table),
+        resolved=_resolved(table),
+    )
 
 
 def _line(*facts: Fact, yes: bool = False, held: bool = False) -> ResultLine:
@@ -130,8 +139,6 @@ def _resolved(table: PairTable) -> ResultLine:
     anytime = None
     if resolved and table.benchmark.binary:
         anytime = int(np.count_nonzero(is_resolved(n, table.anytime_required_n(at))))
-    short = np.where(~enough & np.isfinite(needed) & (needed > 0), needed - n, np.inf)
-    closest = int(np.argmin(short)) if np.isfinite(short).any() else None
     return _line(
         fact(
             Reason.ENOUGH_ITEMS,
@@ -141,8 +148,6 @@ def _resolved(table: PairTable) -> ResultLine:
             anytime=anytime,
             # Where every shared item has the same difference there is no spread to plan with.
             unknown=int(np.count_nonzero((needed == 0) & (n > 0))),
-            closest=None if closest is None else closest + 1,
-            needed=None if closest is None else float(short[closest]),
         ),
         yes=resolved > 0,
     )

@@ -64,11 +64,35 @@ def heads(*, battles: bool) -> dict[str, str]:
     return HEADS | (RATED if battles else {})
 
 
-def step(pair: "PairReport") -> str:
-    """Return the verdict on a step to the next model, or how many more items it needs at the present estimate."""
+STEPS: Final = {
+    "decided": "evidence beyond these items",
+    "decided against": "the order of the scores is reversed",
+    "tie": "no such evidence",
+    "open": "items are missing",
+    "equivalent": "the gap is within the margin",
+    "held": "no verdict is given",
+    "invalidated": "a verdict was withdrawn",
+}
+"""What a step to the next model may be, and what that means."""
+
+
+def verdict(pair: "PairReport") -> str:
+    """Return what a step is, a key of `STEPS`."""
     if pair.status == "decided":
         return "decided" if pair.decided.anytime_family == "a" else "decided against"
     if pair.status in {"held", "invalidated", "equivalent"}:
         return pair.status
-    more = pair.items_to_decision
-    return "undecided" if more is None or pair.n == 0 or more < 1 else form.more(more)
+    return "open" if pair.status == "collecting" or any(each.get("missing") for each in pair.facts) else "tie"
+
+
+def needs(pair: "PairReport") -> str | None:
+    """Return how many items a step needs in all, or that some are missing and will not come; None where nothing is known of it."""
+    if pair.n == 0 or pair.needs_items is None or pair.status not in {"collecting", "exhausted"}:
+        return None
+    missing = pair.status == "exhausted" and verdict(pair) == "open"
+    return "items missing" if missing else form.needs(pair.needs_items)
+
+
+def step(pair: "PairReport") -> str:
+    """Return the verdict on a step to the next model, and how many items it needs."""
+    return ", ".join(filter(None, (verdict(pair), needs(pair))))

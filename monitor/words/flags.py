@@ -26,8 +26,9 @@ def named_flags(report: BenchmarkReport) -> BenchmarkReport:
         order = order.model_copy(update={"reason": with_flags(order.reason)})
     result = report.result
     if result is not None:
-        decided = result.decided.model_copy(update={"text": with_flags(result.decided.text)})
-        result = result.model_copy(update={"decided": decided})
+        lines = {name: getattr(result, name) for name in ("best", "decided")}
+        worded = {name: line.model_copy(update={"text": with_flags(line.text)}) for name, line in lines.items()}
+        result = result.model_copy(update=worded)
     goal = report.goal
     if goal is not None:
         goal = goal.model_copy(update={"reason": with_flags(goal.reason)})

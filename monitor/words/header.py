@@ -48,22 +48,19 @@ _SUSPICIONS: Final = (Reason.SUSPECT_ORDER, Reason.ORDER_REFUTED)
 
 
 def result(benchmark: BenchmarkReport) -> list[tuple[str, ResultLine]]:
-    """Return the three lines of the result with their words, none where no models share an item, and the goal if there is one."""
+    """Return the goal, who is best, how many steps are real and what would change that, as far as they are known, each with its word."""
     lines, goal = benchmark.result, benchmark.goal
-    return [
-        *(
-            []
-            if lines is None
-            else [("settled", lines.settled), ("decided", lines.decided), ("resolved", lines.resolved)]
-        ),
-        *([] if goal is None else [("goal", goal_line(goal))]),
-    ]
+    found = [] if goal is None else [("goal", goal_line(goal))]
+    if lines is not None:
+        named = (("best", lines.best), ("steps", lines.steps), ("details", lines.change))
+        found += [(word, line) for word, line in named if line is not None]
+    return found
 
 
 def goal_line(g: GoalReport) -> ResultLine:
     """Return the goal, whether it is met, and how much was run for it."""
     state = {"met": "met", "open": "open", "impossible": "out of reach"}[g.state]
-    return ResultLine(yes=g.state == "met", text=f"{g.goal}: {state}. {g.reason} {_spent(g)}")
+    return ResultLine(yes=g.state == "met", text=f"Goal {state} ({g.goal}). {g.reason} {_spent(g)}")
 
 
 def _spent(g: GoalReport) -> str:

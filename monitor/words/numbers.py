@@ -64,13 +64,13 @@ def items(count: float | None) -> str:
     return ">= 10^6" if count >= _MILLION else f"{ceil(count):,}"
 
 
-def more(count: float) -> str:
-    """Format an estimated number of further items in a table: two significant digits.
+def needs(count: float) -> str:
+    """Format the items in all that a gap needs, in a table: two significant digits.
 
-    >>> more(152.3), more(220_767), more(2e6)
-    ('150 more', '220,000 more', '> 1 million')
+    >>> needs(152.3), needs(220_767), needs(2e6)
+    ('needs 150', 'needs 220,000', 'needs > 1 million')
     """
-    return "> 1 million" if count >= _MILLION else f"{estimate(count)} more"
+    return f"needs {'> ' if count >= _MILLION else ''}{estimate(count)}"
 
 
 def estimate(count: float) -> str:

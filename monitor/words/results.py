@@ -3,12 +3,17 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
-from monitor.words.counts import counted, listed, more_items
+from monitor.words.counts import about_items, counted, listed
+from monitor.words.numbers import apart, equals, p_value
 from monitor.words.order import because
+from monitor.words.points import points, size
 from schemas.records.text import Sentence
 from schemas.results.reasons import Fact, Reason
 
 Given = Mapping[str, Any]
+
+_FAR: Final = 4
+"""How often p is above its threshold where the number of items, and no digit of p, explains that nothing is decided."""
 
 
 def line(facts: Sequence[Fact]) -> Sentence:
@@ -103,9 +108,95 @@ def _enough(given: Given) -> str:
         text += f", {given['anytime']:,} if you look as results arrive"
     if given["unknown"]:
         text += f"; unknown for {given['unknown']:,}, as every item differs alike"
-    if given["closest"] is not None:
-        text += f"; ranks {given['closest']:,} and {given['closest'] + 1:,} need {more_items(given['needed'], what)}"
     return f"{text}."
+
+
+def _best(given: Given) -> str:
+    others = "both" if given["others"] == 2 else f"all {given['others']:,}"
+    return f"{given['model']} is better than {others} others."
+
+
+def _best_but(given: Given) -> str:
+    rivals = listed(given["rivals"], len(given["rivals"]))
+    verb = "lack" if len(given["rivals"]) > 1 else "lacks"
+    items = "items" if given["missing"] is None else counted(given["missing"], "item")
+    could = f"{rivals} {verb} {items} and could have passed it" if given["over"] else f"{rivals} could still pass it"
+    return f"{given['model']} is better than {given['better']:,} of the {given['others']:,} others. {could}."
+
+
+def _first_open(given: Given) -> str:
+    every = given["count"] == given["of"]
+    who = f"any of the {given['of']:,}" if every else f"{given['count']:,} of {given['of']:,}"
+    return f"First place is open: {who} models may hold it."
+
+
+def _two_models(given: Given) -> str:
+    """Return who is better and by how much, or that it is not decided and the numbers that show why."""
+    (a, b), gap = given["models"], given["gap"]
+    if given["side"] is not None:
+        better, worse = (a, b) if given["side"] == "a" else (b, a)
+        ahead = gap if given["side"] == "a" else -gap
+        return f"Decided: {better} is better than {worse}, {_ahead(ahead)} points ahead{_evidence(given)}."
+    first, second = (a, b) if gap >= 0 else (b, a)
+    state = "Not decided" if given["over"] else "Not decided yet"
+    where = "" if given["over"] else f" after {given['n']:,} of {counted(given['of'], 'item')}"
+    if not gap:
+        return f"{state}: {a} and {b} are level{where}."
+    text = f"{state}: {first} is {_ahead(abs(gap))} points ahead of {second}{where}"
+    if given["over"] and given["p"] is not None and given["p"] > _FAR * given["threshold"]:
+        return f"{text}, and {counted(given['n'], 'item')} cannot show that."
+    return f"{text}{_evidence(given)}."
+
+
+def _two_counts(given: Given) -> str:
+    """Return the interval of the gap, and on how many items the two models differ."""
+    a, b = given["models"]
+    parts = []
+    if given["low"] is not None:
+        parts.append(f"The interval of the gap is {points(given['low'])} to {points(given['high'])} points.")
+    if "wins" in given:
+        right = f"Only {a} is right on {counted(given['wins'], 'item')}, only {b} on {given['losses']:,}"
+        parts.append(f"{right}; {given['alike']:,} are alike.")
+    return " ".join(parts)
+
+
+def _ahead(gap: float) -> str:
+    text = size(gap)
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def _evidence(given: Given) -> str:
+    """Return p and what decides, with the digits that show which is smaller."""
+    if given["p"] is None:
+        return ""
+    p, threshold = apart(p_value, given["p"], given["threshold"])
+    return f", {equals('p', p)} against {threshold}"
+
+
+def _steps(given: Given) -> str:
+    rest = [f"{given['ties']:,} {'is a tie' if given['ties'] == 1 else 'are ties'}"] if given["ties"] else []
+    if given["open"]:
+        verb = (
+            ("lacks items" if given["open"] == 1 else "lack items")
+            if given["over"]
+            else ("is open" if given["open"] == 1 else "are open")
+        )
+        rest.append(f"{given['open']:,} {verb}")
+    real = f"{given['decided']:,} of {counted(given['steps'], 'step')} of the ranking {'is' if given['decided'] == 1 else 'are'} real"
+    return f"{', '.join([real, *rest])}."
+
+
+def _closest_tie(given: Given) -> str:
+    ranks, unit = f"ranks {given['rank']:,} and {given['rank'] + 1:,}", "units" if given.get("units") else "items"
+    return f"Closest tie: {ranks} need {about_items(given['items'], unit)}; there are {given['of']:,}."
+
+
+def _would_decide(given: Given) -> str:
+    differ = counted(given["differ"], "item")
+    if given["wins"] is None:
+        return f"With {differ} that differ, no gap decides."
+    least = given["wins"]
+    return f"With {differ} that differ, {least:,} to {given['differ'] - least:,} would decide: {_ahead(given['gap'])} points."
 
 
 def _goal_open(given: Given) -> str:
@@ -160,6 +251,19 @@ def _goal_waits(given: Given) -> str:
 
 
 _SENTENCES: Final[Mapping[str, Callable[[Given], str]]] = {
+    Reason.BEST: _best,
+    Reason.BEST_BUT: _best_but,
+    Reason.FIRST_OPEN: _first_open,
+    Reason.FIRST_TIE: lambda given: f"First place is a tie: {listed(given['models'], given['count'])}.",
+    Reason.TWO_MODELS: _two_models,
+    Reason.TWO_COUNTS: _two_counts,
+    Reason.HELD_RESULT: lambda given: f"Held: {because(given['because'])}.",
+    Reason.STEPS: _steps,
+    Reason.CLOSEST_TIE: _closest_tie,
+    Reason.WOULD_DECIDE: _would_decide,
+    Reason.GAP_NEEDS: lambda given: (
+        f"A gap of {_ahead(given['gap'])} points needs {about_items(given['items'])} in all, to be found in 4 of 5 tests."
+    ),
     Reason.OTHER_ITEMS: lambda _: "Nothing is settled: the scores of two models are not shown to be of the same items.",
     Reason.OFF_SCALE: lambda _: "Nothing is settled: the scores may be on another scale.",
     Reason.TRAILS: _trails,

@@ -80,6 +80,18 @@ class Reason(StrEnum):
     TOO_MANY_CLUSTERS = "too_many_clusters"
     FEW_CLUSTERS = "few_clusters"
     UNLABELLED = "unlabelled"
+    # The result of a benchmark in one line.
+    BEST = "best"
+    BEST_BUT = "best_but"
+    FIRST_OPEN = "first_open"
+    FIRST_TIE = "first_tie"
+    TWO_MODELS = "two_models"
+    TWO_COUNTS = "two_counts"
+    HELD_RESULT = "held_result"
+    STEPS = "steps"
+    CLOSEST_TIE = "closest_tie"
+    WOULD_DECIDE = "would_decide"
+    GAP_NEEDS = "gap_needs"
     # The result of a benchmark.
     LEADS = "leads"
     TRAILS = "trails"

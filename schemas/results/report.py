@@ -282,6 +282,10 @@ class PairReport(StrictModel):
     )
     decided_at_n: int | None
     items_to_decision: float | None
+    needs_items: float | None = Field(
+        description="items in all of a test that finds a gap of this size in 4 of 5 runs, at `family_threshold`; null for a decided pair, "
+        "a gap of 0, and without a place in the family"
+    )
     decision_probability: float | None = Field(
         description="probability of a family-wise decision by the last item, at the present `family_threshold`; null unless the pair is "
         "collecting, has 0/1 scores, and the item count is known"
@@ -313,7 +317,11 @@ class ResultLine(StrictModel):
 
 
 class ResultReport(StrictModel):
-    """The three questions, over all models and pairs of the benchmark."""
+    """The result in one line, and the three questions, over all models and pairs of the benchmark."""
+
+    best: ResultLine = Field(description="who is best, and is it decided?")
+    steps: ResultLine | None = Field(description="how many steps of the ranking are real? null for two models")
+    change: ResultLine | None = Field(description="what would change the result? null where nothing is known of it")
 
     settled: ResultLine = Field(description="who leads on these items, once all of them are scored?")
     decided: ResultLine = Field(description="is there evidence beyond these items?")

@@ -28,7 +28,7 @@ def test_a_verdict_flips_without_a_reload(page, tmp_path):
         page.wait_for_selector(".board")
         page.wait_for_selector("[data-state=live]")
         assert page.url.endswith("#/b/live")
-        until(lambda: "10 of" in page.locator("h1 + .about").inner_text(), "the first items")
+        until(lambda: "10 of" in page.locator(".title .about").inner_text(), "the first items")
         assert page.locator(".board .step-link.good").count() == 0
         page.set_viewport_size({"width": 1280, "height": 300})
         page.locator("a.step-link").first.focus()
@@ -42,7 +42,7 @@ def test_a_verdict_flips_without_a_reload(page, tmp_path):
         assert page.evaluate("document.activeElement.classList.contains('step-link')")
         assert page.evaluate("scrollY") == before
         until(lambda: "decided family-wise" in page.locator("#announce").inner_text(), "the announcement")
-        assert "2 of 2 pairs of neighbours in rank" in page.locator(".result").inner_text()
+        assert "2 of 2 steps of the ranking are real" in page.locator(".result").inner_text()
 
         page.get_by_role("link", name="Changes").click()
         page.wait_for_selector(".feed li")

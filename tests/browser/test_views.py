@@ -61,19 +61,19 @@ def test_the_board_is_that_of_the_report(page, monitor):
     assert cells(page, "rank") == ranks
     assert names(page) == [m["model"] for m in expected["models"]]
     assert cells(page, "score") == [f"{100 * m['mean']:.2f}" for m in expected["models"]]
-    lines = page.locator(".result .line dd:nth-of-type(1)").all_inner_texts()
-    assert lines == [expected["result"][question]["text"] for question in ("settled", "decided", "resolved")]
+    lines = page.locator(".result p").all_inner_texts()
+    assert [line.strip() for line in lines] == [
+        expected["result"][line]["text"] for line in ("best", "steps", "change")
+    ]
     gaps = [0, 0.31193, -0.5, 0.00004, -0.0000123, 1e-13, -1e-13, 2.2250738585072014e-308, -2.2250738585072014e-308]
     shown = page.evaluate(
         "gaps => import('/page/format.js').then(({ points }) => gaps.map((gap) => points(gap)))", gaps
     )
     assert [text.replace("\u2212", "-") for text in shown] == [points(gap) for gap in gaps]
-    tally = [int(text.split()[0]) for text in page.locator(".result .tally").all_inner_texts()]
-    assert tally == [
-        sum(p["settled"] is not None for p in expected["pairs"]),
-        sum(p["decided"]["anytime_family"] is not None for p in expected["pairs"]),
-        sum(p["resolved"]["fixed_n"] for p in expected["pairs"]),
-    ]
+    words = {p["model_a"]: p["decided"]["anytime_family"] for p in expected["pairs"] if p["adjacent"]}
+    shown = page.locator(".board .step-link .word").all_inner_texts()
+    decided = ["decided" if words[m["model"]] == "a" else "no" for m in expected["models"][:-1]]
+    assert [word if word == "decided" else "no" for word in shown] == decided
     low = [m["model"] for m in expected["models"] if m["coverage"] < 0.9]
     assert low == ["charlie"]
     assert page.locator(".board tr:has(.low.aside) .name").all_inner_texts() == low

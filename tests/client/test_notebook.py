@@ -52,7 +52,7 @@ def test_a_frame_gives_frames_of_its_kind_as_the_command_reports_it(kind, tmp_pa
     (pair,) = ranking.pairs.rows
     assert (pair["benchmark"], pair["decided_anytime_family"], pair["status"]) == ("bench", "a", "decided")
     assert pair["facts"].startswith("decided, ")
-    assert set(ranking.result["bench"]) == {"settled", "decided", "resolved"}
+    assert set(ranking.result["bench"]) == {"best", "change", "settled", "decided", "resolved"}
     path = tmp_path / "rows.jsonl"
     path.write_text("".join(json.dumps(row) + "\n" for row in ROWS))
     of_file = report(path)
@@ -75,9 +75,8 @@ def test_a_notebook_shows_names_as_text():
 def test_an_interpreter_shows_the_same_as_text():
     lines = repr(report(Frame(ROWS))).split("\n")
     assert lines[0] == "bench"
-    assert lines[1] == "◆ settled <b>best</b> leads on the 60 items."
-    assert [line[0] for line in lines[1:4]] == ["◆", "●", "■"]
-    assert lines[5].split() == ["rank", "ranks", "model", "score", "step", "to", "the", "next"]
+    assert lines[1].startswith("● Decided: <b>best</b> is better than worst, 70 points ahead, p = ")
+    assert lines[4].split() == ["rank", "ranks", "model", "score", "step", "to", "the", "next"]
     assert lines[-2].split() == ["1", "1", "<b>best</b>", "90.00", "+70.00", "decided"]
     assert lines[-1].split() == ["2", "2", "worst", "20.00"]
 
@@ -92,7 +91,7 @@ def test_held_verdicts_have_their_sign(tmp_path):
     path.write_text(
         "".join(json.dumps(row) + "\n" for row in ROWS) + "{"
     )  # a file that is not complete declares nothing
-    assert [line[0] for line in repr(report(path)).split("\n")[1:4]] == ["◇", "!", "■"]
+    assert repr(report(path)).split("\n")[1].startswith("! Held: ")
 
 
 def test_errors_are_those_of_the_command(tmp_path):
@@ -113,7 +112,7 @@ def test_the_notebook_of_the_documentation_runs():
     pytest.importorskip("pandas", reason="pandas is not installed: pip install pandas")
     page = as_markdown(NOTEBOOK, NOTEBOOK.name)
     assert page.count("```text\n") == 2
-    assert page.count("pairs of neighbours in rank") == 3  # printed twice, and in the report that is shown
+    assert page.count("steps of the ranking") >= 1
     tables = [list(read_html(part).all("tr")) for part in page.split("\n\n") if "<table" in part]
     assert [len(rows) for rows in tables][-3:] == [4, 4, 4]  # the ranking, its models, its pairs; each under a head
     assert "<style" not in page

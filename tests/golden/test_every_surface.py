@@ -99,9 +99,8 @@ def test_the_table_of_a_watch(answers, width):
     console.print(view)
     lines = console.file.getvalue().splitlines()
     (row,) = [line for line in lines if re.search("rank 5 +63.41", line)]
-    assert row.split()[-2:] == ["○", "■"], "not decided in the family, resolved at a planned n"
-    assert any(line.startswith("○ decided  No pair is decided") for line in lines)
-    assert any("Enough items for 1 of 1 gap" in line and "0 if you look as results arrive" in line for line in lines)
+    assert re.search("[○◔] .*needs [0-9,]+$", row.rstrip()), "not decided in the family"
+    assert any(line.startswith("○ Not decided") for line in lines)
 
 
 def test_the_gate(results):

@@ -90,10 +90,9 @@ class _Screen(Ranking):
             for pair in self.steps.values()
             if {pair.model_a, pair.model_b} <= ranks.keys()
             and pair.status in {"collecting", "exhausted"}
-            and pair.items_to_decision is not None
-            and pair.items_to_decision >= 1
+            and pair.needs_items is not None
         ]
-        ties.sort(key=lambda pair: pair.items_to_decision or 0)
+        ties.sort(key=lambda pair: pair.needs_items or 0)
         shown = ties[: min(_SEPARATED, max(0, room - 2))]
         if len(shown) < min(3, len(ties)) or not ties:
             return []
@@ -103,7 +102,7 @@ class _Screen(Ranking):
             "pair": Declared("", [Cell(p.model_a, second=p.model_b, relation="~") for p in shown], "name"),
             "gap": Declared("", gaps, "number"),
             "bar": Declared("", [Cell(self._bar(p), UNDECIDED) for p in shown]),
-            "step": Declared("", texts(form.more(p.items_to_decision or 0) for p in shown), "number"),
+            "step": Declared("", texts(form.needs(p.needs_items or 0) for p in shown), "number"),
         }
         title = Text("What would separate the ties", "bold").append(
             "  (bar: share of the evidence that decides)", "not bold"
@@ -111,7 +110,7 @@ class _Screen(Ranking):
         title.truncate(self.width)
         lines = [title, *table_lines(Table(columns, omit=("bar",)), self.width, ascii_only=self.ascii, ruled=False)]
         if len(ties) > len(shown):
-            least = form.estimate(ties[len(shown)].items_to_decision or 0)
+            least = form.estimate(ties[len(shown)].needs_items or 0)
             lines.append(
                 Text(f" {counted(len(ties) - len(shown), 'further tie')}: {least} or more items each.", UNDECIDED)
             )

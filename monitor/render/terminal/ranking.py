@@ -11,22 +11,18 @@ from rich.text import Text
 from monitor.render.document import Column as Declared
 from monitor.render.document import Table
 from monitor.render.ranking import ranking, steps_of
-from monitor.render.signs import DECIDED, HELD, UNDECIDED
+from monitor.render.signs import DECIDED, HELD, UNDECIDED, step
 from monitor.render.terminal.layout import Column, glyphs_for
 from monitor.render.terminal.tables import lines
 from monitor.view.ranking.tie_bands import TieBands
 from monitor.words import numbers as form
-from monitor.words.columns import heads
+from monitor.words.columns import STEPS, heads, needs, verdict
 from schemas.results.report import BenchmarkReport
 
-_KEYS: Final[tuple[str, ...]] = (
-    *("ties", "ranks", "places", "model", "score", "interval", "won", "step"),
-    *("settled", "decided", "resolved"),
-)
-_SIGNS: Final = frozenset({"settled", "decided", "resolved"})
+_KEYS: Final[tuple[str, ...]] = (*("ties", "ranks", "places", "model", "score", "interval", "won", "decided", "step"),)
 _OMIT: Final = {
-    False: ("interval", "places", "settled", "decided", "resolved", "step"),
-    True: ("won", "places", "settled", "decided", "resolved", "interval", "step"),
+    False: ("interval", "places", "step"),
+    True: ("won", "places", "interval", "step"),
 }
 """What is omitted first where the width is short, without and with ratings."""
 
@@ -85,8 +81,8 @@ class Ranking:
         made = {"ties": self._ties(), "places": self._strip(), "interval": self._plot()}
         drawn = {key: column for key, column in made.items() if column is not None}
         rated = self.benchmark.battles is not None
-        for key in _SIGNS & whole.columns.keys():  # a sign has no room for its word
-            whole.columns[key] = whole.columns[key]._replace(head=getattr(self.glyphs, key))
+        if "decided" in whole.columns:  # the head of its step is enough
+            whole.columns["decided"] = whole.columns["decided"]._replace(head="")
         columns = {key: whole.columns.get(key, _DRAWN) for key in _KEYS if key in whole.columns or key in drawn}
         if not rated and "interval" not in drawn:
             del columns["interval"]
@@ -182,8 +178,8 @@ class Ranking:
         return cell
 
     def key(self, *, with_rules: bool = True) -> list[Text]:
-        """Explain the ties, and which models are shown."""
-        lines = []
+        """Explain the signs of the steps, the ties, and which models are shown."""
+        lines = self._signs_of_steps()
         ties, models = self.ties, self.benchmark.models
         if ties is not None and ties.bands is None:
             lines.append(Text("Too many ties overlap to be drawn; the ranges of ranks include them.", UNDECIDED))
@@ -200,6 +196,17 @@ class Ranking:
                 )
             )
         return lines
+
+    def _signs_of_steps(self) -> list[Text]:
+        """Explain the signs of steps that are drawn, and no others."""
+        if len(self.benchmark.models) <= 2:  # the line above is the whole answer
+            return []
+        shown = [pair for model in self.models if (pair := self.steps.get(model.model)) is not None]
+        signs = {verdict(pair): step(pair, self.glyphs)[0] for pair in shown}
+        texts = [f"{signs[word]} {word}: {meaning}" for word, meaning in STEPS.items() if word in signs]
+        if any(needs(pair) is not None for pair in shown):
+            texts.append("needs N: a test of N items finds this gap in 4 of 5 runs")
+        return [Text(f"{'; '.join(texts)}.", UNDECIDED)] if texts else []
 
     def _signs_of_ties(self, ties: TieBands, *, with_rules: bool) -> list[str]:
         """Explain the signs of ties that are drawn, and no others."""

@@ -80,10 +80,11 @@ def result(benchmark: BenchmarkReport, glyphs: Glyphs) -> list[Text]:
     notes = result_notes(benchmark, glyphs)
     if notes is None:
         return []
-    return [
-        Text(note.sign, note.tone).append(f" {note.label:9}", "bold").append(safe(note.text), "default")
-        for note in notes.notes
+    lines = [
+        Text(f"{note.sign} " if note.sign else "", note.tone).append(safe(note.text), "default") for note in notes.notes
     ]
+    lines[0].stylize("bold", len(notes.notes[0].sign))
+    return lines
 
 
 def title(benchmark: BenchmarkReport) -> list[Text]:

@@ -87,25 +87,11 @@ export const sign = ([glyph, tone, words]) =>
 /** Return the item count of a benchmark: as declared, or those that have arrived. */
 export const size = (benchmark) => Math.max(benchmark.items, benchmark.declared_items ?? 0);
 
-/** Return how many items a pair may still get; null without a declared item count. */
-export function itemsLeft(pair, benchmark) {
-  if (pair.status === "exhausted") return 0;
-  return benchmark.order.policy === "completion" ? Math.max(0, size(benchmark) - pair.n) : null;
-}
-
-/** Return how many items a tie would still take, and how many are left. */
-export function need(pair, b) {
+/** Return how many items a tie needs in all. */
+export function need(pair) {
   if (pair.n === 0) return "no shared item";
   if (pair.status === "equivalent") return "equivalent";
-  if (pair.items_to_decision === null) return pair.b === null ? "undecided" : "no number of items";
-  if (pair.items_to_decision < 1) return "undecided";
-  return `${estimate(pair.items_to_decision)}${andLeft(pair, b)}`;
-}
-
-/** Return how many items are left, after a semicolon; nothing without a declared item count. */
-export function andLeft(pair, b) {
-  const left = itemsLeft(pair, b);
-  return left === null ? "" : `; ${left ? `${count(left)} left` : "none left"}`;
+  return pair.needs_items === null ? "undecided" : `needs ${estimate(pair.needs_items)}`;
 }
 
 export const lowCoverage = (model) => model.coverage < LOW_COVERAGE;

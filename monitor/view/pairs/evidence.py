@@ -58,9 +58,9 @@ def is_resolved(n: npt.ArrayLike, n_star: npt.ArrayLike) -> Flags:
 class EvidenceColumns(PairCounts):
     """The evidence of every pair of the current models of a benchmark; each statistic is computed on first use."""
 
-    def required_n(self, alpha: float, at: Index | slice = ALL) -> Floats:
-        """Return N* at a level, fixed n, of some pairs."""
-        power = self.benchmark.spec.power
+    def required_n(self, alpha: float | Floats, at: Index | slice = ALL, power: float | None = None) -> Floats:
+        """Return N* at a level, fixed n, of some pairs; with the declared power unless another is given."""
+        power = self.benchmark.spec.power if power is None else power
         if self.benchmark.binary:
             return required_n(self.n[at], self.wins[at], self.losses[at], alpha, power)
         # Only graded scores need it, and it would cost every start.

@@ -19,6 +19,9 @@ from stats.numerics.pairs import Index
 MOST_PAIRS: Final = 100_000
 """Pairs up to which intervals of graded scores are computed: each takes a pass over its items."""
 
+_FOUND: Final = 0.8
+"""Share of the tests that find a gap, wherever a surface names the items that it needs."""
+
 _SLAB_CELLS: Final = 100_000
 _GRID: Final = 60
 """Points a unit at which differences of graded scores count in an order-free interval."""
@@ -190,6 +193,15 @@ def _items_to_decision(table: PairTable, at: Index) -> Floats:
     lost = np.zeros(left.shape, bool) if table.counted_missing is None else table.counted_missing[some] > left
     items[placed] = np.where(lost, np.nan, np.where(np.isfinite(within), within, beyond))
     return items
+
+
+def needs_items(table: PairTable, at: Index) -> Floats:
+    """Return the items in all of a test that finds a gap of this size in 4 of 5 runs, at the threshold of the pair; nan without one."""
+    needed = np.full(at.size, np.nan)
+    placed = (table.n[at] > 0) & table.has_place(at)
+    some = at[placed]
+    needed[placed] = table.required_n(np.exp(-table.log_family_threshold(some)), some, _FOUND)
+    return np.where(needed > 0, needed, np.nan)
 
 
 def decision_probability(table: PairTable, at: Index) -> Floats:

@@ -19,7 +19,7 @@ from monitor.view.pairs.clusters import (
 from monitor.view.pairs.counts import Floats, json_numbers
 from monitor.view.pairs.evidence import Sides, is_resolved, resolution_ratio
 from monitor.view.pairs.family import family_assumption, outside_reasons, unlisted
-from monitor.view.pairs.intervals import decision_probability, equivalent, evidence_columns
+from monitor.view.pairs.intervals import decision_probability, equivalent, evidence_columns, needs_items
 from monitor.view.pairs.item_means import has_repeats
 from monitor.view.pairs.table import PairTable
 from monitor.view.reasons import PairState, of_pair
@@ -92,6 +92,7 @@ def pair_rows(
         "mde": table.mde(at),
         "p_clustered": clusters.p[at] if clusters is not None else np.full(at.size, np.nan),
         "family_threshold": _level(table.log_family_threshold(at), table.n[at]),
+        "needs_items": needs_items(table, at),
         "p_anytime": np.where(table.n[at] > 0, table.p_anytime(at) if table.bets else np.nan, np.nan),
         "settled_log_e": table.settled_log_e[at],
     }
@@ -114,10 +115,11 @@ def pair_rows(
     pairs = zip(columns["model_a"], columns["model_b"], columns["facts"], strict=True)
     battles = table.benchmark.battles is not None
     columns["reason"] = [reason(facts, Pair(a, b, battles=battles)) for a, b, facts in pairs]
-    columns["items_to_decision"] = [
-        None if status == "decided" else items
-        for status, items in zip(columns["status"], columns["items_to_decision"], strict=True)
-    ]
+    for name in ("items_to_decision", "needs_items"):
+        columns[name] = [
+            None if status == "decided" else items
+            for status, items in zip(columns["status"], columns[name], strict=True)
+        ]
     columns["adjacent"] = table.adjacent[at].tolist()
     columns["settled"] = [_OUTCOMES[side] for side in table.settled[at].tolist()]
     columns["cluster"] = _cluster_rows(table, clusters, at)
@@ -302,6 +304,7 @@ def _facts(table: PairTable, at: Index, columns: dict[str, list[Any]]) -> tuple[
             low=columns["gap_family_low"][r],
             high=columns["gap_family_high"][r],
             items_to_decision=columns["items_to_decision"][r],
+            needs_items=columns["needs_items"][r],
             decision_probability=columns["decision_probability"][r],
             side=side,
             pair_side=sides["anytime"][r],

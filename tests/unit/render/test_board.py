@@ -171,7 +171,7 @@ def test_csv_has_each_name_and_no_formula():
 def test_json_holds_names_unchanged():
     answer = json.loads(tables.as_json(board(PRINTABLE)))
     assert {row["model"] for row in answer["models"]} == set(PRINTABLE)
-    assert set(answer["result"]) == {"settled", "decided", "resolved"}
+    assert {"best", "steps"} <= set(answer["result"]) <= {"best", "steps", "details"}
     assert {name for row in answer["models"] for name in row["ties"]} <= set(PRINTABLE)
 
 
@@ -222,11 +222,12 @@ def test_a_page_to_embed_draws_each_tie_as_a_line_with_its_members():
         [circle.attributes["class"] for circle in next(row.all("td")).all("circle")] for row in list(tree.all("tr"))[1:]
     ]
     assert kinds == [["band ring"], ["band dot"], ["band dot"]]
-    signs = {word: result_sign(word, line, UNICODE)[0] for word, line in header.result(shown.report)}
-    assert list(signs) == ["settled", "decided", "resolved"]
-    for word, sign in signs.items():
-        assert f"{sign} {word}" in tree.text
-        assert f"- {sign} **{word}**" in tables.as_markdown(shown)
+    lines = dict(header.result(shown.report))
+    assert list(lines) == ["best", "steps", "details"]
+    for line in lines.values():
+        assert line.text in tree.text
+        assert line.text in tables.as_markdown(shown)
+    assert f"- {result_sign('best', lines['best'], UNICODE)[0]} {lines['best'].text}" in tables.as_markdown(shown)
     many = board([f"m{k}" for k in range(8)], right=[0.5] * 8)
     undrawn = replace(many.document, ties=replace(many.document.ties, bands=None, lanes=0))
     text = tables.as_html(Board(undrawn, many.standings))

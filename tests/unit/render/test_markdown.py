@@ -74,7 +74,7 @@ def test_the_result_comes_first_then_the_ranking_then_what_needs_attention():
     document = document_of(hostile_benchmark("plain"), low_coverage=1.1)
     low = f"{len(NAMES)} models with scores on less than"
     for text in (render_markdown([document]), render_html([document]).partition("<main>")[2]):
-        words = ["settled", "resolved", "Ranking", low, "Not counted", "Neighbouring ranks"]
+        words = ["First place", "of the ranking", "Ranking", low, "Not counted", "Neighbouring ranks"]
         assert words == sorted(words, key=text.index)
 
 

@@ -55,7 +55,7 @@ def ladder(count, *, step=3, **fields):
             b,
             **({"decided": {"anytime_family": "a"}, "status": "decided"} if better[k, k + 1] else {}),
             n=1000 + k,
-            items_to_decision=2000.0,
+            needs_items=2000.0,
         )
         for k, (a, b) in enumerate(pairwise(names))
     ]
@@ -75,7 +75,7 @@ def test_ten_models_fit_one_screen_and_thirty_fit_two(count, height, screens):
     assert len(lines) <= height * screens - 2  # the command above, and the prompt
     assert max(cell_len(line) for line in lines) <= 80
     assert len(table_of(text)) == count
-    assert lines[1].startswith("◇ settled")
+    assert lines[1].startswith("○ First place is open")
     assert "Next: " in lines[-1]
 
 
@@ -127,7 +127,7 @@ def test_bands_rules_and_ranges_are_drawn():
 def test_the_axis_of_scores_ends_at_100_percent():
     models = [model(f"model-{k}", k + 1, mean=1.0, mean_low=0.9, mean_high=1.0) for k in range(2)]
     shown = screen(report(benchmark([pair("model-0", "model-1")], models)), 120)
-    assert re.search(r"score  90 +100 %  step", shown)
+    assert re.search(r"score  90 +100 % +step", shown)
 
 
 def test_an_ascii_terminal_gets_ascii_bands():
@@ -196,8 +196,12 @@ def test_the_key_explains_the_signs_that_are_drawn_and_no_others(share, missing,
     at = next(k for k, line in enumerate(lines) if line.startswith("ties"))
     end = lines.index("", at)
     assert "".join(line.strip()[0] for line in lines[at + 1 : end]) == signs
-    assert lines[end + 1 : end + 1 + len(key)] == key
-    assert not lines[end + 1 + len(key)].startswith(("┃", "○", "◦", "▸"))
+    first = next(k for k in range(end, len(lines)) if lines[k] == key[0])
+    assert lines[first : first + len(key)] == key
+    assert not lines[first + len(key)].startswith(("┃", "○", "◦", "▸"))
+    shown = set(re.findall(r"  ([●▼○◔≈!]) +[+−0-9]", "\n".join(lines[at:end])))
+    explained = set(re.findall(r"(?:^ |; )([●▼○◔≈!]) (?:decided|tie|open|equivalent|held)", " ".join(lines[end:first])))
+    assert shown == explained
 
 
 def test_too_many_ties_are_not_drawn_and_the_screen_says_so():
@@ -217,26 +221,33 @@ def test_a_limit_says_that_verdicts_are_over_all_models():
 def test_each_step_says_what_it_would_take():
     names = [f"model-{k:02}" for k in range(8)]
     fields = [
-        {"decided": {"anytime_family": "a"}, "status": "decided"},
-        {"decided": {"anytime_family": "b"}, "status": "decided", "gap": -0.01},
-        {"items_to_decision": 1_234.0},
-        {"items_to_decision": 5e6},
-        {"items_to_decision": None},
-        {"status": "held"},
-        {"status": "equivalent"},
+        {"decided": {"anytime_family": "a"}, "status": "decided", "needs_items": None},
+        {"decided": {"anytime_family": "b"}, "status": "decided", "gap": -0.01, "needs_items": None},
+        {"needs_items": 1_234.0, "status": "exhausted"},
+        {"needs_items": 5e6, "status": "collecting"},
+        {"needs_items": 70.0, "status": "exhausted", "facts": [fact(Reason.EXHAUSTED, missing=3)]},
+        {"status": "held", "needs_items": None},
+        {"status": "equivalent", "needs_items": None},
     ]
     pairs = [pair(a, b, **each) for a, b, each in zip(names, names[1:], fields, strict=False)]
     text = screen(report(benchmark(pairs, [model(name, k + 1) for k, name in enumerate(names)])), 120)
-    words = ["decided", "decided against", "1,200 more", "> 1 million", "undecided", "held", "equivalent"]
+    words = [
+        ("●", "decided"),
+        ("▼", "decided against"),
+        ("○", "tie", "needs 1,200"),
+        ("◔", "open", "needs > 1 million"),
+        ("◔", "open", "items missing"),
+        ("!", "held"),
+        ("≈", "equivalent"),
+    ]
     rows = table_of(text)
-    assert all(word in row for word, row in zip(words, rows, strict=False))
+    assert all(word in row for parts, row in zip(words, rows, strict=False) for word in parts)
     assert "−1.00" in rows[1]
-    assert [row[-5:] for row in rows[:2]] == ["◆ ● ■", "◆ ▼ ■"]
 
 
 def test_what_would_separate_the_ties_lists_the_nearest_first():
     names = [f"model-{k:02}" for k in range(14)]
-    pairs = [pair(a, b, items_to_decision=1000.0 * (20 - k)) for k, (a, b) in enumerate(pairwise(names))]
+    pairs = [pair(a, b, needs_items=1000.0 * (20 - k), status="exhausted") for k, (a, b) in enumerate(pairwise(names))]
     text = screen(report(benchmark(pairs, [model(name, k + 1) for k, name in enumerate(names)])))
     listed = [line.split("~")[0].split() for line in text.splitlines() if " ~ " in line]
     assert [words[:3] for words in listed] == [[str(k), "v", str(k + 1)] for k in range(13, 5, -1)]

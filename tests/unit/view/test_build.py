@@ -242,7 +242,7 @@ def test_an_undecided_pair_names_what_would_decide_it():
     small = only(of(CLOSE, items=101))
     assert small.items_to_decision > 1
     assert small.facts[-2:] == [
-        fact(Reason.NEEDS_ITEMS, items=small.items_to_decision, left=1),
+        fact(Reason.NEEDS_ITEMS, items=small.needs_items),
         fact(Reason.CHANCE, probability=small.decision_probability),
     ]
     likely = only(of(mixed(30, 12, 58), items=200))
@@ -250,7 +250,6 @@ def test_an_undecided_pair_names_what_would_decide_it():
     assert given(likely.facts, Reason.CHANCE)["probability"] == likely.decision_probability
     assert 0 < small.decision_probability < 0.01
     assert held.decision_probability is only(of(CLOSE, items=100)).decision_probability is None
-    assert given(only(of(CLOSE, items=100)).facts, Reason.NEEDS_ITEMS)["left"] == 0
     even = only(of(mixed(20, 20), order="trusted"))
     assert (even.items_to_decision, even.decision_probability) == (None, None)  # no item count
     assert has(even.facts, Reason.NEVER)
@@ -261,9 +260,7 @@ def test_an_undecided_pair_names_what_would_decide_it():
     assert graded.status == "exhausted"
     assert not has(graded.facts, Reason.NEVER)
     growing = only(of(mixed(30, 20, 50), order="trusted"))
-    assert given(growing.facts, Reason.NEEDS_ITEMS) == fact(
-        Reason.NEEDS_ITEMS, items=growing.items_to_decision, left=None
-    )
+    assert given(growing.facts, Reason.NEEDS_ITEMS) == fact(Reason.NEEDS_ITEMS, items=growing.needs_items)
 
 
 # --- families ---------------------------------------------------------------------------------------------------------------------------

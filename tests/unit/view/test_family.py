@@ -233,7 +233,7 @@ def test_a_report_of_files_and_the_latches_agree_on_every_generation():
 
 
 def test_live_the_example_of_the_first_tutorial_is_decided_as_in_a_report():
-    """Step 4 of docs/tutorials/first-ranking.md: the same pairs are decided, and the tie needs more items."""
+    """Step 4 of docs/tutorials/first-ranking.md: the same pairs are decided, and the tie needs a larger test."""
     lines = (Path(__file__).parents[3] / "deploy/compose/examples/demo.jsonl").read_bytes().splitlines()
     log = FoldLog()
     for line in lines:
@@ -242,8 +242,7 @@ def test_live_the_example_of_the_first_tutorial_is_decided_as_in_a_report():
     log["demo"].complete_files = True
     files = benchmark_report(board_view(log["demo"]), pairs="all", assert_complete=True)
     decided, items = (
-        [[getattr(pair, field) for pair in each.pairs] for each in (live, files)]
-        for field in ("status", "items_to_decision")
+        [[getattr(pair, field) for pair in each.pairs] for each in (live, files)] for field in ("status", "needs_items")
     )
     assert decided == [["decided", "decided", "exhausted"]] * 2
     assert items[0][2] > items[1][2]

@@ -14,7 +14,7 @@ def lines(*records, assert_complete=False, **spec):
     log = FoldLog(*([{"declare": "bench", **spec}] if spec else []))
     log.send(*records)
     result = benchmark_report(board_view(log.bench), assert_complete=assert_complete).result
-    return result and {word: (line.yes, line.facts) for word, line in result}
+    return result and {word: line and (line.yes, line.facts) for word, line in result}
 
 
 def neighbours(decided, pairs, all_decided, all_pairs, ties=0, undecided=0):
@@ -28,7 +28,7 @@ def lead_open(state, rivals, items, others=2):
 
 
 def enough(resolved, gaps, **others):
-    values = {"unit": "items", "anytime": None, "unknown": 0, "closest": None, "needed": None}
+    values = {"unit": "items", "anytime": None, "unknown": 0}
     return [fact(Reason.ENOUGH_ITEMS, **values | {"resolved": resolved, "gaps": gaps} | others)]
 
 
@@ -44,16 +44,48 @@ def test_complete_files():
     result = lines(packed(three(), ["a", "b", "c"]), assert_complete=True)
     assert result["settled"] == (True, [fact(Reason.LEADS, model="a", items=100)])
     assert result["decided"] == (True, neighbours(1, 2, 2, 3, ties=1))
-    yes, facts = result["resolved"]
-    assert yes
-    assert facts == enough(1, 2, anytime=1, closest=2, needed=facts[0]["needed"])
+    assert result["resolved"] == (True, enough(1, 2, anytime=1))
+    assert result["best"] == (True, [fact(Reason.BEST, model="a", others=2)])
+    assert result["steps"] == (True, [fact(Reason.STEPS, decided=1, steps=2, ties=1, open=0, over=True)])
+    _, (closest,) = result["change"]
+    assert (closest["code"], closest["rank"], closest["of"]) == (Reason.CLOSEST_TIE, 2, 100)
 
 
-def test_a_part_of_an_item_that_is_missing_takes_a_whole_one():
-    scores = [[1, 1 / 3], [1, 0], [1 / 3, 1 / 3], [1, 2 / 3]]
-    _, facts = lines(packed(scores, ["a", "b"]), assert_complete=True)["resolved"]
-    assert facts[0]["closest"] == 1
-    assert 0 < facts[0]["needed"] < 1
+@pytest.mark.parametrize(("ended", "code"), [("", "open"), ("abc", "over")])
+def test_a_model_that_lacks_items_may_still_be_best(ended, code):
+    scores = np.vstack([three(), np.full((30, 3), np.nan)])
+    scores[100:, 0], scores[100:, 1] = 1, 0
+    records = [packed(scores, ["a", "b", "c"]), *({"ended": "bench", "model": each} for each in ended)]
+    _, (best,) = lines(*records, items=130)["best"]
+    assert best["code"] == Reason.BEST_BUT
+    assert (best["model"], best["better"], best["others"], best["rivals"]) == ("a", 1, 2, ["c"])
+    assert (best["over"], best["missing"]) == (code == "over", 30)
+
+
+def test_first_place_is_a_tie_or_open():
+    result = lines(packed(three()[:, [1, 2, 0]] * [1, 1, 0], ["b", "c", "d"]), assert_complete=True)
+    assert result["best"] == (False, [fact(Reason.FIRST_TIE, models=["b", "c"], count=2, of=3)])
+    early = lines(packed(three()[:, [1, 2, 0]] * [1, 1, 0], ["b", "c", "d"]), items=300)
+    assert early["best"][1][0]["code"] == Reason.FIRST_OPEN
+
+
+def test_two_models_have_a_gap_a_p_and_the_counts_that_would_decide():
+    """The smallest gap that decides, and the items that this gap needs, by the formulas of a planned test."""
+    result = lines(packed(paired(5, 4, 41), ["a", "b"]), assert_complete=True)
+    assert result["steps"] is None
+    yes, (two,) = result["best"]
+    assert (yes, two["code"], two["side"], two["n"], two["over"]) == (False, Reason.TWO_MODELS, None, 50, True)
+    assert two["gap"] == pytest.approx(0.02)
+    assert two["p"] == pytest.approx(1.0)
+    assert two["threshold"] == pytest.approx(0.05)
+    _, (counts, decides, needs) = result["change"]
+    assert (counts["wins"], counts["losses"], counts["alike"]) == (5, 4, 41)
+    assert (decides["differ"], decides["wins"]) == (9, 8)
+    assert decides["gap"] == pytest.approx(0.14)
+    assert needs["items"] == pytest.approx((1.959964 + 0.841621) ** 2 * (50 * 9 / 1 - 1), rel=1e-5)
+    decided = lines(packed(paired(36, 16, 148), ["a", "b"]), assert_complete=True)
+    assert decided["best"][0]
+    assert [each["code"] for each in decided["change"][1]] == [Reason.TWO_COUNTS]
 
 
 def test_the_lines_count_all_pairs_whatever_the_report_shows():

@@ -7,7 +7,18 @@ from schemas.results.reasons import Reason, fact
 
 OPEN = {"model": "a", "count": 2, "others": 4, "items": 150}
 NEIGHBOURS = {"decided": 1, "pairs": 2, "ties": 1, "undecided": 0, "all_decided": 2, "all_pairs": 3, "over": True}
-ENOUGH = {"unit": "items", "resolved": 0, "gaps": 1, "anytime": None, "unknown": 0, "closest": None, "needed": None}
+BUT = {"model": "a", "better": 27, "others": 28, "rivals": ["d"], "missing": 1_681}
+TWO = {
+    "models": ["new", "old"],
+    "side": None,
+    "gap": 0.02,
+    "p": 1.0,
+    "threshold": 0.05,
+    "n": 50,
+    "over": True,
+    "of": 50,
+}
+ENOUGH = {"unit": "items", "resolved": 0, "gaps": 1, "anytime": None, "unknown": 0}
 MET = {"of": 4, "margin": 0.2}
 
 
@@ -32,8 +43,29 @@ MET = {"of": 4, "margin": 0.2}
         (Reason.NEIGHBOURS, NEIGHBOURS | {"all_decided": 0, "over": False}, "No pair is decided yet."),
         (Reason.ENOUGH_ITEMS, ENOUGH, "Enough items for none of 1 gap between neighbours in a planned test."),
         (Reason.ENOUGH_ITEMS, ENOUGH | {"unknown": 1}, "Enough items for none of 1 gap between neighbours in a planned test; unknown for 1, as every item differs alike."),
-        (Reason.ENOUGH_ITEMS, ENOUGH | {"resolved": 1, "gaps": 2, "anytime": 1, "closest": 2, "needed": 152.3}, "Enough items for 1 of 2 gaps between neighbours in a planned test, 1 if you look as results arrive; ranks 2 and 3 need about 150 more items."),
-        (Reason.ENOUGH_ITEMS, ENOUGH | {"closest": 1, "needed": 0.3}, "Enough items for none of 1 gap between neighbours in a planned test; ranks 1 and 2 need about 1 more item."),
+        (Reason.ENOUGH_ITEMS, ENOUGH | {"resolved": 1, "gaps": 2, "anytime": 1}, "Enough items for 1 of 2 gaps between neighbours in a planned test, 1 if you look as results arrive."),
+        (Reason.BEST, {"model": "a", "others": 28}, "a is better than all 28 others."),
+        (Reason.BEST_BUT, BUT | {"over": False}, "a is better than 27 of the 28 others. d could still pass it."),
+        (Reason.BEST_BUT, BUT | {"over": True}, "a is better than 27 of the 28 others. d lacks 1,681 items and could have passed it."),
+        (Reason.BEST_BUT, BUT | {"over": True, "rivals": ["d", "e"], "missing": None}, "a is better than 27 of the 28 others. d and e lack items and could have passed it."),
+        (Reason.FIRST_OPEN, {"models": [], "count": 12, "of": 44}, "First place is open: 12 of 44 models may hold it."),
+        (Reason.FIRST_OPEN, {"models": [], "count": 44, "of": 44}, "First place is open: any of the 44 models may hold it."),
+        (Reason.FIRST_TIE, {"models": ["a", "b"], "count": 2, "of": 9}, "First place is a tie: a and b."),
+        (Reason.HELD_RESULT, {"because": [{"code": "other_items", "detail": "the runs have other items"}]}, "Held: the runs have other items."),
+        (Reason.TWO_MODELS, TWO, "Not decided: new is 2 points ahead of old, and 50 items cannot show that."),
+        (Reason.TWO_MODELS, TWO | {"gap": 0.03, "p": 0.0545}, "Not decided: new is 3 points ahead of old, p = 0.0545 against 0.05."),
+        (Reason.TWO_MODELS, TWO | {"gap": -0.03, "p": 0.0545}, "Not decided: old is 3 points ahead of new, p = 0.0545 against 0.05."),
+        (Reason.TWO_MODELS, TWO | {"gap": 0.0}, "Not decided: new and old are level."),
+        (Reason.TWO_MODELS, TWO | {"over": False, "of": 200}, "Not decided yet: new is 2 points ahead of old after 50 of 200 items, p = 1 against 0.05."),
+        (Reason.TWO_MODELS, TWO | {"side": "a", "gap": 0.1, "p": 0.0078}, "Decided: new is better than old, 10 points ahead, p = 0.0078 against 0.05."),
+        (Reason.TWO_MODELS, TWO | {"side": "b", "gap": -0.1, "p": None}, "Decided: old is better than new, 10 points ahead."),
+        (Reason.TWO_COUNTS, {"models": ["new", "old"], "low": -0.1, "high": 0.15, "wins": 5, "losses": 4, "alike": 41}, "The interval of the gap is -10.00 to +15.00 points. Only new is right on 5 items, only old on 4; 41 are alike."),
+        (Reason.STEPS, {"decided": 14, "steps": 28, "ties": 12, "open": 2, "over": True}, "14 of 28 steps of the ranking are real, 12 are ties, 2 lack items."),
+        (Reason.STEPS, {"decided": 1, "steps": 3, "ties": 1, "open": 1, "over": False}, "1 of 3 steps of the ranking is real, 1 is a tie, 1 is open."),
+        (Reason.CLOSEST_TIE, {"rank": 26, "items": 57_012.0, "of": 12_032}, "Closest tie: ranks 26 and 27 need about 57,000 items; there are 12,032."),
+        (Reason.WOULD_DECIDE, {"differ": 9, "wins": 8, "gap": 0.14}, "With 9 items that differ, 8 to 1 would decide: 14 points."),
+        (Reason.WOULD_DECIDE, {"differ": 4, "wins": None, "gap": None}, "With 4 items that differ, no gap decides."),
+        (Reason.GAP_NEEDS, {"gap": 0.02, "items": 3_512.0}, "A gap of 2 points needs about 3,500 items in all, to be found in 4 of 5 tests."),
         (Reason.GOAL_WAITS, {"models": ["x"], "count": 1}, "x has no scores yet."),
         (Reason.GOAL_OF_STRANGER, {}, "It names a model that does not take part."),
         (Reason.GOAL_OPEN, {"pairs": 1, "models": ["a", "b"], "count": 2, "others": 2}, "It depends on 1 undecided pair of a and b; no further item of another model can change the answer."),

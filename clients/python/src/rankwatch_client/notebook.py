@@ -14,7 +14,8 @@ from typing import Any
 _WORDS = {"model", "step"}
 """Columns of words; the others are numbers."""
 
-_SIGNS = {"settled": "◇◆", "decided": "○●", "resolved": "□■"}
+_LINES = ("best", "steps", "change")
+"""The lines of a result that are shown; the report as JSON has more."""
 
 
 class Report:
@@ -27,7 +28,7 @@ class Report:
     models, pairs
         A row a model and a row a pair, with the name of the benchmark: frames of the kind that was given, or lists of dictionaries.
     result : dict of str to dict
-        The three lines of each benchmark: settled, decided, resolved.
+        The lines of each benchmark: best, steps and change, and settled, decided, resolved.
     """
 
     def __init__(self, report: "dict[str, Any]", make_frame: Any) -> None:  # noqa: ANN401 - a class of frames
@@ -35,7 +36,7 @@ class Report:
         self.models = make_frame(_rows(report, "models"))
         self.pairs = make_frame(_rows(report, "pairs"))
         self.result = {
-            each["benchmark"]: {word: line["text"] for word, line in (each["result"] or {}).items()}
+            each["benchmark"]: {word: line["text"] for word, line in (each["result"] or {}).items() if line}
             for each in report["benchmarks"]
         }
 
@@ -136,14 +137,18 @@ def _rows(report: "dict[str, Any]", kind: str) -> "list[dict[str, Any]]":
     return [{name: row.get(name) for name in names} for row in rows]
 
 
-def _lines(benchmark: "dict[str, Any]") -> "list[tuple[str, str, str]]":
-    """Return the three lines of the result: sign, word, text."""
+def _lines(benchmark: "dict[str, Any]") -> "list[str]":
+    """Return the lines of the result, the first one with its sign."""
     result = benchmark["result"] or {}
-    return [(_sign(word, line), word, line["text"]) for word, line in result.items()]
+    return [
+        f"{_sign(line)} {line['text']}" if word == "best" else line["text"]
+        for word in _LINES
+        if (line := result.get(word)) is not None
+    ]
 
 
-def _sign(word: str, line: "dict[str, Any]") -> str:
-    return "!" if line.get("held") and not line["yes"] else _SIGNS[word][line["yes"]]
+def _sign(line: "dict[str, Any]") -> str:
+    return "!" if line.get("held") and not line["yes"] else "○●"[line["yes"]]
 
 
 def _ranking(benchmark: "dict[str, Any]") -> "dict[str, list[str]]":
@@ -176,14 +181,11 @@ def _text(benchmark: "dict[str, Any]") -> str:
         for key, cells in columns.items()
     ]
     table = ["  ".join(row).rstrip() for row in zip(*padded)]  # noqa: B905 - columns of one length
-    return "\n".join([benchmark["benchmark"], *map(" ".join, _lines(benchmark)), "", *table])
+    return "\n".join([benchmark["benchmark"], *_lines(benchmark), "", *table])
 
 
 def _show(benchmark: "dict[str, Any]") -> str:
-    lines = "".join(
-        f"<li style='list-style:none'>{sign} <b>{word}</b>: {escape(text)}</li>"
-        for sign, word, text in _lines(benchmark)
-    )
+    lines = "".join(f"<li style='list-style:none'>{escape(text)}</li>" for text in _lines(benchmark))
     columns = ([_cell(key, cell) for cell in cells] for key, cells in _ranking(benchmark).items())
     head, *body = (f"<tr>{''.join(row)}</tr>" for row in zip(*columns))  # noqa: B905 - columns of one length
     name = escape(benchmark["benchmark"])

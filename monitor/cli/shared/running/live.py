@@ -73,10 +73,8 @@ def _if_complete(name: str, benchmark: BoardView) -> str | None:
     report = benchmark_report(benchmark, assert_complete=True)
     if report.result is None or "anytime_family" not in report.summary.undecided:
         return None
-    items, decided = counted(benchmark.items, "item"), clause(report.result.decided.facts)
-    return (
-        f'{safe(name)}: no item count is declared; `report` would print "decided: {decided}" if these {items} were all'
-    )
+    items, best = counted(benchmark.items, "item"), clause(report.result.best.facts)
+    return f'{safe(name)}: no item count is declared; `report` would print "{best}" if these {items} were all'
 
 
 class EventRate:

@@ -4,12 +4,12 @@ import { allPairs, board as getBoard } from "../api.js";
 import { battles, ratings, unit, votes } from "../battles.js";
 import { h, s } from "../dom.js";
 import { downloads } from "../downloads.js";
-import { byName, count, fixed, isolated, percent, plural, points, ranks } from "../format.js";
-import { QUESTIONS, answerLine, answered, glyph, signs, states, ticks } from "../glyph.js";
+import { byName, count, estimate, fixed, isolated, percent, plural, points, ranks } from "../format.js";
+import { states, ticks } from "../glyph.js";
 import { goal } from "../goal.js";
 import { members } from "../members.js";
 import { choose } from "../options.js";
-import { LOW_COVERAGE, aliases, axis, boardName, coverage, headsOf, link, lowCoverage, modelTitle, name, need, notice, scaleOf, sentence, size, someEnded, titled, waits, whisker } from "../parts.js";
+import { LOW_COVERAGE, aliases, axis, boardName, coverage, headsOf, link, lowCoverage, modelTitle, name, notice, scaleOf, sentence, size, someEnded, titled, waits, whisker } from "../parts.js";
 import { MAX_LANES, arrange, fitColumns, rankX, strip, tieCell, tiedRanks } from "../ties.js";
 
 export const title = ({ benchmark }) => benchmark;
@@ -38,8 +38,7 @@ export function render(data, route) {
   const { report: b, ties } = data;
   const { words } = b;
   return [
-    h("h1", { tabindex: "-1" }, boardName(b)),
-    h("p", { class: "about" }, facts(b)),
+    h("div", { class: "title" }, h("h1", { tabindex: "-1" }, boardName(b)), h("p", { class: "about" }, facts(b))),
     words.partial_note && notice(words.partial_note),
     words.reading_notes.map((text) => notice(text)),
     words.board_note && notice(words.board_note),
@@ -65,25 +64,20 @@ function facts(b) {
   return `${plural(b.models.length, "model")} · ${items} · ${plural(b.events, "score")}`;
 }
 
-// --- the three lines ---------------------------------------------------------------------------------------------------------------
+// --- the result --------------------------------------------------------------------------------------------------------------------
 
 const steps = (b) => b.pairs.filter((p) => p.adjacent);
 
-/** Show the answers to the three questions, each with one tick for each step down the ranking. */
+/** Show who is best and whether that is decided, how many steps are real with one tick for each, and what would change it; a goal comes first. */
 function result(b) {
   if (!b.result) return h("p", { class: "about" }, b.models.length === 1 ? "Only one model: there is no pair to compare yet." : b.battles ? "No prompt of a pair has all its votes yet, so no pair can be judged." : "No two models share an item yet.");
   const names = b.models.map((m) => m.model);
-  const all = steps(b).map(states);
-  const line = (question) => {
-    const values = all.map((state) => state[question]);
-    const yes = values.filter(answered).length;
-    const answer = b.result[question];
-    const state = answer.yes ? "yes" : answer.held ? "held" : "no";
-    return answerLine(question, state, sentence(answer.text, names),
-      h("dd", { class: "tally" }, h("b", {}, count(yes)), ` of ${plural(values.length, "step")}`, h("span", { class: "sr" }, ` ${question}`)),
-      h("dd", { class: "drawn", "aria-hidden": "true" }, ticks(values)));
-  };
-  return h("dl", { class: "result" }, QUESTIONS.map(line), goal(b, names));
+  const { best, steps: real, change } = b.result;
+  return h("div", { class: "result" },
+    b.goal && h("dl", {}, goal(b, names)),
+    h("p", { class: "headline" }, sentence(best.text, names)),
+    real && h("p", { class: "facts" }, sentence(real.text, names), h("span", { class: "drawn", "aria-hidden": "true" }, ticks(steps(b).map((pair) => states(pair).decided)))),
+    change && h("p", { class: "facts" }, sentence(change.text, names)));
 }
 
 // --- what is on display ------------------------------------------------------------------------------------------------------------
@@ -153,13 +147,13 @@ function tools(b, shown, options, next) {
     h("p", { class: "sr", role: "status" }, `${plural(shown.length, "model")} on display`));
 }
 
-const COLUMNS = ["rank", "rank_low", "rank_high", "model", "mean", "mean_low", "mean_high", "items", "coverage", "next_model", "gap_to_next", "decided", "settled", "resolved_fixed_n", "items_to_decision"];
+const COLUMNS = ["rank", "rank_low", "rank_high", "model", "mean", "mean_low", "mean_high", "items", "coverage", "next_model", "gap_to_next", "decided", "settled", "resolved_fixed_n", "needs_items"];
 
 /** Offer the rows on display, the report, and the picture of the board. */
 function files(b, shown, next) {
   const line = (m) => {
     const p = next.get(m.model);
-    const step = p ? [p.model_b, p.gap, p.decided.anytime_family, p.settled, p.resolved.fixed_n, p.items_to_decision] : [];
+    const step = p ? [p.model_b, p.gap, p.decided.anytime_family, p.settled, p.resolved.fixed_n, p.needs_items] : [];
     return [m.rank, m.rank_low, m.rank_high, m.model, m.mean, m.mean_low, m.mean_high, m.items, m.coverage, ...step, ...(b.battles ? measureOf(b).of(m) : [])];
   };
   const columns = b.battles ? [...COLUMNS, "rating", "rating_low", "rating_high"] : COLUMNS;
@@ -237,7 +231,7 @@ function head({ b, baseline, x }) {
     column("model", heads.model),
     column("plot", baseline ? `Gap to ${isolated(baseline.to)}, points, with family-wise interval` : heads.interval, axis(x), `${percent(1 - b.alpha, 0)} %, for one look`),
     column("score", heads.score),
-    column("step", baseline ? "Against the baseline" : heads.step, h("span", { class: "legend-line" }, h("span", { "aria-hidden": "true" }, QUESTIONS.map((question) => glyph(question, "yes"))), h("span", {}, `points · ${unit(b)}s it would still take`)))));
+    column("step", baseline ? "Against the baseline" : heads.step)));
 }
 
 function row(m, place, shown, context) {
@@ -324,16 +318,41 @@ function scorePlot(m, x, { of, text }) {
 
 // --- one step, and all models against one ------------------------------------------------------------------------------------------
 
-/** Show a pair in one line: its three signs, its gap, and what it would still take. */
+/** What a step may be: its sign, its word, and what that means. */
+const STEPS = {
+  decided: ["●", "decided", "decided: evidence beyond these items"],
+  against: ["▼", "decided against", "decided against the order of the scores"],
+  tie: ["○", "tie", "tie: no such evidence"],
+  open: ["◔", "open", "open: items are missing"],
+  equivalent: ["≈", "equivalent", "equivalent: the gap is within the margin"],
+  held: ["!", "held", "held: no verdict is given"],
+};
+
+/** Return what a step is: a key of `STEPS`. */
+function stepOf(pair) {
+  const { decided } = states(pair);
+  if (decided === "yes" || decided === "against") return decided === "yes" ? "decided" : "against";
+  if (decided === "held" || pair.status === "equivalent") return decided === "held" ? "held" : "equivalent";
+  return pair.status === "collecting" || pair.facts.some(({ missing }) => missing > 0) ? "open" : "tie";
+}
+
+/** Return how many items a step needs in all, or that some are missing and will not come. */
+function needs(pair, kind) {
+  if (pair.n === 0) return "no shared item";
+  if (kind === "open" && pair.status !== "collecting") return "items missing";
+  return pair.needs_items === null || kind === "held" ? "" : `needs ${estimate(pair.needs_items)}`;
+}
+
+/** Show a pair in one line: its sign, its gap, its verdict, and the items that it needs. */
 function step(pair, b) {
-  const state = states(pair);
-  const words = state.decided === "yes" ? "decided" : state.decided === "against" ? "decided against" : state.decided === "held" ? "held" : need(pair, b);
-  const tone = { yes: "good", against: "warn", held: "warn" }[state.decided] ?? "";
+  const kind = stepOf(pair);
+  const [sign, word] = STEPS[kind];
+  const tone = { decided: "good", against: "warn", held: "warn", open: "warn" }[kind] ?? "";
   const turned = pair.gap < 0 && pair.oriented === undefined;
-  return h("a", { class: `step-link ${tone}`, href: link.pair(b.benchmark, pair.model_a, pair.model_b) },
-    h("span", { class: "sr" }, `${pair.model_a} against ${pair.model_b}: `), signs(pair),
-    h("span", { class: `points${turned ? " warn" : ""}` }, turned && h("span", { class: "sr" }, "the shared items are against the rank: "), turned && h("span", { "aria-hidden": "true" }, "▼ "), points(pair.oriented ?? pair.gap)),
-    h("span", { class: "need", title: pair.reason }, words));
+  return h("a", { class: `step-link ${tone}`, href: link.pair(b.benchmark, pair.model_a, pair.model_b), title: pair.reason },
+    h("span", { class: "sr" }, `${pair.model_a} against ${pair.model_b}: `), h("span", { class: "sign", "aria-hidden": "true" }, sign),
+    h("span", { class: `points${turned ? " warn" : ""}` }, turned && h("span", { class: "sr" }, "the shared items are against the rank: "), points(pair.oriented ?? pair.gap)),
+    h("span", { class: "word" }, word), h("span", { class: "need" }, needs(pair, kind)));
 }
 
 /** Return the pairs of a baseline by the other model, with the gap of that model to the baseline. */
@@ -401,6 +420,5 @@ function key(b, ties) {
       h("span", {}, "Two models share a band exactly when no verdict separates them. Bands overlap: a tie is not a tier. ", passes && "A dashed stretch passes a model that is not in it. ", ring && (lacking ? "A ring is in no band with another model." : "A ring is tied with none."))),
     (ruled || lacking) && h("p", {}, s("svg", { width: 26, height: 30, "aria-hidden": "true" }, ruled && s("line", { class: "rule-key", x1: 1, x2: 25, y1: 8, y2: 8 }), lacking && [s("line", { class: "thread", x1: 13, x2: 13, y1: 14, y2: 30 }), s("circle", { class: "thread own", cx: 13, cy: 22, r: 3.4 })]),
       h("span", {}, ruled && ["No tie crosses a ", h("b", { class: "good" }, "blue line"), ": all above are decided over all below. "], lacking && ["A model that ", h("b", { class: "warn" }, "lacks items"), " is in no band and enters no line; its thread marks the models that it may be tied with."])),
-    h("p", {}, h("span", { class: "signs", "aria-hidden": "true" }, QUESTIONS.map((question) => glyph(question, "yes"))),
-      h("span", {}, h("span", { class: "of-steps" }, "Each step has three signs: settled, decided, resolved. "), `A filled sign is yes, a hollow one no${b.result?.decided.held ? ", ! is held" : ""}. The score interval is for one look and enters no verdict.`)));
+    h("p", {}, h("span", {}), h("span", {}, [...new Set(steps(b).map(stepOf))].map((kind) => [h("b", {}, STEPS[kind][0]), ` ${STEPS[kind][2]}. `]), steps(b).some((pair) => pair.needs_items !== null) && "Needs N: a test of N items finds this gap in 4 of 5 runs. ", "The score interval is for one look and enters no verdict.")));
 }

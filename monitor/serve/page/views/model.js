@@ -8,7 +8,7 @@ import { downloads } from "../downloads.js";
 import { count, fixed, more, percent, plural, points } from "../format.js";
 import { QUESTIONS, answerLine, glyph, signs, states } from "../glyph.js";
 import { bars } from "./items.js";
-import { aliases, andLeft, axis, coverage, crumb, link, lowCoverage, modelTitle, name, notice, scaleOf, size, table, titled, waits, whisker } from "../parts.js";
+import { aliases, axis, coverage, crumb, link, lowCoverage, modelTitle, name, notice, scaleOf, size, table, titled, waits, whisker } from "../parts.js";
 
 const CATEGORIES = 30;
 
@@ -148,13 +148,13 @@ function result(own, rows, b) {
   const tied = rows.length - better - worse - held;
   const resolved = of((r) => r.pair.resolved.fixed_n);
   const possible = own.rank_low === own.rank_high ? `No other rank than ${own.rank_low} is left.` : `The decisions leave ranks ${own.rank_low} to ${own.rank_high} open.`;
-  const closest = rows.filter((r) => r.decided === null && r.pair.items_to_decision >= 1).sort((x, y) => x.pair.items_to_decision - y.pair.items_to_decision)[0];
+  const closest = rows.filter((r) => r.decided === null && r.pair.needs_items !== null).sort((x, y) => x.pair.needs_items - y.pair.needs_items)[0];
   const line = (question, state, words, n) => answerLine(question, state, words, h("dd", { class: "tally" }, h("b", {}, count(n)), ` of ${plural(rows.length, "other")}`));
   const yes = (n) => (n > 0 ? "yes" : "no");
   return h("dl", { class: "result" },
     line("settled", yes(place.closed), place.words, place.closed),
     line("decided", held === rows.length ? "held" : yes(better + worse), [h("b", {}, enumerated({ "better than": better, "worse than": worse, "tied with": tied, "held against": held })), `. ${possible}`], better + worse),
-    line("resolved", yes(resolved), [h("b", {}, `Enough ${unit(b)}s for ${count(resolved)} of its ${plural(rows.length, "gap")}`), ", in a planned test.", closest && [" Closest tie: ", name(closest.other), `, which needs ${more(closest.pair.items_to_decision)} more ${unit(b)}s${andLeft(closest.pair, b)}.`]], resolved));
+    line("resolved", yes(resolved), [h("b", {}, `Enough ${unit(b)}s for ${count(resolved)} of its ${plural(rows.length, "gap")}`), ", in a planned test.", closest && [" Closest tie: ", name(closest.other), `, which needs ${more(closest.pair.needs_items)} ${unit(b)}s in all.`]], resolved));
 }
 
 function against(own, rows, b) {

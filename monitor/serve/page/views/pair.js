@@ -49,18 +49,18 @@ function files(b, pair, path) {
   });
 }
 
-/** Return at how many items a pair was decided, or how many more it takes, and the chance of it. */
-function toDecision(p, b) {
+/** Return at how many items a pair was decided, or how many it needs in all, and the chance of a decision. */
+function toDecision(p) {
   if (p.status === "decided") return p.decided_at_n ? [`at ${count(p.decided_at_n)} items`] : null;
   if (isHeld(p)) return null;
   const chance = p.decision_probability === null ? null : `decided by the last item with probability ${fixed(p.decision_probability, 2)}`;
-  return [need(p, b), chance];
+  return [need(p), chance];
 }
 
 function facts(p, b) {
   const model = (which) => b.models.find((m) => m.model === which);
   const line = (label, value, note) => [h("dt", {}, label), h("dd", {}, value, note && h("span", { class: "note" }, note))];
-  const needed = toDecision(p, b);
+  const needed = toDecision(p);
   return h("section", { "aria-labelledby": "numbers" }, h("h2", { id: "numbers" }, "Numbers"), h("dl", { class: "list" },
     line("Gap", `${points(p.gap)} points`, "on the shared items"),
     line("Interval", range(p.gap_low, p.gap_high), `${isHeld(p) ? "not valid while verdicts are held" : "anytime-valid"}, this pair only; family-wise ${range(p.gap_family_low, p.gap_family_high)}`),

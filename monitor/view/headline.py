@@ -1,0 +1,157 @@
+"""The result in one line: who is best and whether that is decided, how many steps of the ranking are real, and what would change it."""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from monitor.view.pairs.intervals import evidence_columns, needs_items
+from monitor.view.pairs.table import PairTable
+from monitor.view.reasons import unit_items
+from schemas.results.reasons import Fact, Reason, fact
+from stats.fixed_n.mcnemar import exact_p
+
+Index = NDArray[np.int64]
+
+_NAMED = 3
+"""Models that are named; of more, the number."""
+
+_FEW = 2
+"""Models that may still pass the leader, each by its name."""
+
+
+class Headline(NamedTuple):
+    """The lines of a result, each as facts; no `steps` where there is only one, no `change` where nothing is known of it."""
+
+    best: list[Fact]
+    decided: bool
+    """Whether the leader is decided better than all others."""
+    steps: list[Fact]
+    change: list[Fact]
+
+
+def headline(table: PairTable) -> Headline:
+    """Return the result of a benchmark in which some models share items."""
+    sides = table.decided("anytime_family")
+    if sides is None:
+        return Headline([fact(Reason.HELD_RESULT, because=[*table.held])], False, [], [])
+    leader, steps = table.ranking[0], np.flatnonzero(table.adjacent)
+    of_leader = np.flatnonzero(table.a == leader)
+    decided = bool((sides[of_leader] > 0).all())
+    if table.ranking.size == _FEW and of_leader.size == 1:
+        pair = int(of_leader[0])
+        return Headline([_two(table, pair, sides[pair])], decided, [], _two_change(table, pair, sides[pair]))
+    return Headline(
+        [_best(table, sides, of_leader)], decided, [_steps(table, sides, steps)], _change(table, sides, steps)
+    )
+
+
+def _names(table: PairTable, models: Index) -> list[str]:
+    return [table.benchmark.contestants[k].model for k in models.tolist()] if models.size <= _NAMED else []
+
+
+def _best(table: PairTable, sides: NDArray[np.int8], of_leader: Index) -> Fact:
+    """Return who is best, whether that is decided, and who may still be."""
+    best = table.benchmark.contestants[table.ranking[0]].model
+    others, open_pairs = int(of_leader.size), of_leader[sides[of_leader] <= 0]
+    if not open_pairs.size:
+        return fact(Reason.BEST, model=best, others=others)
+    lacks = ~table.complete[open_pairs]
+    rivals = table.b[open_pairs]
+    if lacks.all() and rivals.size <= min(_FEW, others - 1) and (sides[open_pairs] == 0).all():
+        return fact(
+            Reason.BEST_BUT,
+            model=best,
+            better=others - int(rivals.size),
+            others=others,
+            rivals=_names(table, rivals),
+            missing=None if table.missing is None else int(table.missing[open_pairs].max()),
+            over=bool(table.ended[open_pairs].all()),
+        )
+    unbeaten = np.ones(len(table.benchmark.contestants), bool)
+    unbeaten[table.b[sides > 0]] = False
+    unbeaten[table.a[sides < 0]] = False
+    first = table.ranking[unbeaten[table.ranking]]
+    code = Reason.FIRST_OPEN if lacks.any() or first.size > _NAMED else Reason.FIRST_TIE
+    return fact(code, models=_names(table, first), count=int(first.size), of=others + 1)
+
+
+def _steps(table: PairTable, sides: NDArray[np.int8], steps: Index) -> Fact:
+    """Return how many steps of the ranking are real, are ties, and lack items."""
+    undecided = steps[sides[steps] == 0]
+    lacks = ~(table.complete[undecided] if table.missing is not None else table.ended[undecided])
+    return fact(
+        Reason.STEPS,
+        decided=int(steps.size - undecided.size),
+        steps=int(steps.size),
+        ties=int(undecided.size - np.count_nonzero(lacks)),
+        open=int(np.count_nonzero(lacks)),
+        over=bool(table.ended[undecided][lacks].all()),
+    )
+
+
+def _change(table: PairTable, sides: NDArray[np.int8], steps: Index) -> list[Fact]:
+    """Return which tie needs the fewest items."""
+    final = table.complete | ~table.ended  # what is missing of a run that has ended will not come
+    ties = steps[(sides[steps] == 0) & (table.n[steps] > 0) & final[steps]]
+    needed = needs_items(table, ties)
+    if not np.isfinite(needed).any():
+        return []
+    closest = int(np.nanargmin(needed))
+    rank = int(np.flatnonzero(steps == ties[closest])[0]) + 1
+    return [fact(Reason.CLOSEST_TIE, rank=rank, items=float(needed[closest]), **_size(table))]
+
+
+def _size(table: PairTable) -> dict[str, object]:
+    benchmark = table.benchmark
+    size: dict[str, object] = {"of": int(benchmark.spec.items or table.assumed_items or benchmark.items)}
+    return size | ({"units": True} if unit_items(benchmark) is not None else {})
+
+
+def _two(table: PairTable, pair: int, side: int) -> Fact:
+    """Return which of two models is better, or that this is not decided, and why."""
+    names = [table.benchmark.contestants[k].model for k in (table.a[pair], table.b[pair])]
+    at = np.array([pair])
+    gap, _ = (float(moment[pair]) for moment in table.moments)
+    threshold = float(np.exp(-table.log_family_threshold(at)[0]))
+    p = float(table.p_anytime(at)[0]) if table.bets else None
+    return fact(
+        Reason.TWO_MODELS,
+        models=names,
+        side={1: "a", -1: "b", 0: None}[int(side)],
+        gap=gap,
+        p=p,
+        threshold=threshold,
+        n=int(table.n[pair]),
+        over=bool(table.ended[pair] or table.complete[pair]),
+        **_size(table),
+    )
+
+
+def _two_change(table: PairTable, pair: int, side: int) -> list[Fact]:
+    """Return which counts would decide an undecided pair, and how many items a gap of this size needs."""
+    at, n = np.array([pair]), int(table.n[pair])
+    binary = table.benchmark.binary
+    wins, losses = (int(table.wins[pair]), int(table.losses[pair])) if binary else (0, 0)
+    bounds = [float(evidence_columns(table, at)[name][0]) for name in ("gap_family_low", "gap_family_high")]
+    low, high = bounds if np.isfinite(bounds).all() else (None, None)
+    names = [table.benchmark.contestants[k].model for k in (table.a[pair], table.b[pair])]
+    counts = {"wins": wins, "losses": losses, "alike": n - wins - losses} if binary else {}
+    facts = [fact(Reason.TWO_COUNTS, models=names, low=low, high=high, **counts)] if counts or low is not None else []
+    if side or not n:
+        return facts if n else []
+    if table.decides_at_end and binary and wins + losses:
+        differ = wins + losses
+        more = np.arange((differ + 1) // 2, differ + 1)
+        decides = exact_p(more, differ - more) <= float(np.exp(-table.log_family_threshold(at)[0]))
+        least = int(more[decides][0]) if decides.any() else None
+        facts.append(
+            fact(
+                Reason.WOULD_DECIDE, differ=differ, wins=least, gap=None if least is None else (2 * least - differ) / n
+            )
+        )
+    (needed,) = needs_items(table, at)
+    if np.isfinite(needed) and needed > 0:
+        gap = abs(float(table.moments[0][pair]))
+        facts.append(fact(Reason.GAP_NEEDS, gap=gap, items=float(needed)))
+    return facts

@@ -96,6 +96,11 @@ def texts(cells: Iterable[str]) -> list[Cell]:
     return [Cell(each) for each in cells]
 
 
+def numbers(head: str, cells: Iterable[str]) -> Column:
+    """Return a column of numbers."""
+    return Column(head, texts(cells), "number")
+
+
 def plain(*sentences: str, tone: str = "") -> Notes:
     """Return plain sentences."""
     return Notes([Note(each, tone=tone) for each in sentences])

@@ -6,7 +6,7 @@ from typing import Final
 
 import numpy as np
 
-from monitor.render.document import Column, Element, Figure, Heading, Note, Notes, Table, plain, texts
+from monitor.render.document import Column, Element, Figure, Heading, Note, Notes, Table, numbers, plain, texts
 from monitor.render.markdown import write
 from monitor.words import drift as words
 from schemas.records.text import shorten
@@ -106,8 +106,8 @@ def _table(sentinel: Sentinel) -> Iterator[Element]:
     head = f"items that {'fell' if alarm.side == 'worse' else 'rose'} most"
     columns = {
         "item": Column(head, texts(shorten(each.item) for each in shown), "name"),
-        "before": Column("before", texts(f"{100 * each.before:.0f} %" for each in shown), "number"),
-        "since": Column("since", texts(_since(sentinel, each.since, each.runs_since) for each in shown), "number"),
+        "before": numbers("before", (f"{100 * each.before:.0f} %" for each in shown)),
+        "since": numbers("since", (_since(sentinel, each.since, each.runs_since) for each in shown)),
     }
     yield Table(columns)
     yield plain(words.LIST_NOTE)

@@ -6,7 +6,7 @@ from itertools import chain
 from typing import NamedTuple
 
 from monitor.render import charts
-from monitor.render.document import Cell, Column, Figure, Table, texts
+from monitor.render.document import Cell, Column, Figure, Table, numbers, texts
 from monitor.render.signs import (
     SETTLED_WORDS,
     SUMMARY_ONLY,
@@ -70,17 +70,17 @@ def verdicts(
     columns = {
         "pair": _names(pairs),
         "status": Column("status", [Cell(f"{sign} {word}", tone) for sign, word, tone in status]),
-        "n": _numbers("n", (f"{p.n:,}" for p in pairs)),
-        "bc": _numbers("b/c", (form.discordant(p) for p in pairs)),
-        "gap": _numbers("gap,\npoints", (form.points(p.gap) for p in pairs)),
+        "n": numbers("n", (f"{p.n:,}" for p in pairs)),
+        "bc": numbers("b/c", (form.discordant(p) for p in pairs)),
+        "gap": numbers("gap,\npoints", (form.points(p.gap) for p in pairs)),
         "interval": Column(
             "interval\nat alpha",
             [Cell(form.interval(p.gap_low, p.gap_high), svg=bar) for p, bar in zip(pairs, bars, strict=True)],
             "number" if reach is None else "text",
         ),
-        "log_e": _numbers(f"ln e{limit}", (form.decimal(p.log_e, digits) for p in pairs)),
-        "required_n": _numbers("N*,\nfixed n", (form.items(p.required_n) for p in pairs)),
-        "q": _numbers("q,\nfixed n", (form.ratio(p.resolution_ratio) for p in pairs)),
+        "log_e": numbers(f"ln e{limit}", (form.decimal(p.log_e, digits) for p in pairs)),
+        "required_n": numbers("N*,\nfixed n", (form.items(p.required_n) for p in pairs)),
+        "q": numbers("q,\nfixed n", (form.ratio(p.resolution_ratio) for p in pairs)),
         "settled": Column(
             "settled",
             [Cell(*settled_glyph(p, glyphs), words=SETTLED_WORDS.get(p.settled or "", "not settled")) for p in pairs],
@@ -104,10 +104,6 @@ def verdicts(
     return Table(columns, below=reasons, omit=_OMIT)
 
 
-def _numbers(head: str, cells: Iterable[str]) -> Column:
-    return Column(head, texts(cells), "number")
-
-
 _RESOLVED = {True: "resolved", False: "not resolved", None: "not computed"}
 
 
@@ -125,8 +121,8 @@ def procedures(b: BenchmarkReport) -> Table:
     shown = {key: name for key, name in names.items() if key in summary.undecided or key in summary.unresolved}
     columns = {
         "procedure": Column("procedure", texts(shown.values()), "name"),
-        "undecided": _numbers("undecided (evidence)", (str(summary.undecided.get(k, form.MISSING)) for k in shown)),
-        "unresolved": _numbers("unresolved (q < 1)", (str(summary.unresolved.get(k, form.MISSING)) for k in shown)),
+        "undecided": numbers("undecided (evidence)", (str(summary.undecided.get(k, form.MISSING)) for k in shown)),
+        "unresolved": numbers("unresolved (q < 1)", (str(summary.unresolved.get(k, form.MISSING)) for k in shown)),
     }
     title = f"Pairs that each procedure leaves open, of the {counted(summary.pairs, 'pair')} in this report."
     return Table(columns, title)
@@ -141,10 +137,10 @@ def sizes(pairs: Sequence[PairReport], drawn: Sequence[PairChart | None]) -> Tab
     bars = [Cell("", svg=charts.needed_bar(*each)) for each in zip(ratios, anytime, strict=True)]
     columns = {
         "pair": _names(pairs, "~"),
-        "n": _numbers("N, shared", (f"{p.n:,}" for p in pairs)),
-        "required_n": _numbers("N*, needed", (needed(p.required_n) for p in pairs)),
-        "bootstrap": _numbers("N*, 95 % bootstrap", ranges),
-        "q": _numbers("q = N/N*", (form.ratio(p.resolution_ratio) for p in pairs)),
+        "n": numbers("N, shared", (f"{p.n:,}" for p in pairs)),
+        "required_n": numbers("N*, needed", (needed(p.required_n) for p in pairs)),
+        "bootstrap": numbers("N*, 95 % bootstrap", ranges),
+        "q": numbers("q = N/N*", (form.ratio(p.resolution_ratio) for p in pairs)),
         "bar": Column("N*/N, from 1/100 to 100", bars),
     }
     return Table(
@@ -163,11 +159,11 @@ def matrix(b: BenchmarkReport, data: ChartData) -> Figure:
         f"{sum(better):,} of {counted(size * (size - 1) // 2, 'pair')} decided family-wise; rows and columns by rank"
     )
     columns = {
-        "rank": _numbers("rank", (str(k + 1) for k in range(size))),
+        "rank": numbers("rank", (str(k + 1) for k in range(size))),
         "model": Column("model", texts(m.model for m in models), "name"),
-        "better": _numbers("better than", (f"{n:,}" for n in better)),
-        "worse": _numbers("worse than", (f"{n:,}" for n in worse)),
-        "open": _numbers(
+        "better": numbers("better than", (f"{n:,}" for n in better)),
+        "worse": numbers("worse than", (f"{n:,}" for n in worse)),
+        "open": numbers(
             "undecided with", (f"{size - 1 - up - down:,}" for up, down in zip(better, worse, strict=True))
         ),
     }

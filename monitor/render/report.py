@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from monitor.render import html, markdown
-from monitor.render.document import Column, Element, Heading, Note, Notes, Table, plain, texts
+from monitor.render.document import Column, Element, Heading, Note, Notes, Table, numbers, plain, texts
 from monitor.render.pairs import cards, matrix, procedures, sizes, verdicts
 from monitor.render.ranking import ranking as make_ranking
 from monitor.render.signs import UNICODE, Glyphs, pair_signs, relation, result_sign
@@ -195,8 +195,8 @@ def _judges(judges: Sequence[JudgeReport]) -> Table:
     best = [form.MISSING if j.ranking is None else ", ".join(j.ranking[:5]) for j in judges]
     columns = {
         "judge": Column("judge", texts(j.judge for j in judges), "name"),
-        "votes": Column("votes", texts(f"{j.votes:,}" for j in judges), "number"),
-        "agrees": Column("agrees with others", texts(agree), "number"),
+        "votes": numbers("votes", (f"{j.votes:,}" for j in judges)),
+        "agrees": numbers("agrees with others", agree),
         "ranking": Column("its first five", texts(best)),
     }
     return Table(columns)

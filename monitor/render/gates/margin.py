@@ -5,7 +5,7 @@ from html import escape as escape_xml
 from typing import Final
 
 from monitor.render import markdown
-from monitor.render.document import Column, Element, Figure, Heading, Note, Notes, Table, texts
+from monitor.render.document import Column, Element, Figure, Heading, Note, Notes, Table, numbers, texts
 from monitor.render.gates.gate import Case, annotation, junit
 from monitor.words.assumptions import clauses
 from monitor.words.counts import counted
@@ -182,12 +182,12 @@ def _document(report: GateReport) -> Iterator[Element]:
         "candidate": Column("candidate", texts(c.candidate for c in rows)),
         "benchmark": Column("benchmark", texts(c.where for c in rows)),
         "verdict": Column("verdict", texts(f"{_SIGNS[c.verdict]} {c.verdict}" for c in rows)),
-        "mean": Column("candidate %", texts(percent(c.mean_candidate) for c in rows), "number"),
-        "baseline": Column("baseline %", texts(percent(c.mean_baseline) for c in rows), "number"),
-        "gap": Column("gap, points", texts(points(c.gap) for c in rows), "number"),
-        "low": Column("above", texts(points(c.gap_low) for c in rows), "number"),
-        "n": Column("items", texts(f"{c.n:,}" for c in rows), "number"),
-        "p": Column("p", texts(_p_value(c) for c in rows), "number"),
+        "mean": numbers("candidate %", (percent(c.mean_candidate) for c in rows)),
+        "baseline": numbers("baseline %", (percent(c.mean_baseline) for c in rows)),
+        "gap": numbers("gap, points", (points(c.gap) for c in rows)),
+        "low": numbers("above", (points(c.gap_low) for c in rows)),
+        "n": numbers("items", (f"{c.n:,}" for c in rows)),
+        "p": numbers("p", (_p_value(c) for c in rows)),
     }
     yield Table(columns)
     if any(each.price is not None for each in report.candidates):

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 from rich.console import Group, RenderableType
-from rich.text import Text
 
-from monitor.render.terminal.layout import Column, table
+from monitor.render.document import Table, numbers, plain
+from monitor.render.terminal.tables import group
 from monitor.words.numbers import money, safe
 from stats.numerics.checks import FloatArray
 from stats.planning.goal_plan import QUANTILES, Ends, GoalPlan
@@ -123,8 +123,9 @@ def _tables(planned: PlannedGoal) -> Group:
         *(f"{what}\n{share:.0%}" for what in ("items", "scores") for share in QUANTILES),
     ]
     titles += [] if planned.prices is None else ["cost\n50%", "\n90%"]
-    columns = [Column(title, [Text(row[k]) for row in rows], right=k > 0) for k, title in enumerate(titles)]
-    return Group(*map(Text, head), Text(), table(columns), Text(), *map(Text, _notes(planned)))
+    columns = {title: numbers(title, [row[k] for row in rows]) for k, title in enumerate(titles)}
+    columns["procedure"] = columns["procedure"]._replace(kind="text")
+    return group([plain(*head), Table(columns), plain(*_notes(planned))])
 
 
 def _race_name(name: str, items: int) -> str:

@@ -2,7 +2,9 @@
 
 from rich.text import Text
 
-from monitor.render.terminal.layout import Column, output_console, shorten, table
+from monitor.render.document import Column, Table, numbers, texts
+from monitor.render.terminal.layout import output_console, shorten
+from monitor.render.terminal.tables import group
 from monitor.words.header import cost_sentence
 from monitor.words.numbers import safe
 from schemas.results.api import Next, NextRun
@@ -16,14 +18,14 @@ def print_next(answer: Next) -> None:
     console, goal = output_console(), answer.goal
     console.print(Text(f"{safe(answer.benchmark)}  {safe(goal.goal)}: {goal.state}. {safe(goal.reason)}"))
     runs = answer.models
-    columns = [
-        Column("model", [Text(shorten(run.model, _NAME_ROOM)) for run in runs]),
-        Column("step", [Text(run.step) for run in runs]),
-        Column("scores", [Text(f"{run.items_run:,}") for run in runs], right=True),
-        Column("next items", [Text(_first_items(run)) for run in runs]),
-    ]
+    columns = {
+        "model": Column("model", texts(shorten(run.model, _NAME_ROOM) for run in runs)),
+        "step": Column("step", texts(run.step for run in runs)),
+        "scores": numbers("scores", (f"{run.items_run:,}" for run in runs)),
+        "items": Column("next items", texts(_first_items(run) for run in runs)),
+    }
     if runs:
-        console.print(table(columns))
+        console.print(group([Table(columns)]))
     if goal.items_full:
         saved = f"; {100 * (goal.saved_ratio or 0):.1f} % saved" if answer.over else ""
         console.print(Text(f"{goal.items_run:,} of {goal.items_full:,} scores run{saved}"))

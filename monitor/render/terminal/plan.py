@@ -1,13 +1,14 @@
 """A plan as JSON, or as tables with a curve."""
 
 import json
+from collections.abc import Iterator
 from math import isfinite, log
 from typing import Final
 
-from rich.console import Group, RenderableType
-from rich.text import Text
+from rich.console import RenderableType
 
-from monitor.render.terminal.layout import Column, table
+from monitor.render.document import Column, Notes, Table, numbers, plain, texts
+from monitor.render.terminal.tables import group
 from monitor.words.numbers import decimal, percent, planned_items, points
 from stats.planning.comparison_plan import Likeness, Planned, Procedure, Row
 
@@ -33,7 +34,7 @@ _BLOCKS: Final = "▁▂▃▄▅▆▇█"
 
 def render_plan(planned: Planned, source: str, *, as_json: bool) -> RenderableType | str:
     """Show a plan."""
-    return _json(planned, source) if as_json else _tables(planned, source)
+    return _json(planned, source) if as_json else group(_tables(planned, source))
 
 
 # --- JSON -------------------------------------------------------------------------------------------------------------------------------
@@ -83,56 +84,46 @@ def _finite(value: float | None) -> float | None:
 # --- tables -----------------------------------------------------------------------------------------------------------------------------
 
 
-def _tables(planned: Planned, source: str) -> Group:
-    parts: list[RenderableType] = [Text(_likeness(planned, source))]
+def _tables(planned: Planned, source: str) -> Iterator[Table | Notes]:
+    head = [_likeness(planned, source)]
     if planned.effect is not None:
         low, high = planned.effect.interval()
-        parts.append(
-            Text(
-                f"With 95 % probability the gap is between {points(low)} and {points(high)} points. Its mean is "
-                f"{points(planned.effect.gap)}: the pilot's {points(planned.effect.pilot_gap)}, shrunk.\n"
-                "`Upper end` and `lower end` are the items that the ends of this range need; `mean power` is averaged over it."
-            )
-        )
+        head += [
+            f"With 95 % probability the gap is between {points(low)} and {points(high)} points.",
+            f"Its mean is {points(planned.effect.gap)}: the pilot's {points(planned.effect.pilot_gap)}, shrunk.",
+            "`Upper end` and `lower end` are the items that the ends of this range need; `mean power` is averaged over it.",
+        ]
     settings = f"alpha {planned.alpha:g}, power {planned.power:g}, mixture {planned.mixture}; items in random order"
-    parts.append(Text(settings if planned.gap is None else f"Gap {_points(planned.gap)} points, {settings}"))
-    parts += [*map(Text, _saved_by_order(planned)), Text()]
-    parts.append(table(_columns(planned)))
-    notes = _notes(planned)
-    if notes:
-        parts += [Text(), *(Text(note) for note in notes)]
+    head.append(settings if planned.gap is None else f"Gap {_points(planned.gap)} points, {settings}")
+    yield plain(*head, *_saved_by_order(planned))
+    yield Table({column.head: column for column in _columns(planned)})
+    if notes := _notes(planned):
+        yield plain(*notes)
     if planned.curve:
-        parts += [Text(), _curve(planned)]
-    return Group(*parts)
+        yield _curve(planned)
 
 
-def _columns(planned: Planned) -> list[Column]:
+def _columns(planned: Planned) -> Iterator[Column]:
     rows = planned.rows
-    columns = [
-        Column("procedure", [Text(_name(row.procedure)) for row in rows]),
-        Column("decided at", [Text(_threshold(row.procedure)) for row in rows]),
-    ]
+    yield Column("procedure", texts(_name(row.procedure) for row in rows))
+    yield Column("decided at", texts(_threshold(row.procedure) for row in rows))
     if planned.effect is not None and planned.gap is None:
         for end, title in ((1, "upper end"), (0, "lower end")):
-            cells = [Text(planned_items(row.interval[end]) if row.interval else "-") for row in rows]
-            columns.append(Column(f"items,\n{title}", cells, right=True))
+            cells = (planned_items(row.interval[end]) if row.interval else "-" for row in rows)
+            yield numbers(f"items,\n{title}", list(cells))
     if any(row.needed is not None for row in rows):
-        cells = [Text("-" if row.needed is None else planned_items(row.needed)) for row in rows]
         title = f"items for\npower {planned.power:g}" if planned.effect is None else f"mean\npower {planned.power:g}"
-        columns.append(Column(title, cells, right=True))
+        yield numbers(title, ("-" if row.needed is None else planned_items(row.needed) for row in rows))
     if planned.items is not None:
         several = planned.gap is not None or planned.effect is not None
         title = f"power at\n{planned_items(planned.items)}" if several else f"smallest gap\nof {_items(planned.items)}"
-        columns.append(Column(title, [Text(_at_items(row, several=several)) for row in rows], right=True))
+        yield numbers(title, (_at_items(row, several=several) for row in rows))
     if planned.gap is not None:
         for share in _SHOWN_QUANTILES if planned.items is None else _SHOWN_QUANTILES[:2]:
-            cells = [Text(_quantile(row, share)) for row in rows]
-            columns.append(Column(f"{share:.0%} by\nitem", cells, right=True))
+            yield numbers(f"{share:.0%} by\nitem", [_quantile(row, share) for row in rows])
     m = f"{planned.family:,}"
     clusters = f"{planned.clusters.number:,}" if planned.clusters else ""
-    holds = [_HOLDS_FOR[row.procedure.name].format(m=m, clusters=clusters) for row in rows]
-    columns.append(Column("holds for", [Text(each) for each in holds]))
-    return columns
+    yield Column("holds for", texts(_HOLDS_FOR[row.procedure.name].format(m=m, clusters=clusters) for row in rows))
 
 
 def _items(count: int) -> str:
@@ -225,25 +216,23 @@ def _clusters(planned: Planned) -> str:
     return f"Clustered: {planned_items(each)} items in each of {number:,} clusters, ICC {icc:.3g}."
 
 
-def _curve(planned: Planned) -> Group:
+def _curve(planned: Planned) -> Table:
     """Build the table of items by gap, each with a bar on one logarithmic scale."""
     names = list(planned.curve[0][1])
     values = [needs[name] for _, needs in planned.curve for name in names if isfinite(needs[name])]
     low, high = (log(min(values)), log(max(values))) if values else (0.0, 0.0)
 
-    def block(items: float) -> str:
+    def bar(items: float) -> str:
         share = (log(items) - low) / (high - low) if high > low and isfinite(items) else 1.0
-        return _BLOCKS[min(int(share * len(_BLOCKS)), len(_BLOCKS) - 1)]
+        return f"{planned_items(items)} {_BLOCKS[min(int(share * len(_BLOCKS)), len(_BLOCKS) - 1)]}"
 
-    titles = {
+    heads = {
         "fixed_n": "fixed n",
         "bonferroni": "Bonferroni",
         "anytime": "anytime",
         "anytime_family": "anytime,\ndeclared",
         "anytime_spending": "anytime,\n`watch`",
     }
-    columns = [Column("gap, points", [Text(_points(gap)) for gap, _ in planned.curve], right=True)]
-    for name in names:
-        cells = [Text(f"{planned_items(needs[name])} {block(needs[name])}") for _, needs in planned.curve]
-        columns.append(Column(titles[name], cells, right=True))
-    return Group(Text("Items by gap:"), table(columns))
+    columns = {"gap": numbers("gap, points", (_points(gap) for gap, _ in planned.curve))}
+    columns |= {name: numbers(heads[name], [bar(needs[name]) for _, needs in planned.curve]) for name in names}
+    return Table(columns, "Items by gap:")

@@ -1,21 +1,35 @@
 """A table of a document on a terminal: names are shortened, and columns left out, until it fits."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from typing import Final
 
 from rich.cells import cell_len
+from rich.console import Group
 from rich.text import Text
 
-from monitor.render.document import Cell, Table
+from monitor.render.document import Cell, Notes, Table
 from monitor.render.document import Column as Declared
 from monitor.render.terminal.layout import GAP, Column, ellipsis_of, shorten, table_lines, width_of
 from monitor.words.numbers import safe
 
+_ENDLESS: Final = 10**4
 _LEAST: Final = 16  # cells that a name may shrink to before a column is omitted for it
 
 
 _ASCII: Final = str.maketrans({"−": "-", "–": "-", "≥": ">="})
+
+
+def group(parts: Iterable[Table | Notes]) -> Group:
+    """Lay out a document of tables and plain notes, with a blank line between two parts."""
+    made: list[Text] = []
+    for part in parts:
+        made += [Text()] if made else []
+        if isinstance(part, Notes):
+            made += [Text(safe(note.text)) for note in part.notes]
+        else:
+            made += [*([Text(part.title)] if part.title else []), *lines(part, _ENDLESS)]
+    return Group(*made)
 
 
 def lines(

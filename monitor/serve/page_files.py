@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 import msgspec
 from fastapi import APIRouter, Request, Response
 
-from monitor.words.columns import HEADS, PROCEDURES, RATED
+from monitor.words.columns import GOAL, HEADS, PROCEDURES, RATED
 
 _FOLDER: Final = Path(__file__).with_name("page")
 _MEDIA_TYPES: Final = {
@@ -32,6 +32,7 @@ _WORDS: Final = msgspec.json.encode(
     {
         "heads": HEADS,
         "rated": RATED,
+        "goal": GOAL,
         "procedures": [{"key": key, **each._asdict()} for key, each in PROCEDURES.items()],
     }
 )

@@ -29,6 +29,17 @@ HEADS: Final = {
     "repeats": "repeats",
     "run": "run",
 }
+GOAL: Final = {
+    "model": "model",
+    "items_run": "run",
+    "items_full": "of a full run",
+    "saved": "saved %",
+    "cost_run": "cost",
+    "cost_saved": "cost saved",
+    "left": "can change the answer",
+}
+"""What each model ran for a goal; costs only with prices."""
+
 RATED: Final = {"score": "rating", "items": "prompts", "won": "won %", "island": "island"}
 
 

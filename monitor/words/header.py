@@ -9,6 +9,7 @@ from monitor.words import battles
 from monitor.words import numbers as form
 from monitor.words.assumptions import TEXTS
 from monitor.words.changes import LOOKS
+from monitor.words.columns import GOAL
 from monitor.words.counts import counted
 from monitor.words.flags import with_flags
 from monitor.words.order import POLICIES, because
@@ -83,14 +84,10 @@ def cost_sentence(g: GoalReport) -> str:
     return f"Cost: {form.money(g.cost_run)}{saved}."
 
 
-_GOAL_COLUMNS: Final = ("model", "run", "of a full run", "saved %")
-_COST_COLUMNS: Final = ("cost", "cost saved")
-
-
 def goal_table(goal: GoalReport) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
     """Return the columns and rows of what each model ran for a goal, by rank; the first and the last column are text."""
     priced = any(run.cost_run is not None for run in goal.by_model)
-    columns = (*_GOAL_COLUMNS, *(_COST_COLUMNS if priced else ()), "can change the answer")
+    columns = tuple(head for key, head in GOAL.items() if priced or key not in {"cost_run", "cost_saved"})
     return columns, [_goal_row(run, priced=priced) for run in goal.by_model]
 
 

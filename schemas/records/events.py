@@ -132,7 +132,7 @@ ANCHOR: Final = "anchor"
 class FamilySpec(BaseModel):
     """The family of hypotheses over which `anytime_family` controls the error rate."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
     policy: Literal["spending", "capacity"] = Field(
         "spending", description="how pairs share alpha; capacity where models or pairs are declared and no policy is"
@@ -219,7 +219,7 @@ def _seed(value: str) -> str:
 class OrderSpec(BaseModel):
     """The order policy of a benchmark: when an anytime verdict may be given."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
     policy: Literal["completion", "committed", "trusted", "none"] = "none"
     seed: Annotated[str, Field(min_length=1, max_length=200), AfterValidator(_seed)] | None = Field(
@@ -264,7 +264,7 @@ Part = Literal[
 class Provenance(BaseModel):
     """What is known of scores that an export has written, and that the scores do not show."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
     score_choice: StrictBool = Field(
         False, description="some item had several scores of a model: one of them was written"
@@ -285,7 +285,7 @@ class Provenance(BaseModel):
 class Spec(BaseModel):
     """The declaration of a benchmark: everything that a latched verdict rests on. After the first score only a new version replaces it."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
     alpha: Annotated[float, Field(ge=1e-100, lt=0.5)] = 0.05
     power: Annotated[float, Field(gt=0.5, lt=1)] = 0.8

@@ -14,7 +14,7 @@ from schemas.results.report import BenchmarkReport, BoardReport, Conflict, GoalR
 
 
 class _Answer(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, ser_json_inf_nan="null")
+    model_config = ConfigDict(extra="forbid", frozen=True, ser_json_inf_nan="null", defer_build=True)
 
 
 class Problem(_Answer):

@@ -8,7 +8,7 @@ from schemas.records.text import Sentence
 class _Model(BaseModel):
     """A model with exactly the declared fields, and frozen."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, ser_json_inf_nan="null")
+    model_config = ConfigDict(extra="forbid", frozen=True, ser_json_inf_nan="null", defer_build=True)
 
 
 class RatingReport(_Model):

@@ -90,7 +90,7 @@ class GateCandidate(StrictModel):
 class GateReport(StrictModel):
     """The answer of a gate."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, ser_json_inf_nan="null", title="Gate")
+    model_config = ConfigDict(extra="forbid", frozen=True, ser_json_inf_nan="null", defer_build=True, title="Gate")
 
     verdict: Literal["pass", "fail", "undecided"]
     exit_code: int

@@ -6,7 +6,7 @@ from schemas.records.text import Sentence
 
 
 class _Answer(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
 
 class ReplayedStep(_Answer):

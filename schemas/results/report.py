@@ -31,7 +31,7 @@ class StrictModel(BaseModel):
     """A model with exactly the declared fields, and frozen."""
 
     # JSON has no infinite numbers (N* of a pair without a gap): they are written as null.
-    model_config = ConfigDict(extra="forbid", frozen=True, ser_json_inf_nan="null")
+    model_config = ConfigDict(extra="forbid", frozen=True, ser_json_inf_nan="null", defer_build=True)
 
 
 class OrderReport(StrictModel):

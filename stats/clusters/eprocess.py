@@ -10,7 +10,6 @@ is a test martingale over the sequence of closed clusters iff the mean of Dbar_k
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import roots_legendre
 
 from stats.clusters.robust import check_sums
 from stats.evidence.mixtures import Mixture, parse_mixture
@@ -27,6 +26,8 @@ def _bets(mixture: str | Mixture, clusters: int) -> tuple[FloatArray, FloatArray
     if name == "beta(1,1)":
         # lambda uniform on (0, 1): the capital is a polynomial of degree `clusters`, integrated exactly
         # (beyond 2,000 clusters the cap costs no digit that matters, and saves quadratic time).
+        from scipy.special import roots_legendre  # noqa: PLC0415 - it loads all of scipy.special, for 0.2 s of each report
+
         x, weights = roots_legendre(min(clusters // 2 + 1, 1000))
         return (x + 1) / 2, weights / 2
     raise ValueError(f'mixture must be "grid98" or "beta(1,1)" for clusters: got {name!r}')

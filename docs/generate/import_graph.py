@@ -50,6 +50,20 @@ def room_levels(imports: Imports) -> dict[str, int]:
     return levels
 
 
+def module_imports() -> Imports:
+    """Return the modules that a module imports directly."""
+    graph = grimp.build_graph(*ROOTS)
+    return {module: graph.find_modules_directly_imported_by(module) for module in graph.modules}
+
+
+def longest_chain(imports: Imports) -> list[str]:
+    """Return the longest chain in which each imports the next; an import cycle raises `graphlib.CycleError`."""
+    chains: dict[str, list[str]] = {}
+    for name in TopologicalSorter(imports).static_order():
+        chains[name] = [name, *max((chains[each] for each in sorted(imports[name])), key=len, default=[])]
+    return max(chains.values(), key=len)
+
+
 def render() -> str:
     """Return the layers as Markdown."""
     levels = room_levels(package_imports())

@@ -6,15 +6,16 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Final, TypeVar
 
+import numpy as np
+
 from monitor.background import in_background
 from monitor.serve.cache import Cache, Origin
 from monitor.serve.log_position import note_position
 from monitor.serve.shown_boards import ShownBoards
-from monitor.serve.summaries import board_summary, suite_summary
 from monitor.state_lock import StateLock
 from monitor.store.commit_times import CommitTimes
 from monitor.view.board import BoardView
-from monitor.view.build import ReportView, Which, suite_view, table_view
+from monitor.view.build import ReportView, Which, board_report, order_report, suite_view, table_view
 from monitor.view.live_pairs import LivePairs
 from monitor.view.news import BoardNews, PairNames, board_news
 from monitor.view.pairs.table import PairTable
@@ -22,10 +23,13 @@ from monitor.view.partition_view import PartitionView
 from monitor.view.ranking.goal import goal_report, priced, priced_report
 from monitor.view.ranking.suite import suite_board
 from monitor.view.ranking.tie_bands import TieBands, tie_bands
+from monitor.view.reasons import partial
+from monitor.words.order import because
 from schemas.records.prices import Prices
 from schemas.records.suites import Suite
 from schemas.results.api import BenchmarkSummary
 from schemas.results.report import BenchmarkReport, GoalReport, Report
+from stats.numerics.pairs import pair_count, pair_members
 
 _Result = TypeVar("_Result")
 
@@ -186,7 +190,9 @@ class ReportCache(ShownBoards):
         return b"[%b]" % b",".join(filter(None, summaries))
 
     def _summary(self, benchmark: BoardView) -> BenchmarkSummary:
-        return board_summary(benchmark) if benchmark.suite is None else suite_summary(self._live_pairs(benchmark).table)
+        return (
+            _board_summary(benchmark) if benchmark.suite is None else _suite_summary(self._live_pairs(benchmark).table)
+        )
 
     def _listed(
         self, name: str, what: str, compute: Callable[[BoardView], _Result], model_bytes: int = 0
@@ -264,3 +270,44 @@ class ReportCache(ShownBoards):
 def _cost(benchmark: BoardView) -> int:
     """Return what reading a benchmark costs, in pairs."""
     return benchmark.pairs + benchmark.rows * len(benchmark.contestants) // _CELLS_A_PAIR
+
+
+def _board_summary(board: BoardView) -> BenchmarkSummary:
+    """Return the summary of a benchmark."""
+    return _summary(board, _decided_pairs(board))
+
+
+def _suite_summary(table: PairTable) -> BenchmarkSummary:
+    """Return the summary of the members of a suite, which are one benchmark here."""
+    sides = table.decided("anytime_family")
+    return _summary(table.benchmark, 0 if sides is None else int(np.count_nonzero(sides)))
+
+
+def _summary(benchmark: BoardView, decided: int) -> BenchmarkSummary:
+    models = len(benchmark.latest_epoch)
+    return BenchmarkSummary(
+        benchmark=benchmark.name,
+        items=benchmark.items,
+        events=benchmark.counters["events"],
+        models=models,
+        pairs=pair_count(models),
+        decided=decided,
+        order=order_report(benchmark),
+        rejected=benchmark.counters["rejected"],
+        conflicts=benchmark.counters["conflicts"],
+        partial=because(partial(benchmark)),
+        board=board_report(benchmark),
+        members=list(benchmark.suite.members) if benchmark.suite is not None else None,
+        battles=benchmark.battles is not None,
+        sentinel=benchmark.drift is not None,
+    )
+
+
+def _decided_pairs(benchmark: BoardView) -> int:
+    """Count the pairs of current models with a family-wise verdict."""
+    if not benchmark.assumption_holds:
+        return 0
+    latched = np.flatnonzero(benchmark.latched["anytime_family"])
+    i, j = pair_members(latched)
+    current = benchmark.current()
+    return int((current[i] & current[j]).sum())

@@ -222,6 +222,10 @@ class BoardView(Rules):
         result: _T = self._once[compute]
         return result
 
+    def described(self) -> "BoardView":
+        """Return the board for its figures: itself, or one whose items or prompts are means if an undeclared repeat holds it."""
+        return self if self.means is None else self.means()
+
     # --- what holds ---
 
     @property

@@ -13,7 +13,6 @@ from monitor.view.board import BoardView
 from monitor.view.items.conflict_rows import counts_by_model
 from monitor.view.pairs.clusters import cluster_columns, clusters_report, required_n_by_procedure
 from monitor.view.pairs.family import family_assumption, family_report, pairs_outside
-from monitor.view.pairs.item_means import described
 from monitor.view.pairs.rows import pair_rows, report_assumptions, superseded_rows
 from monitor.view.pairs.table import PairTable
 from monitor.view.pairs.weights import weights_report
@@ -245,7 +244,7 @@ def board_report(benchmark: BoardView) -> BoardReport | None:
 
 def _unranked(benchmark: BoardView) -> int:
     """Count the scores on items that only an earlier epoch of a model has."""
-    codes, count = described(benchmark).item_codes(), 0
+    codes, count = benchmark.described().item_codes(), 0
     for model, contestants in benchmark.epochs.items():
         if len(contestants) > 1:
             newest = benchmark.newest(model)

@@ -3,7 +3,7 @@
 from typing import Final, NamedTuple
 
 from monitor.view.board import BoardView
-from monitor.view.pairs.item_means import described, repeats_of
+from monitor.view.pairs.item_means import repeats_of
 from schemas.records.boards import Suspect
 from schemas.results.assumptions import Assumption
 from schemas.results.assumptions import facts as assumed
@@ -136,13 +136,13 @@ def unit_items(benchmark: BoardView) -> int | None:
 
 def _units(benchmark: BoardView) -> list[Fact]:
     """Return how many items the units have, where there are any."""
-    items = unit_items(described(benchmark))
+    items = unit_items(benchmark.described())
     return [] if items is None else [fact(Reason.UNITS, items=items, units=benchmark.items)]
 
 
 def _repeats(benchmark: BoardView) -> list[Fact]:
     """Return how many repeats the items have, where it is not one each."""
-    counts = repeats_of(described(benchmark), slice(None, len(benchmark.contestants)))
+    counts = repeats_of(benchmark.described(), slice(None, len(benchmark.contestants)))
     if counts is None or counts.most == 1:
         return []
     declared = benchmark.spec.repeats

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from monitor.engine.state.battles import Units
 from monitor.view.board import BoardView
-from monitor.view.pairs.item_means import described
 from monitor.view.pairs.ratings import ratings_of
 from monitor.view.pairs.weights import WeightedScores, weighting_of
 from schemas.records.scores import ONE, SCORE_UNIT, ZERO
@@ -45,7 +44,7 @@ class PairCounts:
 
     def __post_init__(self) -> None:
         self.described_from = self.benchmark
-        self.benchmark = described(self.benchmark)
+        self.benchmark = self.benchmark.described()
         if self.superseded is not None:
             self.a, self.b = self.superseded
             self.adjacent = np.zeros(self.a.size, bool)

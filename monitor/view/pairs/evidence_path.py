@@ -12,7 +12,6 @@ from monitor.engine.state.codes import Codes
 from monitor.engine.state.committed import item_steps
 from monitor.view.board import BoardView
 from monitor.view.pairs.counts import Floats
-from monitor.view.pairs.item_means import described
 from monitor.view.pairs.table import PairTable
 from monitor.view.pairs.weights import WeightedScores, weighting_of
 from schemas.records.scores import SCORE_UNIT, ZERO
@@ -49,7 +48,7 @@ class PairPath(NamedTuple):
 
 def pair_path(benchmark: BoardView, one: int, other: int, points: int) -> PairPath:
     """Compute the path of a pair."""
-    benchmark = described(benchmark)
+    benchmark = benchmark.described()
     table = PairTable(benchmark, superseded=(np.array([one]), np.array([other])))
     along = _walk(benchmark, one, other, points, ignoring=bool(table.ignored[0]))
     n, kept = along.kept, along.kept - 1

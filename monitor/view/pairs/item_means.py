@@ -17,11 +17,6 @@ class RepeatCounts(NamedTuple):
     most: int
 
 
-def described(board: BoardView) -> BoardView:
-    """Return a board for its figures: itself, or one whose items or prompts are means if an undeclared repeat holds it."""
-    return board if board.means is None else board.means()
-
-
 def repeats_of(benchmark: BoardView, contestants: Any) -> RepeatCounts | None:  # noqa: ANN401 - an index of any kind
     """Return how many scored repeats the items of some contestants have; None without a score."""
     if benchmark.battles is not None:
@@ -37,7 +32,7 @@ def repeats_of(benchmark: BoardView, contestants: Any) -> RepeatCounts | None:  
 
 def scores_by_item(benchmark: BoardView, model: str) -> dict[str, float | None]:
     """Return the score of each item that the newest epoch of a model has, the mean of its repeats; None for a skipped one."""
-    view = described(benchmark)
+    view = benchmark.described()
     contestant = view.newest(model)
     codes, values = view.item_codes()[:, contestant], view.item_values
     return {
@@ -49,7 +44,7 @@ def scores_by_item(benchmark: BoardView, model: str) -> dict[str, float | None]:
 
 def has_repeats(benchmark: BoardView) -> bool:
     """Return whether a score is, or may be, the mean of several repeats."""
-    counts = repeats_of(described(benchmark), slice(None, len(benchmark.contestants)))
+    counts = repeats_of(benchmark.described(), slice(None, len(benchmark.contestants)))
     return benchmark.spec.repeats != 1 or (counts is not None and counts.most > 1)
 
 

@@ -17,7 +17,6 @@ from monitor.engine.state.pairs.settling import Settling
 from monitor.engine.state.rows import Rows
 from monitor.view.board import BoardView, Cells, GradedSums, ItemScores, United, model_maps, no_latches
 from monitor.view.from_state import of_scores
-from monitor.view.pairs.item_means import described
 from monitor.view.pairs.table import PairTable
 from monitor.view.ranking.suite_evidence import Terms, family_places, terms_of, walk_committed
 from monitor.view.reasons import unit_items
@@ -132,7 +131,7 @@ def _graded_sums(scores: ItemScores, models: int, weighting: Weighting | None) -
 def _scored_members(suite: Suite, benchmarks: Mapping[str, BoardView]) -> dict[str, BoardView]:
     """Return the members that have scores, each as it is described."""
     present = {name: benchmarks[name] for name in suite.members if name in benchmarks}
-    return {name: described(each) for name, each in present.items() if each.battles is None}
+    return {name: each.described() for name, each in present.items() if each.battles is None}
 
 
 def _distinct(rows: list[RowKey]) -> list[RowKey]:
@@ -262,6 +261,6 @@ def _member_report(suite: Suite, name: str, benchmark: BoardView | None, table: 
         state=state,
         weighted=benchmark is not None and benchmark.spec.weights is not None,
         items=_size(benchmark) if benchmark is not None and scored else 0,
-        models=_newest(described(benchmark)).size if benchmark is not None and scored else 0,
+        models=_newest(benchmark.described()).size if benchmark is not None and scored else 0,
         means={names[m]: float(s1[m, k] / n[m, k]) for m in table.ranking.tolist() if n[m, k]},
     )

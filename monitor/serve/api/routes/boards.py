@@ -10,7 +10,7 @@ from monitor.serve.access.rules import require
 from monitor.serve.api.openapi import json_body
 from monitor.serve.api.problems import ProblemError, fault_detail, unknown_benchmark, validation_problem
 from monitor.serve.api.routes.events import WRITE_ERRORS, append_to_log, require_media_type, until
-from monitor.serve.api.routes.reports import NEXT_CURSOR, Cursor
+from monitor.serve.api.routes.found import NEXT_CURSOR, Cursor
 from monitor.serve.api.writing.intake import Intake, IntakeError, Submission, UndoRefused
 from monitor.serve.api.writing.request import WriteRules
 from monitor.serve.log_position import format_offsets

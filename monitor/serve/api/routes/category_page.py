@@ -4,7 +4,7 @@ from typing import Final
 
 import numpy as np
 
-from monitor.serve.api.routes.reports import rank_of
+from monitor.serve.api.routes.found import rank_of
 from monitor.view.items.categories import CategoryScores, category_gaps, category_scores
 from monitor.view.live_pairs import LivePairs
 from monitor.view.pairs.counts import Floats

@@ -6,7 +6,7 @@ import msgspec
 from fastapi import APIRouter, Response
 
 from monitor.serve.api.problems import ProblemError
-from monitor.serve.api.routes.reports import Name, own_benchmark
+from monitor.serve.api.routes.found import Name, own_benchmark
 from monitor.serve.report_cache import ReportCache
 from monitor.view.drift import with_found
 from monitor.words.drift import page

@@ -12,7 +12,7 @@ from monitor.serve.access.caller import current_caller, may_read
 from monitor.serve.access.rules import require, require_any
 from monitor.serve.api.openapi import json_body, request_schema
 from monitor.serve.api.problems import ProblemError, fault_detail, validation_problem
-from monitor.serve.api.routes.reports import own_benchmark
+from monitor.serve.api.routes.found import own_benchmark
 from monitor.serve.api.writing.body_parser import parse_body
 from monitor.serve.api.writing.intake import Intake, IntakeError, Submission
 from monitor.serve.api.writing.quotas import require_quotas

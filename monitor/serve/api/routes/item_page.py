@@ -5,7 +5,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from monitor.serve.api.routes.reports import rank_of
+from monitor.serve.api.routes.found import rank_of
 from monitor.view.items.hardness import (
     ItemColumns,
     ItemSort,

@@ -12,7 +12,7 @@ from monitor.serve.api.problems import ProblemError
 from monitor.serve.api.reading.event_stream import HEARTBEAT, HEARTBEAT_SECONDS, STREAM, event_stream, frame
 from monitor.serve.api.reading.state_watcher import StateWatcher
 from monitor.serve.api.routes.events import until
-from monitor.serve.api.routes.reports import Name, live_pairs
+from monitor.serve.api.routes.found import Name, live_pairs
 from monitor.serve.api.writing.intake import Intake
 from monitor.serve.report_cache import ReportCache
 from monitor.view.ranking.goal import priced

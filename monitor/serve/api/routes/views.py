@@ -8,9 +8,7 @@ from monitor.serve.api.problems import ProblemError, unknown_benchmark
 from monitor.serve.api.reading.cached_answers import CachedAnswers
 from monitor.serve.api.reading.ties import tie_report
 from monitor.serve.api.routes.category_page import MOST_CATEGORIES, category_page
-from monitor.serve.api.routes.item_page import TWO_MODEL_FILTERS, ItemChoice, item_page, surprise_page
-from monitor.serve.api.routes.moment_page import earlier_board
-from monitor.serve.api.routes.reports import (
+from monitor.serve.api.routes.found import (
     TOO_MANY_PAIRS,
     Cursor,
     Name,
@@ -18,6 +16,8 @@ from monitor.serve.api.routes.reports import (
     found_benchmark,
     live_pairs,
 )
+from monitor.serve.api.routes.item_page import TWO_MODEL_FILTERS, ItemChoice, item_page, surprise_page
+from monitor.serve.api.routes.moment_page import earlier_board
 from monitor.serve.report_cache import ReportCache
 from monitor.view.items.hardness import ItemSort, Show
 from monitor.view.ranking.replay import replay as replayed

@@ -11,6 +11,10 @@ from schemas.records.text import Sentence, shorten
 from schemas.results.gate import ConflictRule, GateCandidate, GateComparison
 from schemas.results.reasons import Fact, Reason
 
+ON_UNDECIDED: Final = (
+    "Undecided ends with code 3: --on-undecided pass (a workflow: on-undecided) lets it pass, and bounds nothing."
+)
+
 
 def reason(facts: Sequence[Fact]) -> Sentence:
     """Return what the verdict on a benchmark means, or what it would take.

@@ -57,9 +57,11 @@ def test_the_evaluation_goes_on_while_the_monitor_is_away(monkeypatch):
     monkeypatch.setattr("rankwatch_client.races.AWAY_SECONDS", 0.1)
     monkeypatch.setattr("rankwatch_client.client.EXIT_SECONDS", 0.1)
     seen = []
-    result = race(
-        ["a", "b"], ITEMS[:25], lambda *cell: seen.append(cell), benchmark="x", url=f"http://127.0.0.1:{free_port()}"
-    )
+    url = f"http://127.0.0.1:{free_port()}"
+    with pytest.raises(ConnectionError, match=r"does not answer, and no item was run: .* pass without_monitor=True"):
+        race(["a", "b"], ITEMS[:25], lambda *cell: seen.append(cell), benchmark="x", url=url)
+    assert not seen
+    result = race(["a", "b"], ITEMS[:25], lambda *cell: seen.append(cell), benchmark="x", url=url, without_monitor=True)
     assert sorted(seen) == sorted((model, item) for model in "ab" for item in ITEMS[:25])
     assert (result.state, result.items_run, result.saved_ratio) == ("open", 50, 0)
 
@@ -201,7 +203,9 @@ def test_a_monitor_that_answers_nonsense_stops_nothing(monkeypatch, lie):
     monkeypatch.setattr("rankwatch_client.races.AWAY_SECONDS", 0.05)
     seen = []
     with answering(200, LIES[lie]) as url:
-        result = race(["a", "b"], ITEMS[:15], lambda *cell: seen.append(cell), benchmark="x", url=url)
+        result = race(
+            ["a", "b"], ITEMS[:15], lambda *cell: seen.append(cell), benchmark="x", url=url, without_monitor=True
+        )
     assert sorted(seen) == sorted((model, item) for model in "ab" for item in ITEMS[:15])
     assert (result.state, result.items_run) == ("open", 30)
 

@@ -44,7 +44,9 @@ def answer(*arguments, code):
 def test_complete_files_are_judged_by_the_exact_test(tmp_path, n, b, c, code, words):
     path = write(tmp_path / "r.jsonl", paired(n, b, c))
     call = (path, "--pair", "new", "old", "--margin", "0.03")
-    assert words in rankwatch("gate", *call, code=code).stdout
+    text = rankwatch("gate", *call, code=code).stdout
+    assert words in text
+    assert ("--on-undecided pass" in text) == (code == 3)
     report = answer(*call, code=code)
     (row,) = report["comparisons"]
     assert row["rule"] == "exact test"

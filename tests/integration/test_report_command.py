@@ -26,7 +26,7 @@ BENCHMARK = (
     "benchmark alike differing off_scale refused refused_elsewhere skipped skipped_by_model unread_items refused_declarations reading "
     "items unit_items declared_items events duplicates conflicts filled rejected conflicts_by_model duplicates_by_model "
     "epochs unranked incomplete partial board order alpha looks power mixture family family_outside family_assumption "
-    "assumption assumptions models shared_items clusters weights suite result goal battles summary pairs"
+    "assumption assumptions heads models shared_items clusters weights suite result goal battles summary pairs"
 )
 SINCE_0_1 = (
     "alike differing off_scale refused refused_elsewhere skipped skipped_by_model unread_items refused_declarations reading "
@@ -43,7 +43,7 @@ GOAL_RUN = "model items_run items_full saved_ratio left cost_run cost_saved"
 PAIR = (
     "model_a model_b epoch_a epoch_b adjacent n b c gap p_a p_b rho sd p_chi2 p_exact p_mid p_clustered required_n resolution_ratio mde "
     "log_e log_e_a log_e_b p_anytime family_threshold settled settled_log_e gap_low gap_high "
-    "gap_family_low gap_family_high status reason facts decided_at_n items_to_decision decision_probability "
+    "gap_family_low gap_family_high status reason facts decided_at_n items_to_decision needs_items decision_probability "
     "decided resolved cluster"
 )
 DECIDED = "fixed_n bonferroni holm benjamini_hochberg clustered anytime anytime_family e_bh"

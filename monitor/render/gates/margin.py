@@ -9,6 +9,7 @@ from monitor.render.document import Column, Element, Figure, Heading, Note, Note
 from monitor.render.gates.gate import Case, annotation, junit
 from monitor.words.assumptions import clauses
 from monitor.words.counts import counted
+from monitor.words.gates import ON_UNDECIDED
 from monitor.words.numbers import apart, equals, p_value, percent, points, safe
 from schemas.results.assumptions import Assumption, assumes
 from schemas.results.gate import GateComparison, GateReport
@@ -38,6 +39,7 @@ def as_text(report: GateReport) -> str:
             for each in report.comparisons
             if each.n
         ]
+    lines += [f"  {text}" for text in _waits(report)]
     lines.append(f"  family: {report.family}")
     lines += [f"  assumes that {safe(text)}" for text in _assumptions(report)]
     if report.evaluation:
@@ -70,6 +72,11 @@ def _evidence(c: GateComparison, *, alone: bool) -> list[str]:
     if c.conflicts:
         lines.append(f"! {safe(c.conflicts)}")
     return lines + [f"! {safe(note)}" for note in c.notes]
+
+
+def _waits(report: GateReport) -> list[str]:
+    """Return how an undecided gate may end otherwise; nothing where that was chosen."""
+    return [ON_UNDECIDED] if report.verdict == "undecided" and report.on_undecided == "wait" else []
 
 
 def _p(p: float, of: str, c: GateComparison, *, alone: bool) -> str:
@@ -203,6 +210,7 @@ def _document(report: GateReport) -> Iterator[Element]:
     notes += [Note(f"{c.noise}.", f"Noise on {c.where}") for c in rows if c.noise]
     notes += [Note(c.conflicts, f"On {c.where}") for c in rows if c.conflicts]
     notes += [Note(note, f"On {c.where}") for c in rows for note in c.notes]
+    notes += [Note(text) for text in _waits(report)]
     notes += [Note(f"{report.family}.", "Family"), *(Note(f"Assumes that {text}.") for text in _assumptions(report))]
     if any(c.verdict == "fail" for c in rows):
         notes.append(Note("p is of not worse; where the verdict is fail, of worse."))

@@ -66,6 +66,8 @@ class RaceOptions(TypedDict, total=False):
         As for `Client`.
     progress : bool
         Whether to show a progress line on stderr; default: if it is a terminal.
+    without_monitor : bool
+        Whether to evaluate every item if the monitor does not answer at the start; default: the race fails before its first item.
     """
 
     goal: str
@@ -74,6 +76,7 @@ class RaceOptions(TypedDict, total=False):
     url: str | None
     token: str | None
     progress: bool | None
+    without_monitor: bool
 
 
 def race(
@@ -96,11 +99,16 @@ def race(
         the id. An exception ends the race; scores so far are sent, and the same call goes on from them.
     benchmark : str
     **options
-        ``goal``, ``clusters``, ``seed``, ``url``, ``token`` and ``progress``: see `RaceOptions`.
+        ``goal``, ``clusters``, ``seed``, ``url``, ``token``, ``progress`` and ``without_monitor``: see `RaceOptions`.
+
+    Raises
+    ------
+    ConnectionError
+        If the monitor does not answer before the first item, unless `without_monitor` is true.
 
     Notes
     -----
-    While the monitor is away, all models go on along the order in blocks of `AWAY_BLOCK` items: no score is lost, and none is saved.
+    If the monitor goes away later, all models go on along the order in blocks of `AWAY_BLOCK` items: no score is lost, and none is saved.
     """
     with Race(models, items, benchmark, **options) as running:
         while block := running.next_block():
@@ -171,7 +179,9 @@ class Race:
         url: str | None = None,
         token: str | None = None,
         progress: bool | None = None,
+        without_monitor: bool = False,
     ) -> None:
+        self._without = without_monitor
         self._models = list(dict.fromkeys(models))
         self._ids = [str(item) for item in items]
         self._goal = goal
@@ -211,6 +221,11 @@ class Race:
         """Return what to evaluate next; nothing at the end."""
         answer = self._ask()
         if answer is None:
+            if self._last is None and not self._without:
+                raise ConnectionError(
+                    f"the monitor at {self._client.url} does not answer, and no item was run: start it, correct the address (url= or "
+                    "RANKWATCH_URL), or pass without_monitor=True to run every item"
+                )
             block = self._without_monitor()
         else:
             for model, run in answer.runs.items():

@@ -32,7 +32,7 @@ benchmark's name (`monitor.engine.state.keys.benchmark_key`): names are untruste
 ``:votes:<b>``             STRING  of battles: six int32 per vote, see `monitor.engine.state.battles`; rows are then prompts
 ``:judges:<b>``            STRING  of battles: one JSON line [judge] per judge, in order
 ``:run_lines:<b>``         STRING  of a sentinel: one JSON line per item, run, close and announced change, in the order of the log
-``:run_scores:<b>``        STRING  of a sentinel: its scores, `monitor.engine.kinds.sentinel.SCORE` each
+``:run_scores:<b>``        STRING  of a sentinel: its scores, `schemas.records.scores.RUN_SCORE` each
 ``:latches:<b>``           STRING  the latches in the order of their ids, `monitor.engine.latch.records.RECORD` each
 ``:terms:<b>``             STRING  one JSON line per entry that the field ``terms`` of a latch names: the values of `Terms`, or an object
                                    with field and change, as an earlier version has stored it

@@ -8,7 +8,6 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from monitor.engine.kinds.sentinel import SCORE
 from monitor.engine.state.battles import COLUMNS
 from monitor.engine.state.keys import benchmark_key
 from monitor.engine.state.stored import PairSnapshot, StoredBenchmark, StoredState
@@ -30,7 +29,7 @@ from monitor.store.server.connection import Calls
 from schemas.records.boards import BoardEntry, Suspect
 from schemas.records.chunks import Gap, Source
 from schemas.records.reading import FileReading
-from schemas.records.scores import SCORE_UNIT
+from schemas.records.scores import RUN_SCORE, SCORE_UNIT
 from schemas.results.assumptions import Seed
 from stats.order import OrderFinding
 
@@ -318,7 +317,7 @@ def _decode(replies: _Replies, columns: list[NDArray[Any]]) -> StoredBenchmark:
         votes=np.frombuffer(replies.strings["votes"], "<i4").reshape(-1, COLUMNS),
         judges=unpack_judges(replies.strings["judges"]),
         run_lines=unpack_lines(replies.strings["run_lines"]),
-        run_scores=np.frombuffer(replies.strings["run_scores"], SCORE),
+        run_scores=np.frombuffer(replies.strings["run_scores"], RUN_SCORE),
         run_state=json.loads(replies.spec.get(b"runs", b"{}")),
         undeclared=undeclared,
         mixed=mixed,

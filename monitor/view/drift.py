@@ -9,9 +9,7 @@ from typing import Final, Literal, Protocol
 import msgspec
 import numpy as np
 
-from monitor.engine.kinds.alarms import describe
-from monitor.engine.kinds.monitors import Monitor, Rows
-from monitor.engine.kinds.runs import ModelRuns
+from monitor.engine.kinds.runs import ModelRuns, Monitor, Rows, describe
 from monitor.engine.kinds.sentinel import Sentinel as EngineSentinel
 from schemas.records.drift import DriftSettings
 from schemas.results.drift import DriftMonitor, DriftOutcome, DriftReport, FoundDrop, Sentinel

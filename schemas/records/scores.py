@@ -2,6 +2,8 @@
 
 from typing import Final, NamedTuple
 
+import numpy as np
+
 ABSENT, SKIPPED, ZERO, ONE = 0, 1, 2, 3  # code 2 + k is entry k of the score table, which starts with 0 and 1
 
 
@@ -22,3 +24,7 @@ class Contestant(NamedTuple):
 
     model: str
     epoch: int
+
+
+RUN_SCORE: Final = np.dtype([("run", "<u4"), ("item", "<u4"), ("repeat", "<i4"), ("anchor", "<i4"), ("score", "<f8")])
+"""A score of the journal: numbers of its run and item, its repeat, whether the answer was frozen, and the score."""

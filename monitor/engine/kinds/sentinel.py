@@ -5,25 +5,33 @@ item, run, close and announced change.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from monitor.engine.chunk import EventBatch
-from monitor.engine.kinds.alarms import describe
-from monitor.engine.kinds.monitors import Alarm, Monitor, Of, Rank, weekday
-from monitor.engine.kinds.runs import ModelRuns, OpenRun, Scores, in_turn, means
+from monitor.engine.kinds.runs import (
+    Alarm,
+    ModelRuns,
+    Monitor,
+    Of,
+    OpenRun,
+    Rank,
+    Scores,
+    describe,
+    in_turn,
+    means,
+    weekday,
+)
 from monitor.engine.limits import Limits, Usage, bad_name, limit_fault, model_fault, usage_fault
 from schemas.records.battles import BattleFields
 from schemas.records.decode import Fault, Refusal
 from schemas.records.events import ANCHOR, Ended, EventFields, Spec
 from schemas.records.run_names import name_of
+from schemas.records.scores import RUN_SCORE
 from schemas.records.text import shorten
 from schemas.results.drift import DriftAlarm, DriftKind, RunClosed
-
-SCORE: Final = np.dtype([("run", "<u4"), ("item", "<u4"), ("repeat", "<i4"), ("anchor", "<i4"), ("score", "<f8")])
-"""A score of the journal: numbers of its run and item, its repeat, whether the answer was frozen, and the score."""
 
 Journal = NDArray[np.void]
 
@@ -273,7 +281,7 @@ class Sentinel:
 
     def taken(self) -> tuple[list[tuple[Any, ...]], Journal]:
         """Return what the journal gets, and forget it."""
-        lines, scores = self.lines, np.array(self.scores, SCORE)
+        lines, scores = self.lines, np.array(self.scores, RUN_SCORE)
         self.lines, self.scores = [], []
         return lines, scores
 

@@ -6,10 +6,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from monitor.engine.kinds.sentinel import SCORE
 from schemas.records.boards import BoardEntry, Suspect
 from schemas.records.chunks import DeadLetter, Gap, Misrouted, Source
-from schemas.records.scores import Contestant, RowKey
+from schemas.records.scores import RUN_SCORE, Contestant, RowKey
 from schemas.results.assumptions import Seed
 from schemas.results.verdict_changes import VerdictChanges
 from stats.order import OrderFinding
@@ -88,7 +87,7 @@ class BenchmarkDelta:
     """New judges of battles."""
     run_lines: list[tuple[Any, ...]] = field(default_factory=list)
     """Of a sentinel: what its journal gets; see `monitor.engine.kinds.sentinel`."""
-    run_scores: NDArray[Any] = field(default_factory=lambda: np.zeros(0, SCORE))
+    run_scores: NDArray[Any] = field(default_factory=lambda: np.zeros(0, RUN_SCORE))
     run_state: dict[str, Any] | None = None
     """What the journal does not show, if it may have changed."""
     counters: dict[str, int] = field(default_factory=dict)

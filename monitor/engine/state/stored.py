@@ -6,11 +6,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from monitor.engine.kinds.sentinel import SCORE
 from schemas.records.boards import BoardEntry, Suspect
 from schemas.records.chunks import Gap, Source
 from schemas.records.reading import FileReading
-from schemas.records.scores import Contestant, RowKey
+from schemas.records.scores import RUN_SCORE, Contestant, RowKey
 from schemas.records.text import Sentence
 from schemas.results.assumptions import Seed
 from schemas.results.verdict_changes import VerdictChanges
@@ -67,7 +66,7 @@ class StoredBenchmark:
     judges: list[str] = field(default_factory=list)
     run_lines: list[list[Any]] = field(default_factory=list)
     """Of a sentinel: the journal of its runs; see `monitor.engine.kinds.sentinel`."""
-    run_scores: NDArray[Any] = field(default_factory=lambda: np.zeros(0, SCORE))
+    run_scores: NDArray[Any] = field(default_factory=lambda: np.zeros(0, RUN_SCORE))
     run_state: dict[str, Any] = field(default_factory=dict)
     """What the journal does not show."""
     peaks: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))

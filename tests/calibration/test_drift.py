@@ -1,0 +1,75 @@
+"""Sentinels through the engine while nothing changes: p-values are uniform, and false alarms stay within T / A.
+
+With 25 streams of each case: 1.7, 1.5, 1.6, 1.6 and 1.4 false alarms in 30 runs, at most 3 expected. RANKWATCH_DRIFT_STREAMS takes more.
+"""
+
+import os
+
+import numpy as np
+import pytest
+
+from monitor.view.drift import shown
+from tests.fold_log import FoldLog, event
+
+STREAMS = int(os.environ.get("RANKWATCH_DRIFT_STREAMS", "25"))
+RUNS, ITEMS, BOUND = 30, 12, 10
+
+
+def plain(rng, right, _run):
+    return {f"q{i}": int(rng.random() < p) for i, p in enumerate(right)}
+
+
+def graded(rng, right, _run):
+    return {f"q{i}": float(np.clip(p + rng.normal(0, 0.2), 0, 1).round(3)) for i, p in enumerate(right)}
+
+
+def subset(rng, right, run):
+    return {item: x for item, x in plain(rng, right, run).items() if rng.random() < 0.6}
+
+
+def missing_by_score(rng, right, run):
+    return {item: x for item, x in plain(rng, right, run).items() if x or rng.random() < 0.6}
+
+
+def changing(rng, right, run):
+    return {f"q{i}": int(rng.random() < p) for i, p in enumerate(right) if (i < 9) or (i < 11) == (run < 12)}
+
+
+@pytest.mark.parametrize("made", [plain, graded, subset, missing_by_score, changing])
+def test_nothing_changes(made):
+    p, alarms = [], []
+    for stream in range(STREAMS):
+        rng = np.random.default_rng([54, stream])
+        right = rng.beta(1.4, 0.6, ITEMS)
+        spec = {"years": 1, "runs_per_year": BOUND, "min_coverage": 0.2, "seed": str(stream)}
+        log = FoldLog({"declare": "bench", "drift": spec})
+        events = []
+        for run in range(RUNS):
+            scores = made(rng, right, run) or {"q0": 0}
+            events += [event(item, "m", score, run=f"r{run:03}") for item, score in scores.items()]
+        log.send(*events, {"ended": "bench"})
+        found = shown(log.bench.sentinel.models["m"])
+        p += [run.p for run in found.runs if run.p is not None]
+        alarms.append(len(found.monitors[0].alarms))
+    count = len(p)
+    assert count > 0.9 * STREAMS * RUNS
+    assert abs(np.mean(p) - 0.5) < 4.5 * (1 / 12 / count) ** 0.5
+    for level in (0.05, 0.1, 0.5):
+        assert abs(np.mean(np.array(p) <= level) - level) < 4.5 * (level * (1 - level) / count) ** 0.5
+    pairs = np.corrcoef(p[:-1], p[1:])[0, 1]
+    assert abs(pairs) < 4.5 / count**0.5
+    print(f"{made.__name__}: {np.mean(alarms):.3f} alarms in {RUNS} runs, at most {RUNS / BOUND}")
+    assert np.mean(alarms) < RUNS / BOUND + 3 * np.std(alarms) / STREAMS**0.5
+
+
+def test_runs_that_are_cancelled_because_of_their_scores_are_counted_and_named():
+    rng, right = np.random.default_rng(1), np.full(ITEMS, 0.7)
+    log = FoldLog({"declare": "bench", "drift": {"seed": "s"}})
+    for run in range(20):
+        scores = plain(rng, right, run)
+        bad = np.mean(list(scores.values())) < 0.6
+        log.send(*(event(item, "m", x, run=f"r{run}") for item, x in scores.items()))
+        log.send({"run": f"r{run}", "benchmark": "bench", "model": "m", "state": "cancelled" if bad else "ended"})
+    found = shown(log.bench.sentinel.models["m"])
+    assert found.cancelled == sum(run.unranked == "cancelled" for run in found.runs) > 0
+    assert len(found.runs) == 20

@@ -29,7 +29,7 @@ BENCHMARK = (
     "assumption assumptions heads models shared_items clusters weights suite result goal battles summary pairs"
 )
 SINCE_0_1 = (
-    "alike differing off_scale refused refused_elsewhere skipped skipped_by_model unread_items refused_declarations reading "
+    "alike heads differing off_scale refused refused_elsewhere skipped skipped_by_model unread_items refused_declarations reading "
     "unit_items"
 )
 """Fields of a benchmark that an earlier server answers without."""

@@ -181,12 +181,20 @@ def matrix(b: BenchmarkReport, data: ChartData) -> Figure:
 
 
 def cards(
-    b: BenchmarkReport, pairs: Sequence[PairReport], data: ChartData, details: Sequence[PairDetail] | None
+    b: BenchmarkReport,
+    pairs: Sequence[PairReport],
+    data: ChartData,
+    details: Sequence[PairDetail] | None,
+    *,
+    drawn: bool,
 ) -> Table:
     """Fill in the reporting checklist of paired leaderboard claims (the paper) for each pair, and add second opinions."""
     rows = [_checklist(b, p, chart) for p, chart in zip(pairs, data.pairs, strict=True)]
-    drawn = [_path(b, p, chart) for p, chart in zip(pairs, data.pairs, strict=True)]
-    columns = {"pair": _names(pairs), "path": Column("", drawn, "drawing")} | _columns(rows, "Reporting checklist")
+    columns = {"pair": _names(pairs)}
+    if drawn:  # a path takes .04 s
+        paths = [_path(b, p, chart) for p, chart in zip(pairs, data.pairs, strict=True)]
+        columns["path"] = Column("", paths, "drawing")
+    columns |= _columns(rows, "Reporting checklist")
     if details is not None:
         columns |= _columns([_opinions(each) for each in details], "Second opinions")
         columns |= _columns([_of_clusters(each.cluster) for each in details], "Second opinions by cluster")

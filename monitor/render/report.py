@@ -121,7 +121,8 @@ def elements(document: ReportDocument, *, drawn: bool) -> Iterator[Element]:
             "Each chart shows the evidence ln e by shared items, and the thresholds for the pair on its own (pair) and in its family "
             f"(family). {header.PATH_ORDER}"
         )
-    yield cards(b, neighbours, document.charts, None if document.detail is None else document.detail.pairs)
+    details = None if document.detail is None else document.detail.pairs
+    yield cards(b, neighbours, document.charts, details, drawn=drawn)
 
 
 def result(b: BenchmarkReport, glyphs: Glyphs = UNICODE) -> Notes | None:

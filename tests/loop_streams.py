@@ -17,12 +17,15 @@ from tests.oracle import Oracle
 from tests.property.test_fold_laws import agree, fold, log_of
 
 POLICIES = ("trusted", "completion", "committed")
+KINDS = ("binary", "graded", "repeats")
+GRADES = {0: (0, 0.25, 0.000001), 1: (1, 0.75, 0.5)}
 
 
 def stream(seed):
     """A declaration and events: leads that reverse, skips, duplicates, newer epochs, ended runs, items too many."""
     rng = np.random.default_rng(seed)
     policy = POLICIES[seed % len(POLICIES)]
+    kind = "binary" if policy == "committed" else KINDS[seed // len(POLICIES) % len(KINDS)]
     models, items = int(rng.integers(2, 13)), int(rng.integers(8, 90))
     names, words = [f"item {k}" for k in range(items)], [f"model {k:02d}" for k in range(models)]
     spec = {"declare": "bench", "alpha": float(rng.choice([0.05, 0.2, 0.4, 1 / 16])), "order": policy}
@@ -30,6 +33,7 @@ def stream(seed):
         spec["items"] = items - int(rng.choice([0, 0, 0, 1]))
     if policy == "committed":
         spec |= {"order": {"policy": policy, "seed": str(seed)}, "item_ids": names, "items": items}
+    spec |= {"binary": {}, "graded": {"scores": "graded"}, "repeats": {"repeats": 2}}[kind]
     pairs = list(combinations(words, 2))
     family = rng.choice(["spending", "spending", "capacity", "models", "pairs"])
     if family == "capacity":
@@ -48,11 +52,15 @@ def stream(seed):
     for model in range(models):
         for place, item in enumerate(rng.permutation(items).tolist()):
             score = int(rng.random() < (chance if place < turns else turned)[model])
+            if kind == "graded":
+                score = float(rng.choice(GRADES[score]))
             score = None if rng.random() < skips else score
             event = {"benchmark": "bench", "item_id": names[item], "model": words[model], "score": score}
             if rng.random() < newer:
                 event["epoch"] = int(rng.integers(0, 3))
             events.append(event)
+            if kind == "repeats":
+                events.append(event | {"repeat": 1, "score": int(rng.random() < chance[model])})
             if rng.random() < again:
                 events.append(event | {"score": rng.choice([0, 1, None])})
     way = rng.choice(["models", "random", "late", "order"])
@@ -86,6 +94,8 @@ def compare(seed):
         item_ids=spec.get("item_ids"),
         seed=spec["order"].get("seed") if isinstance(spec["order"], dict) else None,
         items=spec.get("items"),
+        scores=spec.get("scores", "binary"),
+        repeats=spec.get("repeats", 1),
         missing=spec.get("missing", "worst"),
         capacity=family.get("size") or (None if pairs is None else len(pairs)),
         family_pairs=pairs,

@@ -529,7 +529,7 @@ class _Folding:
                 batch = EventBatch.at(benchmark.name, step.offset, step.place)
                 old, benchmark = benchmark, restore_benchmark(under_version(benchmark, spec))
                 redeclare(old, benchmark, batch, delta)
-                judge_ended(benchmark, sorted(benchmark.ended), batch, delta)
+                judge_ended(benchmark, batch, delta)
                 self.partition.benchmarks[benchmark.name] = benchmark
             else:
                 benchmark.declare(spec)

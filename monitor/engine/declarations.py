@@ -10,11 +10,8 @@ import numpy as np
 from pydantic import ValidationError
 
 from monitor.engine.chunk import EventBatch
-from monitor.engine.latch.at_once import AtOnce
-from monitor.engine.latch.changes import announce, replace
-from monitor.engine.latch.close import close_latches, settle
-from monitor.engine.latch.settled import certain_along, certain_steps, newly_certain
-from monitor.engine.slices import run_slices
+from monitor.engine.fold.follow import announce_closed, loop_of
+from monitor.engine.latch.changes import replace
 from monitor.engine.state.battles import Battles, battle_fault
 from monitor.engine.state.benchmark import Benchmark
 from monitor.engine.state.changes import BenchmarkDelta
@@ -240,22 +237,13 @@ def redeclare(old: Benchmark, new: Benchmark, batch: EventBatch, delta: Benchmar
 
 def judge(new: Benchmark, batch: EventBatch, delta: BenchmarkDelta) -> None:
     """Judge all pairs of a restored state of `under_version` as they are now."""
-    every = np.arange(new.pairs)
-    new.claims["anytime_family"].keep_peaks(every, np.zeros(new.pairs))
+    family = new.claims["anytime_family"]
+    family.own_peak()[:] = 0
+    family.note_peaks(np.arange(new.pairs))
     batch.redeclared = True
     if new.can_decide:
-        walk = AtOnce(new, new.graded_pairs, every, ignored=False)
-        announce(new, batch, run_slices(close_latches(new, walk)), delta)
-        if new.has_fixed_items:
-            graded = new.graded_pairs
-            certain = newly_certain(new, graded, every)
-            steps = walk.counts(certain)
-            if graded is None:
-                steps = certain_steps(new, steps)
-            else:
-                room = graded.room(certain, new.missing(steps.n))
-                steps = certain_along(new, steps, room, graded.rounding(steps.n))
-            announce(new, batch, run_slices(settle(new, [steps])), delta)
+        every = np.ones(len(new.contestants), bool)
+        announce_closed(new, batch, loop_of(new).judge(every, ignored=False), delta)
 
 
 def _carry_over(old: Benchmark, new: Benchmark) -> None:

@@ -7,11 +7,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from monitor.engine.chunk import EventBatch
-from monitor.engine.latch.battles import BattleWalk
-from monitor.engine.latch.changes import announce, invalidate
-from monitor.engine.latch.close import close_latches
+from monitor.engine.fold.follow import announce_closed, loop_of
+from monitor.engine.latch.changes import invalidate
 from monitor.engine.limits import Limits, Usage, bad_name, exceeds, limit_fault, model_fault, usage_fault
-from monitor.engine.slices import Slices, run_slices
+from monitor.engine.slices import Slices
 from monitor.engine.state.battles import (
     COLUMNS,
     NO_JUDGE,
@@ -74,7 +73,7 @@ def fold_battles(
             for _ in benchmark.grow_in_slices():
                 yield False
             if counted.when.size:
-                yield from _enter(benchmark, piece, counted.units, counted.when, delta)
+                _enter(benchmark, piece, counted.units, counted.when, delta)
             if counted.beyond is not None:
                 position, reason = counted.beyond
                 delta.undeclared = reason, False
@@ -351,8 +350,13 @@ def _ended_fault(benchmark: Benchmark, members: tuple[int, int]) -> Fault:
 # --- units --------------------------------------------------------------------------------------------------------------------------------
 
 
-def _enter(benchmark: Benchmark, piece: EventBatch, units: Units, when: Index, delta: BenchmarkDelta) -> Slices[None]:
+def _enter(benchmark: Benchmark, piece: EventBatch, units: Units, when: Index, delta: BenchmarkDelta) -> None:
     """Add units to the sums of their pairs, and close latches."""
+    if benchmark.can_decide:
+        benchmark.add_points(units)
+        found = loop_of(benchmark).fold_units(units.pair, units.difference, when)
+        announce_closed(benchmark, piece, found, delta)
+        return
     touched = np.unique(units.pair)
     fresh = touched[benchmark.n[touched] == 0]
     benchmark.add_units(units)
@@ -362,9 +366,6 @@ def _enter(benchmark: Benchmark, piece: EventBatch, units: Units, when: Index, d
         eligible = eligible[np.argsort(first[np.searchsorted(touched, eligible)], kind="stable")]
         benchmark.register(eligible)
         delta.registered.append(np.asarray(eligible, np.uint32))
-    if benchmark.can_decide:
-        walk = BattleWalk(benchmark, benchmark.graded_pairs, units.pair, when, units.difference)
-        announce(benchmark, piece, (yield from close_latches(benchmark, walk)), delta)
 
 
 def end_battles(benchmark: Benchmark, fresh: set[int], place: tuple[int, int], delta: BenchmarkDelta) -> None:
@@ -377,4 +378,4 @@ def end_battles(benchmark: Benchmark, fresh: set[int], place: tuple[int, int], d
         part = units.rows(slice(start, start + CHUNK_CELLS))
         size = part.pair.size
         piece = EventBatch.at(benchmark.name, *place, size)
-        run_slices(_enter(benchmark, piece, part, np.arange(size), delta))
+        _enter(benchmark, piece, part, np.arange(size), delta)

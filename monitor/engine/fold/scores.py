@@ -2,22 +2,18 @@
 
 from bisect import bisect_right
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, cast
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from monitor.engine.chunk import EventBatch, Located
 from monitor.engine.fold.compare_cells import ComparedCells, compare_cells
-from monitor.engine.latch.at_once import AtOnce
-from monitor.engine.latch.base import Trajectory
-from monitor.engine.latch.changes import announce, invalidate, supersede
-from monitor.engine.latch.close import close_latches, settle
-from monitor.engine.latch.graded import GradedWalk
-from monitor.engine.latch.new_scores import NewScores
-from monitor.engine.latch.settled import certain_along, newly_certain
+from monitor.engine.fold.follow import announce_closed, loop_of
+from monitor.engine.fold.new_scores import NewScores
+from monitor.engine.latch.changes import invalidate, supersede
 from monitor.engine.pace import Pace
-from monitor.engine.slices import Slices, run_slices
+from monitor.engine.slices import Slices
 from monitor.engine.state.benchmark import Benchmark
 from monitor.engine.state.changes import BenchmarkDelta
 from monitor.engine.state.codes import Codes
@@ -29,10 +25,10 @@ from schemas.records.events import Ended
 from schemas.records.scores import ABSENT, ONE, SKIPPED, ZERO
 from schemas.records.text import shorten
 from schemas.results.changes import CLAIMS, PROCEDURES
-from stats.numerics.pairs import Index, chosen, pair_index, pair_members, pairs_of
+from stats.numerics.pairs import Index, chosen, pair_members
 
-if TYPE_CHECKING:
-    from monitor.engine.loop.board import Loop
+_CELLS: Final = 4_000_000
+"""Scores of the items that come in a part of a chunk, with those of all models: 32 MB."""
 
 Cells = tuple[Index, Index, NDArray[np.uint32], NDArray[np.bool_]]
 """Row, contestant and code of new scores, and whether each replaces a skip."""
@@ -63,7 +59,7 @@ def fold_located(
         if low == located.cut and not benchmark.undeclared:
             invalidate(benchmark, batch, low, benchmark.excess, delta, claims=CLAIMS if refuted else ("settled",))
         holds = located.held and not (refuted or benchmark.order_refuted or benchmark.undeclared)
-        written = yield from _apply(benchmark, located, slice(low, high), delta, holds=holds)
+        written = _apply(benchmark, located, slice(low, high), delta, holds=holds)
         cells.append(written)
         benchmark.revision += 1
         low = high
@@ -76,7 +72,7 @@ def no_scores(benchmark: Benchmark) -> Fault:
     return Refusal("score", "a score", reason, benchmark.name)
 
 
-def _apply(benchmark: Benchmark, located: Located, part: slice, delta: BenchmarkDelta, *, holds: bool) -> Slices[Cells]:
+def _apply(benchmark: Benchmark, located: Located, part: slice, delta: BenchmarkDelta, *, holds: bool) -> Cells:
     """Fold some located events: first score wins, then sums, family and latches."""
     piece = located.batch
     position = np.flatnonzero(located.code[part] != ABSENT) + part.start
@@ -109,7 +105,7 @@ def _apply(benchmark: Benchmark, located: Located, part: slice, delta: Benchmark
     for some, decides in ((early, can_decide), (~early, False)):
         if some.any():
             cells = row[some], contestant[some], code[some], position[some]
-            yield from _enter(benchmark, piece, cells, delta, can_decide=decides)
+            _enter(benchmark, piece, cells, delta, can_decide=decides)
     if holds and refuted_at is not None and benchmark.order_refuted:
         # What is settled does not rest on the order.
         invalidate(benchmark, piece, refuted_at, benchmark.invalidation_reason, delta, claims=PROCEDURES)
@@ -184,7 +180,7 @@ def _count_again(
 
 def _enter(
     benchmark: Benchmark, piece: EventBatch, cells: NewCells, delta: BenchmarkDelta, *, can_decide: bool
-) -> Slices[None]:
+) -> None:
     """Write new cells (sorted by row) to the matrix, add those that count to the sums, and close latches."""
     matrix, repeats = benchmark.scores, benchmark.repeats
     if repeats is not None:
@@ -195,10 +191,10 @@ def _enter(
         matrix = repeats.codes
     if repeats is None or repeats.turns is None:
         if cells[0].size:
-            yield from _enter_items(benchmark, piece, matrix, cells, delta, can_decide=can_decide)
+            _enter_items(benchmark, piece, matrix, cells, delta, can_decide=can_decide)
         return
     for steps, some in _in_steps(piece, cells):
-        yield from _enter_items(benchmark, steps, matrix, some, delta, can_decide=can_decide)
+        _enter_items(benchmark, steps, matrix, some, delta, can_decide=can_decide)
 
 
 def _in_steps(piece: EventBatch, cells: ItemCells) -> Iterator[tuple[EventBatch, ItemCells]]:
@@ -215,46 +211,42 @@ def _in_steps(piece: EventBatch, cells: ItemCells) -> Iterator[tuple[EventBatch,
 
 def _enter_items(
     benchmark: Benchmark, piece: EventBatch, matrix: Codes, cells: NewCells, delta: BenchmarkDelta, *, can_decide: bool
-) -> Slices[None]:
+) -> None:
     """Write new items (sorted by item) to their matrix, add them to the sums, and close latches."""
     item, contestant, code, position = cells
     _add_sums(benchmark, contestant, code, matrix[item, contestant] == SKIPPED)
-    if can_decide and benchmark.graded_pairs is None:
-        _follow(benchmark, piece, matrix, cells, delta)
+    order = np.argsort(position, kind="stable")
+    if can_decide or benchmark.graded_pairs is not None:
+        most = max(1, _CELLS // max(1, len(benchmark.contestants)))
+        for start in range(0, order.size, most):
+            some = order[start : start + most]
+            part = item[some], contestant[some], code[some], position[some]
+            _follow(benchmark, piece, matrix, part, delta, can_decide=can_decide)
         return
     rows, at = _write(matrix, len(benchmark.contestants), cells)
     scored = code >= ZERO
-    events = (at[scored], contestant[scored], code[scored], position[scored])
-    touched = np.unique(item) if benchmark.spec.weights is not None else item[:0]
-    certain = yield from _enter_pairs(benchmark, piece, rows, events, touched, delta, can_decide=can_decide)
-    if (
-        benchmark.committed is not None and benchmark.graded_pairs is None
-    ):  # graded units have bet in their turn already
-        order = np.argsort(position, kind="stable")
-        _loop(benchmark).advance(item[order], contestant[order], code[order])
-    announce(benchmark, piece, (yield from settle(benchmark, certain)), delta)
+    _count(benchmark, rows, (at[scored], contestant[scored], code[scored], position[scored]), delta)
+    if benchmark.committed is not None:
+        loop_of(benchmark).advance(item[order], contestant[order], code[order])
 
 
-def _loop(benchmark: Benchmark) -> "Loop":
-    """Return the loop that follows the pairs of a benchmark."""
-    if benchmark.loop is None:
-        from monitor.engine.loop.board import Loop  # noqa: PLC0415 - what declares no order needs no compiled code
-
-        benchmark.loop = Loop(benchmark)
-    return cast("Loop", benchmark.loop)
-
-
-def _follow(benchmark: Benchmark, piece: EventBatch, matrix: Codes, cells: NewCells, delta: BenchmarkDelta) -> None:
-    """Let new scores of 0 and 1 go through their pairs one after another."""
-    order = np.argsort(cells[3], kind="stable")
-    item, contestant, code, position = cells[0][order], cells[1][order], cells[2][order], cells[3][order]
-    closed, joined = _loop(benchmark).fold(matrix, item, contestant, code, position)
+def _follow(
+    benchmark: Benchmark, piece: EventBatch, matrix: Codes, cells: NewCells, delta: BenchmarkDelta, *, can_decide: bool
+) -> None:
+    """Let new scores go through their pairs one after another."""
+    item, contestant, code, position = cells
+    loop, score = loop_of(benchmark), benchmark.item_values
+    if benchmark.graded_pairs is None:
+        found = loop.fold(matrix, item, contestant, code, position)
+    else:
+        rows, at = np.unique(item, return_inverse=True)
+        codes = matrix.take(rows, axis=0)[:, : len(benchmark.contestants)]
+        cluster = rows[:0] if benchmark.weighting is None else benchmark.weighting.cluster[rows]
+        values = np.where(codes >= ZERO, score[codes], -1), cluster
+        value = np.where(code >= ZERO, score[code], -1)
+        found = loop.fold_values(values, at, contestant, value, position, decides=can_decide)
     matrix[item, contestant] = code
-    if joined.size:
-        delta.registered.append(joined.astype(np.uint32))
-    settled = closed.claim == CLAIMS.index("settled")
-    for some in (np.flatnonzero(~settled), np.flatnonzero(settled)):
-        announce(benchmark, piece, closed.rows(some), delta)
+    announce_closed(benchmark, piece, found, delta)
 
 
 def _write(matrix: Codes, contestants: int, cells: NewCells) -> tuple[tuple[Codes, Codes], Index]:
@@ -283,48 +275,19 @@ def _add_sums(benchmark: Benchmark, contestant: Index, code: NDArray[np.uint32],
         getattr(benchmark, name)[:size] += np.bincount(contestant, weights, size).astype(np.int64)
 
 
-def _enter_pairs(
-    benchmark: Benchmark,
-    piece: EventBatch,
-    rows: tuple[Codes, Codes],
-    cells: NewCells,
-    items: Index,
-    delta: BenchmarkDelta,
-    *,
-    can_decide: bool,
-) -> Slices[list[Trajectory]]:
-    """Add new scores to the sums of their pairs, and close the latches of graded ones; return the steps that are certain to settle a pair.
-
-    `items`: the items of the rows, where their weights matter.
-    """
+def _count(benchmark: Benchmark, rows: tuple[Codes, Codes], cells: NewCells, delta: BenchmarkDelta) -> None:
+    """Add new scores to the sums of their pairs, where nothing decides."""
     before, after = rows
     row, contestant, code, position = cells
     if row.size == 0 or len(benchmark.contestants) < 2:
-        return []
+        return
     gains = chunk_counts(before, after, row, contestant, code)
     fresh = chosen(gains.pair, np.flatnonzero((benchmark.n[gains.pair] == 0) & (gains.n > 0)))
     for name in ("n", "b", "c"):
         getattr(benchmark, name)[gains.pair] += getattr(gains, name)
     benchmark.met += fresh.size
-
-    graded = benchmark.graded_pairs
-    if not fresh.size and graded is None:
-        return []
-    new = NewScores.of(before, after, row, contestant, position)
     if fresh.size:
-        _register(benchmark, new, fresh, delta)
-    if graded is None:
-        return []
-    walk = GradedWalk(benchmark, graded, benchmark.item_values, new, gains, items)
-    if not can_decide:
-        walk.enter()
-        return []
-    announce(benchmark, piece, (yield from close_latches(benchmark, walk)), delta)
-    if not benchmark.has_fixed_items:
-        return []
-    certain = newly_certain(benchmark, graded, chosen(gains.pair, np.flatnonzero(gains.n)))
-    steps = walk.counts(certain)
-    return [certain_along(benchmark, steps, walk.rooms(certain), graded.rounding(steps.n))] if certain.size else []
+        _register(benchmark, NewScores.of(before, after, row, contestant, position), fresh, delta)
 
 
 def _register(benchmark: Benchmark, new: NewScores, pair: Index, delta: BenchmarkDelta) -> None:
@@ -363,11 +326,11 @@ def end_runs(
             waiting = benchmark.repeats.in_turn((item, np.full(item.size, run), code, np.zeros(item.size, np.int64)))
             for steps, new in _in_steps(_at_once(benchmark, place, 1), waiting):
                 can_decide = benchmark.can_decide
-                run_slices(_enter_items(benchmark, steps, benchmark.repeats.codes, new, delta, can_decide=can_decide))
+                _enter_items(benchmark, steps, benchmark.repeats.codes, new, delta, can_decide=can_decide)
     if fresh:
         benchmark.ended.update(fresh)
         delta.ended = sorted(benchmark.ended)
-        judge_ended(benchmark, fresh, _at_once(benchmark, place, 1), delta)
+        judge_ended(benchmark, _at_once(benchmark, place, 1), delta)
     return None
 
 
@@ -411,19 +374,16 @@ def _inherit(
         holds, exceeded = benchmark.assumption_holds, benchmark.exceeded
         batch = _at_once(benchmark, place, size)
         located = Located(batch, row[part], np.full(size, run), code[part], size, {}, holds, exceeded)
-        cells.append(run_slices(_apply(benchmark, located, slice(0, size), delta, holds=holds)))
+        cells.append(_apply(benchmark, located, slice(0, size), delta, holds=holds))
 
 
-def judge_ended(benchmark: Benchmark, fresh: list[int], batch: EventBatch, delta: BenchmarkDelta) -> None:
+def judge_ended(benchmark: Benchmark, batch: EventBatch, delta: BenchmarkDelta) -> None:
     """Judge the pairs of ended runs with nothing missing, if that was declared ignorable."""
     ignorable = benchmark.spec.missing == "ignorable" and benchmark.spec.order.policy != "trusted"
     if not ignorable or not benchmark.can_decide or len(benchmark.ended) < 2:
         return
-    i, j = pairs_of(np.array(fresh), len(benchmark.contestants))
-    ended = benchmark.ended_flags()
-    pair = pair_index(i, j)[ended[i] & ended[j]]
-    walk = AtOnce(benchmark, benchmark.graded_pairs, pair, ignored=True)
-    announce(benchmark, batch, run_slices(close_latches(benchmark, walk)), delta, ignored=True)
+    found = loop_of(benchmark).judge(benchmark.ended_flags(), ignored=True)
+    announce_closed(benchmark, batch, found, delta, ignored=True)
 
 
 def _parts(size: int) -> list[slice]:

@@ -33,20 +33,20 @@ _WITHDRAWN_AT_ONCE: Final = 1_000
 
 
 def announce(
-    pairs: PairState, batch: EventBatch, closed: Closed | None, delta: BenchmarkDelta, *, ignored: bool = False
+    pairs: PairState, batch: EventBatch, closed: Closed, delta: BenchmarkDelta, *, ignored: bool = False
 ) -> None:
     """Record the verdict changes of closed latches in the state and the delta; `ignored`: what is missing was ignored."""
-    if closed is None or not closed.steps.pair.size:
+    if not closed.pair.size:
         return
-    when = closed.steps.when.tolist()
+    when = closed.when.tolist()
     offset = np.array([batch.offsets[k] for k in when], np.int64)
     index = np.array([batch.indices[k] for k in when], np.uint64)
-    codes = (x.astype(np.uint64) for x in (closed.steps.pair, closed.claim, closed.kind))
+    codes = (x.astype(np.uint64) for x in (closed.pair, closed.claim, closed.kind))
     sequence = id_sequence(index, *codes, later=batch.redeclared)
     records = _records(closed, offset, sequence)
     terms = [_terms(pairs, flagged(ignored=ignored)), _terms(pairs, flagged(ignored=ignored, score_choice=True))]
     if pairs.has_choice:
-        records["terms"] = closed.steps.when >= (batch.choice_at or 0)
+        records["terms"] = closed.when >= (batch.choice_at or 0)
     _add(pairs, LatchRecords(pairs.name, pairs.contestants, terms, records), delta)
 
 
@@ -88,11 +88,10 @@ def _assumptions(pairs: PairState) -> list[Assumption]:
 
 def _records(closed: Closed, offset: NDArray[np.int64], sequence: NDArray[np.uint64]) -> Records:
     """Return the records of latches that closed, given their ids; their terms are the first."""
-    records, steps = np.zeros(closed.claim.size, RECORD), closed.steps
+    records = np.zeros(closed.claim.size, RECORD)
     records["offset"], records["sequence"] = offset, sequence
-    for name in ("n", "missing", "b", "lead", "evidence", "side"):
-        records[name] = getattr(steps, name)
-    records["threshold"] = closed.threshold
+    for name in ("n", "missing", "b", "lead", "evidence", "threshold", "side"):
+        records[name] = getattr(closed, name)
     return records
 
 

@@ -1,24 +1,31 @@
-"""The arrays that the loops over events go through, for one benchmark of 0/1 scores under an order policy."""
+"""The arrays that the loops over events go through, for one benchmark under an order policy."""
 
-from functools import lru_cache
+from functools import cache, lru_cache
 from math import nan
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from monitor.engine.latch.base import Closed, Trajectory
-from monitor.engine.loop import kernels
+from monitor.engine.latch.base import Closed
+from monitor.engine.loop import bets, kernels, layout
 from monitor.engine.state.codes import Codes
+from monitor.engine.state.graded import WeightedPairs
+from schemas.records.scores import SCORE_UNIT
 from schemas.results.changes import CLAIMS
+from stats.evidence.graded import LAMBDAS, log_increments
 from stats.evidence.mixtures import parse_mixture
 from stats.numerics.pairs import Index
 
-_POLICIES: Final = {"trusted": kernels.TRUSTED, "completion": kernels.COMPLETION, "committed": kernels.COMMITTED}
+_POLICIES: Final = {"trusted": layout.TRUSTED, "completion": layout.COMPLETION, "committed": layout.COMMITTED}
 _ROWS: Final = 4_096
 _SPARE: Final = 1 / 16
 _LEAST: Final = 10
 """Power of two of the counts in the smallest table."""
+_DIFFERENCES: Final = 8_192
+"""Rows of the table of differences: 7 MB."""
+_SLOTS: Final = 5
+"""Slots of its hash table for each."""
 
 
 class _Output(NamedTuple):
@@ -33,6 +40,14 @@ class _Output(NamedTuple):
         return cls(np.empty((rows, 9), np.int64), np.empty((rows, 2)))
 
 
+Values = tuple[NDArray[np.int64], Index]
+"""Graded scores of some items in units, shape (items, models), negative for none; and the cluster of each, where clusters have weights."""
+
+
+Found = tuple[Closed, Index]
+"""What closes, and the pairs that join their families, in the order of the log."""
+
+
 class Loop:
     """Folds new scores into the pairs of a benchmark.
 
@@ -44,43 +59,98 @@ class Loop:
         self._calm, self._raised = np.zeros((2, 0), np.int32)
         self._mark, self._near = np.zeros(0, np.uint8), np.zeros(0, np.float32)
         self._joins = np.zeros(0, np.bool_)
-        self._models = np.zeros((2, 0), np.int64)
+        self._models = np.zeros((3, 0), np.int64)
         self._epochs: dict[int, int] = {}
         self._joined = np.empty(_ROWS, np.int32)
         self._out = _Output.of(_ROWS)
         self._score, self._link = np.empty(_ROWS), np.zeros((3, _ROWS), np.int32)
-        self._count = np.zeros(kernels.FIRST + 1, np.int64)
+        self._count = np.zeros(layout.IGNORES + 1, np.int64)
         self._families: Any = self._open_families(0)
         self._filled = False
         self._cells: Codes = np.zeros((0, 0), np.uint8)
+        self._bets = _NO_BETS
+        self._clusters: Index = np.zeros(0, np.int64)
 
-    def fold(self, cells: Codes, item: Index, model: Index, code: NDArray[Any], when: Index) -> tuple[Closed, Index]:
-        """Fold new scores in the order of the log; return what closes, and the pairs that join their families, in order."""
-        benchmark, count = self._benchmark, self._count
-        rule, state = self._rule(len(cells)), self._state(self._narrow(cells))
+    def fold(self, cells: Codes, item: Index, model: Index, code: NDArray[Any], when: Index) -> Found:
+        """Fold new scores of 0 and 1 in the order of the log; return what closes, and the pairs that join their families, in order."""
+        rule, state = self._begin(len(cells), cells=self._narrow(cells))
+        self._follow(rule, state, (item, model, code, when))
+        return self._end(rule, state, model)
+
+    def fold_values(
+        self, values: Values, item: Index, model: Index, value: Index, when: Index, *, decides: bool
+    ) -> Found:
+        """Fold new graded scores as `fold` does those of 0 and 1; `item` is the place of each in `values`."""
+        scores, self._clusters = values
+        rule, state = self._begin(0, values=scores, decides=decides)
+        self._follow(rule, state, (item, model, value, when))
+        self._filled &= decides
+        return self._end(rule, state, model)
+
+    def fold_units(self, pair: Index, difference: Index, when: Index) -> Found:
+        """Fold units of battles in the order of the log."""
+        rule, state = self._begin(int(self._benchmark.n.max(initial=0)) + pair.size)
+        self._follow(rule, state, (pair, np.full(pair.size, layout.UNIT_OF), difference, when))
+        return self._end(rule, state, None)
+
+    def judge(self, models: NDArray[np.bool_], *, ignored: bool) -> Found:
+        """Judge the pairs of some models as they are now; `ignored`: what is missing does not count against the leader."""
+        rule, state = self._begin(len(self._benchmark.item_keys))
+        state.models[2], self._count[layout.IGNORES] = models, ignored
+        while not kernels.judge(rule, state, self._out):
+            state = self._with_room(state)
+        state.models[2], self._count[layout.IGNORES] = 0, 0
+        return self._end(rule, state, None)
+
+    def _begin(
+        self, items: int, cells: Codes | None = None, values: NDArray[np.int64] | None = None, *, decides: bool = True
+    ) -> tuple[layout.Rule, layout.State]:
+        """Return the arrays before new scores of so many items."""
+        rule = self._rule(items)._replace(decides=decides)
+        state = self._state(_NO_CELLS if cells is None else cells, _NO_VALUES if values is None else values)
         if not self._filled:
             state = self._fill(rule, state)
-        count[[kernels.AT, kernels.OUT, kernels.JOINED, kernels.RAISED, kernels.MET]] = 0
+        self._count[[layout.AT, layout.OUT, layout.JOINED, layout.RAISED, layout.MET]] = 0
+        return rule, state
+
+    def _follow(self, rule: layout.Rule, state: layout.State, events: tuple[NDArray[Any], ...]) -> None:
+        """Take pairs along events, with as much room as that needs."""
         # Arrays of another kind would be compiled for again.
-        items, models, times = (np.ascontiguousarray(x, np.int64) for x in (item, model, when))
-        events = items, models, code.astype(np.uint8), times
-        while True:
-            kernels.fold(rule, state, *events, self._out)
-            if count[kernels.AT] == item.size:
-                break
-            state = self._with_room(state)
-        if rule.policy == kernels.COMPLETION:
-            touched = np.zeros(len(benchmark.contestants), np.bool_)
+        item, model, value, when = (np.ascontiguousarray(x, np.int64) for x in events)
+        count, at = self._count, 0
+        while at < item.size:
+            until = self._listed(state, item, model, value, at) if rule.graded else item.size
+            kernels.fold(rule, state, item, model, value, when, until, self._out)
+            at = int(count[layout.AT])
+            if at < until:
+                state = self._with_room(state)
+
+    def _listed(self, state: layout.State, item: Index, model: Index, value: Index, at: int) -> int:
+        """List the differences of the next events, and compute what they add to the bets; return the event up to which they are listed."""
+        count, table = self._count, self._bets
+        begin = int(count[layout.KNOWN])
+        if begin + self._models.shape[1] > table.known.size:
+            table.row[:], begin = -1, 0
+            count[layout.KNOWN] = 0
+        until = bets.list_differences(state, item, model, value, at)
+        fresh = table.known[begin : count[layout.KNOWN]]
+        table.step[begin : count[layout.KNOWN]] = log_increments(fresh / SCORE_UNIT).reshape(-1, 2 * len(LAMBDAS))
+        return until
+
+    def _end(self, rule: layout.Rule, state: layout.State, model: Index | None) -> Found:
+        """Return what has closed and joined; under completion, compute the peaks of the waiting pairs of some models."""
+        if rule.policy == layout.COMPLETION and model is not None and rule.decides:
+            touched = np.zeros(len(self._benchmark.contestants), np.bool_)
             touched[model] = True
             kernels.refresh(rule, state, touched)
         self._take_over()
-        return self._closed(), self._joined[: count[kernels.JOINED]].astype(np.int64)
+        return self._closed(graded=rule.graded), self._joined[: self._count[layout.JOINED]].astype(np.int64)
 
     def advance(self, item: Index, model: Index, code: NDArray[Any]) -> None:
         """Move the prefixes of a committed order past new scores, where nothing decides."""
         committed = self._benchmark.committed
         assert committed is not None
-        rule, state = self._rule(0), self._state(_NO_CELLS)
+        rule, state = self._rule(0), self._state(_NO_CELLS, _NO_VALUES)
         events = np.ascontiguousarray(model, np.int64), committed.rank[item], np.minimum(code, 255).astype(np.uint8)
         kernels.advance(rule, state, *events, self._out)
 
@@ -88,7 +158,7 @@ class Loop:
         """Follow the prefixes of a committed order again, and bet again on what is not settled."""
         benchmark, committed = self._benchmark, self._benchmark.committed
         assert committed is not None
-        rule, state = self._rule(len(cells)), self._state(_NO_CELLS)
+        rule, state = self._rule(len(cells)), self._state(_NO_CELLS, _NO_VALUES)
         models = len(benchmark.contestants)
         committed.column[:models, committed.rank] = np.minimum(cells[:, :models], 255).T
         state.floor[:] = nan  # nothing waits yet
@@ -105,14 +175,16 @@ class Loop:
 
     # --- the arrays -------------------------------------------------------------------------------------------------------------------
 
-    def _rule(self, items: int) -> kernels.Rule:
+    def _rule(self, items: int) -> layout.Rule:
         """Return what is declared, with tables for at least so many items."""
         benchmark, spec = self._benchmark, self._benchmark.spec
-        policy = _POLICIES[spec.order.policy]
-        mixture = parse_mixture("beta(1,1)" if policy == kernels.COMPLETION else spec.mixture)
+        graded = benchmark.graded_pairs
+        # Graded units come in the turn of a committed order already.
+        policy = layout.TRUSTED if graded and spec.order.policy == "committed" else _POLICIES[spec.order.policy]
+        mixture = parse_mixture("beta(1,1)" if policy == layout.COMPLETION else spec.mixture)
         atoms = np.log(2 * np.stack([mixture.theta, 1 - mixture.theta])) if mixture.beta is None else np.zeros((2, 0))
         a, b = mixture.beta or (1.0, 1.0)
-        return kernels.Rule(
+        return layout.Rule(
             policy,
             benchmark.limit,
             int(spec.items or 0) if benchmark.has_fixed_items else 0,
@@ -124,30 +196,63 @@ class Loop:
             float(b),
             0.0 if mixture.beta is None else mixture.log_scaled_norm,
             mixture.symmetric,
+            graded is not None,
+            1 if graded is None else SCORE_UNIT,
+            0 if graded is None else graded.ROUNDING,
+            True,
         )
 
-    def _state(self, cells: Codes) -> kernels.State:
+    def _state(self, cells: Codes, values: NDArray[np.int64]) -> layout.State:
         """Return the arrays, with room for all pairs."""
         benchmark = self._benchmark
         alone, family, settled = (benchmark.claims[claim] for claim in CLAIMS)
         self._grow(benchmark.pairs, len(benchmark.contestants))
-        committed = benchmark.committed
+        committed = None if benchmark.graded_pairs else benchmark.committed
         prefix = _NO_PREFIX
         if committed is not None:
             committed.grow(benchmark.item_keys, len(benchmark.contestants))
             capital = benchmark.settling.grown(benchmark.pairs)
             step = np.zeros((len(benchmark.contestants), 11))
-            prefix = kernels.Prefix(
+            prefix = layout.Prefix(
                 committed.rank, committed.column, committed.reached, committed.table, capital,
                 step, np.zeros(5, np.int32),
             )  # fmt: skip
         registered, left, need, floor, root = self._families
-        return kernels.State(
-            cells, self._models, benchmark.n, benchmark.b, benchmark.c, self._calm, benchmark.closed, self._joins,
+        return layout.State(
+            cells, values, self._models, benchmark.n, benchmark.b, benchmark.c, self._calm, benchmark.closed, self._joins,
             benchmark.family_index, alone.side, family.side, settled.side, family.own_peak(),
             np.zeros(0) if committed is None else settled.own_peak(), self._near, self._mark, self._raised, self._joined,
-            registered, left, need, floor, root, self._score, self._link, self._count, prefix,
+            registered, left, need, floor, root, self._score, self._link, self._count, prefix, self._with_bets(),
         )  # fmt: skip
+
+    def _with_bets(self) -> layout.Bets:
+        """Return the arrays of bets on differences of any size."""
+        graded = self._benchmark.graded_pairs
+        if graded is None:
+            return _NO_BETS
+        rows = max(_DIFFERENCES, 2 * len(self._benchmark.contestants))
+        if self._bets.known.size < rows:
+            self._count[layout.KNOWN] = 0
+            self._bets = self._bets._replace(
+                step=np.zeros((rows, 2 * len(LAMBDAS)), np.int64), known=np.zeros(rows, np.int64),
+                key=np.zeros(_SLOTS * rows + 1, np.int64), row=np.full(_SLOTS * rows + 1, -1, np.int32),
+            )  # fmt: skip
+        weighting = graded.weighting if isinstance(graded, WeightedPairs) else None
+        worst, best = _extremes()
+        most, none = np.full(1, SCORE_UNIT), np.zeros(0, np.int64)
+        completion = self._benchmark.spec.order.policy == "completion"
+        return self._bets._replace(
+            capital=graded.capital.reshape(-1, 2 * len(LAMBDAS)),
+            lead=graded.lead,
+            shared=graded.shared if isinstance(graded, WeightedPairs) else np.zeros((0, 0), np.int32),
+            cluster=none if weighting is None else self._clusters,
+            share=np.zeros(0) if weighting is None else weighting.unit / SCORE_UNIT,
+            size=none if weighting is None else weighting.size,
+            most=most if weighting is None else weighting.most,
+            worst=worst if weighting is None else np.ascontiguousarray(weighting.worst),
+            rise=best - worst[0] if completion else best,
+            missing=np.zeros(len(LAMBDAS), np.int64),
+        )
 
     def _grow(self, pairs: int, models: int) -> None:
         """Make room for pairs and models."""
@@ -160,7 +265,8 @@ class Loop:
             for contestant in benchmark.contestants:
                 self._epochs.setdefault(contestant.epoch, len(self._epochs))
             epochs = [contestant.epoch for contestant in benchmark.contestants]
-            self._models = np.array([epochs, [self._epochs[epoch] for epoch in epochs]], np.int64)
+            rows = epochs, [self._epochs[epoch] for epoch in epochs], [0] * models
+            self._models = np.array(rows, np.int64)
             if benchmark.spec.family.models is not None or benchmark.spec.family.pairs is not None:
                 self._joins = benchmark.in_family(np.arange(pairs))
             fresh = self._open_families(2 * len(self._epochs) - self._families[0].size)
@@ -171,12 +277,12 @@ class Loop:
         return [2 * epoch + mixed for epoch in self._epochs for mixed in (0, 1)]
 
     def _open_families(self, families: int) -> list[Any]:
-        """Return the arrays of families that are wholly open; see `kernels.State`."""
-        whole = np.full((3, families), kernels.WHOLE, np.int64)
+        """Return the arrays of families that are wholly open; see `layout.State`."""
+        whole = np.full((3, families), layout.WHOLE, np.int64)
         need = np.log(whole.astype(np.float64))
-        return [np.zeros(families, np.int64), whole, need, need - kernels.MARGIN, np.zeros((3, families), np.int32)]
+        return [np.zeros(families, np.int64), whole, need, need - layout.MARGIN, np.zeros((3, families), np.int32)]
 
-    def _fill(self, rule: kernels.Rule, state: kernels.State) -> kernels.State:
+    def _fill(self, rule: layout.Rule, state: layout.State) -> layout.State:
         """Compute what follows from the state of the benchmark."""
         self._calm[:], self._near[:] = 0, 0
         for place, family in enumerate(self._family_ids()):
@@ -186,16 +292,16 @@ class Loop:
         self._filled = True
         return state
 
-    def _with_room(self, state: kernels.State) -> kernels.State:
+    def _with_room(self, state: layout.State) -> layout.State:
         """Make room where the loop has stopped for it."""
         count, models = self._count, self._models.shape[1]
-        if (short := count[kernels.OUT] + 4 * models + 4 - self._out.whole.shape[0]) > 0:
+        if (short := count[layout.OUT] + 4 * models + 4 - self._out.whole.shape[0]) > 0:
             more = _Output.of(self._out.whole.shape[0] + int(short))
             self._out = _Output(*(np.concatenate(x) for x in zip(self._out, more, strict=True)))
-        if (short := count[kernels.JOINED] + models - self._joined.size) > 0:
+        if (short := count[layout.JOINED] + models - self._joined.size) > 0:
             self._joined = np.concatenate([self._joined, np.empty(self._joined.size + int(short), np.int32)])
-        if count[kernels.WANTED] >= self._score.size:
-            size = int(count[kernels.WANTED]) * 5 // 4 + _ROWS
+        if count[layout.WANTED] >= self._score.size:
+            size = int(count[layout.WANTED]) * 5 // 4 + _ROWS
             self._score = _longer(self._score, size)
             self._link = np.concatenate([self._link, np.zeros((3, size - self._link.shape[1]), np.int32)], axis=1)
         return state._replace(joined=self._joined, score=self._score, link=self._link)
@@ -203,31 +309,42 @@ class Loop:
     def _take_over(self) -> None:
         """Let the benchmark have what others read of it."""
         benchmark, count = self._benchmark, self._count
-        benchmark.met += int(count[kernels.MET])
+        benchmark.met += int(count[layout.MET])
         registered, left = self._families[0].tolist(), self._families[1].tolist()
         for place, family in enumerate(self._family_ids()):
             if registered[place]:
                 benchmark.registered[family] = registered[place]
-            for claim in (kernels.FAMILY, kernels.SETTLED):
+            for claim in (layout.FAMILY, layout.SETTLED):
                 benchmark.claims[CLAIMS[claim]].leave_open(family, left[claim][place])
-        raised = self._raised[: count[kernels.RAISED]]
+        raised = self._raised[: count[layout.RAISED]]
         self._mark[raised] = 0
         benchmark.claims["anytime_family"].note_peaks(raised.astype(np.int64))
 
-    def _closed(self) -> Closed:
+    def _closed(self, *, graded: bool) -> Closed:
         """Return what has closed, in the order of the log, and by pair within one event."""
-        size = self._count[kernels.OUT]
+        size = self._count[layout.OUT]
         whole, real = self._out.whole[:size], self._out.real[:size]
         order = np.lexsort((whole[:, 1], whole[:, 0]))
         when, pair, claim, kind, side, n, b, c, missing = whole[order].T
         evidence, threshold = real[order].T
-        n, b, c, lead, missing = (x.astype(np.int32) for x in (n, b, c, b - c, missing))
-        steps = Trajectory(pair, when, n, b, c, lead, missing, evidence, side, np.zeros_like(pair))
-        return Closed(claim.astype(np.int8), kind.astype(np.int8), steps, threshold)
+        lead = b - c
+        if graded:
+            b = c = np.zeros_like(b)
+        n, b, c, missing = (x.astype(np.int32) for x in (n, b, c, missing))
+        return Closed(
+            claim.astype(np.int8), kind.astype(np.int8), pair, when, n, b, c, lead, missing, evidence, side, threshold
+        )
 
 
 _NO_CELLS: Final = np.zeros((0, 0), np.uint8)
-_NO_PREFIX: Final = kernels.Prefix(
+_NO_VALUES: Final = np.zeros((0, 0), np.int64)
+_NO_BETS: Final = layout.Bets(
+    capital=np.zeros((0, 0), np.int64), lead=np.zeros(0, np.int64), shared=np.zeros((0, 0), np.int32),
+    cluster=np.zeros(0, np.int64), share=np.zeros(0), size=np.zeros(0, np.int64), most=np.zeros(0, np.int64),
+    worst=np.zeros((0, 0), np.int64), rise=np.zeros(0, np.int64), missing=np.zeros(0, np.int64),
+    step=np.zeros((0, 0), np.int64), known=np.zeros(0, np.int64), key=np.zeros(0, np.int64), row=np.zeros(0, np.int32),
+)  # fmt: skip
+_NO_PREFIX: Final = layout.Prefix(
     np.zeros(0, np.int64), np.zeros((0, 0), np.uint8), np.zeros(0, np.int64), np.zeros((0, 6), np.int32),
     np.zeros((0, 2, 7)), np.zeros((0, 11)), np.zeros(5, np.int32),
 )  # fmt: skip
@@ -242,10 +359,23 @@ def _longer(array: NDArray[Any], size: int) -> NDArray[Any]:
 
 @lru_cache(maxsize=4)
 def _table(a: float, b: float, bits: int) -> NDArray[np.float64]:
-    """Return ln (a)_k, ln (b)_k and ln (a + b)_k - k ln 2 by k, for 2^bits counts; (x)_k = x (x + 1) ... (x + k - 1)."""
+    """Return tables by k for 2^bits counts, where (x)_k = x (x + 1) ... (x + k - 1).
+
+    ln (a)_k, ln (b)_k, ln (a + b)_k - k ln 2, and ln k! - ((k + 1/2) ln k - k + ln(2 pi) / 2), by its series from 16 on.
+    """
     k = np.arange(1 << bits, dtype=np.longdouble)
-    rising = np.zeros((3, k.size), np.longdouble)
-    for row, x in zip(rising, (a, b, a + b), strict=True):
+    rising = np.zeros((4, k.size), np.longdouble)
+    for row, x in zip(rising[:3], (a, b, a + b), strict=True):
         np.cumsum(np.log(x + k[:-1]), out=row[1:])
     rising[2] -= k * np.log(np.longdouble(2))
+    small, large = k[1:16], k[16:]
+    rising[3, 1:16] = np.cumsum(np.log(small)) - (small + 0.5) * np.log(small) + small - np.log(layout.TAU) / 2
+    terms = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188, -691 / 360360)
+    rising[3, 16:] = sum(term / large ** (2 * order + 1) for order, term in enumerate(terms))
     return rising.astype(np.float64)
+
+
+@cache
+def _extremes() -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return what an item adds to the bets on a model at its worst, shape (1, L), and at its best."""
+    return log_increments(-1.0)[:1].copy(), log_increments(1.0)[0].copy()

@@ -66,5 +66,6 @@ def _digest() -> str:
     """Return a digest of what compiled loops depend on."""
     from importlib.metadata import version  # noqa: PLC0415
 
-    text = KERNELS.read_text(encoding="utf-8") + Path(__file__).read_text(encoding="utf-8")
+    files = sorted(path for path in KERNELS.parent.glob("*.py") if path.stem != "board")
+    text = "".join(path.read_text(encoding="utf-8") for path in files)
     return hashlib.sha256(f"{version('numba')} {version('llvmlite')} {text}".encode()).hexdigest()[:12]

@@ -18,221 +18,66 @@ The functions are compiled by Numba where it is installed (`monitor.engine.loop.
 # mypy: disable-error-code="no-any-return,arg-type,return-value"
 # Elements of arrays are of any type here; Numba checks them all.
 
-from math import ceil, exp, inf, log, log1p, sqrt
-from typing import Any, NamedTuple
+from math import ceil, inf, log, sqrt
 
 import numpy as np
 
+from monitor.engine.loop.bets import (
+    bet,
+    lead_of,
+    log_e_of_bets,
+    open_items,
+    quiet_items,
+    set_missing,
+    weighed,
+)
 from monitor.engine.loop.compiled import compiled
-
-ABSENT, SKIPPED, ZERO, ONE = 0, 1, 2, 3  # codes of scores
-TRUSTED, COMPLETION, COMMITTED = 0, 1, 2  # policies
-ANYTIME, FAMILY, SETTLED = 0, 1, 2  # claims
-DECIDED, REVERSED, CLOSED = 0, 1, 4  # kinds of changes: their places in `schemas.results.changes.KINDS`
-TIE = 2  # see `stats.evidence.settled`
-AT, STAGE, OUT, JOINED, RAISED, LIVE, USED, FREE, WANTED, PENDING, READY, MET, FIRST = range(13)
-"""Counters: the next event and what of it is done; rows written; pairs that joined a family, and whose peak rose; entries of the heap, how
-many were ever used, the first free one, how many are wanted; weight closed in this round; whether a pair has met its need; new pairs that
-share an item; the first row of this event."""
-
-WHOLE = 2**62  # weight of a family
-TOLERANCE = 1e-12  # see `stats.evidence.curtailed`
-MARGIN = 0.1
-FAR = 2**29  # items
-BETS = np.array([0.01 * 2**k for k in range(7)])  # `stats.evidence.settled`
-SMALL, LARGE = 1e-250, 1e250  # range of the capital of a bet
-LN2 = log(2.0)
-NAN = float("nan")
-
-Array = Any
-"""Of numpy; `State` lists of what."""
-
-Rows = tuple[Array, Array]
-"""Rows of changes: event, pair, claim, kind, side, n, b, c, missing; evidence, threshold."""
-
-
-class Rule(NamedTuple):
-    """What is declared, and tables of it."""
-
-    policy: int
-    limit: float  # ln 1/alpha
-    items: int  # 0: not declared, or refuted
-    capacity: int  # of a family; 0: its places spend alpha
-    table: Array  # float64, shape (3, counts): see `log_e`
-    atoms: Array  # float64, shape (2, atoms): ln 2 theta and ln 2 (1 - theta); none for a Beta mixture
-    a: float  # the Beta mixture
-    b: float
-    norm: float  # ln 2^(a + b) B(a, b)
-    symmetric: bool
-
-
-class Prefix(NamedTuple):
-    """What a committed order adds."""
-
-    place: Array  # int64: place of each item in the order
-    column: Array  # uint8, shape (models, items): scores by place in the order
-    reached: Array  # int64: length of each model's prefix
-    sums: Array  # int32, shape (pairs, 6): n, b, c, c_worst, b_best over the prefix; the place from which on it is looked at again
-    capital: Array  # float64, shape (pairs, 2, 7)
-    step: Array  # float64, shape (models, 11): of the pair with each partner at this event, see `_walk`
-    along: Array  # int32, shape (5,): the sums of a pair that is walked again
-
-
-class State(NamedTuple):
-    """The arrays of a benchmark. Arrays of pairs are in the order of pair indices."""
-
-    cells: Array  # uint8, shape (items or more, models or more)
-    models: Array  # int64, shape (2, models): epoch, and which epoch that is
-    n: Array  # int32: shared items, those that only i has right, and only j
-    b: Array
-    c: Array
-    calm: Array  # int32: at 0 or below, the next shared item is looked at
-    closed: Array  # bool: no hypothesis any more
-    joins: Array  # bool, of all pairs or of none: whether the pair has a place in the declared family
-    place: Array  # int32: place in its family, from 1; 0 without one
-    alone: Array  # int8, each: for whom it is decided; 2 and -2 once the lead has reversed since
-    family: Array
-    settled: Array
-    peak: Array  # float64: largest evidence from ln 1/alpha on, negative if it is for the second model
-    bound: Array  # float64: the same of the bets on what is settled; empty unless an order is committed
-    near: (
-        Array  # float32: evidence from which on the pair may be in the heap of its family; 0 where that is not computed
-    )
-    mark: Array  # uint8: whether the pair is in `raised`
-    raised: Array  # int32: pairs whose peak has changed
-    joined: Array  # int32: pairs that joined their family
-    registered: Array  # int64, by family
-    open: Array  # int64, shape (3, families): open weight, by claim
-    need: Array  # float64: ln of that
-    floor: Array  # float64: evidence + ln(alpha weight) from which on a pair is in the heap
-    root: Array  # int32: the first entry of the heap, from 1; 0 for none
-    score: Array  # float64, by entry
-    link: Array  # int32, shape (3, entries): its pair, its first child and its next sibling, from 1
-    count: Array  # int64
-    prefix: Prefix
-
-
-class Step(NamedTuple):
-    """Where a pair is: what a change reports."""
-
-    n: int
-    b: int
-    c: int
-    missing: int
-    evidence: float
-    side: int
-
-
-# --- evidence -----------------------------------------------------------------------------------------------------------------------------
-
-
-@compiled
-def log_e(rule: Rule, b: int, c: int) -> float:
-    """Return ln of the e-value of a mixture (`stats.evidence.eprocess`).
-
-    Beta: ln (a)_b + ln (b)_c - ln (a + b)_(b+c) + (b + c) ln 2, by rising factorials; else the mean over the atoms.
-    """
-    if rule.atoms.shape[1] == 0:
-        return rule.table[0, b] + rule.table[1, c] - rule.table[2, b + c]
-    return _mean_over(rule.atoms, b, c, 0)
-
-
-@compiled
-def _mean_over(atoms: Array, b: int, c: int, side: int) -> float:
-    """Return ln of the mean of e over the atoms; with a side, of those above (1) or below (-1) 1/2, and 0 for the others."""
-    most = -inf
-    for k in range(atoms.shape[1]):
-        if side * atoms[0, k] >= 0:
-            most = max(most, b * atoms[0, k] + c * atoms[1, k])
-    total = 0.0
-    for k in range(atoms.shape[1]):
-        if side * atoms[0, k] >= 0:
-            total += exp(b * atoms[0, k] + c * atoms[1, k] - most)
-    return most + log(total) - log(float(atoms.shape[1]))
-
-
-@compiled
-def log_exact(rule: Rule, b: int, c: int, missing: int) -> float:
-    """Return -ln of the exact two-sided p at N with every missing item against the leader (`stats.evidence.curtailed`).
-
-    P(X >= lead), X ~ Binomial(lead + trail, 1/2), by its largest term and a sum of falling ones.
-    """
-    lead, trail = max(b, c), min(b, c) + missing
-    if lead <= trail:
-        return 0.0
-    term = total = 1.0
-    for k in range(trail):
-        term *= (trail - k) / (lead + 1.0 + k)
-        total += term
-        if term < total * 1e-17:
-            break
-    first = -log(lead + trail + 1.0) - (rule.table[0, lead] + rule.table[1, trail] - rule.table[2, lead + trail])
-    return max(0.0, -LN2 - first - log(total))
-
-
-@compiled
-def _log_lower(x: float, y: float) -> float:
-    """Return ln of 2^(x + y) times the integral of t^(x-1) (1-t)^(y-1) over (0, 1/2), for x >= y: 1/x sum_k (x + y)_k / (x + 1)_k 2^-k."""
-    term = total = 1.0
-    k = 0.0
-    while term > total * 1e-17:
-        term *= 0.5 * (x + y + k) / (x + 1.0 + k)
-        total += term
-        k += 1.0
-    return log(total) - log(x)
-
-
-@compiled
-def _log_half(rule: Rule, b: int, c: int, side: int) -> float:
-    """Return ln of the part of the e-value for one model: theta above 1/2 (1), or below (-1)."""
-    if rule.atoms.shape[1] > 0:
-        return _mean_over(rule.atoms, b, c, side)
-    x, y = (b + rule.a, c + rule.b) if side > 0 else (c + rule.b, b + rule.a)
-    if x < y:
-        return _log_lower(y, x) - rule.norm
-    return log_e(rule, b, c) + log1p(-exp(min(0.0, _log_lower(x, y) - rule.norm - log_e(rule, b, c))))
-
-
-@compiled
-def _along(rule: Rule, b: int, c: int, c_worst: int, b_best: int) -> tuple[float, int]:
-    """Return the evidence along a committed order, and for whom it is; a skipped item counts at worst for either model."""
-    if c_worst == c and b_best == b and rule.symmetric:
-        return log_e(rule, b, c), 1 if b >= c else -1
-    first, second = _log_half(rule, b, c_worst, 1), _log_half(rule, b_best, c, -1)
-    side = 1 if first >= second else -1
-    if c_worst == c and b_best == b:
-        return log_e(rule, b, c), side
-    return max(first, second) + log1p(exp(-abs(first - second))), side
-
-
-@compiled
-def _ahead(rule: Rule, b: int, c: int, missing: int) -> float:
-    """Return evidence under the policy; missing: under completion, else -1."""
-    return log_exact(rule, b, c, missing) if missing >= 0 else log_e(rule, b, c)
-
-
-@compiled
-def _quiet(rule: Rule, b: int, c: int, missing: int, limit: float) -> int:
-    """Return a number of further items that certainly leave the evidence below a limit, at least half of the largest such number."""
-    lead, trail, k = max(b, c), min(b, c), 1
-    most = missing if missing >= 0 else rule.table.shape[1] - 1 - b - c
-    while most > 0:
-        wins = min(k, most)
-        if missing >= 0 and lead + wins > trail + most - wins and lead + trail + most >= rule.table.shape[1]:
-            return k >> 1  # the table follows the items that came, and not those that are declared
-        if missing >= 0:
-            reaches = log_exact(rule, lead + wins, trail, most - wins) >= limit
-        elif rule.symmetric:
-            reaches = log_e(rule, lead + wins, trail) >= limit
-        else:
-            reaches = max(log_e(rule, b + wins, c), log_e(rule, b, c + wins)) >= limit
-        if reaches:
-            return k >> 1
-        if k >= most:
-            return FAR if missing >= 0 else most
-        k *= 2
-    return FAR if missing >= 0 else 0
-
+from monitor.engine.loop.evidence import ahead, along, log_e, quiet
+from monitor.engine.loop.layout import (
+    ABSENT,
+    ANYTIME,
+    AT,
+    BETS,
+    CLOSED,
+    COMMITTED,
+    COMPLETION,
+    DECIDED,
+    FAMILY,
+    FAR,
+    FIRST,
+    FREE,
+    IGNORES,
+    JOINED,
+    LARGE,
+    LIVE,
+    MARGIN,
+    MET,
+    NAN,
+    NOBODY,
+    ONE,
+    OUT,
+    PENDING,
+    RAISED,
+    READY,
+    REVERSED,
+    SETTLED,
+    SKIPPED,
+    SMALL,
+    STAGE,
+    TIE,
+    TOLERANCE,
+    UNIT_OF,
+    USED,
+    WANTED,
+    WHOLE,
+    ZERO,
+    Array,
+    Rows,
+    Rule,
+    State,
+    Step,
+)
+from schemas.records.scores import SCORE_UNIT
 
 # --- families -----------------------------------------------------------------------------------------------------------------------------
 
@@ -413,10 +258,9 @@ def _waits(rule: Rule, state: State, claim: int, pair: int) -> float:
 @compiled
 def _refresh(rule: Rule, state: State, pair: int) -> None:
     """Compute the peak of a waiting pair under completion."""
-    n, b, c = state.n[pair], state.b[pair], state.c[pair]
-    now = log_exact(rule, b, c, rule.items - n)
-    if now > abs(state.peak[pair]):
-        _keep(state, pair, now, b - c)
+    now = present(rule, state, pair, rule.items - state.n[pair])
+    if now.evidence > abs(state.peak[pair]):
+        _keep(state, pair, now.evidence, now.side)
 
 
 @compiled
@@ -530,36 +374,90 @@ def _limit(rule: Rule, state: State, pair: int, family: int) -> float:
 
 
 @compiled
-def _steady(state: State, pair: int, lead: int) -> int:
-    """Return how many further items certainly reverse no decision of a pair; negative if one is reversed."""
-    alone, family = state.alone[pair], state.family[pair]
-    return min(alone * lead if abs(alone) == 1 else FAR, family * lead if abs(family) == 1 else FAR)
+def lead(rule: Rule, state: State, pair: int) -> int:
+    """Return by how much the first model of a pair leads, in units of the rule."""
+    return lead_of(rule, state, pair) if rule.graded else np.int64(state.b[pair] - state.c[pair])
+
+
+@compiled
+def _steady(rule: Rule, state: State, pair: int, leading: int) -> int:
+    """Return how many further items certainly reverse no decision of a pair, given its lead; negative if one is reversed."""
+    alone, family = np.int64(state.alone[pair]), np.int64(state.family[pair])
+    one = alone * leading // rule.unit if abs(alone) == 1 else FAR
+    return min(one, family * leading // rule.unit if abs(family) == 1 else FAR)
+
+
+@compiled
+def present(rule: Rule, state: State, pair: int, missing: int) -> Step:
+    """Return where a pair is by the order of arrival; missing: under completion, else -1."""
+    n, b, c = state.n[pair], state.b[pair], state.c[pair]
+    if rule.graded:
+        set_missing(state, pair, missing)
+        now, side = log_e_of_bets(state.bets, pair, missing, 0)
+        leading = lead_of(rule, state, pair)
+        return _step(n, leading, 0, max(missing, 0), now, side if missing >= 0 else _sign(leading))
+    return _step(n, b, c, max(missing, 0), ahead(rule, b, c, missing), _sign(b - c))
+
+
+@compiled
+def _sign(number: int) -> int:
+    """Return 1, -1 or 0."""
+    return 1 if number > 0 else -1 if number < 0 else 0
+
+
+@compiled
+def _missing(rule: Rule, state: State, pair: int) -> int:
+    """Return what is missing of a pair under completion, else -1."""
+    if rule.policy != COMPLETION:
+        return -1
+    return 0 if state.count[IGNORES] != 0 and _judged(state, pair) else rule.items - state.n[pair]
+
+
+@compiled
+def _judged(state: State, pair: int) -> bool:
+    """Return whether a pair is judged at once: at the end of runs, or under a new declaration."""
+    i, j = members(pair)
+    return state.models[2, i] != 0 and state.models[2, j] != 0
 
 
 @compiled
 def _by_arrival(rule: Rule, state: State, out: Rows, when: int, pair: int, family: int) -> int:
     """Look at the evidence in the order of arrival; return how many further items certainly change nothing, negative if the next may."""
-    n, b, c = state.n[pair], state.b[pair], state.c[pair]
-    lead, missing = b - c, rule.items - n if rule.policy == COMPLETION else -1
-    steady = _steady(state, pair, lead) if missing < 0 else FAR
+    missing = _missing(rule, state, pair)
+    leading, rest = lead(rule, state, pair), FAR
+    steady = _steady(rule, state, pair, leading) if missing < 0 else FAR
     if state.alone[pair] != 0 and state.family[pair] != 0 and steady >= 0:
         return steady
-    now, quiet = _ahead(rule, b, c, missing), FAR
-    step = _step(n, b, c, max(missing, 0), now, 1 if lead > 0 else -1 if lead < 0 else 0)
+    step = present(rule, state, pair, missing)
     if steady < 0:
         _reverse(rule, state, out, when, pair, step)
     if _decide(rule, state, out, when, pair, family, step):
-        _offer(rule, state, FAMILY, pair, family, now)
+        _offer(rule, state, FAMILY, pair, family, step.evidence)
     limit = _limit(rule, state, pair, family)
-    if limit < inf:
-        quiet = 0 if now >= limit else _quiet(rule, b, c, missing, limit)
-    return max(-1, min(quiet, _steady(state, pair, lead) if missing < 0 else FAR))
+    if limit < inf and step.evidence >= limit:
+        rest = 0
+    elif limit < inf and rule.graded:
+        rest = quiet_items(state, pair, missing, step.evidence, limit)
+    elif limit < inf:
+        rest = quiet(rule, state.b[pair], state.c[pair], missing, limit)
+    return max(-1, min(rest, _steady(rule, state, pair, leading) if missing < 0 else FAR))
+
+
+@compiled
+def _open(rule: Rule, state: State, pair: int) -> int:
+    """Return a number of further items after which it is certainly not known who leads on all of them; negative where it is known."""
+    if rule.graded:
+        return open_items(rule, state, pair)
+    n, leading = state.n[pair], abs(state.b[pair] - state.c[pair])
+    room = rule.items - n - leading
+    # A shared item brings certainty nearer by at most 2.
+    return -1 if room < 0 or (n == rule.items and leading == 0) else max(0, room - 1) >> 1
 
 
 @compiled
 def _look(rule: Rule, state: State, out: Rows, when: int, pair: int, i: int, j: int) -> None:
     """Look at a pair after a shared item: its place in the family, its evidence by arrival, and whether it is certain; set the alarm."""
-    n, lead, quiet, family = state.n[pair], state.b[pair] - state.c[pair], FAR, family_of(state.models, i, j)
+    n, rest, family = state.n[pair], FAR, family_of(state.models, i, j)
     state.count[MET] += n == 1
     if state.closed[pair]:
         state.calm[pair] = FAR
@@ -569,16 +467,22 @@ def _look(rule: Rule, state: State, out: Rows, when: int, pair: int, i: int, j: 
         state.place[pair] = state.registered[family]
         state.joined[state.count[JOINED]] = pair
         state.count[JOINED] += 1
-    if rule.policy != COMMITTED:
-        quiet = _by_arrival(rule, state, out, when, pair, family)
-    if rule.items > 0 and state.settled[pair] == 0:
-        room = rule.items - n - abs(lead)
-        if room < 0 or (n == rule.items and lead == 0):
-            if _raise(rule, state, SETTLED, pair, family, inf, 1):
-                _offer(rule, state, SETTLED, pair, family, inf)
-        else:  # a shared item brings certainty nearer by at most 2
-            quiet = min(quiet, max(0, room - 1) >> 1)
-    state.calm[pair] = quiet + 1
+    if rule.policy != COMMITTED and rule.decides:
+        rest = _by_arrival(rule, state, out, when, pair, family)
+    if rule.items > 0 and state.settled[pair] == 0 and rule.decides:
+        rest = min(rest, _certain(rule, state, pair, family))
+    state.calm[pair] = rest + 1
+
+
+@compiled
+def _certain(rule: Rule, state: State, pair: int, family: int) -> int:
+    """Offer a pair for which it is known who leads on all items; return a number of further items that leave it unknown."""
+    rest = _open(rule, state, pair)
+    if rest >= 0:
+        return rest
+    if _raise(rule, state, SETTLED, pair, family, inf, 1):
+        _offer(rule, state, SETTLED, pair, family, inf)
+    return FAR
 
 
 # --- a committed order --------------------------------------------------------------------------------------------------------------------
@@ -659,7 +563,7 @@ def _walk(
                 step[8], step[9], step[10] = sums[0], sums[1], sums[2]
         if looks and at + 1 >= sums[5]:
             n, b, c = sums[0], sums[1], sums[2]
-            evidence, side = _along(rule, b, c, sums[3], sums[4])
+            evidence, side = along(rule, b, c, sums[3], sums[4])
             now = _step(n, b, c, at + 1 - n, evidence, side)
             _reverse(rule, state, out, when, pair, now)
             risen |= _decide(rule, state, out, when, pair, family, now)
@@ -674,10 +578,10 @@ def _walk(
 def _rest(rule: Rule, state: State, pair: int, family: int) -> int:
     """Return how many places on a pair must be looked at again. Skips only lower evidence, so b and c alone give a bound."""
     b, c = state.prefix.sums[pair, 1], state.prefix.sums[pair, 2]
-    limit, quiet = _limit(rule, state, pair, family), FAR
+    limit, rest = _limit(rule, state, pair, family), FAR
     if limit < inf:
-        quiet = _quiet(rule, b, c, -1, limit) if log_e(rule, b, c) <= limit else 0
-    return max(0, min(quiet, _steady(state, pair, b - c))) + 1
+        rest = quiet(rule, b, c, -1, limit) if log_e(rule, b, c) <= limit else 0
+    return max(0, min(rest, _steady(rule, state, pair, b - c))) + 1
 
 
 @compiled
@@ -708,7 +612,7 @@ def _again(
         for at in range(item, end):
             _stride(sums, prefix.column[i, at], prefix.column[j, at])
             if at + 1 > after and side * (sums[1] - sums[2]) <= min(0, -abs(side)):
-                evidence, towards = _along(rule, sums[1], sums[2], sums[3], sums[4])
+                evidence, towards = along(rule, sums[1], sums[2], sums[3], sums[4])
                 if evidence >= threshold - TOLERANCE:
                     return _step(sums[0], sums[1], sums[2], at + 1 - sums[0], evidence, towards), True
     n, b, c = prefix.sums[pair, 0], prefix.sums[pair, 1], prefix.sums[pair, 2]
@@ -736,18 +640,30 @@ def _advance(rule: Rule, state: State, out: Rows, when: int, model: int, item: i
 
 
 @compiled
+def _meets(rule: Rule, state: State, pair: int, model: int, item: int) -> bool:
+    """Return whether a pair takes a step at the event."""
+    if model == UNIT_OF:
+        return pair == item
+    if model == NOBODY:
+        return _judged(state, pair)
+    i, j = members(pair)
+    if rule.graded:
+        return model in (i, j) and state.values[item, i] >= 0 and state.values[item, j] >= 0
+    return model in (i, j) and state.cells[item, i] >= ZERO and state.cells[item, j] >= ZERO
+
+
+@compiled
 def _decided_at(rule: Rule, state: State, pair: int, model: int, item: int, threshold: float) -> Step:
     """Return the pair's own step at the event if that meets the threshold; or else its state, with its largest evidence so far."""
-    i, j = members(pair)
-    n, b, c = state.n[pair], state.b[pair], state.c[pair]
-    if rule.policy == COMPLETION:  # never falls
-        return _step(n, b, c, rule.items - n, log_exact(rule, b, c, rule.items - n), 1 if b > c else -1)
-    if model in (i, j) and state.cells[item, i] >= ZERO and state.cells[item, j] >= ZERO:
-        now = log_e(rule, b, c)
-        if now >= threshold - TOLERANCE and b != c:
-            return _step(n, b, c, 0, now, 1 if b > c else -1)
-    peak = state.peak[pair]
-    return _step(n, b, c, 0, abs(peak), 1 if peak > 0 else -1)
+    missing, peak = _missing(rule, state, pair), state.peak[pair]
+    if missing >= 0 or _meets(rule, state, pair, model, item):
+        now = present(rule, state, pair, missing)
+        if now.evidence >= min(threshold - TOLERANCE, abs(peak)) and now.side != 0:
+            return now
+    # Under completion evidence never falls: a larger one is of runs that ended with nothing missing.
+    leading = lead(rule, state, pair)
+    b, c = (leading, np.int64(0)) if rule.graded else (np.int64(state.b[pair]), np.int64(state.c[pair]))
+    return _step(state.n[pair], b, c, 0, abs(peak), 1 if peak > 0 else -1)
 
 
 @compiled
@@ -755,8 +671,12 @@ def _settled_at(rule: Rule, state: State, pair: int, model: int, item: int, thre
     """Return the step by which a pair is certain; or the largest bet of the event if it meets the threshold; or else the largest so far."""
     i, j = members(pair)
     n, b, c = state.n[pair], state.b[pair], state.c[pair]
-    if abs(b - c) > rule.items - n or (n == rule.items and b == c):
-        return _step(n, b, c, rule.items - n, inf, 1 if b > c else -1 if b < c else TIE)
+    if _open(rule, state, pair) < 0:
+        leading = lead(rule, state, pair)
+        side = _sign(leading) if leading != 0 else TIE
+        if rule.graded:
+            return _step(n, leading, 0, rule.items - n, inf, side)
+        return _step(n, b, c, rule.items - n, inf, side)
     prefix = state.prefix
     k = _grown(state, i, j, model, item)
     if k >= 0:
@@ -779,13 +699,14 @@ def _close(rule: Rule, state: State, out: Rows, when: int, pair: int, claim: int
         state.settled[pair] = step.side
         _add(state, out, when, pair, SETTLED, CLOSED, step, threshold)
         return weight
-    if rule.policy == COMMITTED:
+    follows = rule.policy == COMMITTED and not _judged(state, pair)
+    if follows:
         step, _ = _again(rule, state, pair, model, item, threshold, 0, 0)
     else:
         step = _decided_at(rule, state, pair, model, item, threshold)
     state.family[pair] = step.side
     _add(state, out, when, pair, FAMILY, DECIDED, step, threshold)
-    if rule.policy == COMMITTED:  # the event may have taken it further, and against the decision
+    if follows:  # the event may have taken it further, and against the decision
         later, turned = _again(rule, state, pair, model, item, -inf, step.n + step.missing, step.side)
         if turned:
             _reverse(rule, state, out, when, pair, later)
@@ -867,43 +788,131 @@ def _enter(rule: Rule, state: State, out: Rows, when: int, m: int, x: int, s: in
 
 
 @compiled
-def fold(rule: Rule, state: State, item: Array, model: Array, code: Array, when: Array, out: Rows) -> None:
-    """Fold new scores of 0 and 1, and skips, in the order of the log; stop where more room is needed, and go on when called again.
-
-    `when` is the number of each in its batch.
-    """
+def _has_room(state: State, out: Rows) -> bool:
+    """Return whether there is room for what one event may bring, and write down how much the heaps need."""
     count, models = state.count, state.models.shape[1]
-    while count[AT] < item.size:
+    room = min(out[0].shape[0] - count[OUT] - 4 * models, state.joined.size - count[JOINED] - models)
+    if room < 0 or state.score.size - count[LIVE] <= 2 * models:
+        count[WANTED] = count[LIVE] + 2 * models + 1
+        return False
+    count[FIRST] = count[OUT]
+    return True
+
+
+@compiled
+def _finish(rule: Rule, state: State, out: Rows, when: int, model: int, item: int) -> bool:
+    """Close the latches that an event brings to their thresholds; return False if that needs more room: then call it again."""
+    count = state.count
+    while count[READY] != 0 and count[STAGE] <= SETTLED:
+        if not _step_down(rule, state, out, when, count[STAGE], model, item):
+            return False
+        count[STAGE] += 1
+    count[STAGE] = count[READY] = 0
+    for k in range(count[FIRST], count[OUT]):
+        if out[1][k, 1] != out[1][k, 1]:  # not a number yet
+            out[1][k, 1] = _met(rule, state, out[0][k, 1])
+    return True
+
+
+@compiled
+def _enter_code(rule: Rule, state: State, out: Rows, when: int, m: int, x: int, s: int) -> None:
+    """Give a model a score of 0 or 1, or a skip; along a committed order, take the pairs with it as far as they get."""
+    if s == SKIPPED:
+        state.cells[x, m] = s
+    else:
+        _enter(rule, state, out, when, m, x, s)
+    if rule.policy == COMMITTED:
+        place = state.prefix.place[x]
+        state.prefix.column[m, place] = s
+        _advance(rule, state, out, when, m, place, True)
+
+
+@compiled
+def _enter_value(rule: Rule, state: State, out: Rows, when: int, m: int, x: int, value: int) -> None:
+    """Give a model a graded score: bet on its difference to that of every model that has the item."""
+    row, bets = state.values[x], state.bets
+    row[m] = value
+    for k in range(row.size if value >= 0 else 0):
+        if k == m or row[k] < 0:
+            continue
+        i, j = min(k, m), max(k, m)
+        pair = j * (j - 1) // 2 + i
+        state.n[pair] += 1
+        state.b[pair] += row[i] == SCORE_UNIT and row[j] == 0
+        state.c[pair] += row[i] == 0 and row[j] == SCORE_UNIT
+        difference = weighed(bets, x, row[i] - row[j])
+        bet(state, pair, difference)
+        if bets.size.size > 0:
+            bets.shared[pair, bets.cluster[x]] += 1
+        state.calm[pair] -= rule.items > 0 or difference != 0
+        if state.calm[pair] <= 0:
+            _look(rule, state, out, when, pair, i, j)
+
+
+@compiled
+def _enter_unit(rule: Rule, state: State, out: Rows, when: int, pair: int, difference: int) -> None:
+    """Let a pair bet on a unit of battles."""
+    state.n[pair] += 1
+    state.b[pair] += difference > 0
+    state.c[pair] += difference < 0
+    if rule.graded:
+        bet(state, pair, difference)
+    state.calm[pair] -= difference != 0
+    if state.calm[pair] <= 0:
+        i, j = members(pair)
+        _look(rule, state, out, when, pair, i, j)
+
+
+@compiled
+def fold(rule: Rule, state: State, item: Array, model: Array, value: Array, when: Array, until: int, out: Rows) -> None:
+    """Fold what comes in the order of the log, up to an event; stop where more room is needed, and go on when called again.
+
+    The value is a code of 0/1 scores, a graded score in units (negative for a skip), or the difference of a unit of battles: that has
+    `UNIT_OF` as its model and the pair as its item. `when` is the number of each in its batch.
+    """
+    count = state.count
+    while count[AT] < until:
         t = count[AT]
-        m, x, s = model[t], item[t], code[t]
+        x, m, s = item[t], model[t], value[t]
         if count[STAGE] == 0:
-            room = min(out[0].shape[0] - count[OUT] - 4 * models, state.joined.size - count[JOINED] - models)
-            if room < 0 or state.score.size - count[LIVE] <= 2 * models:
-                count[WANTED] = count[LIVE] + 2 * models + 1
+            if not _has_room(state, out):
                 return
-            count[FIRST] = count[OUT]
-            if s == SKIPPED:
-                state.cells[x, m] = s
+            if m == UNIT_OF:
+                _enter_unit(rule, state, out, when[t], x, s)
+            elif rule.graded:
+                _enter_value(rule, state, out, when[t], m, x, s)
             else:
-                _enter(rule, state, out, when[t], m, x, s)
+                _enter_code(rule, state, out, when[t], m, x, s)
             count[STAGE] = 1
-            if rule.policy == COMMITTED:
-                place = state.prefix.place[x]
-                state.prefix.column[m, place] = s
-                _advance(rule, state, out, when[t], m, place, True)
-        at = state.prefix.place[x] if rule.policy == COMMITTED else x
-        while count[READY] != 0 and count[STAGE] <= SETTLED:
-            if not _step_down(rule, state, out, when[t], count[STAGE], m, at):
-                return
-            count[STAGE] += 1
-        count[STAGE] = count[READY] = 0
-        for k in range(count[FIRST], count[OUT]):
-            if out[1][k, 1] != out[1][k, 1]:  # not a number yet
-                out[1][k, 1] = _met(rule, state, out[0][k, 1])
+        if not _finish(rule, state, out, when[t], m, state.prefix.place[x] if rule.policy == COMMITTED else x):
+            return
         count[AT] = t + 1
 
 
 # --- apart from events --------------------------------------------------------------------------------------------------------------------
+
+
+@compiled
+def judge(rule: Rule, state: State, out: Rows) -> bool:
+    """Judge the pairs of marked models as they are now; return False if that needs more room: then call it again."""
+    count = state.count
+    while count[AT] < _pairs(state):
+        if not _has_room(state, out):
+            return False
+        pair = count[AT]
+        i, j = members(pair)
+        if state.n[pair] > 0 and _judged(state, pair) and not state.closed[pair]:
+            family = family_of(state.models, i, j)
+            step = present(rule, state, pair, _missing(rule, state, pair))
+            _reverse(rule, state, out, 0, pair, step)
+            if _decide(rule, state, out, 0, pair, family, step):
+                _offer(rule, state, FAMILY, pair, family, step.evidence)
+            if rule.items > 0 and state.settled[pair] == 0:
+                _certain(rule, state, pair, family)
+        count[AT] = pair + 1
+    count[STAGE] = max(count[STAGE], 1)
+    count[FIRST] = 0
+    return _finish(rule, state, out, 0, NOBODY, -1)
 
 
 @compiled

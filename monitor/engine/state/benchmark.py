@@ -152,13 +152,17 @@ class Benchmark(PairState):
         self.met += int(np.count_nonzero(self.n[met] == 0))
         for name, some in (("n", slice(None)), ("b", units.difference > 0), ("c", units.difference < 0)):
             np.add.at(getattr(self, name), units.pair[some], 1)
+        self.add_points(units)
+        if self.graded_pairs is not None:
+            self.graded_pairs.add(units.pair, units.difference)
+
+    def add_points(self, units: Units) -> None:
+        """Add units of battles to the sums of models."""
         i, j = pair_members(units.pair)
         points = (SCORE_UNIT + units.difference) // 2
         for member, gained in ((i, points), (j, SCORE_UNIT - points)):
             np.add.at(self.scored, member, 1)
             np.add.at(self.total, member, gained)
-        if self.graded_pairs is not None:
-            self.graded_pairs.add(units.pair, units.difference)
 
     def betting_units(self) -> Units:
         """Return the units of battles that have bet."""

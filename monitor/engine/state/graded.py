@@ -20,8 +20,6 @@ from schemas.results.changes import Proof
 from stats.clusters.weighted import bet_scales
 from stats.evidence.graded import (
     LAMBDAS,
-    graded_bound,
-    graded_completion_bound,
     histogram_capital,
     initial_capital,
     log_increments,
@@ -66,41 +64,6 @@ class GradedPairs:
         """Compute the state from a whole matrix of items."""
         self.capital, self.lead = capital_of(codes, values, i, j)
 
-    def weigh(self, differences: Differences, items: Index) -> Differences:  # noqa: ARG002 - of weighted pairs only
-        """Return differences of items as they enter the bets."""
-        return differences
-
-    def share(self, pair: Index, joined: NDArray[np.bool_], items: Index) -> None:
-        """Count items that pairs have come to share, where it matters which ones they are."""
-
-    def bound(self, pair: Index, missing: Counts) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return what missing items leave of the evidence for the first and for the second model, at their worst."""
-        return graded_completion_bound(self.capital[pair], missing)
-
-    def missing_steps(
-        self,
-        pair: Index,  # noqa: ARG002 - of weighted pairs only
-        missing: Counts,
-        items: Index,  # noqa: ARG002 - of weighted pairs only
-        order: Index,
-        joined: NDArray[np.bool_],  # noqa: ARG002 - of weighted pairs only
-    ) -> tuple[NDArray[np.int64], NDArray[np.int64], Index]:
-        """Return what follows the new items of pairs: the log capital that missing items take, and give back when they come."""
-        worst = log_increments(-1.0)[:1]
-        return np.asarray(missing, np.int64)[:, None] * worst, worst, np.zeros_like(order)
-
-    def room(self, pair: Index, missing: Counts) -> NDArray[np.int64]:  # noqa: ARG002 - of weighted pairs only
-        """Return how far missing items can move the lead, in units."""
-        return np.asarray(missing, np.int64) * SCORE_UNIT
-
-    def rounding(self, n: Counts) -> NDArray[np.int64]:
-        """Return the most that rounding moves the lead of so many items: a lead no larger is none."""
-        return self.ROUNDING * np.asarray(n, np.int64)
-
-    def leads(self, lead: NDArray[np.int64], n: Counts) -> NDArray[np.int64]:
-        """Return sums of D of so many items, 0 where rounding may have made them."""
-        return np.where(np.abs(lead) > self.rounding(n), lead, 0)
-
     def add(self, pair: Index, difference: Index) -> None:
         """Add items, each with its pair and D in units of `SCORE_UNIT`."""
         if not pair.size:
@@ -113,23 +76,15 @@ class GradedPairs:
         self.capital[pairs] += histogram_capital(distinct / SCORE_UNIT, counts)
 
 
-def capital_gained(differences: Differences) -> tuple[Capital, Capital]:
-    """Add up the log increments of items by pair: all of them, and the positive ones. No bet is higher anywhere on the trajectory.
-
-    Both sums have shape (pairs, 2, L). Where a pair does not share an item its difference is 0, as is its increment.
-    """
+def capital_gained(differences: Differences) -> Capital:
+    """Add up the log increments of items by pair, shape (pairs, 2, L). Where a pair does not share an item its difference is 0."""
     from scipy.sparse import csr_array  # noqa: PLC0415 - only graded scores need it
 
     pair, item = np.nonzero(differences)
-    distinct, index = np.unique(differences[pair, item], return_inverse=True)
+    distinct, index = np.unique(np.append(differences[pair, item], 0), return_inverse=True)
     steps = log_increments(distinct / SCORE_UNIT).reshape(distinct.size, BETS)
-    counts = csr_array(
-        (np.ones(pair.size, np.int64), (pair, index)), shape=(differences.shape[0], max(distinct.size, 1))
-    )
-    if distinct.size == 0:
-        steps = np.zeros((1, BETS), np.int64)
-    shape = (differences.shape[0], 2, len(LAMBDAS))
-    return np.asarray(counts @ steps).reshape(shape), np.asarray(counts @ np.maximum(steps, 0)).reshape(shape)
+    counts = csr_array((np.ones(pair.size, np.int64), (pair, index[:-1])), shape=(differences.shape[0], distinct.size))
+    return np.asarray(counts @ steps).reshape(differences.shape[0], 2, len(LAMBDAS))
 
 
 def capital_of(
@@ -147,7 +102,7 @@ def capital_of(
         differences = differences_of(codes[:, i[some]].T, codes[:, j[some]].T, values)
         if weigh is not None:
             differences = weigh(differences, slice(None))
-        capital[some], _ = capital_gained(differences)
+        capital[some] = capital_gained(differences)
         lead[some] = differences.sum(axis=1)
     return capital, lead
 
@@ -223,12 +178,11 @@ class Weighting:
         share = self.unit[self.cluster[items]] / SCORE_UNIT
         return np.rint(differences * share).astype(np.int64)
 
-    def counted(self, joined: NDArray[np.bool_], items: Index | slice) -> Counts:
-        """Count the items of each pair by cluster, shape (pairs, clusters)."""
-        of_cluster = (self.cluster[items][:, None] == np.arange(len(self.names))).astype(np.float32)
-        return np.asarray(joined.astype(np.float32) @ of_cluster).astype(
-            np.int32
-        )  # exact: fewer than 2^24 items in a slab
+    def counted(self, joined: NDArray[np.bool_]) -> Counts:
+        """Count the items of each pair by cluster, shape (pairs, clusters), from which of them it shares."""
+        of_cluster = (self.cluster[:, None] == np.arange(len(self.names))).astype(np.float32)
+        # Exact: fewer than 2^24 items in a slab.
+        return np.asarray(joined.astype(np.float32) @ of_cluster).astype(np.int32)
 
     def lost(self, shared: Counts) -> NDArray[np.int64]:
         """Return the log increments of what is missing at its worst, shape (pairs, 1, L), from the shared items by cluster."""
@@ -281,45 +235,3 @@ class WeightedPairs(GradedPairs):
     def rebuild(self, codes: Codes, values: NDArray[np.int64], i: Index, j: Index) -> None:
         """Compute the state from a whole matrix of items."""
         self.capital, self.lead, self.shared = self.weighting.pairs_of(codes, values, i, j)
-
-    def weigh(self, differences: Differences, items: Index) -> Differences:
-        """Return differences of items as they enter the bets."""
-        return self.weighting.weigh(differences, items)
-
-    def share(self, pair: Index, joined: NDArray[np.bool_], items: Index) -> None:
-        """Count items that pairs have come to share."""
-        self.shared[pair] += self.weighting.counted(joined, items)
-
-    def bound(self, pair: Index, missing: Counts) -> tuple[NDArray[np.float64], NDArray[np.float64]]:  # noqa: ARG002 - see the base
-        """Return what missing items leave of the evidence for the first and for the second model, at their worst."""
-        return graded_bound(self.capital[pair] + self.weighting.lost(self.shared[pair]))
-
-    def room(self, pair: Index, missing: Counts) -> NDArray[np.int64]:  # noqa: ARG002 - see the base
-        """Return how far missing items can move the lead, in units."""
-        return self.weighting.room(self.shared[pair])
-
-    def missing_steps(
-        self,
-        pair: Index,
-        missing: Counts,  # noqa: ARG002 - those of each cluster matter
-        items: Index,
-        order: Index,
-        joined: NDArray[np.bool_],
-    ) -> tuple[NDArray[np.int64], NDArray[np.int64], Index]:
-        """Return `lost` before the new items of pairs, the worst of an item of each kind, and the kind of each new item; see the base."""
-        cluster = np.where(joined, self.weighting.cluster[items][order], 0)
-        gained = np.zeros((pair.size, len(self.weighting.names)), np.int64)
-        of, step = np.nonzero(joined)
-        np.add.at(gained, (of, cluster[of, step]), 1)
-        lost = self.weighting.lost(self.shared[pair])[:, 0] + gained @ self.weighting.worst
-        return lost, self.weighting.worst, cluster
-
-    def rooms_along(self, pair: Index, items: Index, order: Index, joined: NDArray[np.bool_]) -> NDArray[np.int64]:
-        """Return `room` before the new items of pairs and after each of them, shape (pairs, 1 + steps).
-
-        The new items are already counted. `order`: places in `items` of the steps of each pair; `joined`: which of them there are.
-        """
-        cluster = np.where(joined, self.weighting.cluster[items][order], len(self.weighting.names))
-        most = np.append(self.weighting.most, 0)[cluster]
-        room = self.weighting.room(self.shared[pair]) + most.sum(axis=1)
-        return np.cumsum(np.column_stack([room, -most]), axis=1)

@@ -132,7 +132,7 @@ def _graded_completion(table: PairTable, at: Index, missing: Index, alpha: Float
             continue
         unit = weighting.unit / SCORE_UNIT
         counts = _on_grid(difference * unit[weighting.cluster], shared)
-        lacking = np.maximum(weighting.size - weighting.counted(shared, slice(None)), 0)
+        lacking = np.maximum(weighting.size - weighting.counted(shared), 0)
         ones = np.ones((1, unit.size), bool)
         worst, best = (
             lacking @ np.concatenate([_on_grid(side * unit[[k]][None], ones[:, :1]) for k in range(unit.size)])

@@ -231,5 +231,5 @@ def _gained_by_units(
         a, b = i[start : start + step], j[start : start + step]
         for half, difference in enumerate((low[a] - high[b], high[a] - low[b])):
             weighted = np.rint(difference * share).astype(np.int64)
-            gained[start : start + step, half] += capital_gained(weighted)[0][:, half]
+            gained[start : start + step, half] += capital_gained(weighted)[:, half]
     return gained

@@ -4,13 +4,13 @@ import json
 import os
 import subprocess
 import sys
+from math import comb, log
 
 import numpy as np
 import pytest
 
-from monitor.engine.loop import board, compiled, kernels
+from monitor.engine.loop import board, compiled, evidence, kernels
 from monitor.settings import unknown_variables
-from stats.evidence.curtailed import curtailed_leader_log_p
 from stats.evidence.eprocess import log_completion_bound, log_e_value
 from stats.families.stepwise import place_weights
 from tests.fold_log import FoldLog, packed
@@ -20,10 +20,10 @@ from tests.loop_streams import compare
 MIXTURES = ["beta(1,1)", "beta(2,2)", "beta(0.5,3)", "beta(100,100)", "grid98", "two_point(0.3,0.6)"]
 
 
-def rule_of(mixture="beta(1,1)", **order):
+def rule_of(mixture="beta(1,1)", items=400, **order):
     log = FoldLog({"declare": "bench", "order": "trusted", "mixture": mixture, **order})
     log.send(packed(np.array([[1, 0]]), "ab"))
-    return board.Loop(log.bench)._rule(400)
+    return board.Loop(log.bench)._rule(items)
 
 
 @pytest.mark.parametrize("mixture", MIXTURES)
@@ -32,14 +32,17 @@ def test_evidence_is_that_of_the_formulas(mixture):
     for b, c in ((0, 0), (0, 7), (9, 9), (31, 12), (150, 160), (2, 250), (200, 0)):
         assert kernels.log_e(rule, b, c) == pytest.approx(float(log_e_value(b, c, mixture)), rel=1e-11, abs=1e-11)
         for side, half in zip((1, -1), log_completion_bound(b, c, 0, mixture), strict=True):
-            assert kernels._log_half(rule, b, c, side) == pytest.approx(float(half), rel=1e-10, abs=1e-10)
+            assert evidence._log_half(rule, b, c, side) == pytest.approx(float(half), rel=1e-10, abs=1e-10)
 
 
 def test_the_exact_test_is_that_of_the_formula():
-    rule = rule_of()
-    for b, c, missing in ((0, 0, 0), (9, 2, 0), (9, 2, 7), (9, 2, 6), (150, 100, 20), (40, 200, 100), (1, 0, 399)):
-        expected = -float(curtailed_leader_log_p(b, c, missing))
-        assert kernels.log_exact(rule, b, c, missing) == pytest.approx(expected, rel=1e-10, abs=1e-12)
+    """In whole numbers, to the last digits: 2 P(X >= lead) has a numerator of sums of binomial coefficients."""
+    rule = rule_of(items=12_000)
+    for b, c, missing in ((0, 0, 0), (9, 2, 0), (9, 2, 7), (9, 2, 6), (40, 200, 100), (1, 0, 399), (6_300, 5_500, 200)):
+        lead, trail = max(b, c), min(b, c) + missing
+        tail = 2 * sum(comb(lead + trail, k) for k in range(trail + 1))
+        expected = max(0, -log(tail / 2 ** (lead + trail))) if lead > trail else 0
+        assert evidence.log_exact(rule, b, c, missing) == pytest.approx(expected, rel=1e-13, abs=1e-13)
 
 
 @pytest.mark.parametrize("capacity", [None, 1, 7, 5_000])

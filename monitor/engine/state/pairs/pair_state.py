@@ -7,7 +7,6 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from monitor.engine.state.codes import Counts
 from monitor.engine.state.pairs import families
 from monitor.engine.state.pairs.step_down import StepDown, grown_in_slices
 from monitor.engine.state.rules import Rules
@@ -16,7 +15,7 @@ from schemas.records.scores import Contestant
 from schemas.results.assumptions import Seed
 from schemas.results.changes import CLAIMS, PROCEDURES, Claim, Procedure, VerdictChange
 from schemas.results.verdict_changes import Columns, VerdictChanges, change_field
-from stats.numerics.pairs import Index, Places, pair_index
+from stats.numerics.pairs import Index, pair_index
 
 
 class Decision(NamedTuple):
@@ -142,11 +141,6 @@ class PairState(Rules):
         """Return for each pair whether its members are different models: two epochs of one model are no hypothesis."""
         return families.comparable(self.contestants, list(self.latest_epoch), pair)
 
-    def missing(self, n: Counts) -> Counts:
-        """Return how many items of the declared benchmark pairs do not share yet; skipped ones stay missing."""
-        assert self.spec.items is not None
-        return np.asarray(self.spec.items - n, np.int32)
-
     # --- family -----------------------------------------------------------------------------------------------------------------------
 
     def declared_pairs(self) -> Index:
@@ -185,10 +179,6 @@ class PairState(Rules):
         """Return the weight of each pair in its family, out of `stats.families.stepwise.WHOLE`; 0 for a pair without a place."""
         return families.weights_of(self.family_index[pair], self.spec.family.capacity)
 
-    def limits_alone(self, pair: Index) -> NDArray[np.float64]:
-        """Return ln 1/alpha of pairs; infinite where they are closed or two epochs of one model."""
-        return np.where(self.comparable(pair) & ~self.closed[pair], self.limit, np.inf)
-
     def family_thresholds(self, pair: Index, later: NDArray[np.int64] | int = 0) -> NDArray[np.float64]:
         """Return ln 1/alpha_j of pairs given the decisions of their family; infinite where a pair has no place in it.
 
@@ -198,38 +188,11 @@ class PairState(Rules):
         decided = np.where(latch.side[pair] != 0, weight, 0) + later
         return families.thresholds_of(self.by_family(pair), weight, decided, latch.open_weight, self.spec.alpha)
 
-    def limits_in_family(self, pair: Index, claim: Claim = "anytime_family") -> NDArray[np.float64]:
-        """Return from which evidence on a pair matters in its family: more than before, and ln 1/alpha; infinite if it is not open."""
-        place, capacity, latches = self.family_index[pair], self.spec.family.capacity, self.claims[claim]
-        is_open = (latches.side[pair] == 0) & ~self.closed[pair] & (place > 0)
-        if capacity is not None:
-            is_open &= place <= capacity
-        return np.where(is_open, np.maximum(self.limit, np.abs(latches.peak[pair])), np.inf)
-
-    def open_limits(self, pair: Index) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return from which evidence on a pair matters, and ln 1/alpha where it is not decided on its own, else infinity."""
-        alone = np.where(self.latched["anytime"][pair] == 0, self.limits_alone(pair), np.inf)
-        return np.minimum(alone, self.limits_in_family(pair)), alone
-
-    def limits(self, pair: Index) -> NDArray[np.float64]:
-        """Return from which evidence on a pair matters, for the pair on its own or in its family."""
-        return self.open_limits(pair)[0]
-
     def latch(self, claim: Claim, pair: Index, side: NDArray[np.integer[Any]]) -> None:
         """Latch pairs; the thresholds of the others in their families fall."""
         self.loop = None
         weights = self.family_weights(pair) if claim != "anytime" else np.zeros(pair.size, np.int64)
         self.claims[claim].latch(pair, side, self.families(pair), weights)
-
-    def may_reverse(
-        self, pair: Places, lowest: NDArray[np.integer[Any]], highest: NDArray[np.integer[Any]]
-    ) -> NDArray[np.bool_]:
-        """Return which decided pairs may reverse if their lead (b - c) stays between two values."""
-        reach = np.zeros(lowest.shape, bool)
-        for latch in self.latched.values():
-            side = latch[pair]
-            reach |= ((side == 1) & (lowest < 0)) | ((side == -1) & (highest > 0))
-        return reach & ~self.closed[pair]
 
     def record(self, pair: int, change: VerdictChange) -> str:
         """Add a verdict change that is kept whole; return its field."""

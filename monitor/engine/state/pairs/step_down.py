@@ -54,7 +54,7 @@ class StepDown:
         self.side = np.zeros(0, np.int8)
         """1: for contestant i; -1: for contestant j; 0: not latched; 2 and -2 have a meaning of their own in each claim."""
         self.peak: NDArray[np.float64] = np.zeros(0)
-        """Largest evidence of open pairs from ln 1/alpha on, negative if it is for contestant j; else 0. Read-only: see `keep_peaks`.
+        """Largest evidence of open pairs from ln 1/alpha on, negative if it is for contestant j; else 0. Read-only: see `own_peak`.
 
         Until the first pair gets there this is one 0 that looks like many: the peaks would take a fifth of the memory of a pair.
         """
@@ -81,12 +81,6 @@ class StepDown:
             return
         for family in np.unique(families).tolist():
             self._open_weight[family] = self.open_weight(family) - int(weights[families == family].sum())
-
-    def keep_peaks(self, pair: Index, peak: NDArray[np.float64]) -> None:
-        """Keep the largest evidence of pairs so far."""
-        if pair.size:
-            self.own_peak()[pair] = peak
-            self._new_peaks.append(pair)
 
     def own_peak(self) -> NDArray[np.float64]:
         """Return the peaks as an array to write to; see `note_peaks`."""

@@ -6,14 +6,13 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from monitor.engine.state.codes import Codes, Counts
+from monitor.engine.state.codes import Codes
 from schemas.records.scores import ZERO
 from stats.numerics.pairs import Index
 
 Times = NDArray[np.int16]
 NEVER: Final = np.iinfo(np.int16).max  # later than any position in a chunk: a chunk has at most 8,000
 ALWAYS: Final = -1
-BEFORE: Final = -1  # the time of the state before a chunk
 _SLAB_CELLS: Final = 500_000
 
 
@@ -48,10 +47,3 @@ class NewScores:
         for start in range(0, i.size, step):
             self.shared(i[start : start + step], j[start : start + step]).min(axis=1, out=first[start : start + step])
         return first
-
-
-def is_certain(
-    lead: NDArray[np.int64] | Counts, room: NDArray[np.int64] | Counts, rounding: NDArray[np.int64] | int = 0
-) -> NDArray[np.bool_]:
-    """Return where nothing missing can undo a lead, or a tie, given how far the lead can move and what of it is rounding."""
-    return np.asarray((np.abs(lead) > room + rounding) | ((room == 0) & (np.abs(lead) <= rounding)))

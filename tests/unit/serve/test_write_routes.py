@@ -291,7 +291,7 @@ def test_a_benchmark_without_a_declaration_names_what_can_be_put(served):
 def test_fields_that_a_record_may_have_are_those_of_its_kind(served):
     assert "use one of alpha, power, mixture" in put(served, {"itmes": 5}).json["detail"]
     (error,) = served.post([{"ended": "bench", "modle": "a"}]).json["errors"]
-    assert error["reason"].endswith("use one of model, epoch, base, ended")
+    assert error["reason"].endswith("use one of model, epoch, base, ended, run, state, reason")
     (error,) = served.post([{"declare": "bench", "itmes": 5}]).json["errors"]
     assert error["reason"].endswith("version, declare")
 

@@ -362,8 +362,16 @@ def test_several_metrics_of_a_benchmark_are_judged_as_benchmarks_are(several, tm
     assert together["headline"] == apart["headline"].replace("2 benchmarks", "2 metrics of qa")
     assert together["candidates"] == apart["candidates"]
     assert [each["metric"] for each in together["comparisons"]] == ["math"] * 3 + ["code"] * 3
+    assumed = {"assumption", "assumptions"}
     as_benchmark = [{**each, "benchmark": each["metric"], "metric": None} for each in together["comparisons"]]
-    assert as_benchmark == sorted(apart["comparisons"], key=lambda each: each["benchmark"] == "code")
+    for of_metric, of_benchmark in zip(
+        as_benchmark, sorted(apart["comparisons"], key=lambda each: each["benchmark"] == "code"), strict=True
+    ):
+        assert {name for name, value in of_metric.items() if value != of_benchmark[name]} <= assumed
+        chosen = {each["code"] for each in of_metric["assumptions"]} - {
+            each["code"] for each in of_benchmark["assumptions"]
+        }
+        assert chosen == {"score_choice"}  # the flags name which column is the score
     printed = rankwatch("gate", tmp_path / "wide.csv", *question, "--candidate", "bad", *metrics, code=4).stdout
     assert printed.startswith("fail: bad is worse than old on qa (math), qa (code) (alpha = 0.05)\n  qa (math): Worse")
     assert "not worse on each metric, so this claim needs no correction over metrics" in printed

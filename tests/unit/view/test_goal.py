@@ -147,9 +147,9 @@ def test_a_wrong_goal_is_a_rejected_record():
 def test_the_goal_is_a_line_of_the_result():
     log = FoldLog({"declare": "bench", "items": 400, "goal": "top:2"})
     log.send(packed(scores(), MODELS))
-    word, line = result(benchmark_report(board_view(log.bench)))[-1]
+    word, line = result(benchmark_report(board_view(log.bench)))[0]
     assert (word, line.yes) == ("goal", True)
-    assert line.text.startswith("top:2: met. ")
+    assert line.text.startswith("Goal met (top:2). ")
 
 
 def test_the_metrics_have_the_goal():

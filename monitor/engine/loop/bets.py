@@ -11,7 +11,7 @@ from math import exp, log, log1p
 
 import numpy as np
 
-from monitor.engine.loop.compiled import compiled, mode
+from monitor.engine.loop.compiled import compiled, entry, mode
 from monitor.engine.loop.layout import KNOWN, NAT, UNIT_OF, WHOLE, Array, Bets, Rule, State
 
 _ENOUGH = 24  # quiet items
@@ -49,7 +49,7 @@ def weighed(bets: Bets, x: int, difference: int) -> int:
     return difference if bets.cluster.size == 0 else np.int64(np.rint(difference * bets.share[bets.cluster[x]]))
 
 
-@compiled
+@entry
 def list_differences(state: State, item: Array, model: Array, value: Array, begin: int) -> int:
     """List the differences of the next events; return the first event whose differences may have no room."""
     values, models, t = state.values, state.models.shape[1], begin
@@ -103,7 +103,7 @@ def set_missing(state: State, pair: int, missing: int) -> None:
 
 
 @compiled
-def _log_half(bets: Bets, pair: int, side: int, more: int) -> float:
+def log_half(bets: Bets, pair: int, side: int, more: int) -> float:
     """Return ln of the half of e for one model, after so many further items at their best for it.
 
     exp(-d) is a product of two tables and the first terms of its series: differences d of whole numbers are exact.
@@ -123,7 +123,7 @@ def _log_half(bets: Bets, pair: int, side: int, more: int) -> float:
 
 if mode() == "interpreted":  # 52 steps of Python take as long as 500 of numpy
 
-    def _log_half(bets: Bets, pair: int, side: int, more: int) -> float:
+    def log_half(bets: Bets, pair: int, side: int, more: int) -> float:
         """Return the same."""
         size = bets.missing.size
         capital = bets.capital[pair, side * size : (side + 1) * size] + (bets.missing + more * bets.rise)
@@ -145,7 +145,7 @@ def log_e_of_bets(bets: Bets, pair: int, missing: int, more: int) -> tuple[float
 
     Under completion, where items are missing or none is, it is the larger half; else the sum of both.
     """
-    first, second = _log_half(bets, pair, 0, more), _log_half(bets, pair, 1, more)
+    first, second = log_half(bets, pair, 0, more), log_half(bets, pair, 1, more)
     side = 1 if first >= second else -1
     if missing >= 0:
         return max(first, second), side

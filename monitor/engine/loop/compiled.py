@@ -27,19 +27,27 @@ def mode() -> str:
 
 
 def compiled(function: _Function) -> _Function:
-    """Compile a function on its first call, or take it from the cache.
+    """Compile a function that other loops call, together with them.
 
-    No reference to an array is counted, which would take most of the time: so a function allocates nothing.
+    It lacks what Python would call it by: to take some fifty arrays from Python objects is most of the code, and of the compiling.
     """
+    return _compiled(function, no_cpython_wrapper=True)
+
+
+def entry(function: _Function) -> _Function:
+    """Compile a function that Python calls, on its first call, or take it from the cache."""
+    return _compiled(function, cache=mode() == "compiled")
+
+
+def _compiled(function: _Function, **options: bool) -> _Function:
+    """Compile a function in which no reference to an array is counted, which would take most of the time: it allocates nothing."""
     if mode() == "interpreted":
         return function
     _prepare()
     from numba import njit  # noqa: PLC0415 - where it is installed
 
-    options: dict[str, Any] = {"nogil": True, "error_model": "numpy", "_nrt": False}
-    if mode() == "checked":
-        return njit(boundscheck=True, **options)(function)  # type: ignore[no-any-return]
-    return njit(cache=True, **options)(function)  # type: ignore[no-any-return]
+    options |= {"nogil": True, "_nrt": False, "no_cfunc_wrapper": True, "boundscheck": mode() == "checked"}
+    return njit(error_model="numpy", **options)(function)  # type: ignore[no-any-return]
 
 
 @cache

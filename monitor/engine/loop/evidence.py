@@ -5,11 +5,11 @@
 
 from math import exp, inf, log, log1p
 
-from monitor.engine.loop.compiled import compiled
+from monitor.engine.loop.compiled import compiled, entry
 from monitor.engine.loop.layout import FAR, LN2, TAU, Array, Rule
 
 
-@compiled
+@entry
 def log_e(rule: Rule, b: int, c: int) -> float:
     """Return ln of the e-value of a mixture (`stats.evidence.eprocess`).
 
@@ -34,7 +34,7 @@ def _mean_over(atoms: Array, b: int, c: int, side: int) -> float:
     return most + log(total) - log(float(atoms.shape[1]))
 
 
-@compiled
+@entry
 def log_exact(rule: Rule, b: int, c: int, missing: int) -> float:
     """Return -ln of the exact two-sided p at N with every missing item against the leader (`stats.evidence.curtailed`).
 
@@ -75,8 +75,8 @@ def _log_lower(x: float, y: float) -> float:
     return log(total) - log(x)
 
 
-@compiled
-def _log_half(rule: Rule, b: int, c: int, side: int) -> float:
+@entry
+def log_half(rule: Rule, b: int, c: int, side: int) -> float:
     """Return ln of the part of the e-value for one model: theta above 1/2 (1), or below (-1)."""
     if rule.atoms.shape[1] > 0:
         return _mean_over(rule.atoms, b, c, side)
@@ -91,7 +91,7 @@ def along(rule: Rule, b: int, c: int, c_worst: int, b_best: int) -> tuple[float,
     """Return the evidence along a committed order, and for whom it is; a skipped item counts at worst for either model."""
     if c_worst == c and b_best == b and rule.symmetric:
         return log_e(rule, b, c), 1 if b >= c else -1
-    first, second = _log_half(rule, b, c_worst, 1), _log_half(rule, b_best, c, -1)
+    first, second = log_half(rule, b, c_worst, 1), log_half(rule, b_best, c, -1)
     side = 1 if first >= second else -1
     if c_worst == c and b_best == b:
         return log_e(rule, b, c), side

@@ -31,7 +31,7 @@ from monitor.engine.loop.bets import (
     set_missing,
     weighed,
 )
-from monitor.engine.loop.compiled import compiled
+from monitor.engine.loop.compiled import compiled, entry
 from monitor.engine.loop.evidence import ahead, along, log_e, quiet
 from monitor.engine.loop.layout import (
     ABSENT,
@@ -107,7 +107,7 @@ def _belongs(state: State, pair: int, family: int) -> bool:
     return family_of(state.models, i, j) == family
 
 
-@compiled
+@entry
 def weight_at(capacity: int, place: int) -> int:
     """Return the weight of a place in a family, out of WHOLE (`stats.families.stepwise.place_weights`).
 
@@ -863,7 +863,7 @@ def _enter_unit(rule: Rule, state: State, out: Rows, when: int, pair: int, diffe
         _look(rule, state, out, when, pair, i, j)
 
 
-@compiled
+@entry
 def fold(rule: Rule, state: State, item: Array, model: Array, value: Array, when: Array, until: int, out: Rows) -> None:
     """Fold what comes in the order of the log, up to an event; stop where more room is needed, and go on when called again.
 
@@ -892,7 +892,7 @@ def fold(rule: Rule, state: State, item: Array, model: Array, value: Array, when
 # --- apart from events --------------------------------------------------------------------------------------------------------------------
 
 
-@compiled
+@entry
 def judge(rule: Rule, state: State, out: Rows) -> bool:
     """Judge the pairs of marked models as they are now; return False if that needs more room: then call it again."""
     count = state.count
@@ -915,7 +915,7 @@ def judge(rule: Rule, state: State, out: Rows) -> bool:
     return _finish(rule, state, out, 0, NOBODY, -1)
 
 
-@compiled
+@entry
 def fill(rule: Rule, state: State) -> bool:
     """Compute what is open of each family, and put the pairs near their needs into empty heaps; return False if these need more room."""
     count = state.count
@@ -939,7 +939,7 @@ def fill(rule: Rule, state: State) -> bool:
     return True
 
 
-@compiled
+@entry
 def refresh(rule: Rule, state: State, touched: Array) -> None:
     """Compute the peaks of the waiting pairs of some models under completion."""
     for j in range(touched.size):
@@ -950,7 +950,7 @@ def refresh(rule: Rule, state: State, touched: Array) -> None:
                 _refresh(rule, state, pair)
 
 
-@compiled
+@entry
 def advance(rule: Rule, state: State, model: Array, place: Array, code: Array, out: Rows) -> None:
     """Move the prefixes of a committed order past new cells, where nothing decides."""
     for t in range(model.size):
@@ -958,7 +958,7 @@ def advance(rule: Rule, state: State, model: Array, place: Array, code: Array, o
         _advance(rule, state, out, t, model[t], place[t], False)
 
 
-@compiled
+@entry
 def rebuild(rule: Rule, state: State, out: Rows, bets: bool) -> None:
     """Walk all prefixes again from their columns, and bet again on what is not settled."""
     prefix = state.prefix

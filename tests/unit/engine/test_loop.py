@@ -32,7 +32,7 @@ def test_evidence_is_that_of_the_formulas(mixture):
     for b, c in ((0, 0), (0, 7), (9, 9), (31, 12), (150, 160), (2, 250), (200, 0)):
         assert kernels.log_e(rule, b, c) == pytest.approx(float(log_e_value(b, c, mixture)), rel=1e-11, abs=1e-11)
         for side, half in zip((1, -1), log_completion_bound(b, c, 0, mixture), strict=True):
-            assert evidence._log_half(rule, b, c, side) == pytest.approx(float(half), rel=1e-10, abs=1e-10)
+            assert evidence.log_half(rule, b, c, side) == pytest.approx(float(half), rel=1e-10, abs=1e-10)
 
 
 def test_the_exact_test_is_that_of_the_formula():

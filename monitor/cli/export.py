@@ -57,7 +57,7 @@ def export(
     from monitor.cli.shared.scores import SUFFIXES, check_scores_file, write_scores
     from monitor.files.streams.paths import show
     from monitor.render.board.exporters import ExportError, export_files
-    from monitor.view.score_lines import all_score_lines
+    from monitor.view.score_lines import SENTINEL, all_score_lines
     from monitor.words.counts import counted
 
     is_file = site.suffix.lower() in SUFFIXES and not site.is_dir()
@@ -77,6 +77,9 @@ def export(
     earlier = [] if is_file else check_folder(site)
     boards = read_results(paths, max_rejected, logs, declared, parse_epoch(epoch, inherit=inherit), inherit=inherit)
     if is_file:
+        for name, board in boards.items():
+            if board.drift is not None:
+                stop(f"{name} {SENTINEL}")
         write_scores(all_score_lines(boards.values()), site)
         stop_refused(boards.values())
         return

@@ -16,7 +16,7 @@ from monitor.settings import Settings
 from monitor.store.state_reader import StateReader
 from monitor.store.transfer.transfer import StoredBoard, Transfer
 from monitor.view.from_state import board_view
-from monitor.view.score_lines import all_score_lines
+from monitor.view.score_lines import SENTINEL, all_score_lines
 from schemas.records.boards import BoardEntry
 from schemas.records.decode import Refusal
 from schemas.records.events import Spec
@@ -57,6 +57,8 @@ class TopicBoards:
         board = partition.benchmarks.get(benchmark)
         if board is None:
             raise BoardError(f"{benchmark} is deleted, so there is nothing to export")
+        if board.sentinel is not None:
+            raise BoardError(f"{benchmark} {SENTINEL}")
         yield from all_score_lines(map(board_view, [board]))
 
     async def _stored(self) -> list[StoredBoard]:

@@ -15,6 +15,8 @@ from monitor.view.pairs.evidence_path import chart_data
 from monitor.view.pairs.second_opinions import with_detail
 from tests.fold_log import FoldLog, event
 from tests.oracle import log_e
+from tests.unit.engine.test_battles import declare
+from tests.unit.engine.test_battles import stream as battles_of
 
 MODELS = "abcdefg"
 CLUSTERS = 6
@@ -251,3 +253,12 @@ def flat(value, name=""):
             yield from flat(inner, f"{name}.{key}")
     else:
         yield name, value
+
+
+def test_battles_have_no_second_opinion_on_scores():
+    log = FoldLog(declare())
+    log.send(*battles_of(3, 300, prompts=60, cluster=["j1", "j2", None]))
+    view = report_view(board_view(log.bench))
+    pairs = with_detail(view.report, view.table).detail.pairs
+    assert pairs
+    assert {pair.bootstrap_low for pair in pairs} == {None}

@@ -17,7 +17,7 @@ from monitor.serve.log_position import format_offsets
 from monitor.serve.report_cache import ReportCache
 from monitor.view.boards import board_detail, board_summaries
 from monitor.view.partition_view import PartitionView
-from monitor.view.score_lines import score_lines
+from monitor.view.score_lines import SENTINEL, score_lines
 from schemas.records.decode import validate_body
 from schemas.records.operations import BoardChange
 from schemas.results.api import BoardAsked, BoardDetail, BoardPage, BoardTaken
@@ -79,6 +79,8 @@ def _add_lists(routes: APIRouter, reports: ReportCache) -> None:
             benchmark = readable.benchmark(name)
             if benchmark is None:
                 raise unknown_benchmark(name)
+            if benchmark.drift is not None:
+                raise ProblemError(409, f"Benchmark {name!r} {SENTINEL}.")
             generation, start = map(int, cursor.split("-")) if cursor else (benchmark.generation, 0)
             if generation != benchmark.generation:
                 raise ProblemError(

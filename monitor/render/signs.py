@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from monitor.words.columns import PROCEDURES, verdict
+from monitor.words.columns import PROCEDURES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -72,12 +72,12 @@ def step(pair: "PairReport", glyphs: Glyphs) -> tuple[str, str]:
     """Return the glyph and the colour of a step of the ranking, from a model to the next."""
     return {
         "decided": (glyphs.decided, DECIDED),
-        "decided against": (glyphs.reversed, HELD),
+        "against": (glyphs.reversed, HELD),
         "open": (glyphs.open, HELD),
         "equivalent": (glyphs.equivalent, UNDECIDED),
         "held": (glyphs.held, HELD),
         "invalidated": (glyphs.invalidated, HELD),
-    }.get(verdict(pair), (glyphs.undecided, UNDECIDED))
+    }.get(pair.step, (glyphs.undecided, UNDECIDED))
 
 
 def result_sign(word: str, line: "ResultLine", glyphs: Glyphs) -> tuple[str, str]:

@@ -16,9 +16,9 @@ from stats.numerics.pairs import pair_members
 ROWS_AT_ONCE: Final = 1_000
 
 SENTINEL: Final = (
-    "is a sentinel: its scores are in runs, which this does not write; `rankwatch state export` copies them"
+    "is a sentinel: its scores are in runs, which this does not write; copy them by `rankwatch state export`"
 )
-"""What is said of a board that has runs and no rows."""
+"""Why a board that has runs has no rows to write."""
 
 _WINNERS: Final[dict[int, Winner]] = {1: "a", -1: "b", 0: "tie"}
 

@@ -76,34 +76,25 @@ def heads(*, battles: bool) -> dict[str, str]:
 
 
 STEPS: Final = {
-    "decided": "evidence beyond these items",
-    "decided against": "the order of the scores is reversed",
-    "tie": "no such evidence",
-    "open": "items are missing",
-    "equivalent": "the gap is within the margin",
-    "held": "no verdict is given",
-    "invalidated": "a verdict was withdrawn",
+    "decided": ("decided", "evidence beyond these items"),
+    "against": ("decided against", "the order of the scores is reversed"),
+    "tie": ("tie", "no such evidence"),
+    "open": ("open", "items are missing"),
+    "equivalent": ("equivalent", "the gap is within the margin"),
+    "held": ("held", "no verdict is given"),
+    "invalidated": ("invalidated", "a verdict was withdrawn"),
 }
-"""What a step to the next model may be, and what that means."""
-
-
-def verdict(pair: "PairReport") -> str:
-    """Return what a step is, a key of `STEPS`."""
-    if pair.status == "decided":
-        return "decided" if pair.decided.anytime_family == "a" else "decided against"
-    if pair.status in {"held", "invalidated", "equivalent"}:
-        return pair.status
-    return "open" if pair.status == "collecting" or any(each.get("missing") for each in pair.facts) else "tie"
+"""What a step to the next model may be: its word, and what that means."""
 
 
 def needs(pair: "PairReport") -> str | None:
     """Return how many items a step needs in all, or that some are missing and will not come; None where nothing is known of it."""
     if pair.n == 0 or pair.needs_items is None or pair.status not in {"collecting", "exhausted"}:
         return None
-    missing = pair.status == "exhausted" and verdict(pair) == "open"
+    missing = pair.status == "exhausted" and pair.step == "open"
     return "items missing" if missing else form.needs(pair.needs_items)
 
 
 def step(pair: "PairReport") -> str:
     """Return the verdict on a step to the next model, and how many items it needs."""
-    return ", ".join(filter(None, (verdict(pair), needs(pair))))
+    return ", ".join(filter(None, (STEPS[pair.step][0], needs(pair))))

@@ -14,6 +14,8 @@ Looks = Literal["one", "several"]
 
 Status = Literal["superseded", "invalidated", "decided", "equivalent", "held", "exhausted", "collecting"]
 
+Step = Literal["decided", "against", "tie", "open", "equivalent", "held", "invalidated"]
+
 DECISION_PROCEDURES = (
     "fixed_n",
     "bonferroni",
@@ -293,6 +295,15 @@ class PairReport(StrictModel):
     decided: Decided
     resolved: Resolved
     cluster: ClusterReport | None
+
+    @property
+    def step(self) -> Step:
+        """What a step of the ranking is, if the two are neighbours in rank."""
+        if self.status == "decided":
+            return "decided" if self.decided.anytime_family == "a" else "against"
+        if self.status in {"held", "invalidated", "equivalent"}:
+            return self.status
+        return "open" if self.status == "collecting" or any(each.get("missing") for each in self.facts) else "tie"
 
 
 class Summary(StrictModel):

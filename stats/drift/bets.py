@@ -4,9 +4,9 @@ from typing import Final, Literal
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import ndtr, ndtri
 
 from stats.numerics.checks import FloatArray
+from stats.numerics.special import ndtr, ndtri
 
 Ranks = Literal["runs", "items"]
 """What a p-value comes from: the rank of the run, or items drawn one by one."""

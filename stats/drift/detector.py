@@ -16,7 +16,6 @@ Shin, Ramdas & Rinaldo, "E-detectors: a nonparametric framework for sequential c
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import logsumexp
 
 from stats.drift.bets import DROPS, Ranks, log_bet
 from stats.numerics.checks import FloatArray, IntArray
@@ -98,7 +97,7 @@ def step(state: DriftState, p: float, ranks: Ranks = "runs") -> DriftState:
 
 def log_sum(state: DriftState) -> float:
     """Return ln M, the sum over the starts; alarm at ln A, where at most T / A false alarms in T runs may be expected."""
-    return float(logsumexp(_log_starts(state))) if state.starts.size else -np.inf
+    return float(np.logaddexp.reduce(_log_starts(state))) if state.starts.size else -np.inf
 
 
 def log_ever(state: DriftState) -> float:
@@ -106,7 +105,9 @@ def log_ever(state: DriftState) -> float:
     if not state.starts.size:
         return 0.0
     weighted = _log_starts(state) - np.log(state.starts * (state.starts - 1.0))
-    return float(np.logaddexp(logsumexp(weighted), -np.log(state.runs)))  # and the weight of the starts to come
+    return float(
+        np.logaddexp(np.logaddexp.reduce(weighted), -np.log(state.runs))
+    )  # and the weight of the starts to come
 
 
 def localize(state: DriftState, mass: float = 0.9) -> ChangePoint:
@@ -123,7 +124,7 @@ def localize(state: DriftState, mass: float = 0.9) -> ChangePoint:
     if not state.starts.size:
         raise ValueError("a change point takes at least two runs")
     logs = _log_starts(state)
-    share = np.exp(logs - logsumexp(logs))
+    share = np.exp(logs - np.logaddexp.reduce(logs))
     by_share = np.argsort(-share, kind="stable")
     most = by_share[: int(np.searchsorted(np.cumsum(share[by_share]), mass)) + 1]
     chosen = np.sort(state.starts[most])
@@ -132,4 +133,4 @@ def localize(state: DriftState, mass: float = 0.9) -> ChangePoint:
 
 def _log_starts(state: DriftState) -> FloatArray:
     """Return ln Lambda of each start."""
-    return np.asarray(logsumexp(state.log_capital, axis=1) - np.log(len(DROPS)))
+    return np.asarray(np.logaddexp.reduce(state.log_capital, axis=1) - np.log(len(DROPS)))

@@ -5,11 +5,11 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import logsumexp, ndtr
 
 from stats.drift.bets import DROPS, Ranks, log_bet
 from stats.drift.detector import WINDOW
 from stats.numerics.checks import FloatArray
+from stats.numerics.special import ndtr
 
 SIMULATIONS = 200
 
@@ -145,7 +145,7 @@ def _alarms(p: FloatArray, limit: float, history: int, ranks: Ranks) -> FloatArr
             continue
         old = np.arange(t - log_capital.shape[1] + 1, t + 1)[None, :, None] - 1
         log_capital = log_capital + log_bet(p[open_, t - 1][:, None, None], DROPS, old, t - old, ranks)
-        alarm = logsumexp(log_capital, axis=(1, 2)) - np.log(len(DROPS)) >= limit
+        alarm = np.logaddexp.reduce(log_capital, axis=(1, 2)) - np.log(len(DROPS)) >= limit
         if t <= history:
             found[open_[alarm]] = np.nan  # a new segment begins, with a shorter history than was asked for
         else:

@@ -5,7 +5,8 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import ndtri
+
+from stats.numerics.special import ndtri
 
 
 class DriftSize(NamedTuple):

@@ -3,7 +3,8 @@
 import grimp
 import pytest
 
-MOST_LAYERS = 5
+MOST_LAYERS = 7
+"""The fold of scores, what follows it, and the loop: its boards, its kernels, their formulas, and the layout of the arrays."""
 
 
 @pytest.fixture(scope="module")
@@ -26,7 +27,7 @@ def test_the_longest_chain_is_counted_in_modules_and_a_cycle_fails():
         longest_chain({"a": {"b"}, "b": {"c"}, "c": {"b"}}, "a")
 
 
-def test_the_engine_has_at_most_five_layers(imports):
+def test_the_engine_has_few_layers(imports):
     inside = {
         module: {x for x in imported if x.startswith("monitor.engine")}
         for module, imported in imports.items()

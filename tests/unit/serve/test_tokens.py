@@ -86,6 +86,7 @@ READS = [
     "/api/v1/items?benchmark={}&model_a=c&model_b=d&show=differ",
     "/api/v1/surprises?benchmark={}&model=c",
     "/api/v1/moments?benchmark={}",
+    "/api/v1/drift?benchmark={}",
     "/api/v1/replay?benchmark={}",
     "/api/v1/early-stop?benchmark={}&model=c",
     "/api/v1/next?benchmark={}",

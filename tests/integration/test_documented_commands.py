@@ -95,6 +95,9 @@ def folders(tmp_path_factory):
     (one / "runs/gpt-4").mkdir()
     (one / "runs/gpt-4/scores.json").write_text(json.dumps({"rows": [{"id": "1", "ok": True}]}))
     write(one / "arena.json", stream(1, 300, prompts=200))
+    for name, right in (("new", 0.8), ("old", 0.6)):
+        rows = [f"item {k},{int(k / 120 < right)}" for k in range(1, 121)]
+        (one / f"{name}.csv").write_text("\n".join(["item,score", *rows, ""]))
     (one / "units.csv").write_text("item,unit\n" + "".join(f"item {k},{k // 2}\n" for k in range(1, 121)))
     (one / "ids.txt").write_text("".join(f"item {k}\n" for k in range(1, 121)))
     priced = {"a": 0.01, "b": 0.03, "c": 0.05, "gpt": 0.1} | dict.fromkeys([*SKILLS, "gemma-7b"], 0.02)

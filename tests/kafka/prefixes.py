@@ -59,7 +59,7 @@ class Prefixes:
                 if name is not None and number in parse_offsets(header)
             }
             for offset, cache in self._prefixes(number, sorted(offsets)):
-                summaries[number, offset] = [json.loads(each.model_dump_json()) for each in cache.summaries()]
+                summaries[number, offset] = json.loads(cache.listed_summaries(cache.names()))
                 for name in {name for at, name in named if at == offset}:
                     report = cache.benchmark_report(name, "all")
                     reports[name, offset] = None if report is None else json.loads(report.model_dump_json())

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from monitor.engine.loop import board, kernels
+from monitor.engine.loop import bets, board, evidence, kernels
 from monitor.view.pairs import intervals
 from tests.calibration.__main__ import RATES
 from tests.calibration.cases import CASES, Case, errors_by_family, unequal
@@ -121,14 +121,24 @@ def test_the_sentence_of_a_false_verdict_names_the_assumption(name):
 
 def change_the_loops(monkeypatch, *changes):
     """Let the interpreter run the loops with other lines."""
-    text = Path(kernels.__file__).read_text(encoding="utf-8").replace("@compiled\n", "")
+    texts = {each: Path(each.__file__).read_text(encoding="utf-8") for each in (evidence, bets, kernels)}
     for line, other in changes:
-        assert line in text
-        text = text.replace(line, other)
-    changed = ModuleType(kernels.__name__)
-    monkeypatch.setitem(sys.modules, "planted", changed)
-    exec(compile(text, "planted", "exec"), vars(changed))
-    monkeypatch.setattr(board, "kernels", changed)
+        assert any(line in text for text in texts.values())
+        texts = {each: text.replace(line, other) for each, text in texts.items()}
+    for module in tuple(texts):
+        name = module.__name__.rpartition(".")[2]
+        changed = ModuleType(f"planted_{name}")
+        monkeypatch.setitem(sys.modules, changed.__name__, changed)
+        for word, put in (
+            ("@compiled\n", ""),
+            ("@entry\n", ""),
+            ("from monitor.engine.loop.evidence ", "from planted_evidence "),
+            ("from monitor.engine.loop.bets ", "from planted_bets "),
+        ):
+            texts[module] = texts[module].replace(word, put)
+        exec(compile(texts[module], changed.__name__, "exec"), vars(changed))
+        if hasattr(board, name):
+            monkeypatch.setattr(board, name, changed)
 
 
 def ignores_missing_items(monkeypatch):

@@ -17,7 +17,7 @@ MODELS = 5_000 if SLOW else 2_000
 MEGABYTES = 4_000 if SLOW else 650
 SNAPSHOT_SECONDS = 5.0
 TIMED = (sys.executable, "-m", "tests.fault.timed_rankwatch")
-LONGEST = 0.3
+LONGEST = 0.2
 """Seconds of processor time that no callback of the event loop may take."""
 
 

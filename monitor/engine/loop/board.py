@@ -287,15 +287,8 @@ class Loop:
         self._calm[:], self._near[:] = 0, 0
         for place, family in enumerate(self._family_ids()):
             state.registered[place] = self._benchmark.registered[family]
-        if any(each.any() for each in (state.family, state.settled, state.peak, state.bound)):
-            while not kernels.fill(rule, state):
-                state = self._with_room(state)
-        else:  # a new board: to look through millions of pairs would keep others waiting
-            claims = [layout.FAMILY, layout.SETTLED]
-            self._count[[layout.LIVE, layout.USED, layout.FREE, layout.PENDING, layout.READY]] = 0
-            state.root[claims], state.open[claims] = 0, layout.WHOLE
-            state.need[claims] = np.log(float(layout.WHOLE))
-            state.floor[claims] = state.need[claims] - layout.MARGIN
+        while not kernels.fill(rule, state):
+            state = self._with_room(state)
         self._filled = True
         return state
 

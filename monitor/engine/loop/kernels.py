@@ -256,6 +256,12 @@ def _waits(rule: Rule, state: State, claim: int, pair: int) -> float:
 
 
 @compiled
+def _has_evidence(state: State, pair: int) -> bool:
+    """Return whether a pair may wait for a threshold: without evidence it cannot, as no pair of a new board does."""
+    return (state.peak.size > 0 and state.peak[pair] != 0) or (state.bound.size > 0 and state.bound[pair] != 0)
+
+
+@compiled
 def _refresh(rule: Rule, state: State, pair: int) -> None:
     """Compute the peak of a waiting pair under completion."""
     now = present(rule, state, pair, rule.items - state.n[pair])
@@ -923,17 +929,20 @@ def fill(rule: Rule, state: State) -> bool:
     for family in range(state.need.shape[1]):
         for claim in (FAMILY, SETTLED):
             state.root[claim, family], state.open[claim, family] = 0, WHOLE
+    waits = False
     for pair in range(_pairs(state)):
-        i, j = members(pair)
-        family = family_of(state.models, i, j)
-        weight = weight_at(rule.capacity, state.place[pair])
-        state.open[FAMILY, family] -= weight if state.family[pair] != 0 else 0
-        state.open[SETTLED, family] -= weight if state.settled[pair] != 0 else 0
+        waits = waits or _has_evidence(state, pair)
+        if state.family[pair] != 0 or state.settled[pair] != 0:
+            i, j = members(pair)
+            family = family_of(state.models, i, j)
+            weight = weight_at(rule.capacity, state.place[pair])
+            state.open[FAMILY, family] -= weight if state.family[pair] != 0 else 0
+            state.open[SETTLED, family] -= weight if state.settled[pair] != 0 else 0
     for family in range(state.need.shape[1]):
         for claim in (FAMILY, SETTLED):
             state.need[claim, family] = log(float(max(state.open[claim, family], 1)))
-            state.floor[claim, family] = inf
-            if not _lower(rule, state, claim, family):
+            state.floor[claim, family] = inf if waits else state.need[claim, family] - MARGIN
+            if waits and not _lower(rule, state, claim, family):
                 return False
     count[READY] = 0
     return True

@@ -102,10 +102,14 @@ def _change(table: PairTable, sides: NDArray[np.int8], steps: Index) -> list[Fac
     return [fact(Reason.CLOSEST_TIE, rank=rank, items=float(needed[closest]), **_size(table))]
 
 
+def _units(table: PairTable) -> dict[str, object]:
+    """Return whether units are counted, and not items."""
+    return {"units": True} if unit_items(table.benchmark) is not None else {}
+
+
 def _size(table: PairTable) -> dict[str, object]:
     benchmark = table.benchmark
-    size: dict[str, object] = {"of": int(benchmark.spec.items or table.assumed_items or benchmark.items)}
-    return size | ({"units": True} if unit_items(benchmark) is not None else {})
+    return {"of": int(benchmark.spec.items or table.assumed_items or benchmark.items), **_units(table)}
 
 
 def _two(table: PairTable, pair: int, side: int) -> Fact:
@@ -137,21 +141,23 @@ def _two_change(table: PairTable, pair: int, side: int) -> list[Fact]:
     low, high = bounds if np.isfinite(bounds).all() else (None, None)
     names = [table.benchmark.contestants[k].model for k in (table.a[pair], table.b[pair])]
     counts = {"wins": wins, "losses": losses, "alike": n - wins - losses} if binary else {}
-    facts = [fact(Reason.TWO_COUNTS, models=names, low=low, high=high, **counts)] if counts or low is not None else []
+    units = _units(table)
+    facts = (
+        [fact(Reason.TWO_COUNTS, models=names, low=low, high=high, **counts, **units)]
+        if counts or low is not None
+        else []
+    )
     if side or not n:
         return facts if n else []
-    if table.decides_at_end and binary and wins + losses:
+    if table.decides_at_end and counts and wins + losses:
         differ = wins + losses
         more = np.arange((differ + 1) // 2, differ + 1)
         decides = exact_p(more, differ - more) <= float(np.exp(-table.log_family_threshold(at)[0]))
         least = int(more[decides][0]) if decides.any() else None
-        facts.append(
-            fact(
-                Reason.WOULD_DECIDE, differ=differ, wins=least, gap=None if least is None else (2 * least - differ) / n
-            )
-        )
+        lead = None if least is None else (2 * least - differ) / n
+        facts.append(fact(Reason.WOULD_DECIDE, differ=differ, wins=least, gap=lead, **units))
     (needed,) = needs_items(table, at)
     if np.isfinite(needed) and needed > 0:
         gap = abs(float(table.moments[0][pair]))
-        facts.append(fact(Reason.GAP_NEEDS, gap=gap, items=float(needed)))
+        facts.append(fact(Reason.GAP_NEEDS, gap=gap, items=float(needed), **units))
     return facts

@@ -16,19 +16,19 @@ def probability(share: float) -> str:
     return "more than 99 %" if percent > 99 else f"about {percent:.0f} %"
 
 
-def about_items(items: float, units: str = "items") -> str:
+def about_items(items: float, noun: str = "item") -> str:
     """Format an estimated number of items, above 0, with two significant digits; a part of an item takes a whole one.
 
-    >>> about_items(152.3), about_items(220_767), about_items(2e6, "prompts")
+    >>> about_items(152.3), about_items(220_767), about_items(2e6, "prompt")
     ('about 150 items', 'about 220,000 items', 'more than a million prompts')
     >>> about_items(0.36), about_items(1.2)
     ('about 1 item', 'about 2 items')
     """
     if items >= 1e6:
-        return f"more than a million {units}"
+        return f"more than a million {noun}s"
     whole = ceil(items)
     digit = 10 ** max(floor(log10(whole)) - 1, 0)
-    return f"about {round(whole / digit) * digit:,} {units.removesuffix('s') if whole == 1 else units}"
+    return f"about {counted(round(whole / digit) * digit, noun)}"
 
 
 def counted(count: int, noun: str) -> str:

@@ -27,9 +27,9 @@ class Pair(NamedTuple):
         return (self.model_a, self.model_b) if side == "a" else (self.model_b, self.model_a)
 
     @property
-    def units(self) -> str:
+    def unit(self) -> str:
         """What pairs are compared on."""
-        return "prompts" if self.battles else "items"
+        return "prompt" if self.battles else "item"
 
 
 def reason(facts: Sequence[Fact], pair: Pair) -> Sentence:
@@ -136,7 +136,7 @@ def _informative(given: Given, pair: Pair) -> str:
 
 
 def _needs(given: Given, pair: Pair) -> str:
-    return f"A test of {about_items(given['items'], pair.units)} in all finds a gap of this size in 4 of 5 runs."
+    return f"A test of {about_items(given['items'], pair.unit)} in all finds a gap of this size in 4 of 5 runs."
 
 
 def _other_leader(_: Given, pair: Pair) -> str:
@@ -185,7 +185,7 @@ _SENTENCES: Final[Mapping[str, Callable[[Given, Pair], str]]] = {
     Reason.OUTSIDE_FAMILY: lambda given, _: f"It has no family-wise verdict: {because(given['because'])}.",
     Reason.RULED_OUT: _ruled_out,
     Reason.INFORMATIVE: _informative,
-    Reason.NEVER: lambda _, pair: f"At the current estimate no number of {pair.units} decides it.",
+    Reason.NEVER: lambda _, pair: f"At the current estimate no number of {pair.unit}s decides it.",
     Reason.NEEDS_ITEMS: _needs,
     Reason.CHANCE: lambda given, _: (
         f"It is decided by the last item with a probability of {probability(given['probability'])}."

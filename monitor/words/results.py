@@ -36,8 +36,12 @@ def _trails(given: Given) -> str:
     return f"{given['model']} has the best mean score, but {ahead} {verb} on the items that both have."
 
 
+def _unit(given: Given) -> str:
+    return "unit" if given.get("units") else "item"
+
+
 def _items(given: Given) -> str:
-    return counted(given["items"], "unit" if given.get("units") else "item")
+    return counted(given["items"], _unit(given))
 
 
 def _equal(given: Given) -> str:
@@ -139,12 +143,12 @@ def _two_models(given: Given) -> str:
         return f"Decided: {better} is better than {worse}, {_ahead(ahead)} points ahead{_evidence(given)}."
     first, second = (a, b) if gap >= 0 else (b, a)
     state = "Not decided" if given["over"] else "Not decided yet"
-    where = "" if given["over"] else f" after {given['n']:,} of {counted(given['of'], 'item')}"
+    where = "" if given["over"] else f" after {given['n']:,} of {counted(given['of'], _unit(given))}"
     if not gap:
         return f"{state}: {a} and {b} are level{where}."
     text = f"{state}: {first} is {_ahead(abs(gap))} points ahead of {second}{where}"
     if given["over"] and given["p"] is not None and given["p"] > _FAR * given["threshold"]:
-        return f"{text}, and {counted(given['n'], 'item')} cannot show that."
+        return f"{text}, and {counted(given['n'], _unit(given))} cannot show that."
     return f"{text}{_evidence(given)}."
 
 
@@ -155,7 +159,7 @@ def _two_counts(given: Given) -> str:
     if given["low"] is not None:
         parts.append(f"The interval of the gap is {points(given['low'])} to {points(given['high'])} points.")
     if "wins" in given:
-        right = f"Only {a} is right on {counted(given['wins'], 'item')}, only {b} on {given['losses']:,}"
+        right = f"Only {a} is right on {counted(given['wins'], _unit(given))}, only {b} on {given['losses']:,}"
         parts.append(f"{right}; {given['alike']:,} are alike.")
     return " ".join(parts)
 
@@ -187,12 +191,12 @@ def _steps(given: Given) -> str:
 
 
 def _closest_tie(given: Given) -> str:
-    ranks, unit = f"ranks {given['rank']:,} and {given['rank'] + 1:,}", "units" if given.get("units") else "items"
-    return f"Closest tie: {ranks} need {about_items(given['items'], unit)}; there are {given['of']:,}."
+    ranks, needed = f"ranks {given['rank']:,} and {given['rank'] + 1:,}", about_items(given["items"], _unit(given))
+    return f"Closest tie: {ranks} need {needed}; there are {given['of']:,}."
 
 
 def _would_decide(given: Given) -> str:
-    differ = counted(given["differ"], "item")
+    differ = counted(given["differ"], _unit(given))
     if given["wins"] is None:
         return f"With {differ} that differ, no gap decides."
     least = given["wins"]
@@ -262,7 +266,7 @@ _SENTENCES: Final[Mapping[str, Callable[[Given], str]]] = {
     Reason.CLOSEST_TIE: _closest_tie,
     Reason.WOULD_DECIDE: _would_decide,
     Reason.GAP_NEEDS: lambda given: (
-        f"A gap of {_ahead(given['gap'])} points needs {about_items(given['items'])} in all, to be found in 4 of 5 tests."
+        f"A gap of {_ahead(given['gap'])} points needs {about_items(given['items'], _unit(given))} in all, to be found in 4 of 5 tests."
     ),
     Reason.OTHER_ITEMS: lambda _: "Nothing is settled: the scores of two models are not shown to be of the same items.",
     Reason.OFF_SCALE: lambda _: "Nothing is settled: the scores may be on another scale.",

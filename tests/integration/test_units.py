@@ -231,10 +231,21 @@ def test_a_suite_counts_units_where_its_members_do(tmp_path):
         each | {"benchmark": "more", "item_id": f"m{each['item_id']}", "unit": f"m{k}"}
         for k, each in enumerate(events(unit=False))
     ]
-    for name, rows, heading in (
-        ("units", [each | {"unit": f"m{each['item_id'][:-2]}"} for each in other], "24 units of 120 items"),
-        ("mixed", [{k: v for k, v in each.items() if k != "unit"} for each in other], "72 units of 120 items"),
+    for name, rows, heading, result in (
+        (
+            "units",
+            [each | {"unit": f"m{each['item_id'][:-2]}"} for each in other],
+            "24 units of 120 items",
+            "50 points ahead of b, and 24 units cannot show that.",
+        ),
+        (
+            "mixed",
+            [{k: v for k, v in each.items() if k != "unit"} for each in other],
+            "72 units of 120 items",
+            "Decided: a is better than b, 50 points ahead, p = 0.0422",
+        ),
     ):
         path = write(tmp_path / f"{name}.jsonl", [*events(unit=True), *rows])
         shown = rankwatch("report", path, "--suite", "all=quiz,more").stdout
         assert shown.startswith(f"all  {heading}"), shown
+        assert result in shown

@@ -94,8 +94,8 @@ _NUMBERS: Final = (
 
 def _numbers(table: PairTable, at: Index) -> dict[str, Floats]:
     """Compute the further numbers of pairs that share items; tests and N* of counts only for 0/1 scores."""
-    if at.size == 0 or table.weighted is not None or table.benchmark.battles is not None:
-        return {}  # these numbers are about the unweighted gap of scores
+    if at.size == 0 or table.weighted is not None or not table.scores[1].size:
+        return {}  # these numbers are about the unweighted gap of scores, and battles have none
     spec, n = table.benchmark.spec, table.n[at]
     n_star = table.n_star(at)
     known = np.where(n_star == 0, np.nan, 1.0)  # no spread, no N*

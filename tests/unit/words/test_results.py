@@ -65,6 +65,7 @@ MET = {"of": 4, "margin": 0.2}
         (Reason.CLOSEST_TIE, {"rank": 26, "items": 57_012.0, "of": 12_032}, "Closest tie: ranks 26 and 27 need about 57,000 items; there are 12,032."),
         (Reason.WOULD_DECIDE, {"differ": 9, "wins": 8, "gap": 0.14}, "With 9 items that differ, 8 to 1 would decide: 14 points."),
         (Reason.WOULD_DECIDE, {"differ": 4, "wins": None, "gap": None}, "With 4 items that differ, no gap decides."),
+        (Reason.WOULD_DECIDE, {"differ": 9, "wins": 8, "gap": 0.14, "units": True}, "With 9 units that differ, 8 to 1 would decide: 14 points."),
         (Reason.GAP_NEEDS, {"gap": 0.02, "items": 3_512.0}, "A gap of 2 points needs about 3,500 items in all, to be found in 4 of 5 tests."),
         (Reason.GOAL_WAITS, {"models": ["x"], "count": 1}, "x has no scores yet."),
         (Reason.GOAL_OF_STRANGER, {}, "It names a model that does not take part."),

@@ -9,15 +9,21 @@ if TYPE_CHECKING:
     from monitor.cli.shared.running.live import View
     from monitor.paper.demo.naive import NaivePeeking
     from monitor.paper.demo.simulate import DemoStream
+    from monitor.paper.demo.year import Year
     from monitor.render.terminal.plain import LiveStatus
     from monitor.service.embedded import EmbeddedMonitor
+    from schemas.results.changes import AnyChange
+    from schemas.results.drift import DriftReport
 
 _STEPS_PER_SECOND: Final = 10
 
 
 def demo(
+    drift: Annotated[
+        bool, typer.Option("--drift", help="replay a year of daily runs of one model, which another version replaces")
+    ] = False,
     null: Annotated[
-        bool, typer.Option("--null", help="replay ten equal models: every verdict is a false alarm")
+        bool, typer.Option("--null", help="replay ten equal models, or a quiet year: every verdict is a false alarm")
     ] = False,
     seconds: Annotated[float, typer.Option("--seconds", min=0, help="length of the replay")] = 20.0,
     seed: Annotated[
@@ -31,9 +37,9 @@ def demo(
         ),
     ] = None,
 ) -> None:
-    """Replay the paper's MMLU-Pro top ten as a live stream, looked at in three ways.
+    """Replay the paper's MMLU-Pro top ten, or a year of one model, as a live stream, looked at in three ways.
 
-    Example: rankwatch demo --null
+    Example: rankwatch demo --drift
     """
     import tempfile
 
@@ -42,12 +48,12 @@ def demo(
     log_to_terminal()
     with tempfile.TemporaryDirectory(prefix="rankwatch-demo-") as folder:
         port = port if keep or port is not None else 0
-        run_to_end(_replay(Path(folder), null=null, seconds=seconds, seed=seed, keep=keep, port=port))
+        replay = _replay_year if drift else _replay
+        run_to_end(replay(Path(folder), null=null, seconds=seconds, seed=seed, keep=keep, port=port))
 
 
 async def _replay(folder: Path, *, null: bool, seconds: float, seed: int, keep: bool, port: int | None) -> None:
     import asyncio
-    from contextlib import suppress
 
     from monitor.cli.shared.running.live import make_view
     from monitor.cli.shared.settings import read_settings
@@ -74,10 +80,74 @@ async def _replay(folder: Path, *, null: bool, seconds: float, seed: int, keep: 
             views = report_views(monitor.reports.benchmarks(), pairs="adjacent", assert_complete=False)
             print_table(views, last=False)
         render_story(monitor.reports.report("all"), naive, console, null)
-        if keep and monitor.web is not None:
-            console.print(f"\nThe page stays at {monitor.web.url} until Ctrl-C.", highlight=False)
-            with suppress(asyncio.CancelledError):  # the announced end, not an interrupted one
-                await asyncio.Event().wait()
+        await _stay(monitor, keep)
+
+
+async def _stay(monitor: "EmbeddedMonitor", keep: bool) -> None:
+    """Serve the page until Ctrl-C, if that was asked for."""
+    import asyncio
+    from contextlib import suppress
+
+    from monitor.render.terminal.layout import output_console
+
+    if keep and monitor.web is not None:
+        output_console().print(f"\nThe page stays at {monitor.web.url} until Ctrl-C.", highlight=False)
+        with suppress(asyncio.CancelledError):  # the announced end, not an interrupted one
+            await asyncio.Event().wait()
+
+
+async def _replay_year(folder: Path, *, null: bool, seconds: float, seed: int, keep: bool, port: int | None) -> None:
+    from monitor.cli.shared.settings import read_settings
+    from monitor.paper.demo.year import demo_year
+    from monitor.paper.demo.year_story import render_year
+    from monitor.render.terminal.layout import output_console
+    from monitor.service.embedded import EmbeddedMonitor
+    from monitor.view.drift import with_found
+
+    year, console, said = demo_year(null=null, seed=seed), output_console(), list[str]()
+
+    def say(change: "AnyChange") -> None:
+        said.append(f"rankwatch: {change.sentence}")
+
+    async with EmbeddedMonitor(read_settings(data_dir=folder, port=port), on_change=say) as monitor:
+        await _play_year(monitor, year, said, seconds)
+        render_year(year, with_found(_runs_so_far(monitor)), console)
+        await _stay(monitor, keep)
+
+
+async def _play_year(monitor: "EmbeddedMonitor", year: "Year", said: list[str], seconds: float) -> None:
+    """Append the runs evenly over so many seconds, and show them, and who calls a drop, as they come."""
+    import asyncio
+    from time import monotonic
+
+    from rich.live import Live
+    from rich.text import Text
+
+    from monitor.paper.demo.year_story import calls_of_windows
+    from monitor.render.drift import chart
+    from monitor.render.terminal.layout import output_console
+
+    console, calls, start = output_console(), calls_of_windows(year), monotonic()
+    with Live(console=console, transient=True, auto_refresh=False) as live:
+        for number, run in enumerate(year.runs):
+            await monitor.log.append(run if number else [year.declaration, *run])
+            await monitor.caught_up()
+            said += calls.get(number, [])
+            while said:
+                console.print(Text(said.pop(0)), highlight=False)
+            if console.is_terminal:
+                (sentinel,) = _runs_so_far(monitor).sentinels
+                live.update(Text("\n".join(chart(sentinel))), refresh=True)
+            await asyncio.sleep(max(0.0, start + seconds * (number + 1) / len(year.runs) - monotonic()))
+
+
+def _runs_so_far(monitor: "EmbeddedMonitor") -> "DriftReport":
+    from monitor.paper.demo.year import SENTINEL
+
+    benchmark = monitor.reports.benchmark(SENTINEL)
+    assert benchmark is not None, "the sentinel is declared with the first run"
+    assert benchmark.drift is not None, "it declares drift"
+    return benchmark.drift()
 
 
 async def _play(

@@ -20,6 +20,12 @@ _WIDTH: Final = 100
 
 
 def terminal(report: DriftReport) -> Iterator[str]:
+    """Yield the lines of a report for a terminal, with the exit code."""
+    yield from findings(report)
+    yield from _wrapped(words.remedy(report))
+
+
+def findings(report: DriftReport) -> Iterator[str]:
     """Yield the lines of a report for a terminal."""
     for sentinel in report.sentinels:
         yield words.title(sentinel)
@@ -36,7 +42,6 @@ def terminal(report: DriftReport) -> Iterator[str]:
         yield ""
     yield from _wrapped(words.promise(report.settings))
     yield from _wrapped(words.assumption(report.settings, anchored=_anchored(report)))
-    yield from _wrapped(words.remedy(report))
 
 
 def _wrapped(sentence: str, indent: str = "") -> Iterator[str]:

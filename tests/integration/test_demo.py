@@ -4,6 +4,8 @@ import re
 
 import pytest
 
+from monitor.paper.demo.year import CHANGE, MODEL, demo_year, first_days
+from monitor.paper.demo.year_story import alarms_of_limits
 from tests.commands import rankwatch
 
 
@@ -55,3 +57,15 @@ def test_equal_models_are_never_decided_in_the_family():
         r"(\d+) false alarms? by naive peeking on 9 pairs of equal models, no false alarms? by", text
     )
     assert int(alarms) > 0
+
+
+def test_a_year_of_one_model_is_shown_beside_what_windows_call():
+    text = rankwatch("demo", "--drift", "--seconds", "1").stdout
+    year = demo_year()
+    (name, windows), rows = [*alarms_of_limits(year).items()][-1], text.splitlines()
+    (row,) = [line for line in rows if line.startswith(name)]
+    assert row.removeprefix(name).split()[0] == str(first_days(windows)[:CHANGE].sum())
+    (ours,) = [line for line in rows if line.startswith("rankwatch  ")]
+    assert ours.split()[1:3] == ["0", "0"]
+    assert any(line.startswith(f"▼ {MODEL} ") for line in rows)
+    assert "\x1b" not in text

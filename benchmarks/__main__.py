@@ -41,6 +41,7 @@ NAMES = (
     "race",
     "controller",
     "suites",
+    "drift",
     "checks",
 )
 """The benchmarks: each is a module with a function `measure`, whose docstring describes it."""

@@ -74,9 +74,9 @@ def _lines(segment: Segment) -> Iterable[bytes]:
 def _pack(benchmark: str, events: list[EventFields]) -> Iterator[Outgoing]:
     """Write events in their order: those of a run that come together as columns, the others as events."""
     mixed: list[EventFields] = []
-    for (_, _, alone), together in groupby(events, lambda event: (event.model, event.epoch, _is_alone(event))):
+    for (*_, repeat), together in groupby(events, _shared):
         run = list(together)
-        if alone or len(run) < LEAST_RUN:
+        if repeat or len(run) < LEAST_RUN:
             mixed += run
             continue
         yield from _messages(benchmark, mixed, encode_events)
@@ -85,9 +85,9 @@ def _pack(benchmark: str, events: list[EventFields]) -> Iterator[Outgoing]:
     yield from _messages(benchmark, mixed, encode_events)
 
 
-def _is_alone(event: EventFields) -> bool:
-    """Return whether an event has a field that columns lack."""
-    return event.repeat != 0 or event.run is not None or event.role is not None
+def _shared(event: EventFields) -> tuple[object, ...]:
+    """Return what the events of one message of columns have in common; columns have no repeats."""
+    return event.model, event.epoch, event.run, event.role, event.repeat
 
 
 def _messages(

@@ -37,6 +37,15 @@ _TIME: Final = {"anyOf": [{"format": "date-time", "type": "string"}, _NULL], "de
 _RUN: Final = {"anyOf": [{"type": "string"}, _NULL], "default": None}
 _OBJECT: Final = {"anyOf": [{"additionalProperties": True, "type": "object"}, _NULL], "default": None}
 
+RunName = Annotated[Any, WithJsonSchema(_RUN), Field(description="name of the run, for `rankwatch drift`; not checked")]
+Role = Annotated[
+    Any,
+    WithJsonSchema(_RUN),
+    Field(
+        description="anchor: an answer frozen before the first run, judged again in every run; any other value is ignored"
+    ),
+]
+
 
 class Event(BaseModel):
     """One score of one model on one item.
@@ -60,16 +69,8 @@ class Event(BaseModel):
     unit: Name | None = Field(
         None, description="the declared unit of the item: items that are copies or paraphrases of each other have one"
     )
-    run: Annotated[
-        Any, WithJsonSchema(_RUN), Field(description="name of the run, for `rankwatch drift`; not checked")
-    ] = None
-    role: Annotated[
-        Any,
-        WithJsonSchema(_RUN),
-        Field(
-            description="anchor: an answer frozen before the first run, judged again in every run; any other value is ignored"
-        ),
-    ] = None
+    run: RunName = None
+    role: Role = None
     timestamp: Annotated[
         Any, WithJsonSchema(_TIME), Field(description="RFC 3339; never enters a statistic, and is not checked")
     ] = None

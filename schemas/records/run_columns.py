@@ -8,6 +8,7 @@ from itertools import repeat
 from typing import Final, overload
 
 import numpy as np
+from numpy.typing import NDArray
 from typing_extensions import override
 
 from schemas.records.columns import EventColumns, Index, Names, Scores
@@ -75,6 +76,8 @@ class _Run:
     items: ItemColumn
     scores: Scores
     given: bytes | Sequence[Score]
+    run: object = None
+    role: object = None
 
     @cached_property
     def given_scores(self) -> Sequence[Score]:
@@ -86,7 +89,14 @@ class _Run:
         clusters = self.items.clusters
         cluster = None if clusters is None else clusters[k]
         return EventFields(
-            self.benchmark, self.items.names[k], self.model, self.given_scores[k], cluster, 0, self.epoch
+            self.benchmark,
+            self.items.names[k],
+            self.model,
+            self.given_scores[k],
+            cluster,
+            epoch=self.epoch,
+            run=self.run,
+            role=self.role,
         )
 
 
@@ -110,7 +120,7 @@ class RunEvents(EventColumns):
         scores = _scores(bytes(run.scores))
         if items is None or scores is None or len(items.names) != scores.size:
             return None
-        kept = _Run(run.benchmark, run.model, run.epoch, items, scores, bytes(run.scores))
+        kept = _Run(run.benchmark, run.model, run.epoch, items, scores, bytes(run.scores), run.run, run.role)
         return cls(kept, slice(0, scores.size))
 
     @classmethod
@@ -174,8 +184,8 @@ class RunEvents(EventColumns):
         return [names[k] for k in at], [None] * len(at) if clusters is None else [clusters[k] for k in at]
 
     @override
-    def plain(self) -> None:
-        return None
+    def plain(self) -> NDArray[np.bool_] | None:
+        return np.zeros(len(self), np.bool_) if self._run.role else None
 
 
 def _scores(column: bytes) -> Scores | None:

@@ -7,7 +7,7 @@ import msgspec
 from pydantic import BaseModel, ConfigDict, Field, StrictInt
 
 from schemas.records.decode import Decoded, Fault, check_object, repeated_fault
-from schemas.records.events import MAX_INDEX, EventFields, IndexField, NameField, ScoreField
+from schemas.records.events import MAX_INDEX, EventFields, IndexField, NameField, Role, RunName, ScoreField
 from schemas.records.names import Name, name_fault
 from schemas.records.repeated import count_byte, decode_whole, has_each_once, raw_fields, repeated_among
 from schemas.records.text import shorten
@@ -45,6 +45,8 @@ class Run(BaseModel):
     clusters: list[Name | None] | None = Field(None, description="one for each item, or null")
     units: list[Name | None] | None = Field(None, description="the declared unit of each item, or null")
     epoch: Annotated[StrictInt, Field(ge=0, le=MAX_INDEX)] = 0
+    run: RunName = None
+    role: Role = None
 
 
 class RunFields(msgspec.Struct, gc=False, omit_defaults=True):
@@ -56,6 +58,8 @@ class RunFields(msgspec.Struct, gc=False, omit_defaults=True):
     scores: msgspec.Raw
     clusters: msgspec.Raw = msgspec.Raw(b"null")
     epoch: IndexField = 0
+    run: Any = None
+    role: Any = None
     units: Any = None
     item_id: Any = msgspec.UNSET
     events: Any = msgspec.UNSET
@@ -101,7 +105,8 @@ def _repeats(record: bytes, run: RunFields) -> bool:
     """Return whether a field of a run comes twice, which the decoder does not see: it keeps the last value."""
     # Every field has a colon. So as many colons as fields that were read prove that none comes twice.
     columns = (run.item_ids, run.scores, *([] if bytes(run.clusters) == b"null" else [run.clusters]))
-    if count_byte(record) == 2 + len(columns) + (run.epoch != 0) + sum(count_byte(bytes(each)) for each in columns):
+    given = (run.epoch != 0) + (run.run is not None) + (run.role is not None)
+    if count_byte(record) == 2 + len(columns) + given + sum(count_byte(bytes(each)) for each in columns):
         return False
     if has_each_once(record, raw_fields(record)):
         return False
@@ -157,7 +162,7 @@ def decode_run_loosely(record: bytes) -> LooseRun | Fault | None:
         named = None if repeated == "benchmark" else data.get("benchmark")
         known = isinstance(named, str) and name_fault(named) is None
         return columns._replace(benchmark=named) if known else columns
-    shared = {field: data[field] for field in ("benchmark", "model", "epoch") if field in data}
+    shared = {field: data[field] for field in ("benchmark", "model", "epoch", "run", "role") if field in data}
     events = [shared | dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
     return LooseRun([(event, check_object(event)) for event in events])
 
@@ -211,6 +216,6 @@ def encode_run(events: Sequence[EventFields]) -> bytes:
         "scores": [_DIGITS.get(event.score, event.score) for event in events],
     }
     run |= {name: column for name, column in optional.items() if any(value is not None for value in column)}
-    if first.epoch:
-        run["epoch"] = first.epoch
+    shared = {"epoch": first.epoch, "run": first.run, "role": first.role}
+    run |= {name: value for name, value in shared.items() if value}
     return msgspec.json.encode(run)

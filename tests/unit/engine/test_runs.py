@@ -9,6 +9,7 @@ import pytest
 from monitor.engine.chunk_fold import Partition
 from monitor.engine.limits import Limits
 from monitor.send.messages import LEAST_RUN, write_messages
+from monitor.view.drift import shown
 from schemas.records.chunks import Chunk
 from schemas.records.columns import EventList, JoinedEvents
 from schemas.records.events import EventFields
@@ -26,7 +27,7 @@ def letters(log):
 
 def columns(events):
     first = events[0]
-    shared = {field: first[field] for field in ("benchmark", "model", "epoch") if field in first}
+    shared = {field: first[field] for field in ("benchmark", "model", "epoch", "run", "role") if field in first}
     return shared | {"item_ids": [e["item_id"] for e in events], "scores": [e["score"] for e in events]}
 
 
@@ -202,6 +203,34 @@ def test_events_of_columns_are_those_of_the_message():
     for start in range(7):
         for stop in range(start, 9):
             assert list(joined[start:stop]) == (events[:2] + events)[start:stop]
+
+
+def test_a_sentinel_takes_its_runs_as_columns():
+    runs = [
+        [event(item, "m", int(item < 20 + day % 3), run=f"2026-08-{day + 1:02}") for item in range(30)]
+        for day in range(9)
+    ]
+    runs += [[each | {"role": "anchor"} for each in run] for run in runs]
+    runs.sort(key=lambda run: run[0]["run"])
+    declared = {"declare": "bench", "items": 30, "drift": {"seed": "s", "judge": "j", "anchors": 30}}
+    single, sent = FoldLog(declared), FoldLog(declared)
+    single.send(*(each for run in runs for each in run))
+    sent.send(*map(columns, runs))
+    packs = write_messages([Segment([], [EventFields(**each) for run in runs for each in run], [], 0, 0)], packed=True)
+    assert [json.loads(pack.value) for pack in packs] == list(map(columns, runs))
+    shown_of = [shown(log.bench.sentinel.models["m"]) for log in (single, sent)]
+    assert shown_of[0] == shown_of[1]
+    assert [run.anchors for run in shown_of[1].runs] == [30] * 9
+    assert sent.letters == []
+
+
+def test_frozen_answers_in_columns_are_no_scores_of_a_board():
+    log = FoldLog({"declare": "bench", "items": 3}, RUN, RUN | {"model": "other", "role": "anchor"})
+    assert [letter.field for letter in log.letters] == ["role"] * 3
+    twice = b'{"benchmark":"bench","model":"m","run":"r","item_ids":["1"],"scores":[1],"run":"s"}'
+    assert decode_run(twice) is None
+    log.send(twice)
+    assert log.letters[-1].field == "run"
 
 
 AWKWARD = [

@@ -1,17 +1,26 @@
 """`rankwatch board`: list the boards, change them, undo what a producer has sent, and export their scores."""
 
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from rich.markup import escape
+from rich.table import Table
 
 from monitor.cli.shared.commands import Group, add_command
 from monitor.cli.shared.errors import USAGE, note, stop
-from monitor.cli.shared.options import TableFormat, TableFormatOption, option
+from monitor.cli.shared.options import TableFormat, TableFormatOption, option, since_seconds
 from monitor.cli.shared.remote.places import Place, open_boards
+from monitor.cli.shared.scores import check_scores_file, write_scores
+from monitor.render.terminal.layout import output_console
+from schemas.records.events import Spec
+from schemas.records.operations import BoardChange
+from schemas.records.text import printable, shorten
 
 if TYPE_CHECKING:
-    from schemas.records.operations import BoardAction, BoardChange
+    from schemas.records.operations import BoardAction
+
 
 NameArgument = Annotated[str, typer.Argument(metavar="BENCHMARK", help="name of the benchmark", show_default=False)]
 
@@ -28,8 +37,6 @@ def list_(place: Place, form: TableFormatOption = TableFormat.table) -> None:
 
     Example: rankwatch board list --server http://localhost:8642
     """
-    import json
-
     with open_boards(place) as boards:
         rows = boards.rows()
     if form is TableFormat.json:
@@ -45,10 +52,6 @@ def show(benchmark: NameArgument, place: Place, form: TableFormatOption = TableF
 
     Example: rankwatch board show mmlu-pro --server http://localhost:8642
     """
-    import json
-
-    from schemas.records.text import printable
-
     with open_boards(place) as boards:
         row = boards.show(benchmark)
     if form is TableFormat.json:
@@ -82,8 +85,6 @@ def export(
 
     Example: rankwatch board export mmlu-pro --server http://localhost:8642 --output mmlu-pro.jsonl
     """
-    from monitor.cli.shared.scores import check_scores_file, write_scores
-
     if output is not None:
         check_scores_file(output)
     with open_boards(place) as boards:
@@ -173,10 +174,6 @@ def undo(
 
     Example: rankwatch board undo mmlu-pro --producer nightly --since 2026-11-23T07:00Z --yes --server http://localhost:8642
     """
-    from monitor.cli.shared.options import since_seconds
-    from schemas.records.operations import BoardChange
-    from schemas.records.text import shorten
-
     if producer is None:
         stop(
             "give --producer NAME: whose events are withdrawn, as `rankwatch token list` and the audit log name it",
@@ -204,9 +201,6 @@ def delete_model(
 
     Example: rankwatch board delete-model mmlu-pro broken-run --yes --server http://localhost:8642
     """
-    from schemas.records.operations import BoardChange
-    from schemas.records.text import shorten
-
     if not yes:
         stop(
             f"deleting a model withdraws the verdicts of {shorten(benchmark)}, and begins it again as the next generation; "
@@ -231,8 +225,6 @@ def rename_model(
 
 
 def _undo(place: Place, change: "BoardChange") -> None:
-    from schemas.records.text import shorten
-
     with open_boards(place, writes=True) as boards:
         begun = boards.undo(change)
     name = shorten(change.benchmark)
@@ -251,9 +243,6 @@ def _undo(place: Place, change: "BoardChange") -> None:
 def _change(
     place: Place, action: "BoardAction", benchmark: str, done: str, title: str | None = None, model: str | None = None
 ) -> None:
-    from schemas.records.operations import BoardChange
-    from schemas.records.text import shorten
-
     with open_boards(place, writes=True) as boards:
         in_force = boards.change(BoardChange(action, benchmark, title, model=model))
     print(f"{shorten(benchmark)}: {shorten(done, 200)}")
@@ -262,12 +251,6 @@ def _change(
 
 
 def _print_table(rows: list[dict[str, Any]]) -> None:
-    from rich.markup import escape
-    from rich.table import Table
-
-    from monitor.render.terminal.layout import output_console
-    from schemas.records.text import printable
-
     table = Table(box=None, pad_edge=False)
     for heading in ("benchmark", "title", "state", "generation", "models", "events", "rejected"):
         table.add_column(
@@ -286,19 +269,13 @@ def _print_table(rows: list[dict[str, Any]]) -> None:
 
 def _short(spec: dict[str, Any]) -> dict[str, Any]:
     """Return what of a declaration is not the default, and of a list of items how many there are."""
-    from schemas.records.events import Spec
-
     fields = Spec.model_validate(spec).model_dump(mode="json", exclude_defaults=True)
     if "item_ids" in fields:
         fields["item_ids"] = f"{len(fields['item_ids']):,} items"
     return fields
 
 
-board = typer.Typer(
-    cls=Group,
-    no_args_is_help=True,
-    help="List the boards, archive, restore, delete, reopen and rename them, undo what a producer has sent, and export scores.",
-)
+board = typer.Typer(cls=Group, no_args_is_help=True)
 for _name, _command in (
     ("list", list_),
     ("show", show),

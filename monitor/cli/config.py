@@ -1,6 +1,13 @@
 """`rankwatch config`: the settings in force."""
 
+import json
+
+from rich.table import Table
+
+from monitor.cli.shared.errors import USAGE, stop
 from monitor.cli.shared.options import TableFormat, TableFormatOption
+from monitor.cli.shared.settings import SettingsError, check_variables, parse_settings, settings_rows
+from monitor.render.terminal.layout import output_console
 
 
 def config(form: TableFormatOption = TableFormat.table) -> None:
@@ -11,11 +18,6 @@ def config(form: TableFormatOption = TableFormat.table) -> None:
 
     Example: RANKWATCH_PORT=9000 rankwatch config
     """
-    import json
-
-    from monitor.cli.shared.errors import USAGE, stop
-    from monitor.cli.shared.settings import SettingsError, check_variables, parse_settings, settings_rows
-
     wrong = None
     try:
         check_variables()
@@ -35,10 +37,6 @@ def config(form: TableFormatOption = TableFormat.table) -> None:
 
 
 def _print_table(rows: list[dict[str, str | None]]) -> None:
-    from rich.table import Table
-
-    from monitor.render.terminal.layout import output_console
-
     table = Table(box=None, pad_edge=False)
     for heading in ("setting", "value", "source", "meaning"):
         table.add_column(heading, overflow="fold")

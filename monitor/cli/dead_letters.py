@@ -1,5 +1,7 @@
 """`rankwatch dead-letters`: list the records that were rejected, show them, and send them again."""
 
+import asyncio
+import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
@@ -8,13 +10,18 @@ import typer
 
 from monitor.cli.shared.commands import Group, add_command
 from monitor.cli.shared.errors import USAGE, file_error, stop
-from monitor.cli.shared.options import TableFormat, TableFormatOption, TopicOption, option
+from monitor.cli.shared.options import TableFormat, TableFormatOption, TopicOption, option, since_seconds
+from monitor.cli.shared.remote.kafka import broker_settings, silence_kafka
+from monitor.cli.shared.settings import read_settings
+from monitor.publish.kafka_errors import BrokerError
+from monitor.service.operations.dead_letters import Choice, in_file, in_topic, kinds, replay_of, send_again
+from schemas.records.text import printable, shorten
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
 
     from monitor.log.kafka.settings import KafkaSettings
-    from monitor.service.operations.dead_letters import Choice, KeptLetter
+    from monitor.service.operations.dead_letters import KeptLetter
     from monitor.settings import Settings
 
 
@@ -49,11 +56,6 @@ def list_(which: Which, form: TableFormatOption = TableFormat.table) -> None:
 
     Example: rankwatch dead-letters list --broker kafka:9092
     """
-    import json
-
-    from monitor.service.operations.dead_letters import kinds
-    from schemas.records.text import shorten
-
     letters = _letters(which)
     counts = kinds(letters)
     if form is TableFormat.json:
@@ -79,10 +81,6 @@ def show(
 
     Example: rankwatch dead-letters show --benchmark mmlu-pro --reason 'out of range'
     """
-    import json
-
-    from schemas.records.text import printable
-
     for kept in _letters(which):
         if not records:
             print(json.dumps(kept.row))
@@ -105,10 +103,6 @@ def replay(
 
     Example: rankwatch dead-letters replay --benchmark mmlu-pro --reason archived
     """
-    import asyncio
-
-    from monitor.service.operations.dead_letters import replay_of, send_again
-
     if which.data_dir is not None:
         stop(
             "replay sends to a topic; for --data-dir, write the records to a file with `rankwatch dead-letters show --records` and send it "
@@ -132,8 +126,6 @@ def replay(
 
 
 def _place(kept: "KeptLetter") -> str:
-    from schemas.records.text import shorten
-
     letter = kept.letter
     where = "" if letter.line is None else f"{shorten(letter.source)}:{letter.line}, "
     at = "" if kept.row["at"] is None else f"kept {kept.row['at']}, "
@@ -142,8 +134,6 @@ def _place(kept: "KeptLetter") -> str:
 
 def _letters(which: Which) -> "list[KeptLetter]":
     """Return the letters that are meant, in the order in which they were kept."""
-    from monitor.service.operations.dead_letters import in_file, in_topic
-
     choice = _choice(which)
     if which.data_dir is not None:
         path = which.data_dir / "dead-letters.jsonl"
@@ -163,11 +153,6 @@ def _letters(which: Which) -> "list[KeptLetter]":
 
 def _run(work: "Callable[[], Coroutine[Any, Any, T]]") -> T:
     """Run what uses Kafka; a fault of it ends the command."""
-    import asyncio
-
-    from monitor.cli.shared.remote.kafka import silence_kafka
-    from monitor.publish.kafka_errors import BrokerError
-
     silence_kafka()
     try:
         return asyncio.run(work())
@@ -176,9 +161,6 @@ def _run(work: "Callable[[], Coroutine[Any, Any, T]]") -> T:
 
 
 def _choice(which: Which) -> "Choice":
-    from monitor.cli.shared.options import since_seconds
-    from monitor.service.operations.dead_letters import Choice
-
     since = None
     if which.since is not None:
         if which.data_dir is not None:
@@ -188,15 +170,10 @@ def _choice(which: Which) -> "Choice":
 
 
 def _broker(which: Which) -> "tuple[KafkaSettings, Settings]":
-    from monitor.cli.shared.remote.kafka import broker_settings
-    from monitor.cli.shared.settings import read_settings
-
     return broker_settings(read_settings(topic=which.topic, broker_url=which.broker), ", or --data-dir")
 
 
-dead_letters = typer.Typer(
-    cls=Group, no_args_is_help=True, help="List the records that were rejected, show them, and send them again."
-)
+dead_letters = typer.Typer(cls=Group, no_args_is_help=True)
 add_command(dead_letters, list_, "list")
 add_command(dead_letters, show, "show")
 add_command(dead_letters, replay, "replay")

@@ -1,19 +1,39 @@
 """`rankwatch demo`: replay the paper's MMLU-Pro top ten through the embedded monitor."""
 
+import asyncio
+import tempfile
+from contextlib import suppress
 from pathlib import Path
+from time import monotonic
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
+from rich.live import Live
+from rich.text import Text
+
+from monitor.cli.shared.running.live import EventRate, make_view
+from monitor.cli.shared.running.process import log_to_terminal, run_to_end
+from monitor.cli.shared.settings import read_settings
+from monitor.cli.shared.table import print_table
+from monitor.paper.demo.naive import NaivePeeking
+from monitor.paper.demo.simulate import demo_stream
+from monitor.paper.demo.story import is_short, naive_column, render_story
+from monitor.paper.demo.year import SENTINEL, demo_year
+from monitor.paper.demo.year_story import calls_of_windows, render_year
+from monitor.render.drift import chart
+from monitor.render.terminal.layout import output_console
+from monitor.render.terminal.plain import LiveStatus
+from monitor.service.embedded import EmbeddedMonitor
+from monitor.view.build import report_views
+from monitor.view.drift import with_found
 
 if TYPE_CHECKING:
     from monitor.cli.shared.running.live import View
-    from monitor.paper.demo.naive import NaivePeeking
     from monitor.paper.demo.simulate import DemoStream
     from monitor.paper.demo.year import Year
-    from monitor.render.terminal.plain import LiveStatus
-    from monitor.service.embedded import EmbeddedMonitor
     from schemas.results.changes import AnyChange
     from schemas.results.drift import DriftReport
+
 
 _STEPS_PER_SECOND: Final = 10
 
@@ -41,10 +61,6 @@ def demo(
 
     Example: rankwatch demo --drift
     """
-    import tempfile
-
-    from monitor.cli.shared.running.process import log_to_terminal, run_to_end
-
     log_to_terminal()
     with tempfile.TemporaryDirectory(prefix="rankwatch-demo-") as folder:
         port = port if keep or port is not None else 0
@@ -53,18 +69,6 @@ def demo(
 
 
 async def _replay(folder: Path, *, null: bool, seconds: float, seed: int, keep: bool, port: int | None) -> None:
-    import asyncio
-
-    from monitor.cli.shared.running.live import make_view
-    from monitor.cli.shared.settings import read_settings
-    from monitor.cli.shared.table import print_table
-    from monitor.paper.demo.naive import NaivePeeking
-    from monitor.paper.demo.simulate import demo_stream
-    from monitor.paper.demo.story import is_short, render_story
-    from monitor.render.terminal.layout import output_console
-    from monitor.service.embedded import EmbeddedMonitor
-    from monitor.view.build import report_views
-
     stream = demo_stream(null=null, seed=seed)
     naive = NaivePeeking(stream.pairs)
     view = make_view()
@@ -85,11 +89,6 @@ async def _replay(folder: Path, *, null: bool, seconds: float, seed: int, keep: 
 
 async def _stay(monitor: "EmbeddedMonitor", keep: bool) -> None:
     """Serve the page until Ctrl-C, if that was asked for."""
-    import asyncio
-    from contextlib import suppress
-
-    from monitor.render.terminal.layout import output_console
-
     if keep and monitor.web is not None:
         output_console().print(f"\nThe page stays at {monitor.web.url} until Ctrl-C.", highlight=False)
         with suppress(asyncio.CancelledError):  # the announced end, not an interrupted one
@@ -97,13 +96,6 @@ async def _stay(monitor: "EmbeddedMonitor", keep: bool) -> None:
 
 
 async def _replay_year(folder: Path, *, null: bool, seconds: float, seed: int, keep: bool, port: int | None) -> None:
-    from monitor.cli.shared.settings import read_settings
-    from monitor.paper.demo.year import demo_year
-    from monitor.paper.demo.year_story import render_year
-    from monitor.render.terminal.layout import output_console
-    from monitor.service.embedded import EmbeddedMonitor
-    from monitor.view.drift import with_found
-
     year, console, said = demo_year(null=null, seed=seed), output_console(), list[str]()
 
     def say(change: "AnyChange") -> None:
@@ -117,16 +109,6 @@ async def _replay_year(folder: Path, *, null: bool, seconds: float, seed: int, k
 
 async def _play_year(monitor: "EmbeddedMonitor", year: "Year", said: list[str], seconds: float) -> None:
     """Append the runs evenly over so many seconds, and show them, and who calls a drop, as they come."""
-    import asyncio
-    from time import monotonic
-
-    from rich.live import Live
-    from rich.text import Text
-
-    from monitor.paper.demo.year_story import calls_of_windows
-    from monitor.render.drift import chart
-    from monitor.render.terminal.layout import output_console
-
     console, calls, start = output_console(), calls_of_windows(year), monotonic()
     with Live(console=console, transient=True, auto_refresh=False) as live:
         for number, run in enumerate(year.runs):
@@ -142,8 +124,6 @@ async def _play_year(monitor: "EmbeddedMonitor", year: "Year", said: list[str], 
 
 
 def _runs_so_far(monitor: "EmbeddedMonitor") -> "DriftReport":
-    from monitor.paper.demo.year import SENTINEL
-
     benchmark = monitor.reports.benchmark(SENTINEL)
     assert benchmark is not None, "the sentinel is declared with the first run"
     assert benchmark.drift is not None, "it declares drift"
@@ -154,12 +134,6 @@ async def _play(
     monitor: "EmbeddedMonitor", stream: "DemoStream", naive: "NaivePeeking", view: "View", seconds: float
 ) -> None:
     """Append the events evenly over so many seconds, and show the board after each part."""
-    import asyncio
-    from time import monotonic
-
-    from monitor.cli.shared.running.live import EventRate
-    from monitor.paper.demo.story import naive_column
-
     await monitor.log.append([stream.declaration])
     rate, steps, start = EventRate(), max(1, round(seconds * _STEPS_PER_SECOND)), monotonic()
     for step in range(steps):
@@ -180,8 +154,6 @@ async def _play(
 
 
 def _status(monitor: "EmbeddedMonitor", stream: "DemoStream", events: int, rate: float) -> "LiveStatus":
-    from monitor.render.terminal.plain import LiveStatus
-
     return LiveStatus(
         events=events,
         events_per_second=rate,

@@ -1,13 +1,25 @@
 """`rankwatch doctor`: check the surroundings of the service."""
 
+import asyncio
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
+from monitor.cli.shared.errors import FAULT, USAGE, stop
 from monitor.cli.shared.options import DataDirOption, TopicOption, option
+from monitor.cli.shared.remote.kafka import broker_settings, silence_kafka
+from monitor.cli.shared.settings import read_settings, settings_rows
+from monitor.service.doctor.bundle import collect, write
+from monitor.service.doctor.data_dir import check_data_dir
+from monitor.service.doctor.finding import fault, ok
+from monitor.service.doctor.kafka import check_kafka
+from monitor.service.doctor.redis import check_redis
+from monitor.service.doctor.state import check_state, not_checked
+from monitor.service.loops import check_loops
 
 if TYPE_CHECKING:
     from monitor.service.doctor.finding import Finding
     from monitor.settings import Settings
+
 
 _MARKS: Final = {"ok": "ok     ", "warning": "warning", "fault": "FAULT  "}
 
@@ -41,11 +53,6 @@ def doctor(
 
     Example: rankwatch doctor --broker localhost:9092 --redis-url redis://localhost:6379
     """
-    import asyncio
-
-    from monitor.cli.shared.errors import FAULT, USAGE, stop
-    from monitor.cli.shared.settings import read_settings
-
     if log is not None and bundle is None:
         stop("--log goes into a bundle; add --bundle FILE", USAGE)
     settings = read_settings(broker_url=broker, topic=topic, redis_url=redis_url, data_dir=data_dir)
@@ -64,12 +71,6 @@ def doctor(
 
 
 def _write_bundle(file: Path, settings: "Settings", findings: "list[Finding]", log: Path | None) -> None:
-    import asyncio
-
-    from monitor.cli.shared.errors import stop
-    from monitor.cli.shared.settings import settings_rows
-    from monitor.service.doctor.bundle import collect, write
-
     texts = asyncio.run(collect(settings, settings_rows(settings), findings, log))
     try:
         write(file, texts)
@@ -81,9 +82,6 @@ def _write_bundle(file: Path, settings: "Settings", findings: "list[Finding]", l
 
 
 async def _check(settings: "Settings") -> "list[Finding]":
-    from monitor.service.doctor.data_dir import check_data_dir
-    from monitor.service.loops import check_loops
-
     log, state = await _check_kafka(settings), await _check_redis(settings)
     return [
         *log,
@@ -95,10 +93,6 @@ async def _check(settings: "Settings") -> "list[Finding]":
 
 
 async def _check_kafka(settings: "Settings") -> "list[Finding]":
-    from monitor.cli.shared.remote.kafka import broker_settings, silence_kafka
-    from monitor.service.doctor.finding import fault, ok
-    from monitor.service.doctor.kafka import check_kafka
-
     if settings.broker_url is None:
         return [ok("Kafka", "not checked: broker_url is not set, the log is a file")]
     silence_kafka()
@@ -112,9 +106,6 @@ async def _check_kafka(settings: "Settings") -> "list[Finding]":
 
 
 async def _check_redis(settings: "Settings") -> "list[Finding]":
-    from monitor.service.doctor.finding import ok
-    from monitor.service.doctor.redis import check_redis
-
     if settings.redis_url is None:
         return [ok("Redis", "not checked: redis_url is not set, an embedded Valkey keeps the state")]
     return await check_redis(settings.redis_url.get_secret_value())
@@ -122,9 +113,6 @@ async def _check_redis(settings: "Settings") -> "list[Finding]":
 
 async def _check_state(settings: "Settings", found: "list[Finding]") -> "list[Finding]":
     """Compare the topic with the state, if both were found: to wait for one that is missing takes a minute."""
-    from monitor.cli.shared.remote.kafka import broker_settings
-    from monitor.service.doctor.state import check_state, not_checked
-
     if settings.broker_url is None or settings.redis_url is None:
         return []
     redis_url = settings.redis_url.get_secret_value()

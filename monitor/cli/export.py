@@ -5,16 +5,26 @@ from typing import Annotated
 
 import typer
 
-from monitor.cli.exports.shapes import ShapeOptions
+from monitor.cli.exports.boards import boards_of, write_files
+from monitor.cli.exports.shapes import ShapeOptions, check_folder
+from monitor.cli.shared.declared.epochs import parse_epoch
+from monitor.cli.shared.errors import USAGE, note, stop
+from monitor.cli.shared.files import read_results, stop_refused
 from monitor.cli.shared.options import (
     DeclareOptions,
     EpochOption,
     InheritOption,
     LogOptions,
     MaxRejectedOption,
+    Pairs,
     PairsOption,
     Paths,
 )
+from monitor.cli.shared.scores import SUFFIXES, check_scores_file, write_scores
+from monitor.files.streams.paths import show
+from monitor.render.board.exporters import ExportError, export_files
+from monitor.view.score_lines import SENTINEL, all_score_lines
+from monitor.words.counts import counted
 
 
 def export(
@@ -48,18 +58,6 @@ def export(
 
     Example: rankwatch export site/ results/
     """
-    from monitor.cli.exports.boards import boards_of, write_files
-    from monitor.cli.exports.shapes import check_folder
-    from monitor.cli.shared.declared.epochs import parse_epoch
-    from monitor.cli.shared.errors import USAGE, note, stop
-    from monitor.cli.shared.files import read_results, stop_refused
-    from monitor.cli.shared.options import Pairs
-    from monitor.cli.shared.scores import SUFFIXES, check_scores_file, write_scores
-    from monitor.files.streams.paths import show
-    from monitor.render.board.exporters import ExportError, export_files
-    from monitor.view.score_lines import SENTINEL, all_score_lines
-    from monitor.words.counts import counted
-
     is_file = site.suffix.lower() in SUFFIXES and not site.is_dir()
     if is_file:
         check_scores_file(site)

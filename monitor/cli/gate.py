@@ -1,11 +1,30 @@
 """`rankwatch gate`: compare models; the exit code is the verdict."""
 
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, get_args
 
 import typer
 
+from monitor.cli.gates.baselines import stored_baseline
+from monitor.cli.gates.gated import RunCall, evaluate_gate
+from monitor.cli.gates.margins import (
+    check_prices,
+    compare,
+    hold_for_rerun,
+    parse_margin,
+    parse_outputs,
+    stop_incomplete,
+    write_outputs,
+)
 from monitor.cli.gates.options import Conflicts, GateFormat, MarginOptions, OnUndecided, RunOptions
+from monitor.cli.gates.readings import has_several_metrics, read_metrics
+from monitor.cli.shared.declared.epochs import parse_epoch
+from monitor.cli.shared.declared.flags import parse_flags
+from monitor.cli.shared.declared.pairs import choose_pair
+from monitor.cli.shared.declared.prices import named_prices, parse_prices
+from monitor.cli.shared.errors import USAGE, stop
+from monitor.cli.shared.files import Resolution, benchmarks_in, find_files, make_importer, read_results, stop_refused
 from monitor.cli.shared.options import (
     DeclareOptions,
     EpochOption,
@@ -16,6 +35,13 @@ from monitor.cli.shared.options import (
     option,
 )
 from monitor.cli.shared.remote.places import StoredPlace
+from monitor.files.importer import named_path
+from monitor.files.streams.paths import STDIN, show
+from monitor.render.gates import gate as render
+from monitor.render.gates.margin import RENDERERS
+from monitor.view.build import build_report
+from monitor.view.gates.gate import gate_report
+from monitor.words.flags import named_flags, pair_with_flags, with_flags
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -74,20 +100,6 @@ def gate(
 
     Example: rankwatch gate results/ --pair candidate baseline --margin 0.02
     """
-    from contextlib import ExitStack
-
-    from monitor.cli.gates.readings import has_several_metrics, read_metrics
-    from monitor.cli.shared.declared.epochs import parse_epoch
-    from monitor.cli.shared.errors import USAGE, stop
-    from monitor.cli.shared.files import (
-        Resolution,
-        benchmarks_in,
-        find_files,
-        make_importer,
-        read_results,
-        stop_refused,
-    )
-
     if question.margin is None:
         _check_without_margin(question, pair, benchmark, form)
     elif (pair is None) == (question.baseline is None) or (pair and question.candidate):
@@ -102,8 +114,6 @@ def gate(
         _check_several_metrics(question, evaluation, files, from_service=from_service)
     with ExitStack() as stack:
         if from_service:
-            from monitor.cli.gates.baselines import stored_baseline
-
             importer = make_importer(logs)
             names = benchmark or (
                 sorted(benchmarks_in(find_files(importer, files), importer, max_rejected)) if files else []
@@ -134,8 +144,6 @@ def gate(
 def _check_without_margin(
     question: MarginOptions, pair: tuple[str, str] | None, benchmark: list[str] | None, form: GateFormat
 ) -> None:
-    from monitor.cli.shared.errors import USAGE, stop
-
     given = {
         "--baseline": question.baseline,
         "--candidate": question.candidate,
@@ -157,10 +165,6 @@ def _check_without_margin(
 def _check_several_metrics(
     question: MarginOptions, evaluation: RunOptions, files: list[str], *, from_service: bool
 ) -> None:
-    from monitor.cli.shared.errors import USAGE, stop
-    from monitor.files.importer import named_path
-    from monitor.files.streams.paths import STDIN
-
     refused = {
         "are compared with --margin only; add it, for example --margin 0.02, or name one metric": question.margin
         is None,
@@ -181,12 +185,6 @@ def _better(
     form: GateFormat,
     rule: "ConflictRule",
 ) -> None:
-    from monitor.cli.gates.margins import stop_incomplete
-    from monitor.cli.shared.declared.pairs import choose_pair
-    from monitor.render.gates import gate as render
-    from monitor.view.build import build_report
-    from monitor.words.flags import named_flags, pair_with_flags
-
     report = build_report(boards, pairs="all", assert_complete=True, model=pair[0])
     chosen = choose_pair(report, pair, benchmark)
     stop_incomplete(chosen[0])
@@ -211,16 +209,6 @@ def _not_worse(
     question: MarginOptions,
     rule: "ConflictRule",
 ) -> None:
-    from monitor.cli.gates.margins import (
-        check_prices,
-        compare,
-        hold_for_rerun,
-        parse_margin,
-        parse_outputs,
-    )
-    from monitor.cli.shared.declared.prices import named_prices, parse_prices
-    from monitor.view.gates.gate import gate_report
-
     margin = parse_margin(question.margin or "")
     outputs = parse_outputs(question.write or (), [each.value for each in GateFormat])
     prices = parse_prices(question.price or (), question.prices)
@@ -247,14 +235,6 @@ def _run(
     declared: DeclareOptions,
     max_rejected: float,
 ) -> None:
-    from monitor.cli.gates.gated import RunCall, evaluate_gate
-    from monitor.cli.gates.margins import check_prices, parse_margin, parse_outputs
-    from monitor.cli.shared.declared.flags import parse_flags
-    from monitor.cli.shared.declared.prices import named_prices, parse_prices
-    from monitor.cli.shared.errors import USAGE, stop
-    from monitor.files.streams.paths import show
-    from monitor.view.gates.gate import gate_report
-
     candidates, baseline = ([pair[0]], pair[1]) if pair else (question.candidate or [], question.baseline or "")
     candidates = list(dict.fromkeys(candidates))
     if not candidates:
@@ -284,10 +264,6 @@ def _run(
 
 def print_gate(report: "GateReport", form: GateFormat, outputs: list[tuple[str, Path]]) -> None:
     """Print the answer of a gate, and write it to files."""
-    from monitor.cli.gates.margins import write_outputs
-    from monitor.render.gates.margin import RENDERERS
-    from monitor.words.flags import with_flags
-
     flags = report.model_copy(
         update={
             "comparisons": [each.model_copy(update={"reason": with_flags(each.reason)}) for each in report.comparisons]
@@ -303,7 +279,5 @@ def print_gate(report: "GateReport", form: GateFormat, outputs: list[tuple[str, 
 
 def _print_answer(text: str) -> None:
     """Print the answer; the exit code is the verdict, also where the reader of the text has gone."""
-    from contextlib import suppress
-
     with suppress(BrokenPipeError):
         print(text, end="")

@@ -4,7 +4,18 @@ import os
 from pathlib import Path
 from typing import Annotated
 
+import msgspec
 import typer
+
+from monitor.cli.shared.errors import USAGE, note, stop
+from monitor.files.formats.choices import ChoiceError, Choices
+from monitor.files.importer import Importer
+from monitor.files.maps.propose import harness_of, propose
+from monitor.files.maps.table import read_mappings
+from monitor.files.reject_limit import RejectedLine
+from monitor.files.streams.event_lines import Broken, Refusal
+from monitor.files.streams.paths import show
+from monitor.files.streams.read import read_files
 
 _SHOWN = 10
 
@@ -28,13 +39,6 @@ def map_(
 
     Example: rankwatch map results/scores.json
     """
-    from monitor.cli.shared.errors import USAGE, note, stop
-    from monitor.files.formats.choices import ChoiceError
-    from monitor.files.maps.propose import harness_of, propose
-    from monitor.files.maps.table import read_mappings
-    from monitor.files.streams.event_lines import Broken, Refusal
-    from monitor.files.streams.paths import show
-
     if not path.is_file():
         stop(f"{show(path)} is not a file; give one file of results", USAGE)
     target = output or path.parent / "rankwatch.toml"
@@ -68,14 +72,6 @@ def map_(
 
 def _show_events(path: Path, mapping: Path | None, benchmark: str | None) -> None:
     """Print the first events that a file gives, and the first rejects."""
-    import msgspec
-
-    from monitor.cli.shared.errors import note, stop
-    from monitor.files.formats.choices import Choices
-    from monitor.files.importer import Importer
-    from monitor.files.reject_limit import RejectedLine
-    from monitor.files.streams.read import read_files
-
     importer = Importer(Choices.parse(map=None if mapping is None else str(mapping), benchmark=benchmark), note)
     events = rejects = 0
     for segment in read_files(importer.find([path]), opener=importer.open):

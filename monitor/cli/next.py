@@ -6,8 +6,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
+from pydantic import ValidationError
 
-from monitor.cli.shared.errors import USAGE, note, stop
+from monitor.cli.shared.declared.declarations import with_fields
+from monitor.cli.shared.declared.flags import parse_flags
+from monitor.cli.shared.declared.values import similar_first
+from monitor.cli.shared.errors import USAGE, file_error, note, stop
+from monitor.cli.shared.files import read_results
 from monitor.cli.shared.options import (
     MAX_REJECTED,
     DeclareOptions,
@@ -16,11 +21,24 @@ from monitor.cli.shared.options import (
     TableFormatOption,
     option,
 )
+from monitor.cli.shared.remote.places import bearer_token
+from monitor.cli.shared.settings import read_settings
+from monitor.files.importer import named_path
+from monitor.files.item_list import ItemListError, read_items
+from monitor.render.terminal.next import print_next
+from monitor.send.race import ask_next
+from monitor.view.from_files.fold import declared_board
+from monitor.view.pairs.table import PairTable
+from monitor.view.ranking.race import NoRaceError, Race
+from schemas.records.decode import describe_error
+from schemas.records.events import Declaration, OrderSpec
+from schemas.records.goals import parse_goal
 
 if TYPE_CHECKING:
     from monitor.cli.shared.declared.declarations import Declarations
     from monitor.view.board import BoardView
     from schemas.results.api import Next
+
 
 RUN, WAIT, STOP, MET, IMPOSSIBLE = 0, 3, 4, 5, 6  # exit codes
 
@@ -137,8 +155,6 @@ def next_(
 
     Example: rankwatch next results/ --seed 2026-11 --items ids.txt --benchmark my-bench --models a,b,c --goal top:3
     """
-    from monitor.render.terminal.next import print_next
-
     names = [*(_names(models) if models else []), *([] if model is None else [model])]
     if (served.server is None) == (not paths):
         stop("give files or folders of results, or --server http://host:port of a monitor that has them", USAGE)
@@ -166,8 +182,6 @@ def next_(
 
 
 def _names(models: list[str]) -> list[str]:
-    from monitor.cli.shared.declared.flags import parse_flags
-
     family = parse_flags(DeclareOptions(models=models)).values["family"]
     if set(family) != {None}:
         stop('--models: give names between commas; write a name that holds a comma or = as "A,B"', USAGE)
@@ -187,10 +201,6 @@ def _ask_server(
     block: int | None,
     model: str | None,
 ) -> "Next":
-    from monitor.cli.shared.remote.places import bearer_token
-    from monitor.cli.shared.settings import read_settings
-    from monitor.send.race import ask_next
-
     assert served.server is not None
     if benchmark is None:
         stop("--server: name the benchmark, with --benchmark NAME", USAGE)
@@ -219,10 +229,6 @@ def _read_files(
     *,
     family: list[str] | None,
 ) -> "Next":
-    from monitor.view.pairs.table import PairTable
-    from monitor.view.ranking.race import NoRaceError, Race
-    from schemas.records.goals import parse_goal
-
     try:
         asked = None if goal is None else parse_goal(goal)
     except ValueError as error:
@@ -238,10 +244,6 @@ def _fold(
     paths: list[str], files: FileOptions, logs: ScoreOptions, benchmark: str | None, family: list[str] | None
 ) -> "Mapping[str, BoardView]":
     """Fold the results; before the first one there is only what the flags declare."""
-    from monitor.cli.shared.files import read_results
-    from monitor.view.from_files.fold import declared_board
-    from schemas.records.events import Declaration
-
     declarations = _declarations(paths, files, benchmark, family)
     if files.seed is None or not all(map(_is_empty, paths)):
         return read_results(paths, files.max_rejected, logs, declarations, part=True)
@@ -253,8 +255,6 @@ def _fold(
 
 def _is_empty(path: str) -> bool:
     """Return whether a path has no results yet."""
-    from monitor.files.importer import named_path
-
     place = Path(named_path(path)[1])
     return not place.exists() or (place.is_dir() and not any(each.is_file() for each in place.rglob("*")))
 
@@ -263,14 +263,6 @@ def _declarations(
     paths: list[str], files: FileOptions, benchmark: str | None, family: list[str] | None
 ) -> "Declarations":
     """Return what the flags declare, as `rankwatch order --format json` and a rankwatch.toml would."""
-    from pydantic import ValidationError
-
-    from monitor.cli.shared.declared.declarations import with_fields
-    from monitor.cli.shared.errors import file_error
-    from monitor.files.item_list import ItemListError, read_items
-    from schemas.records.decode import describe_error
-    from schemas.records.events import OrderSpec
-
     if (files.seed is None) != (files.items is None):
         stop("--seed and --items FILE belong together: they are the committed order", USAGE)
     fields: dict[str, object] = {}
@@ -291,8 +283,6 @@ def _declarations(
 
 
 def _chosen(benchmarks: "Mapping[str, BoardView]", name: str | None) -> "BoardView":
-    from monitor.cli.shared.declared.values import similar_first
-
     known = similar_first(name or "", benchmarks)
     if name is None and len(benchmarks) > 1:
         stop(f"the files hold {len(benchmarks):,} benchmarks, {known}; choose one with --benchmark", USAGE)

@@ -1,12 +1,22 @@
 """`rankwatch notify`: try the targets of notifications."""
 
+from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
+import msgspec
 import typer
+from pydantic import ValidationError
+
+from monitor.cli.shared.errors import FAULT, USAGE, file_error, note, stop
+from monitor.cli.shared.settings import read_settings
+from monitor.notify.notification import Wording
+from monitor.notify.targets import PUBLISHERS, targets
+from monitor.outbound import NotAcceptedError
+from schemas.results.changes import read_change
 
 if TYPE_CHECKING:
-    from monitor.notify.notification import Notification, Wording
+    from monitor.notify.notification import Notification
     from monitor.notify.targets import Target
 
 
@@ -27,11 +37,6 @@ def notify(
 
     Example: RANKWATCH_NOTIFY_SLACK_URL=https://hooks.slack.com/services/... rankwatch notify --dry-run
     """
-    from monitor.cli.shared.errors import FAULT, USAGE, stop
-    from monitor.cli.shared.settings import read_settings
-    from monitor.notify.notification import Wording
-    from monitor.notify.targets import PUBLISHERS, targets
-
     if feed is not None and not dry_run:
         stop("a feed is printed, never sent; add --dry-run", USAGE)
     settings = read_settings()
@@ -53,14 +58,6 @@ def notify(
 
 
 def _of_feed(feed: Path, wording: "Wording") -> "list[Notification]":
-    from itertools import groupby
-
-    import msgspec
-    from pydantic import ValidationError
-
-    from monitor.cli.shared.errors import file_error, stop
-    from schemas.results.changes import read_change
-
     changes = []
     try:
         with feed.open("rb") as lines:
@@ -80,8 +77,6 @@ def _of_feed(feed: Path, wording: "Wording") -> "list[Notification]":
 
 
 def _print(notifications: "list[Notification]", found: "list[Target]") -> None:
-    from monitor.cli.shared.errors import note
-
     for notification in notifications:
         print(f"{notification.alert} ({notification.severity}): {notification.title}")
         for line in notification.text.splitlines():
@@ -95,8 +90,6 @@ def _print(notifications: "list[Notification]", found: "list[Target]") -> None:
 
 
 def _send(target: "Target", notification: "Notification") -> bool:
-    from monitor.outbound import NotAcceptedError
-
     try:
         target.deliver(notification)
     except NotAcceptedError as error:

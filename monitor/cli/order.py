@@ -1,14 +1,21 @@
 """`rankwatch order`: the committed order of a benchmark's items."""
 
+import json
 from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
+from pydantic import ValidationError
 
 from monitor.cli.shared.errors import FAULT, USAGE, file_error, note, stop
 from monitor.cli.shared.options import option
+from monitor.files.item_list import ItemListError, check_items, read_items
+from monitor.files.unit_list import UnitListError, read_units
+from schemas.records.decode import describe_error
+from schemas.records.events import MAX_LINE_BYTES, Declaration, OrderSpec
+from stats.order import committed_items
 
 
 class OrderFormat(StrEnum):
@@ -55,11 +62,6 @@ def order(
 
     Example: rankwatch order --seed 2026-leaderboard --items ids.txt
     """
-    from pydantic import ValidationError
-
-    from schemas.records.decode import describe_error
-    from schemas.records.events import OrderSpec
-
     try:
         OrderSpec(policy="committed", seed=seed)
     except ValidationError as error:
@@ -69,14 +71,10 @@ def order(
     if form is OrderFormat.json:
         print(_declaration(ids, seed, benchmark or name, units))
         return
-    from stats.order import committed_items
-
     print("\n".join(committed_items(seed, ids, units)))
 
 
 def _read_units(file: Path) -> dict[str, str]:
-    from monitor.files.unit_list import UnitListError, read_units
-
     try:
         return read_units(file)
     except UnitListError as error:
@@ -87,8 +85,6 @@ def _read_units(file: Path) -> dict[str, str]:
 
 def _read_ids(items: Sequence[str], file: Path | None, benchmark: str | None) -> tuple[list[str], str | None]:
     """Return the ids, and the name of their benchmark where the file has it."""
-    from monitor.files.item_list import ItemListError, check_items, read_items
-
     if bool(items) == (file is not None):
         stop("give the item ids as arguments or in a file with --items FILE", USAGE)
     for item in items:
@@ -107,13 +103,6 @@ def _read_ids(items: Sequence[str], file: Path | None, benchmark: str | None) ->
 
 
 def _declaration(ids: list[str], seed: str, benchmark: str | None, units: dict[str, str] | None) -> str:
-    import json
-
-    from pydantic import ValidationError
-
-    from schemas.records.decode import describe_error
-    from schemas.records.events import MAX_LINE_BYTES, Declaration
-
     if benchmark is None:
         stop("--format json needs the name of the benchmark; give --benchmark NAME", USAGE)
     declaration = {"declare": benchmark, "order": {"policy": "committed", "seed": seed}, "item_ids": ids}

@@ -3,16 +3,22 @@
 from dataclasses import dataclass
 from math import isnan
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NamedTuple
+from typing import Annotated, NamedTuple
 
 import typer
 
+from monitor.cli.gates.goal_plans import plan_goal
+from monitor.cli.shared.declared.pairs import choose_pair
 from monitor.cli.shared.errors import USAGE, stop
+from monitor.cli.shared.files import read_results
 from monitor.cli.shared.options import TableFormat, TableFormatOption, option
-
-if TYPE_CHECKING:
-    from stats.planning.comparison_plan import Clusters, Likeness
-    from stats.planning.pilot import PilotEffect
+from monitor.files.streams.paths import show
+from monitor.render.terminal.goal_plan import render_goal_plan
+from monitor.render.terminal.layout import output_console
+from monitor.render.terminal.plan import render_plan
+from monitor.view.build import build_report
+from stats.planning.comparison_plan import Clusters, Likeness, plan_items
+from stats.planning.pilot import PilotEffect
 
 
 @dataclass(frozen=True)
@@ -131,9 +137,6 @@ def plan(
 
     Example: rankwatch plan --goal top:3 pilot/ --items 2000 --price 0.002
     """
-    from monitor.render.terminal.plan import render_plan
-    from stats.planning.comparison_plan import plan_items
-
     for flag in ("gap", "accuracy", "rho", "discordance", "icc", "alpha", "power"):
         if isnan(getattr(options, flag) or 0):
             stop(f"--{flag} nan: use a number", USAGE)
@@ -167,15 +170,10 @@ def plan(
     if isinstance(rendered, str):
         print(rendered)
         return
-    from monitor.render.terminal.layout import output_console
-
     output_console().print(rendered)
 
 
 def _plan_goal(options: PlanOptions, question: GoalPlanOptions, paths: list[str], form: TableFormat) -> None:
-    from monitor.cli.gates.goal_plans import plan_goal
-    from monitor.render.terminal.goal_plan import render_goal_plan
-
     given = {
         "--gap": options.gap,
         "--accuracy": options.accuracy,
@@ -206,15 +204,11 @@ def _plan_goal(options: PlanOptions, question: GoalPlanOptions, paths: list[str]
     if isinstance(rendered, str):
         print(rendered)
         return
-    from monitor.render.terminal.layout import output_console
-
     output_console().print(rendered)
 
 
 def _clusters(options: PlanOptions, found: "Clusters | None") -> "Clusters | None":
     """Return the clusters that are given, with what a pilot shows in place of what is not."""
-    from stats.planning.comparison_plan import Clusters
-
     number, icc = options.clusters, options.icc
     if found is not None:
         number = found.number if number is None else number
@@ -231,8 +225,6 @@ def _clusters(options: PlanOptions, found: "Clusters | None") -> "Clusters | Non
 
 
 def _pair(options: PlanOptions) -> _Pair:
-    from stats.planning.comparison_plan import Likeness
-
     accuracy, rho, discordance, pilot = options.accuracy, options.rho, options.discordance, options.pilot
     if [accuracy is not None or rho is not None, discordance is not None, pilot is not None].count(True) != 1:
         stop(
@@ -252,13 +244,6 @@ def _pair(options: PlanOptions) -> _Pair:
 
 
 def _pilot_pair(options: PlanOptions, path: Path) -> _Pair:
-    from monitor.cli.shared.declared.pairs import choose_pair
-    from monitor.cli.shared.files import read_results
-    from monitor.files.streams.paths import show
-    from monitor.view.build import build_report
-    from stats.planning.comparison_plan import Clusters, Likeness
-    from stats.planning.pilot import PilotEffect
-
     if options.pair is None:
         stop("--pilot needs --pair A B, the two models to compare", USAGE)
     report = build_report(read_results([str(path)], 0.1), pairs="all", assert_complete=True, model=options.pair[0])

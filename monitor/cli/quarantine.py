@@ -1,5 +1,7 @@
 """`rankwatch quarantine`: list the benchmarks that workers have set aside, and release them."""
 
+import asyncio
+import json
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -7,10 +9,19 @@ import typer
 from monitor.cli.shared.commands import Group, add_command
 from monitor.cli.shared.errors import USAGE, stop
 from monitor.cli.shared.options import TableFormat, TableFormatOption, TopicOption, option
+from monitor.cli.shared.remote.kafka import broker_settings, silence_kafka
+from monitor.cli.shared.settings import read_settings
+from monitor.publish.kafka_errors import BrokerError
+from monitor.retries import RetryPolicy
+from monitor.service.operations.quarantine import release as append
+from monitor.store.errors import StoreError
+from monitor.store.transfer.transfer import Transfer
+from schemas.records.text import shorten
 
 if TYPE_CHECKING:
     from monitor.settings import Settings
     from schemas.records.boards import Suspect
+
 
 BrokerOption = Annotated[
     str | None, option("--broker", "Kafka  \\[default: the setting broker_url]", metavar="HOST:PORT,...")
@@ -25,11 +36,6 @@ def list_(
 
     Example: rankwatch quarantine list --redis-url redis://localhost:6379
     """
-    import json
-
-    from monitor.cli.shared.settings import read_settings
-    from schemas.records.text import shorten
-
     entries = _entries(read_settings(redis_url=redis_url, topic=topic))
     if form is TableFormat.json:
         rows = [{"partition": number, **entry._asdict()} for number, entry in entries]
@@ -62,14 +68,6 @@ def release(
 
     Example: rankwatch quarantine release mmlu-pro --replay
     """
-    import asyncio
-
-    from monitor.cli.shared.remote.kafka import broker_settings, silence_kafka
-    from monitor.cli.shared.settings import read_settings
-    from monitor.publish.kafka_errors import BrokerError
-    from monitor.service.operations.quarantine import release as append
-    from schemas.records.text import shorten
-
     settings = read_settings(redis_url=redis_url, topic=topic, broker_url=broker)
     kafka, settings = broker_settings(settings)
     suspect = next((entry for _, entry in _entries(settings) if entry.benchmark == benchmark), None)
@@ -86,12 +84,6 @@ def release(
 
 def _entries(settings: "Settings") -> "list[tuple[int, Suspect]]":
     """Return the partition and the entry of each benchmark that is set aside."""
-    import asyncio
-
-    from monitor.retries import RetryPolicy
-    from monitor.store.errors import StoreError
-    from monitor.store.transfer.transfer import Transfer
-
     if settings.redis_url is None:
         stop("no Redis is set; give --redis-url redis://host:port (or RANKWATCH_REDIS_URL)", USAGE)
     url = settings.redis_url.get_secret_value()
@@ -106,8 +98,6 @@ def _entries(settings: "Settings") -> "list[tuple[int, Suspect]]":
         stop(str(error))
 
 
-quarantine = typer.Typer(
-    cls=Group, no_args_is_help=True, help="List the benchmarks that workers have set aside, and release them."
-)
+quarantine = typer.Typer(cls=Group, no_args_is_help=True)
 add_command(quarantine, list_, "list")
 add_command(quarantine, release, "release")

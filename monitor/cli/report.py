@@ -4,6 +4,11 @@ from typing import Annotated
 
 import typer
 
+from monitor.cli.shared.conflicts import check_conflicts_file, save_conflicts
+from monitor.cli.shared.declared.epochs import parse_epoch
+from monitor.cli.shared.declared.prices import parse_prices
+from monitor.cli.shared.declared.suites import suites_of_files
+from monitor.cli.shared.files import read_results, stop_refused
 from monitor.cli.shared.options import (
     ConflictsOption,
     DeclareOptions,
@@ -23,6 +28,7 @@ from monitor.cli.shared.options import (
     TopOption,
     VerboseOption,
 )
+from monitor.cli.shared.output import choose_output, print_report
 
 
 def report(
@@ -57,13 +63,6 @@ def report(
 
     Example: rankwatch report results/ -o report.html
     """
-    from monitor.cli.shared.conflicts import check_conflicts_file, save_conflicts
-    from monitor.cli.shared.declared.epochs import parse_epoch
-    from monitor.cli.shared.declared.prices import parse_prices
-    from monitor.cli.shared.declared.suites import suites_of_files
-    from monitor.cli.shared.files import read_results, stop_refused
-    from monitor.cli.shared.output import choose_output, print_report
-
     output = choose_output(
         form,
         out,

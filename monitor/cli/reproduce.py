@@ -5,6 +5,9 @@ from typing import Annotated
 import typer
 
 from monitor.cli.shared.options import TableFormat, TableFormatOption
+from monitor.cli.shared.progress import progress_bar
+from monitor.paper.reproduce import as_json, render_table, run
+from monitor.render.terminal.layout import output_console
 
 
 def reproduce(
@@ -15,9 +18,6 @@ def reproduce(
 
     Example: rankwatch reproduce --full
     """
-    from monitor.cli.shared.progress import progress_bar
-    from monitor.paper.reproduce import as_json, render_table, run
-
     with progress_bar("recomputing", of_bytes=False) as update:
 
         def show(step: str, done: int, total: int) -> None:
@@ -28,6 +28,4 @@ def reproduce(
     if form is TableFormat.json:
         print(as_json(sections))
         return
-    from monitor.render.terminal.layout import output_console
-
     output_console().print(render_table(sections))

@@ -2,12 +2,13 @@
 
 from typing import TYPE_CHECKING, Annotated
 
+from monitor.cli.shared.declared.prices import parse_prices
 from monitor.cli.shared.options import HostOption, PortOption, PriceOption, PricesOption, TopicOption, option
 from monitor.cli.shared.running.service import BrokerOption, RedisOption, run_service
+from monitor.service.worker import ClusterWorker
 
 if TYPE_CHECKING:
     from monitor.log.kafka.settings import KafkaSettings
-    from monitor.service.worker import ClusterWorker
     from monitor.settings import Settings
 
 
@@ -37,11 +38,7 @@ def run(
     """
 
     def make(settings: "Settings", kafka: "KafkaSettings") -> "ClusterWorker":
-        from monitor.service.worker import ClusterWorker
-
         return ClusterWorker(settings, kafka)
-
-    from monitor.cli.shared.declared.prices import parse_prices
 
     run_service(
         make,

@@ -4,6 +4,9 @@ from typing import Annotated
 
 import typer
 
+from monitor.cli.shared.errors import USAGE, stop
+from schemas.generate import render
+
 
 def schema(
     name: Annotated[
@@ -17,9 +20,6 @@ def schema(
 
     Example: rankwatch schema event
     """
-    from monitor.cli.shared.errors import USAGE, stop
-    from schemas.generate import render
-
     texts = {file.removesuffix(".schema.json"): text for file, text in render().items()}
     if name is None:
         print("\n".join(texts))

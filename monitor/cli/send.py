@@ -1,13 +1,27 @@
 """`rankwatch send`: send files of results to a topic, or to a monitor over HTTP."""
 
+import asyncio
+import json
+import shlex
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager
 from pathlib import Path
+from time import monotonic
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
+from monitor.cli.shared.declared.declarations import make_declarations
+from monitor.cli.shared.declared.epochs import inherited, note_read_before, parse_epoch
 from monitor.cli.shared.errors import USAGE, file_error, note, stop
+from monitor.cli.shared.files import (
+    RejectedLines,
+    benchmarks_in,
+    find_files,
+    make_importer,
+    not_ending,
+    unmatched_choices,
+)
 from monitor.cli.shared.options import (
     DeclareOptions,
     EndedOption,
@@ -18,17 +32,37 @@ from monitor.cli.shared.options import (
     Paths,
     option,
 )
+from monitor.cli.shared.progress import progress_bar
+from monitor.cli.shared.remote.kafka import kafka_settings, silence_kafka
+from monitor.cli.shared.remote.places import bearer_token
+from monitor.cli.shared.running.process import log_to_terminal
+from monitor.cli.shared.settings import read_settings
+from monitor.files.batches import BatchReader
+from monitor.files.epochs import NEXT, EpochRecord, Epochs
+from monitor.files.importer import show_argument
+from monitor.files.reject_limit import RejectedLine, RejectLimit, TooManyRejected
+from monitor.files.runs import ends_of_runs
+from monitor.files.streams.paths import is_copy
+from monitor.files.streams.paths import show as show_path
+from monitor.log.kafka.settings import split_url
+from monitor.publish.kafka_producer import KafkaProducer, Message
+from monitor.publish.topics import Topics
+from monitor.send.http import HttpDelivery, checked_url, declared_spec, newest_epochs
+from monitor.send.messages import Outgoing
+from monitor.send.send_record import SendRecord, default_folder
+from monitor.send.sender import Delivery, Sender
+from monitor.words.counts import counted
+from schemas.records.ownership import owner
+from schemas.records.text import mask_url, shorten
 
 if TYPE_CHECKING:
     from monitor.cli.shared.declared.declarations import Declarations
-    from monitor.files.batches import BatchReader
-    from monitor.files.epochs import Epochs, Newest
+    from monitor.files.epochs import Newest
     from monitor.files.importer import Importer
-    from monitor.send.messages import Outgoing
-    from monitor.send.send_record import SendRecord
-    from monitor.send.sender import Deliver, Delivery, Sender
+    from monitor.send.sender import Deliver
     from monitor.settings import Settings
     from schemas.records.events import Ended, Spec
+
 
 _BLOCKS = 16  # blocks of lines in a delivery
 
@@ -73,19 +107,6 @@ def send(
 
     Example: rankwatch send results/ --to kafka://localhost:9092/rankwatch.events --items 12032
     """
-    import asyncio
-    import shlex
-
-    from monitor.cli.shared.declared.declarations import make_declarations
-    from monitor.cli.shared.files import benchmarks_in, find_files, make_importer, unmatched_choices
-    from monitor.cli.shared.running.process import log_to_terminal
-    from monitor.cli.shared.settings import read_settings
-    from monitor.files.epochs import EpochRecord, Epochs
-    from monitor.files.importer import show_argument
-    from monitor.files.reject_limit import TooManyRejected
-    from monitor.send.send_record import SendRecord, default_folder
-    from schemas.records.text import mask_url
-
     settings = read_settings(data_dir=data_dir, max_rejected=max_rejected)
     command = shlex.join(["rankwatch", "send", *map(show_argument, paths), "--to", mask_url(to)])
     declare = make_declarations(declared, paths, live=command)
@@ -149,9 +170,6 @@ class _Destination(NamedTuple):
 
 
 def _parse_epoch(text: str | None, destination: _Destination, *, inherit: bool) -> int | str | None:
-    from monitor.cli.shared.declared.epochs import parse_epoch
-    from monitor.files.epochs import NEXT
-
     epoch = parse_epoch(text, inherit=inherit)
     if epoch == NEXT and destination.newest is None:
         stop("--epoch next: a topic does not report the newest epoch of a model; give the number, --epoch N", USAGE)
@@ -159,11 +177,6 @@ def _parse_epoch(text: str | None, destination: _Destination, *, inherit: bool) 
 
 
 def _destination(to: str, settings: "Settings", token_file: Path | None, *, packed: bool) -> _Destination:
-    from monitor.cli.shared.remote.places import bearer_token
-    from monitor.log.kafka.settings import split_url
-    from monitor.send.http import checked_url, declared_spec, newest_epochs
-    from schemas.records.text import mask_url, shorten
-
     scheme = to.partition("://")[0].lower()
     try:
         if scheme in {"http", "https"}:
@@ -192,8 +205,6 @@ def _destination(to: str, settings: "Settings", token_file: Path | None, *, pack
 
 @asynccontextmanager
 async def _http(url: str, token: str | None, refused: dict[str, int]) -> "AsyncIterator[Deliver]":
-    from monitor.send.http import HttpDelivery
-
     def count(reason: str) -> None:
         refused[reason] = refused.get(reason, 0) + 1
 
@@ -206,11 +217,6 @@ async def _http(url: str, token: str | None, refused: dict[str, int]) -> "AsyncI
 
 @asynccontextmanager
 async def _kafka(addresses: str, topic: str, settings: "Settings") -> "AsyncIterator[Deliver]":
-    from monitor.cli.shared.remote.kafka import kafka_settings, silence_kafka
-    from monitor.publish.kafka_producer import KafkaProducer, Message
-    from monitor.publish.topics import Topics
-    from schemas.records.ownership import owner
-
     silence_kafka()
     options = kafka_settings(addresses, settings).client_options()
     async with Topics(options) as topics:
@@ -242,16 +248,6 @@ async def _send(
     ended: bool,
     inherit: bool,
 ) -> None:
-    from time import monotonic
-
-    from monitor.cli.shared.declared.epochs import inherited, note_read_before
-    from monitor.cli.shared.files import RejectedLines
-    from monitor.cli.shared.progress import progress_bar
-    from monitor.files.batches import BatchReader
-    from monitor.files.reject_limit import RejectedLine, RejectLimit
-    from monitor.send.sender import Delivery, Sender
-    from monitor.words.counts import counted
-
     start, lines, limit = monotonic(), RejectedLines(), RejectLimit(max_rejected)
     fresh: list[Ended] = []
     refusals: list[str] = []
@@ -316,11 +312,6 @@ async def _end_runs(
     inherit: bool,
 ) -> "tuple[list[Ended], list[str]]":
     """End the runs of files; return those that had not ended before, and what to do about files that break off."""
-    import asyncio
-
-    from monitor.cli.shared.files import not_ending
-    from monitor.files.runs import ends_of_runs
-
     found = await asyncio.to_thread(ends_of_runs, files, importer.open, epochs, inherit=inherit)
     ends, refusals = await asyncio.to_thread(not_ending, found, reader.incomplete, record.benchmarks, importer)
     return await sender.end([end for end in ends if ended or end.base is not None]), refusals
@@ -328,11 +319,6 @@ async def _end_runs(
 
 def _note_changes(sender: "Sender", refused: dict[str, int] | None) -> None:
     """Print which files were sent again, what was refused, and which events came after the end of their run."""
-    from monitor.files.streams.paths import is_copy
-    from monitor.files.streams.paths import show as show_path
-    from monitor.words.counts import counted
-    from schemas.records.text import shorten
-
     for path in sender.changed:
         if is_copy(path):
             continue  # it need not be the same input as the last time
@@ -348,10 +334,6 @@ def _note_changes(sender: "Sender", refused: dict[str, int] | None) -> None:
 
 async def _redeclare(deliver: "Deliver", record: "SendRecord", declarations: Sequence[dict[str, Any]]) -> None:
     """Deliver what is declared in addition of benchmarks that have begun."""
-    import json
-
-    from monitor.send.messages import Outgoing
-
     if declarations:
         texts = {declaration["declare"]: json.dumps(declaration) for declaration in declarations}
         await deliver([Outgoing(name, text.encode()) for name, text in texts.items()])
@@ -360,8 +342,6 @@ async def _redeclare(deliver: "Deliver", record: "SendRecord", declarations: Seq
 
 
 def _summary(sender: "Sender") -> str:
-    from monitor.words.counts import counted
-
     if not sender.events:
         return "nothing new sent"
     return f"{counted(sender.events, 'event')} of {counted(len(sender.benchmarks), 'benchmark')} sent"

@@ -2,6 +2,8 @@
 
 from typing import TYPE_CHECKING, Annotated
 
+from monitor.cli.shared.declared.prices import parse_prices
+from monitor.cli.shared.declared.suites import suites_flag
 from monitor.cli.shared.options import (
     DistinctOption,
     HostOption,
@@ -14,10 +16,10 @@ from monitor.cli.shared.options import (
     option,
 )
 from monitor.cli.shared.running.service import BrokerOption, RedisOption, run_service
+from monitor.service.reader import Reader
 
 if TYPE_CHECKING:
     from monitor.log.kafka.settings import KafkaSettings
-    from monitor.service.reader import Reader
     from monitor.settings import Settings
 
 
@@ -45,12 +47,7 @@ def serve(
     """
 
     def make(settings: "Settings", kafka: "KafkaSettings") -> "Reader":
-        from monitor.service.reader import Reader
-
         return Reader(settings, kafka, benchmarks)
-
-    from monitor.cli.shared.declared.prices import parse_prices
-    from monitor.cli.shared.declared.suites import suites_flag
 
     run_service(
         make,

@@ -1,24 +1,39 @@
 """`rankwatch state`: show the stored state, move it to another server or partition count, salvage a damaged log."""
 
+import asyncio
+import json
 import os
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
-from contextlib import asynccontextmanager, contextmanager
-from dataclasses import dataclass
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Annotated, Any, Final, TypeVar
 
 import typer
+from pydantic import SecretStr
 
 from monitor.cli.shared.commands import Group, add_command, given
 from monitor.cli.shared.errors import FAULT, USAGE, file_error, stop
 from monitor.cli.shared.options import DataDirOption, TableFormat, TableFormatOption, TopicOption, option
+from monitor.cli.shared.running.process import log_to_terminal
+from monitor.cli.shared.settings import read_settings
+from monitor.files.streams.paths import show as show_path
+from monitor.log.errors import LogError
+from monitor.log.file.salvage import salvage as salvage_log
+from monitor.render.terminal.state_comparison import as_json, as_text
+from monitor.retries import RetryPolicy
+from monitor.settings import LOG_NAME
+from monitor.store.errors import StoreError
+from monitor.store.server.embedded import EmbeddedValkey
+from monitor.store.transfer.transfer import Transfer
+from monitor.words.counts import counted
 
 if TYPE_CHECKING:
     from monitor.settings import Settings
     from monitor.store.transfer.comparison import BoardComparison
     from monitor.store.transfer.summary import PartitionSummary
-    from monitor.store.transfer.transfer import Transfer
+
 
 T = TypeVar("T")
 
@@ -49,9 +64,6 @@ def show(options: StateOptions, form: TableFormatOption = TableFormat.table) -> 
 
     Example: rankwatch state show --redis-url redis://localhost:6379
     """
-    import json
-    from dataclasses import asdict
-
     partitions = _run(options, lambda transfer: transfer.summarize())
     if form is TableFormat.json:
         print(json.dumps({"partitions": [asdict(each) for each in partitions]}, indent=2))
@@ -66,7 +78,6 @@ def export(file: FileArgument, options: StateOptions) -> None:
 
     Example: rankwatch state export state.jsonl --redis-url redis://localhost:6379
     """
-    from monitor.words.counts import counted
 
     async def write(transfer: "Transfer") -> int:
         with _open_to_write(file) as lines:
@@ -98,10 +109,6 @@ def import_(
 
     Example: rankwatch state import state.jsonl --redis-url redis://other:6379 --topic events.v2 --partitions 16
     """
-    from monitor.files.streams.paths import show as show_path
-    from monitor.settings import LOG_NAME
-    from monitor.words.counts import counted
-
     offsets = dict(_offset(text) for text in offset or ())
 
     async def read(transfer: "Transfer") -> tuple[int, set[str]]:
@@ -126,12 +133,6 @@ def salvage(data_dir: DataDirOption = None) -> None:
 
     Example: rankwatch state salvage --data-dir rankwatch-data
     """
-    from monitor.files.streams.paths import show as show_path
-    from monitor.log.errors import LogError
-    from monitor.log.file.salvage import salvage as salvage_log
-    from monitor.settings import LOG_NAME
-    from monitor.words.counts import counted
-
     settings = _settings(StateOptions(data_dir=data_dir))
     path = settings.data_dir / LOG_NAME
     try:
@@ -195,9 +196,6 @@ def compare(
 
     Example: rankwatch state compare redis://localhost:6379/0 --redis-url redis://localhost:6379/1
     """
-    import json
-
-    from monitor.render.terminal.state_comparison import as_json, as_text
 
     async def work(transfer: "Transfer") -> "list[BoardComparison]":
         async with _open_other(other, options) as another:
@@ -214,8 +212,6 @@ def compare(
 
 @asynccontextmanager
 async def _open_other(url: str, options: StateOptions) -> "AsyncIterator[Transfer]":
-    from pydantic import SecretStr
-
     settings = _settings(options).model_copy(update={"redis_url": SecretStr(url)})
     async with _open_state(settings, must_exist=False) as transfer:
         yield transfer
@@ -229,8 +225,6 @@ def _offset(text: str) -> tuple[int, int]:
 
 
 def _settings(options: StateOptions) -> "Settings":
-    from monitor.cli.shared.settings import read_settings
-
     if options.data_dir is not None and options.redis_url is not None:
         stop("--data-dir and --redis-url name two places of the state; give one of them", USAGE)
     settings = read_settings(**given(options))
@@ -238,12 +232,7 @@ def _settings(options: StateOptions) -> "Settings":
 
 
 def _run(options: StateOptions, work: "Callable[[Transfer], Awaitable[T]]", *, must_exist: bool = True) -> T:
-    import asyncio
-
     settings = _settings(options)
-    from monitor.cli.shared.running.process import log_to_terminal
-    from monitor.store.errors import StoreError
-
     log_to_terminal()
 
     async def run() -> T:
@@ -262,12 +251,6 @@ def _run(options: StateOptions, work: "Callable[[Transfer], Awaitable[T]]", *, m
 
 @asynccontextmanager
 async def _open_state(settings: "Settings", *, must_exist: bool) -> "AsyncIterator[Transfer]":
-    from contextlib import AsyncExitStack
-
-    from monitor.retries import RetryPolicy
-    from monitor.store.server.embedded import EmbeddedValkey
-    from monitor.store.transfer.transfer import Transfer
-
     async with AsyncExitStack() as stack:
         target: Any
         if settings.redis_url is not None:
@@ -325,9 +308,7 @@ def _print_table(partitions: "Sequence[PartitionSummary]") -> None:
         print(f"log: {log}")
 
 
-state = typer.Typer(
-    cls=Group, no_args_is_help=True, help="Show the stored state, move it, or keep the rest of a damaged log."
-)
+state = typer.Typer(cls=Group, no_args_is_help=True)
 add_command(state, show, "show")
 add_command(state, export, "export")
 add_command(state, import_, "import")

@@ -1,5 +1,6 @@
 """`rankwatch token`: who may read, write and declare over HTTP."""
 
+import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -8,13 +9,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
+from rich.markup import escape
+from rich.table import Table
 
 from monitor.cli.shared.commands import Group, add_command
 from monitor.cli.shared.errors import FAULT, USAGE, file_error, note, stop
 from monitor.cli.shared.options import TableFormat, TableFormatOption, option
+from monitor.cli.shared.settings import read_settings
+from monitor.render.terminal.layout import output_console
+from monitor.serve.access.access_file import AccessFile, AccessFileError, new_token
+from monitor.serve.access.scopes import Grants
 
 if TYPE_CHECKING:
-    from monitor.serve.access.access_file import AccessFile, Token
+    from monitor.serve.access.access_file import Token
+
 
 _NEVER: Final = "never"
 _UNITS: Final = {"m": "minutes", "h": "hours", "d": "days"}
@@ -52,8 +60,6 @@ def create(
 
     Example: rankwatch token create ci --scope 'write:mmlu*' --scope quota:boards=20 --expires 90d
     """
-    from monitor.serve.access.access_file import new_token
-
     now = datetime.now(UTC)
     if not scope:
         stop(
@@ -77,8 +83,6 @@ def show(options: AccessOptions, form: TableFormatOption = TableFormat.table) ->
 
     Example: rankwatch token list --file access.json
     """
-    import json
-
     now = datetime.now(UTC)
     with _reported(_file(options)) as file:
         tokens, groups = file.tokens(), file.groups()
@@ -91,11 +95,6 @@ def show(options: AccessOptions, form: TableFormatOption = TableFormat.table) ->
     if not tokens and not groups:
         print("no tokens")
         return
-    from rich.markup import escape
-    from rich.table import Table
-
-    from monitor.render.terminal.layout import output_console
-
     table = Table(box=None, pad_edge=False)
     for heading in ("name", "scopes", "created", "expires", "state"):
         table.add_column(heading, overflow="fold")
@@ -120,8 +119,6 @@ def rotate(
 
     Example: rankwatch token rotate ci --overlap 1h --expires 90d
     """
-    from monitor.serve.access.access_file import new_token
-
     now = datetime.now(UTC)
     until = now if overlap is None else now + _duration("--overlap", overlap)
     ending = _time(expires, now)
@@ -160,8 +157,6 @@ def group(
 
     Example: rankwatch token group evaluation --scope read --scope 'write:mmlu*'
     """
-    from monitor.serve.access.scopes import Grants
-
     if not name.strip() or "," in name or not name.isprintable():
         stop(f"{name!r} is no name of a group; a header lists groups, separated by commas", USAGE)
     try:
@@ -198,9 +193,6 @@ def _minute(time: datetime | None) -> str:
 
 
 def _file(options: AccessOptions) -> "AccessFile":
-    from monitor.cli.shared.settings import read_settings
-    from monitor.serve.access.access_file import AccessFile
-
     path = options.file or read_settings().access_file
     if path is None:
         stop("no file of tokens is set; give --file FILE (or RANKWATCH_ACCESS_FILE)", USAGE)
@@ -209,8 +201,6 @@ def _file(options: AccessOptions) -> "AccessFile":
 
 @contextmanager
 def _reported(file: "AccessFile") -> "Iterator[AccessFile]":
-    from monitor.serve.access.access_file import AccessFileError
-
     try:
         yield file
     except AccessFileError as error:
@@ -248,7 +238,7 @@ def _duration(flag: str, text: str) -> timedelta:
     return timedelta(**{_UNITS[unit]: int(number)})
 
 
-token = typer.Typer(cls=Group, no_args_is_help=True, help="Create, list, rotate and revoke the tokens of a server.")
+token = typer.Typer(cls=Group, no_args_is_help=True)
 add_command(token, create, "create")
 add_command(token, show, "list")
 add_command(token, rotate, "rotate")

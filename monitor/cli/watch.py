@@ -1,12 +1,32 @@
 """`rankwatch watch`: follow files through the embedded monitor."""
 
+import asyncio
+import json
+import shlex
 from collections.abc import Sequence
+from contextlib import AsyncExitStack, suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
 
 import typer
 
+from monitor.cli.shared.conflicts import check_conflicts_file, save_conflicts
+from monitor.cli.shared.declared.declarations import make_declarations
+from monitor.cli.shared.declared.epochs import after_state, inherited, note_read_before, parse_epoch
+from monitor.cli.shared.declared.prices import parse_prices, prices_fault
+from monitor.cli.shared.declared.suites import suites_flag, suites_of_files
 from monitor.cli.shared.errors import FAULT, USAGE, end_at_once, note, stop
+from monitor.cli.shared.files import (
+    benchmarks_in,
+    find_files,
+    find_present,
+    make_importer,
+    not_ending,
+    stop_refused,
+    stop_without_results,
+    unmatched_choices,
+)
 from monitor.cli.shared.options import (
     ConflictsOption,
     DataDirOption,
@@ -29,17 +49,38 @@ from monitor.cli.shared.options import (
     TopOption,
     VerboseOption,
 )
+from monitor.cli.shared.output import choose_output, print_report
+from monitor.cli.shared.running.live import EventRate, IfComplete, make_view
+from monitor.cli.shared.running.process import log_to_terminal, run_to_end
+from monitor.cli.shared.running.stopping import Stopping
+from monitor.cli.shared.settings import read_settings
+from monitor.cli.shared.table import print_table
+from monitor.files.epochs import EpochRecord
+from monitor.files.importer import named_path, show_argument
+from monitor.files.reject_limit import RejectLimit, TooManyRejected
+from monitor.files.runs import ends_of_runs, incomplete_benchmarks, not_whole
+from monitor.files.streams.paths import is_remote, origin
+from monitor.files.tail import Tailer
+from monitor.render.terminal.plain import LiveStatus
+from monitor.service.embedded import EmbeddedMonitor
+from monitor.state_lock import StateTorn
+from monitor.view.build import ReportView, report_views
+from monitor.view.from_files.runs import epoch_before
+from monitor.view.ranking.goal import priced_report
+from monitor.words.counts import counted
+from monitor.words.flags import with_flags
+from monitor.words.reading import not_read, why_not_whole
+from schemas.records.events import Declaration, Ended
+from schemas.records.text import mask_url, shorten
+from schemas.results.report import Report
 
 if TYPE_CHECKING:
     from monitor.cli.shared.declared.declarations import Declarations
     from monitor.cli.shared.output import Output
-    from monitor.cli.shared.running.live import EventRate, View
-    from monitor.cli.shared.running.stopping import Stopping
+    from monitor.cli.shared.running.live import View
     from monitor.files.importer import Importer
-    from monitor.files.tail import Tailer
-    from monitor.render.terminal.plain import LiveStatus
-    from monitor.service.embedded import EmbeddedMonitor
     from monitor.settings import Settings
+
 
 _REFRESH_SECONDS: Final = 0.5
 _NAMED: Final = 3  # benchmarks whose unread files and items the status names
@@ -93,19 +134,6 @@ def watch(
     if (ended or inherit) and not paths:
         stop(f"watch --{'ended' if ended else 'inherit'}: give the files or folders whose runs end", USAGE)
     _refuse_remote([] if once else paths or [])
-    import shlex
-
-    from monitor.cli.shared.conflicts import check_conflicts_file
-    from monitor.cli.shared.declared.declarations import make_declarations
-    from monitor.cli.shared.declared.epochs import parse_epoch
-    from monitor.cli.shared.declared.prices import parse_prices
-    from monitor.cli.shared.declared.suites import suites_flag
-    from monitor.cli.shared.files import make_importer
-    from monitor.cli.shared.output import choose_output
-    from monitor.cli.shared.running.process import log_to_terminal, run_to_end
-    from monitor.cli.shared.settings import read_settings
-    from monitor.files.importer import show_argument
-
     given = parse_prices(price or (), prices, of_all=True)
     output = choose_output(form, out, pairs, verbose=verbose, top=top, prices=given)
     check_conflicts_file(conflicts)
@@ -148,10 +176,6 @@ class _Files(NamedTuple):
 
 def _refuse_remote(paths: Sequence[str]) -> None:
     """End the command if a path cannot be followed."""
-    from monitor.files.importer import named_path
-    from monitor.files.streams.paths import is_remote
-    from schemas.records.text import mask_url
-
     for path in paths:
         if is_remote(place := named_path(path)[1]):
             stop(f"{mask_url(place)}: watch follows files and folders; read standard input and URLs with --once", USAGE)
@@ -161,23 +185,6 @@ async def _read_once(
     files: _Files, settings: "Settings", output: "Output", conflicts: Path | None, suite: Sequence[str] | None
 ) -> None:
     """Read the files to their end and print the report."""
-    from monitor.cli.shared.conflicts import save_conflicts
-    from monitor.cli.shared.declared.suites import suites_of_files
-    from monitor.cli.shared.files import (
-        benchmarks_in,
-        find_files,
-        stop_refused,
-        stop_without_results,
-        unmatched_choices,
-    )
-    from monitor.cli.shared.output import print_report
-    from monitor.files.reject_limit import TooManyRejected
-    from monitor.files.runs import incomplete_benchmarks, not_whole
-    from monitor.files.streams.paths import origin
-    from monitor.service.embedded import EmbeddedMonitor
-    from monitor.words.flags import with_flags
-    from schemas.records.text import shorten
-
     inputs = find_files(files.importer, files.paths)
     files.declare.note_present(inputs)
     async with EmbeddedMonitor(settings, serve=False, declare=files.declare) as monitor:
@@ -225,14 +232,6 @@ async def _read_once(
 
 async def _follow(files: _Files, settings: "Settings", conflicts: Path | None) -> None:
     """Follow the files and serve until a signal or an error."""
-    from contextlib import AsyncExitStack
-
-    from monitor.cli.shared.conflicts import save_conflicts
-    from monitor.cli.shared.files import find_present
-    from monitor.cli.shared.running.live import make_view
-    from monitor.cli.shared.running.stopping import Stopping
-    from monitor.service.embedded import EmbeddedMonitor
-
     files.declare.note_present(find_present(files.importer, files.paths))
     view = make_view(settings.low_coverage)
     stopping = Stopping(settings.drain_seconds)
@@ -254,15 +253,6 @@ async def _follow(files: _Files, settings: "Settings", conflicts: Path | None) -
 
 async def _print_summary(monitor: "EmbeddedMonitor") -> None:
     """Print the report as of now: what was on the screen goes with it. Without one if the fold of a chunk fails, or takes too long."""
-    import asyncio
-    from dataclasses import replace
-
-    from monitor.cli.shared.declared.prices import prices_fault
-    from monitor.cli.shared.table import print_table
-    from monitor.state_lock import StateTorn
-    from monitor.view.build import ReportView, report_views
-    from monitor.view.ranking.goal import priced_report
-
     settings, reports = monitor.settings, monitor.reports
     prices = settings.prices
 
@@ -286,11 +276,6 @@ async def _print_summary(monitor: "EmbeddedMonitor") -> None:
 
 async def _resume(files: _Files, monitor: "EmbeddedMonitor") -> None:
     """Take up the benchmarks that have begun; what flags change is declared as the next version, unless it is refused."""
-    import json
-
-    from monitor.cli.shared.files import benchmarks_in
-    from schemas.records.events import Declaration
-
     paths, importer = files.paths, files.importer
     await monitor.caught_up()
     specs = {name: benchmark.spec for name, benchmark in monitor.reports.benchmarks().items()}
@@ -312,23 +297,12 @@ async def _end_runs(files: _Files, monitor: "EmbeddedMonitor", tailer: "Tailer")
 
     Runs in benchmarks of a file that breaks off go on: the file is printed. Return whether there was none.
     """
-    import asyncio
-
-    from monitor.cli.shared.declared.epochs import inherited
-    from monitor.cli.shared.files import not_ending
-    from monitor.files.runs import ends_of_runs
-    from monitor.view.from_files.runs import epoch_before
-    from monitor.words.counts import counted
-    from monitor.words.reading import not_whole
-    from schemas.records.events import Ended
-    from schemas.records.text import shorten
-
     await monitor.caught_up()
     benchmarks = monitor.reports.benchmarks()
     paths = [path for path in files.importer.find(files.paths, strict=False) if path in tailer.files]
     found = await asyncio.to_thread(ends_of_runs, paths, files.importer.open, tailer.epochs)
     whole, refusals = await asyncio.to_thread(not_ending, found, tailer.incomplete, benchmarks, files.importer)
-    limited = {name: why for name, each in benchmarks.items() if (why := not_whole(each.reading))}
+    limited = {name: why for name, each in benchmarks.items() if (why := why_not_whole(each.reading))}
     refusals += [
         f"{shorten(name)}: no run was ended: {limited[name]}"
         for name in sorted({e.ended for e in whole} & limited.keys())
@@ -361,11 +335,6 @@ async def _end_runs(files: _Files, monitor: "EmbeddedMonitor", tailer: "Tailer")
 
 
 def _make_tailer(files: _Files, monitor: "EmbeddedMonitor", *, waits: bool = False) -> "Tailer":
-    from monitor.cli.shared.declared.epochs import after_state, note_read_before
-    from monitor.files.epochs import EpochRecord
-    from monitor.files.reject_limit import RejectLimit
-    from monitor.files.tail import Tailer
-
     try:
         record = EpochRecord(monitor.settings.data_dir.absolute() / "epochs.json")
     except ValueError as error:
@@ -389,13 +358,6 @@ def _make_tailer(files: _Files, monitor: "EmbeddedMonitor", *, waits: bool = Fal
 
 async def _show(files: _Files, monitor: "EmbeddedMonitor", view: "View", stopping: "Stopping") -> None:
     """Follow the files and show the state until a signal, an error or too many rejects."""
-    import asyncio
-    from contextlib import suppress
-    from dataclasses import replace
-
-    from monitor.cli.shared.running.live import EventRate, IfComplete
-    from monitor.state_lock import StateTorn
-    from schemas.results.report import Report
 
     async def end_runs() -> None:
         await _end_runs(files, monitor, tailer)
@@ -435,10 +397,6 @@ async def _show(files: _Files, monitor: "EmbeddedMonitor", view: "View", stoppin
 
 
 def _status(monitor: "EmbeddedMonitor", tailer: "Tailer", rate: "EventRate") -> "LiveStatus":
-    from monitor.render.terminal.plain import LiveStatus
-    from monitor.words.reading import not_read
-    from schemas.records.text import shorten
-
     progress = tailer.progress
     benchmarks = monitor.reports.benchmarks()
     events = sum(benchmark.counters["events"] for benchmark in benchmarks.values())
@@ -462,6 +420,4 @@ def _status(monitor: "EmbeddedMonitor", tailer: "Tailer", rate: "EventRate") -> 
 
 
 def _rejected(count: int, monitor: "EmbeddedMonitor") -> str:
-    from monitor.words.counts import counted
-
     return f"{counted(count, 'record')} rejected; {monitor.dead_letters_path} has each with the reason"

@@ -46,7 +46,7 @@ def not_read(reading: Reading, unread: int) -> str:
     return ", ".join(f"{counted(count, what)} {how}" for count, what, how in counts if count)
 
 
-def not_whole(reading: Reading) -> str | None:
+def why_not_whole(reading: Reading) -> str | None:
     """Return why the files are not taken for the whole benchmark; None where nothing shows it."""
     if reading.refused:
         return because([fact(Reason.REFUSED_FILES, files=len(reading.refused), path=reading.refused[0].path)])

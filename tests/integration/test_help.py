@@ -5,7 +5,7 @@ import re
 import pytest
 import typer.main
 
-from monitor.cli.app import app
+from monitor.cli.app import PANELS, app
 from tests.commands import rankwatch
 
 
@@ -24,6 +24,12 @@ COMMANDS = list(commands(typer.main.get_command(app)))
 def words(text):
     """Text without line breaks, which depend on the width."""
     return re.sub(r"\s+", "", text)
+
+
+def test_the_list_of_commands_says_what_each_says_first():
+    made = typer.main.get_command(app).commands
+    said = {name: " ".join(command.help.partition("\n\n")[0].split()) for name, command in made.items()}
+    assert said == {name: summary for names in PANELS.values() for name, summary in names.items()}
 
 
 @pytest.mark.parametrize(("path", "command"), COMMANDS, ids=[" ".join(path) for path, _ in COMMANDS])

@@ -24,7 +24,7 @@ class _Drift(Group):
         return "" if name == self.default else name, command, rest
 
 
-drift = typer.Typer(cls=_Drift, help="Find out whether a model has got worse than it was.")
+drift = typer.Typer(cls=_Drift)
 add_command(drift, runs, "runs")
 add_command(drift, plan, "plan")
 add_command(drift, change, "change")

@@ -7,6 +7,10 @@ import typer
 
 from monitor.cli.shared.errors import stop
 from monitor.cli.shared.options import option
+from monitor.cli.shared.remote.places import bearer_token
+from monitor.cli.shared.settings import read_settings
+from monitor.send.http import DeliveryError, call
+from schemas.records.text import shorten
 
 
 def change(
@@ -24,11 +28,6 @@ def change(
 
     Example: rankwatch drift change gpt-x --benchmark support-qa --reason "new prompt"
     """
-    from monitor.cli.shared.remote.places import bearer_token
-    from monitor.cli.shared.settings import read_settings
-    from monitor.send.http import DeliveryError, call
-    from schemas.records.text import shorten
-
     record = {"change": model, "benchmark": benchmark, **({} if reason is None else {"reason": reason})}
     try:
         call(

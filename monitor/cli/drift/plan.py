@@ -2,14 +2,22 @@
 
 from typing import TYPE_CHECKING, Annotated
 
+import msgspec
 import typer
+from rich.text import Text
 
+from monitor.cli.drift.runs import read_runs
 from monitor.cli.shared.errors import USAGE, stop
 from monitor.cli.shared.options import LogOptions, MaxRejectedOption, TableFormat, TableFormatOption, option
+from monitor.render.terminal.layout import Column, output_console, table
+from monitor.view.drift_plan import Noise, noise_of, planned
+from monitor.words import drift_plan as words
+from monitor.words.numbers import money
+from schemas.records.text import shorten
 
 if TYPE_CHECKING:
-    from monitor.view.drift_plan import Noise
     from schemas.results.drift import DriftPlan
+
 
 _ITEMS = (50, 200, 1_000)
 _DROPS = (0.08, 0.04, 0.02)
@@ -72,8 +80,6 @@ def plan(
 
     Example: rankwatch drift plan runs/ --items 300
     """
-    from monitor.view.drift_plan import Noise, planned
-
     source, runs = None, 0
     if paths:
         if flips is not None:
@@ -93,8 +99,6 @@ def plan(
         source=source,
     )
     if form is TableFormat.json:
-        import msgspec
-
         print(msgspec.json.format(msgspec.json.encode(made), indent=2).decode())
     else:
         _print(made)
@@ -102,10 +106,6 @@ def plan(
 
 def _own(paths: list[str], logs: LogOptions, max_rejected: float) -> "tuple[tuple[str, str], int, Noise]":
     """Return the benchmark and model of runs, how many there are, and their noise."""
-    from monitor.cli.drift.runs import read_runs
-    from monitor.view.drift_plan import noise_of
-    from schemas.records.text import shorten
-
     found = read_runs(paths, logs, max_rejected).sentinels()
     if len(found) > 1:
         (one, first), (two, second), *_ = found
@@ -121,12 +121,6 @@ def _own(paths: list[str], logs: LogOptions, max_rejected: float) -> "tuple[tupl
 
 
 def _print(made: "DriftPlan") -> None:
-    from rich.text import Text
-
-    from monitor.render.terminal.layout import Column, output_console, table
-    from monitor.words import drift_plan as words
-    from monitor.words.numbers import money
-
     console, watches = output_console(), made.watches
     columns = [
         Column("items", [Text(f"{each.items:,}") for each in watches], right=True),

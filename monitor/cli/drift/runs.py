@@ -3,15 +3,27 @@
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
 
+import msgspec
 import typer
 
+from monitor.cli.shared.errors import USAGE, file_error, stop
+from monitor.cli.shared.files import RejectedLines, find_files, make_importer, stop_without_results
 from monitor.cli.shared.options import LogOptions, MaxRejectedOption, OutputOption, Paths, ReportFormat, option
+from monitor.cli.shared.output import choose_output
+from monitor.cli.shared.progress import progress_bar
+from monitor.files.dated_runs import DatedRuns, RunFault
+from monitor.files.reject_limit import RejectedLine, RejectLimit, TooManyRejected
+from monitor.files.streams.read import read_files
+from monitor.render import drift as shown
+from monitor.view.drift import sentinel_of, with_found
+from schemas.records.drift import DriftSettings
+from schemas.records.names import natural
+from schemas.records.run_names import date_in
+from schemas.records.text import shorten
+from schemas.results.drift import DriftReport
 
 if TYPE_CHECKING:
     from monitor.cli.shared.output import Output
-    from monitor.files.dated_runs import DatedRuns
-    from schemas.records.drift import DriftSettings
-    from schemas.results.drift import DriftReport
 
 
 class Assume(StrEnum):
@@ -90,10 +102,6 @@ def runs(
 
     Example: rankwatch drift runs/
     """
-    from monitor.cli.shared.errors import USAGE, stop
-    from monitor.cli.shared.output import choose_output
-    from schemas.records.drift import DriftSettings
-
     output = choose_output(form, out)
     if output.form not in {ReportFormat.table, ReportFormat.json, ReportFormat.markdown}:
         stop(f"drift is not written as {output.form.value}; use table, json or markdown", USAGE)
@@ -118,14 +126,6 @@ def runs(
 
 def read_runs(paths: list[str], logs: LogOptions, max_rejected: float) -> "DatedRuns":
     """Read the runs of files; an error ends the command."""
-    from monitor.cli.shared.errors import file_error, stop
-    from monitor.cli.shared.files import RejectedLines, find_files, make_importer, stop_without_results
-    from monitor.cli.shared.progress import progress_bar
-    from monitor.files.dated_runs import DatedRuns, RunFault
-    from monitor.files.reject_limit import RejectedLine, RejectLimit, TooManyRejected
-    from monitor.files.streams.read import read_files
-    from schemas.records.names import natural
-
     importer = make_importer(logs, runs=True)
     files = sorted(find_files(importer, paths), key=lambda path: natural(str(path)))
     runs, limit, rejected = DatedRuns(), RejectLimit(max_rejected), RejectedLines()
@@ -148,12 +148,6 @@ def read_runs(paths: list[str], logs: LogOptions, max_rejected: float) -> "Dated
 
 
 def _report(runs: "DatedRuns", settings: "DriftSettings") -> "DriftReport":
-    from monitor.cli.shared.errors import USAGE, stop
-    from monitor.view.drift import sentinel_of, with_found
-    from schemas.records.run_names import date_in
-    from schemas.records.text import shorten
-    from schemas.results.drift import DriftReport
-
     found = runs.sentinels()
     names = {run.name for of, _ in found.values() for run in of}
     for change in settings.changes:
@@ -175,17 +169,11 @@ def _report(runs: "DatedRuns", settings: "DriftSettings") -> "DriftReport":
 
 
 def _some(names: list[str]) -> str:
-    from schemas.records.text import shorten
-
     shown = ", ".join(shorten(name) for name in names[:5])
     return shown if len(names) <= 5 else f"{shown} and {len(names) - 5:,} more"
 
 
 def _print(report: "DriftReport", output: "Output") -> None:
-    import msgspec
-
-    from monitor.render import drift as shown
-
     with output.opened():
         if output.form is ReportFormat.json:
             print(msgspec.json.format(msgspec.json.encode(report), indent=2).decode())

@@ -8,11 +8,14 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
+from monitor.cli.exports.boards import earlier_files
 from monitor.cli.shared.errors import USAGE, note, stop
 from monitor.cli.shared.options import option
+from monitor.render.board.exporters import Context, Dataset, ExportError, find_exporter
 
 if TYPE_CHECKING:
-    from monitor.render.board.exporters import Context, Dataset, Exporter
+    from monitor.render.board.exporters import Exporter
+
 
 _PANEL: Final = "Shape of the folder"
 _FLAGS: Final = {
@@ -60,8 +63,6 @@ class ShapeOptions:
 
     def choose(self) -> "tuple[Exporter, Context]":
         """Return the exporter and its context; end the command if an option is wrong, or not for this shape."""
-        from monitor.render.board.exporters import Context, ExportError, find_exporter
-
         try:
             exporter = find_exporter(self.shape or "site")
         except ExportError as error:
@@ -77,8 +78,6 @@ class ShapeOptions:
 
 def _dataset(text: str) -> "tuple[str, Dataset]":
     """Parse ``BENCHMARK=ORG/NAME:TASK``; the task may be absent."""
-    from monitor.render.board.exporters import Dataset
-
     benchmark, _, place = text.rpartition("=")
     name, _, task = place.partition(":")
     if not benchmark or not name:
@@ -94,8 +93,6 @@ def _now() -> float:
 
 def check_folder(folder: Path) -> list[str]:
     """Return the files of an earlier export; end the command if the folder holds anything else."""
-    from monitor.cli.exports.boards import earlier_files
-
     if folder.exists() and not folder.is_dir():
         stop(f"{folder}: this is no folder; give a new or an empty one", USAGE)
     files = earlier_files(folder)

@@ -86,8 +86,8 @@ def read_rows(path: Path) -> list[Any]:
     """Return a document, the rows of a table as one array, or the records of JSON lines as one."""
     name = path.name.lower()
     if name.endswith(".parquet"):
-        with open_table(path) as table:
-            return [table.read().to_pylist()]
+        with open_table(path) as parquet:
+            return [parquet.rows()]
     data = read_bytes(path)
     if name.endswith(_TABLES):
         try:

@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
 
 from monitor.files.formats.log_file import LogFile
 from monitor.files.formats.result_writer import write_results
@@ -12,13 +11,9 @@ from monitor.files.streams.stream import Stream
 from monitor.files.streams.translated import DocumentStream, Piece
 from monitor.files.tables.battle_columns import BattleColumns, columns_of
 from monitor.files.tables.columns import ColumnError, Columns, WideTableError
+from monitor.files.tables.parquet_memory import DAMAGED, Table
 from monitor.files.tools import lighteval
 from schemas.records.decode import Fault
-
-if TYPE_CHECKING:
-    from pyarrow.parquet import ParquetFile
-
-_BATCH_ROWS: Final = 10_000
 
 
 def open_log(log: LogFile) -> Stream:
@@ -26,57 +21,58 @@ def open_log(log: LogFile) -> Stream:
     return DocumentStream(log.path, lambda: _read(log))
 
 
-def _columns(file: "ParquetFile", log: LogFile) -> Columns | BattleColumns:
+def _columns(table: Table, log: LogFile) -> Columns | BattleColumns:
     """Return the columns of a table; its first row is read only if columns may be models."""
-    names = file.schema_arrow.names
+    names = table.names
     if "models" not in log.choices.columns:
         with suppress(WideTableError):
             return columns_of(names, log.table_choices, log.model)
-    first = next((row for batch in file.iter_batches(1) for row in batch.to_pylist()), None)
+    first = next((row for batch in table.batches(names, 1) for row in batch.to_pylist()), None)
     return columns_of(names, log.table_choices, log.model, first=first)
 
 
-def _read_lighteval(file: "ParquetFile", log: LogFile) -> Iterator[Piece]:
-    batches = file.iter_batches(_BATCH_ROWS, columns=sorted(lighteval.COLUMNS))
-    rows = (row for batch in batches for row in batch.to_pylist())
+def _read_lighteval(table: Table, log: LogFile) -> Iterator[Piece]:
+    rows = (row for batch in table.batches(sorted(lighteval.COLUMNS)) for row in batch.to_pylist())
     yield from write_results(lighteval.TOOL, log, lighteval.results(log, rows))
 
 
 @contextmanager
-def open_table(path: Path) -> Iterator["ParquetFile"]:
+def open_table(path: Path) -> Iterator[Table]:
     """Open a Parquet file."""
     try:
-        from pyarrow import ArrowException  # noqa: PLC0415 - optional, and slow to import
+        from pyarrow import ArrowException, OSFile  # noqa: PLC0415 - optional, and slow to import
         from pyarrow.parquet import ParquetFile  # noqa: PLC0415
     except ImportError as error:
         raise Refusal(
             "file", "a Parquet table", "a Parquet table needs pyarrow; install rankwatch[parquet], or pyarrow"
         ) from error
     try:
-        with ParquetFile(path) as file:
-            yield file
+        with OSFile(str(path)) as source, ParquetFile(source) as file:
+            yield Table(source, file)
+    except MemoryError:  # one of pyarrow's is an ArrowException too
+        raise
     except (ArrowException, OSError, ValueError, OverflowError) as error:  # ValueError: text that is not UTF-8
-        raise Broken("the Parquet table is cut off or damaged") from error
+        raise Broken(DAMAGED) from error
 
 
 def is_lighteval(path: Path) -> bool:
     """Return whether a table has the details of lighteval."""
-    with open_table(path) as file:
-        return set(file.schema_arrow.names) >= lighteval.COLUMNS
+    with open_table(path) as table:
+        return set(table.names) >= lighteval.COLUMNS
 
 
 def _read(log: LogFile) -> Iterator[Piece]:
-    with open_table(log.path) as file:
-        if set(file.schema_arrow.names) >= lighteval.COLUMNS:
-            yield from _read_lighteval(file, log)
+    with open_table(log.path) as table:
+        if set(table.names) >= lighteval.COLUMNS:
+            yield from _read_lighteval(table, log)
             return
         try:
-            columns = _columns(file, log)
+            columns = _columns(table, log)
         except ColumnError as missing:
             raise Refusal("columns", "a table", str(missing)) from missing
         log.note_columns(columns)
         writer, number = EventLineWriter(), 0
-        for batch in file.iter_batches(_BATCH_ROWS, columns=columns.names):
+        for batch in table.batches(columns.names):
             usual = columns.usual(batch.to_pydict()) if isinstance(columns, Columns) else None
             battles = columns.usual(batch.to_pylist()) if isinstance(columns, BattleColumns) else None
             if lines := writer.plain(battles) or writer.checked(usual):

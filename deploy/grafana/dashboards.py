@@ -50,6 +50,7 @@ UNITS: Final = {
     "mean low": "percentunit",
     "mean high": "percentunit",
     "decided at": "dateTimeAsIso",
+    "last score": "dateTimeAsIso",
 }
 """Units of columns."""
 WIDE: Final = 24
@@ -448,6 +449,65 @@ def operations() -> dashboard.Dashboard:
     return made
 
 
+DRIFT: Final = {
+    "drift.worse": "worse",
+    "drift.better": "better",
+    "drift.judge": "judge moved",
+    "drift.held": "held",
+}
+"""What monitors of sentinels report, with its column."""
+
+
+def sentinels() -> dashboard.Dashboard:
+    """Show which models, and which judges, moved on their sentinels."""
+    made = base("rankwatch-sentinels", "Sentinels", "Has a model in production got worse, or its judge moved?")
+    made = made.with_panel(
+        explanation(
+            "**Worse**, **better**: a model moved. **Judge moved**: its scores of frozen answers changed; the model may be as before. **Held**: the "
+            "runs contradict `independent-items`.\n\n"
+            "Each number counts alarms. At most one false alarm is expected in the declared years, for each monitor. No alarm is no proof that "
+            "nothing changed: the tab *Drift* of the page shows the runs, the size of each change, and which drop would have been found.",
+            height=6,
+        )
+    )
+    reports = 'rankwatch_verdict_changes_total{procedure="drift", kind="%s"}'
+    for kind, column in DRIFT.items():
+        total = f"sum(max by (benchmark) ({reports % kind})) or vector(0)"
+        made = made.with_panel(number(column.capitalize(), "Alarms on all sentinels.", total, span=6))
+    of_sentinels = 'and on (benchmark) max by (benchmark) (rankwatch_verdict_changes_total{procedure="drift"})'
+    made = made.with_panel(
+        rows(
+            "Alarms of each sentinel",
+            "Counts since its declaration, its scores, and when the last one came.",
+            {column: f"max by (benchmark) ({reports % kind})" for kind, column in DRIFT.items()}
+            | {
+                "scores": f"max by (benchmark) (rankwatch_events_total) {of_sentinels}",
+                "last score": f"1000 * max by (benchmark) (rankwatch_last_event_timestamp_seconds) {of_sentinels}",
+            },
+            {"benchmark": "sentinel"},
+            sort="sentinel",
+        )
+    )
+    made = made.with_panel(
+        lines(
+            "Alarms over time",
+            "A step is an alarm: the notification has its sentence.",
+            ('max by (benchmark, kind) (rankwatch_verdict_changes_total{procedure="drift"})', "{{benchmark}} {{kind}}"),
+        )
+    )
+    return made.with_panel(
+        lines(
+            "Time since the last score",
+            "A sentinel that nobody runs finds nothing.",
+            (
+                f"time() - max by (benchmark) (rankwatch_last_event_timestamp_seconds) {of_sentinels}",
+                "{{benchmark}}",
+            ),
+            unit="s",
+        )
+    )
+
+
 OBJECTIVES: Final = {"freshness": "Fresh", "verdicts": "Available", "dead-letters": "Counted"}
 """Objectives of deploy/prometheus/objectives.yml, with the word for what is good."""
 
@@ -509,7 +569,13 @@ def objectives() -> dashboard.Dashboard:
 
 def render() -> dict[str, str]:
     """Return the text of each dashboard file by name."""
-    made = {"leaderboard": leaderboard(), "pair": pair(), "operations": operations(), "objectives": objectives()}
+    made = {
+        "leaderboard": leaderboard(),
+        "pair": pair(),
+        "sentinels": sentinels(),
+        "operations": operations(),
+        "objectives": objectives(),
+    }
     return {
         f"{name}.json": json.dumps(_with_texts(built), sort_keys=True, indent=2) + "\n" for name, built in made.items()
     }

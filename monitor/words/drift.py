@@ -16,6 +16,7 @@ from schemas.results.drift import (
     DriftWords,
     FoundDrop,
     Sentinel,
+    Unranked,
 )
 
 SIGNS: Final = {
@@ -29,6 +30,14 @@ SIGNS: Final = {
 _MOVED: Final = {"worse": "has got worse", "better": "has got better"}
 _JUDGE_MOVED: Final = {"worse": "has become stricter", "better": "has become more lenient"}
 _DIRECTION: Final = {"worse": "lower", "better": "higher"}
+_UNRANKED: Final[dict[Unranked, tuple[str, str]]] = {
+    "incomplete": ("run", "with too few items, counted and not ranked (min-coverage)"),
+    "cancelled": ("cancelled run", "counted and not ranked (never cancel a run because of its scores)"),
+    "unanchored": ("run", "without frozen answers, counted and not ranked"),
+    "changed": ("run", "open at an announced change, counted and not ranked"),
+}
+"""The runs that are not ranked, with what changes it."""
+
 LIST_NOTE: Final = "A list to look at, not a claim."
 
 
@@ -122,12 +131,11 @@ def quiet(found: Sequence[FoundDrop]) -> str | None:
 
 def otherwise(sentinel: Sentinel) -> Iterator[Sentence]:
     """Yield what was counted otherwise than expected, with the flag or field that changes it."""
-    lacking = {why: sum(run.unranked == why for run in sentinel.runs) for why in ("unanchored", "changed")}
+    unranked = {why: [run.run for run in sentinel.runs if run.unranked == why] for why in _UNRANKED}
+    for why, (noun, text) in _UNRANKED.items():
+        if named := unranked[why]:
+            yield f"{counted(len(named), noun)} {text}: {_named(named)}."
     counts = (
-        (sentinel.incomplete, "run", "with too few items: counted, not ranked (min-coverage)"),
-        (sentinel.cancelled, "cancelled run", "counted, not ranked: never cancel a run because of its scores"),
-        (lacking["unanchored"], "run", "without frozen answers: not ranked"),
-        (lacking["changed"], "run", "open at an announced change: not ranked"),
         (sentinel.unused_items, "item", "that too few runs hold: not used (min-coverage)"),
         (sentinel.conflicts, "score", "in conflict with an earlier score of the same run: the first counts"),
         (sentinel.duplicates, "repeated score", "counted once"),

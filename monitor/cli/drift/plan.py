@@ -6,6 +6,7 @@ import msgspec
 import typer
 from rich.text import Text
 
+from monitor.cli.drift.options import MonitorsOption, RunsAYearOption, YearsOption
 from monitor.cli.drift.runs import read_runs
 from monitor.cli.shared.errors import USAGE, stop
 from monitor.cli.shared.options import LogOptions, MaxRejectedOption, TableFormat, TableFormatOption, option
@@ -62,15 +63,9 @@ def plan(
         ),
     ] = None,
     price: Annotated[float | None, option("--price", "price of an item", min=0, max=1e9)] = None,
-    years: Annotated[
-        float, typer.Option("--years", min=0.01, max=1000, help="years of runs in which one false alarm is expected")
-    ] = 5,
-    runs_a_year: Annotated[
-        float, typer.Option("--runs-a-year", min=1, max=1_000_000, help="runs of a monitor in a year")
-    ] = 365,
-    monitors: Annotated[
-        int, typer.Option("--monitors", min=1, max=1_000_000, help="monitors that share that false alarm")
-    ] = 1,
+    years: YearsOption = 5,
+    runs_a_year: RunsAYearOption = 365,
+    monitors: MonitorsOption = 1,
     max_rejected: MaxRejectedOption = 0.1,
     form: TableFormatOption = TableFormat.table,
 ) -> None:

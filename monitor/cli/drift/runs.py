@@ -6,13 +6,15 @@ from typing import TYPE_CHECKING, Annotated
 import msgspec
 import typer
 
-from monitor.cli.shared.errors import USAGE, file_error, stop
+from monitor.cli.drift.options import MonitorsOption, RunsAYearOption, YearsOption
+from monitor.cli.shared.errors import USAGE, file_error, note, stop
 from monitor.cli.shared.files import RejectedLines, find_files, make_importer, stop_without_results
 from monitor.cli.shared.options import LogOptions, MaxRejectedOption, OutputOption, Paths, ReportFormat, option
 from monitor.cli.shared.output import choose_output
 from monitor.cli.shared.progress import progress_bar
 from monitor.files.dated_runs import DatedRuns, RunFault
 from monitor.files.reject_limit import RejectedLine, RejectLimit, TooManyRejected
+from monitor.files.streams.paths import show
 from monitor.files.streams.read import read_files
 from monitor.render import drift as shown
 from monitor.view.drift import sentinel_of, with_found
@@ -54,15 +56,9 @@ def runs(
         option("--format", "table, json or markdown  \\[default: by the name of the output file, else table]"),
     ] = None,
     out: OutputOption = None,
-    years: Annotated[
-        float, typer.Option("--years", min=0.01, max=1000, help="years of runs in which one false alarm is expected")
-    ] = 5,
-    runs_a_year: Annotated[
-        float, typer.Option("--runs-a-year", min=1, max=1_000_000, help="runs of a monitor in a year")
-    ] = 365,
-    monitors: Annotated[
-        int, typer.Option("--monitors", min=1, max=1_000_000, help="monitors that share that false alarm")
-    ] = 1,
+    years: YearsOption = 5,
+    runs_a_year: RunsAYearOption = 365,
+    monitors: MonitorsOption = 1,
     both: Annotated[bool, typer.Option("--both", help="watch for a model that got better too")] = False,
     ever: Annotated[
         float | None,
@@ -128,12 +124,14 @@ def read_runs(paths: list[str], logs: LogOptions, max_rejected: float) -> "Dated
     """Read the runs of files; an error ends the command."""
     importer = make_importer(logs, runs=True)
     files = sorted(find_files(importer, paths), key=lambda path: natural(str(path)))
-    runs, limit, rejected = DatedRuns(), RejectLimit(max_rejected), RejectedLines()
+    runs, limit, rejected, unread = DatedRuns(), RejectLimit(max_rejected), RejectedLines(), dict[str, str]()
     try:
         with rejected, progress_bar("reading") as update:
             progress = None if update is None else lambda done, total: update(completed=done, total=total)
             for segment in read_files(files, progress, importer.open):
                 runs.add(segment)
+                unread |= {each.declare: segment.path for each in segment.declarations if each.drift is not None}
+                unread |= {each.ended: segment.path for each in segment.ended if each.state in {"cancelled", "changed"}}
                 for reject in segment.rejects:
                     rejected.print(RejectedLine.of(reject))
                 limit.add(segment.line_count, segment.rejects)
@@ -142,6 +140,11 @@ def read_runs(paths: list[str], logs: LogOptions, max_rejected: float) -> "Dated
         stop(error.problem if isinstance(error, TooManyRejected) else str(error))
     except OSError as error:
         stop(file_error(error))
+    for name, path in unread.items():
+        note(
+            f"{show(path)}: it declares drift of {shorten(name)}, or reports a cancelled run or a change: `rankwatch watch` goes by that; "
+            "`rankwatch drift` goes by its flags (--change RUN)"
+        )
     if not runs.sentinels():
         stop_without_results(files)
     return runs

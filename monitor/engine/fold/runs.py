@@ -3,8 +3,6 @@
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-import msgspec
-
 from monitor.engine.chunk import EventBatch
 from monitor.engine.decoder import RunEnded
 from monitor.engine.kinds.sentinel import Moved, Sentinel
@@ -17,21 +15,10 @@ from schemas.records.decode import Fault, Refusal
 from schemas.records.text import shorten
 from schemas.records.versions import STATISTICS_VERSION
 from schemas.results.changes import DRIFT_KINDS, DriftChange
+from schemas.results.drift import DriftAlarm
 from schemas.results.verdict_changes import change_field
 
-_FACTS: Final = (
-    "side",
-    "start",
-    "after_run",
-    "last_start",
-    "before",
-    "since",
-    "low",
-    "high",
-    "runs_since",
-    "log_sum",
-    "log_limit",
-)
+_FACTS: Final = DriftChange.model_fields.keys() & {*DriftAlarm.__struct_fields__} - {"run"}
 
 
 def fold_runs(
@@ -71,7 +58,6 @@ def _announce(benchmark: Benchmark, batch: EventBatch, moved: Iterable[Moved], d
     for each in moved:
         index, offset = batch.indices[each.position], batch.offsets[each.position]
         sequence = id_sequence(index, each.number, 0, DRIFT_KINDS.index(each.kind), later=False)
-        facts = msgspec.structs.asdict(each.facts) if each.facts is not None else {}
         change = DriftChange(
             id=f"{offset}-{sequence}",
             benchmark=benchmark.name,
@@ -82,7 +68,7 @@ def _announce(benchmark: Benchmark, batch: EventBatch, moved: Iterable[Moved], d
             judge_moved=each.judge_moved,
             statistics_version=STATISTICS_VERSION,
             sentence=change_sentence(benchmark.name, each.model, each.kind, each.facts),
-            **{name: facts.get(name) for name in _FACTS},
+            **{name: getattr(each.facts, name, None) for name in _FACTS},
         )
         field = change_field(f"{each.number}.{each.place}", "drift", each.kind, 1)
         for changes in (benchmark.changes, delta.changes):

@@ -398,9 +398,9 @@ class ModelRuns:
         known: Mapping[str, Rank] | None = None,
     ) -> list[tuple[Monitor, Alarm | None]]:
         """Take a closed run; return the monitors that ranked it, each with the alarm that it raises."""
-        if self._first is None and closed != "cancelled":
+        if self._first is None and fresh and closed != "cancelled":
             self._first = dict.fromkeys(fresh, 0.0)
-            self._whole = self._whole or max(len(fresh), 1)
+            self._whole = self._whole or len(fresh)
         self.graded |= any(score not in (0.0, 1.0) for score in fresh.values())
         count = len(fresh)
         why = self._unranked(fresh, anchors, closed, mixed=mixed)

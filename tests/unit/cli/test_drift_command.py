@@ -62,6 +62,52 @@ def test_bad_inputs_are_answered_by_what_to_do(tmp_path):
     rankwatch("drift", tmp_path / "none", code=2)
 
 
+def lines_of(path):
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def write(path, lines):
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+
+
+def test_runs_that_cannot_be_ranked_are_counted_and_named(tmp_path):
+    runs = tmp_path / "runs"
+    write_runs(runs, 12)
+    scores = lines_of(runs / "qa_2026-08-01.jsonl")
+    write(runs / "qa_2026-07-29.jsonl", [line | {"score": None} for line in scores])  # a run without items
+    write(runs / "qa_2026-07-30.jsonl", [line | {"role": "anchor"} for line in scores])  # anchors without fresh answers
+    write(runs / "qa_2026-07-31.jsonl", scores[:10])
+    (runs / "qa_2026-07-28.jsonl").touch()
+    result = rankwatch("drift", runs, "--items", 60)
+    for name in ("2026-07-29", "2026-07-30", "2026-07-31"):
+        assert name in result.stdout
+    assert "qa_2026-07-28.jsonl" in result.stderr
+    (found,) = json.loads(rankwatch("drift", runs, "--format", "json", "--items", 60).stdout)["sentinels"]
+    assert (found["incomplete"], found["items"], found["monitors"][0]["ranked"]) == (3, 60, 12)
+
+
+def test_dates_that_go_back_are_sorted_and_models_of_one_folder_are_two(tmp_path):
+    runs = tmp_path / "runs"
+    write_runs(runs, 12)
+    names = sorted(path.name for path in runs.iterdir())
+    for name in names:
+        write(runs / f"other_{name}", [line | {"model": "other"} for line in lines_of(runs / name)])
+    backwards = [runs / name for name in reversed(names)] + [runs / f"other_{name}" for name in names]
+    found = json.loads(rankwatch("drift", *backwards, "--format", "json").stdout)["sentinels"]
+    assert [each["model"] for each in found] == ["gpt-x", "other"]
+    for each in found:
+        assert [run["run"] for run in each["runs"]] == sorted(run["run"] for run in each["runs"])
+
+
+def test_what_drift_does_not_read_of_a_file_is_printed(tmp_path):
+    runs = tmp_path / "runs"
+    write_runs(runs, 12)
+    last = runs / "qa_2026-08-12.jsonl"
+    for record in ({"declare": "qa", "drift": {}}, {"change": "gpt-x", "benchmark": "qa"}):
+        write(last, [*lines_of(runs / "qa_2026-08-11.jsonl"), record])
+        assert "qa_2026-08-12.jsonl" in rankwatch("drift", runs).stderr
+
+
 def test_a_plan_takes_its_noise_from_runs(tmp_path):
     write_runs(tmp_path / "runs", 12)
     given = ("--items", 60, "--drop", 0.1, "--price", 0.01, "--format", "json")

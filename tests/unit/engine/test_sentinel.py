@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from monitor.view.drift import sentinel_of, shown
+from monitor.words.drift import otherwise
 from schemas.results.changes import DriftChange
 from tests.drift_oracle import sentinel
 from tests.fold_log import FoldLog, event
@@ -142,6 +143,31 @@ def test_runs_that_close_against_their_dates_are_named():
         log.send(*runs[k])
     assert facts(log).out_of_order == (day(1),)
     assert [run.run for run in facts(log).runs] == [day(k) for k in (0, 2, 1, 3)]
+
+
+@pytest.mark.parametrize("missing", ["ignore", "fail"])
+def test_a_first_run_without_fresh_answers_is_named_and_sets_no_size(missing):
+    runs = made(10)
+    log = FoldLog({"declare": "bench", "drift": {"seed": "s", "missing": missing}})
+    mark = {"benchmark": "bench", "model": "m"}
+    log.send({**mark, "run": "2026-07-29", "state": "started"}, {**mark, "run": "2026-07-29", "state": "ended"})
+    log.send(*({**each, "role": "anchor", "run": "2026-07-30"} for each in runs[0]))
+    log.send(*({**each, "score": None, "run": "2026-07-31"} for each in runs[0]))
+    log.send(*(each for run in runs for each in run), {"ended": "bench"})
+    found = facts(log)
+    assert [run.run for run in found.runs if run.unranked == "incomplete"] == ["2026-07-29", "2026-07-30", "2026-07-31"]
+    assert (found.items, found.skipped, found.monitors[0].ranked, log.letters) == (30, 30, 10, [])
+    (named,) = [note for note in otherwise(found) if "2026-07-29" in note]
+    assert "2026-07-31" in named
+    log.restart()
+    assert facts(log) == found
+
+
+def test_a_run_that_becomes_incomplete_is_no_size_for_the_others():
+    runs = made(10)
+    log = FoldLog({"declare": "bench", "drift": {"seed": "s"}})
+    log.send(*(each for run in runs[:5] for each in run), *runs[5][:10], *(each for run in runs[6:] for each in run))
+    assert [run.unranked for run in facts(log).runs] == [None] * 5 + ["incomplete"] + [None] * 3
 
 
 def test_an_announced_change_begins_a_history_and_a_run_of_both_is_not_ranked():

@@ -1,7 +1,7 @@
 """What the routes read of a request, and find in the state, or the problem that answers it."""
 
 from collections.abc import Iterable
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, TypeVar
 
 from fastapi import Query
 
@@ -13,6 +13,8 @@ from monitor.view.live_pairs import LivePairs
 from schemas.records.names import MAX_NAME_LENGTH
 from schemas.records.text import shorten
 from stats.numerics.pairs import pair_count
+
+Found = TypeVar("Found")
 
 Name = Annotated[str, Query(min_length=1, max_length=MAX_NAME_LENGTH)]
 Cursor = Annotated[str | None, Query(pattern=r"^[0-9]{1,9}$", description="`next_cursor` of the previous page")]
@@ -40,10 +42,7 @@ def check_pairs(benchmarks: Iterable[BoardView], pairs: Which) -> None:
 
 def found_benchmark(reports: ReportCache, name: str) -> BoardView:
     """Return a benchmark, or the union of the members of a suite, or raise the 404."""
-    benchmark = reports.find(name)
-    if benchmark is None:
-        raise unknown_benchmark(name)
-    return benchmark
+    return _known(reports.find(name), name)
 
 
 def own_benchmark(reports: ReportCache, name: str) -> BoardView:
@@ -54,18 +53,18 @@ def own_benchmark(reports: ReportCache, name: str) -> BoardView:
         raise ProblemError(
             404, f"{name!r} is a suite, which has no events of its own. Name one of its members: {members}."
         )
-    benchmark = reports.benchmark(name)
-    if benchmark is None:
-        raise unknown_benchmark(name)
-    return benchmark
+    return _known(reports.benchmark(name), name)
 
 
 def live_pairs(reports: ReportCache, name: str) -> LivePairs:
     """Return the pairs of a benchmark, or raise the 404."""
-    live = reports.live_pairs(name)
-    if live is None:
+    return _known(reports.live_pairs(name), name)
+
+
+def _known(found: Found | None, name: str) -> Found:
+    if found is None:
         raise unknown_benchmark(name)
-    return live
+    return found
 
 
 def rank_of(live: LivePairs, model: str) -> int:

@@ -47,8 +47,12 @@ def tie_lanes(ties: TieBands, k: int) -> str:
                 passes = "" if k in members and other in members else " passes"
                 parts.append(f'<line class="{kind}{passes}" x1="{x}" x2="{x}" y1="{y1}" y2="{y2}"/>')
         if k in members:
-            shape = "ring" if len(members) == 1 else "own" if k == own else "dot"
-            parts.append(f'<circle class="{kind} {shape}" cx="{x}" cy="50%" r="{2.8 if shape == "dot" else 3.6}"/>')
+            shape = "own" if k == own else "dot"
+            parts.append(
+                f'<svg x="{x}" y="50%" overflow="visible"><rect class="alone" x="-3" y="-3" width="6" height="6"/></svg>'
+                if len(members) == 1
+                else f'<circle class="{kind} {shape}" cx="{x}" cy="50%" r="{2.8 if shape == "dot" else 3.6}"/>'
+            )
 
     threads = [(own, tuple(sorted((own, *tied)))) for own, tied in ties.lacking.items()]
     drawn = threads if len(threads) <= _THREADS else []

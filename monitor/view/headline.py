@@ -5,11 +5,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from monitor.view.pairs.intervals import evidence_columns, needs_items
+from monitor.view.pairs.intervals import evidence_columns, least_wins, needs_items
 from monitor.view.pairs.table import PairTable
 from monitor.view.reasons import unit_items
 from schemas.results.reasons import Fact, Reason, fact
-from stats.fixed_n.mcnemar import exact_p
 
 Index = NDArray[np.int64]
 
@@ -150,10 +149,7 @@ def _two_change(table: PairTable, pair: int, side: int) -> list[Fact]:
     if side or not n:
         return facts if n else []
     if table.decides_at_end and counts and wins + losses:
-        differ = wins + losses
-        more = np.arange((differ + 1) // 2, differ + 1)
-        decides = exact_p(more, differ - more) <= float(np.exp(-table.log_family_threshold(at)[0]))
-        least = int(more[decides][0]) if decides.any() else None
+        differ, least = wins + losses, least_wins(table, pair)
         lead = None if least is None else (2 * least - differ) / n
         facts.append(fact(Reason.WOULD_DECIDE, differ=differ, wins=least, gap=lead, **units))
     (needed,) = needs_items(table, at)

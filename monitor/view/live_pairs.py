@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from functools import cached_property
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,9 +12,12 @@ from monitor.view.items.hardness import ItemColumns, item_columns
 from monitor.view.pairs.clusters import cluster_columns, required_n_by_procedure
 from monitor.view.pairs.counts import Flags, Floats
 from monitor.view.pairs.evidence import Sides
+from monitor.view.pairs.family import pair_board
+from monitor.view.pairs.intervals import least_wins
 from monitor.view.pairs.rows import STATUSES, pair_rows, status_codes, superseded_rows
 from monitor.view.pairs.table import PairTable
 from monitor.view.ranking.moments import VerdictTimes
+from monitor.words.pair_page import pair_words
 from schemas.results.report import PairReport, Status
 from stats.numerics.pairs import Index
 
@@ -95,6 +98,16 @@ class LivePairs:
         clusters = cluster_columns(self.table, displayed)
         needed = required_n_by_procedure(self.table, clusters, displayed)
         return pair_rows(self.table, clusters, needed, displayed)
+
+    def of_page(self, at: Index) -> dict[str, Any]:
+        """Return what the page of a pair needs besides its path: what is missing, the lead that decides, and the words."""
+        least, missing = least_wins(self.table, int(at[0])), self.table.counted_missing
+        (pair,) = self.rows(at)
+        return {
+            "missing": None if missing is None else int(missing[at[0]]),
+            "lead_needed": None if least is None else 2 * least - int((self.table.wins + self.table.losses)[at[0]]),
+            "words": pair_words(pair, pair_board(self.table), least),
+        }
 
     def superseded(self) -> list[PairReport]:
         """Report the pairs of older epochs that were decided."""

@@ -10,7 +10,16 @@ from schemas.records.names import Name
 from schemas.records.operations import AskedAction
 from schemas.records.text import Sentence
 from schemas.results.changes import DriftChange, VerdictChange
-from schemas.results.report import BenchmarkReport, BoardReport, Conflict, GoalReport, OrderReport, PairReport, Status
+from schemas.results.report import (
+    BenchmarkReport,
+    BoardReport,
+    Conflict,
+    GoalReport,
+    OrderReport,
+    PairReport,
+    Status,
+    Step,
+)
 
 
 class _Answer(BaseModel):
@@ -137,6 +146,30 @@ class ConflictPage(_Answer):
     next_cursor: str | None = Field(description="`cursor` of the next page; null on the last page")
 
 
+class PairRow(_Answer):
+    """One line of the page of a pair, which already shows its answer."""
+
+    key: Literal["gap", "alone", "clusters", "size", "procedures", "evidence", "why", "quote"]
+    head: str
+    answer: str | None
+    detail: Sentence
+
+
+class PairWords(_Answer):
+    """What the page writes about a pair: it has no sentence of a verdict of its own. Programs read the facts of the pair."""
+
+    step: Step
+    headline: Sentence = Field(description="the verdict in one sentence")
+    number: str | None = Field(
+        description="what the number is that decides under the order policy; null while verdicts are held"
+    )
+    turned_note: Sentence | None = Field(description="items won and lost, and how many turned ones change the verdict")
+    rows: list[PairRow]
+    why: list[Sentence] = Field(description="the reason of the pair, a sentence for each fact")
+    assumes: list[Sentence] = Field(description="what the verdict assumes, one clause each")
+    policy_note: Sentence
+
+
 class PathReport(_Answer):
     """The e-process of a pair along its shared items, and the interval of the gap; null where graded scores have none."""
 
@@ -157,6 +190,13 @@ class PathReport(_Answer):
     gap_high: list[float] | None
     log_threshold: float = Field(description="ln 1/alpha")
     log_family_threshold: float | None = Field(description="ln 1/alpha_j; null for a pair outside its family")
+    missing: int | None = Field(
+        description="items that count as missing at the end of the path; null without an item count"
+    )
+    lead_needed: int | None = Field(
+        description="items won minus items lost at which the exact test decides, if as many differ as now; null where it does not decide"
+    )
+    words: PairWords
 
 
 class Matrix(_Answer):
@@ -250,6 +290,8 @@ class EarlierBoard(_Answer):
     models: list[str] = Field(description="by present rank, as the lists below")
     at: int = Field(description="offset of the record")
     time: datetime | None = Field(description="when its verdicts were committed; null if that is not recorded")
+    first_time: datetime | None = Field(description="the same of the first of the moments")
+    last_time: datetime | None = Field(description="the same of the last one")
     pairs: int
     decided: int = Field(description="pairs with a family-wise decision in force")
     settled: int = Field(description="pairs that were settled")

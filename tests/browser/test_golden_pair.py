@@ -30,10 +30,13 @@ def test_the_page_distinguishes_the_four_verdicts(page, tmp_path):
             for procedure, expected in words.items():
                 assert shown_signs[kind, procedure] == expected
         open_view(page, watch.url, BENCHMARK, "pair", *NAMES)
+        page.locator(".rows summary", has_text="All procedures").click()
         rows = dict(zip(COLUMNS, page.locator(".procedures li").all_inner_texts(), strict=True))
         assert "for rank 5" in rows["decided", "anytime"]
         assert "undecided" in rows["decided", "anytime_family"]
         assert "not" not in rows["resolved", "fixed_n"].split("resolved")[0]
         assert "not" in rows["resolved", "anytime"]
-        assert "Not decided family-wise" in page.locator(".verdict-line").inner_text()
+        assert page.locator(".verdict-line").inner_text().startswith("A tie: rank 5 is ")
+        page.locator(".rows summary", has_text="In full").click()
+        assert "Not decided family-wise" in page.locator(".rows [data-key=why]").inner_text()
         assert "q = 2.08" in page.locator("main").inner_text()

@@ -20,8 +20,8 @@ def test_a_verdict_flips_without_a_reload(page, tmp_path):
     path = write(tmp_path / "a.jsonl", [])
     with Watch(tmp_path / "data", path, "--items", ITEMS, RANKWATCH_POLL_SECONDS="0.05") as watch:
         page.goto(f"{watch.url}/")
-        page.wait_for_selector("h1:text('No results yet')")
-        assert page.locator("main code").inner_text() == f"rankwatch send results.jsonl --to {watch.url}"
+        page.wait_for_selector("h1:text('No scores yet')")
+        assert page.locator("main pre").first.inner_text() == f"rankwatch send results/ --to {watch.url}"
         page.evaluate("window.same = true")
         write(path, records[:30], mode="a")
         # The only benchmark is shown without being chosen.
@@ -98,13 +98,13 @@ def test_a_file_is_sent_from_the_page(page, tmp_path):
     bad = write(tmp_path / "<b>bad.jsonl", [*records[:2], {**records[2], "score": 1.2}])
     with Watch(tmp_path / "data") as watch:
         page.goto(f"{watch.url}/")
-        page.wait_for_selector("h1:text('No results yet')")
+        page.wait_for_selector("h1:text('No scores yet')")
         page.get_by_label("Send results").last.set_input_files([bad])
         page.wait_for_selector(".outcome li")
         text = page.locator(".outcome").inner_text()
         assert "<b>bad.jsonl: nothing was stored; 1 line cannot be read:" in text
         assert "<b>bad.jsonl:3: score: 1.2 is out of range" in text
-        assert page.locator("h1").inner_text() == "No results yet"
+        assert page.locator("h1").inner_text().startswith("No scores yet.")
         page.get_by_label("Send results").last.set_input_files([good])
         page.wait_for_selector(".outcome .good")
         assert "good.jsonl: 60 results stored, of one, two." in page.locator(".outcome").inner_text()

@@ -47,11 +47,16 @@ def test_a_pair_promises_of_its_interval_and_its_lead_what_the_order_allows(page
         until(lambda: get(f"{watch.url}/api/v1/benchmarks/held")[0] == 200, "the second benchmark")
         open_view(page, watch.url, "held", "pair", "new", "old")
         text = page.locator("main").inner_text()
-        assert text.count("not valid while verdicts are held") == 2
+        assert "not valid while verdicts are held" in text
+        assert page.locator(".duo").count() == 0, "no number decides"
+        page.locator(".rows summary", has_text="Gap").click()
+        assert page.locator("main").inner_text().count("not valid while verdicts are held") == 2
         assert "valid at any time." not in text
         assert "anytime-valid" not in text
         open_view(page, watch.url, "along", "pair", "new", "old")
         text = page.locator("main").inner_text()
         assert "settled at alpha 0.05, over all pairs" in text
         assert "cannot change it" not in text
-        assert "anytime-valid, this pair only" in text
+        assert page.locator(".charts .threshold.joint").count() == 1
+        page.locator(".rows summary", has_text="Gap").click()
+        assert "valid at any time." in page.locator("main").inner_text()

@@ -2,12 +2,13 @@
 
 import json
 import re
-from math import ceil
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 
+from monitor.words.columns import STEPS
 from monitor.words.points import points
+from schemas.results.report import PairReport
 from tests.browser.pages import EVIL, HOSTILE, VIEWS, address, open_view, overflows
 from tests.commands import get, until
 
@@ -84,7 +85,7 @@ def test_ties_and_rules_are_drawn_as_the_api_has_them(page, monitor):
     open_view(page, monitor, "ordinary")
     rows = page.locator(".board tbody tr")
     members = [k for band in ties["bands"] for k in band["members"]]
-    assert page.locator(".board circle.band, .board circle.ring").count() == len(members)
+    assert page.locator(".board circle.band, .board rect.alone").count() == len(members)
     assert page.locator(".board tr.ruled").count() == len(ties["rules"]) > 0
     for rank in ties["rules"]:
         assert "ruled" in rows.nth(rank - 1).get_attribute("class")
@@ -180,7 +181,9 @@ def test_repeats_aliases_and_ended_runs_are_shown_where_there_are_any(page, moni
 
 def test_a_pair_of_graded_scores_has_its_path_and_no_interval(page, monitor):
     open_view(page, monitor, "repeated", *PAIR)
-    assert page.locator(".charts figure").count() == 1
+    assert page.locator(".charts").count() == 0, "a test of the scores decides, and not the e-value"
+    page.locator(".rows summary", has_text="e-values").click()
+    assert page.locator(".rows figure").count() == 1
     page.locator("summary", has_text="The charts as a table").click()
     assert page.locator("details tbody tr").last.locator("td").all_inner_texts()[-2:] == ["–", "–"]
 
@@ -203,8 +206,9 @@ def test_decided_and_resolved_are_distinguished_under_each_procedure(page, monit
                 assert words == ("resolved" if value else "not resolved")
             else:
                 assert words in {"undecided", "not computed"}
-        assert rows.nth(k).locator(".reason").inner_text() == f"{pair['status']} {reasons[k]}"
-        assert rows.nth(k).locator(".chip").inner_text() == pair["status"]
+        word = STEPS[PairReport.model_validate(pair).step][0]
+        assert rows.nth(k).locator(".reason").inner_text() == f"{word} {reasons[k]}"
+        assert rows.nth(k).locator(".chip").inner_text() == word
 
 
 COVERED = """() => [...document.querySelectorAll('.chart')].flatMap((chart) => {
@@ -226,10 +230,29 @@ def test_a_pair_is_shown_with_its_counts_and_thresholds(page, monitor):
     table = [both, pair["b"], pair["c"], pair["n"] - both - pair["b"] - pair["c"]]
     assert [int(text) for text in page.locator(".twobytwo td b").all_inner_texts()] == table
     assert sum(table) == pair["n"]
+    path = json.loads(get(f"{monitor}/api/v1/path?benchmark=ordinary&model_a=alpha&model_b=bravo&points=40&last=5")[1])
+    words = path["words"]
+    assert page.locator(".verdict-line").inner_text() == words["headline"]
+    assert page.locator(".pair-names").inner_text() == "alpha v. bravo"
+    assert page.locator(".charts .threshold.needed").count() == 1, "the lead that the exact test needs decides"
+    assert page.locator(".charts .threshold.joint").count() == 0
+    assert round(path["gap"][-1] * path["n"][-1]) == pair["b"] - pair["c"] >= path["lead_needed"]
+    assert path["n"][-5:] == list(range(pair["n"] - 4, pair["n"] + 1))
+    assert page.locator(".duo .than").inner_text() == "≤"
+    rows = page.locator(".rows > *")
+    assert [row.split("\n")[0] for row in rows.all_inner_texts()] == [row["head"] for row in words["rows"]]
+    longest = page.locator("main :is(p, li, .note)").evaluate_all(
+        "all => all.map((one) => one.innerText.split(/\\s+/).length)"
+    )
+    assert max(longest) <= 40
+    page.locator(".rows summary", has_text="Gap").click()
+    assert page.locator(".chart .band").count() == 1
+    page.locator(".rows summary", has_text="e-values").click()
     assert page.locator(".chart .threshold.joint").count() == 1
     assert page.locator(".chart .threshold.alone").count() == 1
-    assert page.locator(".chart .band").count() == 1
-    assert pair["reason"] in page.locator(".verdict-line").inner_text()
+    page.locator(".rows summary", has_text="In full").click()
+    assert page.locator(".rows [data-key=why] li").all_inner_texts() == words["why"]
+    assert " ".join([*words["why"], "Assumes that " + ", and that ".join(words["assumes"]) + "."]) == pair["reason"]
     assert "= =" not in page.locator("main").inner_text()
     shown = page.evaluate(
         "numbers => import('/page/format.js').then(({ apart, small, evalue }) => numbers.map(([p, limit]) => "
@@ -255,7 +278,7 @@ def test_a_pair_is_shown_with_its_counts_and_thresholds(page, monitor):
     assert page.evaluate(COVERED) == []
     # Named the other way round it is the same pair.
     open_view(page, monitor, "ordinary", "pair", "bravo", "alpha")
-    assert page.locator("h1").inner_text() == "alpha v. bravo"
+    assert page.locator(".pair-names").inner_text() == "alpha v. bravo"
 
 
 def test_the_matrix_is_that_of_the_api_and_has_a_table(page, monitor):
@@ -271,7 +294,22 @@ def test_the_matrix_is_that_of_the_api_and_has_a_table(page, monitor):
     width = page.locator("#matrix").bounding_box()["width"]
     page.locator("#matrix").click(position={"x": width - 2, "y": 20})
     page.wait_for_selector("h1.versus")
-    assert page.locator("h1").inner_text() == f"{matrix['models'][0]} v. {matrix['models'][-1]}"
+    assert page.locator(".pair-names").inner_text() == f"{matrix['models'][0]} v. {matrix['models'][-1]}"
+
+
+def test_a_name_is_marked_where_it_is_a_word_of_its_own(page, monitor):
+    open_view(page, monitor, "ordinary")
+    marked = page.evaluate(
+        "texts => import('/page/parts.js').then(({ sentence }) => texts.map(([text, names]) => sentence(text, names)"
+        ".filter((part) => part instanceof Element).map((part) => part.textContent)))",
+        [
+            ("old is better than older, old.", ["old"]),
+            ("gpt-4 is 2 points ahead of gpt-4.1 and gpt-4-turbo", ["gpt-4", "gpt-4.1"]),
+            ("a/b?c leads .. by 3.", ["..", "a/b?c"]),
+            ("bench: new, renewed, new/old", ["new"]),
+        ],
+    )
+    assert marked == [["old", "old"], ["gpt-4", "gpt-4.1"], ["a/b?c", ".."], ["new"]]
 
 
 def test_the_items_on_which_two_models_differ(page, monitor):
@@ -281,10 +319,12 @@ def test_the_items_on_which_two_models_differ(page, monitor):
     page.get_by_label("Where do").select_option("alpha")
     page.get_by_label("and", exact=True).select_option("bravo")
     page.wait_for_selector("h1:text('alpha and bravo')")
-    lines = page.locator(".result .line dd:nth-of-type(1)").all_inner_texts()
-    assert lines[0].startswith(f"alpha leads on {pair['n']} shared items")
-    assert lines[1] == pair["reason"]
-    assert f"it needs {ceil(pair['required_n'])} in a planned test" in lines[2]
+    path = "path?benchmark=ordinary&model_a=alpha&model_b=bravo&points=2"
+    words = json.loads(get(f"{monitor}/api/v1/{path}")[1])["words"]
+    (size,) = [row for row in words["rows"] if row["key"] == "size"]
+    lines = [line.strip() for line in page.locator(".result p").all_inner_texts()]
+    assert lines == [f"● {words['headline']}", words["turned_note"], f"{size['answer']} · {size['detail']}"]
+    assert words["headline"].startswith("alpha is better than bravo: ")
     assert f"They differ on {pair['b'] + pair['c']} of {pair['n']} shared items" in page.locator("main").inner_text()
     page.get_by_role("button", name="Both wrong").click()
     url = "show=both_wrong&model_a=alpha&model_b=bravo&benchmark=ordinary&limit=1000&sort=hardest"
@@ -538,6 +578,9 @@ def test_the_board_of_any_moment_is_in_the_address(page, monitor):
     now = json.loads(get(f"{monitor}/api/v1/moments?benchmark=moving")[1])
     assert len(now["moments"]) > 2
     open_view(page, monitor, "moving", "time")
+    assert "offset" not in page.locator("main").inner_text()
+    assert now["first_time"] <= now["last_time"]
+    assert page.locator(".span-of-log").inner_text().count("20") >= 2, "the years of the first and the last verdict"
     page.focus("#moment")
     page.keyboard.press("Home")
     first = now["moments"][0]["offset"]

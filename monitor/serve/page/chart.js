@@ -1,13 +1,16 @@
-// Draw two SVG charts of a pair along its shared items: the evidence against its thresholds, and the interval for the gap.
+// Draw SVG charts of a pair along its shared items: items won minus items lost, the evidence against its thresholds, the interval for the gap.
 
 import { h, s } from "./dom.js";
-import { apart, count, evalue, fixed, isolated, points, superscript } from "./format.js";
+import { apart, count, evalue, fixed, isolated, plural, points, small, superscript } from "./format.js";
 
 const HEIGHT = 284;
 const PAD = { left: 48, right: 20, top: 30, bottom: 42 };
 
 /** One unit is about one pixel, so text keeps its size on a narrow screen. */
-const width = () => Math.min(560, Math.max(300, innerWidth - 40));
+const width = (most = 560) => Math.min(most, Math.max(300, innerWidth - 40));
+
+/** The width of a chart that has a row of its own. */
+export const wideWidth = () => width(1132);
 
 function ticks(low, high, about) {
   const rough = (high - low) / about;
@@ -22,10 +25,9 @@ const linear = ([d0, d1], [r0, r1]) => (value) => r0 + ((Math.min(Math.max(value
 
 const line = (x, y, xs, ys) => `M${xs.map((value, k) => `${x(value).toFixed(1)},${y(ys[k]).toFixed(1)}`).join("L")}`;
 
-function frame({ id, title, about, xs, domain, unit, labels, marks }) {
-  const wide = width();
+function frame({ id, title, about, xs, from = 0, end = xs.at(-1), domain, unit, labels, marks, wide = width() }) {
   const right = wide - PAD.right;
-  const x = linear([0, xs.at(-1)], [PAD.left, right]);
+  const x = linear([from, end], [PAD.left, right]);
   const y = linear(domain, [HEIGHT - PAD.bottom, PAD.top]);
   return s("svg", { class: "chart", viewBox: `0 0 ${wide} ${HEIGHT}`, role: "img", "aria-labelledby": `${id}-title ${id}-about` },
     s("title", { id: `${id}-title` }, title),
@@ -34,7 +36,7 @@ function frame({ id, title, about, xs, domain, unit, labels, marks }) {
       s("line", { class: "rule", x1: PAD.left, x2: right, y1: y(value), y2: y(value) }),
       s("text", { class: "tick", x: PAD.left - 8, y: y(value) + 4, "text-anchor": "end" }, text),
     ]),
-    ticks(0, xs.at(-1), wide > 400 ? 5 : 3).map((value) => s("text", { class: "tick", x: x(value), y: HEIGHT - 24, "text-anchor": "middle" }, count(value))),
+    ticks(from, end, wide > 400 ? 5 : 3).map((value) => s("text", { class: "tick", x: x(value), y: HEIGHT - 24, "text-anchor": "middle" }, count(value))),
     s("text", { class: "tick", x: (PAD.left + right) / 2, y: HEIGHT - 7, "text-anchor": "middle" }, "shared items"),
     s("text", { class: "tick", x: 8, y: 17 }, unit),
     marks(x, y, right),
@@ -42,20 +44,20 @@ function frame({ id, title, about, xs, domain, unit, labels, marks }) {
 }
 
 /** Make a figure whose readout follows the pointer. */
-function figure({ title, xs, read, caption, start }, picture) {
+function figure({ title, about, xs, from = 0, end = xs.at(-1), read, caption, start }, picture) {
   const move = (event) => {
     const chart = event.currentTarget.querySelector("svg");
     const words = event.currentTarget.querySelector(".readout");
     const box = chart.getBoundingClientRect();
     const wide = chart.viewBox.baseVal.width;
     const inner = wide - PAD.left - PAD.right;
-    const n = ((((event.clientX - box.left) / box.width) * wide - PAD.left) / inner) * xs.at(-1);
+    const n = from + ((((event.clientX - box.left) / box.width) * wide - PAD.left) / inner) * (end - from);
     let k = xs.findIndex((value) => value >= n);
     if (k < 0) k = xs.length - 1;
     const cross = chart.querySelector(".cross");
     // A live update skips both until the pointer leaves.
     cross.dataset.keep = words.dataset.keep = "";
-    const place = PAD.left + (xs[k] / xs.at(-1)) * inner;
+    const place = PAD.left + ((xs[k] - from) / (end - from)) * inner;
     cross.setAttribute("x1", place);
     cross.setAttribute("x2", place);
     cross.setAttribute("visibility", "visible");
@@ -69,7 +71,7 @@ function figure({ title, xs, read, caption, start }, picture) {
     delete cross.dataset.keep;
     delete words.dataset.keep;
   };
-  return h("figure", { onpointermove: move, onpointerleave: leave }, h("h3", {}, title), picture, h("p", { class: "readout" }, start), h("figcaption", {}, caption));
+  return h("figure", { onpointermove: move, onpointerleave: leave }, h("h2", {}, title), about && h("p", { class: "about" }, about), picture, h("p", { class: "readout" }, start), caption && h("figcaption", {}, caption));
 }
 
 /** Return a place next to a threshold where its words cover no line; none where there is no such place. */
@@ -81,8 +83,65 @@ function clear(text, [first, second], lines, n, x, y, right) {
   return places.find((place) => !covers(place));
 }
 
+const signed = (items) => (items < 0 ? `−${count(-items)}` : items > 0 ? `+${count(items)}` : "0");
+
+/** Draw items won minus items lost against the lead that decides, with what the missing items could still do, and its last items. */
+export function lead(path, now) {
+  const all = path.n.map((n, k) => Math.round(n * path.gap[k]));
+  const [end, total] = [path.n.at(-1), path.n.at(-1) + (path.missing ?? 0)];
+  const needed = path.lead_needed === null ? null : (now < 0 ? -1 : 1) * path.lead_needed;
+  const last = path.n.findIndex((n) => n >= end - 60);
+  const close = !path.missing && needed !== null && Math.abs(now) < Math.abs(needed) && Math.abs(needed) - Math.abs(now) <= 60 && last > 0;
+  const about = `${isolated(path.model_a)} against ${isolated(path.model_b)}, ${path.order}`;
+  const drawn = (id, title, of, from, wide, marks) => {
+    const [xs, values] = [path.n.slice(from), all.slice(from)];
+    const edge = id === "lead" ? 0 : Math.min(60, total - xs[0]);
+    const reach = path.missing && id === "lead" ? Math.min(path.missing, 2 * Math.max(...values.map(Math.abs), Math.abs(needed ?? 0), 1)) : 0;
+    const ends = [...values, ...(needed === null ? [] : [needed]), ...(id === "lead" ? [0, now + reach, now - reach] : [values[0] + edge, values[0] - edge])];
+    const [low, high] = [Math.min(...ends), Math.max(...ends)];
+    const room = 0.06 * Math.max(high - low, 1);
+    const start = id === "lead" ? 0 : xs[0];
+    const read = (k) => `${plural(xs[k], "item")} · ${signed(values[k])}${needed === null ? "" : `, ${signed(needed)} needed`}`;
+    const picture = frame({
+      id, title, about: `${read(xs.length - 1)}.`, xs, from: start, end: total, wide, domain: [low - room, high + room], unit: "items", labels: ticks(low, high, 5).filter(Number.isInteger).map((value) => [value, signed(value)]),
+      marks: (x, y, right) => [
+        marks(x, y, xs, values),
+        id === "lead" && s("line", { class: "zero", x1: PAD.left, x2: right, y1: y(0), y2: y(0) }),
+        needed !== null && [s("line", { class: "threshold needed", x1: PAD.left, x2: right, y1: y(needed), y2: y(needed) }), tag(`needed at the end: ${signed(needed)}`, needed, xs, values, x, y, right, start, total)],
+        s("path", { class: "line main", d: line(x, y, xs, values) }), s("circle", { class: "end", cx: x(end), cy: y(now), r: 4 }),
+      ],
+    });
+    return figure({ title, about: of, xs, from: start, end: total, read, caption: null, start: `Now: ${read(xs.length - 1)}` }, picture);
+  };
+  const funnel = (x, y, xs, values) => s("path", { class: "still", d: `${line(x, y, xs, xs.map((n, k) => values[k] + total - n))}L${line(x, y, [...xs].reverse(), [...xs].reverse().map((n, k) => values[xs.length - 1 - k] - total + n)).slice(1)}Z` });
+  const whole = drawn("lead", "Items won minus items lost", about, 0, width(close ? 640 : 1132), (x, y) =>
+    path.missing > 0 && s("path", { class: "still", d: `M${x(end)},${y(now)}L${x(total)},${y(now + path.missing)}L${x(total)},${y(now - path.missing)}Z` }));
+  return [whole, close && drawn("last", `The last ${count(end - path.n[last])} items`, "What the missing items could still do", last, width(480), funnel)];
+}
+
+/** Write what is needed next to its line, where no curve runs. */
+function tag(text, value, xs, values, x, y, right) {
+  const place = clear(text, [y(value) - 6, y(value) + 15], [values], xs, x, y, right);
+  return place && s("text", { class: "tag needed", ...place }, text);
+}
+
+/** Draw a p-value and the threshold of its decision on one logarithmic scale. */
+export function scaleOfP(p, limit) {
+  const logs = [p, limit, 0.05].map((each) => Math.log10(Math.max(each, 1e-300)));
+  const most = Math.max(4, Math.ceil(-Math.min(...logs.slice(0, 2)) * 1.25 + 0.7));
+  const x = (log) => 14 + (412 * -Math.min(log, 0)) / most;
+  const step = Math.ceil(most / 7);
+  const [at, edge, alone] = logs.map(x);
+  return s("svg", { class: "scale-of-p", viewBox: "0 0 440 62", role: "img", "aria-label": `p ${small(Math.log(p))}, decided at or below ${small(Math.log(limit))}` },
+    s("rect", { class: "decides", x: edge, y: 26, width: 426 - edge, height: 14 }), s("line", { class: "axis-line", x1: 14, x2: 426, y1: 40, y2: 40 }),
+    Array.from({ length: Math.floor(most / step) + 1 }, (_, k) => k * step).map((tens) => [s("line", { class: "axis-line", x1: x(-tens), x2: x(-tens), y1: 40, y2: 44 }), s("text", { x: x(-tens), y: 57, "text-anchor": "middle" }, tens < 4 ? String(10 ** -tens) : `10${superscript(-tens)}`)]),
+    s("line", { class: "edge", x1: edge, x2: edge, y1: 20, y2: 44 }), s("text", { class: "decides", x: edge + 6, y: 22 }, "decided from here"),
+    Math.abs(alone - edge) > 40 && s("line", { class: "axis-line", x1: alone, x2: alone, y1: 32, y2: 44 }),
+    s("circle", { class: "here", cx: at, cy: 33, r: 5 }), s("text", { class: "here", ...(at < edge && edge - at < 60 ? { x: at + 6, "text-anchor": "end" } : { x: Math.min(Math.max(at, 32), 408), "text-anchor": "middle" }), y: at > edge ? 12 : 20 }, "this pair"));
+}
+
 /** Draw the e-process and its directional halves on a logarithmic scale, against 1/alpha and 1/alpha_j. */
-export function evidence(path, policy) {
+export function evidence(path, policy, wide = width()) {
   const { n, log_e: e, log_e_a: a, log_e_b: b, log_threshold: alone, log_family_threshold: joint } = path;
   const lines = [...e, ...a, ...b];
   const top = Math.max(...lines, joint ?? alone, alone) * 1.06 + 0.5;
@@ -97,7 +156,7 @@ export function evidence(path, policy) {
   const last = n.length - 1;
   const [now, aloneText, jointText] = apart(evalue, e[last], alone, joint);
   const picture = frame({
-    id: "evidence", title: "Evidence", xs: n, domain: [low, top], unit: "e-value", labels,
+    id: "evidence", title: "Evidence", xs: n, wide, domain: [low, top], unit: "e-value", labels,
     about: `The e-value is ${now} after ${count(n[last])} shared items. The threshold for this pair only is ${aloneText}; the family-wise threshold is ${joint === null ? "not assigned" : jointText}.`,
     marks: (x, y, right) => [
       s("path", { class: "line half-b", d: line(x, y, n, b) }),

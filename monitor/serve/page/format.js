@@ -52,12 +52,6 @@ export function ratio(q) {
   return fixed(q, q >= 10 ? 1 : 2);
 }
 
-export function pvalue(p) {
-  if (p === null) return MISSING;
-  if (p >= 0.0001) return `= ${p < 0.1 ? p.toPrecision(2) : p.toFixed(2)}`;
-  return `< ${p < 1e-12 ? "10⁻¹²" : `10${superscript(Math.floor(Math.log10(p)) + 1)}`}`;
-}
-
 /** Format a probability from its natural logarithm with two digits and some more. */
 export function small(logP, extra = 0) {
   const text = Math.exp(logP).toPrecision(2 + extra);

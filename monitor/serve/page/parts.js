@@ -1,7 +1,7 @@
 // Parts that several views share: names, sentences, chips, verdict cells, links, tables.
 
 import { h, s } from "./dom.js";
-import { count, estimate, fixed, share } from "./format.js";
+import { count, fixed, share } from "./format.js";
 import { WORDS } from "./words.js";
 
 /** The setting `low_coverage`: the page marks a model with a smaller share of the items. */
@@ -13,8 +13,6 @@ export const RESOLUTIONS = DECISIONS.filter((procedure) => procedure.resolves);
 
 /** Return the heads of the columns of a ranking. */
 export const headsOf = (benchmark) => (benchmark.battles ? { ...WORDS.heads, ...WORDS.rated } : WORDS.heads);
-
-const TONES = { decided: "good", held: "warn", invalidated: "warn" };
 
 export const link = {
   home: () => "#/",
@@ -28,35 +26,57 @@ export const link = {
 /** Show a name with its own text direction. */
 export const name = (text, attributes) => h("bdi", { class: "name", ...attributes }, text);
 
+/** Letters, digits and what joins them: next to these a match is part of another name or word. */
+const JOINS = { before: /[\p{L}\p{N}_]$|[\p{L}\p{N}_][-./:]$/u, after: /^[\p{L}\p{N}_]|^[-./:][\p{L}\p{N}_]/u };
+
+/** Return where a name is on its own in a text, from a place on. */
+function placeOf(text, wanted, from) {
+  for (let at = text.indexOf(wanted, from); at >= 0; at = text.indexOf(wanted, at + 1)) {
+    if (!JOINS.before.test(text.slice(0, at)) && !JOINS.after.test(text.slice(at + wanted.length))) return at;
+  }
+  return -1;
+}
+
 /** Show a sentence with the names in it marked up. */
 export function sentence(text, names) {
   const parts = [];
   const known = [...new Set(names)].filter(Boolean).sort((x, y) => y.length - x.length);
-  let rest = text;
-  while (rest) {
+  let from = 0;
+  for (;;) {
     let at = -1;
     let next = "";
     for (const candidate of known) {
-      const index = rest.indexOf(candidate);
-      if (index >= 0 && (at < 0 || index < at)) [at, next] = [index, candidate];
+      const place = placeOf(text, candidate, from);
+      if (place >= 0 && (at < 0 || place < at)) [at, next] = [place, candidate];
     }
-    if (at < 0) break;
-    parts.push(rest.slice(0, at), name(next));
-    rest = rest.slice(at + next.length);
+    if (at < 0) return [...parts, text.slice(from)];
+    parts.push(text.slice(from, at), name(next));
+    from = at + next.length;
   }
-  return [...parts, rest];
 }
+
+/** The sign of each step (`STEPS` of monitor/words/columns.py), and its tone. */
+export const STEP_SIGNS = {
+  decided: ["●", "good"], against: ["▼", "warn"], tie: ["○", ""], open: ["◔", "warn"], equivalent: ["≈", ""], held: ["!", "warn"], invalidated: ["✗", "warn"],
+};
 
 export const better = (pair, procedure = "anytime_family") => {
   const side = pair.decided[procedure];
   return side === null ? null : pair[`model_${side}`];
 };
 
-/** Show the status of a pair by colour, sign and word. */
+/** Return what a step is: a key of `WORDS.steps`, as `PairReport.step` has it. */
+export function stepOf(pair) {
+  if (pair.status === "decided") return pair.decided.anytime_family === "a" ? "decided" : "against";
+  if (["held", "invalidated", "equivalent"].includes(pair.status)) return pair.status;
+  return pair.status === "collecting" || pair.facts.some(({ missing }) => missing > 0) ? "open" : "tie";
+}
+
+/** Show what a pair is by sign, colour and word. */
 export function chip(pair) {
-  const against = pair.status === "decided" && pair.decided.anytime_family === "b";
-  const tone = against ? "warn turned" : (TONES[pair.status] ?? "open");
-  return h("span", { class: `chip ${tone}` }, against ? "decided against the rank" : pair.status);
+  const step = stepOf(pair);
+  const [glyph, tone] = STEP_SIGNS[step];
+  return h("span", { class: `chip step ${tone || "open"}`, "data-sign": glyph }, WORDS.steps[step].word);
 }
 
 const tested = (pair, procedure) => {
@@ -86,13 +106,6 @@ export const sign = ([glyph, tone, words]) =>
 
 /** Return the item count of a benchmark: as declared, or those that have arrived. */
 export const size = (benchmark) => Math.max(benchmark.items, benchmark.declared_items ?? 0);
-
-/** Return how many items a tie needs in all. */
-export function need(pair) {
-  if (pair.n === 0) return "no shared item";
-  if (pair.status === "equivalent") return "equivalent";
-  return pair.needs_items === null ? "undecided" : `needs ${estimate(pair.needs_items)}`;
-}
 
 export const lowCoverage = (model) => model.coverage < LOW_COVERAGE;
 

@@ -63,7 +63,7 @@ export function arrange({ bands, lacking }, ranks, whole) {
   const threads = lacking.filter(({ rank }) => rowOf.has(rank)).map(({ rank, tied }) => ({ kind: "thread", own: rowOf.get(rank), rows: rowsOf([rank, ...tied]) }));
   const drawn = threads.length <= MAX_THREADS ? threads : [];
   const threadLanes = inLanes(drawn.sort((x, y) => x.rows[0] - y.rows[0]));
-  let lines = (bands ?? []).map(({ members }) => ({ kind: members.length === 1 ? "ring" : "band", members, rows: rowsOf(members) })).filter(({ rows }) => rows.length);
+  let lines = (bands ?? []).map(({ members }) => ({ kind: members.length === 1 ? "alone" : "band", members, rows: rowsOf(members) })).filter(({ rows }) => rows.length);
   if (!whole) lines = largest(lines);
   lines.sort((x, y) => x.rows[0] - y.rows[0] || y.rows.length - x.rows.length);
   const bandLanes = inLanes(lines);
@@ -102,7 +102,8 @@ export function tieCell(arranged, row, onBand) {
     const [first, last] = [line.rows[0], line.rows.at(-1)];
     const here = members.has(row);
     const stretch = (y1, y2, whole) => s("line", { class: whole ? line.kind : `${line.kind} passes`, x1: x, x2: x, y1, y2 });
-    const dot = here && s("circle", { class: `${line.kind} ${line.own === row ? "own" : ""}`, cx: x, cy: "50%", r: line.kind === "ring" || line.own === row ? 3.4 : 2.8 });
+    const dot = here && (line.kind === "alone" ? s("svg", { x, y: "50%", overflow: "visible" }, s("rect", { class: "alone", x: -3, y: -3, width: 6, height: 6 }))
+      : s("circle", { class: `${line.kind} ${line.own === row ? "own" : ""}`, cx: x, cy: "50%", r: line.own === row ? 3.4 : 2.8 }));
     const parts = [row > first && stretch("0%", "50%", here && members.has(row - 1)), row < last && stretch("50%", "100%", here && members.has(row + 1)), dot];
     return s("g", line.kind === "band" && onBand ? { class: "pick", onclick: () => onBand(line.members) } : {}, parts);
   }));

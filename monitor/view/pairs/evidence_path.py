@@ -46,11 +46,11 @@ class PairPath(NamedTuple):
     log_family_threshold: float
 
 
-def pair_path(benchmark: BoardView, one: int, other: int, points: int) -> PairPath:
-    """Compute the path of a pair."""
+def pair_path(benchmark: BoardView, one: int, other: int, points: int, last: int = 0) -> PairPath:
+    """Compute the path of a pair, and of its last items each one."""
     benchmark = benchmark.described()
     table = PairTable(benchmark, superseded=(np.array([one]), np.array([other])))
-    along = _walk(benchmark, one, other, points, ignoring=bool(table.ignored[0]))
+    along = _walk(benchmark, one, other, points, ignoring=bool(table.ignored[0]), last=last)
     n, kept = along.kept, along.kept - 1
     spec = benchmark.spec
     pair = pair_index(np.array([min(one, other)]), np.array([max(one, other)]))
@@ -101,7 +101,7 @@ class _Walk(NamedTuple):
         return b, c, c_worst, b_best
 
 
-def _walk(benchmark: BoardView, one: int, other: int, points: int, *, ignoring: bool) -> _Walk:
+def _walk(benchmark: BoardView, one: int, other: int, points: int, *, ignoring: bool, last: int = 0) -> _Walk:
     """Return the items of a pair in order; `ignoring`: whether its runs have ended, and what is missing is ignored."""
     committed, codes = benchmark.committed if benchmark.binary or benchmark.graded else None, benchmark.item_codes()
     if committed is not None and not ignoring:
@@ -112,7 +112,8 @@ def _walk(benchmark: BoardView, one: int, other: int, points: int, *, ignoring: 
             order, items = COMMITTED_SHARED, committed.item_at[committed.item_at >= 0]
         items = items[(codes[items][:, [one, other]] >= ZERO).all(axis=1)]
     x, y = codes[items][:, [one, other]].T
-    kept = np.unique(np.linspace(1, x.size, min(points, x.size)).round().astype(np.int64))
+    even = np.linspace(1, x.size, min(points, x.size)).round().astype(np.int64)
+    kept = np.unique(np.concatenate([even, np.arange(max(x.size - last, 0), x.size) + 1]))
     return _Walk(order, x, y, kept, items)
 
 

@@ -7,6 +7,7 @@ import numpy as np
 
 from monitor.view.board import BoardView
 from monitor.view.pairs.table import PairTable
+from monitor.words.pair_page import PairBoard
 from schemas.records.events import FamilySpec
 from schemas.results.assumptions import Assumption, joining
 from schemas.results.reasons import Fact, Reason, fact
@@ -21,6 +22,19 @@ def family_report(table: PairTable) -> FamilyReport:
         policy="capacity" if table.decides_at_end else table.benchmark.spec.family.policy,
         size=table.anytime_family_size,
         families=max(len(table.generation_sizes), 1),
+    )
+
+
+def pair_board(table: PairTable) -> PairBoard:
+    """Return what the words about a pair need of its benchmark."""
+    benchmark, spec = table.benchmark, table.benchmark.spec
+    return PairBoard(
+        benchmark.name,
+        "completion" if table.decides_at_end else spec.order.policy,
+        spec.alpha,
+        table.anytime_family_size,
+        int(spec.items or table.assumed_items or benchmark.items),
+        {True: "prompt", False: "item"}[benchmark.battles is not None],
     )
 
 

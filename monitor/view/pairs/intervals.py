@@ -12,6 +12,7 @@ from schemas.results.changes import PROCEDURES
 from stats.evidence.curtailed import items_to_curtailed_decision, items_to_exact_decision
 from stats.evidence.growth import expected_items_to_decision
 from stats.families.stepwise import WHOLE
+from stats.fixed_n.mcnemar import exact_p
 from stats.intervals.completion_gap import completion_interval
 from stats.intervals.confidence import gap_interval
 from stats.numerics.pairs import Index
@@ -202,6 +203,19 @@ def needs_items(table: PairTable, at: Index) -> Floats:
     some = at[placed]
     needed[placed] = table.required_n(np.exp(-table.log_family_threshold(some)), some, _FOUND)
     return np.where(needed > 0, needed, np.nan)
+
+
+def least_wins(table: PairTable, pair: int) -> int | None:
+    """Return how many of the items that differ a model has to win for the exact test to decide; None where another test does."""
+    if not (table.completes or table.decides_at_end):
+        return None
+    at, won, lost = np.array([pair]), int(table.wins[pair]), int(table.losses[pair])
+    bound, _ = table.bound(np.zeros(1, np.int64), at)
+    more = np.arange((won + lost + 1) // 2, won + lost + 1)
+    p = exact_p(more, won + lost - more)
+    decides = p <= np.exp(-table.log_family_threshold(at)[0])
+    counts = np.isclose(exact_p(np.array([won]), np.array([lost])), np.exp(-np.maximum(bound, 0)))
+    return int(more[decides][0]) if counts.all() and decides.any() else None
 
 
 def decision_probability(table: PairTable, at: Index) -> Floats:

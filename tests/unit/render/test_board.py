@@ -219,9 +219,10 @@ def test_a_page_to_embed_draws_each_tie_as_a_line_with_its_members():
     tree = read_html(tables.as_html(shown))
     assert shown.document.ties.lanes == 1
     kinds = [
-        [circle.attributes["class"] for circle in next(row.all("td")).all("circle")] for row in list(tree.all("tr"))[1:]
+        [node.attributes["class"] for kind in ("rect", "circle") for node in next(row.all("td")).all(kind)]
+        for row in list(tree.all("tr"))[1:]
     ]
-    assert kinds == [["band ring"], ["band dot"], ["band dot"]]
+    assert kinds == [["alone"], ["band dot"], ["band dot"]]
     lines = dict(header.result(shown.report))
     assert list(lines) == ["best", "steps", "details"]
     for line in lines.values():

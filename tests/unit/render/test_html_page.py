@@ -46,9 +46,9 @@ def test_ties_are_bands_and_a_line_is_where_none_crosses(page):
     first = next(read_html(page).all("tbody"))
     for k, row in enumerate(first.all("tr")):
         cell = next(row.all("td"))
-        classes = [node.attributes.get("class", "") for node in cell.all("circle")]
+        classes = [node.attributes.get("class", "") for node in (*cell.all("circle"), *cell.all("rect"))]
         assert len(classes) == sum(k in band.members for band in document.ties.bands) > 0
-        assert any("ring" in kind for kind in classes) == (not document.tied[k])
+        assert any("alone" in kind for kind in classes) == (not document.tied[k])
         assert cell.text == f"tied with ranks: {rank_list([j + 1 for j in document.tied[k]])}"
         assert (row.attributes.get("class") == "ruled") == (k in document.ties.rules)
     # Two models share a band exactly when no verdict separates them, also where they are in different tie groups.

@@ -145,7 +145,7 @@ def test_a_band_that_passes_a_model_is_dashed_there_and_a_model_tied_with_none_h
     models = [model(f"model-{k:02}", k + 1) for k in range(4)]
     text = screen(report(benchmark(models=models)), ties={"mmlu-pro": bands_of(better, np.zeros(4, bool))})
     first, second, third, fourth = (row[:2] for row in table_of(text))
-    assert [first, second, third, fourth] == ["╻ ", "┊○", "╹ ", "○ "]
+    assert [first, second, third, fourth] == ["╻ ", "┊▪", "╹ ", "▪ "]
     assert "(┊ is not)" in text
 
 
@@ -178,14 +178,14 @@ def with_missing(share, missing):
 @pytest.mark.parametrize(
     ("share", "missing", "signs", "key"),
     [
-        (0.5, "ignorable", "○─○─○", ["○ is tied with none; no tie crosses ───."]),
-        (0.85, "worst", "○─▸○", ["○ is tied with none; no tie crosses ───.", "▸ lacks items."]),
+        (0.5, "ignorable", "▪─▪─▪", ["▪ is tied with none; no tie crosses ───."]),
+        (0.85, "worst", "▪─▸▪", ["▪ is tied with none; no tie crosses ───.", "▸ lacks items."]),
         (
             0.3,
             "worst",
             "◦─▸◦",
             [
-                "○ is tied with none (but see ◦); no tie crosses ─── (but see ◦).",
+                "▪ is tied with none (but see ◦); no tie crosses ─── (but see ◦).",
                 "▸ lacks items; ◦ may be tied with model-b (30% of the items).",
             ],
         ),
@@ -198,7 +198,7 @@ def test_the_key_explains_the_signs_that_are_drawn_and_no_others(share, missing,
     assert "".join(line.strip()[0] for line in lines[at + 1 : end]) == signs
     first = next(k for k in range(end, len(lines)) if lines[k] == key[0])
     assert lines[first : first + len(key)] == key
-    assert not lines[first + len(key)].startswith(("┃", "○", "◦", "▸"))
+    assert not lines[first + len(key)].startswith(("┃", "▪", "◦", "▸"))
     shown = set(re.findall(r"  ([●▼○◔≈!]) +[+−0-9]", "\n".join(lines[at:end])))
     explained = set(re.findall(r"(?:^ |; )([●▼○◔≈!]) (?:decided|tie|open|equivalent|held)", " ".join(lines[end:first])))
     assert shown == explained

@@ -32,6 +32,8 @@ def earlier_board(live: LivePairs, at: int | None, low_coverage: float, commits:
         models=live.models,
         at=offset,
         time=_time(commits, fields),
+        first_time=_time(commits, times.changes_at(int(moments[0])) if moments.size else []),
+        last_time=_time(commits, times.changes_at(int(moments[-1])) if moments.size else []),
         pairs=table.size,
         decided=int((decided != 0).sum()),
         settled=int((settled != 0).sum()),

@@ -165,15 +165,17 @@ def _add_path_and_matrix(routes: APIRouter, reports: ReportCache, answers: Cache
         model_a: Name,
         model_b: Name,
         points: Annotated[int, Query(ge=2, le=2_000)] = 400,
+        last: Annotated[int, Query(ge=0, le=2_000, description="items at the end, each a point besides")] = 0,
     ) -> Response:
-        """Return the e-process of a pair along its shared items, and the anytime-valid interval of the gap."""
+        """Return the e-process of a pair along its shared items, the interval of the gap, and what the page writes of it."""
 
         def follow() -> PathReport:
             live = live_pairs(reports, benchmark)
             first, second = (int(live.table.ranking[rank_of(live, model)]) for model in (model_a, model_b))
             if first == second:
                 raise ProblemError(422, f"model_a and model_b are both {model_a!r}. Name two different models.")
-            columns: dict[str, Any] = pair_path(live.benchmark, first, second, points)._asdict()
+            columns: dict[str, Any] = pair_path(live.benchmark, first, second, points, last)._asdict()
+            columns |= live.of_page(np.flatnonzero(_with_models(live, model_a, model_b)))
             columns = {name: c.tolist() if isinstance(c, np.ndarray) else c for name, c in columns.items()}
             if not isfinite(columns["log_family_threshold"]):
                 columns["log_family_threshold"] = None

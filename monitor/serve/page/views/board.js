@@ -9,7 +9,8 @@ import { states, ticks } from "../glyph.js";
 import { goal } from "../goal.js";
 import { members } from "../members.js";
 import { choose } from "../options.js";
-import { LOW_COVERAGE, aliases, axis, boardName, coverage, headsOf, link, lowCoverage, modelTitle, name, notice, scaleOf, sentence, size, someEnded, titled, waits, whisker } from "../parts.js";
+import { LOW_COVERAGE, STEP_SIGNS, aliases, axis, boardName, coverage, headsOf, link, lowCoverage, modelTitle, name, notice, scaleOf, sentence, size, someEnded, stepOf, titled, waits, whisker } from "../parts.js";
+import { WORDS } from "../words.js";
 import { MAX_LANES, arrange, fitColumns, rankX, strip, tieCell, tiedRanks } from "../ties.js";
 
 export const title = ({ benchmark }) => benchmark;
@@ -318,24 +319,6 @@ function scorePlot(m, x, { of, text }) {
 
 // --- one step, and all models against one ------------------------------------------------------------------------------------------
 
-/** What a step may be: its sign, its word, and what that means. */
-const STEPS = {
-  decided: ["●", "decided", "decided: evidence beyond these items"],
-  against: ["▼", "decided against", "decided against the order of the scores"],
-  tie: ["○", "tie", "tie: no such evidence"],
-  open: ["◔", "open", "open: items are missing"],
-  equivalent: ["≈", "equivalent", "equivalent: the gap is within the margin"],
-  held: ["!", "held", "held: no verdict is given"],
-};
-
-/** Return what a step is: a key of `STEPS`. */
-function stepOf(pair) {
-  const { decided } = states(pair);
-  if (decided === "yes" || decided === "against") return decided === "yes" ? "decided" : "against";
-  if (decided === "held" || pair.status === "equivalent") return decided === "held" ? "held" : "equivalent";
-  return pair.status === "collecting" || pair.facts.some(({ missing }) => missing > 0) ? "open" : "tie";
-}
-
 /** Return how many items a step needs in all, or that some are missing and will not come. */
 function needs(pair, kind) {
   if (pair.n === 0) return "no shared item";
@@ -346,8 +329,8 @@ function needs(pair, kind) {
 /** Show a pair in one line: its sign, its gap, its verdict, and the items that it needs. */
 function step(pair, b) {
   const kind = stepOf(pair);
-  const [sign, word] = STEPS[kind];
-  const tone = { decided: "good", against: "warn", held: "warn", open: "warn" }[kind] ?? "";
+  const [sign, tone] = STEP_SIGNS[kind];
+  const { word } = WORDS.steps[kind];
   const turned = pair.gap < 0 && pair.oriented === undefined;
   return h("a", { class: `step-link ${tone}`, href: link.pair(b.benchmark, pair.model_a, pair.model_b), title: pair.reason },
     h("span", { class: "sr" }, `${pair.model_a} against ${pair.model_b}: `), h("span", { class: "sign", "aria-hidden": "true" }, sign),
@@ -413,12 +396,12 @@ function openRanks(shown, all) {
 
 function key(b, ties) {
   const [lacking, ruled] = [ties.lacking.some(({ tied }) => tied.length > 0), ties.rules.length > 0];
-  const ring = ties.bands?.some(({ members }) => members.length === 1);
+  const alone = ties.bands?.some(({ members }) => members.length === 1);
   const passes = ties.bands?.some(({ members }) => members.at(-1) - members[0] >= members.length);
   return h("div", { class: "reading" },
-    h("p", {}, s("svg", { width: 26, height: 30, "aria-hidden": "true" }, s("line", { class: "band", x1: 7, x2: 7, y1: 6, y2: 24 }), [6, 24].map((y) => s("circle", { class: "band", cx: 7, cy: y, r: 2.8 })), ring && s("circle", { class: "ring", cx: 20, cy: 15, r: 3.4 })),
-      h("span", {}, "Two models share a band exactly when no verdict separates them. Bands overlap: a tie is not a tier. ", passes && "A dashed stretch passes a model that is not in it. ", ring && (lacking ? "A ring is in no band with another model." : "A ring is tied with none."))),
+    h("p", {}, s("svg", { width: 26, height: 30, "aria-hidden": "true" }, s("line", { class: "band", x1: 7, x2: 7, y1: 6, y2: 24 }), [6, 24].map((y) => s("circle", { class: "band", cx: 7, cy: y, r: 2.8 })), alone && s("rect", { class: "alone", x: 17, y: 12, width: 6, height: 6 })),
+      h("span", {}, "Two models share a band exactly when no verdict separates them. Bands overlap: a tie is not a tier. ", passes && "A dashed stretch passes a model that is not in it. ", alone && (lacking ? "A square is in no band with another model." : "A square is tied with none."))),
     (ruled || lacking) && h("p", {}, s("svg", { width: 26, height: 30, "aria-hidden": "true" }, ruled && s("line", { class: "rule-key", x1: 1, x2: 25, y1: 8, y2: 8 }), lacking && [s("line", { class: "thread", x1: 13, x2: 13, y1: 14, y2: 30 }), s("circle", { class: "thread own", cx: 13, cy: 22, r: 3.4 })]),
       h("span", {}, ruled && ["No tie crosses a ", h("b", { class: "good" }, "blue line"), ": all above are decided over all below. "], lacking && ["A model that ", h("b", { class: "warn" }, "lacks items"), " is in no band and enters no line; its thread marks the models that it may be tied with."])),
-    h("p", {}, h("span", {}), h("span", {}, [...new Set(steps(b).map(stepOf))].map((kind) => [h("b", {}, STEPS[kind][0]), ` ${STEPS[kind][2]}. `]), steps(b).some((pair) => pair.needs_items !== null) && "Needs N: a test of N items finds this gap in 4 of 5 runs. ", "The score interval is for one look and enters no verdict.")));
+    h("p", {}, h("span", {}), h("span", {}, [...new Set(steps(b).map(stepOf))].map((kind) => [h("b", {}, STEP_SIGNS[kind][0]), ` ${WORDS.steps[kind].word}: ${WORDS.steps[kind].about}. `]), steps(b).some((pair) => pair.needs_items !== null) && "Needs N: a test of N items finds this gap in 4 of 5 runs. ", "The score interval is for one look and enters no verdict.")));
 }

@@ -1,10 +1,11 @@
 // List the benchmarks of this monitor.
 
 import { summaries } from "../api.js";
-import { h } from "../dom.js";
+import { h, s } from "../dom.js";
 import { count, plural } from "../format.js";
-import { boardName, link, name, table } from "../parts.js";
+import { STEP_SIGNS, boardName, link, name, table } from "../parts.js";
 import { loadUpload, upload } from "../upload.js";
+import { WORDS } from "../words.js";
 
 export const title = () => "Benchmarks";
 
@@ -15,12 +16,7 @@ export async function load(_, signal) {
 
 export function render(benchmarks) {
   if (!benchmarks.length) {
-    return [
-      h("h1", { tabindex: "-1" }, "No results yet"),
-      h("p", { class: "about" }, "The ranking appears here as soon as the first results arrive. You need not reload. To send some:"),
-      h("p", {}, h("code", {}, `rankwatch send results.jsonl --to ${location.origin}`)),
-      upload(),
-    ];
+    return empty();
   }
   const columns = [
     { title: "Benchmark", head: true, class: "wide-cell" },
@@ -45,6 +41,48 @@ export function render(benchmarks) {
     upload(),
   ];
 }
+
+const CLIENT = (origin) => `from rankwatch_client import Client
+
+with Client("${origin}", benchmark="quiz", model="new") as c:
+    c.score("q1", 1)`;
+
+/** Show how scores arrive, what is missing, and what will be seen. */
+function empty() {
+  const { steps } = WORDS;
+  return [
+    h("h1", { tabindex: "-1", class: "versus first" }, "No scores yet. The ranking appears here with the first one."),
+    h("p", { class: "about" }, "You need not reload."),
+    h("div", { class: "columns empty" },
+      h("section", {},
+        h("h2", {}, "Results on this machine"),
+        h("p", { class: "about" }, "Write them into a watched folder: lm-evaluation-harness, Inspect, CSV, JSON lines, Parquet and others are read as they grow."),
+        h("h2", {}, "Results elsewhere"), code(`rankwatch send results/ --to ${location.origin}`),
+        h("h2", {}, "Your own code"), code(CLIENT(location.origin)),
+        h("p", { class: "about" }, h("span", { class: "warn", "aria-hidden": "true" }, STEP_SIGNS.open[0]), " Verdicts wait for the number of items. Start with ", h("code", {}, "--items 1000"), " before the first score; for well-known benchmarks the published number is used.")),
+      h("section", {},
+        h("h2", {}, "What you will see"),
+        h("p", { class: "about" }, "Who is best and whether that is decided, then one row for each model and one sign for each step."),
+        drawn(),
+        h("ul", { class: "list-of-signs" }, ["decided", "tie", "open"].map((key) => h("li", {}, h("span", { class: `sign ${STEP_SIGNS[key][1] || "open"}`, "aria-hidden": "true" }, STEP_SIGNS[key][0]), " ", h("b", {}, steps[key].word), `: ${steps[key].about}`))))),
+    upload(),
+  ];
+}
+
+function code(text) {
+  const onclick = (event) => {
+    const button = event.currentTarget;
+    navigator.clipboard.writeText(text).then(() => { button.textContent = "copied"; }, () => { button.textContent = "blocked"; });
+  };
+  return h("div", { class: "code" }, h("pre", {}, text), navigator.clipboard && h("button", { class: "quiet", type: "button", onclick }, "copy"));
+}
+
+const SHAPE = [[150, 390], [176, 356], [130, 322], [190, 288], [120, 254]];
+
+/** Draw the shape of a ranking without a score in it. */
+const drawn = () => s("svg", { class: "shape", viewBox: "0 0 504 150", "aria-hidden": "true" }, SHAPE.map(([wide, x], k) => [
+  s("rect", { x: 30, y: 8 + 30 * k, width: 18, height: 9, rx: 3 }), s("rect", { x: 60, y: 8 + 30 * k, width: wide, height: 9, rx: 3 }), s("circle", { cx: x, cy: 12 + 30 * k, r: 3.4 }),
+  k < SHAPE.length - 1 && [s("circle", { cx: 448, cy: 27 + 30 * k, r: 4.4 }), s("rect", { x: 460, y: 22 + 30 * k, width: 44, height: 9, rx: 3 })]]));
 
 function state({ sentinel, order, conflicts, rejected, partial, board, members }) {
   if (sentinel) return "sentinel: its runs are watched";

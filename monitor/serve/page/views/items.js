@@ -1,12 +1,11 @@
 // Show the items: where two models differ, the hardest, the most informative, and those to check.
 
-import { get, report } from "../api.js";
+import { get } from "../api.js";
 import { h, s } from "../dom.js";
 import { downloads } from "../downloads.js";
 import { count, fixed, isolated, percent, plural, points } from "../format.js";
 import { choose } from "../options.js";
-import { answerLine, states } from "../glyph.js";
-import { crumb, link, name, sentence, size, table } from "../parts.js";
+import { STEP_SIGNS, crumb, link, name, sentence, table } from "../parts.js";
 
 export const title = ({ benchmark }) => `Items, ${benchmark}`;
 
@@ -17,8 +16,10 @@ const FEW = 0.1; // of the other models
 export async function load({ benchmark, options }, signal) {
   const page = await get("/items", { ...asked(benchmark, options), limit: PAGE, cursor: options.get("from") }, signal);
   if (!page.two) return { page };
-  const [board, found] = await Promise.all([report(benchmark, signal), get("/pairs", { benchmark, model: page.two.model_a, other: page.two.model_b, limit: 1 }, signal)]);
-  return { page, board, pair: found.pairs[0] };
+  const { model_a, model_b } = page.two;
+  const found = await get("/pairs", { benchmark, model: model_a, other: model_b, limit: 1 }, signal);
+  const path = found.pairs[0]?.n > 0 ? await get("/path", { benchmark, model_a, model_b, points: 2 }, signal) : null;
+  return { page, words: path?.words };
 }
 
 /** Return what the choices in the address ask for. */
@@ -58,7 +59,7 @@ const ANY = { all: "All", suspicious: "To check", all_wrong: "All wrong", all_ri
 const TWO = { differ: "Differ", both_right: "Both right", both_wrong: "Both wrong" };
 const SORTS = { suspicious: "To check first", informative: "Most informative", hardest: "Hardest", easiest: "Easiest", item: "Arrival" };
 
-export function render({ page, board, pair }, route) {
+export function render({ page, words }, route) {
   const { options } = route;
   const from = Number(options.get("from") ?? 0);
   const move = (place, label, on) => h("button", { type: "button", disabled: !on, onclick: () => choose({ from: place || null }) }, label);
@@ -66,7 +67,7 @@ export function render({ page, board, pair }, route) {
     crumb(page, "items"),
     h("h1", { tabindex: "-1" }, page.two ? [name(page.two.model_a), " and ", name(page.two.model_b)] : "Items"),
     models(page, options),
-    pair?.n > 0 && result(pair, board),
+    words && result(words, [page.two.model_a, page.two.model_b]),
     page.two && differences(page),
     filters(page, options),
     page.items.length ? rows(page) : h("p", { class: "about" }, page.counts.all ? "No item matches." : "No item has a score: a benchmark of battles has prompts and votes."),
@@ -91,19 +92,13 @@ const swatch = (kind) => s("svg", { width: 12, height: 12, class: "four", "aria-
 
 // --- two models --------------------------------------------------------------------------------------------------------------------
 
-/** Answer the three questions for two models. */
-function result(p, b) {
-  const names = [p.model_a, p.model_b];
-  const state = states(p);
-  const [leader, other] = p.gap < 0 ? [p.model_b, p.model_a] : names;
-  const lead = p.gap === 0 ? "The same score" : [name(leader), " leads"];
-  const by = p.gap === 0 ? "" : `, by ${points(Math.abs(p.gap)).replace("+", "")} points`;
-  const left = size(b) - p.n;
-  const needed = p.required_n === null ? "" : `: it needs ${count(Math.ceil(p.required_n))} in a planned test`;
-  return h("dl", { class: "result" },
-    answerLine("settled", state.settled, [h("b", {}, lead, ` on ${plural(p.n, "shared item")}`), by, left > 0 ? `; ${plural(left, "item")} of the benchmark ${left === 1 ? "is" : "are"} not shared yet.` : "."]),
-    answerLine("decided", state.decided, sentence(p.reason, names)),
-    answerLine("resolved", state.resolved, [h("b", {}, state.resolved === "yes" ? "Enough items for a gap of this size" : state.resolved === "no" ? "Too few items for a gap of this size" : "Not computed"), `${needed}.`]));
+/** Show the verdict on two models, as their page has it. */
+function result(words, names) {
+  const size = words.rows.find((row) => row.key === "size");
+  return h("div", { class: "result" },
+    h("p", { class: "headline" }, h("span", { class: `sign ${STEP_SIGNS[words.step][1]}`, "aria-hidden": "true" }, STEP_SIGNS[words.step][0]), " ", sentence(words.headline, names)),
+    words.turned_note && h("p", { class: "facts" }, sentence(words.turned_note, names)),
+    size && h("p", { class: "facts" }, h("b", {}, size.answer), " · ", sentence(size.detail, names)));
 }
 
 function differences({ two }) {

@@ -26,7 +26,7 @@ export async function load({ benchmark, options }, signal, earlier) {
 export function render(data, { benchmark, options }) {
   const { moments } = data;
   return [
-    ...heading(benchmark, "The board over time", "The verdicts in force after any record of the log, by its offset. A verdict has the same place in the log on every replay."),
+    ...heading(benchmark, "The board over time", "The verdicts in force at any moment so far. A verdict falls at the same place on every replay."),
     moments.length === 0 ? h("p", { class: "about" }, data.kept ? "No verdict has fallen yet. Each one appears on this line as soon as it is reached." : "A suite has no verdict changes of its own, so its past is not kept. Those of its members are on their boards.") : [
       result(data),
       line(data, options),
@@ -70,9 +70,9 @@ const MOVES = { ArrowRight: 1, ArrowUp: 1, ArrowLeft: -1, ArrowDown: -1, PageUp:
 
 function line(data, options) {
   const { moments, at } = data;
-  const end = moments.at(-1).offset;
+  const [first, end] = [moments[0].offset, moments.at(-1).offset];
   const place = placeOf(data);
-  const x = (offset) => (SCALE * offset) / Math.max(end, 1);
+  const x = (offset) => (SCALE * Math.max(offset - first, 0)) / Math.max(end - first, 1);
   const go = (to) => choose({ at: to >= moments.length - 1 ? null : String(moments[Math.max(to, 0)].offset) });
   const nearest = (value) => Math.max(0, moments.findLastIndex(({ offset }) => x(offset) <= value + 0.5));
   const onkeydown = (event) => {
@@ -81,13 +81,13 @@ function line(data, options) {
     event.stopPropagation();
     go(placeOf({ moments, at: Number(chosen("at") ?? end) }) + MOVES[event.key]); // a key that repeats is ahead of the view
   };
-  const words = `${options.has("at") ? "" : "now, "}offset ${count(at)} of ${count(end)}: ${plural(data.decided, "pair")} decided, ${count(data.settled)} settled`;
+  const words = `${moment(data, options, place)}: ${plural(data.decided, "pair")} decided, ${count(data.settled)} settled`;
   return h("div", { class: "timeline" },
     marks(data, x),
     h("input", { type: "range", id: "moment", min: 0, max: SCALE, step: 1, "aria-label": "Moment", "aria-valuetext": words, "data-at": at,
       paint: (node) => { node.value = String(Math.round(x(at))); },
       oninput: (event) => go(nearest(Number(event.target.value))), onkeydown }),
-    h("p", { class: "span-of-log" }, h("span", {}, "offset 0"), h("b", { role: "status" }, moment(data, options, place)), h("span", {}, `offset ${count(end)}`)),
+    h("p", { class: "span-of-log" }, h("span", {}, when(data.first_time) ?? "first verdict"), h("b", { role: "status" }, moment(data, options, place)), h("span", {}, when(data.last_time) ?? "last verdict")),
     h("p", { class: "steps-of-time" },
       h("button", { type: "button", class: "chip-button", disabled: place <= 0, onclick: () => go(place - 1) }, "‹ earlier"),
       h("button", { type: "button", class: "chip-button", disabled: place >= moments.length - 1, onclick: () => go(place + 1) }, "later ›"),
@@ -96,10 +96,11 @@ function line(data, options) {
       data.moments_total > moments.length && ` ${count(moments.length)} of ${count(data.moments_total)} moments are drawn.`));
 }
 
+const when = (time) => (time ? new Date(time).toLocaleString([], { dateStyle: "medium", timeStyle: "medium" }) : null);
+
 function moment(data, options, place) {
-  const when = data.time ? `, ${new Date(data.time).toLocaleString([], { dateStyle: "medium", timeStyle: "medium" })}` : "";
-  const which = place < 0 ? "ahead of the first verdict" : `moment ${count(place + 1)} of ${count(data.moments.length)}`;
-  return `${options.has("at") ? "" : "Now: "}offset ${count(data.at)}, ${which}${when}`;
+  const which = place < 0 ? "ahead of the first verdict" : `moment ${count(place + 1)} of ${count(data.moments.length)}, ${when(data.time) ?? "time not recorded"}`;
+  return `${options.has("at") ? "" : "Now: "}${which}`;
 }
 
 /** Draw a tick for each moment, taller where more pairs were decided or settled. */
@@ -121,9 +122,9 @@ function marks({ moments, at }, x) {
 }
 
 /** List the changes of the moment. */
-function happened({ changes, changes_total: total, at }, benchmark) {
-  if (!changes.length) return h("p", { class: "about" }, `No verdict fell or ended at offset ${count(at)}.`);
-  return h("details", { open: total <= 5 }, h("summary", {}, `${plural(total, "change")} in this record`),
+function happened({ changes, changes_total: total }, benchmark) {
+  if (!changes.length) return h("p", { class: "about" }, "No verdict fell or ended at this moment.");
+  return h("details", { open: total <= 5 }, h("summary", {}, `${plural(total, "change")} at this moment`),
     h("ul", { class: "happened" }, changes.map((change) => h("li", { "data-key": change.id },
       h("a", { href: link.pair(benchmark, change.model_a, change.model_b) }, change.kind, h("span", { class: "sr" }, ` ${change.model_a} and ${change.model_b}`)), " ",
       sentence(change.sentence, [change.model_a, change.model_b, benchmark])))),
@@ -153,7 +154,7 @@ function board(data, benchmark, options) {
       paint: (field) => { if (field !== document.activeElement) field.value = options.get("q") ?? ""; } }),
     found.length > ROWS && h("span", { class: "aside" }, `the first ${count(ROWS)} of ${count(found.length)} models`)),
     shown.length === 0 ? h("p", { class: "about" }, "No model matches.") :
-      h("table", { class: "board past", paint: fitColumns(arranged, all.length) }, h("caption", { class: "sr" }, `Ties and possible ranks after offset ${count(data.at)}`),
+      h("table", { class: "board past", paint: fitColumns(arranged, all.length) }, h("caption", { class: "sr" }, "Ties and possible ranks at this moment"),
         h("thead", {}, h("tr", {}, ["lanes", "rank", "strip", "model", "step"].map((kind) => column(kind, headsOf(data)[HEADS[kind]])))),
         h("tbody", {}, shown.map(row))),
     arranged.omitted && h("p", { class: "about" }, "Too many bands overlap here, so the ties are shown as possible ranks only."),

@@ -132,10 +132,11 @@ sbom: dev  ## write the software bill of materials of the locked packages to sbo
 	SOURCE_DATE_EPOCH=0 $(BIN)/uvx --from cyclonedx-bom==7.5.0 cyclonedx-py requirements deploy/requirements.lock \
 		--pyproject pyproject.toml --output-reproducible -o sbom.json
 
-dist: dev  ## build the packages into dist/rankwatch and dist/client
+dist: dev  ## build the packages into dist/rankwatch and dist/client; install and run each in a new environment
 	rm -rf dist/rankwatch dist/client
 	$(BIN)/uv build --quiet --no-build-isolation --out-dir dist/rankwatch .
 	$(BIN)/uv build --quiet --no-build-isolation --out-dir dist/client clients/python
+	$(BIN)/python -m deploy.try_dist dist
 
 notes: dev  ## check that TAG=vX.Y.Z is the version everywhere; write its changelog to dist/NOTES.md
 	@mkdir -p dist

@@ -1,10 +1,13 @@
 """Drift in words: has this model got worse, or its judge moved."""
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
+from statistics import median
 from typing import Final
 
 from monitor.words.counts import counted
 from schemas.records.drift import DriftSettings
+from schemas.records.run_names import date_in
 from schemas.records.text import Sentence, shorten
 from schemas.results.drift import (
     DriftAlarm,
@@ -37,6 +40,9 @@ _UNRANKED: Final[dict[Unranked, tuple[str, str]]] = {
     "changed": ("run", "open at an announced change, counted and not ranked"),
 }
 """The runs that are not ranked, with what changes it."""
+
+_OF_ONE_DAY: Final = 5
+"""Times the usual number of runs a day that make a history of one day."""
 
 LIST_NOTE: Final = "A list to look at, not a claim."
 
@@ -149,6 +155,10 @@ def otherwise(sentinel: Sentinel) -> Iterator[Sentence]:
         yield f"Runs that came again after they had closed, and count once: {_named(sentinel.repeated)}."
     if sentinel.out_of_order:
         yield f"Runs that closed after one of a later date: {_named(sentinel.out_of_order)}. They are ranked in the order of closing."
+    dates = Counter(date[:10] for run in sentinel.runs if run.ranked and (date := date_in(run.run)) is not None)
+    if len(dates) > 1 and (most := max(dates.values())) > _OF_ONE_DAY * median(dates.values()):
+        day = max(dates, key=dates.__getitem__)
+        yield f"{counted(most, 'run')} of {day}, far more than of other days: if days have levels, this one is most of the past."
     if sentinel.ordered_by == "appearance":
         yield "The runs are in the order in which they were read: some have no date in their name."
 

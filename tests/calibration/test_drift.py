@@ -1,6 +1,7 @@
 """Sentinels through the engine while nothing changes: p-values are uniform, and false alarms stay within T / A.
 
-With 25 streams of each case: 1.7, 1.5, 1.6, 1.6 and 1.4 false alarms in 30 runs, at most 3 expected. RANKWATCH_DRIFT_STREAMS takes more.
+A run takes 25 streams of each case: 1.7, 1.5, 1.6, 1.6 and 1.4 false alarms in 30 runs, at most 3 expected; RANKWATCH_SLOW=1 takes 1,000.
+Two planted faults have to be found: a rank among the old runs alone, and bets on p-values that are too small.
 """
 
 import os
@@ -8,10 +9,13 @@ import os
 import numpy as np
 import pytest
 
+from monitor.engine.kinds import runs as kind
 from monitor.view.drift import shown
+from stats.drift.ranks import run_scores
 from tests.fold_log import FoldLog, event
 
-STREAMS = int(os.environ.get("RANKWATCH_DRIFT_STREAMS", "25"))
+SLOW = os.environ.get("RANKWATCH_SLOW") == "1"
+STREAMS = 1_000 if SLOW else 25
 RUNS, ITEMS, BOUND = 30, 12, 10
 
 
@@ -35,10 +39,10 @@ def changing(rng, right, run):
     return {f"q{i}": int(rng.random() < p) for i, p in enumerate(right) if (i < 9) or (i < 11) == (run < 12)}
 
 
-@pytest.mark.parametrize("made", [plain, graded, subset, missing_by_score, changing])
-def test_nothing_changes(made):
+def watched(made, streams):
+    """p of each run that was ranked, and the alarms of each stream."""
     p, alarms = [], []
-    for stream in range(STREAMS):
+    for stream in range(streams):
         rng = np.random.default_rng([54, stream])
         right = rng.beta(1.4, 0.6, ITEMS)
         spec = {"years": 1, "runs_per_year": BOUND, "min_coverage": 0.2, "seed": str(stream)}
@@ -51,15 +55,48 @@ def test_nothing_changes(made):
         found = shown(log.bench.sentinel.models["m"])
         p += [run.p for run in found.runs if run.p is not None]
         alarms.append(len(found.monitors[0].alarms))
+    return p, alarms
+
+
+def are_uniform(p, streams):
     count = len(p)
-    assert count > 0.9 * STREAMS * RUNS
+    assert count > 0.9 * streams * RUNS
     assert abs(np.mean(p) - 0.5) < 4.5 * (1 / 12 / count) ** 0.5
     for level in (0.05, 0.1, 0.5):
         assert abs(np.mean(np.array(p) <= level) - level) < 4.5 * (level * (1 - level) / count) ** 0.5
-    pairs = np.corrcoef(p[:-1], p[1:])[0, 1]
-    assert abs(pairs) < 4.5 / count**0.5
+    assert abs(np.corrcoef(p[:-1], p[1:])[0, 1]) < 4.5 / count**0.5
+
+
+def are_within_the_bound(alarms):
+    assert np.mean(alarms) < RUNS / BOUND + 3 * np.std(alarms) / len(alarms) ** 0.5
+
+
+@pytest.mark.parametrize("made", [plain, graded, subset, missing_by_score, changing])
+def test_nothing_changes(made):
+    p, alarms = watched(made, STREAMS)
     print(f"{made.__name__}: {np.mean(alarms):.3f} alarms in {RUNS} runs, at most {RUNS / BOUND}")
-    assert np.mean(alarms) < RUNS / BOUND + 3 * np.std(alarms) / STREAMS**0.5
+    are_uniform(p, STREAMS)
+    are_within_the_bound(alarms)
+
+
+def rank_among_the_old(bag, u, sums, _stratum):
+    *old, new = run_scores(bag, sums)
+    return (np.less(old, new).sum() + u * np.equal(old, new).sum()) / max(len(old), 1)
+
+
+def test_a_run_that_is_not_ranked_with_itself_is_found(monkeypatch):
+    monkeypatch.setattr(kind, "p_runs", rank_among_the_old)
+    with pytest.raises(AssertionError):
+        are_uniform(watched(plain, 25)[0], 25)
+
+
+def test_bets_on_p_values_that_are_too_small_are_found(monkeypatch):
+    stepped = kind.step
+    monkeypatch.setattr(kind, "step", lambda state, p, ranks: stepped(state, p / 2, ranks))
+    p, alarms = watched(plain, 25)
+    are_uniform(p, 25)
+    with pytest.raises(AssertionError):
+        are_within_the_bound(alarms)
 
 
 def test_runs_that_are_cancelled_because_of_their_scores_are_counted_and_named():

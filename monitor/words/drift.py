@@ -39,11 +39,6 @@ _UNRANKED: Final[dict[Unranked, tuple[str, str]]] = {
     "unanchored": ("run", "without frozen answers, counted and not ranked"),
     "changed": ("run", "open at an announced change, counted and not ranked"),
 }
-"""The runs that are not ranked, with what changes it."""
-
-_OF_ONE_DAY: Final = 5
-"""Times the usual number of runs a day that make a history of one day."""
-
 LIST_NOTE: Final = "A list to look at, not a claim."
 
 
@@ -137,9 +132,8 @@ def quiet(found: Sequence[FoundDrop]) -> str | None:
 
 def otherwise(sentinel: Sentinel) -> Iterator[Sentence]:
     """Yield what was counted otherwise than expected, with the flag or field that changes it."""
-    unranked = {why: [run.run for run in sentinel.runs if run.unranked == why] for why in _UNRANKED}
     for why, (noun, text) in _UNRANKED.items():
-        if named := unranked[why]:
+        if named := [run.run for run in sentinel.runs if run.unranked == why]:
             yield f"{counted(len(named), noun)} {text}: {_named(named)}."
     counts = (
         (sentinel.unused_items, "item", "that too few runs hold: not used (min-coverage)"),
@@ -156,7 +150,7 @@ def otherwise(sentinel: Sentinel) -> Iterator[Sentence]:
     if sentinel.out_of_order:
         yield f"Runs that closed after one of a later date: {_named(sentinel.out_of_order)}. They are ranked in the order of closing."
     dates = Counter(date[:10] for run in sentinel.runs if run.ranked and (date := date_in(run.run)) is not None)
-    if len(dates) > 1 and (most := max(dates.values())) > _OF_ONE_DAY * median(dates.values()):
+    if len(dates) > 1 and (most := max(dates.values())) > 5 * median(dates.values()):
         day = max(dates, key=dates.__getitem__)
         yield f"{counted(most, 'run')} of {day}, far more than of other days: if days have levels, this one is most of the past."
     if sentinel.ordered_by == "appearance":

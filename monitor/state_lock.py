@@ -7,6 +7,8 @@ from contextvars import copy_context
 from time import monotonic
 from typing import Any, Final, TypeVar
 
+from monitor.background import in_background
+
 _Result = TypeVar("_Result")
 
 _TURN_SECONDS: Final = 0.1  # after so long a turn of the readers ends, if a change waits
@@ -22,7 +24,8 @@ class StateTorn(Exception):  # noqa: N818 - the state is its name
 class StateLock(asyncio.Lock):
     """Held while the state changes, or while a thread reads it.
 
-    Work on the event loop that takes no turn may read the state without the lock, unless it is `changing`: then it is between two offsets.
+    Work on the event loop that takes no turn may read the state without the lock after `at_rest`, until its next await: while a chunk is
+    folded, the state is then between two pieces of it.
     Readers and changes take turns. A turn of the readers, one after another, ends after 0.1 s and the reader under way, so a change waits
     no longer, however many they are.
     """
@@ -30,6 +33,9 @@ class StateLock(asyncio.Lock):
     def __init__(self) -> None:
         super().__init__()
         self.changing = False
+        self._rests = asyncio.Event()
+        """Whether no thread changes the state."""
+        self._rests.set()
         self._readers = asyncio.Lock()
         """Held by the reader under way."""
         self._waiting = 0
@@ -51,6 +57,25 @@ class StateLock(asyncio.Lock):
                 brief, self._brief = self._brief, []
                 for work in brief:
                     work()
+
+    async def in_thread(self, work: Callable[[], _Result]) -> _Result:
+        """Run work in a thread that changes the state; call it inside of `change`. Afterwards those at `at_rest` go on first."""
+        self._rests.clear()
+        try:
+            return await in_background(work)
+        finally:
+            self._rests.set()
+            await asyncio.sleep(0)
+
+    async def at_rest(self) -> None:
+        """Wait until no thread changes the state: after this it may be read until the next await."""
+        while not self._rests.is_set():
+            await self._rests.wait()
+
+    def check_at_rest(self) -> None:
+        """Raise an error if a thread changes the state just now."""
+        if not self._rests.is_set():
+            raise RuntimeError("the state is read while a thread changes it")
 
     @contextlib.asynccontextmanager
     async def read(self) -> AsyncIterator[None]:

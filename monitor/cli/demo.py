@@ -77,9 +77,11 @@ async def _replay(folder: Path, *, null: bool, seconds: float, seed: int, keep: 
             with view:
                 await _play(monitor, stream, naive, view, seconds)
         except asyncio.CancelledError:
+            await monitor.reports.at_rest()
             print_table(report_views(monitor.reports.benchmarks(), pairs="adjacent", assert_complete=False))
             raise
         console = output_console()
+        await monitor.reports.at_rest()
         if null or not is_short(console):
             views = report_views(monitor.reports.benchmarks(), pairs="adjacent", assert_complete=False)
             print_table(views, last=False)

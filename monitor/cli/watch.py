@@ -191,6 +191,7 @@ async def _read_once(
         await monitor.caught_up()
         files.declare.stop_unused(monitor.reports.benchmarks(), lambda: benchmarks_in(inputs, files.importer))
         await _resume(files, monitor)
+        await monitor.reports.at_rest()
         tailer = _make_tailer(files, monitor)
         try:
             await tailer.run_once()
@@ -199,6 +200,7 @@ async def _read_once(
             stop(str(error))
         await monitor.caught_up()
         await monitor.checked()
+        await monitor.reports.at_rest()
         if not any(benchmark.counters["events"] for benchmark in monitor.reports.benchmarks().values()):
             rejected = monitor.dead_letters_written
             stop_without_results(inputs, _rejected(rejected, monitor) if rejected else None)
@@ -207,6 +209,7 @@ async def _read_once(
         all_ended = not (files.ended or files.inherit) or await _end_runs(files, monitor, tailer)
         if monitor.dead_letters_written:
             note(_rejected(monitor.dead_letters_written, monitor))
+        await monitor.reports.at_rest()
         partitions = monitor.reports.partitions
     # Everything is stored. For this report alone, the end of the files is the end of every run; a later run may add to them.
     for partition in partitions:
@@ -248,6 +251,7 @@ async def _follow(files: _Files, settings: "Settings", conflicts: Path | None) -
                 await _show(files, monitor, view, stopping)
             finally:
                 await _print_summary(monitor)
+            await monitor.reports.at_rest()
             save_conflicts(monitor.reports.benchmarks().values(), conflicts)
 
 
@@ -362,6 +366,7 @@ async def _show(files: _Files, monitor: "EmbeddedMonitor", view: "View", stoppin
     async def end_runs() -> None:
         await _end_runs(files, monitor, tailer)
 
+    await monitor.reports.at_rest()
     tailer = _make_tailer(files, monitor, waits=True)
     following = tailer.follow(end_runs if files.ended or files.inherit else None)
     rate, if_complete, reports = EventRate(), IfComplete(), monitor.reports
@@ -375,6 +380,7 @@ async def _show(files: _Files, monitor: "EmbeddedMonitor", view: "View", stoppin
     async def update() -> None:
         boards = await reports.read(lambda: reports.boards(monitor.settings.low_coverage)) if view.shows_reports else []
         report = Report(benchmarks=[each for each, _ in boards])
+        await reports.at_rest()
         status = _status(monitor, tailer, rate)
         if status.caught_up:
             sentence = await reports.read(lambda: if_complete.sentence(reports.benchmarks()))

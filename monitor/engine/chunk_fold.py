@@ -34,8 +34,6 @@ from monitor.engine.fold.runs import fold_runs, mark_runs, no_sentinel
 from monitor.engine.fold.scores import Cells, end_runs, fold_located, judge_ended, no_runs, no_scores, record_cells
 from monitor.engine.latch.changes import invalidate, withdraw
 from monitor.engine.limits import NOTHING, Limits, Usage, benchmark_fault
-from monitor.engine.pace import PIECE_RECORDS, Pace, Whole
-from monitor.engine.slices import Slices, run_slices
 from monitor.engine.state.benchmark import Benchmark
 from monitor.engine.state.boards import Boards
 from monitor.engine.state.changes import BenchmarkDelta, DeletedBoard, Delta
@@ -57,8 +55,18 @@ from schemas.records.run_columns import ItemColumns
 from schemas.records.text import shorten
 from schemas.results.assumptions import Seed
 
-_STEPS: Final = 200
-"""Steps of a piece in a slice while it is decoded: there are many where records are decoded one by one."""
+PIECE_RECORDS: Final = 6_000
+_PIECE_BYTES: Final = 1_500_000
+"""Records, and bytes of them, that are decoded and folded at a time. Many small pieces cost more than events that leave the cache."""
+_BOARDS: Final = 8
+"""A piece of 16 benchmarks is twice as large as others, of 24 three times: each has a cost of its own in it, however few its events."""
+_MOST_PIECES: Final = 4
+"""A piece of many benchmarks may have four times as many records as others: as many as a chunk from Kafka."""
+_PIECE_CHANGES: Final = 150_000_000
+"""Bytes of a piece times its contestants: more could bring many verdict changes at once."""
+_WIDE_PIECE_BYTES: Final = 25_000_000  # bytes of a piece of a wide benchmark, times its contestants
+_WAITING_PIECE_BYTES: Final = 6_000_000  # the same where one event can decide what many others before it have brought
+_FEW_NEW: Final = 50_000  # so few pairs without a shared item take no longer than others
 _MOST_LOST: Final = 10_000
 """Items of rejected lines that are kept by name, for each file and benchmark: their names are stored with each chunk that has more."""
 LOSE_ITEMS: Final = frozenset({"unit", "score"})
@@ -103,6 +111,8 @@ class Partition:
         """The item lists of the last run messages."""
         self.boards = Boards()
         """The boards that are archived, deleted, begun again or renamed."""
+        self.folded_together: list[str] = []
+        """The benchmarks of the last piece."""
         self.readings = Readings(most=_MOST_LOST)
         """What reading watched files has shown besides scores, and the declarations that were refused."""
 
@@ -130,42 +140,22 @@ class Partition:
         return self
 
     def fold(self, chunk: Chunk) -> Delta:
-        """Fold a chunk that starts at the offset of the state, and return the changes to store.
+        """Fold a chunk that starts at the offset of the state, and return the changes to store; see `ChunkFold`."""
+        folding = ChunkFold(self, chunk)
+        while not folding.is_whole:
+            folding.step()
+        return folding.finish()
 
-        The state has already changed: if the store refuses the changes, drop the state and load it again.
+    def piece_size(self) -> tuple[int, float]:
+        """Return how many records, and bytes of them, to decode and fold next, given the benchmarks of the piece before.
+
+        Only of many benchmarks may these be more than `PIECE_RECORDS`.
         """
-        return run_slices(self.fold_in_slices(chunk, Whole()))
+        boards = [each for name in self.folded_together if (each := self.benchmarks.get(name)) is not None]
+        times = max(1, min(len(boards) // _BOARDS, _MOST_PIECES))
+        return times * PIECE_RECORDS, min([times * _PIECE_BYTES, *map(_most_bytes, boards)])
 
-    def fold_in_slices(self, chunk: Chunk, pace: Pace) -> Slices[Delta]:
-        """Fold a chunk in slices of bounded work: after each the state can be read, and the last one returns the changes.
-
-        The changes end within the chunk, at `Delta.records` records, where they are many or have taken long (`Pace.is_enough`). If a slice
-        raises, or the last one is never reached, drop the state and load it again.
-        """
-        assert chunk.start == self.off, "a chunk is folded exactly where the state ends"
-        if chunk.lost:
-            return self.skip(chunk.end)
-        folding, count, begins = _Folding(self, chunk.end, pace), 0, chunk.begins()
-        pace.begin()
-        while count < len(chunk.records) and not (count and pace.is_enough(folding.change_count())):
-            piece = chunk.piece(begins, count, *pace.piece())
-            if len(piece.records) > PIECE_RECORDS and self._may_be_wide(piece):
-                piece = chunk.piece(begins, count, PIECE_RECORDS, inf)
-            for number, step in enumerate(folding.decoder.steps(piece)):
-                yield from folding.take(step)
-                if number % _STEPS == _STEPS - 1:
-                    yield False
-            yield from folding.flush()
-            count += len(piece.records)
-        folded, _ = chunk.cut(count)
-        self.counters["records"] += count
-        folding.delta.off, folding.delta.records = folded.end, count
-        delta = yield from folding.finish()
-        if count:
-            delta.last = (folded.offsets[-1], record_digest(folded.records[-1]))
-        return delta
-
-    def _may_be_wide(self, piece: Chunk) -> bool:
+    def may_be_wide(self, piece: Chunk) -> bool:
         """Return whether many records of a piece are of one benchmark of which so many could bring too many changes at once.
 
         They are decoded for it, which takes a hundredth of their fold where they are of many benchmarks.
@@ -186,7 +176,7 @@ class Partition:
         Every benchmark, also one that begins later, has the gap from then on: it may have lost scores or declarations. Of watched files
         nothing is noted that matches, so that they are read again from their start: what is there already counts as duplicates.
         """
-        folding = _Folding(self, end, Whole())
+        folding = _Folding(self, end)
         gap = Gap(self.number, self.off, end)
         self.gaps = folding.delta.gaps = [*self.gaps, gap]
         self.sources |= {path: source._replace(prefix="") for path, source in self.sources.items()}
@@ -194,7 +184,7 @@ class Partition:
         for benchmark in self.benchmarks.values():
             benchmark.gaps = [*benchmark.gaps, gap]
             folding.touch(benchmark)
-        return run_slices(folding.finish())
+        return folding.finish()
 
     def set_aside(self, chunk: Chunk, error: BaseException) -> bool:
         """Set the benchmarks of a chunk's only record aside, which crashes the fold; return False if it names none that is not yet.
@@ -219,12 +209,12 @@ class Partition:
 
     def pass_over(self, chunk: Chunk, error: BaseException) -> Delta:
         """Reject a chunk's only record, which crashes the fold even without its benchmarks; return the changes to store."""
-        folding = _Folding(self, chunk.end, Whole())
+        folding = _Folding(self, chunk.end)
         reason = f"{crash_reason(error, chunk.offsets[0])}; report it with the record"
         fault = Fault("record", type(error).__name__, reason)
         folding.take_letter(dead_letter(fault, chunk.offsets[0], 0, chunk.records[0]))
         self.counters["records"] += 1
-        delta = run_slices(folding.finish())
+        delta = folding.finish()
         delta.last = (chunk.offsets[0], record_digest(chunk.records[0]))
         return delta
 
@@ -265,20 +255,20 @@ class Partition:
 
         `rejected` has the benchmark of each rejected record, `places` the file and line of each declaration.
         """
-        folding = _Folding(self, end, Whole(), in_log=False)
+        folding = _Folding(self, end, in_log=False)
         for declaration, place in zip_longest(declarations, places):
-            run_slices(folding.take(folding.decoder.declared(declaration, self.off, 0, place)))
+            folding.take(folding.decoder.declared(declaration, self.off, 0, place))
         offset = self.off
         for part in events.parts if isinstance(events, JoinedEvents) else [events]:
             for step in folding.decoder.batches(part, range(offset, offset + len(part))):
-                run_slices(folding.take(step))
+                folding.take(step)
             offset += len(part)
-        run_slices(folding.flush())
+        folding.flush()
         for each in ended:
-            run_slices(folding.take(folding.decoder.run_ended(each, end - 1, len(events))))
+            folding.take(folding.decoder.run_ended(each, end - 1, len(events)))
         for benchmark in rejected:
             folding.count_reject(benchmark)
-        return run_slices(folding.finish())
+        return folding.finish()
 
     def end_all_runs(self, incomplete: Mapping[str, str] | None = None) -> Delta:
         """End every run, since nothing more will come; those of `incomplete` benchmarks go on, for the reason given there."""
@@ -316,11 +306,62 @@ class Partition:
         return self.owner is None or self.owner(benchmark) == self.number
 
 
+class ChunkFold:
+    """The fold of a chunk, a piece of it after the other: after each the state can be read, and `finish` returns the changes.
+
+    It may end after any piece. If a piece raises, if it never ends, or if the store refuses the changes, drop the state and load it again.
+    """
+
+    def __init__(self, partition: Partition, chunk: Chunk) -> None:
+        assert chunk.start == partition.off, "a chunk is folded exactly where the state ends"
+        self._partition, self._chunk, self._begins, self._count = partition, chunk, chunk.begins(), 0
+        self._folding = _Folding(partition, chunk.end)
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether all of the chunk is folded."""
+        return self._count == len(self._chunk.records)
+
+    def step(self) -> int:
+        """Fold the next piece; return how many verdict changes there are so far."""
+        partition, folding = self._partition, self._folding
+        piece = self._chunk.piece(self._begins, self._count, *partition.piece_size())
+        if len(piece.records) > PIECE_RECORDS and partition.may_be_wide(piece):
+            piece = self._chunk.piece(self._begins, self._count, PIECE_RECORDS, inf)
+        for step in folding.decoder.steps(piece):
+            folding.take(step)
+        partition.folded_together = folding.flush()
+        self._count += len(piece.records)
+        return folding.change_count()
+
+    def finish(self) -> Delta:
+        """Move the state to the end of the last piece, and return the changes to store: those of `Delta.records` records."""
+        if self._chunk.lost:
+            return self._partition.skip(self._chunk.end)
+        folded, _ = self._chunk.cut(self._count)
+        self._partition.counters["records"] += self._count
+        self._folding.delta.off, self._folding.delta.records = folded.end, self._count
+        delta = self._folding.finish()
+        if self._count:
+            delta.last = (folded.offsets[-1], record_digest(folded.records[-1]))
+        return delta
+
+
+def _most_bytes(benchmark: Benchmark) -> float:
+    """Return how large a piece with a benchmark may be, so that few verdict changes, and few new pairs, come at once."""
+    policy, contestants = benchmark.spec.order.policy, max(1, len(benchmark.contestants))
+    if policy == "none" and benchmark.pairs - benchmark.met <= _FEW_NEW:
+        return inf
+    if contestants <= WIDE:
+        return _PIECE_CHANGES // contestants
+    return (_WAITING_PIECE_BYTES if policy in {"committed", "completion"} else _WIDE_PIECE_BYTES) // contestants
+
+
 class _Folding:
     """The fold of one chunk: takes its steps, and collects the delta."""
 
-    def __init__(self, partition: Partition, end: int, pace: Pace, *, in_log: bool = True) -> None:
-        self.partition, self.pace, self.in_log = partition, pace, in_log
+    def __init__(self, partition: Partition, end: int, *, in_log: bool = True) -> None:
+        self.partition, self.in_log = partition, in_log
         self.decoder = Decoder(
             None if partition.owner is None else partition.is_ours,
             partition.sources,
@@ -338,7 +379,7 @@ class _Folding:
         self.paths: dict[int, str] = {}
         """The file of each span, by its place in the log."""
 
-    def take(self, step: Step) -> Slices[None]:
+    def take(self, step: Step) -> None:
         """Apply a step; events wait for `flush`."""
         if self.partition.quarantine and self._is_set_aside(step):
             return
@@ -346,11 +387,9 @@ class _Folding:
             case EventBatch():
                 self.pending.setdefault(step.benchmark, []).append(step)
             case Declared():
-                yield from self._declare(step)
-                yield True
+                self._declare(step)
             case RunEnded():
-                yield from self._end_runs(step)
-                yield True
+                self._end_runs(step)
             case Unreadable(letter, benchmark):
                 if benchmark is not None and self.partition.boards.refusal(benchmark) is None:
                     self.partition.quarantine.unreadable(benchmark, letter.offset)
@@ -358,10 +397,9 @@ class _Folding:
             case DeadLetter():
                 self.take_letter(step)
             case BoardChanged():
-                yield from self._change_board(step)
-                yield True
+                self._change_board(step)
             case SpanRead():
-                yield from self._read(step)
+                self._read(step)
             case _:
                 self._note(step)
 
@@ -380,7 +418,7 @@ class _Folding:
                 partition.origins[origin.partition] = delta.origins[origin.partition] = (origin.offset, origin.place)
                 partition.counters["republished"] += 1
 
-    def _read(self, step: SpanRead) -> Slices[None]:
+    def _read(self, step: SpanRead) -> None:
         """Move the position of a watched file on. Verdicts end here if the file shows that none can rest on the scores."""
         partition, found = self.partition, step.found
         self.paths[step.offset] = step.path
@@ -388,7 +426,7 @@ class _Folding:
         held = {name for each in step.rejected if "above" in each and (name := each.get("benchmark")) is not None}
         held |= set() if found is None else found.differing.keys()
         if held:
-            yield from self.flush()
+            self.flush()
         partition.readings.read(
             step.path,
             step.source.generation,
@@ -405,7 +443,6 @@ class _Folding:
             if not held_before:
                 delta, batch = self.touch(benchmark), EventBatch.at(name, step.offset, 0)
                 invalidate(benchmark, batch, 0, benchmark.reading.hold, delta)
-                yield True
 
     def _is_set_aside(self, step: Step) -> bool:
         """Return whether a step is of a benchmark in quarantine: it is counted, and stays in the log."""
@@ -421,23 +458,24 @@ class _Folding:
                 return takes(benchmark, 1, letter.offset)  # no flood of letters is kept
         return False
 
-    def flush(self) -> Slices[None]:
-        """Fold pending events, then count pending rejects."""
+    def flush(self) -> list[str]:
+        """Fold pending events, then count pending rejects; return the benchmarks of the events."""
         pending, self.pending = self.pending, {}
         joined = [EventBatch.joined(batches) for batches in pending.values()]
         partition = self.partition
         tight = may_exceed(partition.benchmarks, partition.usage, joined, partition.limits)
         for batch in in_log_order(joined) if tight else joined:
-            yield from self._fold(batch)
+            self._fold(batch)
         rejects, self.pending_rejects = self.pending_rejects, []
         for name in rejects:
             self.count_reject(name)
+        return list(pending)
 
-    def _fold(self, batch: EventBatch) -> Slices[None]:
+    def _fold(self, batch: EventBatch) -> None:
         for part in batch.by_kind():
-            yield from self._fold_kind(part)
+            self._fold_kind(part)
 
-    def _fold_kind(self, batch: EventBatch) -> Slices[None]:
+    def _fold_kind(self, batch: EventBatch) -> None:
         benchmark = self._benchmark(batch.benchmark)
         if isinstance(benchmark, Fault):
             refused = [(position, benchmark) for position in range(len(batch.events))]
@@ -446,11 +484,10 @@ class _Folding:
             limits = self.partition.limits_beside(benchmark)
             if benchmark.sentinel is not None:
                 refused = fold_runs(benchmark, benchmark.sentinel, batch, delta, limits, self.paths)
-                yield True
             elif batch.events.has_battles():
-                refused = yield from fold_battles(benchmark, batch, delta, limits)
+                refused = fold_battles(benchmark, batch, delta, limits)
             else:
-                refused = yield from self._fold_scores(benchmark, batch, delta, limits)
+                refused = self._fold_scores(benchmark, batch, delta, limits)
             self.partition.usage = limits.others.plus(usage_of(benchmark))
         for k, fault in refused:
             raw = msgspec.json.encode(batch.events[k])
@@ -462,15 +499,15 @@ class _Folding:
 
     def _fold_scores(
         self, benchmark: Benchmark, batch: EventBatch, delta: BenchmarkDelta, limits: Limits
-    ) -> Slices[list[tuple[int, Fault]]]:
+    ) -> list[tuple[int, Fault]]:
         """Fold scores of items, in pieces; return the position and fault of each refused event."""
         if benchmark.battles is not None:
             return [(position, no_scores(benchmark)) for position in range(len(batch.events))]
         refused: list[tuple[int, Fault]] = []
         for start in range(0, len(batch.events), CHUNK_CELLS):
-            located, faults = yield from locate(benchmark, batch.part(start, start + CHUNK_CELLS), delta, limits)
+            located, faults = locate(benchmark, batch.part(start, start + CHUNK_CELLS), delta, limits)
             refused += [(start + position, fault) for position, fault in faults]
-            yield from fold_located(benchmark, located, delta, self.cells[benchmark.name], self.pace)
+            fold_located(benchmark, located, delta, self.cells[benchmark.name])
         benchmark.counters["events"] += len(batch.events) - len(refused)
         return refused
 
@@ -512,9 +549,9 @@ class _Folding:
             self.widths[benchmark.name] = benchmark.width
         return delta
 
-    def _declare(self, step: Declared) -> Slices[None]:
+    def _declare(self, step: Declared) -> None:
         """Apply a declaration, or reject it if it would change what a verdict depends on."""
-        yield from self.flush()
+        self.flush()
         benchmark, spec = self._benchmark(step.declaration.declare), step.declaration.spec()
         fault = benchmark if isinstance(benchmark, Fault) else refusal(benchmark, spec)
         if isinstance(benchmark, Benchmark) and fault is None:
@@ -562,9 +599,9 @@ class _Folding:
         path, line = step.source or ("", None)
         return None if line is None else Seed(line, path)
 
-    def _end_runs(self, step: RunEnded) -> Slices[None]:
+    def _end_runs(self, step: RunEnded) -> None:
         """End runs, or reject the record if there are none."""
-        yield from self.flush()
+        self.flush()
         benchmark = self.partition.benchmarks.get(step.ended.ended)
         fault: Fault | None = self.partition.boards.refusal(step.ended.ended)
         if benchmark is None:
@@ -586,9 +623,9 @@ class _Folding:
             raw = step.ended.model_dump_json(exclude_none=True).encode()
             self.take_letter(dead_letter(fault, step.offset, step.place, raw, self._file(step.offset)))
 
-    def _change_board(self, step: BoardChanged) -> Slices[None]:
+    def _change_board(self, step: BoardChanged) -> None:
         """Change a board, or reject the record if the state of the board does not allow that."""
-        yield from self.flush()
+        self.flush()
         change, partition = step.change, self.partition
         benchmark = partition.benchmarks.get(change.benchmark)
         fault = partition.board_fault(change)
@@ -600,19 +637,16 @@ class _Folding:
         if change.board in {"delete", "undo"} and benchmark is not None:
             scored, late = benchmark.counters["events"] > 0, benchmark.spec.declared_late
             reason = DELETED if change.board == "delete" else UNDONE
-            decided = yield from self._delete(benchmark, step.offset, reason)
+            decided = self._delete(benchmark, step.offset, reason)
             if change.board == "delete":
                 partition.readings.forget(benchmark.name)
         partition.boards.apply(change, step.offset, decided, scored=scored, late=late)
         partition._note_board(change.benchmark)  # noqa: SLF001 - one with its partition
 
-    def _delete(self, benchmark: Benchmark, offset: int, reason: str) -> Slices[int]:
+    def _delete(self, benchmark: Benchmark, offset: int, reason: str) -> int:
         """Withdraw the verdicts of a benchmark and drop it; return the number of family-wise decisions that held."""
-        delta, decided = self.touch(benchmark), 0
-        batch = EventBatch(benchmark.name, EventList([]), [offset], [0])
-        for so_far in withdraw(benchmark, batch, delta, reason):
-            decided = so_far
-            yield True
+        delta = self.touch(benchmark)
+        decided = withdraw(benchmark, EventBatch(benchmark.name, EventList([]), [offset], [0]), delta, reason)
         name, partition = benchmark.name, self.partition
         del partition.benchmarks[name], self.deltas[name], self.cells[name], self.widths[name]
         partition.usage = partition.usage.plus(usage_of(benchmark), -1)
@@ -647,7 +681,7 @@ class _Folding:
         """Return how many verdict changes there are so far."""
         return sum(len(delta.changes) for delta in self.deltas.values())
 
-    def finish(self) -> Slices[Delta]:
+    def finish(self) -> Delta:
         """Move the state to the end of the chunk, and return the changes."""
         for name, delta in self.deltas.items():
             benchmark = self.partition.benchmarks[name]
@@ -662,7 +696,6 @@ class _Folding:
             delta.peaks = benchmark.claims["anytime_family"].changed_peaks()
             delta.off = benchmark.off = self.delta.off
             self.delta.benchmarks.append(delta)
-            yield True
         self.delta.counters = dict(self.partition.counters)
         self.delta.suspects = self.partition.quarantine.changed()
         for name in self.delta.suspects:

@@ -82,8 +82,13 @@ class ReportCache(ShownBoards):
         `pairs` are those that it reports.
         """
         wanted = None if names is None else self._with_members(names := list(names))
-        read = [source for name in (self.names() if names is None else names) for source in self._sources(name)]
-        if sum(map(_cost, read)) > (_QUICK_PAIRS if pairs == "all" else _QUICK_NEIGHBOURS):
+
+        def cost() -> int:
+            shown = self.names() if names is None else names
+            return sum(_cost(each) for name in shown for each in self._sources(name))
+
+        most = _QUICK_PAIRS if pairs == "all" else _QUICK_NEIGHBOURS
+        if await self._state.read_briefly(cost) > most:
             # The thread goes on where its request is cancelled, and the state must not change under it.
             return await asyncio.shield(asyncio.create_task(self._read_in_thread(work, wanted)))
         async with self._state.read():
@@ -94,6 +99,10 @@ class ReportCache(ShownBoards):
         """Run work that computes hardly anything, also of large benchmarks: it waits for the change under way, and for no reader."""
         wanted = None if names is None else self._with_members(names)
         return await self._state.read_briefly(lambda: self._read(work, wanted))
+
+    async def at_rest(self) -> None:
+        """Wait until no thread changes the state: look-ups that do not `read` may follow, until the next await."""
+        await self._state.at_rest()
 
     async def _read_in_thread(self, work: Callable[[], _Result], names: list[str] | None) -> _Result:
         async with self._state.read():

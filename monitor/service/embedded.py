@@ -220,7 +220,7 @@ class EmbeddedMonitor(MonitorProcess):
         for entry in self.partition.boards:
             if (undo := entry.unfinished) is not None:
                 change = BoardChange("undo", entry.benchmark, None, undo.producer, undo.since, undo.model)
-                intake.go_on(change, lambda: PartitionView(self.partition))
+                intake.go_on(change, self._at_rest)
         return self._read_side(scrape, intake)
 
     async def _record(self, partition: int, offset: int) -> bytes | None:  # noqa: ARG002 - the log has one
@@ -239,11 +239,16 @@ class EmbeddedMonitor(MonitorProcess):
         lag = self.lag
         return f"catching up: {lag:,} bytes of the log are not folded yet" if lag > self._faust.chunk_bytes else None
 
+    async def _at_rest(self) -> PartitionView:
+        await self._state.at_rest()
+        return PartitionView(self.partition)
+
     async def caught_up(self) -> None:
-        """Wait until the current log is folded, committed and relayed; raise the error that stops the fold."""
+        """Wait until the current log is folded, committed and relayed, and at rest; raise the error that stops the fold."""
         worker = self.partitions[PARTITION]
         await self._unless_failed(worker.moved_beyond(self.log.durable_end))
         await worker.relay.drain()
+        await self._state.at_rest()
 
     async def checked(self) -> None:
         """Wait until what was folded at the start is checked; raise `LogDamaged` if it was changed."""

@@ -11,22 +11,20 @@ from typing import Final, TypeVar
 import structlog
 
 from monitor.background import in_background
-from monitor.engine.chunk_fold import Partition
+from monitor.engine.chunk_fold import ChunkFold, Partition
 from monitor.engine.limits import Limits
-from monitor.engine.pace import Pace
-from monitor.engine.slices import Slices
 from monitor.engine.state.changes import Delta
 from monitor.engine.state.stored import StoredState
 from monitor.instruments import ProcessMetrics
 from monitor.state_lock import StateLock, StateTorn
 from monitor.store.commit_times import CommitTimes
 from schemas.records.chunks import Chunk
+from schemas.records.packed import MOST_CHANGES
 from stats.numerics.pairs import pair_count
 
 log = structlog.get_logger()
 
-_PIECES: Final = 4
-"""A piece of many benchmarks may have four times as many records as others: as many as a chunk from Kafka."""
+_Result = TypeVar("_Result")
 
 _LARGE: Final = 100_000  # pairs of a state; a benchmark counts as a hundred
 
@@ -45,6 +43,7 @@ class FoldedPartition(ABC):
 
     partition: Partition  # the state; another object after each load. Who shows it reads `readable`.
     fold_seconds: float  # fold so long at a time, and the piece under way
+    most_changes = MOST_CHANGES  # and so many verdict changes
 
     def __init__(
         self,
@@ -57,7 +56,7 @@ class FoldedPartition(ABC):
     ) -> None:
         self.number = number
         self._owner, self._limits = owner, limits
-        self._state, self._pace = state or StateLock(), Pace(self.fold_seconds, most_pieces=_PIECES)
+        self._state = state or StateLock()
         self._process_metrics = process_metrics or ProcessMetrics()
         self.torn = False
         self.committed = 0
@@ -66,10 +65,22 @@ class FoldedPartition(ABC):
 
     @property
     def readable(self) -> Partition:
-        """The state, for those who show it."""
+        """The state, for those who show it; never while a thread folds into it."""
         if self.torn:
             raise StateTorn
+        self._state.check_at_rest()
         return self.partition
+
+    @property
+    def off(self) -> int:
+        """How far the log is folded, for those who show it."""
+        if self.torn:
+            raise StateTorn
+        return self.partition.off
+
+    async def read_briefly(self, work: Callable[[Partition], _Result]) -> _Result:
+        """Run work that takes no turn and hardly any time on the state between two chunks."""
+        return await self._state.read_briefly(lambda: work(self.readable))
 
     async def _restore(self, stored: StoredState) -> None:
         """Replace the state in memory by a stored one."""
@@ -95,11 +106,21 @@ class FoldedPartition(ABC):
         """Load the stored state again after a fold that has ended within a chunk."""
 
     async def _fold(self, chunk: Chunk) -> Delta:
-        """Fold a chunk in memory; between its slices others have their turns."""
+        """Fold a chunk in memory, in a thread: the loops hold no lock, so that the event loop serves others meanwhile."""
+        clock = asyncio.get_running_loop().time
         async with self._change():  # also while it is loaded again: nobody reads a state between two offsets
+            folding, end = ChunkFold(self.partition, chunk), clock() + self.fold_seconds
+
+            def advance() -> Delta | None:
+                changes = folding.is_whole or folding.step()
+                ends = folding.is_whole or changes >= self.most_changes or clock() >= end
+                return folding.finish() if ends else None
+
             try:
                 with self._process_metrics.fold_seconds.time():
-                    delta = await in_turns(self.partition.fold_in_slices(chunk, self._pace), self._pace)
+                    delta = None
+                    while delta is None:
+                        delta = await self._state.in_thread(advance)
             except MemoryError:
                 raise  # of the machine, not of a record
             except Exception as error:
@@ -116,32 +137,3 @@ class FoldedPartition(ABC):
             self._process_metrics.chunk_records.observe(delta.records)
             self.last = delta.last or self.last
             return delta
-
-
-_Result = TypeVar("_Result")
-
-_SECONDS: Final = 0.02  # time after which others get a turn, once the slice has ended; most chunks take less
-
-_TURNS: Final = 8  # passes of the event loop in a turn: a request needs a few from its connection to its answer
-
-
-async def in_turns(work: Slices[_Result], pace: Pace) -> _Result:
-    """Run all slices at their pace, and return the result."""
-    clock = asyncio.get_running_loop().time
-    end = clock() + _SECONDS
-    while True:
-        start = clock()
-        try:
-            whole = next(work)
-        except StopIteration as stop:
-            return stop.value  # type: ignore[no-any-return]
-        now = clock()
-        pace.took(now - start, whole=whole)
-        if now >= end:
-            await _turn()
-            end = clock() + _SECONDS
-
-
-async def _turn() -> None:
-    for _ in range(_TURNS):
-        await asyncio.sleep(0)

@@ -28,7 +28,7 @@ from schemas.records.packed import Reject, mark_imported, record_events
 
 _log = structlog.get_logger()
 
-Look = Callable[[], PartitionView | None]  # returns the state of the partition that has a board
+Look = Callable[[], Awaitable[PartitionView | None]]  # returns the state of the partition that has a board
 
 _FOLD_SECONDS: Final = 10.0  # how long an undo waits until its record is folded
 
@@ -144,7 +144,7 @@ class KafkaIntake:
 
 def _view(change: BoardChange, partition: Look) -> Callable[[], Awaitable[FoldedBoard]]:
     async def view() -> FoldedBoard:
-        folded = partition()
+        folded = await partition()
         return view_of(None if folded is None else folded.state, change.benchmark)
 
     return view

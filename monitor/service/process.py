@@ -163,7 +163,7 @@ class ServedProcess:
 
     def _folded_log(self) -> FoldedLog:
         """Return how far the log is folded."""
-        return WholeLog(lambda: {folded.number: folded.readable.off for folded in self._folded()})
+        return WholeLog(lambda: {folded.number: folded.off for folded in self._folded()})
 
     async def _probe(self) -> None:
         """Probe the servers that this process depends on."""

@@ -2,16 +2,18 @@
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
+from monitor.engine.chunk_fold import Partition
 from monitor.notify.notifier import Notifier
 from monitor.notify.states import Due, StateWatch
 from monitor.service.folded_partition import FoldedPartition
 from monitor.state_lock import StateTorn
+from monitor.store.commit_times import CommitTimes
 from monitor.store.errors import StoreError
 from monitor.store.redis_store import RedisStore
 from monitor.view.from_state import board_view
-from monitor.view.news import board_state
+from monitor.view.news import BoardState, board_state
 
 
 class StateNotices:
@@ -46,12 +48,7 @@ class StateNotices:
 
     async def _send(self, folded: FoldedPartition) -> None:
         noted = await self._notes(folded.number)
-        partition = folded.readable
-        states = [
-            board_state(board_view(benchmark), folded.commit_times[name].last)
-            for name, benchmark in partition.benchmarks.items()
-            if name in folded.commit_times and partition.boards.refusal(name) is None
-        ]
+        states = await folded.read_briefly(lambda state: _states(state, folded.commit_times))
         due = self._watch.look(f"{self._store.topic}/{folded.number}", states, noted)
         if sent := [each.notification for each in due if each.notification is not None]:
             await self._notifier.announce(sent)
@@ -70,3 +67,12 @@ class StateNotices:
             values = {each.field: each.value for each in due}
             self._noted.setdefault(partition, {}).update(values)  # first: the store may not answer
             await self._store.note(partition, self._notifier.target.name, values)
+
+
+def _states(partition: Partition, commit_times: Mapping[str, CommitTimes]) -> list[BoardState]:
+    """Return the state of each benchmark that takes records."""
+    return [
+        board_state(board_view(benchmark), commit_times[name].last)
+        for name, benchmark in partition.benchmarks.items()
+        if name in commit_times and partition.boards.refusal(name) is None
+    ]

@@ -9,12 +9,13 @@ from unittest.mock import MagicMock, patch
 import structlog
 from faust.types import TP
 
-from monitor.engine import chunk_fold, pace
+from monitor import state_lock
+from monitor.engine import chunk_fold
 from monitor.engine.state import quarantine
 from monitor.log.errors import OffsetOutOfRange
 from monitor.log.kafka.records import chunks
 from monitor.log.kafka.topic_identity import TopicIdentity, check_identity
-from monitor.service import folded_partition, process, reader, source_topic
+from monitor.service import process, reader, source_topic
 from monitor.service import worker as cluster_worker
 from monitor.service.folded_partition import FoldedPartition
 from monitor.service.process import end_tasks
@@ -73,11 +74,12 @@ def replaced(world):
     def make_app(_url, topic, **_):
         return Transport(world, topic)
 
-    piece_bytes = 1 if isfinite(world.most_changes) else pace._PIECE_BYTES
+    piece_bytes = 1 if isfinite(world.most_changes) else chunk_fold._PIECE_BYTES
     with (
         patch.object(quarantine, "MOST", MOST),
-        patch.multiple(pace, MOST_CHANGES=world.most_changes, _PIECE_BYTES=piece_bytes),
-        patch.multiple(folded_partition, _SECONDS=0.0, _turn=partial(turn, world.rng("turn"), world.turn_seconds)),
+        patch.object(chunk_fold, "_PIECE_BYTES", piece_bytes),
+        patch.object(state_lock, "in_background", partial(in_thread, world.rng("turn"), world.turn_seconds)),
+        patch.object(FoldedPartition, "most_changes", world.most_changes),
         patch.object(FoldedPartition, "_fold", judged(world, FoldedPartition._fold)),
         patch.object(chunk_fold._Folding, "change_count", change_count),
         patch.object(chunk_fold, "fold_located", crashing(chunk_fold.fold_located)),
@@ -110,10 +112,14 @@ def replaced(world):
         yield
 
 
-async def turn(rng, seconds):
-    """The time of others between two slices: as long as a slice takes, in which clocks stand still here."""
+async def in_thread(rng, seconds, work):
+    """Work in a thread: all of it at some moment of the time that it takes, in which others have their turns."""
     if seconds is not None:
         await asyncio.sleep(rng.uniform(0, seconds))
+    result = work()
+    if seconds is not None:
+        await asyncio.sleep(rng.uniform(0, seconds))
+    return result
 
 
 def change_count(folding):

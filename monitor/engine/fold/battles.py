@@ -10,7 +10,6 @@ from monitor.engine.chunk import EventBatch
 from monitor.engine.fold.follow import announce_closed, loop_of
 from monitor.engine.latch.changes import invalidate
 from monitor.engine.limits import Limits, Usage, bad_name, exceeds, limit_fault, model_fault, usage_fault
-from monitor.engine.slices import Slices
 from monitor.engine.state.battles import (
     COLUMNS,
     NO_JUDGE,
@@ -55,8 +54,8 @@ class _Counted(NamedTuple):
 
 def fold_battles(
     benchmark: Benchmark, batch: EventBatch, delta: BenchmarkDelta, limits: Limits
-) -> Slices[list[tuple[int, Fault]]]:
-    """Fold battles into a benchmark, in slices; return the position and fault of each refused one."""
+) -> list[tuple[int, Fault]]:
+    """Fold battles into a benchmark; return the position and fault of each refused one."""
     refused: list[tuple[int, Fault]] = []
     start, size = 0, CHUNK_CELLS
     while start < len(batch.events):
@@ -70,8 +69,7 @@ def fold_battles(
         refused += [(start + position, fault) for position, fault in faults]
         if len(faults) < size:
             counted = _count(benchmark, piece, *places.enter(benchmark, delta, faults), delta)
-            for _ in benchmark.grow_in_slices():
-                yield False
+            benchmark.grow()
             if counted.when.size:
                 _enter(benchmark, piece, counted.units, counted.when, delta)
             if counted.beyond is not None:
@@ -81,7 +79,6 @@ def fold_battles(
                     invalidate(benchmark, piece, position, reason, delta)
                 benchmark.hold_repeats(reason)
             benchmark.revision += 1
-            yield True
         start, size = start + size, min(2 * size, CHUNK_CELLS)
     benchmark.counters["events"] += len(batch.events) - len(refused)
     return refused

@@ -1,14 +1,13 @@
 """Find the row, contestant and code of each event of a piece, and add the names and scores that are new."""
 
 from itertools import repeat
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from monitor.engine.chunk import EventBatch, Located
 from monitor.engine.limits import Limits, Usage, bad_name, budget_fault, exceeds, limit_fault, model_fault
-from monitor.engine.slices import Slices
 from monitor.engine.state.benchmark import Benchmark
 from monitor.engine.state.changes import BenchmarkDelta
 from monitor.engine.state.graded import unweighted_reason
@@ -22,13 +21,11 @@ from schemas.records.text import shorten
 from stats.evidence.graded import MAX_ITEMS
 from stats.numerics.pairs import Index
 
-_LOOKED: Final = 256  # events that are looked at on their own in a slice: about 20 us each
-
 
 def locate(
     benchmark: Benchmark, batch: EventBatch, delta: BenchmarkDelta, limits: Limits
-) -> Slices[tuple[Located, list[tuple[int, Fault]]]]:
-    """Return the rows, contestants and codes of events, and the refused events; add new names and scores, many in slices."""
+) -> tuple[Located, list[tuple[int, Fault]]]:
+    """Return the rows, contestants and codes of events, and the refused events; add new names and scores."""
     held, exceeded = benchmark.assumption_holds, benchmark.exceeded
     faults: list[tuple[int, Fault]] = []
     events, size = batch.events, len(batch.events)
@@ -42,7 +39,7 @@ def locate(
     cut = size
     newer: dict[int, int] = {}
     undeclared: tuple[int, str] | None = None
-    wary = looked = 0
+    wary = 0
     while unknown.size:
         if not wary:
             others = np.flatnonzero((contestant[unknown] < 0) | ~plain[unknown])
@@ -69,9 +66,6 @@ def locate(
             cut = position
         left = _still_unknown(benchmark, events, unknown, (row, contestant, plain), before=(rows, known))
         unknown, wary = left, max(0, wary - (unknown.size - left.size))
-        looked += 1
-        if not looked % _LOOKED:
-            yield False
     if benchmark.ended:
         benchmark.grow()
         faults += _refuse_ended(benchmark, events, row, contestant, codes)

@@ -12,8 +12,6 @@ from monitor.engine.fold.compare_cells import ComparedCells, compare_cells
 from monitor.engine.fold.follow import announce_closed, loop_of
 from monitor.engine.fold.new_scores import NewScores
 from monitor.engine.latch.changes import invalidate, supersede
-from monitor.engine.pace import Pace
-from monitor.engine.slices import Slices
 from monitor.engine.state.benchmark import Benchmark
 from monitor.engine.state.changes import BenchmarkDelta
 from monitor.engine.state.codes import Codes
@@ -37,21 +35,18 @@ NewCells = tuple[Index, Index, NDArray[np.uint32], Index]
 """Row, contestant, code and position in the piece."""
 
 
-def fold_located(
-    benchmark: Benchmark, located: Located, delta: BenchmarkDelta, cells: list[Cells], pace: Pace
-) -> Slices[None]:
-    """Fold located events into a benchmark, in slices.
+def fold_located(benchmark: Benchmark, located: Located, delta: BenchmarkDelta, cells: list[Cells]) -> None:
+    """Fold located events into a benchmark.
 
     `delta` gets the changes to store, except for the new scores: `cells` gets these, for `record_cells`.
     """
-    for _ in benchmark.grow_in_slices():
-        yield False
+    benchmark.grow()
     batch = located.batch
     # An item too many ends what rests on the count, a newer epoch the verdicts on the older one: fold what is before it on its own.
     ends = sorted({located.cut, *located.newer, len(batch.events)})
     low = 0
     while low < len(batch.events):
-        high = min(low + pace.events(benchmark), ends[bisect_right(ends, low)])
+        high = ends[bisect_right(ends, low)]
         if low in located.newer:
             supersede(benchmark, batch, low, located.newer[low], delta)
         benchmark.exceeded = located.exceeded or low >= located.cut
@@ -63,7 +58,6 @@ def fold_located(
         cells.append(written)
         benchmark.revision += 1
         low = high
-        yield True
 
 
 def no_scores(benchmark: Benchmark) -> Fault:

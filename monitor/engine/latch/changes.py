@@ -1,6 +1,6 @@
 """Verdict changes: closed latches as the entries that leave the engine, with ids that every replay reproduces."""
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable
 from typing import Final
 
 import numpy as np
@@ -28,8 +28,6 @@ from schemas.results.verdict_changes import Columns
 
 EXACT_TEST: Final[Proof] = "exact test at N"
 """What verdicts on 0/1 scores under policy completion rest on, in place of a mixture."""
-
-_WITHDRAWN_AT_ONCE: Final = 1_000
 
 
 def announce(
@@ -140,15 +138,11 @@ def replace(pairs: PairState, batch: EventBatch, version: int, delta: BenchmarkD
     _end(pairs, batch, 0, holding, ("redeclared", version), delta)
 
 
-def withdraw(pairs: PairState, batch: EventBatch, delta: BenchmarkDelta, reason: str) -> Iterator[int]:
-    """End every decision of a benchmark, at the record that ends its generation; yield the number of family-wise ones so far."""
+def withdraw(pairs: PairState, batch: EventBatch, delta: BenchmarkDelta, reason: str) -> int:
+    """End every decision of a benchmark, at the record that ends its generation; return the number of family-wise ones."""
     holding = [each for each in pairs.decisions() if _holds(pairs, each)]
-    family_wise = 0
-    for start in range(0, len(holding), _WITHDRAWN_AT_ONCE):
-        some = holding[start : start + _WITHDRAWN_AT_ONCE]
-        _end(pairs, batch, 0, some, ("invalidated", reason), delta)
-        family_wise += sum(each.claim == "anytime_family" for each in some)
-        yield family_wise
+    _end(pairs, batch, 0, holding, ("invalidated", reason), delta)
+    return sum(each.claim == "anytime_family" for each in holding)
 
 
 def _holds(pairs: PairState, decision: Decision) -> bool:

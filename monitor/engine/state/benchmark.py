@@ -1,7 +1,6 @@
 """The state of one benchmark: its score matrix, and what the pairs, the arrival order and the order policy add to it."""
 
-from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -327,19 +326,15 @@ class Benchmark(PairState):
 
     def grow(self) -> None:
         """Make room for all rows and contestants."""
-        deque(self.grow_in_slices(), 0)
-
-    def grow_in_slices(self) -> Iterator[None]:
-        """Make room for all rows and contestants; yield after each part of an array of pairs: until the last, the state cannot be read."""
         rows, contestants = 0 if self.battles is not None else len(self.rows), len(self.contestants)
         self.scores = grown(self.scores, rows, contestants)
         for name in _MODEL_SUMS:
             setattr(self, name, grown(getattr(self, name), contestants))
-        yield from self.grow_pairs()
+        self.grow_pairs()
         if self.repeats is not None and not self.undeclared:
             self.repeats.grow(contestants)
         if self.graded_pairs is not None:
-            yield from self.graded_pairs.grow_in_slices(contestants)
+            self.graded_pairs.grow(contestants)
 
     @property
     def item_places(self) -> dict[str, int] | None:

@@ -4,15 +4,14 @@ Each bet has one whole number, so that no chunking, order or restart changes it.
 difference times u_k = v_k / max v (`stats.clusters.weighted`), in units of `SCORE_UNIT`: whole numbers too.
 """
 
-from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from monitor.engine.state.codes import Codes, Counts
-from monitor.engine.state.pairs.step_down import grown, grown_in_slices
+from monitor.engine.state.pairs.step_down import grown
 from schemas.records.events import Spec, Weights
 from schemas.records.scores import ONE, SCORE_UNIT, ZERO, RowKey
 from schemas.records.text import shorten
@@ -52,13 +51,9 @@ class GradedPairs:
 
     def grow(self, contestants: int) -> None:
         """Make room for the pairs of all contestants."""
-        deque(self.grow_in_slices(contestants), 0)
-
-    def grow_in_slices(self, contestants: int) -> Iterator[None]:
-        """Make room for the pairs of all contestants; yield after each part that is copied."""
         pairs = pair_count(contestants)
-        self.capital = yield from grown_in_slices(self.capital, pairs, _SPARE)
-        self.lead = yield from grown_in_slices(self.lead, pairs)
+        self.capital = grown(self.capital, pairs, *self.capital.shape[1:], spare=_SPARE)
+        self.lead = grown(self.lead, pairs)
 
     def rebuild(self, codes: Codes, values: NDArray[np.int64], i: Index, j: Index) -> None:
         """Compute the state from a whole matrix of items."""
@@ -227,10 +222,10 @@ class WeightedPairs(GradedPairs):
         self.weighting = weighting
         self.shared = np.zeros((0, len(weighting.names)), np.int32)
 
-    def grow_in_slices(self, contestants: int) -> Iterator[None]:
-        """Make room for the pairs of all contestants; yield after each part that is copied."""
-        yield from super().grow_in_slices(contestants)
-        self.shared = yield from grown_in_slices(self.shared, pair_count(contestants))
+    def grow(self, contestants: int) -> None:
+        """Make room for the pairs of all contestants."""
+        super().grow(contestants)
+        self.shared = grown(self.shared, pair_count(contestants), self.shared.shape[1])
 
     def rebuild(self, codes: Codes, values: NDArray[np.int64], i: Index, j: Index) -> None:
         """Compute the state from a whole matrix of items."""

@@ -4,18 +4,20 @@ import asyncio
 import copy
 import json
 import random
+import threading
 
 import pytest
 from structlog.testing import capture_logs
 
-from monitor.engine import chunk_fold, decoder, pace
+from monitor.engine import chunk_fold, decoder
 from monitor.notices import Notices
-from monitor.service import folded_partition, owned_partition
+from monitor.service import owned_partition
 from monitor.service.owned_partition import OUTBOX_CHANGES, Outlets, PartitionWorker
 from monitor.state_lock import StateLock, StateTorn
 from monitor.store.errors import StaleState, StateRefused, StoreUnavailable
 from schemas.records.chunks import Chunk
 from schemas.records.operations import encode_release
+from tests.commands import PATIENCE
 from tests.memory_store import MemoryStore
 
 
@@ -27,7 +29,7 @@ class SlowStore(MemoryStore):
         self.choice, self.stale = choice or random.Random(1), stale
         self.open = asyncio.Event()
         self.open.set()
-        self.begun, self.running = [], 0
+        self.begun, self.running, self.first = [], 0, asyncio.Event()
         self.fault = None
         self.snapshots, self.asked = [], 0
 
@@ -41,6 +43,7 @@ class SlowStore(MemoryStore):
 
     async def commit(self, delta, _at):
         self.begun.append((delta.expected, delta.off))
+        self.first.set()
         self.running += 1
         assert self.running == 1
         try:
@@ -252,28 +255,65 @@ def board(models):
     return Chunk(0, 0, 1, [0], [record])
 
 
-async def test_others_have_their_turns_within_a_chunk():
-    owned = await loaded(SlowStore())
-    seen = []
+def held_up(monkeypatch):
+    """Let the fold of scores wait in its thread once it has changed the state; return what is set then, and what lets it go on."""
+    folded, go_on, fold_located = threading.Event(), threading.Event(), chunk_fold.fold_located
+
+    def fold(*arguments):
+        fold_located(*arguments)
+        folded.set()
+        assert go_on.wait(PATIENCE)
+
+    monkeypatch.setattr(chunk_fold, "fold_located", fold)
+    return folded, go_on
+
+
+async def until_set(event):
+    """Let the event loop go on until a thread has set an event."""
+    assert await asyncio.to_thread(event.wait, PATIENCE)
+
+
+async def test_a_chunk_is_folded_in_a_thread_and_nobody_reads_the_state_meanwhile(monkeypatch):
+    folded, go_on = held_up(monkeypatch)
+    lock = StateLock()
+    owned = await loaded(SlowStore(), state=lock)
+    folding = asyncio.create_task(owned.fold(board(40)))
+    await until_set(folded)
+    rested = asyncio.create_task(lock.at_rest())
+    for _ in range(20):
+        await asyncio.sleep(0)
+    assert not rested.done()
+    with pytest.raises(RuntimeError, match="while a thread changes it"):
+        _ = owned.readable
+    assert owned.off == 0
+    go_on.set()
+    await rested
+    assert owned.readable.benchmarks["b"].n.sum() == 2 * 40 * 39 // 2
+    assert await folding
+
+
+async def test_who_waits_for_rest_reads_the_state_between_two_pieces(monkeypatch):
+    monkeypatch.setattr(chunk_fold, "PIECE_RECORDS", 1)
+    lock, seen = StateLock(), []
+    owned = await loaded(SlowStore(), state=lock)
 
     async def look():
         while True:
-            benchmark = owned.partition.benchmarks.get("b")
-            seen.append((owned.partition.off, int(benchmark.n.sum()) if benchmark else 0))
+            await lock.at_rest()
+            board = owned.readable.benchmarks.get("b")
+            seen.append((owned.off, board.counters["events"] if board else 0))
             await asyncio.sleep(0)
 
     looking = asyncio.create_task(look())
-    assert await owned.fold(board(800))
+    assert await owned.fold(chunk(0, 20))
     looking.cancel()
-    pairs = 800 * 799 // 2
-    assert {sums for off, sums in seen if off == 0 and 0 < sums < 2 * pairs}, "pairs that the chunk had added so far"
-    assert owned.partition.benchmarks["b"].n.sum() == 2 * pairs
+    assert {(0, k) for k in range(1, 20)} <= set(seen)
 
 
 @pytest.mark.parametrize("reason", ["stop", "rebalance", "outbox"])
 async def test_a_chunk_with_many_changes_is_stored_in_parts_and_may_end_between_them(reason, monkeypatch):
-    monkeypatch.setattr(pace, "MOST_CHANGES", 2)
-    monkeypatch.setattr(pace, "_PIECE_BYTES", 1)
+    monkeypatch.setattr(PartitionWorker, "most_changes", 2)
+    monkeypatch.setattr(chunk_fold, "_PIECE_BYTES", 1)
     models = [f"m{k}" for k in range(6)]
     scores = [
         {"benchmark": "b", "item_id": str(k), "model": model, "score": int(model < "m3")}
@@ -287,8 +327,7 @@ async def test_a_chunk_with_many_changes_is_stored_in_parts_and_may_end_between_
     owned, other = await loaded(store), await loaded(plain)
     store.open.clear()
     folding = asyncio.create_task(owned.fold(whole, is_revoked=lambda: bool(revoked)))
-    for _ in range(1_000):
-        await asyncio.sleep(0)
+    await asyncio.wait_for(store.first.wait(), PATIENCE)
     if reason == "stop":
         owned.ending = True
     elif reason == "rebalance":
@@ -314,7 +353,7 @@ async def test_a_chunk_with_many_changes_is_stored_in_parts_and_may_end_between_
 
 @pytest.mark.parametrize(("seconds", "all_parts"), [(1e9, False), (-1.0, True)])
 async def test_changes_of_a_chunk_wait_for_its_last_part_or_some_seconds(seconds, all_parts, monkeypatch):
-    monkeypatch.setattr(pace, "PIECE_RECORDS", 1)
+    monkeypatch.setattr(chunk_fold, "PIECE_RECORDS", 1)
     monkeypatch.setattr(PartitionWorker, "fold_seconds", 0.0)
     monkeypatch.setattr(owned_partition, "_RELAY_SECONDS", seconds)
     store, woken = SlowStore(), []
@@ -332,7 +371,7 @@ async def test_changes_of_a_chunk_wait_for_its_last_part_or_some_seconds(seconds
 
 
 async def test_the_metrics_count_each_record_once_however_it_is_stored(monkeypatch):
-    monkeypatch.setattr(pace, "PIECE_RECORDS", 2)
+    monkeypatch.setattr(chunk_fold, "PIECE_RECORDS", 2)
     monkeypatch.setattr(PartitionWorker, "fold_seconds", 0.0)
     owned = await loaded(SlowStore())
     assert await owned.fold(chunk(0, 5))
@@ -341,20 +380,19 @@ async def test_the_metrics_count_each_record_once_however_it_is_stored(monkeypat
 
 
 async def test_a_chunk_that_was_folded_in_part_is_never_stored(monkeypatch):
-    monkeypatch.setattr(folded_partition, "_SECONDS", 0.0)  # a turn after each slice, however fast they are
+    folded, go_on = held_up(monkeypatch)
     store = SlowStore()
     owned = await loaded(store)
-    folding = asyncio.create_task(owned.fold(board(800)))
-    benchmarks = owned.partition.benchmarks
-    for _ in range(1_000):
-        await asyncio.sleep(0)
-        if "b" in benchmarks and benchmarks["b"].n.any():
-            break
+    folding = asyncio.create_task(owned.fold(board(40)))
+    await until_set(folded)
     folding.cancel()
     await asyncio.wait({folding})
     assert folding.cancelled()
+    with pytest.raises(StateTorn):
+        _ = owned.readable
     await owned.save_pairs()
     await owned.release()
+    go_on.set()
     assert (store.begun, store.snapshots) == ([], [])
 
 
@@ -456,7 +494,7 @@ async def test_what_a_fold_leaves_is_shown_to_nobody_until_the_state_is_loaded(m
     async def refuse(_partition):
         raise StateRefused("the state is damaged")
 
-    monkeypatch.setattr(folded_partition, "in_turns", fails)
+    monkeypatch.setattr(StateLock, "in_thread", fails)
     monkeypatch.setattr(store, "load", refuse)
     with pytest.raises(asyncio.CancelledError if interrupted else StateRefused):
         await owned.fold(chunk(20, 20))

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from monitor.engine.state.pairs import families
-from monitor.engine.state.pairs.step_down import StepDown, grown_in_slices
+from monitor.engine.state.pairs.step_down import StepDown, grown
 from monitor.engine.state.rules import Rules
 from schemas.records.events import Spec
 from schemas.records.scores import Contestant
@@ -123,13 +123,13 @@ class PairState(Rules):
         others = np.delete(np.arange(contestants), contestant) if contestant < contestants else np.arange(contestants)
         return pair_index(np.minimum(others, contestant), np.maximum(others, contestant))
 
-    def grow_pairs(self) -> Iterator[None]:
-        """Make room for the pairs of all contestants, a part of an array after the other; those of a superseded contestant are closed."""
+    def grow_pairs(self) -> None:
+        """Make room for the pairs of all contestants; those of a superseded contestant are closed."""
         if self.n.size < self.pairs:
             for name in ("n", "b", "c", "family_index", "closed"):
-                setattr(self, name, (yield from grown_in_slices(getattr(self, name), self.pairs)))
+                setattr(self, name, grown(getattr(self, name), self.pairs))
             for claim in self.claims.values():
-                yield from claim.grow_in_slices(self.pairs)
+                claim.grow(self.pairs)
         superseded = any(self.superseded)
         while self._joined < len(self.contestants):
             if superseded:

@@ -1,8 +1,6 @@
 """One claim about the pairs of families whose thresholds fall with every pair that it holds of: what is latched, and what may follow."""
 
-from collections.abc import Generator, Iterator, Sequence
-from math import prod
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,39 +10,15 @@ from stats.families.stepwise import WHOLE
 Index = NDArray[np.int64]
 
 
-_SPARE: Final = 1 / 16
-_COPIED: Final = 1 << 20
-"""Pairs that are copied at a time: a few milliseconds."""
-
-
-def grown(array: NDArray[Any], *shape: int) -> NDArray[Any]:
-    """Return an array of at least this shape that starts with the given one, with a sixteenth of spare room."""
-    result = _roomy(array, shape, _SPARE)
-    if result is not array:
-        result[tuple(slice(0, have) for have in array.shape)] = array
-    return result
-
-
-def grown_in_slices(array: NDArray[Any], size: int, spare: float = _SPARE) -> Generator[None, None, NDArray[Any]]:
-    """Return what `grown` returns of an array with a row for each pair; yield while it is copied."""
-    result = _roomy(array, (size, *array.shape[1:]), spare)
-    if result is not array:
-        step = max(1, _COPIED // prod(array.shape[1:]))
-        for start in range(0, len(array), step):
-            result[start : min(start + step, len(array))] = array[start : start + step]
-            yield
-    return result
-
-
-def _roomy(array: NDArray[Any], shape: Sequence[int], spare: float) -> NDArray[Any]:
-    """Return an array of zeros with room for this shape, or the given array if it has the room."""
-    if all(have >= need for have, need in zip(array.shape, shape, strict=True)):
+def grown(array: NDArray[Any], *shape: int, spare: float = 1 / 16) -> NDArray[Any]:
+    """Return an array of at least this shape that starts with the given one, with some spare room and zeros after it."""
+    sizes = list(zip(array.shape, shape, strict=True))
+    if all(have >= need for have, need in sizes):
         return array
-    target = [
-        have if have >= need else max(need, int(have * (1 + spare)) + 2)
-        for have, need in zip(array.shape, shape, strict=True)
-    ]
-    return np.zeros(target, array.dtype)
+    target = [have if have >= need else max(need, int(have * (1 + spare)) + 2) for have, need in sizes]
+    result = np.zeros(target, array.dtype)
+    result[tuple(slice(0, have) for have in array.shape)] = array
+    return result
 
 
 class StepDown:
@@ -61,12 +35,12 @@ class StepDown:
         self._new_peaks: list[Index] = []
         self._open_weight: dict[int, int] = {}
 
-    def grow_in_slices(self, pairs: int) -> Iterator[None]:
+    def grow(self, pairs: int) -> None:
         """Make room for pairs."""
-        self.side = yield from grown_in_slices(self.side, pairs)
+        self.side = grown(self.side, pairs)
         if self.peak.size < pairs:
             if self.peak.flags.writeable and self.peak.size > 0:
-                self.peak = yield from grown_in_slices(self.peak, pairs)
+                self.peak = grown(self.peak, pairs)
             else:
                 self.peak = np.broadcast_to(np.float64(0), self.side.shape)
 

@@ -55,6 +55,7 @@ class CachedAnswers:
         def read(work: Callable[[], Any]) -> Awaitable[Any]:
             return self._reports.read(work, names, pairs)
 
+        await self._reports.at_rest()
         kept = await self._reports.cache.answer(key, origin, render, read)
         self._reports.note_offsets(kept.offsets)
         return Response(kept.result, media_type="application/json")  # FastAPI would encode it on the event loop

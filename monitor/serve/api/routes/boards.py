@@ -96,6 +96,7 @@ def _add_lists(routes: APIRouter, reports: ReportCache) -> None:
     @routes.get("/{name:path}")
     async def board(name: str) -> BoardDetail:
         """Return one board, deleted or not, with its declaration."""
+        await reports.at_rest()
         partition = reports.partition_of(name)
         board = board_detail(partition, name) if partition is not None and may_read(name) else None
         if board is None:
@@ -130,7 +131,8 @@ def _add_changes(routes: APIRouter, reports: ReportCache, intake: Intake, rules:
             else:
                 await _check(reports, change)
                 place = await append_to_log(intake, Submission.empty()._replace(board=change))
-            in_force = await until(lambda: _in_force(reports.partition_of(change.benchmark), change))
+            in_force = await until(reports, lambda: _in_force(reports.partition_of(change.benchmark), change))
+        await reports.at_rest()
         partition = reports.partition_of(change.benchmark)
         return BoardTaken(
             benchmark=change.benchmark,
@@ -145,7 +147,8 @@ def _add_changes(routes: APIRouter, reports: ReportCache, intake: Intake, rules:
 async def _undo(reports: ReportCache, intake: Intake, change: BoardChange) -> tuple[str, int | None, int | None]:
     """Begin an undo; return the offset of its record, and the events that are withdrawn and stay. Raise the 409 or the 503."""
 
-    def partition() -> PartitionView | None:
+    async def partition() -> PartitionView | None:
+        await reports.at_rest()
         return reports.partition_of(change.benchmark)
 
     try:
@@ -154,7 +157,7 @@ async def _undo(reports: ReportCache, intake: Intake, change: BoardChange) -> tu
         raise ProblemError(409, f"{error}.") from error
     except IntakeError as error:
         raise ProblemError(503, str(error), headers={"Retry-After": "5"}) from error
-    folded = partition()
+    folded = await partition()
     entry = None if folded is None else folded.entry(change.benchmark)
     place = "" if folded is None or entry is None else format_offsets({folded.number: entry.begun})
     return place, withdrawn, kept
@@ -162,11 +165,13 @@ async def _undo(reports: ReportCache, intake: Intake, change: BoardChange) -> tu
 
 async def _check(reports: ReportCache, change: BoardChange) -> None:
     """Raise the 409 if the state of a board does not allow a change; wait for records that were sent just before."""
+    await reports.at_rest()
     partition = reports.partition_of(change.benchmark)
     if partition is None:
         return
 
-    if not await until(lambda: partition.change_fault(change) is None):
+    if not await until(reports, lambda: partition.change_fault(change) is None):
+        await reports.at_rest()
         fault = partition.change_fault(change)
         if fault is not None:
             raise ProblemError(409, fault_detail(fault))

@@ -71,6 +71,7 @@ def change_routes(reports: ReportCache, watcher: StateWatcher) -> APIRouter:
         A `change` event carries a verdict change as JSON, and its id. With `Last-Event-ID` or `after`, the stream resumes after that id;
         otherwise it starts with the next change. An `update` event reports new events of a benchmark, at most ten times a second.
         """
+        await reports.at_rest()
         feed = feeds.of(benchmark)
         known = last_event_id or after
         start = (
@@ -105,6 +106,7 @@ async def _server_sent_events(
                 if not batch:
                     break
                 yield b"".join(frame("change", change, id_) for id_, change in batch)
+            await reports.at_rest()
             updates = b"".join(update for name, update in watcher.updates(reported, benchmark) if reports.has(name))
             reported = watcher.version
             if updates:

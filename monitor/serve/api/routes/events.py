@@ -113,15 +113,18 @@ async def store(
     """Append what a request holds, but for what the state refuses."""
     writing.count_all(submission)
     require_submission(submission)
+    await reports.at_rest()
     require_quotas(reports, submission)
     for place, declaration in enumerate(submission.declarations):
         if place % _CHECKED_AT_ONCE == 0:
             await asyncio.sleep(0)
+            await reports.at_rest()
         _check(reports, intake, declaration)
     submission, rejected = await refuse(reports, intake, submission, until)
     writing.rejected = len(rejected)
     if submission:
         await append_to_log(intake, submission._replace(imported=imported))
+    await reports.at_rest()
     return Accepted(
         accepted=len(submission.events),
         declarations=len(submission.declarations),
@@ -162,6 +165,7 @@ def _add_declarations(routes: APIRouter, reports: ReportCache, intake: Intake, r
     @routes.get("/declarations")
     async def declaration(benchmark: Name) -> Spec:
         """Return the declaration in force."""
+        await reports.at_rest()
         state = reports.readable_by(may_read).benchmark(benchmark)
         if state is None:
             raise ProblemError(
@@ -184,10 +188,11 @@ def _add_declarations(routes: APIRouter, reports: ReportCache, intake: Intake, r
                 raise validation_problem(error.errors(), Spec.model_fields) from error
             declaration = Declaration.model_validate(spec.model_dump() | {"declare": benchmark})
             asked = Submission.empty()._replace(declarations=[declaration])
+            await reports.at_rest()
             require_quotas(reports, asked)
             _check(reports, intake, declaration)
             place = await append_to_log(intake, asked)
-            in_force = await until(lambda: _in_force(reports, intake, declaration))
+            in_force = await until(reports, lambda: _in_force(reports, intake, declaration))
         return DeclarationTaken(benchmark=benchmark, place=place, in_force=in_force, spec=spec)
 
 
@@ -233,13 +238,15 @@ def _add_ends(routes: APIRouter, reports: ReportCache, intake: Intake, rules: Wr
             return await writing.once(body, lambda: append(name, end))
 
     async def append(name: str, end: End) -> Response:
-        await until(lambda: isinstance(_runs(reports, name, end), list))  # its scores may have been posted just before
+        # Its scores may have been posted just before.
+        await until(reports, lambda: isinstance(_runs(reports, name, end), list))
+        await reports.at_rest()
         runs = _runs(reports, name, end)
         if isinstance(runs, ProblemError):
             raise runs
         _require_open(reports, name)
         place = await append_to_log(intake, Submission.empty()._replace(ended=[Ended(ended=name, **end.model_dump())]))
-        in_force = await until(lambda: _have_ended(reports, name, runs))
+        in_force = await until(reports, lambda: _have_ended(reports, name, runs))
         taken = EndTaken(benchmark=name, place=place, in_force=in_force, runs=runs)
         return Response(taken.model_dump_json(), media_type="application/json")
 
@@ -293,11 +300,12 @@ async def append_to_log(intake: Intake, submission: Submission) -> str:
     return place
 
 
-async def until(condition: Callable[[], bool]) -> bool:
+async def until(reports: ReportCache, condition: Callable[[], bool]) -> bool:
     """Return whether a condition comes true in time, while the log is folded."""
     try:
         async with asyncio.timeout(FOLD_SECONDS):
             while True:
+                await reports.at_rest()
                 if condition():
                     return True
                 await asyncio.sleep(_POLL_SECONDS)

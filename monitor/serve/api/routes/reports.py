@@ -57,6 +57,7 @@ def _add_lists(routes: APIRouter, reports: ReportCache, answers: CachedAnswers) 
 
         `Rankwatch-Next-Cursor` names the next page; the last one has no such header.
         """
+        await reports.at_rest()
         names, headers = chosen(limit, cursor)
 
         def report() -> bytes:
@@ -73,6 +74,7 @@ def _add_lists(routes: APIRouter, reports: ReportCache, answers: CachedAnswers) 
 
         `Rankwatch-Next-Cursor` names the next page; the last one has no such header.
         """
+        await reports.at_rest()
         names, headers = chosen(limit, cursor)
         response = await answers.list_json(request, names, lambda: reports.listed_summaries(names))
         response.headers.update(headers)

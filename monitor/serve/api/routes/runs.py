@@ -49,6 +49,7 @@ def run_routes(reports: ReportCache) -> APIRouter:
     @routes.get("/order", response_class=PlainTextResponse)
     async def order(benchmark: Name) -> PlainTextResponse:
         """Return the committed order of a benchmark: item ids, one per line."""
+        await reports.at_rest()
         spec = own_benchmark(reports, benchmark).spec
         if spec.order.seed is None or spec.item_ids is None:
             raise ProblemError(

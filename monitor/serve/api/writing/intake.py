@@ -1,6 +1,6 @@
 """What the write routes need of the log: one call that appends a request."""
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import NamedTuple, Protocol, Self
 
 from monitor.view.partition_view import PartitionView
@@ -45,7 +45,7 @@ class Intake(Protocol):
     """Appends requests to the log."""
 
     async def undo(
-        self, change: BoardChange, partition: Callable[[], PartitionView | None]
+        self, change: BoardChange, partition: Callable[[], Awaitable[PartitionView | None]]
     ) -> tuple[int | None, int | None]:
         """Begin a board again without the events that a change withdraws, and copy those that stay in the background.
 
@@ -69,7 +69,7 @@ class ReadOnlyIntake:
     async def undo(
         self,
         change: BoardChange,  # noqa: ARG002 - the protocol's
-        partition: Callable[[], PartitionView | None],  # noqa: ARG002 - the protocol's
+        partition: Callable[[], Awaitable[PartitionView | None]],  # noqa: ARG002 - the protocol's
     ) -> tuple[int | None, int | None]:
         """Refuse."""
         raise IntakeError("This server is read-only. Send the undo to a server that runs `rankwatch watch` or `serve`.")

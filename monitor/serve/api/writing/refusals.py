@@ -24,13 +24,16 @@ _NAMES_AT_ONCE: Final = 100
 
 _ONE_EACH: Final = "Nothing was stored: give scores and battles a benchmark each."
 
-Until = Callable[[Callable[[], bool]], Awaitable[bool]]  # waits until a condition comes true, for a bounded time
+Until = Callable[
+    [ReportCache, Callable[[], bool]], Awaitable[bool]
+]  # waits until a condition comes true, for a bounded time
 
 
 async def refuse(
     reports: ReportCache, intake: Intake, submission: Submission, until: Until
 ) -> tuple[Submission, list[RecordError]]:
     """Return what of a request is to be appended, and the records that are refused, by line."""
+    await reports.at_rest()
     _require_one_kind(reports, submission)
     refused = await refused_events(reports, intake, submission)
     if refused:
@@ -81,6 +84,7 @@ async def refused_events(reports: ReportCache, intake: Intake, submission: Submi
             if fault is not None:
                 refused[line] = fault
         await asyncio.sleep(0)
+        await reports.at_rest()
     return refused
 
 
@@ -96,6 +100,7 @@ async def _judges(reports: ReportCache, intake: Intake, submission: Submission) 
     for place, name in enumerate(dict.fromkeys([*declared, *runs])):
         if place % _NAMES_AT_ONCE == 0:
             await asyncio.sleep(0)
+            await reports.at_rest()
         partition = reports.partition_of(name)
         if partition is None:
             continue
@@ -131,8 +136,9 @@ async def _unknown_runs(reports: ReportCache, intake: Intake, submission: Submis
             if isinstance(runs, Fault):
                 yield line, runs
 
-    if await until(lambda: not any(faults())):
+    if await until(reports, lambda: not any(faults())):
         return {}
+    await reports.at_rest()
     folded = {name: intake.is_folded(name) for name in {end.ended for _, end in ends}}
     known = {line for line, end in ends if folded[end.ended]}
     return {line: fault for line, fault in faults() if line in known}

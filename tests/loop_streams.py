@@ -13,11 +13,11 @@ from itertools import combinations
 import numpy as np
 
 from stats.order import permutation_key
-from tests.oracle import Oracle
+from tests.oracle import BattleOracle, Oracle
 from tests.property.test_fold_laws import agree, fold, log_of
 
 POLICIES = ("trusted", "completion", "committed")
-KINDS = ("binary", "graded", "repeats")
+KINDS = ("binary", "graded", "repeats", "weights", "battles")
 GRADES = {0: (0, 0.25, 0.000001), 1: (1, 0.75, 0.5)}
 
 
@@ -26,6 +26,8 @@ def stream(seed):
     rng = np.random.default_rng(seed)
     policy = POLICIES[seed % len(POLICIES)]
     kind = "binary" if policy == "committed" else KINDS[seed // len(POLICIES) % len(KINDS)]
+    if kind == "battles":
+        return battles(rng)
     models, items = int(rng.integers(2, 13)), int(rng.integers(8, 90))
     names, words = [f"item {k}" for k in range(items)], [f"model {k:02d}" for k in range(models)]
     spec = {"declare": "bench", "alpha": float(rng.choice([0.05, 0.2, 0.4, 1 / 16])), "order": policy}
@@ -33,7 +35,13 @@ def stream(seed):
         spec["items"] = items - int(rng.choice([0, 0, 0, 1]))
     if policy == "committed":
         spec |= {"order": {"policy": policy, "seed": str(seed)}, "item_ids": names, "items": items}
-    spec |= {"binary": {}, "graded": {"scores": "graded"}, "repeats": {"repeats": 2}}[kind]
+    spec |= {"binary": {}, "graded": {"scores": "graded"}, "repeats": {"repeats": 2}, "weights": {}}[kind]
+    clusters = [f"cluster {k * k % 7 % 3}" for k in range(items)]
+    if kind == "weights":
+        sizes = {name: clusters.count(name) for name in sorted(set(clusters))}
+        some = {name: int(rng.integers(1, 5)) for name in sizes}
+        spec |= {"weights": some if rng.random() < 0.5 else "equal-clusters", "clusters": sizes}
+        spec.pop("items", None)
     pairs = list(combinations(words, 2))
     family = rng.choice(["spending", "spending", "capacity", "models", "pairs"])
     if family == "capacity":
@@ -42,7 +50,7 @@ def stream(seed):
         spec["family"] = {"models": words[: max(2, models // 2)]}
     elif family == "pairs":
         spec["family"] = {"policy": "capacity", "pairs": pairs[:: int(rng.integers(1, 4))]}
-    if policy != "trusted" and rng.random() < 0.3:
+    if policy != "trusted" and kind != "weights" and rng.random() < 0.3:
         spec["missing"] = "ignorable"
     chance = rng.choice([0.05, 0.3, 0.5, 0.7, 0.95], models)
     turned = np.where(rng.random(models) < 0.3, 1 - chance, chance)
@@ -56,6 +64,8 @@ def stream(seed):
                 score = float(rng.choice(GRADES[score]))
             score = None if rng.random() < skips else score
             event = {"benchmark": "bench", "item_id": names[item], "model": words[model], "score": score}
+            if kind == "weights":
+                event["cluster"] = clusters[item]
             if rng.random() < newer:
                 event["epoch"] = int(rng.integers(0, 3))
             events.append(event)
@@ -80,6 +90,27 @@ def stream(seed):
     return spec, events, rng
 
 
+def battles(rng):
+    """A declaration and battles: ties, judges who vote again, units of two votes."""
+    words, repeats = [f"model {k}" for k in range(int(rng.integers(2, 7)))], int(rng.integers(1, 3))
+    spec = {"declare": "bench", "alpha": float(rng.choice([0.05, 0.2, 0.4])), "order": "trusted", "repeats": repeats}
+    if rng.random() < 0.3:
+        spec["family"] = {"policy": "capacity", "size": int(rng.integers(1, 6))}
+    ties, bias, events = rng.choice([0, 0.2, 0.6]), rng.choice([0.5, 0.7, 0.95]), []
+    for prompt in range(int(rng.integers(20, 200))):
+        one, other = (words[k] for k in rng.choice(len(words), 2, replace=False))
+        for judge in ("x", "y")[:repeats]:
+            better = "a" if (one < other) == (rng.random() < bias) else "b"
+            winner = "tie" if rng.random() < ties else better
+            names = {"item_id": f"item {prompt}", "model_a": one, "model_b": other, "cluster": judge}
+            events.append({"benchmark": "bench", **names, "winner": winner})
+            if rng.random() < 0.05:
+                events.append(events[-1] | {"winner": str(rng.choice(["a", "b", "tie"]))})
+    if rng.random() < 0.5:
+        events = [events[k] for k in rng.permutation(len(events)).tolist()]
+    return spec, events, rng
+
+
 def compare(seed):
     """Fold a stream in odd chunks, with restarts or without; fail where the oracle says something else."""
     spec, events, rng = stream(seed)
@@ -88,15 +119,17 @@ def compare(seed):
     partition, _ = fold(records, end, cuts, restart=bool(rng.random() < 0.3))
     family = spec.get("family", {})
     pairs = [*combinations(family["models"], 2)] if "models" in family else family.get("pairs")
-    oracle = Oracle(
+    oracle = (BattleOracle if "winner" in events[0] else Oracle)(
         alpha=spec["alpha"],
-        policy=POLICIES[seed % len(POLICIES)],
+        policy=spec["order"]["policy"] if isinstance(spec["order"], dict) else spec["order"],
         item_ids=spec.get("item_ids"),
         seed=spec["order"].get("seed") if isinstance(spec["order"], dict) else None,
-        items=spec.get("items"),
+        items=sum(spec["clusters"].values()) if "weights" in spec else spec.get("items"),
         scores=spec.get("scores", "binary"),
         repeats=spec.get("repeats", 1),
         missing=spec.get("missing", "worst"),
+        weights=spec.get("weights"),
+        clusters=spec.get("clusters"),
         capacity=family.get("size") or (None if pairs is None else len(pairs)),
         family_pairs=pairs,
     )

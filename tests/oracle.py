@@ -36,12 +36,21 @@ def log_gains(d):
     return [math.log1p(bet * d) for bet in LAMBDAS]
 
 
+def shares(weights, clusters):
+    """What a difference of an item of each cluster is multiplied by: its weight over its items, as a share of the largest; None without."""
+    if weights is None:
+        return None
+    each = {name: Fraction(1 if isinstance(weights, str) else weights[name]) / size for name, size in clusters.items()}
+    return {name: share / max(each.values()) for name, share in each.items()}
+
+
 def log_graded_halves(differences, missing=None):
     """ln (e+ / 2) and ln (e- / 2) of the graded grid, with so many missing items counted against either."""
     halves = []
     for sign in (1, -1):
         seen = Counter(sign * d for d in differences)
-        seen[-1] += missing or 0
+        for most, count in (missing or {}).items():
+            seen[-most] += count
         gains = [[count * gain for gain in log_gains(float(d))] for d, count in seen.items()]
         logs = [math.fsum(column) for column in zip(*gains, strict=True)]
         halves.append(math.log(sum(map(math.exp, logs)) / len(LAMBDAS) / 2))
@@ -120,10 +129,18 @@ class Oracle:
         scores="binary",
         repeats=1,
         missing="worst",
+        weights=None,
+        clusters=None,
     ):
         self.alpha, self.policy, self.items_declared, self.capacity = alpha, policy, items, capacity
         self.family_pairs = None if family_pairs is None else {frozenset(pair) for pair in family_pairs}
-        self.graded, self.repeats, self.mixed = scores == "graded" or repeats != 1, repeats, False
+        self.graded, self.repeats, self.mixed = (
+            scores == "graded" or repeats != 1 or weights is not None,
+            repeats,
+            False,
+        )
+        self.share, self.sizes, self.shared = shares(weights, clusters), clusters, defaultdict(Counter)
+        """By what the differences of a cluster are multiplied, its items, and how many of them each pair shares."""
         self.differences, self.leads = defaultdict(list), defaultdict(Fraction)
         self.item_scores = {}
         self.missing, self.held, self.ended = missing, False, set()
@@ -225,7 +242,9 @@ class Oracle:
                 continue
             first, second = sorted((model, other), key=self.models.get)
             mine = {model: score, other: partner}
-            self.pair((first, second), mine[first], mine[second], place)
+            self.shared[first, second][self.clusters[item]] += 1
+            share = 1 if self.share is None else self.share[self.clusters[item]]
+            self.pair((first, second), mine[first], mine[second], place, share)
         for other in others if self.permutation and self.betting and not self.mixed else ():
             self.walk(tuple(sorted((model, other), key=self.models.get)), place)
         self.step_down(place)
@@ -269,7 +288,7 @@ class Oracle:
             return
         if self.graded:
             self.latch(
-                pair, (n, None, None), max(log_graded_halves(self.differences[pair], 0)), place, self.leads[pair]
+                pair, (n, None, None), max(log_graded_halves(self.differences[pair], {})), place, self.leads[pair]
             )
         else:
             both = log_e(b, c) if self.permutation else log_exact(b, c, 0)
@@ -310,7 +329,7 @@ class Oracle:
             if self.policy == "trusted":
                 self.stop(place, order=True)
 
-    def pair(self, pair, x, y, place):
+    def pair(self, pair, x, y, place, share=1):
         first, second = pair
         count = self.counts[pair]
         new = count[0] == 0
@@ -323,22 +342,21 @@ class Oracle:
             return
         if new and (self.family_pairs is None or frozenset({first[0], second[0]}) in self.family_pairs):
             self.family[pair] = 1 + sum(generation(pair) == generation(other) for other in self.family)
-        self.differences[pair].append(x - y)
-        self.leads[pair] += x - y
+        difference = (Fraction(x) - Fraction(y)) * share
+        self.differences[pair].append(difference)
+        self.leads[pair] += difference
         if not self.betting or self.mixed:
             return
         n, b, c = count
         if self.settles:
-            lead, missing = self.leads[pair], self.size - n
+            lead, missing = self.leads[pair], sum(d * count for d, count in self.left(pair).items())
             if abs(lead) > missing or missing == lead == 0:
                 sums = (n, None, None) if self.graded else (n, b, c)
                 self.claims["settled"].steps[pair].append((math.inf, sums, (lead > 0) - (lead < 0)))
         if self.permutation:
             return
         if self.graded:
-            halves = log_graded_halves(
-                self.differences[pair], self.items_declared - n if self.policy == "completion" else None
-            )
+            halves = log_graded_halves(self.differences[pair], self.left(pair) if self.policy == "completion" else None)
             evidence = max(halves) if self.policy == "completion" else math.log(sum(map(math.exp, halves)))
             self.latch(pair, (n, None, None), evidence, place, self.leads[pair])
             return
@@ -348,6 +366,15 @@ class Oracle:
         else:
             evidence = log_e(b, c)
         self.latch(pair, (n, b, c), evidence, place)
+
+    def left(self, pair):
+        """How many items are missing of a pair, by how far each can move the lead."""
+        if self.share is None:
+            return {1: self.size - self.counts[pair][0]}
+        left = Counter()
+        for name, size in self.sizes.items():
+            left[self.share[name]] += size - self.shared[pair][name]
+        return left
 
     def walk(self, pair, place):
         """Bet on every further item of the permutation that both models have now."""
@@ -445,3 +472,29 @@ class Oracle:
         self.verdicts[pair, name, claim.kind] = (place, side, *sums)
         for _, own, towards in later if name == "anytime_family" else ():
             self.turn(pair, "anytime_family", own, towards, place)
+
+
+class BattleOracle(Oracle):
+    """Folds the battles of one benchmark: a unit is a vote, or the mean of two votes on one prompt."""
+
+    def __init__(self, **options):
+        super().__init__(**options)
+        self.votes = defaultdict(dict)
+
+    def event(self, event, place):
+        """Take a vote: the first of a judge on a prompt of a pair counts."""
+        self.events += 1
+        for model in (event["model_a"], event["model_b"]):
+            self.models.setdefault((model, 0), len(self.models))
+        pair = tuple(sorted(((event["model_a"], 0), (event["model_b"], 0)), key=self.models.get))
+        gain = {"a": 1, "b": -1, "tie": 0}[event["winner"]] * (1 if pair[0][0] == event["model_a"] else -1)
+        votes = self.votes[event["item_id"], pair]
+        if event.get("cluster") in votes:
+            again = votes[event.get("cluster")] == gain
+            self.duplicates, self.conflicts = self.duplicates + again, self.conflicts + (not again)
+            return
+        votes[event.get("cluster")] = gain
+        if len(votes) == self.repeats:
+            mean = Fraction(sum(votes.values()), len(votes))
+            self.pair(pair, max(mean, 0), max(-mean, 0), place)
+            self.step_down(place)

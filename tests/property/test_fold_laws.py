@@ -147,7 +147,7 @@ def log_of(spec, events, sizes):
 def columns_of(run):
     """The run message of consecutive events; None if they are not of one run, or have repeats."""
     shared = {(event.get("model"), event.get("epoch", 0)) for event in run}
-    if len(shared) > 1 or any("ended" in event or event.get("repeat") for event in run):
+    if len(shared) > 1 or any(event.keys() & {"ended", "winner"} or event.get("repeat") for event in run):
         return None
     ((model, epoch),) = shared
     columns = {name: [event.get(field) for event in run] for name, field in COLUMNS.items()}
@@ -273,7 +273,7 @@ def agree(benchmark, oracle):
         swapped = names[i] > names[j]
         assert (change.model_a, change.epoch_a) < (change.model_b, change.epoch_b)
         evidence = change.evidence
-        if benchmark.graded:
+        if benchmark.graded and benchmark.weighting is None:
             differences = oracle.differences[names[i], names[j]][: evidence.n]
             assert evidence.gap == pytest.approx(
                 float(sum(differences)) / evidence.n * (-1 if swapped else 1), abs=1e-9
@@ -332,7 +332,7 @@ def every_way(log, cuts, restart, at_once):
     records, _, end = log
     whole, _ = fold(records, end, [], restart=False)
     with (
-        patch("monitor.engine.pace.PIECE_RECORDS", at_once),
+        patch("monitor.engine.chunk_fold.PIECE_RECORDS", at_once),
         patch("monitor.engine.fold.locate._add_items", return_value=None),
     ):
         cut, store = fold(records, end, cuts, restart=restart)

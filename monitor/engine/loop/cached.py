@@ -11,8 +11,8 @@ from monitor.engine.loop.compiled import cache_folder
 class CompiledLoops(_CacheLocator):  # type: ignore[misc]  # not there where Numba is not installed
     """A folder of this version of the loops, which need not be writable once it is complete."""
 
-    def __init__(self, function: Any, source: str) -> None:  # noqa: ANN401 - a function
-        self._name = f"{source} {function.__qualname__}"
+    def __init__(self, function: Any, _source: str) -> None:  # noqa: ANN401 - a function
+        self._name = f"{function.__module__} {function.__qualname__}"  # wherever the program is
 
     def ensure_cache_path(self) -> None:
         """Make the folder, unless it is complete."""

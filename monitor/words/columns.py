@@ -87,12 +87,19 @@ STEPS: Final = {
 """What a step to the next model may be: its word, and what that means."""
 
 
+def sized(pair: "PairReport") -> bool:
+    """Return whether a step shows how many items it needs: in the others they are missing, or it is decided, held or unknown."""
+    waits = pair.status == "collecting" or (pair.status == "exhausted" and pair.step != "open")
+    return pair.n > 0 and pair.needs_items is not None and waits
+
+
 def needs(pair: "PairReport") -> str | None:
     """Return how many items a step needs in all, or that some are missing and will not come; None where nothing is known of it."""
-    if pair.n == 0 or pair.needs_items is None or pair.status not in {"collecting", "exhausted"}:
-        return None
-    missing = pair.status == "exhausted" and pair.step == "open"
-    return "items missing" if missing else form.needs(pair.needs_items)
+    if pair.n == 0:
+        return "no shared item"
+    if pair.needs_items is not None and sized(pair):
+        return form.needs(pair.needs_items)
+    return "items missing" if pair.status == "exhausted" and pair.step == "open" else None
 
 
 def step(pair: "PairReport") -> str:

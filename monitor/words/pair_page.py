@@ -204,8 +204,8 @@ def _procedures(given: _Given) -> _Row:
 def _evidence(given: _Given) -> _Row:
     if given.pair.log_e is None or given.board.policy in _BETS:
         return None
-    idle = f"under order policy {given.board.policy} it decides nothing, so it is not drawn"
-    return f"ln e = {decimal(given.pair.log_e)}", f"evidence in the order of arrival; {idle}"
+    idle = f"evidence in the order of arrival; under order policy {given.board.policy} it decides nothing"
+    return f"ln e = {decimal(given.pair.log_e)}", idle
 
 
 def _why(given: _Given) -> _Row:
@@ -218,8 +218,10 @@ def _why(given: _Given) -> _Row:
     }
     text = f"on these items {leads[pair.settled]}"
     if pair.settled and pair.n < board.items:
-        sure = f", settled at alpha {board.alpha:g}, over all pairs"
-        text += sure if board.policy == "committed" else ": the missing items cannot change it"
+        certain = board.policy != "committed"
+        text += (
+            ": the missing items cannot change it" if certain else f", settled at alpha {board.alpha:g}, over all pairs"
+        )
     return _WORDS.get(pair.step, "not decided"), text
 
 
@@ -227,16 +229,11 @@ _WORDS: Final = {"decided": "decided", "against": "decided", "held": "held", "in
 
 
 def _quote(given: _Given) -> _Row:
-    among, shared = given.among, counted(given.pair.n, f"shared {given.board.unit}")
-    made = f"decided{among}, alpha {given.board.alpha:g}"
-    ends = {
-        "decided": made,
-        "against": made,
-        "tie": f"not decided{among}, so this is a tie",
-        "equivalent": f"equivalent{among}",
-    }
-    verdict = ends.get(given.pair.step, "no verdict yet")
-    return None, f"On {given.board.benchmark}, {given.ahead} ({shared}); {verdict} (order policy {given.board.policy})."
+    made = f"decided{given.among}, alpha {given.board.alpha:g}"
+    ends = {"decided": made, "against": made, "tie": f"not decided{given.among}, so this is a tie"}
+    items = counted(given.pair.n, f"shared {given.board.unit}")
+    verdict = f"{ends.get(given.pair.step, 'no verdict yet')} (order policy {given.board.policy})"
+    return None, f"On {given.board.benchmark}, {given.ahead} ({items}); {verdict}."
 
 
 _Key = Literal["gap", "alone", "clusters", "size", "procedures", "evidence", "why", "quote"]

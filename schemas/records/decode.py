@@ -570,6 +570,8 @@ def describe_error(
 
     >>> describe_error({"type": "less_than_equal", "loc": ("score",), "input": 1.2})
     '1.2 is out of range; use a number from 0 to 1, true, false or null'
+    >>> describe_error({"type": "greater_than_equal", "loc": ("score",), "input": -1.0}).split("; ")[-1]
+    'if scores go from -1 to 1, add 1 and halve them (for files: --scale=-1:1)'
     >>> describe_error({"type": "float_type", "loc": ("score",), "input": "85%"})
     '"85%" is not a number; use a number from 0 to 1, true, false or null; for files, `rankwatch map FILE` proposes how to read it'
     >>> describe_error({"type": "missing", "loc": ("model",), "input": {}})
@@ -595,6 +597,8 @@ def describe_error(
     if field == "score" and kind == "less_than_equal" and above_scale(error["input"]) is not None:
         largest = next(scale for scale in _SCALES if error["input"] <= scale)
         expected = f"{expected}; if scores go up to {largest}, divide them by {largest} (for files: --scale {largest})"
+    if field == "score" and kind == "greater_than_equal" and error["input"] >= -1:
+        expected = f"{expected}; if scores go from -1 to 1, add 1 and halve them (for files: --scale=-1:1)"
     if field == "score" and isinstance(error["input"], str):
         comma = "," in error["input"]
         hint = "write decimals with a point" if comma else "for files, `rankwatch map FILE` proposes how to read it"

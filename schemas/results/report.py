@@ -303,7 +303,8 @@ class PairReport(StrictModel):
             return "decided" if self.decided.anytime_family == "a" else "against"
         if self.status in {"held", "invalidated", "equivalent"}:
             return self.status
-        return "open" if self.status == "collecting" or any(each.get("missing") for each in self.facts) else "tie"
+        waits = self.status == "collecting" or self.n == 0 or any(each.get("missing") for each in self.facts)
+        return "open" if waits else "tie"
 
 
 class Summary(StrictModel):

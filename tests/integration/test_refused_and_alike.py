@@ -291,3 +291,53 @@ def test_failed_results_are_counted_by_their_reason(tmp_path):
     benchmark, _ = only(tmp_path, "--failed", "zero")
     assert benchmark["skipped"] == {}
     assert {m["model"]: m["mean"] for m in benchmark["models"]} == {"m": 0.9, "other": 0.5}
+
+
+# --- what a message tells one to do ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "remedy"),
+    [
+        ("", "the file is empty; write one JSON object a line"),
+        ("item_id,model,score\n", "no results; write one JSON object a line"),
+        ("item_id,score,score,model\nq,1,0,m\n", "2 columns are called score; rename or remove all but one"),
+        (",question,model,correct\n0,q,m,1\n", "name it with --columns item_id=COLUMN; `rankwatch map FILE` proposes a mapping"),
+        ("item_id,new,old\nq,1,0\n", "if new, old are models, add --columns 'models=*'; else name the score with --columns score=COLUMN"),
+        ("item_id,model,score\nq,m,100%\n", "`rankwatch map FILE` proposes how to read it"),
+        ("item_id,model,score\nq,m,correct\n", "`rankwatch map FILE` proposes how to read it"),
+        ('item_id,model,score\nq,m,"0,5"\n', "write decimals with a point"),
+        ("item_id,model,score\nq,m,-1\n", "if scores go from -1 to 1, add 1 and halve them (for files: --scale=-1:1)"),
+        ('item_id,model,score\n"q\n1",m,1\n', "use a string of 1 to 200 printable characters"),
+    ],
+)  # fmt: skip
+def test_a_table_that_is_not_read_names_what_to_do(tmp_path, text, remedy):
+    path = tmp_path / "t.csv"
+    path.write_text(text)
+    ended = rankwatch("report", path, "--max-rejected", "0", code=1)
+    assert ended.stdout == ""
+    assert remedy in " ".join(ended.stderr.split())
+
+
+@pytest.mark.parametrize("wide", [40, 80, 200])
+def test_no_remedy_is_cut_off(tmp_path, wide):
+    names = ",".join(f"a_column_of_a_long_name_{k}" for k in range(60))
+    path = tmp_path / "t.csv"
+    path.write_text(f"{names}\n{','.join('1' for _ in range(60))}\n")
+    ended = rankwatch("report", path, code=1, COLUMNS=str(wide))
+    assert ended.stderr.split()[-1] == "item_id=COLUMN,score=COLUMN", "the last words of the remedy"
+
+
+def test_scores_from_minus_one_to_one_are_read_by_their_scale(tmp_path):
+    path = write(tmp_path / "r.csv", rows(lambda model, k: 1.0 if k < 30 + (model == "new") else -1.0))
+    benchmark, _ = only(path, "--scale=-1:1")
+    assert {m["model"]: round(m["mean"] * 40) for m in benchmark["models"]} == {"new": 31, "old": 30}
+
+
+def test_models_without_a_shared_item_are_no_tie(tmp_path):
+    path = write(tmp_path / "r.csv", rows(lambda _, k: k % 2, item=lambda k: k) + [
+        {**row, "model": "third", "item_id": 100 + row["item_id"]} for row in rows(lambda _, k: k % 2, ["x"], item=lambda k: k)
+    ])  # fmt: skip
+    text = rankwatch("report", path).stdout
+    assert "open, no shared item" in text
+    assert "needs N" not in text, "no step needs a number of items"

@@ -16,7 +16,7 @@ from monitor.render.terminal.layout import Column, glyphs_for
 from monitor.render.terminal.tables import lines
 from monitor.view.ranking.tie_bands import TieBands
 from monitor.words import numbers as form
-from monitor.words.columns import STEPS, heads, needs
+from monitor.words.columns import STEPS, heads, sized
 from schemas.results.report import BenchmarkReport
 
 _KEYS: Final[tuple[str, ...]] = (*("ties", "ranks", "places", "model", "score", "interval", "won", "decided", "step"),)
@@ -204,7 +204,7 @@ class Ranking:
         shown = [pair for model in self.models if (pair := self.steps.get(model.model)) is not None]
         signs = {pair.step: step(pair, self.glyphs)[0] for pair in shown}
         texts = [f"{signs[kind]} {word}: {meaning}" for kind, (word, meaning) in STEPS.items() if kind in signs]
-        if any(needs(pair) is not None for pair in shown):
+        if any(map(sized, shown)):
             texts.append("needs N: a test of N items finds this gap in 4 of 5 runs")
         return [Text(f"{'; '.join(texts)}.", UNDECIDED)] if texts else []
 

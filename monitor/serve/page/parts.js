@@ -69,7 +69,7 @@ export const better = (pair, procedure = "anytime_family") => {
 export function stepOf(pair) {
   if (pair.status === "decided") return pair.decided.anytime_family === "a" ? "decided" : "against";
   if (["held", "invalidated", "equivalent"].includes(pair.status)) return pair.status;
-  return pair.status === "collecting" || pair.facts.some(({ missing }) => missing > 0) ? "open" : "tie";
+  return pair.status === "collecting" || pair.n === 0 || pair.facts.some(({ missing }) => missing > 0) ? "open" : "tie";
 }
 
 /** Show what a pair is by sign, colour and word. */

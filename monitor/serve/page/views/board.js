@@ -319,11 +319,12 @@ function scorePlot(m, x, { of, text }) {
 
 // --- one step, and all models against one ------------------------------------------------------------------------------------------
 
+const sized = (pair, kind) => pair.n > 0 && pair.needs_items !== null && kind !== "held" && (kind !== "open" || pair.status === "collecting");
+
 /** Return how many items a step needs in all, or that some are missing and will not come. */
 function needs(pair, kind) {
-  if (pair.n === 0) return "no shared item";
-  if (kind === "open" && pair.status !== "collecting") return "items missing";
-  return pair.needs_items === null || kind === "held" ? "" : `needs ${estimate(pair.needs_items)}`;
+  if (sized(pair, kind)) return `needs ${estimate(pair.needs_items)}`;
+  return pair.n === 0 ? "no shared item" : kind === "open" && pair.status !== "collecting" ? "items missing" : "";
 }
 
 /** Show a pair in one line: its sign, its gap, its verdict, and the items that it needs. */
@@ -403,5 +404,5 @@ function key(b, ties) {
       h("span", {}, "Two models share a band exactly when no verdict separates them. Bands overlap: a tie is not a tier. ", passes && "A dashed stretch passes a model that is not in it. ", alone && (lacking ? "A square is in no band with another model." : "A square is tied with none."))),
     (ruled || lacking) && h("p", {}, s("svg", { width: 26, height: 30, "aria-hidden": "true" }, ruled && s("line", { class: "rule-key", x1: 1, x2: 25, y1: 8, y2: 8 }), lacking && [s("line", { class: "thread", x1: 13, x2: 13, y1: 14, y2: 30 }), s("circle", { class: "thread own", cx: 13, cy: 22, r: 3.4 })]),
       h("span", {}, ruled && ["No tie crosses a ", h("b", { class: "good" }, "blue line"), ": all above are decided over all below. "], lacking && ["A model that ", h("b", { class: "warn" }, "lacks items"), " is in no band and enters no line; its thread marks the models that it may be tied with."])),
-    h("p", {}, h("span", {}), h("span", {}, [...new Set(steps(b).map(stepOf))].map((kind) => [h("b", {}, STEP_SIGNS[kind][0]), ` ${WORDS.steps[kind].word}: ${WORDS.steps[kind].about}. `]), steps(b).some((pair) => pair.needs_items !== null) && "Needs N: a test of N items finds this gap in 4 of 5 runs. ", "The score interval is for one look and enters no verdict.")));
+    h("p", {}, h("span", {}), h("span", {}, [...new Set(steps(b).map(stepOf))].map((kind) => [h("b", {}, STEP_SIGNS[kind][0]), ` ${WORDS.steps[kind].word}: ${WORDS.steps[kind].about}. `]), steps(b).some((pair) => sized(pair, stepOf(pair))) && "Needs N: a test of N items finds this gap in 4 of 5 runs. ", "The score interval is for one look and enters no verdict.")));
 }

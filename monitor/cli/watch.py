@@ -343,6 +343,7 @@ def _make_tailer(files: _Files, monitor: "EmbeddedMonitor", *, waits: bool = Fal
         record = EpochRecord(monitor.settings.data_dir.absolute() / "epochs.json")
     except ValueError as error:
         stop(str(error))
+    files.importer.resume(monitor.partition.readings.chosen())
     return Tailer(
         files.paths,
         monitor.log.append,

@@ -118,6 +118,10 @@ class Importer:
         for name, reading in readings.items():
             self._runs.describe(name, reading)
 
+    def resume(self, chosen: Mapping[str, Mapping[str, str]]) -> None:
+        """Read files by the metric, filter, scorer or judge that an earlier command has read others of the benchmark by."""
+        self._runs.chosen |= {name: dict(each) for name, each in chosen.items()}
+
     def take_news(self, path: Path) -> "Found | None":
         """Return what the files have shown of benchmarks since the last call; `path` was read last. None if nothing."""
         return self._runs.take_news(path)

@@ -59,11 +59,12 @@ class SourceSpan(msgspec.Struct, gc=False):
 
 
 class Found(msgspec.Struct, omit_defaults=True):
-    """What reading a watched file has shown of benchmarks, by name: why their items differ, notes, and results of failed runs by reason."""
+    """What a watched file has shown of benchmarks, by name: why their items differ, notes, failed results by reason, what was chosen."""
 
     differing: dict[str, str] = {}
     notes: dict[str, list[str]] = {}
     failed: dict[str, dict[str, int]] = {}
+    chosen: dict[str, dict[str, str]] = {}
 
 
 class Packed(msgspec.Struct, gc=False):

@@ -5,7 +5,7 @@ import shlex
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from schemas.records.decode import Fault
 from schemas.records.packed import Found, Reject
@@ -54,10 +54,11 @@ class FileReading:
     lost: dict[str, dict[str, int]] = field(default_factory=dict)
     # of benchmarks with scores that are most likely on another scale, the largest
     above: dict[str, float] = field(default_factory=dict)
-    # differing, notes, failed: by benchmark; see `Reading`
+    # differing, notes, failed: by benchmark; see `Reading`. chosen: by benchmark, which metric, filter, scorer or judge counts
     differing: dict[str, str] = field(default_factory=dict)
     notes: dict[str, list[str]] = field(default_factory=dict)
     failed: dict[str, dict[str, int]] = field(default_factory=dict)
+    chosen: dict[str, dict[str, str]] = field(default_factory=dict)
     # the declarations that were refused, as `RefusedDeclaration` has them
     declarations: list[RefusedDeclaration] = field(default_factory=list)
 
@@ -76,8 +77,11 @@ class FileReading:
     @property
     def clear(self) -> bool:
         """Whether nothing has to be remembered."""
-        found = self.rejected, self.lost, self.above, self.differing, self.notes, self.failed, self.declarations
-        return self.refused is None and self.damage is None and not any(found)
+        return self.refused is None and self.damage is None and not any(self._by_benchmark) and not self.declarations
+
+    @property
+    def _by_benchmark(self) -> tuple[dict[str, Any], ...]:
+        return self.rejected, self.lost, self.above, self.differing, self.notes, self.failed, self.chosen
 
     @property
     def refusal(self) -> Refused | None:
@@ -117,10 +121,12 @@ class FileReading:
             known = self.notes.setdefault(name, [])
             known += [text for text in texts if text not in known]
         self.failed |= found.failed
+        for name, chosen in found.chosen.items():
+            self.chosen.setdefault(name, {}).update(chosen)
 
     def rewritten(self, generation: int) -> "FileReading":
         """Return what is left to remember once other contents of the file are read: scores of the earlier ones still count."""
-        return FileReading(self.path, generation, above=self.above, differing=self.differing)
+        return FileReading(self.path, generation, above=self.above, differing=self.differing, chosen=self.chosen)
 
     def benchmarks(self) -> set[str]:
         """Return the benchmarks that the file shows something of, besides its refusal."""
@@ -130,7 +136,7 @@ class FileReading:
 
     def forget(self, benchmark: str) -> None:
         """Forget a benchmark that was deleted."""
-        for by_name in (self.rejected, self.lost, self.above, self.differing, self.notes, self.failed):
+        for by_name in self._by_benchmark:
             by_name.pop(benchmark, None)
         self.declarations = [each for each in self.declarations if each.benchmark != benchmark]
 
@@ -243,6 +249,10 @@ class Readings:
     def refused(self) -> dict[str, str]:
         """Return the files that were refused, by the name of their place."""
         return {place: each.refusal.path for place, each in self._files.items() if each.refusal is not None}
+
+    def chosen(self) -> dict[str, dict[str, str]]:
+        """Return which metric, filter, scorer or judge counts, by benchmark."""
+        return {name: chosen for file in self._files.values() for name, chosen in file.chosen.items()}
 
     def refuse(self, benchmark: str, place: int, file: str | None, fault: Fault) -> None:
         """Keep a declaration that is refused."""

@@ -8,7 +8,7 @@ import pytest
 from tests.commands import Watch, changes, events, get, rankwatch, report, until, watch_once, write
 from tests.integration.test_refused_and_alike import bfcl, rows
 from tests.integration.test_refused_and_alike import write as write_results
-from tests.unit.files.native_logs import inspect_json, inspect_sample
+from tests.unit.files.native_logs import inspect_json, inspect_sample, lm_eval_run, sample
 
 FIELDS = ("refused", "refused_elsewhere", "unread_items", "differing", "reading", "skipped", "refused_declarations")
 """What a report has of reading, under one name however the files were read."""
@@ -168,6 +168,47 @@ def test_notes_and_failed_runs_are_those_of_report(tmp_path):
 
 
 # --- items that differ ----------------------------------------------------------------------------------------------------------------
+
+
+def lm_eval(folder, model, count=60, **metrics):
+    """A run whose samples have metrics in this order: for each, every how many items it is 1."""
+    samples = [sample(k, metrics={name: float(k % each == 0) for name, each in metrics.items()}) for k in range(count)]
+    return lm_eval_run(folder / model, model, samples, better=dict.fromkeys(metrics, True))
+
+
+def means(benchmark):
+    return {each["model"]: round(each["mean"] * 60) for each in benchmark["models"]}
+
+
+def test_a_later_file_is_read_by_the_metric_of_the_board_or_refused(tmp_path):
+    folder, data, most = tmp_path / "runs", tmp_path / "data", ("--max-rejected", "0.9")
+    lm_eval(folder, "b", exact_match=2)
+    assert means(once(data, folder)["quiz"]) == {"b": 30}
+    lm_eval(folder, "a", acc=1, exact_match=3)
+    lm_eval(folder, "c", acc=1)
+    after = once(data, folder, *most)["quiz"]
+    assert means(after) == {"b": 30, "a": 20}
+    [refused] = after["refused"]
+    assert "/c/samples_quiz" in refused["path"]
+    assert "there is no metric exact_match" in refused["reason"]
+    lm_eval(folder, "d", acc=1, exact_match=4)
+    assert means(once(data, folder, *most)["quiz"]) == {"b": 30, "a": 20, "d": 15}, "a restart keeps it too"
+    ended = rankwatch("watch", "--once", folder, "--data-dir", data, "--metric", "acc", *most, code=1)
+    assert "an earlier file of quiz has the metric exact_match" in ended.stderr
+    assert "with --benchmark NAME to keep both" in ended.stderr
+    runs = [folder / name for name in "bad"]
+    assert means(report(*runs)[0]["benchmarks"][0]) == {"b": 30, "a": 20, "d": 15}
+
+
+def test_a_later_log_is_read_by_the_scorer_of_the_board(tmp_path):
+    folder, data = tmp_path / "runs", tmp_path / "data"
+    folder.mkdir()
+    inspect_json(folder / "b.json", [inspect_sample(k, "CI"[k % 2]) for k in range(60)], model="b")
+    assert means(once(data, folder)["quiz"]) == {"b": 30}
+    two = [inspect_sample(k, "CII"[k % 3], choice="C") for k in range(60)]
+    inspect_json(folder / "a.json", two, model="a", scorers=[{"name": "choice"}, {"name": "match"}])
+    assert means(once(data, folder)["quiz"]) == {"b": 30, "a": 20}
+    assert means(report(folder / "b.json", folder / "a.json")[0]["benchmarks"][0]) == {"b": 30, "a": 20}
 
 
 def test_logs_of_different_items_end_the_verdicts_of_a_watch(tmp_path):

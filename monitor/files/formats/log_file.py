@@ -121,10 +121,8 @@ class RunRegistry:
         self._models: dict[tuple[str, str], tuple[str, Path]] = {}
         self._items: dict[tuple[str, str], tuple[bytes, Path]] = {}
         self._differing: set[Path] = set()
-        self.metrics: dict[str, str] = {}
-        """The metric of each benchmark that an earlier file has: scores of two metrics are not compared."""
-        self.judges: dict[str, str] = {}
-        """The judge of each benchmark that an earlier file has."""
+        self.chosen: dict[str, dict[str, str]] = {}
+        """What the scores of each benchmark are by its earlier files: metric, filter, scorer or judge."""
         self.noted: set[tuple[object, ...]] = set()
         """What was noted of a benchmark, in any file of it: not again for each set of other metrics."""
         self._subsets: dict[str, list[tuple[frozenset[str], Path]]] = {}
@@ -140,6 +138,19 @@ class RunRegistry:
             notes.append(text)
             self._news.notes.setdefault(benchmark, []).append(text)
         self._notices.choice(benchmark, text)
+
+    def choose(self, benchmark: str, kind: str, name: str) -> None:
+        """Keep which metric, filter, scorer or judge a file is read by; refuse one that an earlier file does not have."""
+        known = self.chosen.setdefault(benchmark, {}).setdefault(kind, name)
+        if known != name:
+            what = kind.partition(":")[0]
+            choose = "" if what == "judge" else f"choose {shorten(known)} for this file too with --{what}, or "
+            reason = (
+                f"an earlier file of {shorten(benchmark)} has the {what} {shorten(known)}, and scores of two are not compared: {choose}"
+                f"read the files of each {what} alone, with --benchmark NAME to keep both"
+            )
+            raise Refusal(what, shorten(name), reason, benchmark)
+        self._news.chosen.setdefault(benchmark, {})[kind] = name
 
     def set_failed(self, path: Path, failed: "Counter[tuple[str, str]]") -> None:
         """Record how many results of a file failed in the run and are skipped, by benchmark and reason."""

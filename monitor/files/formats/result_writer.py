@@ -412,25 +412,22 @@ class _ResultWriter:
 
     def _choose(self, result: Result) -> _Metric | None:
         tool, names = self._tool, list(result.values)
-        wanted = self._choices.metric.of(result.benchmark)
-        name = (wanted or "").removesuffix(LOWER)
-        if wanted is None:
-            known = self._log.runs.metrics.get(result.benchmark)
-            usual = next((metric for metric in tool.metrics if metric in names), None)
-            name = known or usual or min(names, default="")
+        flag = self._choices.metric.of(result.benchmark)
+        wanted = flag or self._log.runs.chosen.get(result.benchmark, {}).get("metric") or ""
+        usual = next((metric for metric in tool.metrics if metric in names), None)
+        name = wanted.removesuffix(LOWER) or usual or min(names, default="")
         if name not in names:
-            if tool.partial and names and wanted is not None:
+            if tool.partial and names and flag is not None:
                 return None
             choose = f"choose one of {', '.join(map(shorten, names))} with --metric" if names else "check the file"
             missing = f"there is no metric {shorten(name)}" if name else "there is no metric"
             raise Refusal("metric", shorten(name), f"{missing}; {choose}", result.benchmark)
-        lower = (wanted or "").endswith(LOWER)
+        lower = wanted.endswith(LOWER)
         if name in tool.lower and not lower:
             reason = f"less {shorten(name)} is better; use --metric {name}{LOWER}, which counts one minus its value"
             raise Refusal("metric", shorten(name), reason, result.benchmark)
         largest = 1.0 if self._choices.scale.of(result.benchmark) is not None else tool.scale.get(name, 1.0)
-        if wanted is None:
-            self._log.runs.metrics.setdefault(result.benchmark, name)
+        self._log.runs.choose(result.benchmark, "metric", f"{name}{LOWER if lower else ''}")
         self._note(result, _Metric(name, lower, largest), names)
         return _Metric(name, lower, largest)
 

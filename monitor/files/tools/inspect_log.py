@@ -67,7 +67,10 @@ class _LogReader:
         if spec.counts and file.declares_items:
             yield self._writer.declare(self._benchmark, **spec.counts)
         scorers = [scorer.name for scorer in spec.scorers or ()]
-        scorer = choose_scorer(spec.task, scorers, scores, file.choices, self._benchmark)
+        kind = f"scorer:{spec.task}"
+        known = file.runs.chosen.get(self._benchmark, {}).get(kind)
+        scorer = choose_scorer(spec.task, scorers, scores, file.choices, self._benchmark, known)
+        file.runs.choose(self._benchmark, kind, scorer.label)
         self._cluster = file.choices.cluster_field(samples[0].metadata or {})
         clusters = f"clusters by {shorten(self._cluster)}" if self._cluster else "no clusters"
         file.notices.choice(spec.task, f"{scorer.description}; {clusters}")

@@ -24,9 +24,9 @@ class Scorer:
         self, name: str, key: str | None, others: Iterable[str], benchmark: str, scaled: Callable[[object], object]
     ) -> None:
         self._name, self._key, self._benchmark, self._scaled = name, key, benchmark, scaled
-        self._label = name if key is None else f"{name}.{key}"
-        also = ", ".join(shorten(other) for other in others if other != self._label)
-        self.description = f"scorer {shorten(self._label)}" + (f" (also available: {also})" if also else "")
+        self.label = name if key is None else f"{name}.{key}"
+        also = ", ".join(shorten(other) for other in others if other != self.label)
+        self.description = f"scorer {shorten(self.label)}" + (f" (also available: {also})" if also else "")
 
     def value(self, scores: Mapping[str, Any]) -> float | Fault | None:
         """Return the score of a sample as a number in [0, 1]; None (or NaN) if it has none."""
@@ -45,7 +45,7 @@ class Scorer:
 
     def _fault(self, value: object, problem: str) -> Fault:
         found = shorten(value)
-        return Fault(shorten(self._label), found, f"{found} {problem}", self._benchmark)
+        return Fault(shorten(self.label), found, f"{found} {problem}", self._benchmark)
 
 
 def as_number(value: object) -> float | None:
@@ -70,13 +70,13 @@ def as_number(value: object) -> float | None:
 
 
 def choose_scorer(
-    task: str, order: Sequence[str], scores: Mapping[str, Any], choices: Choices, benchmark: str
+    task: str, order: Sequence[str], scores: Mapping[str, Any], choices: Choices, benchmark: str, known: str | None
 ) -> Scorer:
-    """Return the chosen scorer, else the first with one value a sample."""
+    """Return the chosen scorer, else that of an earlier file, else the first with one value a sample."""
     names = [name for name in order if name in scores] + [name for name in scores if name not in order]
     labels = [label for name in names for label in _labels(name, scores[name])]
     choose = f"choose one of {', '.join(map(shorten, labels)) or 'none'} with --scorer {task}=SCORER"
-    wanted = choices.scorer.of(task)
+    wanted = choices.scorer.of(task) or known
     scaled = partial(_on_scale, choices, benchmark)
     if wanted is None:
         single = next((name for name in names if not isinstance(scores[name], dict | list)), None)

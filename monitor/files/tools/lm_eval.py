@@ -130,7 +130,9 @@ class _Task:
         self._names = (task, group) if group else (task,)
         self.items = results.items(group or task) if results else None
         self.filters: set[str] = set()
-        self.filter = self._choices.filter.of(*self._names) or _text(first.get("filter")) or "none"
+        self._known = log.runs.chosen.get(benchmark, {})
+        known = self._known.get(f"filter:{task}")
+        self.filter = self._choices.filter.of(*self._names) or known or _text(first.get("filter")) or "none"
         self._higher_is_better = results.higher_is_better.get(task, {}) if results else {}
         self._metric, self._lower = self._choose_metric(first)
         doc = _decoded(first.get("doc"))
@@ -139,6 +141,8 @@ class _Task:
         filters = results.filters(task) if results else []
         if filters and self.filter not in filters:
             raise Refusal(*self.no_filter(filters)[:4])
+        log.runs.choose(benchmark, f"filter:{task}", self.filter)
+        log.runs.choose(benchmark, f"metric:{task}", f"{self._metric}{LOWER if self._lower else ''}")
         self._note_choices(first, [name for name in filters if name != self.filter])
 
     def no_filter(self, filters: list[str]) -> Fault:
@@ -181,7 +185,7 @@ class _Task:
         metrics = [m for m in names if isinstance(m, str)] if isinstance(names, list) else []
         metrics = metrics or [name for name in sample if name not in _NOT_METRICS]
         choose = _choose(metrics, f"--metric {self._task}=METRIC")
-        wanted = self._choices.metric.of(*self._names)
+        wanted = self._choices.metric.of(*self._names) or self._known.get(f"metric:{self._task}")
         if wanted is None:
             for name in metrics:
                 if self._higher_is_better.get(name) is not False and isinstance(

@@ -8,7 +8,6 @@ import msgspec
 from monitor.files.formats.documents import bytes_beside, text_of
 from monitor.files.formats.log_file import LogFile
 from monitor.files.formats.results import Entry, Result, Tool
-from monitor.files.streams.event_lines import Refusal
 from schemas.records.decode import Fault
 from schemas.records.text import shorten
 
@@ -45,13 +44,8 @@ def lines(log: LogFile) -> Callable[[Grade], Iterator[Entry]]:
             yield Fault(name, "nothing", f"the grade has no {name}; add it", _BENCHMARK)
             return
         if first is None:
-            first = log.runs.judges.setdefault(_BENCHMARK, judge)
-            if judge != first:
-                reason = (
-                    f"its grades are of {shorten(judge)}, and those of an earlier file of {shorten(first)}; scores of two judges are not "
-                    "compared: read the files of each judge alone, with --benchmark NAME to keep both"
-                )
-                raise Refusal("judge", shorten(judge), reason, _BENCHMARK)
+            first = judge
+            log.runs.choose(_BENCHMARK, "judge", judge)
             log.note(f"grades of the judge {shorten(judge)}; the turns of a question are items of their own")
         if judge != first:
             reason = f"{shorten(judge)} is a second judge after {shorten(first)}; give each judge a file of its own"

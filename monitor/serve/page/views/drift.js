@@ -61,6 +61,7 @@ function levels(label, all, monitor, value, height) {
     means.map((value_, k) => s("circle", { class: k < begin ? "run" : "run moved", cx: x(k), cy: y(value_), r: runs.length > 200 ? 1.6 : 2.6 }, s("title", {}, `${runs[k]}: ${percent(value_)}`))),
     alarm && s("line", { class: "level moved", x1: x(begin), x2: right, y1: y(since), y2: y(since) }),
     alarm && side(y(since), `${percent(since)} since`, "moved"),
+    alarm && s("path", { class: "alarm", d: `M${x(runs.indexOf(alarm.run))},${height - 22}l-4,7h8z` }, s("title", {}, `alarm at ${alarm.run}`)),
     side(y(center + reach), "its own past, 95 %", ""),
     days(runs, at));
 }
@@ -74,6 +75,7 @@ function evidence(all, monitor) {
   const { x, y, wide, right } = at;
   return s("svg", { class: "chart runs", viewBox: `0 0 ${wide} 110`, role: "img", "aria-label": `Evidence: ${evalue(values.at(-1))} now, an alarm takes ${evalue(monitor.log_limit)}` },
     s("line", { class: "limit", x1: PAD.left, x2: right, y1: y(monitor.log_limit), y2: y(monitor.log_limit) }),
+    monitor.alarms.map(({ run, log_sum }) => s("circle", { class: "run moved", cx: x(ranked.findIndex((each) => each.run === run)), cy: y(log_sum), r: 3.5 }, s("title", {}, `alarm at ${run}`))),
     wide > 500 && s("text", { class: "tick moved", x: right + 8, y: y(monitor.log_limit) + 4 }, `alarm at ${count(Math.exp(monitor.log_limit))}`),
     s("path", { class: "line main", d: `M${values.map((value, k) => `${x(k).toFixed(1)},${y(value).toFixed(1)}`).join("L")}` }));
 }

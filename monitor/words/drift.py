@@ -142,9 +142,7 @@ def otherwise(sentinel: Sentinel) -> Iterator[Sentence]:
         (sentinel.late, "score", "of runs that had closed: not counted"),
         (sentinel.skipped, "item", "without a score (missing: fail counts them as 0)"),
     )
-    for count, noun, text in counts:
-        if count:
-            yield f"{counted(count, noun)} {text}."
+    yield from (f"{counted(count, noun)} {text}." for count, noun, text in counts if count)
     if sentinel.repeated:
         yield f"Runs that came again after they had closed, and count once: {_named(sentinel.repeated)}."
     if sentinel.out_of_order:
@@ -233,7 +231,5 @@ def remedy(report: DriftReport) -> str:
     word = {4: "worse", 5: "the judge alone moved", 3: "too little history, or held", 0: "quiet, or better"}[code]
     if code == 4:
         worse = next(each for each in report.sentinels if each.outcome == DriftOutcome.WORSE)
-        model = monitor_of(worse, "model")
-        assert model is not None, "a sentinel that is worse has a monitor of its model"
-        return f"Exit 4: {word}. Was it you? rankwatch drift PATH --change {model.alarms[-1].start}"
+        return f"Exit 4: {word}. Was it you? rankwatch drift PATH --change {worse.monitors[0].alarms[-1].start}"
     return f"Exit {code}: {word}."

@@ -100,18 +100,14 @@ def _open(given: _Given) -> Sentence:
     return f"Open: {given.ahead}, and {missing}."
 
 
-def _first_reason(given: _Given) -> Sentence:
-    return pairs.reason(given.pair.facts[:1], given.named)
-
-
 _HEADLINES: Final[Mapping[Step, Callable[[_Given], Sentence]]] = {
     "decided": _decided,
     "against": _decided,
     "tie": lambda given: f"A tie: {given.ahead}, not decided{given.among}.",
     "open": _open,
     "equivalent": lambda given: f"Equivalent: {given.ahead}, which is within the declared margin.",
-    "held": _first_reason,
-    "invalidated": _first_reason,
+    "held": lambda given: pairs.reason(given.pair.facts[:1], given.named),
+    "invalidated": lambda given: pairs.reason(given.pair.facts[:1], given.named),
 }
 
 
@@ -231,7 +227,7 @@ _WORDS: Final = {"decided": "decided", "against": "decided", "held": "held", "in
 def _quote(given: _Given) -> _Row:
     made = f"decided{given.among}, alpha {given.board.alpha:g}"
     ends = {"decided": made, "against": made, "tie": f"not decided{given.among}, so this is a tie"}
-    items = counted(given.pair.n, f"shared {given.board.unit}")
+    ends["equivalent"], items = f"equivalent{given.among}", counted(given.pair.n, f"shared {given.board.unit}")
     verdict = f"{ends.get(given.pair.step, 'no verdict yet')} (order policy {given.board.policy})"
     return None, f"On {given.board.benchmark}, {given.ahead} ({items}); {verdict}."
 

@@ -71,7 +71,7 @@ class _Above:
         scale, words = (f"1:{usual}", f"from 1 to {usual}") if grades else (f"{usual}", f"up to {usual}")
         return (
             f"{where} are not from 0 to 1 ({self.count:,} above it, the largest {self.largest:g}, the first in {self.first}); "
-            f"add {flag}{scale} if they go {words}, or the scale that they have"
+            f"add {flag}{scale} if they go {words}, or the scale that they have; correct a score that is wrong"
         )
 
 

@@ -281,6 +281,7 @@ def test_one_wrong_score_holds_its_benchmark_until_it_is_begun_again_from_the_co
         url = watch.url
         until(lambda: served(url).get("off_scale"), "the scale")
         until(lambda: "(1 above it, the largest 50, the first in " in "".join(watch.errors), "the place")
+        assert "; correct a score that is wrong" in "".join(watch.errors)
         assert "which is 1 if a score was wrong and its file is correct now" in served(url)["off_scale"]
         write_results(path, rows(right))
         until(lambda: served(url)["events"] == 79 + 80, "the corrected file")

@@ -10,16 +10,45 @@ from base64 import b64decode
 from collections.abc import AsyncIterator, Iterable, Iterator
 from dataclasses import asdict, dataclass, field
 from hashlib import blake2b
-from typing import IO, Any, Final, TypeVar
+from typing import IO, Annotated, Any, Final, TypeVar
+
+import msgspec
 
 from monitor.store.errors import StoreError
 from monitor.store.layout import dump_json
+from schemas.records.names import name_fault
 
 ARCHIVE_VERSION: Final = 1
 
 _CHANGED: Final = "the file was changed; export again"
 
 _Line = TypeVar("_Line")
+
+_Partition = Annotated[int, msgspec.Meta(ge=0, lt=1 << 31)]
+_Place = Annotated[int, msgspec.Meta(ge=0, le=1 << 62)]
+
+
+class _Header(msgspec.Struct, forbid_unknown_fields=True):
+    topic: str
+    state_version: int
+    statistics_version: int
+    rankwatch_state: int
+
+
+class _PartitionFields(msgspec.Struct, forbid_unknown_fields=True):
+    partition: _Partition
+    meta: dict[str, str]
+    relays: dict[str, str] = {}
+    outbox: list[tuple[Annotated[str, msgspec.Meta(pattern=r"^\d{1,19}-\d{1,19}$")], dict[str, str | int]]] = []
+
+
+class _BenchmarkFields(msgspec.Struct, forbid_unknown_fields=True):
+    partition: _Partition
+    benchmark: str
+    born: tuple[_Place, _Place]
+    spec: dict[str, str]
+    strings: dict[str, bytes]
+    scores: list[bytes]
 
 
 class ArchiveDamaged(StoreError):  # noqa: N818 - the state of the file is its name
@@ -106,7 +135,7 @@ def read_archive(file: Iterable[bytes]) -> tuple[ArchiveHeader, Iterator[Partiti
             f"line 1: rankwatch_state is {version}, not {ARCHIVE_VERSION}; give a file that `rankwatch state export` of this version wrote"
         )
     digest.update(first)
-    return _make(ArchiveHeader, data, 1), _read_lines(lines, digest)
+    return _make(ArchiveHeader, _Header, data, 1), _read_lines(lines, digest)
 
 
 def _read_lines(lines: Iterator[bytes], digest: Any) -> Iterator[PartitionLine | BenchmarkLine]:  # noqa: ANN401 - a blake2b
@@ -129,11 +158,12 @@ def _read_lines(lines: Iterator[bytes], digest: Any) -> Iterator[PartitionLine |
 
 
 def _partition(data: dict[str, Any], number: int) -> PartitionLine:
+    line = _make(PartitionLine, _PartitionFields, data, number)
     try:
-        data["outbox"] = [(identifier, _outbox_fields(entry)) for identifier, entry in data.get("outbox", [])]
+        line.outbox = [(identifier, _outbox_fields(entry)) for identifier, entry in data.get("outbox", [])]
     except (KeyError, ValueError, TypeError, AttributeError) as error:
         raise ArchiveDamaged(f"line {number} does not hold the outbox of a partition: {_CHANGED}") from error
-    return _make(PartitionLine, data, number)
+    return line
 
 
 def _outbox_fields(entry: dict[str, str]) -> dict[str, str | bytes]:
@@ -141,25 +171,29 @@ def _outbox_fields(entry: dict[str, str]) -> dict[str, str | bytes]:
 
 
 def _benchmark(data: dict[str, Any], number: int) -> BenchmarkLine:
+    line = _make(BenchmarkLine, _BenchmarkFields, data, number)
+    if (fault := name_fault(line.benchmark)) is not None:
+        raise ArchiveDamaged(f"line {number}: the name of the benchmark {fault}: {_CHANGED}")
     try:
-        data["strings"] = {name: b64decode(value, validate=True) for name, value in data["strings"].items()}
-        data["scores"] = [b64decode(codes, validate=True) for codes in data["scores"]]
-    except (KeyError, ValueError, TypeError, AttributeError) as error:
+        line.strings = {name: b64decode(value, validate=True) for name, value in data["strings"].items()}
+        line.scores = [b64decode(codes, validate=True) for codes in data["scores"]]
+    except ValueError as error:
         raise ArchiveDamaged(f"line {number} does not hold the arrays of a benchmark: {_CHANGED}") from error
-    return _make(BenchmarkLine, data, number)
+    return line
 
 
-def _make(kind: type[_Line], data: dict[str, Any], number: int) -> _Line:
+def _make(kind: type[_Line], fields: type[msgspec.Struct], data: dict[str, Any], number: int) -> _Line:
     try:
-        return kind(**data)
-    except TypeError as error:
-        raise ArchiveDamaged(f"line {number} has unknown or missing fields: {_CHANGED}") from error
+        msgspec.convert(data, fields)
+    except msgspec.ValidationError as error:
+        raise ArchiveDamaged(f"line {number} has other fields than an export: {error}: {_CHANGED}") from error
+    return kind(**data)
 
 
 def _parse(line: bytes, number: int) -> dict[str, Any]:
     try:
         data = json.loads(line)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ArchiveDamaged(
             f"line {number} is not JSON: the file is not an export, or was truncated; export again"
         ) from error

@@ -36,11 +36,25 @@ class StateImport:
         for number in range(self._partitions or 0):
             await self._claim(number)
         for line in lines:
-            if isinstance(line, BenchmarkLine):
-                await self._benchmark(line)
-                count += 1
-            else:
-                await self._partition(line)
+            try:
+                if isinstance(line, BenchmarkLine):
+                    await self._benchmark(line)
+                    count += 1
+                else:
+                    await self._partition(line)
+            except (
+                ValueError,
+                TypeError,
+                AttributeError,
+            ) as error:  # of the JSON in a field, which no export writes so
+                where = (
+                    f"benchmark {line.benchmark!r}"
+                    if isinstance(line, BenchmarkLine)
+                    else f"partition {line.partition}"
+                )
+                raise ArchiveDamaged(
+                    f"a field of {where} cannot be read: the file was changed; export again"
+                ) from error
         if unknown := self._offsets.keys() - self._meta.keys():
             raise ValueError(
                 f"an offset is given for partition {min(unknown)}, which has no state; give offsets for {sorted(self._meta)}"
@@ -134,6 +148,8 @@ class StateImport:
                 f"benchmark {line.benchmark!r} is in partition {number}, which the export lacks: the file was changed; export again"
             )
         keys, key = Keys(self._topic, number), benchmark_key(line.benchmark)
+        if keys.of("spec", key) in self._written:
+            raise ArchiveDamaged(f"benchmark {line.benchmark!r} comes twice: the file was changed; export again")
         entry = dump_json([*line.born, line.benchmark])
         self._seals[number].names.set({key: entry})
         await self._write([keys.benchmarks], [("HSET", keys.benchmarks, key, entry)])

@@ -14,7 +14,7 @@ import numpy as np
 from monitor.engine.loop.compiled import compiled, entry, mode
 from monitor.engine.loop.layout import KNOWN, NAT, UNIT_OF, WHOLE, Array, Bets, Rule, State
 
-_ENOUGH = 24  # quiet items
+_FAR = 32  # items ahead
 _NEAR = 0.3  # so near a limit every item is looked at
 _COARSE = np.append(np.exp(-np.arange(40 * 32) / 32), 0.0)
 _FINE = np.exp(-np.arange(32) / 1024)
@@ -27,9 +27,10 @@ _LAST, _REST = 40 * 32, 2**30 - 1
 @compiled
 def slot_of(bets: Bets, difference: int) -> int:
     """Return the slot of a difference, or the one to put it into."""
-    at = difference % bets.key.size
+    last = bets.key.size - 1  # a power of two less one
+    at = (difference ^ (difference >> 17) ^ (difference >> 31)) & last
     while bets.row[at] >= 0 and bets.key[at] != difference:
-        at = at + 1 if at + 1 < bets.key.size else 0
+        at = (at + 1) & last
     return at
 
 
@@ -156,13 +157,17 @@ def log_e_of_bets(bets: Bets, pair: int, missing: int, more: int) -> tuple[float
 def quiet_items(state: State, pair: int, missing: int, now: float, limit: float) -> int:
     """Return a number of further items that certainly leave the evidence below a limit, given the present one; see `set_missing`.
 
-    No bet grows faster than the largest one. If it is a few items, a look at a bound after more of them may spare some looks.
+    No bet grows faster than the largest one. The bound is convex in the number of items, so between two numbers it is below its chord.
     """
     bets = state.bets
-    items = int((limit - now) / (bets.rise[bets.rise.size - 1] * NAT))
-    while items < _ENOUGH and limit - now > _NEAR and log_e_of_bets(bets, pair, missing, 2 * items + 2)[0] < limit:
-        items = 2 * items + 2
-    return items
+    most = bets.rise[bets.rise.size - 1] * NAT
+    items = int((limit - now) / most)
+    if items >= _FAR or limit - now <= _NEAR:
+        return items
+    then, _ = log_e_of_bets(bets, pair, missing, _FAR)
+    if then < limit:
+        return _FAR + int((limit - then) / most)
+    return max(items, int(_FAR * (limit - now - 1e-9) / (then - now)))
 
 
 @compiled

@@ -24,8 +24,8 @@ _LEAST: Final = 10
 """Power of two of the counts in the smallest table."""
 _DIFFERENCES: Final = 8_192
 """Rows of the table of differences: 7 MB."""
-_SLOTS: Final = 5
-"""Slots of its hash table for each."""
+_SLOTS: Final = 4
+"""Slots of its hash table for each, at least: a power of two in all."""
 
 
 class _Output(NamedTuple):
@@ -232,10 +232,10 @@ class Loop:
             return _NO_BETS
         rows = max(_DIFFERENCES, 2 * len(self._benchmark.contestants))
         if self._bets.known.size < rows:
-            self._count[layout.KNOWN] = 0
+            self._count[layout.KNOWN], slots = 0, 1 << (_SLOTS * rows - 1).bit_length()
             self._bets = self._bets._replace(
                 step=np.zeros((rows, 2 * len(LAMBDAS)), np.int64), known=np.zeros(rows, np.int64),
-                key=np.zeros(_SLOTS * rows + 1, np.int64), row=np.full(_SLOTS * rows + 1, -1, np.int32),
+                key=np.zeros(slots, np.int64), row=np.full(slots, -1, np.int32),
             )  # fmt: skip
         weighting = graded.weighting if isinstance(graded, WeightedPairs) else None
         worst, best = _extremes()

@@ -31,7 +31,7 @@ from monitor.engine.loop.bets import (
     set_missing,
     weighed,
 )
-from monitor.engine.loop.compiled import compiled, entry
+from monitor.engine.loop.compiled import compiled, entry, mode
 from monitor.engine.loop.evidence import ahead, along, log_e, quiet
 from monitor.engine.loop.layout import (
     ABSENT,
@@ -331,7 +331,11 @@ def _add(state: State, out: Rows, when: int, pair: int, claim: int, kind: int, s
 
 @compiled
 def _reverse(rule: Rule, state: State, out: Rows, when: int, pair: int, step: Step) -> None:
-    """Record that the other model leads since a decision; the threshold in the family is that after the event."""
+    """Record that the other model leads since a decision; the threshold in the family is that after the event.
+
+    Where skips count at worst, the evidence may still be for the model that no longer leads.
+    """
+    step = _step(step.n, step.b, step.c, step.missing, step.evidence, _sign(step.b - step.c))
     if state.alone[pair] * (step.b - step.c) < 0 and abs(state.alone[pair]) == 1:
         state.alone[pair] *= 2
         _add(state, out, when, pair, ANYTIME, REVERSED, step, rule.limit)
@@ -769,20 +773,48 @@ def _meet(row: Array, n: Array, gained: Array, calm: Array, other: int, every: b
 
 
 @compiled
-def _enter(rule: Rule, state: State, out: Rows, when: int, m: int, x: int, s: int) -> None:
-    """Give a model a score: meet every model that has the item, and look at the pairs whose alarm is due."""
-    row = state.cells[x]
-    n, b, c, calm = state.n, state.b, state.c, state.calm
-    low, high, other, every = m * (m - 1) // 2, m * (m + 1) // 2, ZERO if s == ONE else ONE, rule.items > 0
-    due = _meet(row[:m], n[low:high], (c if s == ONE else b)[low:high], calm[low:high], other, every)
-    gained, models = b if s == ONE else c, state.models.shape[1]
-    for k in range(m + 1, models):
+def _meet_later(row: Array, n: Array, gained: Array, calm: Array, m: int, other: int, every: bool) -> bool:
+    """Add a score to the pairs of its model with later ones, as `_meet` does; their sums are not next to each other."""
+    due = False
+    for k in range(m + 1, row.size):
         if row[k] >= ZERO:
             pair = k * (k - 1) // 2 + m
             n[pair] += 1
             gained[pair] += row[k] == other
             calm[pair] -= every or row[k] == other
             due |= calm[pair] <= 0
+    return due
+
+
+if mode() == "interpreted":  # numpy goes through some 30 models faster than Python
+
+    def _meet(row: Array, n: Array, gained: Array, calm: Array, other: int, every: bool) -> bool:
+        """Do the same."""
+        there, differs = row >= ZERO, row == other
+        n += there
+        gained += differs
+        calm -= there if every else differs
+        return bool((there & (calm <= 0)).any())
+
+    def _meet_later(row: Array, n: Array, gained: Array, calm: Array, m: int, other: int, every: bool) -> bool:
+        """Do the same."""
+        k = m + 1 + np.flatnonzero(row[m + 1 :] >= ZERO)
+        pair, differs = k * (k - 1) // 2 + m, row[k] == other
+        n[pair] += 1
+        gained[pair] += differs
+        calm[pair] -= every | differs
+        return bool((calm[pair] <= 0).any())
+
+
+@compiled
+def _enter(rule: Rule, state: State, out: Rows, when: int, m: int, x: int, s: int) -> None:
+    """Give a model a score: meet every model that has the item, and look at the pairs whose alarm is due."""
+    row = state.cells[x]
+    n, b, c, calm = state.n, state.b, state.c, state.calm
+    low, high, other, every = m * (m - 1) // 2, m * (m + 1) // 2, ZERO if s == ONE else ONE, rule.items > 0
+    due = _meet(row[:m], n[low:high], (c if s == ONE else b)[low:high], calm[low:high], other, every)
+    models = state.models.shape[1]
+    due |= _meet_later(row[:models], n, b if s == ONE else c, calm, m, other, every)
     row[m] = s
     if due:
         for k in range(m):

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import gc
+import sys
 from abc import abstractmethod
 from collections import ChainMap
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
@@ -59,6 +60,9 @@ _COMPARE_SECONDS: Final = 2.0
 """How often the offsets of all partitions are compared with the stored ones: the next record, which would show it, may come in hours."""
 
 _CANCEL_AGAIN_SECONDS: Final = 0.1
+_SWITCH_SECONDS: Final = (
+    0.001  # after so long the thread that folds passes the interpreter's lock on; an answer takes it a few times
+)
 _YOUNG_OBJECTS: Final = 50_000
 """New objects before a garbage collection; a few chunks make that many, and free them without one."""
 
@@ -120,6 +124,8 @@ class ServedProcess:
     async def __aenter__(self) -> Self:
         self._cleanup.callback(gc.unfreeze)
         self._cleanup.callback(gc.set_threshold, *gc.get_threshold())
+        self._cleanup.callback(sys.setswitchinterval, sys.getswitchinterval())
+        sys.setswitchinterval(_SWITCH_SECONDS)
         await asyncio.to_thread(load_loops)
         gc.freeze()  # what imports made; to look through it takes 0.1 s, in which no probe would be answered
         try:

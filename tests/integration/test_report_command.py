@@ -401,7 +401,7 @@ def test_many_bad_lines_are_named_up_to_a_point(tmp_path):
             2,
             [
                 "a.csv is skipped: it does not look like results",
-                "b.csv: the file is skipped: no column names the benchmark; add --benchmark NAME",
+                "b.csv: the file is skipped: no column names the benchmark; give each file by name, or add --benchmark NAME",
                 "results.json is skipped: it does not look like results",
                 "has no results in its 3 files; see the lines above",
             ],

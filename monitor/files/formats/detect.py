@@ -221,7 +221,11 @@ def _has_columns(names: list[str], choices: Choices) -> bool | str:
             columns_of(names, named, model)
         except ColumnError:
             continue
-        return True if named is choices else "no column names the benchmark; add --benchmark NAME"
+        return (
+            True
+            if named is choices
+            else "no column names the benchmark; give each file by name, or add --benchmark NAME"
+        )
     return False
 
 

@@ -164,5 +164,7 @@ def test_tables_in_a_folder_without_a_benchmark_name_the_flag(tmp_path):
     notes = []
     with pytest.raises(PathError):
         Importer(Choices(), notes.append).find([tmp_path])
-    assert notes[0].endswith("a.csv: the file is skipped: no column names the benchmark; add --benchmark NAME")
+    assert notes[0].endswith(
+        "a.csv: the file is skipped: no column names the benchmark; give each file by name, or add --benchmark NAME"
+    )
     assert len(Importer(Choices(benchmark="arena")).find([tmp_path])) == 2

@@ -8,6 +8,7 @@ import shutil
 import signal
 import struct
 import subprocess
+from hashlib import blake2b
 
 import pytest
 
@@ -143,12 +144,25 @@ def test_a_state_is_not_written_over(servers, exported):
     assert source.contents("{evals:*") == before
 
 
-@pytest.mark.parametrize("how", ["cut", "changed", "longer", "empty", "other", "version"])
+def signed(lines):
+    """An archive of these lines with its right last one, which anyone can compute."""
+    end = {"end": len(lines), "blake2b": blake2b(b"".join(lines), digest_size=16).hexdigest()}
+    return b"".join([*lines, json.dumps(end).encode() + b"\n"])
+
+
+@pytest.mark.parametrize("how", ["cut", "changed", "longer", "empty", "other", "version", "counters", "twice"])
 def test_a_damaged_file_changes_nothing(servers, exported, tmp_path, how):
     _, target = servers
     whole = exported.read_bytes()
     lines = whole.splitlines(keepends=True)
+    odd = [json.loads(line) for line in lines[:-1]]
+    for each in odd:
+        for fields in (each.get("meta"), each.get("spec")):
+            if fields and "counters" in fields:
+                fields["counters"] = "odd"
     bad = {
+        "counters": signed([json.dumps(each).encode() + b"\n" for each in odd]),
+        "twice": signed([*lines[:-1], next(line for line in lines if b'"benchmark":' in line)]),
         "cut": whole[: len(whole) * 2 // 3],
         "changed": whole[: len(whole) // 2] + bytes([whole[len(whole) // 2] ^ 1]) + whole[len(whole) // 2 + 1 :],
         "longer": whole + lines[1],
@@ -160,7 +174,8 @@ def test_a_damaged_file_changes_nothing(servers, exported, tmp_path, how):
     file = tmp_path / "bad.jsonl"
     file.write_bytes(bad)
     ended = rankwatch("state", "import", file, "--redis-url", target.url, "--topic", "bad", "--partitions", 4, code=1)
-    assert "line " in ended.stderr
+    found = {"counters": "cannot be read: the file was changed", "twice": "comes twice: the file was changed"}
+    assert found.get(how, "line ") in ended.stderr
     assert target.contents("{bad:*") == {}
 
 

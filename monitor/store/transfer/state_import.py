@@ -90,6 +90,7 @@ class StateImport:
         )
 
     async def _partition(self, line: PartitionLine) -> None:
+        json.loads(line.meta.get("counters", "{}"))
         if self._partitions is None:
             await self._claim(line.partition)
         if not self._new_log:
@@ -150,6 +151,8 @@ class StateImport:
         keys, key = Keys(self._topic, number), benchmark_key(line.benchmark)
         if keys.of("spec", key) in self._written:
             raise ArchiveDamaged(f"benchmark {line.benchmark!r} comes twice: the file was changed; export again")
+        for name in ("counters", "spec"):
+            json.loads(line.spec.get(name, "{}"))
         entry = dump_json([*line.born, line.benchmark])
         self._seals[number].names.set({key: entry})
         await self._write([keys.benchmarks], [("HSET", keys.benchmarks, key, entry)])

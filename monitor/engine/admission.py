@@ -6,8 +6,8 @@ from monitor.engine.limits import Limits, Usage, exceeds
 from monitor.engine.state.battles import event_fault
 from monitor.engine.state.benchmark import Benchmark
 from schemas.records.battles import BattleFields
-from schemas.records.decode import Fault
 from schemas.records.events import EventFields
+from schemas.records.faults import Fault
 from schemas.records.scores import SCORE_UNIT
 from stats.evidence.graded import MAX_ITEMS
 

@@ -45,8 +45,9 @@ from monitor.engine.state.stored import StoredState
 from monitor.words.changes import DELETED, UNDONE
 from schemas.records.chunks import Chunk, DeadLetter, Gap, Misrouted, Source
 from schemas.records.columns import EventList, JoinedEvents
-from schemas.records.decode import Fault, Refusal, check_object, decode_records
+from schemas.records.decode import check_object, decode_records
 from schemas.records.events import Declaration, Ended, EventFields, Provenance, Spec
+from schemas.records.faults import Fault, Refusal
 from schemas.records.names import name_fault
 from schemas.records.operations import BoardChange
 from schemas.records.packed import WIDE

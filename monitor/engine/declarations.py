@@ -19,8 +19,9 @@ from monitor.engine.state.graded import unweighted_reason
 from monitor.engine.state.stored import StoredBenchmark
 from monitor.words import assumptions as words
 from monitor.words.changes import UNDECLARED_UNITS
-from schemas.records.decode import Fault, Refusal, describe_error
+from schemas.records.decode import describe_error
 from schemas.records.events import MAX_GRADED_ITEMS, Spec, alias_problem, unit_name_problem
+from schemas.records.faults import Fault, Refusal
 from schemas.records.redeclared import KEEP, changed_fields, parts_chosen, version_fault
 from schemas.records.scores import SCORE_UNIT
 from schemas.records.text import shorten

@@ -12,7 +12,6 @@ from schemas.records.columns import EventList
 from schemas.records.decode import (
     BOM,
     Decoded,
-    Fault,
     check_object,
     decode_converted,
     decode_message,
@@ -21,9 +20,10 @@ from schemas.records.decode import (
     read_object,
 )
 from schemas.records.events import Declaration, Ended, EventFields
+from schemas.records.faults import Fault, Found, Reject
 from schemas.records.names import name_fault
 from schemas.records.operations import BoardChange, Release, decode_operation
-from schemas.records.packed import Found, Reject, decode_packed, decode_packed_loosely
+from schemas.records.packed import decode_packed, decode_packed_loosely
 from schemas.records.run_columns import ItemColumns, RunEvents
 from schemas.records.runs import RunFields, decode_run, decode_run_loosely
 

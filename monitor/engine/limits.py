@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from schemas.records.decode import Fault, Refusal
+from schemas.records.faults import Fault, Refusal
 from schemas.records.names import name_fault
 from schemas.records.text import shorten
 from stats.numerics.pairs import pair_count

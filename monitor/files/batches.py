@@ -16,7 +16,8 @@ from monitor.files.streams.stream import OpenStream, open_stream
 from monitor.files.streams.watched import WatchedFile
 from schemas.records.chunks import Source
 from schemas.records.decode import Checker
-from schemas.records.packed import Reject, Segment, record_events
+from schemas.records.faults import Reject
+from schemas.records.packed import Segment, record_events
 
 _BLOCK_BYTES: Final = 1 << 17
 _BLOCK_LINES: Final = 1_000

@@ -19,7 +19,7 @@ from schemas.records.text import mask_url
 
 if TYPE_CHECKING:
     from monitor.files.maps.table import FileMap
-    from schemas.records.packed import Found
+    from schemas.records.faults import Found
     from schemas.records.reading import Reading
 
 MAP_FILE: Final = "rankwatch.toml"  # the file next to results with mappings (and declarations)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple, Self
 
 from monitor.files.streams.paths import show
-from schemas.records.packed import Reject
+from schemas.records.faults import Reject
 from schemas.records.text import Sentence, shorten
 
 _NAMED: Final = 3

@@ -21,10 +21,11 @@ from monitor.service.operations.undo import BackgroundUndoes, BoardError, Folded
 from monitor.view.partition_view import PartitionView
 from schemas.records.battles import by_kind
 from schemas.records.events import Ended, EventFields
+from schemas.records.faults import Reject
 from schemas.records.operations import BoardChange, encode_board_change
 from schemas.records.origins import OriginKey
 from schemas.records.ownership import owner
-from schemas.records.packed import Reject, mark_imported, record_events
+from schemas.records.packed import mark_imported, record_events
 
 _log = structlog.get_logger()
 

@@ -18,10 +18,10 @@ from monitor.files.tools.open_telemetry import NAME, Signal, decode_export, eval
 from monitor.notices import Notices as LogNotices
 from monitor.serve.api.routes.otlp import OtlpResults
 from monitor.serve.api.writing.intake import Submission
-from schemas.records.decode import Fault, check_object
+from schemas.records.decode import check_object
 from schemas.records.events import EventFields
+from schemas.records.faults import Fault, Reject
 from schemas.records.names import name_fault
-from schemas.records.packed import Reject
 from schemas.records.text import shorten
 
 _NO_FILE: Final = Path("otlp")  # in place of the path of a file: posted results have none

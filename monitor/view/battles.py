@@ -172,17 +172,17 @@ def _agreement(votes: NDArray[np.int32]) -> tuple[float | None, Index, NDArray[n
 
 def _disagreements(table: PairTable, ratings: Ratings) -> list[Disagreement]:
     """Report the pairs whose direct battles favour the model with the lower rating, strongest evidence first."""
-    gap = table.moments[0]
-    at = np.flatnonzero((table.n > 0) & (gap < 0) & ratings.rated[table.a] & ratings.rated[table.b])
+    gap = table.kind.moments[0]
+    at = np.flatnonzero((table.pairs.n > 0) & (gap < 0) & ratings.rated[table.pairs.a] & ratings.rated[table.pairs.b])
     rating, _ = ratings.ratings
-    at = at[np.argsort(-table.log_e[at], kind="stable")]
+    at = at[np.argsort(-table.kind.log_e[at], kind="stable")]
     decided = table.decided("anytime_family")
     return [
         Disagreement(
-            higher=ratings.names[table.a[q]],
-            lower=ratings.names[table.b[q]],
-            rating_gap=float(rating[table.a[q]] - rating[table.b[q]]),
-            prompts=int(table.n[q]),
+            higher=ratings.names[table.pairs.a[q]],
+            lower=ratings.names[table.pairs.b[q]],
+            rating_gap=float(rating[table.pairs.a[q]] - rating[table.pairs.b[q]]),
+            prompts=int(table.pairs.n[q]),
             direct_gap=float(gap[q]),
             decided=decided is not None and bool(decided[q] < 0),
         )

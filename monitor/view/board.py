@@ -287,6 +287,10 @@ class BoardView(Rules):
         """Row of each item, of repeat 0."""
         return {key.item: row for row, key in enumerate(self.row_keys) if not key.repeat}
 
+    def waits(self, ended: _Flags) -> bool:
+        """Return whether items wait for repeats that would come if the runs of some contestants had not ended."""
+        return self.repeats is not None and self.repeats.waits(ended)
+
     def betting_units(self) -> Units:
         """Return the units of battles that have bet."""
         assert self.battles is not None

@@ -15,7 +15,6 @@ from monitor.view.pairs.clusters import cluster_columns, clusters_report, requir
 from monitor.view.pairs.family import family_assumption, family_report, pairs_outside
 from monitor.view.pairs.rows import pair_rows, report_assumptions, superseded_rows
 from monitor.view.pairs.table import PairTable
-from monitor.view.pairs.weights import weights_report
 from monitor.view.ranking.goal import goal_report
 from monitor.view.ranking.standings import count_undecided, count_unresolved, model_reports, shared_means
 from monitor.view.ranking.suite import suite_board, suite_report
@@ -109,7 +108,7 @@ def suite_view(
 ) -> ReportView:
     """Report the suite of a table, and its members; `benchmarks` are all there are, by name."""
     view = table_view(table, pairs, with_rows=with_rows)
-    adjacent, hides = np.flatnonzero(table.adjacent), suite.name in benchmarks
+    adjacent, hides = np.flatnonzero(table.pairs.adjacent), suite.name in benchmarks
     members = suite_report(suite, benchmarks, table, adjacent, hides=hides)
     return replace(view, report=view.report.model_copy(update={"suite": members}))
 
@@ -129,15 +128,15 @@ def report_view(benchmark: BoardView, *, pairs: Which = "adjacent", assert_compl
 def table_view(table: PairTable, pairs: Which, model: str | None = None, *, with_rows: bool = True) -> ReportView:
     """Report the benchmark of a table."""
     benchmark = table.benchmark
-    displayed = np.arange(table.size) if pairs == "all" else np.flatnonzero(table.adjacent)
+    displayed = np.arange(table.pairs.size) if pairs == "all" else np.flatnonzero(table.pairs.adjacent)
     if model is not None:
         places = [k for k, contestant in enumerate(benchmark.contestants) if contestant.model == model]
-        displayed = displayed[np.isin(table.a[displayed], places) | np.isin(table.b[displayed], places)]
+        displayed = displayed[np.isin(table.pairs.a[displayed], places) | np.isin(table.pairs.b[displayed], places)]
     clusters = cluster_columns(table, displayed)
     needed = required_n_by_procedure(table, clusters, displayed)
 
     def parts() -> Iterator[list[PairReport]]:
-        table.listed = displayed.size
+        table.pairs.listed = displayed.size
         for start in range(0, displayed.size, _ROWS_AT_ONCE):
             some = slice(start, start + _ROWS_AT_ONCE)
             yield pair_rows(table, clusters, {name: values[some] for name, values in needed.items()}, displayed[some])
@@ -181,7 +180,7 @@ def table_view(table: PairTable, pairs: Which, model: str | None = None, *, with
         alpha=benchmark.spec.alpha,
         looks="one" if table.one_look else "several",
         power=benchmark.spec.power,
-        mixture=table.mixture,
+        mixture=table.kind.mixture,
         family=family_report(table),
         family_outside=pairs_outside(table),
         family_assumption=None if joined is None else clause(joined),
@@ -191,7 +190,7 @@ def table_view(table: PairTable, pairs: Which, model: str | None = None, *, with
         models=model_reports(table, shared),
         shared_items=None if shared is None else shared.items,
         clusters=clusters_report(table, displayed),
-        weights=weights_report(table.weighted, table.ranking),
+        weights=table.kind.weights(table.ranking),
         suite=None,
         result=result_report(table),
         goal=goal_report(table),

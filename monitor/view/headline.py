@@ -34,8 +34,8 @@ def headline(table: PairTable) -> Headline:
     sides = table.decided("anytime_family")
     if sides is None:
         return Headline([fact(Reason.HELD_RESULT, because=[*table.held])], False, [], [])
-    leader, steps = table.ranking[0], np.flatnonzero(table.adjacent)
-    of_leader = np.flatnonzero(table.a == leader)
+    leader, steps = table.ranking[0], np.flatnonzero(table.pairs.adjacent)
+    of_leader = np.flatnonzero(table.pairs.a == leader)
     decided = bool((sides[of_leader] > 0).all())
     if table.ranking.size == _FEW and of_leader.size == 1:
         pair = int(of_leader[0])
@@ -55,8 +55,8 @@ def _best(table: PairTable, sides: NDArray[np.int8], of_leader: Index) -> Fact:
     others, open_pairs = int(of_leader.size), of_leader[sides[of_leader] <= 0]
     if not open_pairs.size:
         return fact(Reason.BEST, model=best, others=others)
-    lacks = ~table.complete[open_pairs]
-    rivals = table.b[open_pairs]
+    lacks = ~table.pairs.complete[open_pairs]
+    rivals = table.pairs.b[open_pairs]
     if lacks.all() and rivals.size <= min(_FEW, others - 1) and (sides[open_pairs] == 0).all():
         return fact(
             Reason.BEST_BUT,
@@ -64,12 +64,12 @@ def _best(table: PairTable, sides: NDArray[np.int8], of_leader: Index) -> Fact:
             better=others - int(rivals.size),
             others=others,
             rivals=_names(table, rivals),
-            missing=None if table.missing is None else int(table.missing[open_pairs].max()),
-            over=bool(table.ended[open_pairs].all()),
+            missing=None if table.pairs.missing is None else int(table.pairs.missing[open_pairs].max()),
+            over=bool(table.pairs.ended[open_pairs].all()),
         )
     unbeaten = np.ones(len(table.benchmark.contestants), bool)
-    unbeaten[table.b[sides > 0]] = False
-    unbeaten[table.a[sides < 0]] = False
+    unbeaten[table.pairs.b[sides > 0]] = False
+    unbeaten[table.pairs.a[sides < 0]] = False
     first = table.ranking[unbeaten[table.ranking]]
     code = Reason.FIRST_OPEN if lacks.any() or first.size > _NAMED else Reason.FIRST_TIE
     return fact(code, models=_names(table, first), count=int(first.size), of=others + 1)
@@ -78,21 +78,21 @@ def _best(table: PairTable, sides: NDArray[np.int8], of_leader: Index) -> Fact:
 def _steps(table: PairTable, sides: NDArray[np.int8], steps: Index) -> Fact:
     """Return how many steps of the ranking are real, are ties, and lack items."""
     undecided = steps[sides[steps] == 0]
-    lacks = ~(table.complete[undecided] if table.missing is not None else table.ended[undecided])
+    lacks = ~(table.pairs.complete[undecided] if table.pairs.missing is not None else table.pairs.ended[undecided])
     return fact(
         Reason.STEPS,
         decided=int(steps.size - undecided.size),
         steps=int(steps.size),
         ties=int(undecided.size - np.count_nonzero(lacks)),
         open=int(np.count_nonzero(lacks)),
-        over=bool(table.ended[undecided][lacks].all()),
+        over=bool(table.pairs.ended[undecided][lacks].all()),
     )
 
 
 def _change(table: PairTable, sides: NDArray[np.int8], steps: Index) -> list[Fact]:
     """Return which tie needs the fewest items."""
-    final = table.complete | ~table.ended  # what is missing of a run that has ended will not come
-    ties = steps[(sides[steps] == 0) & (table.n[steps] > 0) & final[steps]]
+    final = table.pairs.complete | ~table.pairs.ended  # what is missing of a run that has ended will not come
+    ties = steps[(sides[steps] == 0) & (table.pairs.n[steps] > 0) & final[steps]]
     needed = needs_items(table, ties)
     if not np.isfinite(needed).any():
         return []
@@ -113,11 +113,11 @@ def _size(table: PairTable) -> dict[str, object]:
 
 def _two(table: PairTable, pair: int, side: int) -> Fact:
     """Return which of two models is better, or that this is not decided, and why."""
-    names = [table.benchmark.contestants[k].model for k in (table.a[pair], table.b[pair])]
+    names = [table.benchmark.contestants[k].model for k in (table.pairs.a[pair], table.pairs.b[pair])]
     at = np.array([pair])
-    gap, _ = (float(moment[pair]) for moment in table.moments)
+    gap, _ = (float(moment[pair]) for moment in table.kind.moments)
     threshold = float(np.exp(-table.log_family_threshold(at)[0]))
-    p = float(table.p_anytime(at)[0]) if table.bets else None
+    p = float(table.p_anytime(at)[0]) if table.kind.bets else None
     return fact(
         Reason.TWO_MODELS,
         models=names,
@@ -125,21 +125,22 @@ def _two(table: PairTable, pair: int, side: int) -> Fact:
         gap=gap,
         p=p,
         threshold=threshold,
-        n=int(table.n[pair]),
-        over=bool(table.ended[pair] or table.complete[pair]),
+        n=int(table.pairs.n[pair]),
+        over=bool(table.pairs.ended[pair] or table.pairs.complete[pair]),
         **_size(table),
     )
 
 
 def _two_change(table: PairTable, pair: int, side: int) -> list[Fact]:
     """Return which counts would decide an undecided pair, and how many items a gap of this size needs."""
-    at, n = np.array([pair]), int(table.n[pair])
-    binary = table.benchmark.binary
-    wins, losses = (int(table.wins[pair]), int(table.losses[pair])) if binary else (0, 0)
+    at, n = np.array([pair]), int(table.pairs.n[pair])
+    wins, losses = (each[0] for each in table.kind.counts(at))
     bounds = [float(evidence_columns(table, at)[name][0]) for name in ("gap_family_low", "gap_family_high")]
     low, high = bounds if np.isfinite(bounds).all() else (None, None)
-    names = [table.benchmark.contestants[k].model for k in (table.a[pair], table.b[pair])]
-    counts = {"wins": wins, "losses": losses, "alike": n - wins - losses} if binary else {}
+    names = [table.benchmark.contestants[k].model for k in (table.pairs.a[pair], table.pairs.b[pair])]
+    counts = {}
+    if wins is not None and losses is not None:
+        counts = {"wins": wins, "losses": losses, "alike": n - wins - losses}
     units = _units(table)
     facts = (
         [fact(Reason.TWO_COUNTS, models=names, low=low, high=high, **counts, **units)]
@@ -148,12 +149,13 @@ def _two_change(table: PairTable, pair: int, side: int) -> list[Fact]:
     )
     if side or not n:
         return facts if n else []
-    if table.decides_at_end and counts and wins + losses:
-        differ, least = wins + losses, least_wins(table, pair)
+    differ = (wins or 0) + (losses or 0)
+    if table.kind.decides_at_end and differ:
+        least = least_wins(table, pair)
         lead = None if least is None else (2 * least - differ) / n
         facts.append(fact(Reason.WOULD_DECIDE, differ=differ, wins=least, gap=lead, **units))
     (needed,) = needs_items(table, at)
     if np.isfinite(needed) and needed > 0:
-        gap = abs(float(table.moments[0][pair]))
+        gap = abs(float(table.kind.moments[0][pair]))
         facts.append(fact(Reason.GAP_NEEDS, gap=gap, items=float(needed), **units))
     return facts

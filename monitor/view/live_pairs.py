@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 from monitor.view.board import BoardView
 from monitor.view.items.hardness import ItemColumns, item_columns
 from monitor.view.pairs.clusters import cluster_columns, required_n_by_procedure
-from monitor.view.pairs.counts import Flags, Floats
-from monitor.view.pairs.evidence import Sides
+from monitor.view.pairs.counts import Flags, Floats, Sides
 from monitor.view.pairs.family import pair_board
 from monitor.view.pairs.intervals import least_wins
 from monitor.view.pairs.rows import STATUSES, pair_rows, status_codes, superseded_rows
@@ -48,7 +47,7 @@ class LivePairs:
     @cached_property
     def statuses(self) -> NDArray[np.int8]:
         """Status of each pair, as an index into `STATUSES`."""
-        return status_codes(self.table, np.arange(self.table.size))
+        return status_codes(self.table, np.arange(self.table.pairs.size))
 
     @cached_property
     def verdict_times(self) -> VerdictTimes:
@@ -66,7 +65,7 @@ class LivePairs:
             sides = clusters.decided if clusters is not None else None
         else:
             sides = self.table.decided(procedure)
-        return np.zeros(self.table.size, np.int8) if sides is None else sides
+        return np.zeros(self.table.pairs.size, np.int8) if sides is None else sides
 
     def place(self, model: str) -> int | None:
         """Return the 0-based rank of a model, or None if there is no such model."""
@@ -76,19 +75,19 @@ class LivePairs:
         """Return which pairs a model is in."""
         place = self.place(model)
         if place is None:
-            return np.zeros(self.table.size, bool)
+            return np.zeros(self.table.pairs.size, bool)
         contestant = self.table.ranking[place]
-        return np.asarray((self.table.a == contestant) | (self.table.b == contestant))
+        return np.asarray((self.table.pairs.a == contestant) | (self.table.pairs.b == contestant))
 
     def sort(self, displayed: Index, by: Sort, *, descending: bool) -> Index:
         """Sort pairs; pairs without a value come last, equal ones by rank."""
         table = self.table
-        blank = np.full(table.size, np.nan)
+        blank = np.full(table.pairs.size, np.nan)
         keys: dict[Sort, Callable[[], Floats]] = {
-            "rank": lambda: np.arange(table.size, dtype=np.float64),
-            "gap": lambda: np.where(table.n > 0, table.moments[0], np.nan),
-            "log_e": lambda: np.where(table.n > 0, table.log_e, np.nan) if table.bets else blank,
-            "resolution_ratio": lambda: table.resolution_ratio,
+            "rank": lambda: np.arange(table.pairs.size, dtype=np.float64),
+            "gap": lambda: np.where(table.pairs.n > 0, table.kind.moments[0], np.nan),
+            "log_e": lambda: np.where(table.pairs.n > 0, table.kind.log_e, np.nan) if table.kind.bets else blank,
+            "resolution_ratio": lambda: table.kind.resolution_ratio,
         }
         key = keys[by]()[displayed]
         return displayed[np.argsort(-key if descending else key, kind="stable")]
@@ -101,11 +100,13 @@ class LivePairs:
 
     def of_page(self, at: Index) -> dict[str, Any]:
         """Return what the page of a pair needs besides its path: what is missing, the lead that decides, and the words."""
-        least, missing = least_wins(self.table, int(at[0])), self.table.counted_missing
+        least, missing = least_wins(self.table, int(at[0])), self.table.pairs.counted_missing
         (pair,) = self.rows(at)
         return {
             "missing": None if missing is None else int(missing[at[0]]),
-            "lead_needed": None if least is None else 2 * least - int((self.table.wins + self.table.losses)[at[0]]),
+            "lead_needed": None
+            if least is None
+            else 2 * least - int((self.table.pairs.wins + self.table.pairs.losses)[at[0]]),
             "words": pair_words(pair, pair_board(self.table), least),
         }
 
@@ -116,10 +117,10 @@ class LivePairs:
     def decided_matrix(self) -> NDArray[np.int8]:
         """Return family-wise decisions over ranks, shape (models, models): +1 where the row is better than the column, -1 where worse."""
         sides = self.sides("anytime_family")
-        return self.table.matrix(sides, -sides)
+        return self.table.pairs.matrix(sides, -sides)
 
     def status_matrix(self) -> NDArray[np.int8]:
         """Return an index into `STATUSES` over ranks, shape (models, models); -1 on the diagonal."""
-        matrix = self.table.matrix(self.statuses, self.statuses)
+        matrix = self.table.pairs.matrix(self.statuses, self.statuses)
         np.fill_diagonal(matrix, -1)
         return matrix

@@ -8,6 +8,7 @@ from typing import Final
 import numpy as np
 
 from monitor.view.board import BoardView
+from monitor.view.kinds.kind import resolution_ratio
 from monitor.view.pairs.clusters import (
     NEIGHBOURS,
     ClusterColumns,
@@ -17,8 +18,7 @@ from monitor.view.pairs.clusters import (
     decisions,
     required_n_by_procedure,
 )
-from monitor.view.pairs.counts import Floats
-from monitor.view.pairs.evidence import Sides, resolution_ratio
+from monitor.view.pairs.counts import Floats, Sides
 from monitor.view.pairs.intervals import evidence_columns
 from monitor.view.pairs.rows import STATUSES, status_codes
 from monitor.view.pairs.table import PairTable
@@ -88,22 +88,22 @@ def board_counts(table: PairTable) -> BoardCounts:
     """Return what the metrics show of every benchmark, from its current table."""
     benchmark = table.described_from
     decided = {name: table.decided(name) for name in PROCEDURES}
-    exhausted = (status_codes(table, np.arange(table.size)) == _EXHAUSTED) & (table.n > 0)
+    exhausted = (status_codes(table, np.arange(table.pairs.size)) == _EXHAUSTED) & (table.pairs.n > 0)
     family, capacity = decided["anytime_family"], benchmark.spec.family.capacity
-    open_neighbours = table.adjacent if family is None else table.adjacent & (family == 0)
+    open_neighbours = table.pairs.adjacent if family is None else table.pairs.adjacent & (family == 0)
     items = table.benchmark.scored[table.ranking]
     return BoardCounts(
         model_count=table.ranking.size,
         items_least=int(items.min()) if items.size else None,
-        pairs=table.size,
+        pairs=table.pairs.size,
         decided={name: 0 if sides is None else int(np.count_nonzero(sides)) for name, sides in decided.items()},
         settled=int(np.count_nonzero(table.settled)),
         changes={key: benchmark.change_counts[key] for key in _counted(benchmark)},
         exhausted=int(np.count_nonzero(exhausted)),
-        beyond_capacity=0 if capacity is None else int((benchmark.family_index()[table.pair] > capacity).sum()),
+        beyond_capacity=0 if capacity is None else int((benchmark.family_index()[table.pairs.pair] > capacity).sum()),
         followed=_candidates(table).size,
-        neighbours_undecided=int(np.count_nonzero(open_neighbours)) if table.size else None,
-        clusters=clusters_report(table, np.flatnonzero(table.adjacent)),
+        neighbours_undecided=int(np.count_nonzero(open_neighbours)) if table.pairs.size else None,
+        clusters=clusters_report(table, np.flatnonzero(table.pairs.adjacent)),
         goal=goal_report(table),
     )
 
@@ -113,7 +113,7 @@ def metrics_view(benchmark: BoardView, cap: int = PAIR_CAP, table: PairTable | N
     table = PairTable(benchmark) if table is None else table
     candidates = _candidates(table)
     displayed = candidates[:cap]
-    adjacent = np.flatnonzero(table.adjacent)  # all of them are counted, beyond the cap too
+    adjacent = np.flatnonzero(table.pairs.adjacent)  # all of them are counted, beyond the cap too
     near = candidates[: max(cap, adjacent.size)]  # the adjacent ones come first
     clusters = cluster_columns(table, near)
     needed = required_n_by_procedure(table, clusters, near)
@@ -121,26 +121,26 @@ def metrics_view(benchmark: BoardView, cap: int = PAIR_CAP, table: PairTable | N
         {name: n[:size] for name, n in needed.items()} for size in (adjacent.size, displayed.size)
     )
     statuses = [STATUSES[code] for code in status_codes(table, displayed).tolist()]
-    n = table.n[displayed]
+    n = table.pairs.n[displayed]
     columns = evidence_columns(table, displayed)
     columns["items_to_decision"][[status == "decided" for status in statuses]] = np.nan
-    columns["gap"] = np.where(n > 0, table.moments[0][displayed], np.nan)
+    columns["gap"] = np.where(n > 0, table.kind.moments[0][displayed], np.nan)
     sides = decisions(table, clusters)
     names = [contestant.model for contestant in benchmark.contestants]
-    none = np.zeros(table.size, np.int8)
+    none = np.zeros(table.pairs.size, np.int8)
     counted = {name: none if (side := sides[name]) is None else side for name in DECISION_PROCEDURES}
     return MetricsView(
         **vars(board_counts(table)),
         models=model_reports(table),
         adjacent_undecided=count_undecided(table, clusters, adjacent),
         adjacent_unresolved=count_unresolved(table, of_adjacent, adjacent),
-        pair=table.pair[displayed],
-        names=[(names[a], names[b]) for a, b in zip(table.a[displayed], table.b[displayed], strict=True)],
+        pair=table.pairs.pair[displayed],
+        names=[(names[a], names[b]) for a, b in zip(table.pairs.a[displayed], table.pairs.b[displayed], strict=True)],
         n=n,
         statuses=statuses,
         columns=columns,
         sides={name: side[displayed] for name, side in counted.items()},
-        latched={name: benchmark.latched[name][table.pair[displayed]] for name in PROCEDURES},
+        latched={name: benchmark.latched[name][table.pairs.pair[displayed]] for name in PROCEDURES},
         log_threshold={
             "anytime": np.full(displayed.size, -log(benchmark.spec.alpha)),
             "anytime_family": table.log_family_threshold(displayed),
@@ -152,10 +152,10 @@ def metrics_view(benchmark: BoardView, cap: int = PAIR_CAP, table: PairTable | N
 def _candidates(table: PairTable) -> Index:
     """Return adjacent pairs, then declared ones, then latched ones; by rank within each."""
     benchmark = table.benchmark
-    declared = table.in_family if benchmark.spec.family.pairs is not None else np.zeros(table.size, bool)
-    latched = np.logical_or.reduce([benchmark.latched[name][table.pair] != 0 for name in PROCEDURES])
-    order = np.full(table.size, 3, np.int8)
-    for place, some in ((2, latched), (1, declared), (0, table.adjacent)):
+    declared = table.in_family if benchmark.spec.family.pairs is not None else np.zeros(table.pairs.size, bool)
+    latched = np.logical_or.reduce([benchmark.latched[name][table.pairs.pair] != 0 for name in PROCEDURES])
+    order = np.full(table.pairs.size, 3, np.int8)
+    for place, some in ((2, latched), (1, declared), (0, table.pairs.adjacent)):
         order[some] = place
     candidates = np.flatnonzero(order < 3)
     return np.asarray(candidates[np.argsort(order[candidates], kind="stable")], np.int64)
@@ -164,7 +164,9 @@ def _candidates(table: PairTable) -> Index:
 def _resolution(
     table: PairTable, clusters: ClusterColumns | None, needed: Mapping[str, Floats], at: Index
 ) -> dict[str, Floats]:
-    ratios = {name: resolution_ratio(table.n[at], n_star) for name, n_star in needed.items() if name != NEIGHBOURS}
+    ratios = {
+        name: resolution_ratio(table.pairs.n[at], n_star) for name, n_star in needed.items() if name != NEIGHBOURS
+    }
     if clusters is not None:
-        ratios["clustered"] = cluster_resolution_ratio(table.n[at], clusters.icc[at], needed["clustered"])
+        ratios["clustered"] = cluster_resolution_ratio(table.pairs.n[at], clusters.icc[at], needed["clustered"])
     return ratios

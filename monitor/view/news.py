@@ -68,15 +68,17 @@ def board_news(table: PairTable, pairs: Collection[PairNames]) -> BoardNews:
     contestants = table.benchmark.contestants
     rank_of = {contestants[k].model: rank for rank, k in enumerate(table.ranking.tolist())}
     at = {pair: _place(rank_of[pair[0]], rank_of[pair[1]], len(rank_of)) for pair in pairs if set(pair) <= set(rank_of)}
-    followed = table.adjacent | (table.in_family if table.benchmark.spec.family.pairs is not None else False)
+    followed = table.pairs.adjacent | (table.in_family if table.benchmark.spec.family.pairs is not None else False)
     sides = table.decided("anytime_family")
     low, high = rank_intervals(decisions_by_rank(table))
     names = sorted({name for pair in at for name in pair})
     return BoardNews(
         ranks={name: _range(int(low[rank_of[name]]), int(high[rank_of[name]])) for name in names},
         followed=frozenset(pair for pair, place in at.items() if followed[place]),
-        ranking_decided=sides is not None and bool(table.adjacent.any()) and bool((sides[table.adjacent] != 0).all()),
-        ranking_settled=table.size > 0 and bool((table.settled != 0).all()),
+        ranking_decided=sides is not None
+        and bool(table.pairs.adjacent.any())
+        and bool((sides[table.pairs.adjacent] != 0).all()),
+        ranking_settled=table.pairs.size > 0 and bool((table.settled != 0).all()),
         goal_met=_goal_met_by(table, np.array(sorted(at.values()), np.int64)),
     )
 

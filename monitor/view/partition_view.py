@@ -14,8 +14,8 @@ from monitor.view.board import BoardView
 from monitor.view.from_files.tally import excess
 from monitor.view.from_state import current_view, state_version
 from schemas.records.boards import BoardEntry, Suspect
-from schemas.records.decode import Fault
 from schemas.records.events import Declaration, Ended, EventFields
+from schemas.records.faults import Fault
 from schemas.records.operations import BoardChange
 from schemas.records.scores import Contestant
 

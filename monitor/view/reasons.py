@@ -3,7 +3,7 @@
 from typing import Final, NamedTuple
 
 from monitor.view.board import BoardView
-from monitor.view.pairs.item_means import repeats_of
+from monitor.view.kinds.found import repeats_of
 from schemas.records.boards import Suspect
 from schemas.results.assumptions import Assumption
 from schemas.results.assumptions import facts as assumed
@@ -142,14 +142,12 @@ def _units(benchmark: BoardView) -> list[Fact]:
 
 def _repeats(benchmark: BoardView) -> list[Fact]:
     """Return how many repeats the items have, where it is not one each."""
-    counts = repeats_of(benchmark.described(), slice(None, len(benchmark.contestants)))
-    if counts is None or counts.most == 1:
+    counts = repeats_of(benchmark)
+    if counts is None or counts.max == 1:
         return []
     declared = benchmark.spec.repeats
-    fewer = declared if isinstance(declared, int) and 1 < declared < counts.most else None
-    return [
-        fact(Reason.REPEATS, least=int(counts.least), mean=float(counts.mean), most=int(counts.most), declared=fewer)
-    ]
+    fewer = declared if isinstance(declared, int) and 1 < declared < counts.max else None
+    return [fact(Reason.REPEATS, least=int(counts.min), mean=float(counts.mean), most=int(counts.max), declared=fewer)]
 
 
 def _unused_policy(benchmark: BoardView) -> list[Fact]:

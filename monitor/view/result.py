@@ -4,8 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from monitor.view.headline import headline
-from monitor.view.pairs.evidence import is_resolved
-from monitor.view.pairs.ratings import ratings_of
+from monitor.view.kinds.kind import is_resolved
 from monitor.view.pairs.table import PairTable
 from monitor.view.reasons import unit_items
 from monitor.words.results import line
@@ -24,15 +23,15 @@ def result_report(table: PairTable) -> ResultReport | None:
 
     The lines hold for all pairs of the benchmark, however few of them a report shows.
     """
-    if not (table.n > 0).any():
+    if not (table.pairs.n > 0).any():
         return None
-    settled = _settled(table) if table.benchmark.battles is None else _line(_rated(table))
+    rated = table.kind.rated(table.ranking)
     best, decided, steps, change = headline(table)
     return ResultReport(
         best=_line(*best, yes=decided, held=bool(table.held)),
         steps=_line(*steps, yes=steps[0]["decided"] > 0) if steps else None,
         change=_line(*change) if change else None,
-        settled=settled,
+        settled=_settled(table) if rated is None else _line(rated),
         decided=_decided(table),
         resolved=_resolved(table),
     )
@@ -51,8 +50,8 @@ def _settled(table: PairTable) -> ResultLine:
     of_what = {"items": benchmark.spec.items or table.assumed_items or benchmark.items}
     if unit_items(benchmark) is not None:
         of_what["units"] = True
-    of_leader = np.flatnonzero(table.a == leader)
-    sides, others = table.settled[of_leader], table.b[of_leader]
+    of_leader = np.flatnonzero(table.pairs.a == leader)
+    sides, others = table.settled[of_leader], table.pairs.b[of_leader]
     level, ahead, rivals = (others[sides == side] for side in (TIE, -1, 0))
     best = names[leader]
     if ahead.size:
@@ -63,7 +62,7 @@ def _settled(table: PairTable) -> ResultLine:
         equal = np.append(leader, level)
         models = _models(names, equal) or [best]
         return _line(fact(Reason.EQUAL, models=[*models], count=int(equal.size), **of_what), yes=True)
-    over = bool(table.ended[of_leader][sides == 0].all())
+    over = bool(table.pairs.ended[of_leader][sides == 0].all())
     few = rivals.size <= _NAMED
     return _line(
         fact(
@@ -83,20 +82,11 @@ def _openness(table: PairTable, *, over: bool) -> str:
     benchmark = table.benchmark
     if benchmark.too_many_items and benchmark.suite is None:
         return "too_many_items"
-    if table.missing is None:
+    if table.pairs.missing is None:
         return "no_item_count"
     if benchmark.spec.order.policy == "none" and benchmark.suite is None and not table.asserted:
         return "no_order"
     return "ended" if over else "open"
-
-
-def _rated(table: PairTable) -> Fact:
-    """Return the highest rating; battles have no last item, so nothing is ever settled."""
-    ratings = ratings_of(table.described_from)
-    values, _ = ratings.ratings
-    best = int(table.ranking[0])
-    rating = float(values[best]) if ratings.rated[best] else None
-    return fact(Reason.RATED, model=ratings.names[best], rating=rating, islands=int(ratings.groups.island.max()) + 1)
 
 
 def _models(names: list[str], models: Index) -> list[str]:
@@ -109,9 +99,9 @@ def _decided(table: PairTable) -> ResultLine:
     sides, held = table.decided("anytime_family"), table.held
     if sides is None:
         return _line(fact(Reason.NO_VERDICT, because=[*held]), held=True)
-    neighbours = table.adjacent
+    neighbours = table.pairs.adjacent
     real = int(np.count_nonzero(sides[neighbours]))
-    over = table.ended | table.complete
+    over = table.pairs.ended | table.pairs.complete
     ties, undecided = (int(np.count_nonzero(neighbours & (sides == 0) & part)) for part in (over, ~over))
     facts = [
         fact(
@@ -121,7 +111,7 @@ def _decided(table: PairTable) -> ResultLine:
             ties=ties,
             undecided=undecided,
             all_decided=int(np.count_nonzero(sides)),
-            all_pairs=table.size,
+            all_pairs=table.pairs.size,
             over=bool(over.all()),
         )
     ]
@@ -132,20 +122,18 @@ def _decided(table: PairTable) -> ResultLine:
 
 def _resolved(table: PairTable) -> ResultLine:
     """Report for how many neighbours in rank the benchmark has enough items."""
-    at = np.flatnonzero(table.adjacent)
-    n, needed = table.n[at], table.n_star(at)
+    at = np.flatnonzero(table.pairs.adjacent)
+    n, needed = table.pairs.n[at], table.kind.n_star(at)
     enough = is_resolved(n, needed)
     resolved = int(np.count_nonzero(enough))
-    anytime = None
-    if resolved and table.benchmark.binary:
-        anytime = int(np.count_nonzero(is_resolved(n, table.anytime_required_n(at))))
+    anytime = table.kind.anytime_required_n(at) if resolved else None
     return _line(
         fact(
             Reason.ENOUGH_ITEMS,
-            unit="items" if table.benchmark.battles is None else "prompts",
+            unit=table.kind.unit,
             resolved=resolved,
             gaps=int(at.size),
-            anytime=anytime,
+            anytime=None if anytime is None else int(np.count_nonzero(is_resolved(n, anytime))),
             # Where every shared item has the same difference there is no spread to plan with.
             unknown=int(np.count_nonzero((needed == 0) & (n > 0))),
         ),

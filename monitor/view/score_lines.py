@@ -50,6 +50,18 @@ def all_score_lines(benchmarks: Iterable[BoardView]) -> Iterator[bytes]:
             yield score_lines(benchmark, start, start + ROWS_AT_ONCE)
 
 
+def scores_by_item(benchmark: BoardView, model: str) -> dict[str, float | None]:
+    """Return the score of each item that the newest epoch of a model has, the mean of its repeats; None for a skipped one."""
+    view = benchmark.described()
+    contestant = view.newest(model)
+    codes, values = view.item_codes()[:, contestant], view.item_values
+    return {
+        key.item: None if code == SKIPPED else float(values[code]) / SCORE_UNIT
+        for key, code in zip(view.item_keys, codes.tolist(), strict=True)
+        if code != ABSENT
+    }
+
+
 def _provenance(benchmark: BoardView) -> Provenance:
     """Return what a reader of the scores alone would not know of them."""
     reading = benchmark.reading

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from operator import attrgetter
 from types import GenericAlias
-from typing import Any, Final, NamedTuple, TypeVar, get_type_hints
+from typing import Any, Final, TypeVar, get_type_hints
 
 import msgspec
 from pydantic import BaseModel, ValidationError
@@ -13,6 +13,7 @@ from pydantic_core import InitErrorDetails, PydanticCustomError
 
 from schemas.records.battles import BATTLE_MARK, Battle, BattleFields, names_of
 from schemas.records.events import MAX_LINE_BYTES, Declaration, Ended, Event, EventFields
+from schemas.records.faults import Fault
 from schemas.records.goals import LEAST_MARGIN
 from schemas.records.lenient import Kinds, convert, convert_column, read_name
 from schemas.records.names import name_fault
@@ -35,7 +36,7 @@ from schemas.records.repeated import (
     shape_in_array,
     shape_of,
 )
-from schemas.records.text import Sentence, printable, shorten
+from schemas.records.text import printable, shorten
 
 BOM: Final = b"\xef\xbb\xbf"  # the UTF-8 byte order mark, with which some programs begin a file or a message
 
@@ -149,22 +150,6 @@ _KINDS: Final = {
 Model = TypeVar("Model", bound=BaseModel)
 
 Decoded = EventFields | Declaration | Ended  # what a record may be
-
-
-class Fault(NamedTuple):
-    """Why a record is rejected: the field, its value, and a sentence with the problem and what to do.
-
-    `item` is the item that the record would have scored, empty for a record that scores none and None where it is not known; `above` is
-    the score, where it is most likely on another scale. `refuses`: nothing more of the file is read.
-    """
-
-    field: str
-    found: str
-    reason: Sentence
-    benchmark: str | None = None
-    item: str | None = None
-    above: float | None = None
-    refuses: bool = False
 
 
 def decode_block(block: bytes) -> list[EventFields] | None:
@@ -635,9 +620,3 @@ class Checker:
             self._good.clear()
         self._good |= fresh
         return False
-
-
-class Refusal(Fault):
-    """Why a record that can be read is refused: it does not fit the declaration, the runs that have ended, or a limit."""
-
-    __slots__ = ()

@@ -4,15 +4,15 @@ import re
 from collections.abc import Sequence
 from functools import cache
 from types import GenericAlias
-from typing import Any, Final, NamedTuple, NotRequired
+from typing import Any, Final, NamedTuple
 
 import msgspec
 from pydantic_core import to_json
-from typing_extensions import TypedDict
 
 from schemas.records.battles import BattleFields, by_kind
 from schemas.records.decode import repeats_in_pack
 from schemas.records.events import Declaration, Ended, EventFields
+from schemas.records.faults import Found, Reject
 from schemas.records.repeated import decode_whole, is_once_in_array, shape_in_array
 from schemas.records.text import Sentence
 
@@ -24,24 +24,6 @@ MOST_CHANGES: Final = 50_000
 """Verdict changes after which a fold ends with the current piece: storing them takes the server about half a second."""
 
 WIDE: Final = 400  # contestants above which a piece could bring more changes than a fold may
-
-
-class Reject(TypedDict):
-    """A record that an importer cannot read: where it is, what is wrong, and what to do.
-
-    `item_id`, `above` and `refuses` limit what the rest of the file is taken for; see `Fault`.
-    """
-
-    source: str
-    line: int
-    field: str
-    found: str
-    reason: Sentence
-    benchmark: NotRequired[str | None]
-    raw: NotRequired[str]
-    item_id: NotRequired[str]
-    above: NotRequired[float]
-    refuses: NotRequired[bool]
 
 
 class SourceSpan(msgspec.Struct, gc=False):
@@ -56,15 +38,6 @@ class SourceSpan(msgspec.Struct, gc=False):
     generation: int
     prefix: str
     line: int
-
-
-class Found(msgspec.Struct, omit_defaults=True):
-    """What a watched file has shown of benchmarks, by name: why their items differ, notes, failed results by reason, what was chosen."""
-
-    differing: dict[str, str] = {}
-    notes: dict[str, list[str]] = {}
-    failed: dict[str, dict[str, int]] = {}
-    chosen: dict[str, dict[str, str]] = {}
 
 
 class Packed(msgspec.Struct, gc=False):

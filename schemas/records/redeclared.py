@@ -3,8 +3,8 @@
 from typing import Final
 
 from schemas.records.catalogue import published
-from schemas.records.decode import Fault, Refusal
 from schemas.records.events import Spec
+from schemas.records.faults import Fault, Refusal
 
 FREE_TO_CHANGE: Final = ("power", "margin", "goal", "anchor", "aliases")  # declared fields that no latch depends on
 

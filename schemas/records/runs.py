@@ -6,8 +6,9 @@ from typing import Annotated, Any, Final, NamedTuple
 import msgspec
 from pydantic import BaseModel, ConfigDict, Field, StrictInt
 
-from schemas.records.decode import Decoded, Fault, check_object, repeated_fault
+from schemas.records.decode import Decoded, check_object, repeated_fault
 from schemas.records.events import MAX_INDEX, EventFields, IndexField, NameField, Role, RunName, ScoreField
+from schemas.records.faults import Fault
 from schemas.records.names import Name, name_fault
 from schemas.records.repeated import count_byte, decode_whole, has_each_once, raw_fields, repeated_among
 from schemas.records.text import shorten

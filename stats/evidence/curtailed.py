@@ -16,13 +16,10 @@ below what matters, so that p = 1/16 decides at alpha = 1/16. Every function her
 import numpy as np
 import numpy.typing as npt
 
-from stats.evidence.growth import items_until
-from stats.numerics.checks import BoolArray, FloatArray, IntArray, aligned, level, non_negative
+from stats.numerics.checks import TOLERANCE, BoolArray, FloatArray, IntArray, aligned, level, non_negative
 from stats.numerics.halfbeta import log_half_and_whole
+from stats.numerics.rootfind import items_until
 from stats.numerics.slabs import slabbed
-
-TOLERANCE = 1e-12
-"""Evidence this close below a threshold reaches it: the difference is rounding."""
 
 _LOG2 = float(np.log(2))
 _SLAB = 12_288  # pairs at a time, so that the temporaries stay in cache

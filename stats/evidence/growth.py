@@ -1,14 +1,11 @@
 """How many more items a decision is likely to take, at the gap observed so far."""
 
-from collections.abc import Callable
-
 import numpy as np
 import numpy.typing as npt
 
 from stats.evidence.eprocess import log_e_of_counts
 from stats.evidence.mixtures import Mixture, parse_mixture
-from stats.numerics.checks import FloatArray, aligned, finite, level, non_negative, paired_counts
-from stats.numerics.rootfind import bracketed_root
+from stats.numerics.checks import FloatArray, aligned, finite, level, paired_counts
 from stats.numerics.slabs import slabbed
 from stats.numerics.special import ndtri
 
@@ -143,49 +140,3 @@ def _growth_rate(rate_b: FloatArray, rate_c: FloatArray, prior: Mixture) -> Floa
     return np.asarray(
         rate_b * np.log(np.maximum(2 * rate_b / total, tiny)) + rate_c * np.log(np.maximum(2 * rate_c / total, tiny))
     )
-
-
-def items_until(
-    evidence: Callable[[FloatArray, FloatArray, FloatArray], FloatArray],
-    n: npt.ArrayLike,
-    b: npt.ArrayLike,
-    c: npt.ArrayLike,
-    missing: npt.ArrayLike,
-    threshold_log: npt.ArrayLike,
-) -> FloatArray:
-    """Return how many of the missing items evidence needs to reach a threshold, if the rates of b and c do not change.
-
-    Parameters
-    ----------
-    evidence : callable
-        Maps b, c and the items still missing, elementwise, to evidence that grows along this path.
-    n, b, c, missing : array_like
-        Shared items and discordant counts, and the items of the benchmark that the pair does not share yet.
-    threshold_log : array_like
-        ln(1/alpha) of the pair, in nats.
-
-    Returns
-    -------
-    ndarray
-        Between 0 and ``missing``; infinite where even the complete benchmark does not reach it at these rates, or n = 0.
-    """
-    aligned(n=n, b=b, c=c, missing=missing, threshold_log=threshold_log)
-    items, wins, losses, rest = non_negative(n=n, b=b, c=c, missing=missing)
-    (need,) = finite(threshold_log=threshold_log)
-    columns = np.broadcast_arrays(items, wins, losses, rest, need)
-    shape = columns[0].shape
-    items, wins, losses, rest, need = (x.ravel() for x in columns)
-
-    def excess(more: FloatArray, at: npt.NDArray[np.intp]) -> FloatArray:
-        grown = 1 + more / items[at]
-        return evidence(wins[at] * grown, losses[at] * grown, rest[at] - more) - need[at]
-
-    out = np.full(items.shape, np.inf)
-    possible = np.flatnonzero(items > 0)
-    possible = possible[excess(rest[possible], possible) >= 0]
-    decided = excess(np.zeros(possible.size), possible) >= 0
-    out[possible[decided]] = 0
-    at = possible[~decided]
-    if at.size:
-        out[at] = bracketed_root(lambda more: excess(more, at), np.zeros(at.size), rest[at], tolerance=1e-5)
-    return out.reshape(shape)

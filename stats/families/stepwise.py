@@ -22,9 +22,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from stats.evidence.curtailed import TOLERANCE
 from stats.families.error_control import registration, spent
-from stats.numerics.checks import FloatArray, IntArray, level
+from stats.numerics.checks import TOLERANCE, FloatArray, IntArray, level
 
 WHOLE = 2**62
 """The weight of a whole family; weights are integers out of this many."""

@@ -12,8 +12,7 @@ for pairs on different items: their equality is not transitive.
 import numpy as np
 import numpy.typing as npt
 
-from stats.evidence.curtailed import TOLERANCE
-from stats.numerics.checks import BoolArray, FloatArray, between, finite, level
+from stats.numerics.checks import TOLERANCE, BoolArray, FloatArray, between, finite, level
 
 CLOSURE_MODELS = 500
 """Models up to which decisions are closed transitively; above it the matrix products cost too much."""

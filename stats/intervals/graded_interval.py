@@ -12,9 +12,8 @@ the exchanged models. Nothing here depends on the order of arrival; empirical Be
 import numpy as np
 import numpy.typing as npt
 
-from stats.evidence.curtailed import TOLERANCE
 from stats.evidence.graded import LAMBDAS, MAX_ITEMS, graded_completion_bound, histogram_capital
-from stats.numerics.checks import FloatArray, aligned, level, non_negative
+from stats.numerics.checks import TOLERANCE, FloatArray, aligned, level, non_negative
 from stats.numerics.rootfind import bracketed_root
 
 _NOTHING = float(np.finfo(np.float64).tiny)

@@ -7,6 +7,9 @@ FloatArray = npt.NDArray[np.float64]
 BoolArray = npt.NDArray[np.bool_]
 IntArray = npt.NDArray[np.int64]
 
+TOLERANCE = 1e-12
+"""Evidence this close below a threshold reaches it: the difference is rounding."""
+
 
 def finite(**named: npt.ArrayLike) -> list[FloatArray]:
     """Return the named arrays as finite float64 arrays of mutually broadcastable shapes (not yet broadcast)."""

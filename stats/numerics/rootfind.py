@@ -1,10 +1,11 @@
-"""A vectorised bracketed root search."""
+"""A vectorised bracketed root search, and the items at which evidence reaches a threshold by it."""
 
 from collections.abc import Callable
 
 import numpy as np
+import numpy.typing as npt
 
-from stats.numerics.checks import FloatArray
+from stats.numerics.checks import FloatArray, aligned, finite, non_negative
 
 
 def bracketed_root(
@@ -63,3 +64,49 @@ def bracketed_root(
         t = np.where(interpolate & np.isfinite(step), step, 0.5)
         t = np.where(done, 0.0, np.clip(t, np.minimum(edge, 0.5), np.maximum(1 - edge, 0.5)))
     return np.where(np.abs(fa) < np.abs(fb), a, b)
+
+
+def items_until(
+    evidence: Callable[[FloatArray, FloatArray, FloatArray], FloatArray],
+    n: npt.ArrayLike,
+    b: npt.ArrayLike,
+    c: npt.ArrayLike,
+    missing: npt.ArrayLike,
+    threshold_log: npt.ArrayLike,
+) -> FloatArray:
+    """Return how many of the missing items evidence needs to reach a threshold, if the rates of b and c do not change.
+
+    Parameters
+    ----------
+    evidence : callable
+        Maps b, c and the items still missing, elementwise, to evidence that grows along this path.
+    n, b, c, missing : array_like
+        Shared items and discordant counts, and the items of the benchmark that the pair does not share yet.
+    threshold_log : array_like
+        ln(1/alpha) of the pair, in nats.
+
+    Returns
+    -------
+    ndarray
+        Between 0 and ``missing``; infinite where even the complete benchmark does not reach it at these rates, or n = 0.
+    """
+    aligned(n=n, b=b, c=c, missing=missing, threshold_log=threshold_log)
+    items, wins, losses, rest = non_negative(n=n, b=b, c=c, missing=missing)
+    (need,) = finite(threshold_log=threshold_log)
+    columns = np.broadcast_arrays(items, wins, losses, rest, need)
+    shape = columns[0].shape
+    items, wins, losses, rest, need = (x.ravel() for x in columns)
+
+    def excess(more: FloatArray, at: npt.NDArray[np.intp]) -> FloatArray:
+        grown = 1 + more / items[at]
+        return evidence(wins[at] * grown, losses[at] * grown, rest[at] - more) - need[at]
+
+    out = np.full(items.shape, np.inf)
+    possible = np.flatnonzero(items > 0)
+    possible = possible[excess(rest[possible], possible) >= 0]
+    decided = excess(np.zeros(possible.size), possible) >= 0
+    out[possible[decided]] = 0
+    at = possible[~decided]
+    if at.size:
+        out[at] = bracketed_root(lambda more: excess(more, at), np.zeros(at.size), rest[at], tolerance=1e-5)
+    return out.reshape(shape)

@@ -38,14 +38,14 @@ def excluded_gaps(
     """
     table, found = PairTable.of(board_view(benchmark)), []
     number = np.array([int(contestant.model.split("-")[1]) for contestant in benchmark.contestants])
-    at = np.flatnonzero(some(number[table.a], number[table.b]))
+    at = np.flatnonzero(some(number[table.pairs.a], number[table.pairs.b]))
     columns = evidence_columns(table, at)
     true = np.array([quality[contestant.model] for contestant in benchmark.contestants])
-    gap = true[table.a[at]] - true[table.b[at]]
+    gap = true[table.pairs.a[at]] - true[table.pairs.b[at]]
     # Where nothing is shown, nothing is claimed.
     low, high = (columns[f"{claim}_{end}"] for end in ("low", "high"))
     for k in np.flatnonzero((gap < low - SLACK) | (gap > high + SLACK)).tolist():
-        a, b = (benchmark.contestants[side[at[k]]].model for side in (table.a, table.b))
+        a, b = (benchmark.contestants[side[at[k]]].model for side in (table.pairs.a, table.pairs.b))
         text = f"{a} is {low[k]:.4f} to {high[k]:.4f} ahead of {b}, and {gap[k]:.4f} is true"
         found.append(Wrong(text, pair=(min(a, b), max(a, b))))
     return found

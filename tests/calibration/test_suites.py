@@ -33,7 +33,7 @@ def wrong(seed, gap, policy):
         log.send({"declare": name, **order}, packed(scores, names, items=ids, benchmark=name))
     table = PairTable(suite_board(SUITE, board_views([log.partition]), assert_complete=False))
     assert table.hold_reason is None
-    return int(np.count_nonzero(table.anytime_decisions["anytime"][table.a // 2 == table.b // 2]))
+    return int(np.count_nonzero(table.anytime_decisions["anytime"][table.pairs.a // 2 == table.pairs.b // 2]))
 
 
 @pytest.mark.slow

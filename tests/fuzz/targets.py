@@ -21,8 +21,9 @@ from monitor.serve.api.writing.body_parser import parse_body
 from monitor.store.transfer.archive import ArchiveDamaged, read_archive
 from schemas.records.battles import BattleFields
 from schemas.records.chunks import Chunk, DeadLetter
-from schemas.records.decode import Fault, decode_message
+from schemas.records.decode import decode_message
 from schemas.records.events import Declaration, EventFields
+from schemas.records.faults import Fault
 from schemas.records.names import name_fault
 from tests.unit.files.tool_files import TOOLS
 

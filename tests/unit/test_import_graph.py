@@ -8,7 +8,7 @@ from docs.generate import import_graph
 from docs.generate.__main__ import PARTS
 from docs.generate.pages import DOCS, with_part
 
-LONGEST = 29
+LONGEST = 27
 """Modules of the longest chain of imports; 15 is the aim."""
 
 

@@ -20,8 +20,9 @@ from monitor.service.gates.folder import CandidateFolder, EvaluationFolder, Outp
 from monitor.view.board import BoardView
 from monitor.view.gates.along_order import Question, questions_of
 from monitor.view.gates.margin import Margin
-from monitor.view.pairs.item_means import has_repeats, scores_by_item
+from monitor.view.kinds.found import has_repeats
 from monitor.view.reasons import refused
+from monitor.view.score_lines import scores_by_item
 from monitor.words.assumptions import clauses
 from monitor.words.gates import evaluated
 from monitor.words.numbers import digits_apart, p_value

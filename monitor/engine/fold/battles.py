@@ -28,7 +28,7 @@ from monitor.engine.state.changes import BenchmarkDelta
 from monitor.engine.state.pairs.counts import CHUNK_CELLS
 from schemas.records.battles import BattleFields
 from schemas.records.columns import EventColumns
-from schemas.records.decode import Fault, Refusal
+from schemas.records.faults import Fault, Refusal
 from schemas.records.names import MAX_NAME_LENGTH
 from schemas.records.scores import ONE, SCORE_UNIT, ZERO
 from schemas.records.text import shorten

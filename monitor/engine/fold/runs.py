@@ -11,7 +11,7 @@ from monitor.engine.limits import Limits
 from monitor.engine.state.benchmark import Benchmark
 from monitor.engine.state.changes import BenchmarkDelta
 from monitor.words.drift import change_sentence
-from schemas.records.decode import Fault, Refusal
+from schemas.records.faults import Fault, Refusal
 from schemas.records.text import shorten
 from schemas.records.versions import STATISTICS_VERSION
 from schemas.results.changes import DRIFT_KINDS, DriftChange

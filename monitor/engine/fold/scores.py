@@ -18,8 +18,8 @@ from monitor.engine.state.codes import Codes
 from monitor.engine.state.pairs.counts import CHUNK_CELLS, chunk_counts
 from monitor.engine.state.repeats import ItemCells
 from schemas.records.columns import EventList
-from schemas.records.decode import Fault, Refusal
 from schemas.records.events import Ended
+from schemas.records.faults import Fault, Refusal
 from schemas.records.scores import ABSENT, ONE, SKIPPED, ZERO
 from schemas.records.text import shorten
 from schemas.results.changes import CLAIMS, PROCEDURES

@@ -26,8 +26,8 @@ from monitor.engine.kinds.runs import (
 )
 from monitor.engine.limits import Limits, Usage, bad_name, limit_fault, model_fault, usage_fault
 from schemas.records.battles import BattleFields
-from schemas.records.decode import Fault, Refusal
 from schemas.records.events import ANCHOR, Ended, EventFields, Spec
+from schemas.records.faults import Fault, Refusal
 from schemas.records.run_names import name_of
 from schemas.records.scores import RUN_SCORE
 from schemas.records.text import shorten

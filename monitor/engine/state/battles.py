@@ -10,11 +10,11 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from monitor.engine.state.codes import grown
 from monitor.engine.state.key_index import KeyIndex
-from monitor.engine.state.pairs.step_down import grown
 from schemas.records.battles import BattleFields
-from schemas.records.decode import Fault, Refusal
 from schemas.records.events import Spec
+from schemas.records.faults import Fault, Refusal
 from schemas.records.scores import SCORE_UNIT
 from schemas.records.text import shorten
 from stats.numerics.pairs import Index, pair_members

@@ -9,14 +9,13 @@ from monitor.engine.kinds.sentinel import Sentinel
 from monitor.engine.state.arrival import Arrival
 from monitor.engine.state.battles import Battles, Units, Votes
 from monitor.engine.state.changes import BenchmarkDelta
-from monitor.engine.state.codes import NARROW, Codes, ScoreTable
+from monitor.engine.state.codes import NARROW, Codes, ScoreTable, grown
 from monitor.engine.state.committed import Committed
 from monitor.engine.state.conflicts import Conflicts
 from monitor.engine.state.graded import GradedPairs, WeightedPairs, Weighting
 from monitor.engine.state.keys import benchmark_key
 from monitor.engine.state.pairs.pair_state import PairState
 from monitor.engine.state.pairs.settling import Settling
-from monitor.engine.state.pairs.step_down import grown
 from monitor.engine.state.repeats import Repeats, Undeclared
 from monitor.engine.state.rows import Rows
 from monitor.engine.state.stored import PairSnapshot

@@ -1,6 +1,6 @@
-"""Codes of the score matrix: one small integer for each distinct score."""
+"""Codes of the score matrix, one small integer for each distinct score, and how arrays grow."""
 
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,3 +42,14 @@ class ScoreTable:
         distinct, index = np.unique(scores, return_inverse=True)
         codes = [self.code_of[score] if score in self.code_of else self.add(score) for score in distinct.tolist()]
         return np.array(codes, np.int64)[index]
+
+
+def grown(array: NDArray[Any], *shape: int, spare: float = 1 / 16) -> NDArray[Any]:
+    """Return an array of at least this shape that starts with the given one, with some spare room and zeros after it."""
+    sizes = list(zip(array.shape, shape, strict=True))
+    if all(have >= need for have, need in sizes):
+        return array
+    target = [have if have >= need else max(need, int(have * (1 + spare)) + 2) for have, need in sizes]
+    result = np.zeros(target, array.dtype)
+    result[tuple(slice(0, have) for have in array.shape)] = array
+    return result

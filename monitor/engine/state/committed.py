@@ -13,8 +13,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from monitor.engine.state.codes import Codes, Counts
-from monitor.engine.state.pairs.step_down import grown
+from monitor.engine.state.codes import Codes, Counts, grown
 from schemas.records.scores import ABSENT, ONE, SKIPPED, ZERO, RowKey
 from stats.numerics.pairs import Index, pair_count
 from stats.order import committed_order

@@ -10,8 +10,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from monitor.engine.state.codes import Codes, Counts
-from monitor.engine.state.pairs.step_down import grown
+from monitor.engine.state.codes import Codes, Counts, grown
 from schemas.records.events import Spec, Weights
 from schemas.records.scores import ONE, SCORE_UNIT, ZERO, RowKey
 from schemas.records.text import shorten

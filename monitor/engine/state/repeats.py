@@ -15,8 +15,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from monitor.engine.state.codes import Codes, ScoreTable
-from monitor.engine.state.pairs.step_down import grown
+from monitor.engine.state.codes import Codes, ScoreTable, grown
 from schemas.records.scores import ABSENT, SKIPPED, ZERO, RowKey
 from stats.numerics.pairs import Index
 

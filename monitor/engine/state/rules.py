@@ -73,6 +73,11 @@ class Rules:
         return not self.graded and not self.mixed
 
     @property
+    def as_declared(self) -> bool:
+        """Whether every score is of the declared kind."""
+        return self.graded or not self.mixed
+
+    @property
     def begun_again(self) -> bool:
         """Whether the name was begun again, here or where the scores were exported."""
         return self.generation > 1 or self.spec.provenance.begun_again

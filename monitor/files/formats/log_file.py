@@ -10,7 +10,7 @@ from typing import Final, NamedTuple, Protocol
 from monitor.files.formats.choices import Choices
 from monitor.files.streams.event_lines import Refusal
 from monitor.files.streams.paths import show
-from schemas.records.packed import Found
+from schemas.records.faults import Found
 from schemas.records.reading import Reading
 from schemas.records.text import shorten
 

@@ -15,8 +15,9 @@ from monitor.files.formats.results import LOWER, Entry, Result, ResultColumns, R
 from monitor.files.streams.event_lines import Broken, Columns, EventLineWriter, RecordTranslator, Refusal, Translator
 from monitor.files.streams.stream import Stream, open_stream
 from monitor.files.streams.translated import DocumentStream, Piece, TranslatedStream
-from schemas.records.decode import OUT_OF_RANGE, Fault, above_scale
+from schemas.records.decode import OUT_OF_RANGE, above_scale
 from schemas.records.events import EventFields
+from schemas.records.faults import Fault
 from schemas.records.lenient import read_score
 from schemas.records.text import shorten
 

@@ -6,7 +6,7 @@ from typing import Any, Final, NamedTuple
 
 from monitor.files.formats.choices import FAILED_SKIP
 from monitor.files.formats.log_file import LogFile
-from schemas.records.decode import Fault
+from schemas.records.faults import Fault
 
 LOWER: Final = ":lower"  # the end of a metric of which less is better: it counts as one minus its value
 

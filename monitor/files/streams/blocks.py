@@ -5,8 +5,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple, Self
 
 from monitor.files.streams.stream import OpenStream, is_whole, open_stream
-from schemas.records.decode import Fault, too_long
+from schemas.records.decode import too_long
 from schemas.records.events import MAX_LINE_BYTES
+from schemas.records.faults import Fault
 
 if TYPE_CHECKING:
     from hashlib import blake2b

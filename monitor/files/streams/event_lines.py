@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, Self, overload
 import msgspec
 
 from monitor.files.streams.stream import is_record
-from schemas.records.decode import BOM, Checker, Fault, check_object, plain_text
+from schemas.records.decode import BOM, Checker, check_object, plain_text
 from schemas.records.events import MAX_INDEX, EventFields
+from schemas.records.faults import Fault
 from schemas.records.names import MAX_NAME_LENGTH, names_hold
 
 if TYPE_CHECKING:

@@ -7,17 +7,10 @@ from typing import Final, NamedTuple
 from monitor.files.streams.blocks import Block
 from monitor.files.streams.event_lines import REJECT_START, EventLines, read_reject
 from monitor.files.streams.paths import origin
-from schemas.records.decode import (
-    BOM,
-    Checker,
-    Fault,
-    decode_block,
-    decode_converted,
-    decode_record,
-    plain_text,
-)
+from schemas.records.decode import BOM, Checker, decode_block, decode_converted, decode_record, plain_text
 from schemas.records.events import Declaration, Ended, EventFields
-from schemas.records.packed import Reject, Segment
+from schemas.records.faults import Fault, Reject
+from schemas.records.packed import Segment
 from schemas.records.text import shorten
 
 RAW_LENGTH: Final = 2_000  # how much of a rejected line is kept, in characters

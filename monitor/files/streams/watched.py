@@ -7,8 +7,9 @@ from typing import Final, NamedTuple
 from monitor.files.streams.blocks import BlockReader
 from monitor.files.streams.stream import OpenStream, open_stream
 from schemas.records.chunks import Source
-from schemas.records.decode import Fault, decode_record
+from schemas.records.decode import decode_record
 from schemas.records.events import Declaration, Ended
+from schemas.records.faults import Fault
 
 _MARK_BYTES: Final = 1 << 10
 

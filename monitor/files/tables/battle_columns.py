@@ -12,8 +12,9 @@ import msgspec
 from monitor.files.formats.choices import NONE, Choices
 from monitor.files.tables.columns import USUAL, ColumnError, Columns, find_battle
 from schemas.records.battles import BattleFields
-from schemas.records.decode import Fault, check_object
+from schemas.records.decode import check_object
 from schemas.records.events import EventFields
+from schemas.records.faults import Fault
 from schemas.records.lenient import read_index, read_name
 from schemas.records.names import MAX_NAME_LENGTH
 from schemas.records.text import shorten

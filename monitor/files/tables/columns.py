@@ -9,8 +9,9 @@ from typing import Any, Final
 import msgspec
 
 from monitor.files.formats.choices import EVERY_OTHER, FIELDS, MODELS_SEPARATOR, NONE, Choices
-from schemas.records.decode import SCORES, Fault, check_object, events_of_columns
+from schemas.records.decode import SCORES, check_object, events_of_columns
 from schemas.records.events import Declaration, Ended, EventFields
+from schemas.records.faults import Fault
 from schemas.records.lenient import read_index, read_name, read_score, without_value
 from schemas.records.text import shorten
 

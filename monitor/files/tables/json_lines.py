@@ -12,8 +12,9 @@ from monitor.files.streams.stream import Stream, open_stream
 from monitor.files.streams.translated import TranslatedStream
 from monitor.files.tables.battle_columns import BattleColumns, columns_of, refusal_of
 from monitor.files.tables.columns import ColumnError, Columns, WideTableError, flatten
-from schemas.records.decode import BOM, Decoded, Fault, decode_message, decode_record, read_object
+from schemas.records.decode import BOM, Decoded, decode_message, decode_record, read_object
 from schemas.records.events import Declaration, Ended, EventFields
+from schemas.records.faults import Fault
 from schemas.records.lenient import read_name, read_score, without_value
 from schemas.records.text import shorten
 

@@ -10,8 +10,8 @@ from monitor.files.streams.stream import Stream
 from monitor.files.streams.translated import DocumentStream
 from monitor.files.tables.battle_columns import BattleColumns, columns_of, refusal_of
 from monitor.files.tables.columns import ColumnError, Columns, flatten
-from schemas.records.decode import Fault
 from schemas.records.events import EventFields
+from schemas.records.faults import Fault
 
 _BLOCK: Final = 2_000  # rows that are read at once
 

@@ -11,8 +11,9 @@ from monitor.files.streams.stream import Stream, open_stream
 from monitor.files.streams.translated import TranslatedStream
 from monitor.files.tables.battle_columns import BattleColumns, columns_of
 from monitor.files.tables.columns import ColumnError, Columns, WideTableError
-from schemas.records.decode import BOM, Fault, not_utf8
+from schemas.records.decode import BOM, not_utf8
 from schemas.records.events import EventFields
+from schemas.records.faults import Fault
 from schemas.records.text import shorten
 
 _SEPARATORS: Final = ",;\t"

@@ -17,8 +17,8 @@ from monitor.files.streams.stream import Stream
 from monitor.files.streams.translated import DocumentStream
 from monitor.files.tools.inspect_archive import Log, Sample, read_log
 from monitor.files.tools.inspect_scores import choose_scorer
-from schemas.records.decode import Fault
 from schemas.records.events import EventFields
+from schemas.records.faults import Fault
 from schemas.records.text import shorten
 
 _UNFINISHED: Final = ("started", "cancelled", "error")

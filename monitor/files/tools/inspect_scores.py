@@ -7,7 +7,8 @@ from typing import Any, Final
 
 from monitor.files.formats.choices import Choices
 from monitor.files.streams.event_lines import Refusal
-from schemas.records.decode import OUT_OF_RANGE, Fault, above_scale
+from schemas.records.decode import OUT_OF_RANGE, above_scale
+from schemas.records.faults import Fault
 from schemas.records.lenient import read_score
 from schemas.records.text import shorten
 

@@ -11,7 +11,7 @@ import msgspec
 from monitor.files.formats.documents import read_beside, scalars
 from monitor.files.formats.log_file import LogFile
 from monitor.files.formats.results import Entry, Result, Run, Tool
-from schemas.records.decode import Fault
+from schemas.records.faults import Fault
 from schemas.records.text import shorten
 
 COLUMNS: Final = frozenset({"doc", "metric"})

@@ -9,7 +9,7 @@ import msgspec
 from monitor.files.formats.documents import read_document, text_of
 from monitor.files.formats.log_file import LogFile
 from monitor.files.formats.results import Entry, Result, ResultColumns, Tool
-from schemas.records.decode import Fault
+from schemas.records.faults import Fault
 from schemas.records.text import shorten
 
 

@@ -18,8 +18,9 @@ from monitor.files.formats.log_file import LogFile
 from monitor.files.streams.event_lines import RecordTranslator, Refusal
 from monitor.files.streams.paths import show
 from monitor.files.tools.lm_eval_results import Results, read_results
-from schemas.records.decode import OUT_OF_RANGE, Fault, above_scale
+from schemas.records.decode import OUT_OF_RANGE, above_scale
 from schemas.records.events import EventFields
+from schemas.records.faults import Fault
 from schemas.records.names import name_fault
 from schemas.records.text import shorten
 

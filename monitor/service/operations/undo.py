@@ -19,8 +19,8 @@ from monitor.engine.decoder import BoardChanged, Declared, Decoder, Republished,
 from schemas.records.battles import by_kind, models_of
 from schemas.records.boards import BoardEntry, Undo
 from schemas.records.chunks import Chunk, Origin, Source
-from schemas.records.decode import Fault
 from schemas.records.events import Ended, EventFields
+from schemas.records.faults import Fault
 from schemas.records.operations import BoardChange, Undone, encode_board_change
 from schemas.records.packed import mark_imported
 from schemas.records.text import shorten

@@ -51,16 +51,17 @@ def compare_with_margin(
     one, other = (_contestant(table, model) for model in (candidate, baseline))
     at = int(
         np.flatnonzero(
-            (np.minimum(table.a, table.b) == min(one, other)) & (np.maximum(table.a, table.b) == max(one, other))
+            (np.minimum(table.pairs.a, table.pairs.b) == min(one, other))
+            & (np.maximum(table.pairs.a, table.pairs.b) == max(one, other))
         )[0]
     )
     x, y, skipped = _scores(table, one, other)
-    missing = None if table.counted_missing is None else int(table.counted_missing[at])
+    missing = None if table.pairs.counted_missing is None else int(table.pairs.counted_missing[at])
     held = table.held
     policy = "completion" if table.asserted else spec.order.policy
     if held or x.size + int(skipped.sum()) == 0:
         evidence = _Evidence("none", 0.0, None, inf)
-    elif table.completes:
+    elif table.pairs.completes:
         evidence = _completion(x, y, missing or 0, margin, spec.alpha, binary=benchmark.binary)
     else:
         evidence = _in_order(table, one, other, margin)
@@ -72,7 +73,7 @@ def compare_with_margin(
     verdict = _verdict(evidence.log_p, p_worse, spec.alpha, held=bool(held))
     gap = None if x.size == 0 else float(x.mean() - y.mean())
     worse = [candidate] if verdict == "fail" else []
-    rescored, ignored = max(pair.epoch_a, pair.epoch_b) > 0, bool(table.ignored[at] > 0)
+    rescored, ignored = max(pair.epoch_a, pair.epoch_b) > 0, bool(table.pairs.ignored[at] > 0)
     assumed = assumed_of(table, rescored=rescored, ignored=ignored, worse=worse)
     assumed = late_of(assumed, "anytime")
     split = None if benchmark.repeats is None else noise_of_pair(benchmark, candidate, baseline)

@@ -5,14 +5,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from monitor.view.pairs.cluster_sums import labels
-from monitor.view.pairs.counts import Floats
-from monitor.view.pairs.evidence import Sides
+from monitor.view.pairs.counts import Floats, Sides
 from monitor.view.pairs.table import PairTable
 from monitor.words import unavailable
-from schemas.records.scores import ONE
 from schemas.records.text import Sentence
-from stats.evidence.curtailed import TOLERANCE, curtailed_log_p
+from stats.evidence.curtailed import curtailed_log_p
 from stats.evidence.eprocess import log_e_value
+from stats.numerics.checks import TOLERANCE
 from stats.numerics.pairs import Index, pair_count, ranked_pairs
 
 
@@ -43,7 +42,7 @@ def category_scores(table: PairTable) -> CategoryScores:
     names, label = labels(table.benchmark)
     items = np.bincount(label[label >= 0], minlength=len(names)).astype(np.int64)
     order = np.argsort(-items, kind="stable")
-    x, scored = table.scores
+    x, scored = table.kind.scores
     members = [np.flatnonzero(label == g) for g in order.tolist()]
     count, total = np.zeros((2, table.ranking.size, len(names)))
     for g, rows in enumerate(members):
@@ -56,7 +55,7 @@ def category_scores(table: PairTable) -> CategoryScores:
 
 def category_gaps(table: PairTable, scores: CategoryScores, baseline: int) -> CategoryGaps:
     """Compare every model with the one at a 0-based rank, in each category."""
-    x, scored = table.scores
+    x, scored = table.kind.scores
     ranking = table.ranking
     own = ranking[baseline]
     models, categories = scores.mean.shape
@@ -79,14 +78,9 @@ def _why_none(table: PairTable) -> str | None:
     """Return why no category gets a verdict, or None."""
     if table.hold_reason is not None or not table.in_force:
         return table.hold_reason or unavailable.HELD
-    spec = table.benchmark.spec
-    weighted = table.weighted is not None and (spec.scores, spec.repeats) == (
-        "binary",
-        1,
-    )  # inside a category items count the same
-    if not table.benchmark.binary and not (weighted and (table.benchmark.item_codes() <= ONE).all()):
+    if not table.kind.by_category():
         return unavailable.GRADED_CATEGORIES
-    if table.completes or table.benchmark.spec.order.policy == "trusted":
+    if table.pairs.completes or table.benchmark.spec.order.policy == "trusted":
         return None
     return unavailable.categories_under(table.benchmark.spec.order.policy)
 
@@ -95,7 +89,7 @@ def _sides(
     table: PairTable, scores: CategoryScores, baseline: int, counts: tuple[Floats, Floats, Floats], comparisons: int
 ) -> Sides:
     n, wins, losses = counts
-    if table.completes:
+    if table.pairs.completes:
         better, worse = (-log_p for log_p in curtailed_log_p(wins, losses, _missing(table, scores, baseline, n)))
     else:
         log_e = log_e_value(wins, losses, table.benchmark.spec.mixture)
@@ -108,13 +102,13 @@ def _sides(
 
 def _missing(table: PairTable, scores: CategoryScores, baseline: int, n: Floats) -> Floats:
     """Return the items of each category that a pair may still lack and that count, shape (models, categories)."""
-    assert table.missing is not None
-    assert table.counted_missing is not None
+    assert table.pairs.missing is not None
+    assert table.pairs.counted_missing is not None
     first, second = ranked_pairs(table.ranking.size)
     counted = np.zeros(table.ranking.size)
     for place, other in ((first, second), (second, first)):
         at = place == baseline
-        counted[other[at]] = table.counted_missing[at]
+        counted[other[at]] = table.pairs.counted_missing[at]
     # Items that have not been seen may belong to any category.
-    unseen = max(int((table.missing + table.n).max(initial=0)) - table.benchmark.items, 0)
+    unseen = max(int((table.pairs.missing + table.pairs.n).max(initial=0)) - table.benchmark.items, 0)
     return np.minimum(scores.items[None, :] - n + unseen, counted[:, None])

@@ -7,7 +7,8 @@ from typing import Final, NamedTuple, Self
 import numpy as np
 
 from monitor.view.board import BoardView
-from monitor.view.pairs.counts import FEW, SLAB_CELLS, Floats, PairCounts, on_shared_squares
+from monitor.view.kinds.kind import FEW, SLAB_CELLS, Kind
+from monitor.view.pairs.counts import Floats
 from stats.numerics.pairs import Index
 
 CELL_BUDGET: Final = 20_000_000
@@ -35,19 +36,19 @@ def labels(benchmark: BoardView) -> tuple[list[str], Index]:
     return names, np.array([place[name] for name in of_item], np.int64)
 
 
-def cluster_sums(table: PairCounts, at: Index) -> ClusterSums | None:
+def cluster_sums(kind: Kind, at: Index) -> ClusterSums | None:
     """Return the sums of the pairs `at` over each cluster.
 
     Items without a cluster are omitted. None unless there are at least two clusters, and the sums fit the budget.
     """
-    names, label = labels(table.benchmark)
+    names, label = labels(kind.benchmark)
     groups = len(names)
     if groups < 2 or groups * at.size > CELL_BUDGET:
         return None
-    few = at.size <= FEW * table.size
+    few = at.size <= FEW * kind.pairs.size
     n, s1, s2 = np.zeros((3, groups, at.size))
-    a, b = table.a[at], table.b[at]
-    for g, (x, scored) in enumerate(_by_cluster(table, label, groups)):
+    a, b = kind.pairs.a[at], kind.pairs.b[at]
+    for g, (x, scored) in enumerate(_by_cluster(kind, label, groups)):
         for start in range(0, x.shape[0] if few else 0, max(1, SLAB_CELLS // max(1, at.size))):
             # Sums over all pairs are products of matrices of all models.
             slab = slice(start, start + max(1, SLAB_CELLS // max(1, at.size)))
@@ -58,22 +59,21 @@ def cluster_sums(table: PairCounts, at: Index) -> ClusterSums | None:
                 sums[g] += each.sum(axis=0)
         if not few:
             on_shared = x.T @ scored
-            squares = on_shared if table.benchmark.binary else on_shared_squares(x, scored)
+            squares = kind.squares(x, scored)
             n[g], s1[g] = (scored.T @ scored)[a, b], on_shared[a, b] - on_shared[b, a]
             s2[g] = squares[a, b] + squares[b, a] - 2 * (x.T @ x)[a, b]
-    if not table.benchmark.binary and table.weighted is None:
-        # Where D is the same on every item, the sums follow from it; as differences of sums of scores they carry rounding noise.
-        gap, sd = (moment[at] for moment in table.moments)
-        same = sd == 0
+    constant = kind.constant()
+    if constant is not None:
+        same, gap = (each[at] for each in constant)
         s1[:, same] = gap[same] * n[:, same]
         s2[:, same] = gap[same] ** 2 * n[:, same]
     # Statistics run over pairs, which lie side by side.
     return ClusterSums(names, label, n.T, s1.T, np.maximum(s2, 0).T)
 
 
-def _by_cluster(table: PairCounts, label: Index, groups: int) -> Iterator[tuple[Floats, Floats]]:
+def _by_cluster(kind: Kind, label: Index, groups: int) -> Iterator[tuple[Floats, Floats]]:
     """Yield scores and presence in the rows of each cluster."""
-    x, scored = table.scores
+    x, scored = kind.scores
     order = np.argsort(label, kind="stable")
     bounds = np.searchsorted(label[order], np.arange(groups + 1))
     for start, end in pairwise(bounds.tolist()):
@@ -81,17 +81,18 @@ def _by_cluster(table: PairCounts, label: Index, groups: int) -> Iterator[tuple[
         yield x[rows], scored[rows]
 
 
-def pair_t(table: PairCounts) -> tuple[Floats, Floats] | None:
+def pair_t(kind: Kind) -> tuple[Floats, Floats] | None:
     """Return t of the cluster-robust test of every pair and its degrees of freedom; None without clusters, or beyond the budget."""
     # Most reports have no clusters: this module is not loaded for them.
     from stats.clusters.robust import clustered_t  # noqa: PLC0415
 
-    names, label = labels(table.benchmark)
-    groups, ranking = len(names), table.ranking
-    if groups < 2 or groups * table.size > CELL_BUDGET:
+    names, label = labels(kind.benchmark)
+    groups, ranking = len(names), kind.pairs.ranking
+    if groups < 2 or groups * kind.pairs.size > CELL_BUDGET:
         return None
-    parts = [_Cluster.of(x[:, ranking], scored[:, ranking]) for x, scored in _by_cluster(table, label, groups)]
-    t, df = np.zeros((2, table.size))
+    parts = [_Cluster.of(x[:, ranking], scored[:, ranking]) for x, scored in _by_cluster(kind, label, groups)]
+    constant = kind.constant()
+    t, df = np.zeros((2, kind.pairs.size))
     models, start = ranking.size, 0
     step = max(1, _BLOCK_PAIRS // models)
     for first in range(0, models - 1, step):
@@ -101,11 +102,9 @@ def pair_t(table: PairCounts) -> tuple[Floats, Floats] | None:
             part.add(better, n[g], s1[g])
         upper = np.arange(first, models) > np.arange(better.start, better.stop)[:, None]
         some = slice(start, start := start + int(np.count_nonzero(upper)))
-        if not table.benchmark.binary:
-            same = np.zeros(upper.shape, bool)
-            same[upper] = table.moments[1][some] == 0
-            gap = np.zeros(upper.shape)
-            gap[upper] = table.moments[0][some]
+        if constant is not None:
+            same, gap = np.zeros(upper.shape, bool), np.zeros(upper.shape)
+            same[upper], gap[upper] = (each[some] for each in constant)
             s1 = np.where(same, gap * n, s1)  # as in `cluster_sums`
         t[some], df[some] = (each[upper] for each in clustered_t(*(np.moveaxis(each, 0, -1) for each in (n, s1))))
     return t, df

@@ -5,9 +5,9 @@ from typing import Final
 
 import numpy as np
 
+from monitor.view.kinds.kind import resolution_ratio
 from monitor.view.pairs.cluster_sums import CELL_BUDGET, cluster_sums, labels
-from monitor.view.pairs.counts import Floats
-from monitor.view.pairs.evidence import Sides, resolution_ratio
+from monitor.view.pairs.counts import Floats, Sides
 from monitor.view.pairs.table import PairTable
 from monitor.words.clusters import warning
 from schemas.results.reasons import Fact, Reason, fact
@@ -80,22 +80,23 @@ def cluster_columns(table: PairTable, displayed: Index) -> ClusterColumns | None
         effective_clusters,
     )
 
-    if table.weighted is not None:
-        return _weighted_columns(table, displayed)
-    sums = cluster_sums(table, displayed)
+    weights = table.kind.cluster_weights
+    if weights is not None:
+        return _weighted_columns(table, weights, displayed)
+    sums = cluster_sums(table.kind, displayed)
     if sums is None:
         return None
     spec, (_, _, n, s1, s2) = table.benchmark.spec, sums
-    n_star, p, icc, effect, effective = np.full((5, table.size), np.nan)
-    clusters, unlabelled = np.zeros((2, table.size), np.int64)
+    n_star, p, icc, effect, effective = np.full((5, table.pairs.size), np.nan)
+    clusters, unlabelled = np.zeros((2, table.pairs.size), np.int64)
     clusters[displayed] = occupied = (n > 0).sum(axis=1)
     p[displayed] = np.where(occupied > 1, clustered_p(n, s1), np.nan)
     labelled = n.sum(axis=1)
-    unlabelled[displayed] = table.n[displayed] - labelled
+    unlabelled[displayed] = table.pairs.n[displayed] - labelled
     effective[displayed] = effective_clusters(n)
     # Of the items to come the same share carries a cluster, so q compares like with like.
     n_star[displayed] = (
-        cluster_required_n(n, s1, s2, spec.alpha, spec.power) * table.n[displayed] / labelled.clip(min=1)
+        cluster_required_n(n, s1, s2, spec.alpha, spec.power) * table.pairs.n[displayed] / labelled.clip(min=1)
     )
     icc[displayed] = cluster_icc(n, s1, s2)
     mean_size = labelled / np.maximum(occupied, 1)
@@ -108,28 +109,27 @@ def _step_down(table: PairTable, p: Floats) -> Sides:
     """Return what Holm's procedure decides. A pair without a p-value stays in the family as p = 1: the adjustment of others only grows."""
     from stats.families.error_control import holm  # noqa: PLC0415 - only reports with clusters load it
 
-    adjusted = np.ones(table.size)
+    adjusted = np.ones(table.pairs.size)
     if table.in_family.any():
         adjusted[table.in_family] = holm(np.where(np.isfinite(p), p, 1.0)[table.in_family])
     return table.towards_lead(adjusted <= table.benchmark.spec.alpha)
 
 
-def _weighted_columns(table: PairTable, displayed: Index) -> ClusterColumns | None:
+def _weighted_columns(table: PairTable, weights: Floats, displayed: Index) -> ClusterColumns | None:
     """Return the test of the weighted gap over its clusters: each enters with its weight. N* and the correlation are not computed.
 
     A pair that lacks a cluster has no weighted gap.
     """
     from stats.clusters.robust import clustered_p  # noqa: PLC0415 - only reports with clusters load it
 
-    assert table.weighted is not None
-    at = np.arange(table.size)
-    sums = cluster_sums(table, at)
+    at = np.arange(table.pairs.size)
+    sums = cluster_sums(table.kind, at)
     if sums is None:
-        at, sums = displayed, cluster_sums(table, displayed)
+        at, sums = displayed, cluster_sums(table.kind, displayed)
     if sums is None:
         return None
-    weights, known = table.weighted.weighting.weight, (sums.n > 0).all(axis=1)
-    blank, none = np.full(table.size, np.nan), np.zeros(table.size, np.int64)
+    known = (sums.n > 0).all(axis=1)
+    blank, none = np.full(table.pairs.size, np.nan), np.zeros(table.pairs.size, np.int64)
     p = blank.copy()
     if known.any() and weights.size == sums.n.shape[1] > 1:
         n, gaps = np.broadcast_to(weights, sums.n[known].shape), sums.s1[known] / sums.n[known]
@@ -158,11 +158,15 @@ def decisions(table: PairTable, clusters: ClusterColumns | None) -> dict[str, Si
 def required_n_by_procedure(table: PairTable, clusters: ClusterColumns | None, at: Index) -> dict[str, Floats]:
     """Return N* of some pairs under each procedure that has one here; nan where D has no spread to estimate it from."""
     alpha = table.benchmark.spec.alpha
-    needed = {"fixed_n": table.required_n(alpha, at), "bonferroni": table.required_n(alpha / table.family_size, at)}
-    if table.benchmark.binary:
-        needed["anytime"] = table.anytime_required_n(at)
+    needed = {
+        "fixed_n": table.kind.required_n(alpha, at),
+        "bonferroni": table.kind.required_n(alpha / table.family_size, at),
+    }
+    anytime = table.kind.anytime_required_n(at)
+    if anytime is not None:
+        needed["anytime"] = anytime
     if clusters is not None:
         needed["clustered"] = clusters.required_n[at]
-    needed[NEIGHBOURS] = table.required_n(alpha / table.neighbours, at)
+    needed[NEIGHBOURS] = table.kind.required_n(alpha / table.neighbours, at)
     unknown = needed["fixed_n"] == 0
     return {name: np.where(unknown, np.nan, n_star) for name, n_star in needed.items()}

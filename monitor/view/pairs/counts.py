@@ -1,50 +1,40 @@
-"""The pairs of a leaderboard and what their scores add up to."""
+"""The pairs of a leaderboard: who is compared, on how many items, and what is missing."""
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from math import inf, isfinite
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from monitor.engine.state.battles import Units
 from monitor.view.board import BoardView
-from monitor.view.pairs.ratings import ratings_of
-from monitor.view.pairs.weights import WeightedScores, weighting_of
-from schemas.records.scores import ONE, SCORE_UNIT, ZERO
-from stats.clusters.weighted import Stratified
-from stats.fixed_n.paired import moments, moments_from_sums
 from stats.numerics.pairs import Index, pair_index, ranked_pairs
 
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
+Sides = NDArray[np.int8]
+"""+1: model_a is decided to be better; -1: model_b; 0: undecided."""
 
-_SLAB_ROWS: Final = 8_192
-
-SLAB_CELLS: Final = 4_000_000  # scores of pairs that are compared at a time
-
-FEW: Final = 0.01  # share of the pairs up to which their sums are computed one by one
-
-_SMALL_SPREAD: Final = 1e-4
-"""Below it the standard deviation of D is computed from the rows: as a difference of sums of squares it has an error of about 1e-8."""
+ALL = slice(None)
 
 
 @dataclass
 class PairCounts:
-    """Counts and sums of every pair of the current models; a is the better-ranked of the two."""
+    """Counts of every pair of the models of a ranking, or of the older epochs of two models; a is the better-ranked of the two."""
 
-    benchmark: BoardView
+    drawn: BoardView
+    """The board that is shown; `benchmark` is the one whose items describe it."""
+    ranking: Index
     assumed_items: int | None = None
-    one_look: bool = False
     superseded: tuple[Index, Index] | None = None
     a: Index = field(init=False)
     b: Index = field(init=False)
     adjacent: Flags = field(init=False)
+    listed = 0
+    """Pairs of the list that is made part by part: what is not computed for a long list is not computed for its parts."""
 
     def __post_init__(self) -> None:
-        self.described_from = self.benchmark
-        self.benchmark = self.benchmark.described()
+        self.benchmark = self.drawn.described()
         if self.superseded is not None:
             self.a, self.b = self.superseded
             self.adjacent = np.zeros(self.a.size, bool)
@@ -52,40 +42,6 @@ class PairCounts:
         first, second = ranked_pairs(self.ranking.size)
         self.a, self.b = self.ranking[first], self.ranking[second]
         self.adjacent = second == first + 1
-
-    @cached_property
-    def ranking(self) -> Index:
-        """Current contestants from the best mean to the worst, ties by name; one without a score comes last."""
-        benchmark = self.benchmark
-        if benchmark.battles is not None:
-            return ratings_of(self.described_from).order
-        current = np.flatnonzero(benchmark.current()) if benchmark.contestants else np.empty(0, np.int64)
-        total, scored, weighted = benchmark.total, benchmark.scored, self.weighted
-        if weighted is not None:
-            means = weighted.means
-            return np.array(
-                sorted(
-                    current.tolist(),
-                    key=lambda k: (-means[k] if isfinite(means[k]) else inf, benchmark.contestants[k].model),
-                ),
-                np.int64,
-            )
-
-        def place(k: int) -> tuple[float, str]:
-            return (-total[k] / scored[k] if scored[k] else 1.0, benchmark.contestants[k].model)
-
-        return np.array(sorted(current.tolist(), key=place), np.int64)
-
-    @cached_property
-    def weighted(self) -> WeightedScores | None:
-        """The scores by cluster, where clusters are weighted."""
-        weighting = weighting_of(self.benchmark)
-        return None if weighting is None else WeightedScores(self.benchmark, weighting)
-
-    @cached_property
-    def stratified(self) -> tuple[Stratified, Floats, Floats] | None:
-        """Moments of the weighted gap, and weighted means on the shared items; None where clusters are not weighted."""
-        return None if self.weighted is None else self.weighted.of_pairs(self.a, self.b)
 
     @property
     def size(self) -> int:
@@ -126,120 +82,10 @@ class PairCounts:
             np.int64
         )
 
-    @cached_property
-    def sums(self) -> tuple[Floats, Floats, Floats, Floats]:
-        """Mean score of a and of b on the shared items (weighted, if clusters are), and the sums of D and of D^2 over them."""
-        if self.benchmark.battles is not None:
-            return self._battle_sums
-        x, scored = self.scores
-        contestants = x.shape[1]
-        on_shared, squares, products = np.zeros((3, contestants, contestants))
-        for start in range(0, x.shape[0], _SLAB_ROWS):
-            values, present = x[start : start + _SLAB_ROWS], scored[start : start + _SLAB_ROWS]
-            on_shared += values.T @ present
-            products += values.T @ values
-            squares += on_shared_squares(values, present) if not self.benchmark.binary else 0
-        if self.benchmark.binary:
-            squares = on_shared
-        a, b = self.a, self.b
-        with np.errstate(divide="ignore", invalid="ignore"):
-            mean_a, mean_b = on_shared[a, b] / self.n, on_shared[b, a] / self.n
-        if self.stratified is not None:
-            _, mean_a, mean_b = self.stratified
-        return mean_a, mean_b, on_shared[a, b] - on_shared[b, a], squares[a, b] + squares[b, a] - 2 * products[a, b]
-
-    def means(self, at: Index) -> tuple[Floats, Floats]:
-        """Return the mean score of a and of b on the items that they share, of some pairs; see `sums`."""
-        benchmark = self.benchmark
-        one_by_one = benchmark.binary and benchmark.battles is None and self.weighted is None
-        if not one_by_one or at.size > FEW * self.size:
-            return self.sums[0][at], self.sums[1][at]
-        # Sums over all pairs are products of matrices of all models.
-        codes, n = benchmark.item_codes(), self.n[at]
-        sums = np.zeros((2, at.size))
-        step = max(1, SLAB_CELLS // max(1, codes.shape[0]))
-        for start in range(0, at.size, step):
-            some = slice(start, start + step)
-            a, b = codes[:, self.a[at[some]]], codes[:, self.b[at[some]]]
-            shared = (a >= ZERO) & (b >= ZERO)
-            sums[:, some] = [np.count_nonzero(shared & (each == ONE), axis=0) for each in (a, b)]
-        with np.errstate(divide="ignore", invalid="ignore"):
-            mean_a, mean_b = sums / n
-        return mean_a, mean_b
-
-    @cached_property
-    def units(self) -> Units:
-        """The units of battles that pairs bet on."""
-        return self.benchmark.betting_units()
-
-    @cached_property
-    def _by_pair(self) -> tuple[Index, Index]:
-        """The units by pair, each in the order of their prompts, and their pairs."""
-        order = np.argsort(self.units.pair, kind="stable")
-        return order, self.units.pair[order]
-
-    def differences(self, q: int) -> Floats:
-        """Return D of each unit of a pair, in the order in which the benchmark saw the prompts first."""
-        order, pairs = self._by_pair
-        low, high = np.searchsorted(pairs, [self.pair[q], self.pair[q] + 1])
-        d = self.units.difference[order[low:high]] / SCORE_UNIT
-        return -d if self.flip[q] else d
-
-    @cached_property
-    def _battle_sums(self) -> tuple[Floats, Floats, Floats, Floats]:
-        """`sums` of battles: mean points of a and of b, and the sums of D and of D^2."""
-        d = self.units.difference / SCORE_UNIT
-        size = self.benchmark.pairs
-        s1, s2 = (np.bincount(self.units.pair, values, size).astype(np.float64)[self.pair] for values in (d, d * d))
-        s1 = np.where(self.flip, -s1, s1)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            mean = (1 + s1 / self.n) / 2
-        return mean, 1 - mean, s1, s2
-
-    @cached_property
-    def scores(self) -> tuple[Floats, Floats]:
-        """Scores in [0, 1] (0 where there is none) and presence, of the rows that bet, shape (rows, contestants)."""
-        benchmark = self.benchmark
-        codes = benchmark.item_codes()
-        if benchmark.binary:
-            return (codes == ONE).astype(np.float64), (codes >= ZERO).astype(np.float64)
-        return benchmark.item_values[codes] / SCORE_UNIT, (codes >= ZERO).astype(np.float64)
-
-    @cached_property
-    def moments(self) -> tuple[Floats, Floats]:
-        """Gap and standard deviation of D; a standard deviation of 0 is exact: D is the same on every shared item.
-
-        Where clusters are weighted: the weighted gap, and the deviation that makes its variance that of a mean over the shared items. Both
-        are nan without a shared item of some cluster, the deviation also with a single one.
-        """
-        if self.stratified is not None:
-            gap, variance, *_ = self.stratified[0]
-            return gap, np.sqrt(self.n * variance)
-        if self.benchmark.binary:
-            return moments(self.n, self.wins, self.losses)
-        _, _, s1, s2 = self.sums
-        gap, sd = moments_from_sums(self.n, s1, np.maximum(s2, 0))
-        small = np.flatnonzero((sd < _SMALL_SPREAD) & (self.benchmark.battles is None))
-        sd[small] = self._exact_spread(small, gap[small])
-        return gap, sd
-
-    def _exact_spread(self, at: Index, gap: Floats) -> Floats:
-        """Return the standard deviation of D of some pairs from their rows: sums of squares of scores cancel to rounding noise."""
-        codes, values = self.benchmark.item_codes(), self.benchmark.item_values
-        centre = np.rint(gap * SCORE_UNIT).astype(np.int64)
-        first, second = np.zeros((2, at.size))
-        for start in range(0, codes.shape[0] if at.size else 0, _SLAB_ROWS):
-            slab = codes[start : start + _SLAB_ROWS]
-            scores = values[slab]
-            for model in np.unique(self.a[at]):
-                members = np.flatnonzero(self.a[at] == model)
-                others = self.b[at[members]]
-                shared = (slab[:, [model]] >= ZERO) & (slab[:, others] >= ZERO)
-                deviation = np.where(shared, scores[:, [model]] - scores[:, others] - centre[members], 0) / SCORE_UNIT
-                first[members] += deviation.sum(axis=0)
-                second[members] += (deviation * deviation).sum(axis=0)
-        n = np.maximum(self.n[at], 1)
-        return np.sqrt(np.maximum(second / n - (first / n) ** 2, 0))
+    @property
+    def completes(self) -> bool:
+        """Whether verdicts are about all items of the benchmark, in any order: policy completion, or complete files."""
+        return self.asserted or self.benchmark.spec.order.policy == "completion"
 
     @cached_property
     def missing(self) -> Index | None:
@@ -293,27 +139,6 @@ class PairCounts:
             matrix[rank + 1 :, rank] = lower[start:end]
             start = end
         return matrix
-
-    def win_matrices(self) -> tuple[NDArray[Any], NDArray[Any]] | None:
-        """Return the prompts on which models met, and those that the model of the row won, by rank; None for scores of items.
-
-        As for the ratings, all votes count, also those of prompts that wait for more.
-        """
-        if self.benchmark.battles is None:
-            return None
-        units = ratings_of(self.described_from).units
-        met, first, second = (
-            np.bincount(units.pair[some], minlength=self.benchmark.pairs)[self.pair]
-            for some in (slice(None), units.difference > 0, units.difference < 0)
-        )
-        return self.matrix(met, met), self.matrix(
-            *(np.where(self.flip, x, y) for x, y in ((second, first), (first, second)))
-        )
-
-
-def on_shared_squares(values: Floats, present: Floats) -> Floats:
-    """Sum of squared scores of one model over the items it shares with another, shape (contestants, contestants)."""
-    return np.asarray((values * values).T @ present)
 
 
 def json_numbers(values: NDArray[Any]) -> list[float | None]:

@@ -19,7 +19,7 @@ _COMPARISONS: Final = 20_000  # names that are compared letter by letter at most
 def family_report(table: PairTable) -> FamilyReport:
     """Report the family of the current pairs."""
     return FamilyReport(
-        policy="capacity" if table.decides_at_end else table.benchmark.spec.family.policy,
+        policy="capacity" if table.kind.decides_at_end else table.benchmark.spec.family.policy,
         size=table.anytime_family_size,
         families=max(len(table.generation_sizes), 1),
     )
@@ -30,7 +30,7 @@ def pair_board(table: PairTable) -> PairBoard:
     benchmark, spec = table.benchmark, table.benchmark.spec
     return PairBoard(
         benchmark.name,
-        "completion" if table.decides_at_end else spec.order.policy,
+        "completion" if table.kind.decides_at_end else spec.order.policy,
         spec.alpha,
         table.anytime_family_size,
         int(spec.items or table.assumed_items or benchmark.items),
@@ -42,7 +42,7 @@ def pairs_outside(table: PairTable) -> int:
     """Return how many pairs with shared items get no family-wise verdict, where verdicts are given."""
     if not gives_verdicts(table):
         return 0
-    return int(np.count_nonzero((table.n > 0) & ~table.has_place()))
+    return int(np.count_nonzero((table.pairs.n > 0) & ~table.has_place()))
 
 
 def gives_verdicts(table: PairTable) -> bool:
@@ -62,7 +62,7 @@ def family_assumption(table: PairTable) -> Assumption | None:
     full = capacity is not None and bool((benchmark.family_index() > capacity).any())
     if full:
         return Assumption("joined")
-    return None if table.decides_at_end else joining(family)
+    return None if table.kind.decides_at_end else joining(family)
 
 
 def unlisted(benchmark: BoardView) -> dict[str, str | None]:
@@ -108,12 +108,12 @@ def outside_reasons(table: PairTable, q: int, outside: dict[str, str | None]) ->
     if united is not None and not table.asserted and (united.no_family or united.held):
         return united.no_family
     if not table.in_family[q]:
-        names = [table.benchmark.contestants[k].model for k in (table.a[q], table.b[q])]
+        names = [table.benchmark.contestants[k].model for k in (table.pairs.a[q], table.pairs.b[q])]
         strangers = [name for name in names if name in outside]
         if family.models is None or not strangers:
             return [fact(Reason.NOT_IN_FAMILY)]
         nearest = [near for name in strangers if (near := outside[name]) is not None]
         return [fact(Reason.NOT_DECLARED, models=[*strangers], declared=len(family.models), nearest=nearest)]
-    if family.capacity is None or not table.benchmark.family_index()[table.pair[q]]:
+    if family.capacity is None or not table.benchmark.family_index()[table.pairs.pair[q]]:
         return [fact(Reason.HELD_AT_FIRST)]
     return [fact(Reason.FAMILY_FULL, capacity=family.capacity)]

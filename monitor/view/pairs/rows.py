@@ -9,6 +9,8 @@ from numpy.typing import NDArray
 from pydantic import TypeAdapter
 
 from monitor.view.board import BoardView
+from monitor.view.kinds.found import has_repeats
+from monitor.view.kinds.kind import is_resolved, resolution_ratio
 from monitor.view.pairs.clusters import (
     NEIGHBOURS,
     ClusterColumns,
@@ -16,15 +18,13 @@ from monitor.view.pairs.clusters import (
     decisions,
     required_n_by_procedure,
 )
-from monitor.view.pairs.counts import Floats, json_numbers
-from monitor.view.pairs.evidence import Sides, is_resolved, resolution_ratio
+from monitor.view.pairs.counts import Floats, Sides, json_numbers
 from monitor.view.pairs.family import family_assumption, outside_reasons, unlisted
 from monitor.view.pairs.intervals import decision_probability, equivalent, evidence_columns, needs_items
-from monitor.view.pairs.item_means import has_repeats
 from monitor.view.pairs.table import PairTable
 from monitor.view.reasons import PairState, of_pair
 from monitor.words.pairs import Pair, reason
-from schemas.results.assumptions import BATTLES, Assumption, flagged, late, late_of, order, sampled
+from schemas.results.assumptions import Assumption, flagged, late, late_of, order, sampled
 from schemas.results.assumptions import Fact as AssumptionFact
 from schemas.results.assumptions import facts as assumed_facts
 from schemas.results.changes import PROCEDURES, Outcome, Side
@@ -36,8 +36,6 @@ from schemas.results.report import (
     Status,
 )
 from stats.evidence.settled import TIE
-from stats.fixed_n.mcnemar import chi2_p
-from stats.fixed_n.paired import correlation
 from stats.numerics.pairs import Index, pair_members
 
 STATUSES: Final[tuple[Status, ...]] = (
@@ -65,7 +63,7 @@ def status_codes(table: PairTable, at: Index) -> NDArray[np.int8]:
         "decided": decided,
         "equivalent": equivalent(table, at),
         "held": bool(table.held),
-        "exhausted": table.complete[at] | table.ended[at],
+        "exhausted": table.pairs.complete[at] | table.pairs.ended[at],
         "collecting": True,
     }
     codes = np.empty(at.shape, np.int8)
@@ -88,22 +86,20 @@ def pair_rows(
     numbers = _scores(table, at) | evidence_columns(table, at)
     numbers |= {
         "required_n": needed["fixed_n"],
-        "resolution_ratio": resolution_ratio(table.n[at], needed["fixed_n"]),
-        "mde": table.mde(at),
+        "resolution_ratio": resolution_ratio(table.pairs.n[at], needed["fixed_n"]),
+        "mde": table.kind.mde(at),
         "p_clustered": clusters.p[at] if clusters is not None else np.full(at.size, np.nan),
-        "family_threshold": _level(table.log_family_threshold(at), table.n[at]),
+        "family_threshold": _level(table.log_family_threshold(at), table.pairs.n[at]),
         "needs_items": needs_items(table, at),
-        "p_anytime": np.where(table.n[at] > 0, table.p_anytime(at) if table.bets else np.nan, np.nan),
+        "p_anytime": np.where(table.pairs.n[at] > 0, table.p_anytime(at) if table.kind.bets else np.nan, np.nan),
         "settled_log_e": table.settled_log_e[at],
     }
     columns: dict[str, list[Any]] = {name: json_numbers(values) for name, values in numbers.items()}
-    columns["n"] = table.n[at].tolist()
-    columns["b"], columns["c"] = (
-        counts[at].tolist() if table.benchmark.binary else [None] * at.size for counts in (table.wins, table.losses)
-    )
+    columns["n"] = table.pairs.n[at].tolist()
+    columns["b"], columns["c"] = table.kind.counts(at)
     names = [c.model for c in table.benchmark.contestants]
     epochs = [c.epoch for c in table.benchmark.contestants]
-    for side, ends in (("a", table.a[at].tolist()), ("b", table.b[at].tolist())):
+    for side, ends in (("a", table.pairs.a[at].tolist()), ("b", table.pairs.b[at].tolist())):
         columns[f"model_{side}"] = [names[k] for k in ends]
         columns[f"epoch_{side}"] = [epochs[k] for k in ends]
     columns["status"] = [STATUSES[code] for code in status_codes(table, at).tolist()]
@@ -120,7 +116,7 @@ def pair_rows(
             None if status == "decided" else items
             for status, items in zip(columns["status"], columns[name], strict=True)
         ]
-    columns["adjacent"] = table.adjacent[at].tolist()
+    columns["adjacent"] = table.pairs.adjacent[at].tolist()
     columns["settled"] = [_OUTCOMES[side] for side in table.settled[at].tolist()]
     columns["cluster"] = _cluster_rows(table, clusters, at)
     columns["decided"] = _rows(
@@ -128,7 +124,7 @@ def pair_rows(
     )
     columns["resolved"] = _rows(
         {
-            name: _resolved(table.n[at], needed[name]) if name in needed else [None] * at.size
+            name: _resolved(table.pairs.n[at], needed[name]) if name in needed else [None] * at.size
             for name in RESOLUTION_PROCEDURES
         },
     )
@@ -150,14 +146,14 @@ def superseded_rows(benchmark: BoardView) -> list[PairReport]:
     i, j = i[old], j[old]
     first = ranks[i] < ranks[j]
     table = PairTable(benchmark, superseded=(np.where(first, i, j), np.where(first, j, i)))
-    at = np.arange(table.size)
+    at = np.arange(table.pairs.size)
     return pair_rows(table, None, required_n_by_procedure(table, None, at), at)
 
 
 def report_assumptions(table: PairTable) -> list[Assumption]:
     """Return what the verdicts of a report assume, without what family-wise ones assume of the models that join."""
     rescored = any(table.benchmark.contestants[k].epoch for k in table.ranking.tolist())
-    return assumed_of(table, rescored=rescored, ignored=bool(table.ignored.any()), worse=_worse(table))
+    return assumed_of(table, rescored=rescored, ignored=bool(table.pairs.ignored.any()), worse=_worse(table))
 
 
 def _worse(table: PairTable) -> set[str]:
@@ -165,7 +161,7 @@ def _worse(table: PairTable) -> set[str]:
     sides = table.anytime_decisions["anytime"]
     if sides is None or table.benchmark.reading.at_best is None:
         return set()
-    worse = np.concatenate([table.b[sides > 0], table.a[sides < 0]])
+    worse = np.concatenate([table.pairs.b[sides > 0], table.pairs.a[sides < 0]])
     return {table.benchmark.contestants[k].model for k in worse.tolist()}
 
 
@@ -177,9 +173,7 @@ def assumed_of(table: PairTable, *, rescored: bool, ignored: bool, worse: Collec
     benchmark = table.benchmark
     at_best = benchmark.reading.at_best
     against = at_best is not None and benchmark.counters["conflicts"] > 0 and any(each != at_best for each in worse)
-    policy: str = "completion" if table.asserted else benchmark.spec.order.policy
-    if benchmark.battles is not None and policy == "trusted":
-        policy = BATTLES
+    policy = table.kind.policy
     first = order(
         policy,
         None if benchmark.spec.items else table.assumed_items,
@@ -222,28 +216,16 @@ def _rows(columns: dict[str, list[Any]]) -> list[dict[str, Any]]:
 
 def _scores(table: PairTable, at: Index) -> dict[str, Floats]:
     """Return means, moments and fixed-n tests of some pairs; nan where nothing is shared, or tests need 0/1 scores."""
-    n, wins, losses = table.n[at], table.wins[at], table.losses[at]
-    mean_a, mean_b = table.means(at)
-    gap, sd = (moment[at] for moment in table.moments)
-    columns = {"p_a": mean_a, "p_b": mean_b, "gap": gap, "sd": sd}
-    shared = n > 0
-    rho = np.full(at.size, np.nan)
-    if table.benchmark.binary and table.benchmark.battles is not None:
-        columns |= {"p_chi2": chi2_p(wins, losses), "p_exact": table.p_exact[at], "p_mid": table.p_mid(at)}
-    elif table.benchmark.binary:
-        right_a, right_b = np.rint(mean_a[shared] * n[shared]), np.rint(mean_b[shared] * n[shared])
-        rho[shared] = correlation(n[shared], wins[shared], losses[shared], right_a, right_b)
-        columns |= {"p_chi2": chi2_p(wins, losses), "p_exact": table.p_exact[at], "p_mid": table.p_mid(at)}
-    else:
-        columns |= dict.fromkeys(("p_chi2", "p_exact", "p_mid"), rho)
-    return {name: np.where(shared, values, np.nan) for name, values in (columns | {"rho": rho}).items()}
+    means, (gap, sd) = table.kind.means(at), (moment[at] for moment in table.kind.moments)
+    columns = {"p_a": means[0], "p_b": means[1], "gap": gap, "sd": sd} | table.kind.tests(at, means)
+    return {name: np.where(table.pairs.n[at] > 0, values, np.nan) for name, values in columns.items()}
 
 
 def _cluster_rows(table: PairTable, clusters: ClusterColumns | None, at: Index) -> list[ClusterReport | None]:
     if clusters is None:
         return [None] * at.size
     required_n = np.where(clusters.required_n[at] == 0, np.nan, clusters.required_n[at])
-    ratio = cluster_resolution_ratio(table.n[at], clusters.icc[at], required_n)
+    ratio = cluster_resolution_ratio(table.pairs.n[at], clusters.icc[at], required_n)
     columns: dict[str, list[Any]] = {
         "clusters": clusters.clusters[at].tolist(),
         "icc": json_numbers(clusters.icc[at]),
@@ -268,14 +250,15 @@ def _facts(table: PairTable, at: Index, columns: dict[str, list[Any]]) -> tuple[
     battles = benchmark.battles is not None
     sides = {name: side_names(table.anytime_decisions[name], at) for name in PROCEDURES}
     missing, left = (
-        [None] * at.size if counts is None else counts[at].tolist() for counts in (table.counted_missing, table.left)
+        [None] * at.size if counts is None else counts[at].tolist()
+        for counts in (table.pairs.counted_missing, table.pairs.left)
     )
-    ended, ignored = table.ended[at].tolist(), table.ignored[at].tolist()
+    ended, ignored = table.pairs.ended[at].tolist(), table.pairs.ignored[at].tolist()
     if_ignored = side_names(table.decided_if_ignored(at), np.arange(at.size))
     joined, outside = [each for each in [family_assumption(table)] if each], unlisted(benchmark)
-    has_place = table.has_place(at) | (table.n[at] == 0)
+    has_place = table.has_place(at) | (table.pairs.n[at] == 0)
     # In complete files a pair is decided on all its items, not at a latch.
-    latches = not table.decides_at_end
+    latches = not table.kind.decides_at_end
     held, waits = table.held, benchmark.spec.repeats == "all"
     names_count = benchmark.reading.at_best is not None  # whether it matters which model a verdict calls worse
 
@@ -285,7 +268,7 @@ def _facts(table: PairTable, at: Index, columns: dict[str, list[Any]]) -> tuple[
         return assumed_facts(late_of([*made, *(joined if claim != "anytime" else ())], claim))
 
     reasons, decided_at = [], []
-    for r, (q, pair) in enumerate(zip(at.tolist(), table.pair[at].tolist(), strict=True)):
+    for r, (q, pair) in enumerate(zip(at.tolist(), table.pairs.pair[at].tolist(), strict=True)):
         side = sides["anytime_family"][r]
         epochs = columns["epoch_a"][r], columns["epoch_b"][r]
         family_wise, equal = side is not None, columns["status"][r] == "equivalent"

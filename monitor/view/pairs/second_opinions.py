@@ -5,9 +5,9 @@ from typing import Final
 
 import numpy as np
 
+from monitor.view.kinds.kind import resolution_ratio
 from monitor.view.pairs.cluster_sums import ClusterSums, cluster_sums
 from monitor.view.pairs.counts import Flags, Floats, json_numbers
-from monitor.view.pairs.evidence import resolution_ratio
 from monitor.view.pairs.rows import side_names
 from monitor.view.pairs.table import PairTable
 from schemas.results.detail import (
@@ -25,8 +25,6 @@ from stats.clusters import robust as clusters
 from stats.clusters import sensitivity as cluster_sensitivity
 from stats.families import error_control as families
 from stats.fixed_n import bootstrap
-from stats.fixed_n.mcnemar import corrected_p
-from stats.fixed_n.paired import hoeffding_bounds
 from stats.numerics.pairs import Index
 from stats.order import committed_order
 from stats.paper import ANYTIME_INFLATION
@@ -48,12 +46,12 @@ def benchmark_detail(table: PairTable) -> BenchmarkDetail:
     skipped = table.benchmark.skipped
     return BenchmarkDetail(
         models=[ModelDetail(model=names[k], skipped=int(skipped[k])) for k in table.ranking.tolist()],
-        pairs=_pairs(table, np.flatnonzero(table.adjacent), names),
+        pairs=_pairs(table, np.flatnonzero(table.pairs.adjacent), names),
     )
 
 
 def _pairs(table: PairTable, at: Index, names: list[str]) -> list[PairDetail]:
-    shared = table.n[at] > 0
+    shared = table.pairs.n[at] > 0
     columns = {name: np.full(at.size, np.nan) for name in _NUMBERS}
     for name, values in _numbers(table, at[shared]).items():
         columns[name][shared] = values
@@ -62,12 +60,12 @@ def _pairs(table: PairTable, at: Index, names: list[str]) -> list[PairDetail]:
         "e_holm": side_names(table.e_decisions(families.e_holm), at),
         "e_bh": side_names(table.decided("e_bh"), at),
     }
-    adjacent, everything = _adjusted(table, table.adjacent, at), _adjusted(table, table.in_family, at)
+    adjacent, everything = _adjusted(table, table.pairs.adjacent, at), _adjusted(table, table.in_family, at)
     cluster_rows = _clusters(table, at)
     return [
         PairDetail(
-            model_a=names[table.a[q]],
-            model_b=names[table.b[q]],
+            model_a=names[table.pairs.a[q]],
+            model_b=names[table.pairs.b[q]],
             adjacent_family=adjacent[r],
             all_family=everything[r],
             **{name: values[r] for name, values in sides.items()},
@@ -94,43 +92,25 @@ _NUMBERS: Final = (
 
 def _numbers(table: PairTable, at: Index) -> dict[str, Floats]:
     """Compute the further numbers of pairs that share items; tests and N* of counts only for 0/1 scores."""
-    if at.size == 0 or table.weighted is not None or not table.scores[1].size:
+    if at.size == 0 or not table.kind.drawn_again():
         return {}  # these numbers are about the unweighted gap of scores, and battles have none
-    spec, n = table.benchmark.spec, table.n[at]
-    n_star = table.n_star(at)
+    n = table.pairs.n[at]
+    n_star = table.kind.n_star(at)
     known = np.where(n_star == 0, np.nan, 1.0)  # no spread, no N*
     paper_n_star = ANYTIME_INFLATION * n_star * known
     order = _order(table)
     low, high = np.array([_bootstrap(table, q, order) for q in at.tolist()], np.float64).T
-    numbers = {
+    return {
         "bootstrap_low": low,
         "bootstrap_high": high,
         "paper_anytime_required_n": paper_n_star,
         "paper_anytime_resolution_ratio": resolution_ratio(n, paper_n_star),
-    }
-    if not table.benchmark.binary:
-        return numbers
-    wins, losses = table.wins[at], table.losses[at]
-    rho = hoeffding_bounds(*table.means(at))
-    # Each pair on its own: what is drawn for it then does not depend on which model came first.
-    counts = np.stack([n, wins, losses], axis=1).tolist()
-    intervals = [
-        bootstrap.required_n_interval(*each, alpha=spec.alpha, power=spec.power, seed=_SEED) for each in counts
-    ]
-    needed = np.array(intervals, np.float64).T
-    return numbers | {
-        "rho_low": rho[0],
-        "rho_high": rho[1],
-        "p_corrected": corrected_p(wins, losses),
-        "required_n_low": needed[0] * known,
-        "required_n_high": needed[1] * known,
-        "anytime_required_n": table.anytime_required_n(at) * known,
-    }
+    } | table.kind.opinions(at, _SEED)
 
 
 def _bootstrap(table: PairTable, q: int, order: Index) -> tuple[float, float]:
-    x, scored = table.scores
-    a, b = table.a[q], table.b[q]
+    x, scored = table.kind.scores
+    a, b = table.pairs.a[q], table.pairs.b[q]
     rows = order[(scored[order, a] > 0) & (scored[order, b] > 0)]
     result = bootstrap.paired_bootstrap_delta(
         x[rows, a], x[rows, b], alpha=table.benchmark.spec.alpha, resamples=_RESAMPLES, seed=_SEED
@@ -143,7 +123,7 @@ def _adjusted(table: PairTable, family: Flags, at: Index) -> list[AdjustedP | No
     members = np.flatnonzero(family)
     if members.size == 0:
         return [None] * at.size
-    p = table.p_fixed[members]
+    p = table.kind.p_fixed[members]
     adjusts: dict[str, Callable[[Floats], Floats]] = {
         name: getattr(families, name)
         for name in ("bonferroni", "sidak", "holm", "benjamini_hochberg", "benjamini_yekutieli")
@@ -152,7 +132,7 @@ def _adjusted(table: PairTable, family: Flags, at: Index) -> list[AdjustedP | No
     place = {q: k for k, q in enumerate(members.tolist())}
     return [
         AdjustedP(pairs=members.size, **{name: column[place[q]] for name, column in values.items()})
-        if q in place and table.n[q]
+        if q in place and table.pairs.n[q]
         else None
         for q in at.tolist()
     ]
@@ -167,7 +147,7 @@ def _order(table: PairTable) -> Index:
 
 
 def _clusters(table: PairTable, at: Index) -> list[ClusterDetail | None]:
-    sums = cluster_sums(table, at) if at.size and table.weighted is None else None
+    sums = cluster_sums(table.kind, at) if at.size and table.kind.drawn_again() else None
     if sums is None:
         return [None] * at.size
     spec = table.benchmark.spec
@@ -179,7 +159,7 @@ def _clusters(table: PairTable, at: Index) -> list[ClusterDetail | None]:
     definitions = _definitions(table, at, sums)
     rows: list[ClusterDetail | None] = []
     for r in range(at.size):
-        if not table.n[at[r]]:
+        if not table.pairs.n[at[r]]:
             rows.append(None)
             continue
         ratios = left.resolution_ratio[r]
@@ -220,8 +200,8 @@ def _needed(mean_gap: float, alpha: float) -> int | None:
 def _definitions(table: PairTable, at: Index, sums: ClusterSums) -> list[list[ClusterDefinition]]:
     order = _order(table)
     order = order[sums.label[order] >= 0]  # the same items as under the given clusters
-    x, scored = (scores[order] for scores in table.scores)
-    a, b = table.a[at], table.b[at]
+    x, scored = (scores[order] for scores in table.kind.scores)
+    a, b = table.pairs.a[at], table.pairs.b[at]
     differences = np.where((scored[:, a] > 0) & (scored[:, b] > 0), x[:, a] - x[:, b], np.nan).T
     answered = scored.sum(axis=1)
     difficulty = np.divide(x.sum(axis=1), answered, out=np.zeros(x.shape[0]), where=answered > 0)
@@ -239,7 +219,7 @@ def _definitions(table: PairTable, at: Index, sums: ClusterSums) -> list[list[Cl
         icc = clusters.cluster_icc(n, s1, s2)
         effect = clusters.design_effect(icc, np.maximum(n.sum(axis=1) / np.maximum(occupied, 1), 1.0))
         needed = clusters.cluster_required_n(n, s1, s2, spec.alpha, spec.power)
-        ratio = resolution_ratio(table.n[at], np.where(np.isfinite(needed), needed, np.nan))
+        ratio = resolution_ratio(table.pairs.n[at], np.where(np.isfinite(needed), needed, np.nan))
         columns = zip(occupied.tolist(), *map(json_numbers, (icc, effect, needed, ratio)), strict=True)
         for row, (count, *numbers) in zip(rows, columns, strict=True):
             fields = zip(("icc", "design_effect", "required_n", "resolution_ratio"), numbers, strict=True)

@@ -1,49 +1,68 @@
-"""The pairs of a leaderboard as columns: the family, and decisions by procedure."""
+"""The pairs of a leaderboard: the family, and decisions by procedure."""
 
 from collections.abc import Callable
 from functools import cached_property
-from typing import Final, Self
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from monitor.view.board import BoardView
+from monitor.view.kinds.found import kind_of
 from monitor.view.pairs.cluster_sums import pair_t
-from monitor.view.pairs.counts import Flags, Floats
-from monitor.view.pairs.evidence import ALL, EvidenceColumns, Sides
+from monitor.view.pairs.counts import ALL, Flags, Floats, PairCounts, Sides
 from monitor.view.reasons import held
 from monitor.words.order import because
 from schemas.records.text import Sentence
 from schemas.results.reasons import Fact
-from stats.evidence.curtailed import TOLERANCE
 from stats.evidence.settled import TIE
 from stats.families.error_control import benjamini_hochberg, e_bh, holm
 from stats.families.stepwise import WHOLE, step_down, step_thresholds
+from stats.numerics.checks import TOLERANCE
 from stats.numerics.pairs import Index
 
-_FLOAT_ROUNDING: Final = 8
-"""Units of `SCORE_UNIT` an item by which a sum of floats over at most `MAX_GRADED_ITEMS` scores may be wrong: more than their spacing."""
 
+class PairTable:
+    """Every pair of the current models of a benchmark: its counts (`pairs`), what its kind of score shows (`kind`), and decisions.
 
-class PairTable(EvidenceColumns):
-    """Every pair of the current models of a benchmark; each statistic is computed on first use."""
+    Each statistic is computed on first use. `superseded`: of two models by older epochs.
+    """
 
-    listed = 0
-    """Pairs of the list that is made part by part: what is not computed for a long list is not computed for its parts."""
+    def __init__(
+        self,
+        benchmark: BoardView,
+        assumed_items: int | None = None,
+        *,
+        one_look: bool = False,
+        superseded: tuple[Index, Index] | None = None,
+    ) -> None:
+        self.described_from, self.benchmark = benchmark, benchmark.described()
+        self.assumed_items, self.one_look, self.superseded = assumed_items, one_look, superseded
+        self.asserted = assumed_items is not None
+        """Whether the items read are taken as the whole benchmark."""
+        self._kind = kind_of(benchmark)
+        ranking = self.ranking if superseded is None else np.zeros(0, np.int64)
+        self.pairs = PairCounts(benchmark, ranking, assumed_items, superseded)
+        self.kind = self._kind(self.pairs)
 
     @classmethod
     def of(cls, benchmark: BoardView, *, assert_complete: bool = False) -> Self:
         """Build the table; `assert_complete` is for files: the items read are the whole benchmark where no order policy was declared."""
         unknown = benchmark.spec.order.policy == "none" or bool(benchmark.undeclared)
         refuted = benchmark.too_many_items or benchmark.order_refuted or benchmark.unknown_units
-        fixed = benchmark.battles is None  # battles have no item count that files could complete
         reading = benchmark.reading
         # Of an item that was not read the weight is not known.
         whole = reading.whole and not benchmark.incomplete and not (benchmark.spec.weights and benchmark.unread)
         shared = benchmark.united is not None and benchmark.united.shares_items
-        assumed = assert_complete and fixed and unknown and not (refuted or shared) and whole
+        files = kind_of(benchmark).files_complete
+        assumed = assert_complete and files and unknown and not (refuted or shared) and whole
         items = (benchmark.spec.items or benchmark.items + benchmark.unread) if assumed else None
         return cls(benchmark, items, one_look=assert_complete)
+
+    @cached_property
+    def ranking(self) -> Index:
+        """Current contestants from the best to the worst, ties by name."""
+        return self._kind.ranking(self.described_from)
 
     # --- whether decisions count ------------------------------------------------------------------------------------------------------
 
@@ -67,7 +86,7 @@ class PairTable(EvidenceColumns):
     @cached_property
     def in_family(self) -> Flags:
         """Whether a pair is in the family whose error is controlled: all are, unless models or pairs were declared."""
-        return self.benchmark.in_family(self.pair)
+        return self.benchmark.in_family(self.pairs.pair)
 
     @property
     def family_size(self) -> int:
@@ -77,45 +96,27 @@ class PairTable(EvidenceColumns):
     @property
     def neighbours(self) -> int:
         """How many adjacent pairs there are, at least 1."""
-        return max(int(self.adjacent.sum()), 1)
+        return max(int(self.pairs.adjacent.sum()), 1)
 
     @cached_property
     def generation_sizes(self) -> dict[int, int]:
         """How many of the pairs are in each family: every generation of scores is one, with its own alpha; see `PairState.families`."""
-        members = self.pair[self.in_family]
+        members = self.pairs.pair[self.in_family]
         return {family: own.size for family, own in self.benchmark.by_family(members)}
 
     @property
     def anytime_family_size(self) -> int:
         """Pairs that share alpha: the declared capacity; else the pairs of complete files in the largest family, or those registered."""
-        if self.shares_equally:
+        if self.kind.shares_equally:
             return max(self.generation_sizes.values(), default=1)
-        registered = int(np.count_nonzero(self.benchmark.family_index()[self.pair]))
+        registered = int(np.count_nonzero(self.benchmark.family_index()[self.pairs.pair]))
         return self.benchmark.spec.family.capacity or registered
-
-    @property
-    def decides_at_end(self) -> bool:
-        """Whether decisions are computed from the scores, and not latched: of complete files, on all their items, and of suites.
-
-        Of a suite they rest on evidence that never falls: the bound of policy completion, or the largest e along a committed order.
-        """
-        benchmark = self.benchmark
-        if benchmark.suite is not None:
-            return self.asserted or benchmark.assumption_holds
-        declared = benchmark.complete_files and benchmark.spec.order.policy == "completion"
-        return self.asserted or (declared and self.superseded is None and benchmark.assumption_holds)
-
-    @property
-    def shares_equally(self) -> bool:
-        """Whether all pairs that were found share alpha equally: those of complete files, unless a family was declared."""
-        live_suite = self.benchmark.suite is not None and not self.asserted
-        return self.decides_at_end and not live_suite and self.benchmark.spec.family.capacity is None
 
     def family_weights(self, at: Index | slice = ALL) -> NDArray[np.int64]:
         """Return the weight of some pairs in the family, out of `WHOLE`, which no decision changes."""
-        if not self.shares_equally:
-            return self.benchmark.family_weights(self.pair[at])
-        pair, weights = self.pair[at], np.zeros(self.in_family[at].shape, np.int64)
+        if not self.kind.shares_equally:
+            return self.benchmark.family_weights(self.pairs.pair[at])
+        pair, weights = self.pairs.pair[at], np.zeros(self.in_family[at].shape, np.int64)
         for family, own in self.benchmark.by_family(pair):
             weights[own] = WHOLE // self.generation_sizes.get(family, 1)
         return np.where(self.in_family[at], weights, 0)
@@ -126,18 +127,18 @@ class PairTable(EvidenceColumns):
 
     def log_family_threshold(self, at: Index | slice = ALL) -> Floats:
         """Return the thresholds ln 1/alpha_j of some pairs; infinite for a pair without a place in the family."""
-        if self.decides_at_end:
+        if self.kind.decides_at_end:
             return self._step_down[1][at]
-        return self.benchmark.family_thresholds(self.pair[at])
+        return self.benchmark.family_thresholds(self.pairs.pair[at])
 
     @cached_property
     def _step_down(self) -> tuple[Sides, Floats]:
         """Family-wise decisions at the end of complete files, and the threshold of each pair given the decisions of the others."""
-        assert self.counted_missing is not None
+        assert self.pairs.counted_missing is not None
         alpha, weights = self.benchmark.spec.alpha, self.family_weights()
-        evidence, side = self.bound(self.counted_missing)
-        decided, threshold = np.zeros(self.size, bool), step_thresholds(weights, WHOLE, alpha)
-        for _, own in self.benchmark.by_family(self.pair):
+        evidence, side = self.kind.bound(self.pairs.counted_missing)
+        decided, threshold = np.zeros(self.pairs.size, bool), step_thresholds(weights, WHOLE, alpha)
+        for _, own in self.benchmark.by_family(self.pairs.pair):
             decisions = step_down(evidence[own], weights[own], WHOLE, alpha)
             decided[own[decisions.pair]] = True
             open_weight = decisions.open_weight + np.where(decided[own], weights[own], 0)
@@ -162,13 +163,13 @@ class PairTable(EvidenceColumns):
     @cached_property
     def clustered(self) -> Sides | None:
         """The side that the cluster-robust test decides for each pair, by Holm's procedure; None where it is not computed for all pairs."""
-        found = pair_t(self)
+        found = pair_t(self.kind)
         if found is None:
             return None
         # Most reports have no clusters: this module is not loaded for them.
         from stats.clusters.robust import holm_rejects  # noqa: PLC0415
 
-        rejected, members = np.zeros(self.size, bool), self.in_family
+        rejected, members = np.zeros(self.pairs.size, bool), self.in_family
         t, df = (column[members] for column in found)
         rejected[members] = holm_rejects(t, df, self.family_size, self.benchmark.spec.alpha)
         return self.towards_lead(rejected)
@@ -179,35 +180,35 @@ class PairTable(EvidenceColumns):
 
     def e_decisions(self, reject: Callable[[Floats, float], Flags]) -> Sides | None:
         """Return the decisions of a procedure on the current e-values of the family: revocable, never latched."""
-        if not self.bets or self.held:
+        if not self.kind.bets or self.held:
             return None
-        rejected = np.zeros(self.size, bool)
+        rejected = np.zeros(self.pairs.size, bool)
         if self.in_family.any():
-            rejected[self.in_family] = reject(self.lasting_log_e[self.in_family], self.benchmark.spec.alpha)
+            rejected[self.in_family] = reject(self.kind.lasting_log_e[self.in_family], self.benchmark.spec.alpha)
         return self.towards_lead(rejected)
 
     def towards_lead(self, rejected: Flags) -> Sides:
         """Return the side of the current gap where equality is rejected, 0 elsewhere."""
-        return np.where(rejected, np.sign(np.nan_to_num(self.moments[0])), 0).astype(np.int8)
+        return np.where(rejected, np.sign(np.nan_to_num(self.kind.moments[0])), 0).astype(np.int8)
 
     @cached_property
     def fixed_n_decisions(self) -> dict[str, Sides]:
         """Decisions of the fixed-n procedures (valid at a planned n only), from `p_fixed`."""
-        alpha, p = self.benchmark.spec.alpha, self.p_fixed
+        alpha, p = self.benchmark.spec.alpha, self.kind.p_fixed
         small = np.flatnonzero(
-            (p <= alpha) & (self.n > 0)
+            (p <= alpha) & (self.pairs.n > 0)
         )  # of millions of pairs often few; no procedure rejects another one
         p, member = p[small], self.in_family[small]
         rejected = {
             "fixed_n": np.ones(small.size, bool),
             "bonferroni": member & (p * self.family_size <= alpha),
-            "bonferroni_adjacent": self.adjacent[small] & (p * self.neighbours <= alpha),
+            "bonferroni_adjacent": self.pairs.adjacent[small] & (p * self.neighbours <= alpha),
         }
         for name, adjust in (("holm", holm), ("benjamini_hochberg", benjamini_hochberg)):
             rejected[name] = member.copy()
             rejected[name][member] = adjust(p[member], self.family_size) <= alpha
-        lead = np.sign(self.moments[0][small]).astype(np.int8)
-        decided = {name: np.zeros(self.size, np.int8) for name in rejected}
+        lead = np.sign(self.kind.moments[0][small]).astype(np.int8)
+        decided = {name: np.zeros(self.pairs.size, np.int8) for name in rejected}
         for name, flags in rejected.items():
             decided[name][small] = np.where(flags, lead, 0)
         return decided
@@ -216,68 +217,54 @@ class PairTable(EvidenceColumns):
     def anytime_decisions(self) -> dict[str, Sides]:
         """Anytime decisions made so far, in force or not: the latches, or the completion bound of complete files."""
         benchmark = self.benchmark
-        if self.decides_at_end:
-            assert self.counted_missing is not None
-            bound, side = self.bound(self.counted_missing)
+        if self.kind.decides_at_end:
+            assert self.pairs.counted_missing is not None
+            bound, side = self.kind.bound(self.pairs.counted_missing)
             alone = np.where(bound >= benchmark.limit - TOLERANCE, side, 0).astype(np.int8)
             return {"anytime": alone, "anytime_family": self._step_down[0]}
-        sign = np.where(self.flip, -1, 1)
-        return {name: (np.sign(latch[self.pair]) * sign).astype(np.int8) for name, latch in benchmark.latched.items()}
+        sign = np.where(self.pairs.flip, -1, 1)
+        return {
+            name: (np.sign(latch[self.pairs.pair]) * sign).astype(np.int8) for name, latch in benchmark.latched.items()
+        }
 
     @cached_property
     def settled(self) -> Sides:
         """Who leads on all items of the benchmark: a (1), b (-1), neither (`TIE`), or open (0)."""
-        benchmark = self.benchmark
-        if benchmark.suite is not None and not self.asserted and not benchmark.has_fixed_items:
-            return np.zeros(self.size, np.int8)
-        if self.asserted or benchmark.suite is not None:
-            assert self.missing is not None
-            if self.weighted is not None and not self.asserted:
-                (lead, room), rounding = self.weighted.leads(self.a, self.b), _FLOAT_ROUNDING * self.n
-            elif self.weighted is None and benchmark.binary:
-                lead, room, rounding = self.wins - self.losses, self.missing, 0 * self.n
-            else:
-                lead, (room, rounding) = self._graded[1], self.room
+        benchmark, leads = self.benchmark, self.kind.leads
+        if leads is not None:
+            lead, room, rounding = leads
             side = np.where(np.abs(lead) > room + rounding, np.sign(lead), 0)
             side = np.where((room == 0) & (np.abs(lead) <= rounding), TIE, side)
-            return np.where(self.n > 0, side, 0).astype(np.int8)
-        side = benchmark.claims["settled"]().side[self.pair]
+            return np.where(self.pairs.n > 0, side, 0).astype(np.int8)
+        side = benchmark.claims["settled"]().side[self.pairs.pair]
         if benchmark.undeclared or benchmark.too_many_items or benchmark.reading.hold:
-            return np.zeros(self.size, np.int8)
-        return np.where(self.flip & (side != TIE), -side, side).astype(np.int8)
+            return np.zeros(self.pairs.size, np.int8)
+        return np.where(self.pairs.flip & (side != TIE), -side, side).astype(np.int8)
 
     @cached_property
     def settled_log_e(self) -> Floats:
         """Ln e that a pair is settled along a committed order; nan where it is settled for certain, and under other policies."""
-        log_e, benchmark = np.full(self.size, np.nan), self.benchmark
-        if benchmark.committed is not None and benchmark.binary:
-            assert self.missing is not None
-            bets = (self.settled == 0) & (self.n > 0) & (self.superseded is None)
-            log_e[bets] = benchmark.settling.log_e(self.pair[bets], self.missing[bets], benchmark.committed.sums)
+        log_e = self.kind.settled_log_e((self.settled == 0) & (self.pairs.n > 0) & (self.superseded is None))
         return np.where(np.isinf(log_e), np.nan, log_e)
 
     def p_anytime(self, at: Index) -> Floats:
         """Return what anytime verdicts on some pairs rest on: the exact p at worst, or 1 / e; see `PairReport`."""
-        if self.completes or self.decides_at_end:
-            assert self.counted_missing is not None
-            return np.exp(-np.maximum(self.bound(self.counted_missing[at], at)[0], 0))
-        peak = np.abs(self.benchmark.claims["anytime_family"]().peak[self.pair[at]])
-        return np.minimum(1, np.exp(-np.maximum(peak, self.log_e[at])))
+        if self.pairs.completes or self.kind.decides_at_end:
+            assert self.pairs.counted_missing is not None
+            return np.exp(-np.maximum(self.kind.bound(self.pairs.counted_missing[at], at)[0], 0))
+        peak = np.abs(self.benchmark.claims["anytime_family"]().peak[self.pairs.pair[at]])
+        return np.minimum(1, np.exp(-np.maximum(peak, self.kind.log_e[at])))
 
     def decided_if_ignored(self, at: Index) -> Sides:
         """Return the family-wise decisions that pairs of ended runs would have if what is missing were ignored."""
-        counted, policy = self.counted_missing, self.benchmark.spec.order.policy
-        # The shared items of a pair need not hold every cluster: without what is missing there is no weighted gap.
-        if (
-            counted is None
-            or self.weighted is not None
-            or not self.in_force
-            or (policy in {"none", "trusted"} and not self.asserted)
-        ):
-            return np.zeros(at.size, np.int8)
-        bound, side = self.bound(np.zeros(at.size, np.int64), at)
+        counted, policy = self.pairs.counted_missing, self.benchmark.spec.order.policy
+        nobody, taken = np.zeros(at.size, np.int8), policy in {"none", "trusted"} and not self.asserted
+        rest = None if counted is None or not self.in_force or taken else self.kind.without_missing(at)
+        if counted is None or rest is None:
+            return nobody
+        bound, side = rest
         reached = bound >= self.log_family_threshold(at) - TOLERANCE
-        return np.where(self.ended[at] & (counted[at] > 0) & reached, side, 0).astype(np.int8)
+        return np.where(self.pairs.ended[at] & (counted[at] > 0) & reached, side, 0).astype(np.int8)
 
     @property
     def rests_on_ends(self) -> bool:
@@ -286,11 +273,11 @@ class PairTable(EvidenceColumns):
         if not benchmark.assumed_ended or self.asserted or self.held:
             return False
         assumed = np.isin(np.arange(len(benchmark.contestants)), list(benchmark.assumed_ended))
-        if benchmark.repeats is not None and benchmark.repeats.waits(assumed):
+        if benchmark.waits(assumed):
             return True
-        among, undecided = assumed[self.a] | assumed[self.b], self.anytime_decisions["anytime_family"] == 0
-        if self.missing is None:
+        among, undecided = assumed[self.pairs.a] | assumed[self.pairs.b], self.anytime_decisions["anytime_family"] == 0
+        if self.pairs.missing is None:
             return bool((among & undecided).any())
-        bound, _ = self.bound(self.missing)
-        by_end = (self.ignored > 0) & (bound < self.log_family_threshold())
-        return bool((among & (self.missing > 0) & (undecided | by_end)).any())
+        bound, _ = self.kind.bound(self.pairs.missing)
+        by_end = (self.pairs.ignored > 0) & (bound < self.log_family_threshold())
+        return bool((among & (self.pairs.missing > 0) & (undecided | by_end)).any())

@@ -152,20 +152,24 @@ class WeightedScores:
         return self.mean(n, s1)
 
 
-def unweighted_ranking(benchmark: BoardView, ranking: Index) -> Index:
-    """Return the contestants of a ranking by their mean over all of their items, ties by name; one without a score comes last."""
+def weighted_scores(benchmark: BoardView) -> WeightedScores | None:
+    """Return the scores by cluster, where clusters are weighted; a board keeps them."""
+    weighting = weighting_of(benchmark)
+    return None if weighting is None else WeightedScores(benchmark, weighting)
+
+
+def unweighted_ranking(benchmark: BoardView, contestants: Index) -> Index:
+    """Return contestants by their mean over all of their items, ties by name; one without a score comes last."""
     total, scored = benchmark.total, benchmark.scored
 
     def place(k: int) -> tuple[float, str]:
         return (-total[k] / scored[k] if scored[k] else 1.0, benchmark.contestants[k].model)
 
-    return np.array(sorted(ranking.tolist(), key=place), np.int64)
+    return np.array(sorted(contestants.tolist(), key=place), np.int64)
 
 
-def weights_report(scores: WeightedScores | None, ranking: Index) -> WeightsReport | None:
+def weights_report(scores: WeightedScores, ranking: Index) -> WeightsReport:
     """Report the weights of a benchmark, and how its ranking differs from the unweighted one."""
-    if scores is None:
-        return None
     weighting, benchmark = scores.weighting, scores.benchmark
     differs = int(np.count_nonzero(unweighted_ranking(benchmark, ranking) != ranking))
     unranked = int(np.count_nonzero(~np.isfinite(scores.means[ranking])))

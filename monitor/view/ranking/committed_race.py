@@ -9,7 +9,6 @@ from monitor.view.pairs.table import PairTable
 from monitor.view.ranking.goal import GoalView, unscored_models
 from monitor.words.results import race
 from schemas.records.goals import parse_goal
-from schemas.records.scores import ONE, ZERO
 from schemas.results.report import BenchmarkReport, CommittedRace
 from stats.evidence.mixtures import parse_mixture
 from stats.planning.racing import RaceResult, RaceRules, race_goal, run_race
@@ -39,8 +38,7 @@ def committed_race(table: PairTable, *, looks: int = _LOOKS) -> CommittedRace | 
     already.
     """
     benchmark, spec = table.benchmark, table.benchmark.spec
-    without = benchmark.committed is not None or benchmark.battles is not None or table.weighted is not None
-    if spec.goal is None or without or benchmark.undeclared or not benchmark.binary or unscored_models(table):
+    if spec.goal is None or benchmark.committed is not None or benchmark.undeclared or unscored_models(table):
         return None
     goal = parse_goal(spec.goal)
     view = GoalView(table, goal)
@@ -48,10 +46,10 @@ def committed_race(table: PairTable, *, looks: int = _LOOKS) -> CommittedRace | 
     if view.unknown or not 2 <= len(names) <= _MOST_MODELS or not parse_mixture(spec.mixture).symmetric:
         return None
     of_name = dict(zip(view.models, table.ranking[view.places].tolist(), strict=True))
-    codes = benchmark.item_codes()[:, [of_name[name] for name in names]]
-    scores = (codes[(codes >= ZERO).all(axis=1)] == ONE).astype(np.int8)
-    if not 0 < scores.size <= _MOST_CELLS:
+    right = table.kind.right(np.array([of_name[name] for name in names], np.int64))
+    if right is None or not 0 < right.size <= _MOST_CELLS:
         return None
+    scores = right.astype(np.int8)
     goal_rule = race_goal(goal.kind, goal.size, [names.index(name) for name in view.named])
     rules = RaceRules(goal_rule, False, spec.alpha, spec.mixture, goal.margin)
     races: list[RaceResult] = []

@@ -8,7 +8,7 @@ from typing import Any, Final, Literal
 import numpy as np
 
 from monitor.view.pairs.counts import Flags
-from monitor.view.pairs.intervals import family_alpha, gap_bounds
+from monitor.view.pairs.intervals import family_alpha
 from monitor.view.pairs.table import PairTable
 from monitor.view.ranking.standings import decisions_by_rank
 from monitor.words.results import line
@@ -18,7 +18,6 @@ from schemas.results.reasons import Fact, Reason, fact
 from schemas.results.report import BenchmarkReport, GoalReport, GoalRun
 from stats.numerics.pairs import Index, ranked_pairs
 from stats.planning.goals import GoalState, goal_state
-from stats.planning.racing import Counts, may_be_decided
 
 _NAMED: Final = 3  # models that a sentence names; of more, the number
 
@@ -76,7 +75,7 @@ class GoalView:
         if self.unknown:
             return None
         state = self._ask(None)
-        if self.goal.margin is None or state.met or not self.table.bets or self.table.held:
+        if self.goal.margin is None or state.met or not self.table.kind.bets or self.table.held:
             return state
         return self._ask(self._not_worse(self.goal.margin, state.open))
 
@@ -108,8 +107,8 @@ class GoalView:
         The intervals have the pairs' fixed shares of alpha, so all of them hold together with probability 1 - alpha.
         """
         table, (first, second) = self.table, self._pairs
-        at = np.flatnonzero(self._by_rank(asked)[first, second] & (table.n > 0) & table.has_place())
-        ((low, high),) = gap_bounds(table, at, family_alpha(table, at))
+        at = np.flatnonzero(self._by_rank(asked)[first, second] & (table.pairs.n > 0) & table.has_place())
+        ((low, high),) = table.kind.gap_bounds(at, family_alpha(table, at))
         ranked = np.zeros((table.ranking.size,) * 2, bool)
         ranked[first[at], second[at]] = low > -margin
         ranked[second[at], first[at]] = high < margin
@@ -123,7 +122,7 @@ class GoalView:
         may = left > 0
         if self.goal.margin is None and self.state is not None:
             at = np.flatnonzero(may & self._by_rank(self.state.open)[first, second])
-            may[at] = _reachable(table, at, left[at])
+            may[at] = table.kind.reachable(at, left[at])
         ranked = np.zeros((table.ranking.size, table.ranking.size), bool)
         ranked[first, second] = ranked[second, first] = may
         return self._among_all(ranked, of_absent=True)
@@ -300,29 +299,17 @@ def unscored_models(table: PairTable, expected: Sequence[str] = ()) -> tuple[str
 
 def room(table: PairTable) -> Index:
     """Return how many more items each pair may come to share; 1 at least where their number is not known."""
-    benchmark, a, b = table.benchmark, table.a, table.b
+    benchmark, a, b = table.benchmark, table.pairs.a, table.pairs.b
     if table.asserted:
-        return np.zeros(table.size, np.int64)
+        return np.zeros(table.pairs.size, np.int64)
     ended = benchmark.ended_flags()
     if benchmark.committed is not None:
         most = np.where(ended, benchmark.committed.reached[: ended.size], benchmark.committed.size)
         return np.asarray(np.minimum(most[a], most[b]) - benchmark.committed.prefix(a, b))
-    if table.missing is None:
+    if table.pairs.missing is None:
         return np.where(ended[a] | ended[b], 0, 1)
     most = np.where(ended, benchmark.scored[: ended.size], np.iinfo(np.int64).max)
-    return np.clip(np.minimum(most[a], most[b]) - table.n, 0, table.missing)
-
-
-def _reachable(table: PairTable, at: Index, left: Index) -> Flags:
-    """Return which pairs may be decided if every item that they may still share is won by one of the two."""
-    if not table.benchmark.binary:
-        return np.ones(at.size, bool)
-    lost = None
-    if table.completes:
-        assert table.counted_missing is not None
-        lost = table.counted_missing[at] - left
-    counts = Counts(*(column[at] for column in table.evidence))
-    return may_be_decided(counts, left, table.benchmark.spec.alpha, table.benchmark.spec.mixture, lost)
+    return np.clip(np.minimum(most[a], most[b]) - table.pairs.n, 0, table.pairs.missing)
 
 
 def _names(models: Sequence[str]) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from monitor.view.pairs.evidence import Sides
+from monitor.view.pairs.counts import Sides
 from monitor.view.pairs.table import PairTable
 from stats.evidence.settled import TIE
 from stats.numerics.pairs import Index
@@ -35,9 +35,9 @@ class VerdictTimes:
         """Read the verdict changes of a benchmark."""
         benchmark = table.benchmark
         place = np.full(max(benchmark.pairs, 1), -1, np.int64)
-        place[table.pair] = np.arange(table.size)
+        place[table.pairs.pair] = np.arange(table.pairs.size)
         version = [] if benchmark.spec.version == 1 else [str(benchmark.spec.version)]
-        columns = {key: np.full(table.size, NEVER, np.int64) for key in _COLUMNS.values()}
+        columns = {key: np.full(table.pairs.size, NEVER, np.int64) for key in _COLUMNS.values()}
         listed, omitted = [], 0
         changes = benchmark.changes
         for field, order in zip(changes, changes.orders(changes), strict=True):
@@ -94,8 +94,8 @@ def sides_at(table: PairTable, times: VerdictTimes, offset: int) -> tuple[Sides,
     A decision names the same model as long as it is in force, so the sides are those of the latches.
     """
     decided, settled = times.in_force(offset)
-    side = table.benchmark.claims["settled"]().side[table.pair]
-    leads = np.where(table.flip & (side != TIE), -side, side)
+    side = table.benchmark.claims["settled"]().side[table.pairs.pair]
+    leads = np.where(table.pairs.flip & (side != TIE), -side, side)
     return (
         np.where(decided, table.anytime_decisions["anytime_family"], 0).astype(np.int8),
         np.where(settled, leads, 0).astype(np.int8),

@@ -9,11 +9,9 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from monitor.view.pairs.counts import Floats
-from monitor.view.pairs.evidence import Sides
+from monitor.view.pairs.counts import Floats, Sides
 from monitor.view.pairs.table import PairTable
 from monitor.words import unavailable
-from schemas.records.scores import ONE, ZERO
 from schemas.results.replay import Replay, ReplayedStep
 from stats.evidence.eprocess import log_e_value
 from stats.families.stepwise import WHOLE, step_down
@@ -32,11 +30,11 @@ _Counts = NDArray[np.int64]
 def replay(table: PairTable, seed: int = 0) -> Replay:
     """Replay the scores on the items that all models have, in a random order."""
     benchmark, models = table.benchmark, [table.benchmark.contestants[k].model for k in table.ranking.tolist()]
-    reason = _why_not(table)
-    if reason is not None:
-        return Replay(benchmark=benchmark.name, reason=reason)
-    codes = benchmark.item_codes()[:, table.ranking]
-    right = codes[(codes >= ZERO).all(axis=1)] == ONE
+    right = table.kind.right(table.ranking[:_MOST_MODELS])
+    if right is None:
+        return Replay(benchmark=benchmark.name, reason=unavailable.NOT_REPLAYED)
+    if not 2 <= len(models) <= _MOST_MODELS:
+        return Replay(benchmark=benchmark.name, reason=unavailable.replay_of(_MOST_MODELS))
     if not 0 < right.size <= _MOST_CELLS:
         reason = unavailable.TOO_MANY_SCORES if right.size else unavailable.NO_COMMON_ITEM
         return Replay(benchmark=benchmark.name, reason=reason)
@@ -63,16 +61,6 @@ def replay(table: PairTable, seed: int = 0) -> Replay:
         decided=int((decided[-1] != 0).sum()),
         steps=[_step(models[first[k]], models[second[k]], looks, peeked[:, k], decided[:, k]) for k in steps.tolist()],
     )
-
-
-def _why_not(table: PairTable) -> str | None:
-    """Return why there is no replay, or None."""
-    benchmark = table.benchmark
-    if benchmark.battles is not None or table.weighted is not None or not benchmark.binary:
-        return unavailable.NOT_REPLAYED
-    if not 2 <= table.ranking.size <= _MOST_MODELS:
-        return unavailable.replay_of(_MOST_MODELS)
-    return None
 
 
 def _counts(right: NDArray[np.bool_], looks: _Counts) -> tuple[_Counts, _Counts]:

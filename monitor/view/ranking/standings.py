@@ -6,17 +6,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from monitor.view.kinds.kind import is_resolved
 from monitor.view.pairs.clusters import NEIGHBOURS, ClusterColumns, decisions
-from monitor.view.pairs.counts import Flags, Floats, json_numbers
-from monitor.view.pairs.evidence import Sides, is_resolved
-from monitor.view.pairs.item_means import repeats_report
+from monitor.view.pairs.counts import Flags, Floats, Sides, json_numbers
 from monitor.view.pairs.table import PairTable
-from monitor.view.pairs.weights import unweighted_ranking
 from schemas.records.scores import SCORE_UNIT, ZERO
 from schemas.results.report import DECISION_PROCEDURES, ModelReport
 from stats.families.ranks import rank_intervals, tie_groups
 from stats.families.transitivity import CLOSURE_MODELS, transitive_closure
-from stats.fixed_n.means import mean_interval
 from stats.numerics.pairs import Index
 
 Decisions = NDArray[np.bool_]
@@ -38,7 +35,7 @@ def decisions_by_rank(table: PairTable, undone: Sequence[int] = ()) -> Decisions
 
 def closed_by_rank(table: PairTable, sides: Sides) -> Decisions:
     """Return decisions of the pairs over ranks, closed among models that are compared on the same items."""
-    better = table.matrix(sides, -sides) > 0
+    better = table.pairs.matrix(sides, -sides) > 0
     if table.ranking.size > CLOSURE_MODELS or not better.any():
         return better
     compared = _items_compared(table)
@@ -51,13 +48,8 @@ def _items_compared(table: PairTable) -> Index:
     A over B on some items and B over C on others leave open who is better of A and C. Decisions are about all items of the benchmark where
     missing ones count at their worst, and in a committed order; elsewhere about the items that a pair shares.
     """
-    if table.benchmark.battles is not None:
-        return np.arange(table.ranking.size)
-    about_all = table.completes or table.benchmark.committed is not None
-    if about_all and not table.ignored.any():
-        return np.zeros(table.ranking.size, np.int64)
-    scored = table.benchmark.item_codes()[:, table.ranking] >= ZERO
-    return kinds_of_rows(scored.T)
+    about_all = table.pairs.completes or table.benchmark.committed is not None
+    return kinds_of_rows(table.kind.compared_on(table.ranking, about_all=about_all))
 
 
 def kinds_of_rows(flags: NDArray[np.bool_]) -> Index:
@@ -94,11 +86,9 @@ def shared_means(table: PairTable) -> SharedMeans | None:
     items = int(shared.sum())
     if not items:
         return SharedMeans(0, [None] * ranking.size, [None] * ranking.size)
-    sums = benchmark.item_values[codes[shared][:, ranking]].sum(axis=0)
-    if table.weighted is not None:
-        sums = table.weighted.on(np.asarray(shared), ranking) * items * SCORE_UNIT
-        if not np.isfinite(sums).all():
-            return SharedMeans(items, [None] * ranking.size, [None] * ranking.size)
+    sums = table.kind.sums_on(np.asarray(shared), ranking)
+    if not np.isfinite(sums).all():
+        return SharedMeans(items, [None] * ranking.size, [None] * ranking.size)
     names = [benchmark.contestants[k].model for k in ranking.tolist()]
     ranks: list[int | None] = [None] * ranking.size
     for place, r in enumerate(sorted(np.flatnonzero(ranked).tolist(), key=lambda r: (-sums[r], names[r])), 1):
@@ -115,22 +105,11 @@ def model_reports(table: PairTable, shared: SharedMeans | None = None) -> list[M
     low, high = rank_intervals(better)
     groups = tie_groups(np.arange(size), better)
     scored = benchmark.scored[ranking]
-    total = benchmark.total[ranking] / SCORE_UNIT
-    known = scored > 0
-    means = np.divide(total, scored, out=np.full(size, np.nan), where=known)
-    bounds = np.full((2, size), np.nan)
-    unweighted: tuple[list[float | None], list[int | None]] = [None] * size, [None] * size
-    if table.weighted is not None:
-        unweighted = json_numbers(means), (1 + np.argsort(unweighted_places(table))).tolist()
-        means = table.weighted.means[ranking]
-        bounds[:] = table.weighted.interval(ranking)
-    elif known.any() and benchmark.battles is None:
-        bounds[:, known] = mean_interval(total[known], scored[known], benchmark.spec.alpha)
-    mean, mean_low, mean_high = json_numbers(means), json_numbers(bounds[0]), json_numbers(bounds[1])
+    means, *bounds = table.kind.means_of(ranking)
+    unweighted = table.kind.unweighted(ranking)
+    mean, mean_low, mean_high = (json_numbers(each) for each in (means, *bounds))
     items = table.assumed_items or benchmark.spec.items or benchmark.items
-    coverage = np.minimum(scored / items, 1.0) if items else known.astype(np.float64)
-    if benchmark.battles is not None:
-        coverage[:] = 1.0
+    coverage = table.kind.coverage(scored, items)
     titles = benchmark.shown_titles()
     contestants = [benchmark.contestants[k] for k in ranking.tolist()]
     counts, shares = scored.tolist(), coverage.tolist()
@@ -154,18 +133,11 @@ def model_reports(table: PairTable, shared: SharedMeans | None = None) -> list[M
             rank_low=lowest[r],
             rank_high=highest[r],
             tie_group=group[r],
-            repeats=repeats_report(benchmark, k),
+            repeats=table.kind.repeats(k),
             run_ended=table.asserted or k in benchmark.ended,
         )
         for r, k in enumerate(ranking.tolist())
     ]
-
-
-def unweighted_places(table: PairTable) -> Index:
-    """Return the ranks, from 0, in the order of the unweighted ranking."""
-    ranking = table.ranking
-    place = {k: r for r, k in enumerate(ranking.tolist())}
-    return np.array([place[k] for k in unweighted_ranking(table.benchmark, ranking).tolist()], np.int64)
 
 
 # --- what each procedure leaves open ----------------------------------------------------------------------------------------------------
@@ -174,7 +146,7 @@ def unweighted_places(table: PairTable) -> Index:
 def count_undecided(table: PairTable, clusters: ClusterColumns | None, at: Index) -> dict[str, int]:
     """Count the pairs that each procedure leaves undecided; a procedure that is not computed is omitted."""
     computed = set(DECISION_PROCEDURES) | {NEIGHBOURS}
-    if not table.bets or (table.benchmark.spec.order.policy == "none" and not table.asserted):
+    if not table.kind.bets or (table.benchmark.spec.order.policy == "none" and not table.asserted):
         computed.remove("e_bh")
     if clusters is None or not np.isfinite(clusters.p[at]).any():
         computed.remove("clustered")
@@ -191,7 +163,7 @@ def count_unresolved(table: PairTable, needed: Mapping[str, Floats], at: Index) 
     of these pairs.
     """
     closed: dict[str, Flags | None] = {
-        name: is_resolved(table.n[at], n_star) | np.isnan(n_star)
+        name: is_resolved(table.pairs.n[at], n_star) | np.isnan(n_star)
         for name, n_star in needed.items()
         if name != "clustered" or not np.isnan(n_star).all()
     }
@@ -202,7 +174,7 @@ def _count(closed: dict[str, Flags | None], table: PairTable, at: Index) -> dict
     """Count the pairs at which a flag is not set, only the adjacent ones for the procedure of neighbours; nothing without pairs."""
     if not at.size:
         return {}
-    among = {NEIGHBOURS: table.adjacent[at]}
+    among = {NEIGHBOURS: table.pairs.adjacent[at]}
     everywhere = np.ones(at.size, bool)
     return {
         name: int(

@@ -17,7 +17,9 @@ from monitor.engine.state.pairs.settling import Settling
 from monitor.engine.state.rows import Rows
 from monitor.view.board import BoardView, Cells, GradedSums, ItemScores, United, model_maps, no_latches
 from monitor.view.from_state import of_scores
+from monitor.view.kinds.weighted import Members
 from monitor.view.pairs.table import PairTable
+from monitor.view.pairs.weights import WeightedScores
 from monitor.view.ranking.suite_evidence import Terms, family_places, terms_of, walk_committed
 from monitor.view.reasons import unit_items
 from schemas.records.events import MAX_GRADED_ITEMS, FamilySpec, OrderSpec, Provenance, Spec
@@ -216,11 +218,11 @@ def suite_report(
     suite: Suite, benchmarks: Mapping[str, BoardView], table: PairTable, at: Index, *, hides: bool
 ) -> SuiteReport:
     """Report the members of a suite, and what each adds to the gap of some pairs; `hides`: as `SuiteReport` has it."""
-    assert table.weighted is not None
-    scores, names = table.weighted, [contestant.model for contestant in table.benchmark.contestants]
+    assert isinstance(table.kind, Members)
+    scores, names = table.kind.weighted, [contestant.model for contestant in table.benchmark.contestants]
     members = _scored_members(suite, benchmarks)
     lacking = {model: lacks for model, lacks in sorted(_lacking(suite, members).items()) if lacks}
-    parts = scores.gap_scale * scores.weighting.weight * scores.gaps_by_cluster(table.a[at], table.b[at])
+    parts = scores.gap_scale * scores.weighting.weight * scores.gaps_by_cluster(table.pairs.a[at], table.pairs.b[at])
     gaps = [
         SuiteGap(
             model_a=names[a],
@@ -228,11 +230,11 @@ def suite_report(
             parts=dict(zip(scores.weighting.names, row, strict=True)),
             driver=scores.weighting.names[int(np.argmax(np.abs(row)))] if any(row) else None,
         )
-        for a, b, row in zip(table.a[at].tolist(), table.b[at].tolist(), parts.tolist(), strict=True)
+        for a, b, row in zip(table.pairs.a[at].tolist(), table.pairs.b[at].tolist(), parts.tolist(), strict=True)
         if np.isfinite(row).all()
     ]
     return SuiteReport(
-        members=[_member_report(suite, name, benchmarks.get(name), table) for name in suite.members],
+        members=[_member_report(suite, name, benchmarks.get(name), table, scores) for name in suite.members],
         lacking=lacking,
         gaps=gaps,
         missing=suite.missing,
@@ -240,12 +242,13 @@ def suite_report(
     )
 
 
-def _member_report(suite: Suite, name: str, benchmark: BoardView | None, table: PairTable) -> SuiteMember:
+def _member_report(
+    suite: Suite, name: str, benchmark: BoardView | None, table: PairTable, scores: WeightedScores
+) -> SuiteMember:
     """Report one member, with the mean score in it of each ranked model."""
-    assert table.weighted is not None
     names = [contestant.model for contestant in table.benchmark.contestants]
-    k, counts = table.weighted.weighting.names.index(name), suite.members[name]
-    n, s1, _ = table.weighted.of_models
+    k, counts = scores.weighting.names.index(name), suite.members[name]
+    n, s1, _ = scores.of_models
     state: SuiteMemberState = "counts"
     if benchmark is None:
         state = "absent"

@@ -46,24 +46,7 @@ def tie_bands(table: PairTable, low_coverage: float) -> TieBands:
     A model with less than the share `low_coverage` of the items of the model that has most is `lacking`: it is undecided against nearly
     all others, and would be in every band.
     """
-    return bands_of(decisions_by_rank(table), lacking_models(table, low_coverage))
-
-
-def lacking_models(table: PairTable, low_coverage: float) -> Flags:
-    """Return which models, by rank, have less than the share `low_coverage` of the items of the model that has most.
-
-    A model whose missing items are ignored lacks none: its pairs are judged on the items that they share.
-    """
-    scored = table.benchmark.scored[table.ranking]
-    lacks = scored < low_coverage * scored.max(initial=0)
-    if table.counted_missing is not None and table.ignored.any():
-        at_worst = np.zeros(len(table.benchmark.contestants), bool)
-        for side in (table.a, table.b):
-            at_worst[side[table.counted_missing > 0]] = True
-        lacks &= at_worst[table.ranking]
-    if table.benchmark.battles is not None:
-        lacks[:] = False  # a matchmaker decides how often a model plays
-    return np.asarray(lacks)
+    return bands_of(decisions_by_rank(table), table.kind.lacking(table.ranking, low_coverage))
 
 
 def tied_with(table: PairTable) -> list[tuple[int, ...]]:

@@ -234,7 +234,9 @@ def test_a_chart_follows_the_path_of_its_pair():
     table = PairTable(board_view(log.bench))
     charts = chart_data(table).pairs
     assert charts
-    for chart, a, b in zip(charts, table.a[table.adjacent].tolist(), table.b[table.adjacent].tolist(), strict=True):
+    for chart, a, b in zip(
+        charts, table.pairs.a[table.pairs.adjacent].tolist(), table.pairs.b[table.pairs.adjacent].tolist(), strict=True
+    ):
         path = pair_path(board_view(log.bench), a, b, POINTS)
         assert np.array_equal(chart.curve.n, [0, *path.n])
         assert np.array_equal(chart.curve.log_e, [0, *path.log_e])

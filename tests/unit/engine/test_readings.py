@@ -8,7 +8,8 @@ from monitor.engine.chunk_fold import Partition
 from schemas.records.chunks import Chunk
 from schemas.records.decode import decode_block
 from schemas.records.events import Declaration
-from schemas.records.packed import Found, Segment, SourceSpan, encode_span
+from schemas.records.faults import Found
+from schemas.records.packed import Segment, SourceSpan, encode_span
 from tests.memory_store import MemoryStore
 
 ITEMS = 30

@@ -7,8 +7,9 @@ from hypothesis import strategies as st
 from msgspec.structs import asdict
 from pydantic import ValidationError
 
-from schemas.records.decode import Checker, Fault, decode_block, decode_message, decode_record, decode_records
+from schemas.records.decode import Checker, decode_block, decode_message, decode_record, decode_records
 from schemas.records.events import MAX_LINE_BYTES, Event, EventFields
+from schemas.records.faults import Fault
 from schemas.records.names import name_fault
 
 GOOD = {"benchmark": "bench", "item_id": "item 1", "model": "m", "score": 1}

@@ -11,7 +11,6 @@ from monitor.serve.api.problems import ProblemError
 from monitor.serve.api.writing.body_parser import parse_body
 from schemas.records.battles import BattleFields, names_of
 from schemas.records.decode import (
-    Fault,
     decode_array,
     decode_block,
     decode_converted,
@@ -20,6 +19,7 @@ from schemas.records.decode import (
     decode_records,
 )
 from schemas.records.events import EventFields
+from schemas.records.faults import Fault
 from schemas.records.packed import decode_packed
 from schemas.records.runs import decode_run, decode_run_loosely
 

@@ -34,7 +34,7 @@ def by_name(live, sides):
     table, models = live.table, live.models
     rank = {int(k): r for r, k in enumerate(table.ranking.tolist())}
     found = set()
-    for a, b, side in zip(table.a.tolist(), table.b.tolist(), sides.tolist(), strict=True):
+    for a, b, side in zip(table.pairs.a.tolist(), table.pairs.b.tolist(), sides.tolist(), strict=True):
         first, second = models[rank[a]], models[rank[b]]
         if side:
             found.add(frozenset((first, second)) if side == 2 else (first, second) if side > 0 else (second, first))

@@ -164,7 +164,7 @@ def test_the_win_matrices_are_those_of_a_plain_count():
     log = FoldLog(declare(repeats="all"))
     log.send(*records)
     table = PairTable(board_view(log.bench))
-    prompts, wins = table.win_matrices()
+    prompts, wins = table.kind.win_matrices()
     names = [log.bench.contestants[k].model for k in table.ranking]
     for i, one in enumerate(names):
         for j, other in enumerate(names):

@@ -110,7 +110,7 @@ def test_ranks_5_and_6_are_decided_not_so_in_a_family_of_nine_resolved_and_not_r
     assert pair.resolution_ratio == pytest.approx(2.079, abs=5e-4)
     assert (pair.resolved.fixed_n, pair.resolved.anytime) == (True, False)
     table = PairTable(board_view(log.bench))
-    assert float(table.n[0] / table.anytime_required_n(np.array([0]))[0]) == pytest.approx(0.796, abs=5e-4)
+    assert float(table.pairs.n[0] / table.kind.anytime_required_n(np.array([0]))[0]) == pytest.approx(0.796, abs=5e-4)
     assert (pair.gap_low, pair.gap_high) == pytest.approx((0.001637, 0.035946), abs=5e-7)
     assert pair.gap_family_low < 0 < pair.gap_low
     assert pair.p_exact == pytest.approx(binomtest(1_680, 3_134).pvalue, rel=1e-9)

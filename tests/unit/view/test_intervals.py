@@ -5,6 +5,7 @@ import pytest
 
 from monitor.view.build import benchmark_report
 from monitor.view.from_state import board_view
+from monitor.view.kinds import graded
 from monitor.view.pairs import intervals
 from monitor.view.pairs.table import PairTable
 from stats.intervals.sequences import empirical_bernstein
@@ -24,14 +25,14 @@ def table_of(items, models, absent, **spec):
 @pytest.mark.parametrize("family", [{"policy": "spending"}, {"policy": "capacity", "size": 20}])
 @pytest.mark.parametrize("slab", [1, 500, 100_000])
 def test_they_are_those_of_each_pair_by_itself_to_the_bit(items, models, absent, family, slab, monkeypatch):
-    monkeypatch.setattr(intervals, "_SLAB_CELLS", slab)
+    monkeypatch.setattr(graded, "_SLAB_CELLS", slab)
     table, _ = table_of(items, models, absent, family=family)
-    displayed = np.random.default_rng(1).permutation(table.size)
+    displayed = np.random.default_rng(1).permutation(table.pairs.size)
     levels = np.full(displayed.size, 0.05), intervals.family_alpha(table, displayed)
-    bounds = intervals.graded_bounds(table, displayed, *levels)
-    x, scored = table.scores
+    bounds = table.kind.gap_bounds(displayed, *levels)
+    x, scored = table.kind.scores
     for r, q in enumerate(displayed.tolist()):
-        a, b = table.a[q], table.b[q]
+        a, b = table.pairs.a[q], table.pairs.b[q]
         both = (scored[:, a] > 0) & (scored[:, b] > 0)
         for (lows, highs), alpha in zip(bounds, (level[r] for level in levels), strict=True):
             expected = (np.nan, np.nan)
@@ -44,7 +45,7 @@ def test_they_are_those_of_each_pair_by_itself_to_the_bit(items, models, absent,
 def test_more_than_five_thousand_pairs_have_intervals():
     table, log = table_of(4, 110, 0)
     report = benchmark_report(board_view(log.bench), pairs="all")
-    assert len(report.pairs) == table.size > 5_000
+    assert len(report.pairs) == table.pairs.size > 5_000
     assert all(pair.gap_low <= pair.gap <= pair.gap_high for pair in report.pairs)
 
 

@@ -69,14 +69,14 @@ def test_the_groups_of_two_models_are_their_two_by_two_table():
     live = LivePairs(board_view(bench))
     page = item_page(live, ItemChoice(live.models[2], live.models[7], "differ", None, None, "hardest", 0, 7))
     first, second = (live.table.ranking[k] for k in (2, 7))
-    (place,) = np.flatnonzero((live.table.a == first) & (live.table.b == second))
+    (place,) = np.flatnonzero((live.table.pairs.a == first) & (live.table.pairs.b == second))
     table = live.table
-    assert (page.two.only_a, page.two.only_b) == (table.wins[place], table.losses[place])
-    assert page.two.only_a + page.two.only_b + page.two.both_right + page.two.both_wrong == table.n[place]
+    assert (page.two.only_a, page.two.only_b) == (table.pairs.wins[place], table.pairs.losses[place])
+    assert page.two.only_a + page.two.only_b + page.two.both_right + page.two.both_wrong == table.pairs.n[place]
     for groups in (page.two.by_cluster, page.two.by_right):
         assert sum(g.only_a for g in groups) == page.two.only_a
         assert sum(g.only_b for g in groups) == page.two.only_b
-        assert sum(g.items for g in groups) == table.n[place]
+        assert sum(g.items for g in groups) == table.pairs.n[place]
     assert page.total == page.counts["differ"] == page.two.only_a + page.two.only_b
     assert len(page.items) == 7
     assert [item.mean for item in page.items] == sorted(item.mean for item in page.items)

@@ -5,7 +5,8 @@ import pytest
 
 from monitor.view.build import table_view
 from monitor.view.from_state import board_view
-from monitor.view.pairs import cluster_sums, counts
+from monitor.view.kinds import binary
+from monitor.view.pairs import cluster_sums
 from monitor.view.pairs.table import PairTable
 from stats import benjamini_hochberg, clustered_p, exact_p, holm, log_e_halves, log_e_value, mid_p
 from tests.fold_log import FoldLog, packed
@@ -28,23 +29,23 @@ def log(request):
 
 def test_the_tests_of_all_pairs_are_those_of_each_pair(log):
     table = PairTable(board_view(log.bench))
-    evidence, place = table.uniform
-    assert evidence.log_e.size < table.size / 4, "nothing repeats: the test shows nothing"
+    evidence, place = table.kind.uniform
+    assert evidence.log_e.size < table.pairs.size / 4, "nothing repeats: the test shows nothing"
     assert np.unique(place).size == evidence.log_e.size
-    b, c, every = table.wins, table.losses, np.arange(table.size)
-    np.testing.assert_allclose(table.p_exact, exact_p(b, c), rtol=1e-10)
-    np.testing.assert_allclose(table.p_mid(every), mid_p(b, c), rtol=1e-9)
-    np.testing.assert_allclose(table.log_e, log_e_value(b, c), atol=1e-9)
-    np.testing.assert_allclose(table.log_e_halves(every), log_e_halves(b, c), atol=1e-8)
+    b, c, every = table.pairs.wins, table.pairs.losses, np.arange(table.pairs.size)
+    np.testing.assert_allclose(table.kind.p_exact, exact_p(b, c), rtol=1e-10)
+    np.testing.assert_allclose(table.kind.p_mid(every), mid_p(b, c), rtol=1e-9)
+    np.testing.assert_allclose(table.kind.log_e, log_e_value(b, c), atol=1e-9)
+    np.testing.assert_allclose(table.kind.log_e_halves(every), log_e_halves(b, c), atol=1e-8)
 
 
 def test_fixed_n_decisions_are_those_of_the_adjusted_p_values_of_all_pairs(log):
     table = PairTable(board_view(log.bench))
-    p, lead = table.p_fixed, np.sign(table.wins - table.losses)
+    p, lead = table.kind.p_fixed, np.sign(table.pairs.wins - table.pairs.losses)
     adjusted = {
         "fixed_n": p,
-        "bonferroni": p * table.size,
-        "bonferroni_adjacent": np.where(table.adjacent, p * (MODELS - 1), 1),
+        "bonferroni": p * table.pairs.size,
+        "bonferroni_adjacent": np.where(table.pairs.adjacent, p * (MODELS - 1), 1),
         "holm": holm(p),
         "benjamini_hochberg": benjamini_hochberg(p),
     }
@@ -56,14 +57,14 @@ def test_fixed_n_decisions_are_those_of_the_adjusted_p_values_of_all_pairs(log):
 
 def test_what_is_displayed_of_some_pairs_is_what_all_pairs_have(log, monkeypatch):
     table = PairTable(board_view(log.bench))
-    some = np.flatnonzero(table.adjacent)
-    for column in (table.log_family_threshold, table.family_weights, table.has_place, table.n_star):
+    some = np.flatnonzero(table.pairs.adjacent)
+    for column in (table.log_family_threshold, table.family_weights, table.has_place, table.kind.n_star):
         assert column(some).tolist() == column()[some].tolist()
     assert table.has_place().tolist() == np.isfinite(table.log_family_threshold()).tolist()
-    all_means = table.means(np.arange(table.size))
-    monkeypatch.setattr(counts, "FEW", 1.0)
-    monkeypatch.setattr(counts, "SLAB_CELLS", 400)
-    np.testing.assert_array_equal(table.means(some), [means[some] for means in all_means])
+    all_means = table.kind.means(np.arange(table.pairs.size))
+    monkeypatch.setattr(binary, "FEW", 1.0)
+    monkeypatch.setattr(binary, "SLAB_CELLS", 400)
+    np.testing.assert_array_equal(table.kind.means(some), [means[some] for means in all_means])
     whole = {
         (row.model_a, row.model_b): row for row in table_view(PairTable(board_view(log.bench)), "all").report.pairs
     }
@@ -92,11 +93,11 @@ def test_the_cluster_robust_test_decides_as_the_p_values_of_all_pairs(graded, mi
     log.send({"events": [each | {"cluster": f"c{label[int(each['item_id'])]}"} for each in events]})
     table, every = PairTable(board_view(log.bench)), np.arange(780)
     monkeypatch.setattr(cluster_sums, "_BLOCK_PAIRS", 130)
-    sums = cluster_sums.cluster_sums(table, every)
+    sums = cluster_sums.cluster_sums(table.kind, every)
     p = clustered_p(sums.n, sums.s1)
     assert 50 < np.count_nonzero(holm(p) <= 0.05) < 700
     assert table.clustered.tolist() == table.towards_lead(holm(p) <= 0.05).tolist()
     monkeypatch.setattr(cluster_sums, "FEW", 1.0)
     monkeypatch.setattr(cluster_sums, "SLAB_CELLS", 5_000)
-    for one_by_one, product in zip(cluster_sums.cluster_sums(table, every)[2:], sums[2:], strict=True):
+    for one_by_one, product in zip(cluster_sums.cluster_sums(table.kind, every)[2:], sums[2:], strict=True):
         np.testing.assert_allclose(one_by_one, product, atol=1e-12)

@@ -188,7 +188,7 @@ class Declarations:
 
         for name, benchmark in sorted(benchmarks.items()):
             declared = "family" in self._begun.get(name, {}) and benchmark.spec.family.policy == "spending"
-            if declared and PairTable.of(benchmark, assert_complete=True).shares_equally:
+            if declared and PairTable.of(benchmark, assert_complete=True).kind.shares_equally:
                 self.notes(
                     f"{shorten(name)}: the family spending is not used: without an item count the files are the whole benchmark, and their "
                     f"pairs share alpha equally; --items {shorten(name)}=N uses it",

@@ -7,8 +7,9 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from monitor.engine.state.codes import grown
 from monitor.engine.state.pairs import families
-from monitor.engine.state.pairs.step_down import StepDown, grown
+from monitor.engine.state.pairs.step_down import StepDown
 from monitor.engine.state.rules import Rules
 from schemas.records.events import Spec
 from schemas.records.scores import Contestant

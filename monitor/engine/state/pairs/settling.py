@@ -8,8 +8,7 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from monitor.engine.state.codes import Counts
-from monitor.engine.state.pairs.step_down import grown
+from monitor.engine.state.codes import Counts, grown
 from stats.evidence.settled import SettledState, settled_start, settled_steps
 from stats.numerics.pairs import Index
 

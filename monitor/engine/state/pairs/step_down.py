@@ -5,20 +5,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from monitor.engine.state.codes import grown
 from stats.families.stepwise import WHOLE
 
 Index = NDArray[np.int64]
-
-
-def grown(array: NDArray[Any], *shape: int, spare: float = 1 / 16) -> NDArray[Any]:
-    """Return an array of at least this shape that starts with the given one, with some spare room and zeros after it."""
-    sizes = list(zip(array.shape, shape, strict=True))
-    if all(have >= need for have, need in sizes):
-        return array
-    target = [have if have >= need else max(need, int(have * (1 + spare)) + 2) for have, need in sizes]
-    result = np.zeros(target, array.dtype)
-    result[tuple(slice(0, have) for have in array.shape)] = array
-    return result
 
 
 class StepDown:

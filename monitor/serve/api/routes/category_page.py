@@ -2,14 +2,11 @@
 
 from typing import Final
 
-import numpy as np
-
 from monitor.serve.api.routes.found import rank_of
 from monitor.view.items.categories import CategoryScores, category_gaps, category_scores
 from monitor.view.live_pairs import LivePairs
 from monitor.view.pairs.counts import Floats
 from monitor.view.pairs.table import PairTable
-from schemas.records.scores import SCORE_UNIT
 from schemas.results.api import Category, CategoryPage, CategoryVerdicts
 
 MOST_CATEGORIES: Final = 500
@@ -38,10 +35,7 @@ def category_page(live: LivePairs, baseline: str | None, limit: int) -> Category
 
 def _means(table: PairTable) -> Floats:
     """Return the means that rank the models, by rank; nan without one."""
-    if table.weighted is not None:
-        return table.weighted.means[table.ranking]
-    total, scored = table.benchmark.total[table.ranking], table.benchmark.scored[table.ranking]
-    return np.where(scored > 0, total / np.maximum(scored, 1) / SCORE_UNIT, np.nan)
+    return table.kind.means_of(table.ranking)[0]
 
 
 def _against(live: LivePairs, scores: CategoryScores, baseline: str, shown: slice) -> CategoryVerdicts:

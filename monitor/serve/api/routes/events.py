@@ -21,8 +21,9 @@ from monitor.serve.api.writing.request import WriteRules, Writing
 from monitor.serve.log_position import note_position, parse_offsets
 from monitor.serve.report_cache import ReportCache
 from monitor.view.board import BoardView
-from schemas.records.decode import Fault, validate_body
+from schemas.records.decode import validate_body
 from schemas.records.events import Declaration, End, Ended, Event, Spec
+from schemas.records.faults import Fault
 from schemas.records.names import Name as CheckedName
 from schemas.records.packed import IMPORTED_HEADER
 from schemas.results.api import Accepted, DeclarationTaken, EndTaken, RunName

@@ -10,7 +10,7 @@ from monitor.store.commit_times import CommitTimes
 from monitor.view.live_pairs import LivePairs
 from monitor.view.ranking.moments import sides_at
 from monitor.view.ranking.standings import closed_by_rank
-from monitor.view.ranking.tie_bands import bands_of, lacking_models
+from monitor.view.ranking.tie_bands import bands_of
 from schemas.results.api import EarlierBoard, Moment
 from stats.families.ranks import rank_intervals
 from stats.numerics.pairs import Index
@@ -34,14 +34,14 @@ def earlier_board(live: LivePairs, at: int | None, low_coverage: float, commits:
         time=_time(commits, fields),
         first_time=_time(commits, times.changes_at(int(moments[0])) if moments.size else []),
         last_time=_time(commits, times.changes_at(int(moments[-1])) if moments.size else []),
-        pairs=table.size,
+        pairs=table.pairs.size,
         decided=int((decided != 0).sum()),
         settled=int((settled != 0).sum()),
         rank_low=low.tolist(),
         rank_high=high.tolist(),
-        ties=tie_report(bands_of(better, lacking_models(table, low_coverage))),
-        steps_decided=decided[table.adjacent].tolist(),
-        steps_settled=settled[table.adjacent].tolist(),
+        ties=tie_report(bands_of(better, table.kind.lacking(table.ranking, low_coverage))),
+        steps_decided=decided[table.pairs.adjacent].tolist(),
+        steps_settled=settled[table.pairs.adjacent].tolist(),
         moments=_moments(live, moments),
         moments_total=int(np.unique(times.offsets).size),
         changes=[live.benchmark.changes[field] for field in fields[:_MOST_CHANGES]],
@@ -53,7 +53,7 @@ def earlier_board(live: LivePairs, at: int | None, low_coverage: float, commits:
 
 def _moments(live: LivePairs, offsets: Index) -> list[Moment]:
     """Return each moment with what had fallen by then, and what fell or ended since the moment listed before."""
-    times, adjacent = live.verdict_times, live.table.adjacent
+    times, adjacent = live.verdict_times, live.table.pairs.adjacent
 
     def by(column: Index) -> list[int]:
         counts: list[int] = np.searchsorted(np.sort(column), offsets, side="right").tolist()

@@ -19,7 +19,7 @@ from monitor.serve.api.writing.quotas import require_quotas
 from monitor.serve.api.writing.refusals import refused_events
 from monitor.serve.api.writing.request import WriteRules
 from monitor.serve.report_cache import ReportCache
-from schemas.records.decode import Fault
+from schemas.records.faults import Fault
 from schemas.records.packed import IMPORTED_HEADER
 
 _PROTOBUF: Final = "application/x-protobuf"

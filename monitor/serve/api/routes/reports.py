@@ -152,7 +152,7 @@ def _add_pairs(routes: APIRouter, reports: ReportCache, answers: CachedAnswers) 
             if decided is not None:
                 keep &= live.sides(decided) != 0
             if adjacent is not None:
-                keep &= live.table.adjacent == adjacent
+                keep &= live.table.pairs.adjacent == adjacent
             indices = live.sort(np.flatnonzero(keep), sort, descending=descending)
             return _page(live.rows(indices[start:end]), indices.size, end)
 
@@ -197,7 +197,7 @@ def _add_path_and_matrix(routes: APIRouter, reports: ReportCache, answers: Cache
                     f"Benchmark {benchmark!r} has {len(live.models):,} models; a matrix holds at most {MAX_MATRIX_MODELS:,}. "
                     "Page through GET /api/v1/pairs instead.",
                 )
-            met = live.table.win_matrices()
+            met = live.table.kind.win_matrices()
             return Matrix(
                 benchmark=benchmark,
                 models=live.models,
@@ -213,7 +213,7 @@ def _add_path_and_matrix(routes: APIRouter, reports: ReportCache, answers: Cache
 
 def _with_models(live: LivePairs, *models: str | None) -> NDArray[np.bool_]:
     """Return which pairs contain each of the models; None is any model."""
-    keep = np.ones(live.table.pair.size, bool)
+    keep = np.ones(live.table.pairs.pair.size, bool)
     for model in models:
         if model is not None:
             rank_of(live, model)

@@ -11,7 +11,6 @@ from schemas.records.decode import (
     BOM,
     Checker,
     Decoded,
-    Fault,
     check_object,
     decode_array,
     decode_converted,
@@ -21,6 +20,7 @@ from schemas.records.decode import (
     read_object,
 )
 from schemas.records.events import Declaration, Ended, EventFields
+from schemas.records.faults import Fault
 from schemas.records.repeated import array_values
 from schemas.results.api import RecordError
 

@@ -5,8 +5,8 @@ from typing import NamedTuple, Protocol, Self
 
 from monitor.view.partition_view import PartitionView
 from schemas.records.events import Declaration, Ended, EventFields
+from schemas.records.faults import Reject
 from schemas.records.operations import BoardChange
-from schemas.records.packed import Reject
 
 
 class Submission(NamedTuple):

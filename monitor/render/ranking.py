@@ -9,7 +9,8 @@ from monitor.render.signs import step as step_sign
 from monitor.view.ranking.tie_bands import TieBands
 from monitor.words import battles
 from monitor.words import numbers as form
-from monitor.words.columns import heads, step
+from monitor.words.columns import step
+from monitor.words.kinds import words_of
 from schemas.results.battles import RatingReport
 from schemas.results.report import BenchmarkReport, ModelReport, PairReport
 
@@ -28,7 +29,7 @@ def ranking(
 ) -> Table:
     """Build the ranking of the first models; names are `marked` by a low coverage, and a page has ties and intervals `drawn`."""
     models = b.models[:limit]
-    head = heads(battles=b.battles is not None)
+    head = words_of(b).heads
     columns: dict[str, Column] = {}
 
     def put(key: str, cells: Sequence[Cell], kind: Kind = "number") -> None:

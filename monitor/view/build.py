@@ -21,7 +21,7 @@ from monitor.view.ranking.suite import suite_board, suite_report
 from monitor.view.reasons import of_order, partial, unit_items
 from monitor.view.result import result_report
 from monitor.words.assumptions import clause, clauses, place
-from monitor.words.columns import heads
+from monitor.words.kinds import WORDS
 from monitor.words.order import REFUSED_REMEDY, because
 from schemas.records.names import natural
 from schemas.records.reading import Refused
@@ -186,7 +186,7 @@ def table_view(table: PairTable, pairs: Which, model: str | None = None, *, with
         family_assumption=None if joined is None else clause(joined),
         assumption=assumption,
         assumptions=facts([*assumptions, *([] if joined is None else [joined])]),
-        heads=heads(battles=benchmark.battles is not None),
+        heads=WORDS[table.kind.unit].heads,
         models=model_reports(table, shared),
         shared_items=None if shared is None else shared.items,
         clusters=clusters_report(table, displayed),

@@ -182,10 +182,8 @@ class PairState(NamedTuple):
     """Items that may still come."""
     ignored: int
     """Missing items that the declaration ignores."""
-    ended: bool
-    """Whether both runs have ended."""
-    waits: bool
-    """Whether items of the pair count only when both runs have ended."""
+    unmet: Fact
+    """That the pair shares nothing."""
     side_if_ignored: Side | None
     """What would be decided family-wise if missing items were ignored."""
     turned_at: int | None
@@ -194,7 +192,8 @@ class PairState(NamedTuple):
     """Why the pair can have no family-wise verdict."""
     held: list[Fact]
     policy: str
-    battles: bool
+    has_end: bool
+    """Whether there is a last item."""
     alpha: float
     assumptions: list[dict[str, str | int | list[str]]]
     epochs: tuple[int, int]
@@ -210,10 +209,8 @@ def of_pair(pair: PairState) -> list[Fact]:
 
     For an undecided pair these include what the interval rules out, the informative items, and how many more it needs.
     """
-    if pair.n == 0 and pair.battles:
-        return [fact(Reason.NOT_MET, waits=pair.waits)]
     if pair.n == 0:
-        return [fact(Reason.NOTHING_SHARED, ended=pair.ended, waits=pair.waits)]
+        return [pair.unmet]
     if pair.status == "superseded":
         return [_superseded(pair)]
     if pair.status == "decided":
@@ -275,7 +272,7 @@ def _not_decided(pair: PairState) -> list[Fact]:
         against_leader = pair.policy == "completion"  # bets along an order look only at the items scored
         missing = pair.missing or 0
         ends = fact(Reason.EXHAUSTED, missing=missing, ignored=pair.ignored, against_leader=against_leader)
-        return [ends, *(_if_ignored(pair) if missing and not pair.battles else ())]
+        return [ends, *(_if_ignored(pair) if missing else ())]
     return [fact(Reason.MISSING_ITEMS, missing=pair.missing) if pair.missing else fact(Reason.TOO_LITTLE_EVIDENCE)]
 
 
@@ -285,7 +282,7 @@ def _if_ignored(pair: PairState) -> list[Fact]:
 
 def _pair_only(pair: PairState, side: Side) -> list[Fact]:
     exhausted = pair.status == "exhausted"
-    all_in = not (pair.missing or pair.ignored) and not pair.battles
+    all_in = pair.has_end and not (pair.missing or pair.ignored)
     end = ("scored" if all_in else "ended") if exhausted else None
     facts = [fact(Reason.PAIR_ONLY, side=side, alpha=pair.alpha, end=end)]
     if not pair.outside_family:

@@ -130,7 +130,7 @@ def _resolved(table: PairTable) -> ResultLine:
     return _line(
         fact(
             Reason.ENOUGH_ITEMS,
-            unit=table.kind.unit,
+            unit=f"{table.kind.unit}s",
             resolved=resolved,
             gaps=int(at.size),
             anytime=None if anytime is None else int(np.count_nonzero(is_resolved(n, anytime))),

@@ -70,11 +70,6 @@ PROCEDURES: Final = {
 """The headline first; every table lists them in this order."""
 
 
-def heads(*, battles: bool) -> dict[str, str]:
-    """Return the head of each column of the ranking, in order; a surface shows those that it has room for."""
-    return HEADS | (RATED if battles else {})
-
-
 STEPS: Final = {
     "decided": ("decided", "evidence beyond these items"),
     "against": ("decided against", "the order of the scores is reversed"),

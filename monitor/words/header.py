@@ -5,16 +5,14 @@ from collections.abc import Sequence
 from math import exp, isfinite, log
 from typing import Final
 
-from monitor.words import battles
 from monitor.words import numbers as form
-from monitor.words.assumptions import TEXTS
 from monitor.words.changes import LOOKS
 from monitor.words.columns import GOAL
 from monitor.words.counts import counted
 from monitor.words.flags import with_flags
-from monitor.words.order import POLICIES, because
-from monitor.words.reading import skipped, skips_of
-from schemas.results.assumptions import BATTLES
+from monitor.words.kinds import words_of
+from monitor.words.order import because
+from monitor.words.reading import skips_of
 from schemas.results.reasons import Fact, Reason, has, without
 from schemas.results.report import (
     BenchmarkReport,
@@ -105,55 +103,19 @@ def _goal_row(run: GoalRun, *, priced: bool) -> tuple[str, ...]:
 
 def counts(benchmark: BenchmarkReport) -> str:
     """Return how much was read."""
-    b = benchmark
-    if b.battles is not None:
-        return f"{counted(len(b.models), 'model')}, {battles.counts(b.battles)}"
-    what = "item" if b.unit_items is None else "unit"
-    items = counted(b.items, what)
-    if b.declared_items is not None and b.items < b.declared_items:
-        items = f"{b.items:,} of {counted(b.declared_items, what)}"
-    if b.unit_items is not None:
-        items += f" of {counted(b.unit_items, 'item')}"
-    skips = f", {text}" if (text := skipped(b)) else ""
-    return f"{items}, {counted(len(b.models), 'model')}, {counted(b.events, 'event')}{skips}"
+    return words_of(benchmark).counts(benchmark)
 
 
 def conflicts(benchmark: BenchmarkReport, *, advice: bool = True) -> str | None:
     """Return which models have scores that contradict earlier ones, and what to do; None without conflicts."""
-    b = benchmark
+    b, words = benchmark, words_of(benchmark)
     if not b.conflicts:
         return None
     most = list(b.conflicts_by_model.items())
     names = "".join(f"{', ' if k else ': '}{model} ({count:,})" for k, (model, count) in enumerate(most[:_NAMED]))
     rest = f" and {counted(len(most) - _NAMED, 'more model')}" if len(most) > _NAMED else ""
-    if b.battles is not None:
-        votes = "1 vote contradicts" if b.conflicts == 1 else f"{b.conflicts:,} votes contradict"
-        text = (
-            f"{votes} an earlier vote of the same judge on the same prompt, models, position and repeat{names}{rest}. The earlier vote "
-            "counts. --conflicts FILE lists them."
-        )
-        return f"{text} If these are further votes, number them (field repeat)." if advice else text
-    scores = "1 score contradicts" if b.conflicts == 1 else f"{b.conflicts:,} scores contradict"
-    text = (
-        f"{scores} an earlier score of the same model, item and repeat{names}{rest}. The earlier score counts. "
-        "--conflicts FILE lists them."
-    )
-    return f"{text} {_conflict_advice(b)}" if advice else text
-
-
-def _conflict_advice(benchmark: BenchmarkReport) -> str:
-    """Return what to do about conflicts: an alias merges two models, and a newer epoch replaces the scores of one."""
-    of_aliases = [m for m in benchmark.models if m.aliases and m.model in benchmark.conflicts_by_model]
-    advice = [
-        f"The scores of {m.model} include those of {', '.join(m.aliases)} (--alias); if these are different models or runs, omit the alias."
-        for m in of_aliases[:_NAMED]
-    ]
-    if len(benchmark.conflicts_by_model) > len(of_aliases) or not of_aliases:
-        advice.append(
-            "If one file holds both scores, delete one, or number them as repeats (field repeat)."
-            " To replace the scores of a model, send all of them in another file under a newer epoch (--epoch next)."
-        )
-    return " ".join(advice)
+    text = f"{words.conflicts(b.conflicts, names + rest)} --conflicts FILE lists them."
+    return f"{text} {words.conflict_advice(b)}" if advice else text
 
 
 def epochs(benchmark: BenchmarkReport) -> str | None:
@@ -284,8 +246,7 @@ def short_checks(benchmark: BenchmarkReport) -> list[str]:
         if text is not None
     ]
     checks += reading(b)
-    if b.battles is not None:
-        checks += battles.checks(b.battles)
+    checks += words_of(b).checks()
     text = conflicts(b, advice=False)
     return checks if text is None else [*checks, text]
 
@@ -441,10 +402,8 @@ def titles(benchmark: BenchmarkReport) -> str | None:
 
 def order_sentence(benchmark: BenchmarkReport) -> str:
     """Return what the order policy assumes, and what the report assumes besides or in place of it."""
-    policy, reason = benchmark.order.policy, benchmark.order.reason
-    declared = POLICIES[policy]
-    if benchmark.battles is not None and policy == "trusted":
-        declared = f"asserted that {TEXTS[BATTLES]}"
+    reason = benchmark.order.reason
+    declared = words_of(benchmark).policies[benchmark.order.policy]
     if not _has_assumed(benchmark):
         return declared
     return str(reason) if has(benchmark.order.facts, Reason.ASSERTED) else f"{declared}; {reason}"
@@ -465,9 +424,7 @@ def _has_assumed(benchmark: BenchmarkReport) -> bool:
 def notes(benchmark: BenchmarkReport, low: Sequence[ModelReport], share: float) -> list[str]:
     """Return what a reader needs to know before trusting a rank; `low` are the models with scores on a smaller share of the items."""
     b = benchmark
-    warnings = reading(b)
-    if b.battles is not None:
-        warnings += [battles.RATING_NOTE, *battles.checks(b.battles)]
+    warnings = [*reading(b), *words_of(b).notes()]
     if b.partial is not None:
         warnings.append(f"This benchmark may be partial: {b.partial}.")
     if b.board is not None and b.board.note is not None:

@@ -9,6 +9,7 @@ import msgspec
 from monitor.words import pairs
 from monitor.words.assumptions import clauses
 from monitor.words.header import coverage, goal_line, weights
+from monitor.words.kinds import words_of
 from monitor.words.order import POLICIES, because
 from monitor.words.reading import not_counted
 from schemas.records.text import Sentence
@@ -127,7 +128,7 @@ def _reason(report: BenchmarkReport, pair: PairReport, *, stated: bool) -> Sente
     """Return the reason of a pair, without what it assumes where that is stated above."""
     if not stated:
         return pair.reason
-    about = pairs.Pair(pair.model_a, pair.model_b, battles=report.battles is not None)
+    about = pairs.Pair(pair.model_a, pair.model_b, words_of(report))
     return pairs.reason(without_codes(pair.facts, Reason.ASSUMES), about)
 
 

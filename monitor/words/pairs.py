@@ -5,8 +5,9 @@ from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
 from monitor.words.assumptions import clauses
-from monitor.words.changes import SCOPES, battle_counts, level
+from monitor.words.changes import SCOPES, level
 from monitor.words.counts import about_items, counted, probability
+from monitor.words.kinds import OfItems
 from monitor.words.order import because
 from monitor.words.points import size
 from schemas.records.text import Sentence
@@ -19,23 +20,17 @@ class Pair(NamedTuple):
 
     model_a: str
     model_b: str
-    battles: bool
-    """Whether the models meet in battles."""
+    words: OfItems
 
     def ordered(self, side: str) -> tuple[str, str]:
         """Return the model of a side, and the other."""
         return (self.model_a, self.model_b) if side == "a" else (self.model_b, self.model_a)
 
-    @property
-    def unit(self) -> str:
-        """What pairs are compared on."""
-        return "prompt" if self.battles else "item"
-
 
 def reason(facts: Sequence[Fact], pair: Pair) -> Sentence:
     """Return why a pair has its status, in one or more sentences.
 
-    >>> reason([{"code": "too_little_evidence"}, {"code": "never"}], Pair("ash", "birch", battles=False))
+    >>> reason([{"code": "too_little_evidence"}, {"code": "never"}], Pair("ash", "birch", OfItems()))
     'Undecided: the evidence so far does not show which model is better. At the current estimate no number of items decides it.'
     """
     return " ".join(_SENTENCES[each["code"]](each, pair) for each in facts)
@@ -74,10 +69,8 @@ def _decided(given: Given, pair: Pair) -> str:
     better, worse = pair.ordered(given["side"])
     verdict = f"{better} is better than {worse}, decided family-wise {level(given['alpha'])}"
     wins, losses, n = given["wins"], given["losses"], given["n"]
-    if wins is not None and pair.battles:
-        verdict += f": {battle_counts(better, worse, n, wins, losses)}"
-    elif wins is not None:
-        verdict += f": of {n:,} shared items, only {better} is right on {wins:,} and only {worse} on {losses:,}"
+    if wins is not None:
+        verdict += f": {pair.words.decided(better, worse, n, wins, losses)}"
     if given["missing"]:
         verdict += f"; the {counted(given['missing'], 'missing item')} cannot change that"
     if given["ignored"]:
@@ -98,12 +91,9 @@ def _pair_only(given: Given, pair: Pair) -> str:
 
 def _exhausted(given: Given, pair: Pair) -> str:
     missing = given["missing"]
-    if pair.battles:
-        return "No further battles come, and the evidence does not decide which model is better."
-    if not missing and not given["ignored"]:
-        return "Every item is scored, and the evidence does not decide which model is better."
-    if not missing:
-        return "The runs have ended, and the evidence does not decide which model is better."
+    end = pair.words.exhausted(missing, given["ignored"])
+    if end is not None:
+        return end
     lacks = f"{counted(missing, 'item')} {'is' if missing == 1 else 'are'} missing for this pair"
     if given["against_leader"]:
         lacks += f" and {'counts' if missing == 1 else 'count'} against the leader"
@@ -130,25 +120,11 @@ def _ruled_out(given: Given, pair: Pair) -> str:
 
 
 def _informative(given: Given, pair: Pair) -> str:
-    if pair.battles:
-        return f"Decisive prompts: {given['informative']:,} of {given['n']:,}; the others are ties."
-    return f"Informative items: {given['informative']:,} of {given['n']:,} shared (exactly one of the two models is right)."
+    return pair.words.informative(given["informative"], given["n"])
 
 
 def _needs(given: Given, pair: Pair) -> str:
-    return f"A test of {about_items(given['items'], pair.unit)} in all finds a gap of this size in 4 of 5 runs."
-
-
-def _other_leader(_: Given, pair: Pair) -> str:
-    if pair.battles:
-        return (
-            f"{pair.model_b} wins more of their direct battles, although {pair.model_a} has the higher rating, which counts the battles "
-            "with all other models."
-        )
-    return (
-        f"{pair.model_b} leads on the shared items, although {pair.model_a} has the higher mean on its own items: the two were scored on "
-        "different items."
-    )
+    return f"A test of {about_items(given['items'], pair.words.unit)} in all finds a gap of this size in 4 of 5 runs."
 
 
 def _not_family_wise(given: Given, _: Pair) -> str:
@@ -185,11 +161,11 @@ _SENTENCES: Final[Mapping[str, Callable[[Given, Pair], str]]] = {
     Reason.OUTSIDE_FAMILY: lambda given, _: f"It has no family-wise verdict: {because(given['because'])}.",
     Reason.RULED_OUT: _ruled_out,
     Reason.INFORMATIVE: _informative,
-    Reason.NEVER: lambda _, pair: f"At the current estimate no number of {pair.unit}s decides it.",
+    Reason.NEVER: lambda _, pair: f"At the current estimate no number of {pair.words.unit}s decides it.",
     Reason.NEEDS_ITEMS: _needs,
     Reason.CHANCE: lambda given, _: (
         f"It is decided by the last item with a probability of {probability(given['probability'])}."
     ),
     Reason.ASSUMES: lambda given, _: _assumes(tuple(map(Assumption.of, given["assumptions"]))),
-    Reason.OTHER_LEADER: _other_leader,
+    Reason.OTHER_LEADER: lambda _, pair: pair.words.other_leader(pair.model_a, pair.model_b),
 }

@@ -16,7 +16,7 @@ from monitor.render.terminal.layout import Column, glyphs_for
 from monitor.render.terminal.tables import lines
 from monitor.view.ranking.tie_bands import TieBands
 from monitor.words import numbers as form
-from monitor.words.columns import STEPS, heads, sized
+from monitor.words.columns import HEADS, STEPS, sized
 from schemas.results.report import BenchmarkReport
 
 _KEYS: Final[tuple[str, ...]] = (*("ties", "ranks", "places", "model", "score", "interval", "won", "decided", "step"),)
@@ -101,7 +101,7 @@ class Ranking:
     def _ties(self) -> Column | None:
         if self.ties is None or self.ties.bands is None:
             return None
-        return Column(heads(battles=False)["ties"], [self._lanes(k) for k in range(len(self.models))])
+        return Column(HEADS["ties"], [self._lanes(k) for k in range(len(self.models))])
 
     def _lanes(self, k: int) -> Text:
         """Draw the bands at one model: one cell a lane, the first one for models that lack items."""

@@ -25,8 +25,8 @@ from stats.numerics.pairs import Index
 class Battles(Kind):
     """Pairs of models between which votes choose; the other half of the class is how they bet."""
 
-    unit: ClassVar = "prompts"
-    files_complete: ClassVar = False
+    unit: ClassVar = "prompt"
+    has_end: ClassVar = False
 
     @classmethod
     def ranking(cls, drawn: BoardView) -> Index:
@@ -50,6 +50,9 @@ class Battles(Kind):
         return fact(
             Reason.RATED, model=ratings.names[best], rating=rating, islands=int(ratings.groups.island.max()) + 1
         )
+
+    def unmet(self, *, ended: bool, waits: bool) -> Fact:
+        return fact(Reason.NOT_MET, waits=waits)
 
     def coverage(self, scored: Index, items: int) -> Floats:
         return np.ones(scored.size)

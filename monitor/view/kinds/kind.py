@@ -14,7 +14,7 @@ from monitor.view.board import BoardView
 from monitor.view.pairs.counts import ALL, Flags, Floats, PairCounts, Sides
 from monitor.view.pairs.weights import unweighted_ranking
 from schemas.records.scores import SCORE_UNIT, ZERO
-from schemas.results.reasons import Fact
+from schemas.results.reasons import Fact, Reason, fact
 from schemas.results.report import RepeatsReport, WeightsReport
 from stats.fixed_n.means import mean_interval
 from stats.fixed_n.resolution import mde
@@ -63,9 +63,9 @@ class Kind(ABC):
     The defaults are those of scores of items that count the same.
     """
 
-    unit: ClassVar = "items"
-    files_complete: ClassVar = True
-    """Whether files may hold all that there is to score."""
+    unit: ClassVar = "item"
+    has_end: ClassVar = True
+    """Whether there is a last item, so that files may hold all items, and a pair share them."""
 
     def __init__(self, pairs: PairCounts) -> None:
         self.pairs, self.benchmark = pairs, pairs.benchmark
@@ -117,6 +117,10 @@ class Kind(ABC):
     def coverage(self, scored: Index, items: int) -> Floats:
         """Return the share of the items that models have."""
         return np.minimum(scored / items, 1.0) if items else (scored > 0).astype(np.float64)
+
+    def unmet(self, *, ended: bool, waits: bool) -> Fact:
+        """Return that a pair shares nothing, and whether its runs have ended or items wait until they have."""
+        return fact(Reason.NOTHING_SHARED, ended=ended, waits=waits)
 
     def sums_on(self, items: Flags, models: Index) -> Floats:
         """Return the sums of the scores of models on some items that all of them have, in units; nan without a mean."""

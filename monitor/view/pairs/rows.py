@@ -23,6 +23,7 @@ from monitor.view.pairs.family import family_assumption, outside_reasons, unlist
 from monitor.view.pairs.intervals import decision_probability, equivalent, evidence_columns, needs_items
 from monitor.view.pairs.table import PairTable
 from monitor.view.reasons import PairState, of_pair
+from monitor.words.kinds import WORDS
 from monitor.words.pairs import Pair, reason
 from schemas.results.assumptions import Assumption, flagged, late, late_of, order, sampled
 from schemas.results.assumptions import Fact as AssumptionFact
@@ -109,8 +110,8 @@ def pair_rows(
     ]
     columns["facts"], columns["decided_at_n"] = _facts(table, at, columns)
     pairs = zip(columns["model_a"], columns["model_b"], columns["facts"], strict=True)
-    battles = table.benchmark.battles is not None
-    columns["reason"] = [reason(facts, Pair(a, b, battles=battles)) for a, b, facts in pairs]
+    words = WORDS[table.kind.unit]
+    columns["reason"] = [reason(facts, Pair(a, b, words)) for a, b, facts in pairs]
     for name in ("items_to_decision", "needs_items"):
         columns[name] = [
             None if status == "decided" else items
@@ -247,7 +248,6 @@ def _facts(table: PairTable, at: Index, columns: dict[str, list[Any]]) -> tuple[
     """Return why each pair has its status, and the shared items at which it was decided family-wise."""
     benchmark = table.benchmark
     policy: str = "completion" if table.asserted else benchmark.spec.order.policy
-    battles = benchmark.battles is not None
     sides = {name: side_names(table.anytime_decisions[name], at) for name in PROCEDURES}
     missing, left = (
         [None] * at.size if counts is None else counts[at].tolist()
@@ -294,14 +294,13 @@ def _facts(table: PairTable, at: Index, columns: dict[str, list[Any]]) -> tuple[
             missing=missing[r],
             left=left[r],
             ignored=ignored[r],
-            ended=ended[r],
-            waits=waits and not ended[r],
+            unmet=table.kind.unmet(ended=ended[r], waits=waits and not ended[r]),
             side_if_ignored=if_ignored[r],
             turned_at=_latched_at(benchmark, pair, "reversed") if latches else None,
             outside_family=[] if has_place[r] else outside_reasons(table, q, outside),
             held=held,
             policy=policy,
-            battles=battles,
+            has_end=table.kind.has_end,
             alpha=benchmark.spec.alpha,
             assumptions=of_claim(max(epochs) > 0, ignored[r] > 0, tuple(worse) if names_count else (), claim),
             epochs=epochs,

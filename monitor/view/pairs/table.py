@@ -54,7 +54,7 @@ class PairTable:
         # Of an item that was not read the weight is not known.
         whole = reading.whole and not benchmark.incomplete and not (benchmark.spec.weights and benchmark.unread)
         shared = benchmark.united is not None and benchmark.united.shares_items
-        files = kind_of(benchmark).files_complete
+        files = kind_of(benchmark).has_end
         assumed = assert_complete and files and unknown and not (refuted or shared) and whole
         items = (benchmark.spec.items or benchmark.items + benchmark.unread) if assumed else None
         return cls(benchmark, items, one_look=assert_complete)

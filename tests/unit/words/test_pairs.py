@@ -4,11 +4,12 @@ import pytest
 
 from monitor.words.assumptions import TEXTS
 from monitor.words.clusters import warning
+from monitor.words.kinds import OfBattles, OfItems
 from monitor.words.order import because
 from monitor.words.pairs import Pair, reason
 from schemas.results.reasons import Reason, fact
 
-ITEMS, BATTLES = Pair("ash", "birch", battles=False), Pair("ash", "birch", battles=True)
+ITEMS, BATTLES = Pair("ash", "birch", OfItems()), Pair("ash", "birch", OfBattles())
 DECIDED = {"side": "a", "alpha": 0.05, "n": 100, "wins": 60, "losses": 5, "missing": 0, "ignored": 0}
 MIXED = "some scores are neither 0 nor 1, and the pairs bet on 0/1 scores; declare graded scores (scores: graded)"
 FINDING = {"model": "ash", "items": 128, "observed": 90.0, "expected": 12.0, "p": 1e-9}

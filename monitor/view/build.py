@@ -11,6 +11,7 @@ from monitor.view.alike import alike_names
 from monitor.view.battles import battles_report
 from monitor.view.board import BoardView
 from monitor.view.items.conflict_rows import counts_by_model
+from monitor.view.kinds.found import repeats_of
 from monitor.view.pairs.clusters import cluster_columns, clusters_report, required_n_by_procedure
 from monitor.view.pairs.family import family_assumption, family_report, pairs_outside
 from monitor.view.pairs.rows import pair_rows, report_assumptions, superseded_rows
@@ -256,7 +257,8 @@ def order_report(
     benchmark: BoardView, *, asserted: list[Assumption] | None = None, rests_on_ends: bool = False
 ) -> OrderReport:
     """Report the order policy, what keeps it from giving verdicts, and what is assumed besides it; `asserted` as in `of_order`."""
-    reasons = of_order(benchmark, asserted=asserted, rests_on_ends=rests_on_ends)
+    repeats = repeats_of(benchmark) if asserted else None
+    reasons = of_order(benchmark, repeats, asserted=asserted, rests_on_ends=rests_on_ends)
     return OrderReport(
         policy="completion" if asserted else benchmark.spec.order.policy,
         suspect=benchmark.finding is not None,

@@ -3,13 +3,12 @@
 from typing import Final, NamedTuple
 
 from monitor.view.board import BoardView
-from monitor.view.kinds.found import repeats_of
 from schemas.records.boards import Suspect
 from schemas.results.assumptions import Assumption
 from schemas.results.assumptions import facts as assumed
 from schemas.results.changes import Side
 from schemas.results.reasons import Fact, Reason, fact
-from schemas.results.report import Status
+from schemas.results.report import RepeatsReport, Status
 
 _HALF_DIGIT: Final = 0.00005
 """Half of the last digit of a gap in points: a bound nearer to 1 is printed as 100.00, and rules out nothing."""
@@ -100,10 +99,16 @@ def quarantined(suspect: Suspect) -> Fact:
     return fact(Reason.QUARANTINED, since=suspect.since or 0, records=suspect.records, found=suspect.reason)
 
 
-def of_order(benchmark: BoardView, *, asserted: list[Assumption] | None, rests_on_ends: bool = False) -> list[Fact]:
+def of_order(
+    benchmark: BoardView,
+    repeats: RepeatsReport | None,
+    *,
+    asserted: list[Assumption] | None,
+    rests_on_ends: bool = False,
+) -> list[Fact]:
     """Return why verdicts are held, what is asserted, and what is suspect in the arrival order.
 
-    `asserted` is what verdicts on files assume that are taken as complete.
+    `repeats` are those of the items, and `asserted` is what verdicts on files assume that are taken as complete.
     """
     facts = held(benchmark)
     if rests_on_ends:
@@ -113,7 +118,7 @@ def of_order(benchmark: BoardView, *, asserted: list[Assumption] | None, rests_o
         facts = [
             fact(Reason.ASSERTED, assumptions=assumed(asserted)),
             *_units(benchmark),
-            *_repeats(benchmark),
+            *_repeats(benchmark, repeats),
             *unused,
         ]
     elif benchmark.order_trusted and benchmark.too_many_items:
@@ -140,9 +145,8 @@ def _units(benchmark: BoardView) -> list[Fact]:
     return [] if items is None else [fact(Reason.UNITS, items=items, units=benchmark.items)]
 
 
-def _repeats(benchmark: BoardView) -> list[Fact]:
+def _repeats(benchmark: BoardView, counts: RepeatsReport | None) -> list[Fact]:
     """Return how many repeats the items have, where it is not one each."""
-    counts = repeats_of(benchmark)
     if counts is None or counts.max == 1:
         return []
     declared = benchmark.spec.repeats

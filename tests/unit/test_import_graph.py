@@ -8,7 +8,7 @@ from docs.generate import import_graph
 from docs.generate.__main__ import PARTS
 from docs.generate.pages import DOCS, with_part
 
-LONGEST = 27
+LONGEST = 25
 """Modules of the longest chain of imports; 15 is the aim."""
 
 

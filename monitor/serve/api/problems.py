@@ -46,6 +46,14 @@ class ProblemError(Exception):
         return Response(self.problem.model_dump_json(exclude_none=True), self.problem.status, self.headers, MEDIA_TYPE)
 
 
+class QuotaExceeded(ProblemError):  # noqa: N818 - what happened
+    """A request that would take its caller beyond a quota."""
+
+    def __init__(self, status: int, quota: str, detail: str, headers: dict[str, str] | None = None) -> None:
+        super().__init__(status, detail, headers=headers)
+        self.quota = quota
+
+
 def fault_detail(fault: Fault | RecordError) -> str:
     """Return one sentence about a wrong field."""
     return f"{fault.field}: {fault.reason}."

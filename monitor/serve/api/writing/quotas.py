@@ -3,21 +3,13 @@
 from collections.abc import Iterable, Iterator
 
 from monitor.serve.access.caller import Caller, current_caller
-from monitor.serve.api.problems import ProblemError
+from monitor.serve.api.problems import QuotaExceeded
 from monitor.serve.api.writing.intake import Submission
 from monitor.serve.report_cache import ReportCache
 from monitor.view.board import BoardView
 from schemas.records.battles import BattleFields, models_of
 from schemas.records.events import Declaration
 from schemas.records.text import shorten
-
-
-class QuotaExceeded(ProblemError):  # noqa: N818 - what happened
-    """A request that would take its caller beyond a quota."""
-
-    def __init__(self, status: int, quota: str, detail: str, headers: dict[str, str] | None = None) -> None:
-        super().__init__(status, detail, headers=headers)
-        self.quota = quota
 
 
 def require_quotas(reports: ReportCache, submission: Submission) -> None:

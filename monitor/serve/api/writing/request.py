@@ -10,11 +10,10 @@ from fastapi import Request, Response
 from monitor.serve.access.audit import Audit
 from monitor.serve.access.caller import current_caller
 from monitor.serve.access.limits import ClientLimits
-from monitor.serve.api.problems import ProblemError
+from monitor.serve.api.problems import ProblemError, QuotaExceeded
 from monitor.serve.api.writing.answers import REPEATED, Answers
 from monitor.serve.api.writing.body_reader import BodyReader
 from monitor.serve.api.writing.intake import Submission
-from monitor.serve.api.writing.quotas import QuotaExceeded
 from monitor.serve.connections import client_of
 
 _MAX_FILE_NAME = 200  # characters of the name of a file in the audit log

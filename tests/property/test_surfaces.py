@@ -124,7 +124,7 @@ def check_totals(benchmark, report):
 def check_api(benchmark, rows):
     """The API returns the rows of the report, and filters and matrices that agree with them."""
     live = LivePairs(board_view(benchmark))
-    assert live.rows(np.arange(live.table.size)) == rows
+    assert live.rows(np.arange(live.table.pairs.size)) == rows
     matrix = live.decided_matrix()
     for row in rows:
         one, other = live.place(row.model_a), live.place(row.model_b)

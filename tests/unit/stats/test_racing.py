@@ -70,7 +70,7 @@ def race_both_ways(goal, policy, seed):
     assert dict(zip(NAMES, result.place.tolist(), strict=True)) == dict(zip(race.view.models, place, strict=True))
     ranked = [NAMES.index(table.benchmark.contestants[k].model) for k in table.ranking.tolist()]
     sides = table.decided("anytime_family")
-    assert (result.side[np.ix_(ranked, ranked)] == table.matrix(sides, -sides)).all()
+    assert (result.side[np.ix_(ranked, ranked)] == table.pairs.matrix(sides, -sides)).all()
 
 
 @pytest.mark.parametrize(("goal", "policy"), CASES)

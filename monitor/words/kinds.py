@@ -74,7 +74,7 @@ class OfItems:
         return f"{end}, and the evidence does not decide which model is better."
 
     def informative(self, informative: int, n: int) -> str:
-        """Return how much of what a pair shares tells its models apart."""
+        """Return how many of what a pair shares are no ties."""
         return f"Informative items: {informative:,} of {n:,} shared (exactly one of the two models is right)."
 
     def other_leader(self, first: str, second: str) -> str:

@@ -8,6 +8,7 @@ from monitor.words import pairs
 from monitor.words.assumptions import clause
 from monitor.words.columns import PROCEDURES
 from monitor.words.counts import about_items, counted
+from monitor.words.kinds import WORDS
 from monitor.words.numbers import apart, decimal, estimate, ratio
 from monitor.words.order import POLICIES
 from monitor.words.points import points, size
@@ -57,7 +58,7 @@ class _Given(NamedTuple):
 
     @property
     def named(self) -> pairs.Pair:
-        return pairs.Pair(self.pair.model_a, self.pair.model_b, battles=self.board.unit == "prompt")
+        return pairs.Pair(self.pair.model_a, self.pair.model_b, WORDS[self.board.unit])
 
 
 _Row = tuple[str | None, Sentence] | None

@@ -34,7 +34,7 @@ def pair_board(table: PairTable) -> PairBoard:
         spec.alpha,
         table.anytime_family_size,
         int(spec.items or table.assumed_items or benchmark.items),
-        {True: "prompt", False: "item"}[benchmark.battles is not None],
+        table.kind.unit,
     )
 
 

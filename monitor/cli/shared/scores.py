@@ -8,9 +8,13 @@ from typing import TYPE_CHECKING, BinaryIO, Final
 
 from monitor.cli.shared.errors import USAGE, note, stop, writing
 from monitor.files.streams.paths import show
+from monitor.render.arrow import ArrowError, require_pyarrow
+from monitor.render.arrow import write_scores as write_table
+from monitor.words.counts import counted
 
 if TYPE_CHECKING:
     from monitor.render.arrow import Form
+
 
 _TABLES: "Final[dict[str, Form]]" = {".parquet": "parquet", ".arrow": "arrow", ".feather": "arrow"}
 SUFFIXES: Final = frozenset({".jsonl", ".ndjson", *_TABLES})  # names of files of scores
@@ -24,8 +28,6 @@ def check_scores_file(path: Path) -> None:
             USAGE,
         )
     if path.suffix.lower() in _TABLES:
-        from monitor.render.arrow import ArrowError, require_pyarrow
-
         try:
             require_pyarrow()
         except ArrowError as error:
@@ -60,10 +62,6 @@ def _lines(parts: Iterable[bytes], file: BinaryIO) -> str:
 
 
 def _table(parts: Iterable[bytes], file: BinaryIO, form: "Form") -> str:
-    from monitor.render.arrow import ArrowError
-    from monitor.render.arrow import write_scores as write_table
-    from monitor.words.counts import counted
-
     try:
         table = write_table(parts, file, form)
     except ArrowError as error:

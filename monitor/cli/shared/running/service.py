@@ -1,15 +1,25 @@
 """What `run` and `serve` share: the settings that they need, and how they run to their end."""
 
+import asyncio
+import signal
 from collections.abc import Callable
+from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING, Annotated, Any
+
+import structlog
 
 from monitor.cli.shared.errors import USAGE, end_at_once, stop
 from monitor.cli.shared.options import option
+from monitor.cli.shared.remote.kafka import broker_settings
+from monitor.cli.shared.running.process import log_json, run_to_end
+from monitor.cli.shared.running.stopping import Stopping
+from monitor.cli.shared.settings import SettingsError, parse_settings, read_settings
+from monitor.settings import RELOADED, Settings
 
 if TYPE_CHECKING:
     from monitor.log.kafka.settings import KafkaSettings
     from monitor.service.process import ServedProcess
-    from monitor.settings import Settings
+
 
 BrokerOption = Annotated[str | None, option("--broker", "kafka://host:port\\[,host:port]\\[/topic]", metavar="URL")]
 RedisOption = Annotated[str | None, option("--redis-url", "redis://host:port of the state", metavar="URL")]
@@ -20,10 +30,6 @@ Make = Callable[["Settings", "KafkaSettings"], "ServedProcess"]  # makes the pro
 def run_service(make: Make, **flags: Any) -> None:  # noqa: ANN401 - the values of flags, None where one is not given
     """Run a process over Kafka and Redis until a signal or an error ends it."""
     end_at_once()
-    from monitor.cli.shared.remote.kafka import broker_settings
-    from monitor.cli.shared.running.process import log_json, run_to_end
-    from monitor.cli.shared.settings import read_settings
-
     given = settings = read_settings(**flags)
     log_json()
     kafka, settings = broker_settings(settings)
@@ -34,11 +40,6 @@ def run_service(make: Make, **flags: Any) -> None:  # noqa: ANN401 - the values 
 
 def _reload(service: "ServedProcess", given: "Settings", flags: dict[str, Any]) -> None:
     """Read the file of settings again at SIGHUP, take what may change, and name what needs a restart."""
-    import structlog
-
-    from monitor.cli.shared.settings import SettingsError, parse_settings
-    from monitor.settings import RELOADED, Settings
-
     log = structlog.get_logger()
     try:
         later = parse_settings(**flags)
@@ -59,14 +60,6 @@ def _reload(service: "ServedProcess", given: "Settings", flags: dict[str, Any]) 
 async def _serve(
     make: Make, settings: "Settings", kafka: "KafkaSettings", reload: "Callable[[ServedProcess], None]"
 ) -> None:
-    import asyncio
-    import signal
-    from contextlib import AsyncExitStack
-
-    import structlog
-
-    from monitor.cli.shared.running.stopping import Stopping
-
     stopping = Stopping(settings.drain_seconds)
     log = structlog.get_logger()
     service = make(settings, kafka)

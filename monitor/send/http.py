@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from email.message import Message
 from http import HTTPStatus
 from itertools import chain, groupby
-from typing import Final
+from typing import Any, Final
 from urllib.error import HTTPError
 from urllib.parse import quote, urlsplit
 from urllib.request import Request, urlopen
@@ -16,7 +16,7 @@ from urllib.request import Request, urlopen
 from monitor.retries import RetryPolicy
 from monitor.send.messages import Outgoing
 from schemas.records.events import Spec
-from schemas.records.packed import IMPORTED_HEADER
+from schemas.records.packed import IMPORTED_HEADER, LAG_HEADER, OFFSET_HEADER
 from schemas.records.text import mask_url, shorten
 
 PATH: Final = "/api/v1/events"
@@ -236,10 +236,10 @@ def declared_spec(url: str, token: str | None, benchmark: str) -> Spec | None:
 def newest_epochs(url: str, token: str | None, benchmark: str) -> dict[str, int]:
     """Ask a server for the newest epoch of each model of a benchmark; empty for a benchmark without events there."""
     address = f"{checked_url(url)}/api/v1/benchmarks/{quote(benchmark, safe='')}"
-    headers = {} if token is None else {"Authorization": f"Bearer {token}"}
     try:
-        with urlopen(Request(address, headers=headers), timeout=_TIMEOUT_SECONDS) as response:  # noqa: S310 - checked
-            (report,) = json.load(response)["benchmarks"]
+        report, missing = _read_report(address, token)
+        if missing:  # an answer of an earlier state may lack the newest epoch, which would be used again
+            report, _ = _read_report(f"{address}?at_least={missing}", token)
     except HTTPError as error:
         if error.code == HTTPStatus.NOT_FOUND:
             return {}
@@ -252,3 +252,17 @@ def newest_epochs(url: str, token: str | None, benchmark: str) -> dict[str, int]
         ) from error
     newest = {model["model"]: model["epoch"] for model in report["models"]}
     return newest | {alias: model["epoch"] for model in report["models"] for alias in model["aliases"]}
+
+
+def _read_report(address: str, token: str | None) -> tuple[dict[str, Any], str]:
+    """Return the report of a benchmark, and the offsets that are folded already and that it lacks, as `at_least` takes them."""
+    headers = {} if token is None else {"Authorization": f"Bearer {token}"}
+    with urlopen(Request(address, headers=headers), timeout=_TIMEOUT_SECONDS) as response:  # noqa: S310 - checked
+        (report,) = json.load(response)["benchmarks"]
+        shown, lag = (_offsets(response.headers.get(name, "")) for name in (OFFSET_HEADER, LAG_HEADER))
+    return report, ",".join(f"{partition}:{shown[partition] + late}" for partition, late in lag.items())
+
+
+def _offsets(text: str) -> dict[str, int]:
+    pairs = (each.split(":") for each in text.split(",") if each)
+    return {partition: int(offset) for partition, offset in pairs}

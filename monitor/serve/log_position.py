@@ -16,10 +16,9 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from monitor.serve.api.problems import ProblemError
 from monitor.state_lock import StateTorn
+from schemas.records.packed import LAG_HEADER, OFFSET_HEADER
 
-OFFSET_HEADER: Final = "Rankwatch-Offset"
 UNCONFIRMED_HEADER: Final = "Rankwatch-Unconfirmed"
-LAG_HEADER: Final = "Rankwatch-Lag"
 AT_LEAST: Final = "at_least"
 
 WAIT_SECONDS: Final = 5.0  # how long a request waits until the log is folded to the offsets that it asks for

@@ -83,6 +83,8 @@ class Sent:
         begin = time.monotonic()
         until(lambda: self.watch.process.poll() is not None or self.stored(), fault)
         assert self.watch.process.poll() is None, f"{fault}: {self.watch.errors}"
+        # An answer may be of an earlier state, for some time on a busy machine.
+        until(lambda: report(self.watch.url)["events"] >= self.count, f"{fault}: an answer of the state that is stored")
         benchmarks = report(self.watch.url)
         counted = Counted(self.records[: self.count])
         assert (benchmarks["events"], benchmarks["duplicates"], benchmarks["conflicts"]) == (self.count, 0, 0), fault

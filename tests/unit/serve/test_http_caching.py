@@ -8,6 +8,7 @@ import threading
 import pytest
 
 from monitor.engine.chunk_fold import Partition
+from monitor.send.http import newest_epochs
 from monitor.serve import cache
 from monitor.serve.report_cache import ReportCache
 from monitor.view.partition_view import PartitionView
@@ -140,6 +141,15 @@ class Slow:
         for limit in ("_QUICK_PAIRS", "_QUICK_NEIGHBOURS"):
             monkeypatch.setattr(f"monitor.serve.report_cache.{limit}", -1)
         monkeypatch.setattr(ReportCache, "benchmark_report", report)
+
+
+def test_a_sender_is_not_answered_with_an_epoch_of_an_earlier_state(served, monkeypatch):
+    monkeypatch.setattr(cache, "SLOW_SECONDS", -1.0)
+    monkeypatch.setattr(cache, "REST", 1e9)
+    assert newest_epochs(served.url, None, "b") == {"x": 0, "y": 0}
+    served.post([each | {"epoch": 1} for each in MORE])
+    assert served.get("benchmarks/b").headers["Rankwatch-Lag"], "an answer that rests is given again"
+    assert newest_epochs(served.url, None, "b") == {"x": 1, "y": 0}
 
 
 @pytest.mark.parametrize(

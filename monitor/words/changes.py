@@ -134,10 +134,14 @@ def _outcome(better: str, worse: str, evidence: Numbers, kind: str, *, weighted:
     """Return how the better model did against the other on the shared items."""
     if evidence.b is None or evidence.c is None:
         higher = "higher" if evidence.gap >= 0 else "lower"
-        return f"on {evidence.n:,} shared {kind} its {'weighted ' * weighted}mean score is {higher} by {abs(evidence.gap):.4g}"
+        return f"on {evidence.n:,} shared {kind} its {_mean(weighted)} is {higher} by {abs(evidence.gap):.4g}"
     return (
         f"of {evidence.n:,} shared items, only {better} is right on {evidence.b:,} and only {worse} on {evidence.c:,}"
     )
+
+
+def _mean(weighted: bool) -> str:  # noqa: FBT001 - private
+    return "weighted mean score" if weighted else "mean score"
 
 
 def _earlier(better: str, evidence: Numbers) -> str:
@@ -173,7 +177,7 @@ def settled(
     of_items = f"on the {items:,} items of {benchmark}, settled"
     assumes = "" if (clause := clauses(without(assumed, {"listed"}))) is None else f" Assumes that {clause}."
     if tie:
-        return f"{better} and {worse} have the same {'weighted mean ' * weighted}score {of_items}: all of them are scored.{assumes}"
+        return f"{better} and {worse} have the same {_mean(weighted)} {of_items}: all of them are scored.{assumes}"
     lead = _outcome(better, worse, evidence, "items", weighted=weighted)
     if evidence.log_e is not None:
         left = "1 item is" if evidence.missing == 1 else f"{evidence.missing:,} items are"

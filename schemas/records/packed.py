@@ -137,7 +137,6 @@ IMPORTED: Final = b'"imported":true,'
 
 IMPORTED_HEADER: Final = "Rankwatch-Imported"
 """Header of a request whose results existed already; its value is ``true``."""
-
 OFFSET_HEADER: Final = "Rankwatch-Offset"  # of an answer: the offsets of the log that it shows
 LAG_HEADER: Final = "Rankwatch-Lag"  # of an answer: how many offsets it lacks of those that are folded
 

@@ -7,6 +7,8 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 BUDGETS = tomllib.loads((ROOT / "docs/generate/lines.toml").read_text("utf-8"))
 PAGE = "monitor/serve/page"
+MOST = 91_930
+"""Lines of all packages. They may give lines to each other; lower it when you cut."""
 
 
 def package(path: Path) -> str:
@@ -20,6 +22,7 @@ def package(path: Path) -> str:
 def test_every_package_keeps_to_its_budget_of_lines():
     paths = [path for room in ("monitor", "schemas", "stats") for path in sorted((ROOT / room).rglob("*.py"))]
     paths += [path for kind in ("js", "css", "html") for path in sorted((ROOT / PAGE).rglob(f"*.{kind}"))]
+    assert sum(BUDGETS.values()) <= MOST
     lines = Counter()
     for path in paths:
         lines[package(path)] += path.read_text("utf-8").count("\n")

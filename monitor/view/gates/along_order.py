@@ -129,14 +129,15 @@ def compare_along_order(candidate: Floats, baseline: Floats, items: int, questio
         low = float(excess_low_anytime(n, b, c, alpha)) if binary else graded_excess_low(d, alpha)
     verdict: GateVerdict = "undecided" if decision is None else decision[0]
     needed = items_to_margin(d, margin, MIXTURE, alpha, binary=binary) if verdict == "undecided" else inf
+    wins, losses = (int((x > y).sum()), int((x < y).sum())) if binary else (None, None)
     comparison = GateComparison(
         benchmark=question.benchmark,
         candidate=question.candidate,
         baseline=question.baseline,
         verdict=verdict,
         n=n,
-        only_candidate=int((x > y).sum()) if binary else None,
-        only_baseline=int((x < y).sum()) if binary else None,
+        only_candidate=wins,
+        only_baseline=losses,
         missing=items - n,
         mean_candidate=float(x.mean()) if x.size else None,
         mean_baseline=float(y.mean()) if x.size else None,

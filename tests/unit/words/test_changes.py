@@ -64,7 +64,7 @@ def test_bets_that_settle_name_what_they_assume():
     assert certain.endswith("the 20 missing items cannot change who leads.")
 
 
-@pytest.mark.parametrize(("weighted", "word"), [(False, "the same score"), (True, "the same weighted mean score")])
+@pytest.mark.parametrize(("weighted", "word"), [(False, "the same mean score"), (True, "the same weighted mean score")])
 def test_a_tie_names_what_is_equal(weighted, word):
     tie = settled(
         "ash", "birch", "demo", 40, numbers(None, None, gap=-5e-13), assumed=[], alpha=0.05, tie=True, weighted=weighted

@@ -86,7 +86,8 @@ async def test_of_a_state_that_lasts(store):
     def look(_origin, _boards, noted):
         return [] if noted.get("held:b") == "7" else [Due("held:b", "7", "b is held")]
 
-    folded = SimpleNamespace(number=0, readable=SimpleNamespace(benchmarks={}), commit_times={})
+    folded = PartitionWorker(0, store, Outlets([], [people]), keep, LogSpan())
+    await folded.load()
     notices = StateNotices(people, SimpleNamespace(look=look), store, lambda: [folded])
     for _ in range(2):
         await notices._send(folded)

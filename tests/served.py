@@ -18,6 +18,7 @@ from monitor.service.intake import FileIntake
 from monitor.view.partition_view import PartitionView
 from schemas.records.chunks import Chunk
 from schemas.records.events import Declaration, EventFields
+from tests.commands import until
 
 
 class FoldingLog:
@@ -168,6 +169,10 @@ class Served:
     def get(self, path, **headers):
         """GET below /api/v1."""
         return self.request("GET", f"/api/v1/{path}", **headers)
+
+    def latest(self, path):
+        """GET below /api/v1 until the answer lacks nothing: on a busy machine one of an earlier state may come first."""
+        return until(lambda: None if (answer := self.get(path)).headers["Rankwatch-Lag"] else answer, f"{path} of now")
 
     def post(self, events, **headers):
         """POST events: bytes as they are, or objects as JSON lines."""

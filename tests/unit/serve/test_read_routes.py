@@ -419,7 +419,7 @@ def test_what_is_asked_follows_the_state(server):
     served = server.hold(folded(records(30, 20, {"a": 0.9, "b": 0.1}), order="trusted"))
     before = served.get(f"pairs?{query()}").json["pairs"][0]["n"]
     served.post([{"benchmark": NAME, "item_id": "new", "model": m, "score": 1} for m in "ab"])
-    assert served.get(f"pairs?{query()}").json["pairs"][0]["n"] == before + 1
+    assert served.latest(f"pairs?{query()}").json["pairs"][0]["n"] == before + 1
 
 
 def test_conflicts_come_page_by_page_and_by_model(server):

@@ -53,6 +53,28 @@ def many():
             yield {"benchmark": "many", "item_id": f"i{item}", "model": f"m{model:03}", "score": score}
 
 
+SENTINELS = {
+    "sentinel": {"direction": "both"},
+    "sentinel-judge": {"judge": "j", "anchors": 20},
+    "sentinel-held": {"assume": "independent-items", "years": 1000, "runs_per_year": 100_000},
+}
+"""Declarations of sentinels that report each kind of alarm."""
+
+
+def sentinels():
+    """Runs of a model that gets worse and then better, of one whose judge moves, and of one that varies as a whole."""
+    for name, drift in SENTINELS.items():
+        rng = random.Random(3)
+        yield {"declare": name, "items": 20, "drift": {"seed": "s", "years": 1, "runs_per_year": 50} | drift}
+        for run in range(44):
+            shift = rng.gauss(0, 0.3) if name == "sentinel-held" else -0.7 * (20 <= run < 32)
+            for role in ({}, {"role": "anchor"})[: 1 + ("judge" in drift)]:
+                for item in range(20):
+                    score = int(rng.random() < 0.8 + shift)
+                    made = {"benchmark": name, "item_id": f"i{item}", "model": "guard", "run": f"r{run:02}"}
+                    yield made | {"score": score} | role
+
+
 class Service:
     """The running stack, as its users meet it."""
 
@@ -91,6 +113,7 @@ def service(tmp_path_factory):
         service = Service(stack)
         assert service.post(held(), service.token) == 200
         assert service.post(many(), service.token) == 200
+        assert service.post(sentinels(), service.token) == 200
         yield service
 
 

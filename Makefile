@@ -24,7 +24,7 @@ export PYTHONDONTWRITEBYTECODE :=
 help:  ## list the targets
 	@awk 'BEGIN { FS = ":.*## " } /^##@ / { printf "\n%s\n", substr($$0, 5) } /^[a-z-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' Makefile
 
-install: $(STAMP)  ## install rankwatch and its locked dependencies into .venv (1 min)
+install: $(STAMP)  ## install rankwatch and its locked dependencies into .venv (1.5 min)
 
 $(STAMP): pyproject.toml deploy/requirements.lock
 	@test -n "$(PYTHON)" || { echo "Install Python 3.11 or newer, or set PYTHON=/path/to/python: none is on PATH"; exit 1; }
@@ -50,13 +50,13 @@ stack: dev  ## run docker-compose.yml without Docker: Kafka, Valkey, workers, re
 
 ##@ Check
 
-test: dev  ## run lint, types, import contracts and the quick tests (3 min)
+test: dev  ## run lint, types, import contracts and the quick tests (6 min)
 	@$(MAKE) --no-print-directory -j 3 lint types quick
 
 quick: dev
 	$(PYTEST) -n $(QUICK_JOBS) -m "not full"
 
-check: test  ## run everything: make test, the docs build, the full tests and a minute of simulation (15 min)
+check: test  ## run everything: make test, the docs build, the full tests and a minute of simulation (25 min)
 	@$(MAKE) --no-print-directory -j 3 docs full simulate
 
 full: dev

@@ -54,18 +54,21 @@ class StateLock(asyncio.Lock):
                 yield
             finally:
                 self.changing = False
+                self._rests.set()
                 brief, self._brief = self._brief, []
                 for work in brief:
                     work()
 
     async def in_thread(self, work: Callable[[], _Result]) -> _Result:
-        """Run work in a thread that changes the state; call it inside of `change`. Afterwards those at `at_rest` go on first."""
+        """Run work in a thread that changes the state; call it inside of `change`. Afterwards those at `at_rest` go on first.
+
+        What work leaves that fails is not at rest before the change ends: the state is loaded again by then, or torn.
+        """
         self._rests.clear()
-        try:
-            return await in_background(work)
-        finally:
-            self._rests.set()
-            await asyncio.sleep(0)
+        result = await in_background(work)
+        self._rests.set()
+        await asyncio.sleep(0)
+        return result
 
     async def at_rest(self) -> None:
         """Wait until no thread changes the state: after this it may be read until the next await."""

@@ -310,6 +310,41 @@ async def test_who_waits_for_rest_reads_the_state_between_two_pieces(monkeypatch
     assert {(0, k) for k in range(1, 20)} <= set(seen)
 
 
+async def test_who_waits_for_rest_never_sees_what_a_crashed_piece_leaves(monkeypatch):
+    lock, store, seen = StateLock(), SlowStore(), set()
+    owned = await loaded(store, state=lock)
+    assert await owned.fold(chunk(0, 20))
+    load, whole, crashed = store.load, chunk_fold.ChunkFold.step, []
+
+    def step(folding):
+        if crashed:
+            return whole(folding)
+        crashed.append(True)
+        owned.partition.counters["records"] += 7
+        raise ZeroDivisionError
+
+    async def load_late(*arguments):
+        for _ in range(20):
+            await asyncio.sleep(0)
+        return await load(*arguments)
+
+    async def look():
+        while True:
+            await lock.at_rest()
+            seen.add(owned.readable.counters["records"])
+            await asyncio.sleep(0)
+
+    monkeypatch.setattr(chunk_fold.ChunkFold, "step", step)
+    monkeypatch.setattr(store, "load", load_late)
+    looking = asyncio.create_task(look())
+    await asyncio.sleep(0)
+    assert await owned.fold(chunk(20, 2))
+    assert not looking.done()
+    looking.cancel()
+    assert crashed
+    assert {20, 22} <= seen <= {20, 21, 22}
+
+
 @pytest.mark.parametrize("reason", ["stop", "rebalance", "outbox"])
 async def test_a_chunk_with_many_changes_is_stored_in_parts_and_may_end_between_them(reason, monkeypatch):
     monkeypatch.setattr(PartitionWorker, "most_changes", 2)

@@ -112,7 +112,7 @@ class Partition:
         """The item lists of the last run messages."""
         self.boards = Boards()
         """The boards that are archived, deleted, begun again or renamed."""
-        self.folded_together: list[str] = []
+        self.folded_together: set[str] = set()
         """The benchmarks of the last piece."""
         self.readings = Readings(most=_MOST_LOST)
         """What reading watched files has shown besides scores, and the declarations that were refused."""
@@ -329,9 +329,11 @@ class ChunkFold:
         piece = self._chunk.piece(self._begins, self._count, *partition.piece_size())
         if len(piece.records) > PIECE_RECORDS and partition.may_be_wide(piece):
             piece = self._chunk.piece(self._begins, self._count, PIECE_RECORDS, inf)
+        folding.folded = set()
         for step in folding.decoder.steps(piece):
             folding.take(step)
-        partition.folded_together = folding.flush()
+        folding.flush()
+        partition.folded_together = folding.folded
         self._count += len(piece.records)
         return folding.change_count()
 
@@ -372,6 +374,8 @@ class _Folding:
         )
         self.delta = Delta(partition=partition.number, expected=partition.off, off=end)
         self.pending: dict[str, list[EventBatch]] = {}
+        self.folded: set[str] = set()
+        """The benchmarks of the piece."""
         self.pending_rejects: list[str] = []
         """Benchmarks with pending events: their rejects count after these, however the log is chunked."""
         self.deltas: dict[str, BenchmarkDelta] = {}
@@ -459,9 +463,10 @@ class _Folding:
                 return takes(benchmark, 1, letter.offset)  # no flood of letters is kept
         return False
 
-    def flush(self) -> list[str]:
-        """Fold pending events, then count pending rejects; return the benchmarks of the events."""
+    def flush(self) -> None:
+        """Fold pending events, then count pending rejects."""
         pending, self.pending = self.pending, {}
+        self.folded |= pending.keys()
         joined = [EventBatch.joined(batches) for batches in pending.values()]
         partition = self.partition
         tight = may_exceed(partition.benchmarks, partition.usage, joined, partition.limits)
@@ -470,7 +475,6 @@ class _Folding:
         rejects, self.pending_rejects = self.pending_rejects, []
         for name in rejects:
             self.count_reject(name)
-        return list(pending)
 
     def _fold(self, batch: EventBatch) -> None:
         for part in batch.by_kind():

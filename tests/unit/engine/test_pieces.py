@@ -138,12 +138,22 @@ def piece_sizes(partition, records):
 
 def test_pieces_are_smaller_for_many_models_and_where_one_event_decides_what_many_brought():
     sizes = []
-    for models, spec in ((2, SPECS["trusted"]), (1_000, SPECS["trusted"]), (1_000, SPECS["completion"])):
-        declared = json.dumps({"declare": "b", **spec, "items": 40}).encode()
+    for models, policy in ((2, "trusted"), (1_000, "trusted"), (1_000, "completion"), (1_000, "committed")):
+        spec = SPECS[policy]
+        counted = {"item_ids": [str(k) for k in range(12_000)]} if policy == "committed" else {"items": 40}
+        declared = json.dumps({"declare": "b", **spec, **counted}).encode()
         _, following = piece_sizes(Partition(), [declared, *lines(["b"], 12_000, models)])[:2]
         sizes.append(following)
-    few, wide, completion = sizes
-    assert few == 6_000 > wide > completion
+    few, wide, completion, committed = sizes
+    assert few == 6_000 > wide > max(completion, committed)
+
+
+def test_a_declaration_between_the_events_of_a_piece_does_not_hide_their_benchmark():
+    declared = json.dumps({"declare": "c", "items": 40}).encode()
+    _, following = piece_sizes(
+        Partition(), [*lines(["b"], 6_000, 1_000)[:5_999], declared, *lines(["b"], 6_000, 1_000)]
+    )[:2]
+    assert following < 6_000
 
 
 @pytest.mark.parametrize("wide", ["new", "restored", "small"])
@@ -152,7 +162,7 @@ def test_a_large_piece_is_of_many_benchmarks(wide):
     partition = Partition()
     if wide != "new":
         piece_sizes(partition, lines(["b"], 500, 500 if wide == "restored" else 20))
-        partition.folded_together = []  # as after a start
+        partition.folded_together = set()  # as after a start
     many = lines([f"small {k}" for k in range(24)], 250)
     sizes = piece_sizes(partition, [*many, *lines(["b"], 18_000, 500 if wide == "new" else 20)])
     assert sizes[:2] == [6_000, 18_000 if wide == "small" else 6_000]

@@ -217,6 +217,6 @@ def encode_run(events: Sequence[EventFields]) -> bytes:
         "scores": [_DIGITS.get(event.score, event.score) for event in events],
     }
     run |= {name: column for name, column in optional.items() if any(value is not None for value in column)}
-    shared = {"epoch": first.epoch, "run": first.run, "role": first.role}
-    run |= {name: value for name, value in shared.items() if value}
+    shared = {"epoch": first.epoch or None, "run": first.run, "role": first.role}
+    run |= {name: value for name, value in shared.items() if value is not None}
     return msgspec.json.encode(run)

@@ -194,7 +194,8 @@ def test_old_lists_are_forgotten(monkeypatch):
 
 
 def test_events_of_columns_are_those_of_the_message():
-    events = [EventFields("b", str(k), "m", k / 4, None if k % 2 else "law", 0, 3) for k in range(5)]
+    of_run = {"run": 0, "role": ""}
+    events = [EventFields("b", str(k), "m", k / 4, None if k % 2 else "law", 0, 3, **of_run) for k in range(5)]
     run = decode_run(encode_run(events))
     assert Run.model_validate_json(encode_run(events)).epoch == 3
     joined = JoinedEvents([EventList(events[:2]), RunEvents.of(run, ItemColumns())])

@@ -306,6 +306,8 @@ async def _end_runs(files: _Files, monitor: "EmbeddedMonitor", tailer: "Tailer")
     paths = [path for path in files.importer.find(files.paths, strict=False) if path in tailer.files]
     found = await asyncio.to_thread(ends_of_runs, paths, files.importer.open, tailer.epochs)
     whole, refusals = await asyncio.to_thread(not_ending, found, tailer.incomplete, benchmarks, files.importer)
+    await monitor.reports.at_rest()  # what was posted meanwhile may be folded in a thread
+    benchmarks = monitor.reports.benchmarks()
     limited = {name: why for name, each in benchmarks.items() if (why := why_not_whole(each.reading))}
     refusals += [
         f"{shorten(name)}: no run was ended: {limited[name]}"

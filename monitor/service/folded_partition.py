@@ -108,7 +108,7 @@ class FoldedPartition(ABC):
     async def _fold(self, chunk: Chunk) -> Delta:
         """Fold a chunk in memory, in a thread: the loops hold no lock, so that the event loop serves others meanwhile."""
         clock = asyncio.get_running_loop().time
-        async with self._change():  # also while it is loaded again: nobody reads a state between two offsets
+        async with self._change():  # also while it is loaded again: no report is of a state between two chunks
             folding, end = ChunkFold(self.partition, chunk), clock() + self.fold_seconds
 
             def advance() -> Delta | None:

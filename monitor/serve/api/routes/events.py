@@ -18,14 +18,14 @@ from monitor.serve.api.writing.intake import Intake, IntakeError, Submission
 from monitor.serve.api.writing.quotas import require_quotas
 from monitor.serve.api.writing.refusals import refuse
 from monitor.serve.api.writing.request import WriteRules, Writing
-from monitor.serve.log_position import note_position, parse_offsets
+from monitor.serve.log_position import note_position
 from monitor.serve.report_cache import ReportCache
 from monitor.view.board import BoardView
 from schemas.records.decode import validate_body
 from schemas.records.events import Declaration, End, Ended, Event, Spec
 from schemas.records.faults import Fault
 from schemas.records.names import Name as CheckedName
-from schemas.records.packed import IMPORTED_HEADER
+from schemas.records.packed import IMPORTED_HEADER, parse_offsets
 from schemas.results.api import Accepted, DeclarationTaken, EndTaken, RunName
 
 FOLD_SECONDS: Final = 2.0  # how long a response waits until the log is folded to a record
@@ -114,8 +114,7 @@ async def store(
     """Append what a request holds, but for what the state refuses."""
     writing.count_all(submission)
     require_submission(submission)
-    await reports.at_rest()
-    require_quotas(reports, submission)
+    await require_quotas(reports, submission)
     for place, declaration in enumerate(submission.declarations):
         if place % _CHECKED_AT_ONCE == 0:
             await asyncio.sleep(0)
@@ -189,8 +188,8 @@ def _add_declarations(routes: APIRouter, reports: ReportCache, intake: Intake, r
                 raise validation_problem(error.errors(), Spec.model_fields) from error
             declaration = Declaration.model_validate(spec.model_dump() | {"declare": benchmark})
             asked = Submission.empty()._replace(declarations=[declaration])
+            await require_quotas(reports, asked)
             await reports.at_rest()
-            require_quotas(reports, asked)
             _check(reports, intake, declaration)
             place = await append_to_log(intake, asked)
             in_force = await until(reports, lambda: _in_force(reports, intake, declaration))

@@ -75,7 +75,7 @@ def otlp_routes(reports: ReportCache, intake: Intake, rules: WriteRules, read: R
             submission, faults = results
             writing.count_all(submission)
             require_submission(submission)
-            require_quotas(reports, submission)
+            await require_quotas(reports, submission)
             # Exporters ignore what an answer lists: what the state refuses is appended too, and the fold keeps it as a dead letter.
             for place, fault in (await refused_events(reports, intake, submission)).items():
                 faults.setdefault(place, fault)

@@ -12,7 +12,7 @@ from schemas.records.events import Declaration
 from schemas.records.text import shorten
 
 
-def require_quotas(reports: ReportCache, submission: Submission) -> None:
+async def require_quotas(reports: ReportCache, submission: Submission) -> None:
     """Raise the 403 if a request would begin more than the caller's quotas allow.
 
     What is folded counts, with what the request adds: requests that are under way at the same time may exceed a quota together.
@@ -21,6 +21,7 @@ def require_quotas(reports: ReportCache, submission: Submission) -> None:
     quotas = caller.grants.quotas
     if quotas.keys() <= {"events"}:
         return
+    await reports.at_rest()
     models, items = _names(submission)
     if "boards" in quotas:
         begun = {name for partition in reports.partitions for name in partition.names()}

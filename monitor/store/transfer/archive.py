@@ -174,20 +174,14 @@ def _benchmark(data: dict[str, Any], number: int) -> BenchmarkLine:
     line = _make(BenchmarkLine, _BenchmarkFields, data, number)
     if (fault := name_fault(line.benchmark)) is not None:
         raise ArchiveDamaged(f"line {number}: the name of the benchmark {fault}: {_CHANGED}")
-    try:
-        line.strings = {name: b64decode(value, validate=True) for name, value in data["strings"].items()}
-        line.scores = [b64decode(codes, validate=True) for codes in data["scores"]]
-    except ValueError as error:
-        raise ArchiveDamaged(f"line {number} does not hold the arrays of a benchmark: {_CHANGED}") from error
     return line
 
 
 def _make(kind: type[_Line], fields: type[msgspec.Struct], data: dict[str, Any], number: int) -> _Line:
     try:
-        msgspec.convert(data, fields)
+        return kind(**msgspec.structs.asdict(msgspec.convert(data, fields)))
     except msgspec.ValidationError as error:
         raise ArchiveDamaged(f"line {number} has other fields than an export: {error}: {_CHANGED}") from error
-    return kind(**data)
 
 
 def _parse(line: bytes, number: int) -> dict[str, Any]:

@@ -28,7 +28,7 @@ class StateImport:
         self._meta: dict[int, dict[str, str]] = {}
         self._seals: dict[int, PartitionSeal] = {}
         self._counters: dict[str, int] = {}
-        self._written: list[str] = []
+        self._written: dict[str, None] = {}
 
     async def run(self, lines: Iterator[PartitionLine | BenchmarkLine]) -> int:
         """Write the lines; return the number of benchmarks."""
@@ -42,11 +42,8 @@ class StateImport:
                     count += 1
                 else:
                     await self._partition(line)
-            except (
-                ValueError,
-                TypeError,
-                AttributeError,
-            ) as error:  # of the JSON in a field, which no export writes so
+            except (ValueError, TypeError, AttributeError) as error:
+                # Of the JSON in a field, which no export writes so.
                 where = (
                     f"benchmark {line.benchmark!r}"
                     if isinstance(line, BenchmarkLine)
@@ -81,7 +78,7 @@ class StateImport:
                 ]
             )
             if writer.decode() == self._writer:
-                self._written.append(keys.meta)
+                self._written[keys.meta] = None
                 self._meta[number], self._seals[number] = {}, PartitionSeal()
                 return
         raise StateRefused(
@@ -139,7 +136,7 @@ class StateImport:
                 ("XADD", keys.outbox, identifier, *chain.from_iterable(fields.items()))
                 for identifier, fields in line.outbox
             ]
-        self._written += [keys.relays, keys.outbox]
+        self._written |= {keys.relays: None, keys.outbox: None}
         await self._connection.fetch(calls)
 
     async def _benchmark(self, line: BenchmarkLine) -> None:
@@ -183,5 +180,5 @@ class StateImport:
         await self._connection.fetch(calls)
 
     async def _write(self, keys: list[str], calls: Calls) -> None:
-        self._written += keys
+        self._written |= dict.fromkeys(keys)
         await self._connection.fetch(calls)

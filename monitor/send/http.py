@@ -16,7 +16,7 @@ from urllib.request import Request, urlopen
 from monitor.retries import RetryPolicy
 from monitor.send.messages import Outgoing
 from schemas.records.events import Spec
-from schemas.records.packed import IMPORTED_HEADER, LAG_HEADER, OFFSET_HEADER
+from schemas.records.packed import IMPORTED_HEADER, LAG_HEADER, OFFSET_HEADER, parse_offsets
 from schemas.records.text import mask_url, shorten
 
 PATH: Final = "/api/v1/events"
@@ -259,10 +259,5 @@ def _read_report(address: str, token: str | None) -> tuple[dict[str, Any], str]:
     headers = {} if token is None else {"Authorization": f"Bearer {token}"}
     with urlopen(Request(address, headers=headers), timeout=_TIMEOUT_SECONDS) as response:  # noqa: S310 - checked
         (report,) = json.load(response)["benchmarks"]
-        shown, lag = (_offsets(response.headers.get(name, "")) for name in (OFFSET_HEADER, LAG_HEADER))
+        shown, lag = (parse_offsets(response.headers.get(name, "")) for name in (OFFSET_HEADER, LAG_HEADER))
     return report, ",".join(f"{partition}:{shown[partition] + late}" for partition, late in lag.items())
-
-
-def _offsets(text: str) -> dict[str, int]:
-    pairs = (each.split(":") for each in text.split(",") if each)
-    return {partition: int(offset) for partition, offset in pairs}

@@ -16,7 +16,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from monitor.serve.api.problems import ProblemError
 from monitor.state_lock import StateTorn
-from schemas.records.packed import LAG_HEADER, OFFSET_HEADER
+from schemas.records.packed import LAG_HEADER, OFFSET_HEADER, parse_offsets
 
 UNCONFIRMED_HEADER: Final = "Rankwatch-Unconfirmed"
 AT_LEAST: Final = "at_least"
@@ -136,19 +136,14 @@ def format_offsets(offsets: Mapping[int, int]) -> str:
     return ",".join(f"{partition}:{offset}" for partition, offset in sorted(offsets.items()))
 
 
-def parse_offsets(text: str) -> dict[int, int]:
-    """Parse what `format_offsets` writes.
-
-    >>> parse_offsets("0:7,3:120")
-    {0: 7, 3: 120}
-    """
+def checked_offsets(text: str) -> dict[int, int]:
+    """Parse what a client sends as `at_least`."""
     if not _OFFSETS.fullmatch(text):
         raise ProblemError(
             422,
             f"at_least: {text[:80]!r} is not PARTITION:OFFSET. Send the {OFFSET_HEADER} of an earlier answer, as in 0:120 or 0:7,3:120.",
         )
-    pairs = (part.split(":") for part in text.split(","))
-    return {int(partition): int(offset) for partition, offset in pairs}
+    return parse_offsets(text)
 
 
 class LogPosition:
@@ -186,7 +181,7 @@ class LogPosition:
         at_least: dict[int, int] = {}
         for name, value in parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True):
             if name == AT_LEAST:
-                for partition, offset in parse_offsets(value).items():
+                for partition, offset in checked_offsets(value).items():
                     at_least[partition] = max(offset, at_least.get(partition, 0))
         await self._wait(at_least)
         return at_least

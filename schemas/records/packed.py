@@ -138,7 +138,17 @@ IMPORTED: Final = b'"imported":true,'
 IMPORTED_HEADER: Final = "Rankwatch-Imported"
 """Header of a request whose results existed already; its value is ``true``."""
 OFFSET_HEADER: Final = "Rankwatch-Offset"  # of an answer: the offsets of the log that it shows
-LAG_HEADER: Final = "Rankwatch-Lag"  # of an answer: how many offsets it lacks of those that are folded
+LAG_HEADER: Final = "Rankwatch-Lag"  # of an answer: how many folded offsets it lacks
+
+
+def parse_offsets(text: str) -> dict[int, int]:
+    """Parse the offset of each partition.
+
+    >>> parse_offsets("0:7,3:120")
+    {0: 7, 3: 120}
+    """
+    pairs = (part.split(":") for part in text.split(",") if part)
+    return {int(partition): int(offset) for partition, offset in pairs}
 
 
 def mark_imported(record: bytes) -> bytes:

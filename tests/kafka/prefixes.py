@@ -4,12 +4,12 @@ import asyncio
 import json
 
 from monitor.engine.chunk_fold import Partition
-from monitor.serve.log_position import parse_offsets
 from monitor.serve.report_cache import ReportCache
 from monitor.view.partition_view import PartitionView
 from schemas.records.chunks import ORIGIN_HEADER, Chunk
 from schemas.records.origins import OriginKey
 from schemas.records.ownership import owner
+from schemas.records.packed import parse_offsets
 from tests.kafka.records import read_all
 
 

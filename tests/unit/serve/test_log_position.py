@@ -6,8 +6,8 @@ import time
 import pytest
 
 from monitor.serve import cache, log_position
-from monitor.serve.log_position import parse_offsets
 from monitor.state_lock import StateTorn
+from schemas.records.packed import parse_offsets
 from tests.served import Served, Stream, folded
 
 EVENTS = [{"benchmark": "b", "item_id": str(k), "model": m, "score": 1} for k in range(4) for m in "xy"]

@@ -19,6 +19,7 @@ from schemas.results.reasons import Reason, without
 from schemas.results.report import PairReport, Step
 
 _BETS: Final = {"committed", "trusted"}
+_USUAL_POWER: Final = 0.8
 _HELD: Final = {"held", "invalidated"}
 _SUPERSCRIPT: Final = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
@@ -32,6 +33,7 @@ class PairBoard(NamedTuple):
     family: int
     items: int
     unit: str
+    power: float
 
 
 class _Given(NamedTuple):
@@ -118,7 +120,8 @@ def _number(given: _Given) -> str | None:
         return None
     if given.board.policy in _BETS:
         return "e-value of this pair"
-    return "p of this pair, exact test" + (", if what is missing went against the leader" if given.missing else "")
+    test = "" if given.pair.b is None else ", exact test"  # other scores have a bound of bets
+    return f"p of this pair{test}" + (", if what is missing went against the leader" if given.missing else "")
 
 
 def _turned(given: _Given, least: int | None) -> Sentence | None:
@@ -150,7 +153,8 @@ def _gap(given: _Given) -> _Row:
     ]
     if parts and pair.step in _HELD:
         parts.append("not valid while verdicts are held")
-    text = "; ".join(parts).replace("-", "−") or "graded scores: no interval is computed"
+    none = "graded scores: no interval is computed" if pair.b is None else "no interval agrees with its decision now"
+    text = "; ".join(parts).replace("-", "−") or none
     return f"{points(pair.gap)} points".replace("-", "−"), text
 
 
@@ -186,7 +190,10 @@ def _size(given: _Given) -> _Row:
         else f"; q = {ratio(pair.resolution_ratio)} in a planned test of this pair alone"
     )
     alone = "for this pair alone " if pair.needs_items is None else ""
-    finds = f"{alone}a test of {about_items(needed, board.unit)} finds this gap in 4 of 5 runs"
+    share = (
+        "4 of 5 runs" if pair.needs_items is not None or board.power == _USUAL_POWER else f"{board.power:.0%} of runs"
+    )
+    finds = f"{alone}a test of {about_items(needed, board.unit)} finds this gap in {share}"
     answer = f"needs {'> ' if needed >= 1e6 else ''}{estimate(needed)}" if not alone else f"{pair.n:,} shared"
     return answer, f"{finds}; {board.benchmark} has {board.items:,}{q}"
 

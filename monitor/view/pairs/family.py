@@ -30,11 +30,12 @@ def pair_board(table: PairTable) -> PairBoard:
     benchmark, spec = table.benchmark, table.benchmark.spec
     return PairBoard(
         benchmark.name,
-        "completion" if table.kind.decides_at_end else spec.order.policy,
+        "completion" if table.asserted else spec.order.policy,
         spec.alpha,
         table.anytime_family_size,
         int(spec.items or table.assumed_items or benchmark.items),
         table.kind.unit,
+        spec.power,
     )
 
 

@@ -48,3 +48,11 @@ def test_no_number_decides_while_verdicts_are_held():
     words = of_page(20, 10, policy="none")["words"]
     assert (words.number, words.step) == (None, "held")
     assert "not valid while verdicts are held" in next(row.detail for row in words.rows if row.key == "gap")
+
+
+def test_graded_scores_name_no_exact_test_and_no_items_that_turn():
+    log = FoldLog({"declare": "bench", "scores": "graded", "order": {"policy": "completion"}, "items": 40})
+    log.send(packed(np.linspace([0.9, 0.2], [0.7, 0.4], 40), ["ash", "birch"]))
+    words = LivePairs(board_view(log.bench)).of_page(np.array([0]))["words"]
+    assert words.number == "p of this pair"
+    assert words.turned_note is None

@@ -319,12 +319,13 @@ function scorePlot(m, x, { of, text }) {
 
 // --- one step, and all models against one ------------------------------------------------------------------------------------------
 
-const sized = (pair, kind) => pair.n > 0 && pair.needs_items !== null && kind !== "held" && (kind !== "open" || pair.status === "collecting");
+/** As `sized` of monitor/words/columns.py. */
+const sized = (pair, kind) => pair.n > 0 && pair.needs_items !== null && (pair.status === "collecting" || (pair.status === "exhausted" && kind !== "open"));
 
 /** Return how many items a step needs in all, or that some are missing and will not come. */
 function needs(pair, kind) {
   if (sized(pair, kind)) return `needs ${estimate(pair.needs_items)}`;
-  return pair.n === 0 ? "no shared item" : kind === "open" && pair.status !== "collecting" ? "items missing" : "";
+  return pair.n === 0 ? "no shared item" : kind === "open" && pair.status === "exhausted" ? "items missing" : "";
 }
 
 /** Show a pair in one line: its sign, its gap, its verdict, and the items that it needs. */

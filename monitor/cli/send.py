@@ -121,6 +121,7 @@ def send(
     try:
         folder = data_dir.absolute() / "sent" if data_dir else default_folder()
         record = SendRecord.load(destination.url, folder, forget=again)
+        importer.resume(record.chosen)
         epochs = Epochs(
             parsed,
             newest=destination.newest or (lambda _: {}),
@@ -274,7 +275,9 @@ async def _send(
                     update(description=description, completed=progress.bytes_done, total=progress.bytes_total)
                 limit.add(sum(segment.line_count for segment in delivery.segments), rejects)
 
-            sender = Sender(deliver, record, packed=packed, imported=imported, on_delivered=delivered)
+            sender = Sender(
+                deliver, record, packed=packed, imported=imported, on_delivered=delivered, chosen=importer.chosen
+            )
             try:
                 await _redeclare(deliver, record, changed)
                 await sender.run(deliveries())

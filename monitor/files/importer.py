@@ -122,6 +122,11 @@ class Importer:
         """Read files by the metric, filter, scorer or judge that an earlier command has read others of the benchmark by."""
         self._runs.chosen |= {name: dict(each) for name, each in chosen.items()}
 
+    @property
+    def chosen(self) -> Mapping[str, dict[str, str]]:
+        """By which metric, filter, scorer or judge the files of each benchmark are read."""
+        return self._runs.chosen
+
     def take_news(self, path: Path) -> "Found | None":
         """Return what the files have shown of benchmarks since the last call; `path` was read last. None if nothing."""
         return self._runs.take_news(path)

@@ -30,25 +30,29 @@ class SendRecord:
         self.sources: dict[str, Source] = {}
         self.benchmarks: dict[str, str | None] = {}
         self.ended: set[tuple[str, str, int]] = set()
+        self.chosen: dict[str, dict[str, str]] = {}  # by which metric, filter, scorer or judge each benchmark was read
 
     @classmethod
     def load(cls, destination: str, folder: Path, *, forget: bool = False) -> Self:
-        """Read the record of a destination; a destination without one has an empty record."""
+        """Read the record of a destination, empty without one; with `forget` only by what benchmarks are read: their scores are there."""
         digest = hashlib.blake2b(destination.encode(), digest_size=16).hexdigest()
         self = cls(folder / f"{digest}.json", destination)
-        if forget or not self.path.exists():
+        if not self.path.exists():
             return self
         try:
-            self._parse(json.loads(self.path.read_bytes()))
+            self._parse(json.loads(self.path.read_bytes()), forget=forget)
         except (ValueError, KeyError, TypeError) as error:
             raise ValueError(
                 f"{self.path} is not a record of what was sent to {destination}; delete it to send everything again"
             ) from error
         return self
 
-    def _parse(self, data: Any) -> None:  # noqa: ANN401 - JSON of any shape
+    def _parse(self, data: Any, *, forget: bool) -> None:  # noqa: ANN401 - JSON of any shape
         if data["version"] != _VERSION or data["destination"] != self.destination:
             raise ValueError("another version, or destination")
+        self.chosen = {name: dict(chosen) for name, chosen in data.get("chosen", {}).items()}
+        if forget:
+            return
         self.sources = {path: Source(**source) for path, source in data["files"].items()}
         self.benchmarks = dict(data["benchmarks"])
         self.ended = {(name, model, epoch) for name, model, epoch in data.get("ended", ())}
@@ -73,5 +77,6 @@ class SendRecord:
             "files": {path: source._asdict() for path, source in self.sources.items()},
             "benchmarks": self.benchmarks,
             "ended": sorted(self.ended),
+            "chosen": self.chosen,
         }
         replace_file(self.path, json.dumps(data, ensure_ascii=False, indent=1).encode())

@@ -5,7 +5,7 @@ delivery again, which changes nothing: the first score of a key wins.
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import aclosing
 from pathlib import Path
 from typing import NamedTuple, TypeVar
@@ -44,9 +44,10 @@ class Sender:
         packed: bool = False,
         imported: Callable[[str], bool] = lambda _: False,
         on_delivered: Callable[[Delivery], None] | None = None,
+        chosen: Mapping[str, dict[str, str]] | None = None,
     ) -> None:
         self._deliver, self._record, self._packed, self._on_delivered = deliver, record, packed, on_delivered
-        self._imported = imported
+        self._imported, self._chosen = imported, {} if chosen is None else chosen
         self.events = 0
         self.benchmarks: set[str] = set()
         self.changed: list[Path] = []
@@ -96,6 +97,7 @@ class Sender:
         self.benchmarks |= benchmarks
         for name in benchmarks:
             self._record.benchmarks.setdefault(name, None)
+        self._record.chosen |= {name: self._chosen[name] for name in benchmarks & self._chosen.keys()}
         self._record.save()
         if self._on_delivered is not None:
             self._on_delivered(delivery)

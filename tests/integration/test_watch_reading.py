@@ -200,6 +200,34 @@ def test_a_later_file_is_read_by_the_metric_of_the_board_or_refused(tmp_path):
     assert means(report(*runs)[0]["benchmarks"][0]) == {"b": 30, "a": 20, "d": 15}
 
 
+def test_a_second_send_is_read_by_the_metric_of_the_first_or_refused(tmp_path):
+    """Each call chose for itself: models by acc and by exact_match were compared on one board without a word."""
+    runs = tmp_path / "runs"
+    lm_eval(runs, "b", exact_match=2)
+    with Watch(tmp_path / "data") as watch:
+
+        def send(model, *flags, code=0):
+            place = ("--to", watch.url, "--data-dir", tmp_path / "sent", "--max-rejected", "0.9")
+            return rankwatch("send", runs / model, *place, *flags, code=code)
+
+        send("b")
+        lm_eval(runs, "a", acc=1, exact_match=3)
+        send("a")
+        lm_eval(runs, "c", acc=1)
+        for flags in ((), ("--metric", "acc"), ("--metric", "acc", "--again")):
+            said = send("c", *flags, code=1).stderr
+            assert "exact_match" in said
+            assert "--metric" in said
+        send("c", "--metric", "acc", "--benchmark", "by acc")
+
+        def shown(name):
+            status, text = get(f"{watch.url}/api/v1/benchmarks/{name}")
+            return means(json.loads(text)["benchmarks"][0]) if status == 200 else {}
+
+        assert until(lambda: shown("by%20acc"), "the last upload") == {"c": 60}
+        assert shown("quiz") == {"b": 30, "a": 20}
+
+
 def test_a_later_log_is_read_by_the_scorer_of_the_board(tmp_path):
     folder, data = tmp_path / "runs", tmp_path / "data"
     folder.mkdir()

@@ -107,8 +107,7 @@ def _units(table: PairTable) -> dict[str, object]:
 
 
 def _size(table: PairTable) -> dict[str, object]:
-    benchmark = table.benchmark
-    return {"of": int(benchmark.spec.items or table.assumed_items or benchmark.items), **_units(table)}
+    return {"of": table.item_count, **_units(table)}
 
 
 def _two(table: PairTable, pair: int, side: int) -> Fact:

@@ -102,11 +102,10 @@ class LivePairs:
         """Return what the page of a pair needs besides its path: what is missing, the lead that decides, and the words."""
         least, missing = least_wins(self.table, int(at[0])), self.table.pairs.counted_missing
         (pair,) = self.rows(at)
+        differing = sum(own for (own,) in self.table.kind.counts(at) if own is not None)
         return {
             "missing": None if missing is None else int(missing[at[0]]),
-            "lead_needed": None
-            if least is None
-            else 2 * least - int((self.table.pairs.wins + self.table.pairs.losses)[at[0]]),
+            "lead_needed": None if least is None else 2 * least - differing,
             "words": pair_words(pair, pair_board(self.table), least),
         }
 

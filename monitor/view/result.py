@@ -47,7 +47,7 @@ def _settled(table: PairTable) -> ResultLine:
     if benchmark.reading.hold:
         return _line(fact(Reason.OTHER_ITEMS if benchmark.reading.differing else Reason.OFF_SCALE), held=True)
     names = [contestant.model for contestant in benchmark.contestants]
-    of_what = {"items": benchmark.spec.items or table.assumed_items or benchmark.items}
+    of_what = {"items": table.item_count}
     if unit_items(benchmark) is not None:
         of_what["units"] = True
     of_leader = np.flatnonzero(table.pairs.a == leader)

@@ -81,6 +81,8 @@ STEPS: Final = {
 }
 """What a step to the next model may be: its word, and what that means."""
 
+NEEDS: Final = "needs N: a test of N items finds this gap in 4 of 5 runs"
+
 
 def sized(pair: "PairReport") -> bool:
     """Return whether a step shows how many items it needs: in the others they are missing, or it is decided, held or unknown."""

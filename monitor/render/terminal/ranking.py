@@ -16,7 +16,7 @@ from monitor.render.terminal.layout import Column, glyphs_for
 from monitor.render.terminal.tables import lines
 from monitor.view.ranking.tie_bands import TieBands
 from monitor.words import numbers as form
-from monitor.words.columns import HEADS, STEPS, sized
+from monitor.words.columns import HEADS, NEEDS, STEPS, sized
 from schemas.results.report import BenchmarkReport
 
 _KEYS: Final[tuple[str, ...]] = (*("ties", "ranks", "places", "model", "score", "interval", "won", "decided", "step"),)
@@ -205,7 +205,7 @@ class Ranking:
         signs = {pair.step: step(pair, self.glyphs)[0] for pair in shown}
         texts = [f"{signs[kind]} {word}: {meaning}" for kind, (word, meaning) in STEPS.items() if kind in signs]
         if any(map(sized, shown)):
-            texts.append("needs N: a test of N items finds this gap in 4 of 5 runs")
+            texts.append(NEEDS)
         return [Text(f"{'; '.join(texts)}.", UNDECIDED)] if texts else []
 
     def _signs_of_ties(self, ties: TieBands, *, with_rules: bool) -> list[str]:

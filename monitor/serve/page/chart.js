@@ -107,7 +107,7 @@ export function lead(path, now) {
       marks: (x, y, right) => [
         marks(x, y, xs, values),
         id === "lead" && s("line", { class: "zero", x1: PAD.left, x2: right, y1: y(0), y2: y(0) }),
-        needed !== null && [s("line", { class: "threshold needed", x1: PAD.left, x2: right, y1: y(needed), y2: y(needed) }), tag(`needed at the end: ${signed(needed)}`, needed, xs, values, x, y, right, start, total)],
+        needed !== null && [s("line", { class: "threshold needed", x1: PAD.left, x2: right, y1: y(needed), y2: y(needed) }), tag(`needed at the end: ${signed(needed)}`, needed, xs, values, x, y, right)],
         s("path", { class: "line main", d: line(x, y, xs, values) }), s("circle", { class: "end", cx: x(end), cy: y(now), r: 4 }),
       ],
     });

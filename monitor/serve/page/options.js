@@ -8,7 +8,7 @@ export const onOptions = (handler) => {
 };
 
 /** Return the address with some choices changed; null or "" drops one, a list repeats it. */
-export function withOptions(changes) {
+function withOptions(changes) {
   const [path, query = ""] = location.hash.split("?");
   const options = new URLSearchParams(query);
   for (const [key, value] of Object.entries(changes)) {

@@ -195,3 +195,13 @@ export function table(caption, columns, bodies, attributes = {}) {
       body.head && h("tr", { role: "row", class: "group" }, h("th", { role: "rowheader", scope: "rowgroup", colspan: columns.length }, body.head)),
       body.rows.map(row))));
 }
+
+/** Return a button that copies a text; nothing where the browser has no clipboard. */
+export function copies(text, label = "Copy") {
+  const onclick = (event) => {
+    const button = event.currentTarget;
+    navigator.clipboard.writeText(text).then(() => { button.textContent = "Copied"; }, () => { button.textContent = "Copying was blocked"; });
+    setTimeout(() => { button.textContent = label; }, 2000);
+  };
+  return navigator.clipboard && h("button", { class: "quiet", type: "button", onclick }, label);
+}

@@ -58,7 +58,7 @@ def compare_with_margin(
     x, y, skipped = _scores(table, one, other)
     missing = None if table.pairs.counted_missing is None else int(table.pairs.counted_missing[at])
     held = table.held
-    policy = "completion" if table.asserted else spec.order.policy
+    policy = table.policy
     if held or x.size + int(skipped.sum()) == 0:
         evidence = _Evidence("none", 0.0, None, inf)
     elif table.pairs.completes:

@@ -109,6 +109,9 @@ class Battles(Kind):
         won = (np.where(pairs.flip, x, y) for x, y in ((second, first), (first, second)))
         return pairs.matrix(met, met), pairs.matrix(*won)
 
+    def drawn_again(self) -> bool:
+        return False
+
     @property
     def policy(self) -> str:
         policy = super().policy

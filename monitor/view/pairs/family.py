@@ -30,10 +30,10 @@ def pair_board(table: PairTable) -> PairBoard:
     benchmark, spec = table.benchmark, table.benchmark.spec
     return PairBoard(
         benchmark.name,
-        "completion" if table.asserted else spec.order.policy,
+        table.policy,
         spec.alpha,
         table.anytime_family_size,
-        int(spec.items or table.assumed_items or benchmark.items),
+        table.item_count,
         table.kind.unit,
         spec.power,
     )

@@ -247,7 +247,7 @@ def _cluster_rows(table: PairTable, clusters: ClusterColumns | None, at: Index) 
 def _facts(table: PairTable, at: Index, columns: dict[str, list[Any]]) -> tuple[list[list[Fact]], list[int | None]]:
     """Return why each pair has its status, and the shared items at which it was decided family-wise."""
     benchmark = table.benchmark
-    policy: str = "completion" if table.asserted else benchmark.spec.order.policy
+    policy = table.policy
     sides = {name: side_names(table.anytime_decisions[name], at) for name in PROCEDURES}
     missing, left = (
         [None] * at.size if counts is None else counts[at].tolist()

@@ -81,6 +81,16 @@ class PairTable:
         """Whether the anytime decisions made so far count: what their order policy assumes has not proved wrong."""
         return self.asserted or self.benchmark.assumption_holds
 
+    @property
+    def policy(self) -> str:
+        """The order policy under which the pairs are decided: complete files are one look at the end."""
+        return "completion" if self.asserted else self.benchmark.spec.order.policy
+
+    @property
+    def item_count(self) -> int:
+        """How many items, or declared units, the benchmark has: declared, assumed of complete files, or seen so far."""
+        return int(self.benchmark.spec.items or self.assumed_items or self.benchmark.items)
+
     # --- families ---------------------------------------------------------------------------------------------------------------------
 
     @cached_property

@@ -3,7 +3,7 @@
 import { summaries } from "../api.js";
 import { h, s } from "../dom.js";
 import { count, plural } from "../format.js";
-import { STEP_SIGNS, boardName, link, name, table } from "../parts.js";
+import { STEP_SIGNS, boardName, copies, link, name, table } from "../parts.js";
 import { loadUpload, upload } from "../upload.js";
 import { WORDS } from "../words.js";
 
@@ -70,11 +70,7 @@ function empty() {
 }
 
 function code(text) {
-  const onclick = (event) => {
-    const button = event.currentTarget;
-    navigator.clipboard.writeText(text).then(() => { button.textContent = "copied"; }, () => { button.textContent = "blocked"; });
-  };
-  return h("div", { class: "code" }, h("pre", {}, text), navigator.clipboard && h("button", { class: "quiet", type: "button", onclick }, "copy"));
+  return h("div", { class: "code" }, h("pre", {}, text), copies(text));
 }
 
 const SHAPE = [[150, 390], [176, 356], [130, 322], [190, 288], [120, 254]];

@@ -4,8 +4,8 @@ import { get, report } from "../api.js";
 import { evidence, interval, lead, pathTable, scaleOfP, wideWidth } from "../chart.js";
 import { h } from "../dom.js";
 import { downloads } from "../downloads.js";
-import { apart, count, evalue, percent, plural, small } from "../format.js";
-import { DECISIONS, RESOLUTIONS, STEP_SIGNS, better, decision, isHeld, link, name, notice, resolution, sentence, sign } from "../parts.js";
+import { apart, count, evalue, plural, small } from "../format.js";
+import { DECISIONS, RESOLUTIONS, STEP_SIGNS, better, copies, decision, isHeld, link, name, notice, resolution, sentence, sign } from "../parts.js";
 
 export const title = ({ benchmark, a, b }) => `${a} v. ${b}, ${benchmark}`;
 
@@ -121,7 +121,7 @@ const MORE = {
   evidence: ({ board, pair, path }) => path.log_e && path.n.length > 1 && [evidence(path, board.order.policy), !path.gap_low && pathTable(path)],
   clusters: ({ board, pair }) => h("p", {}, h("a", { href: link.categories(board.benchmark, pair.model_a) }, "Each category on its own")),
   why: ({ path, names }) => h("ul", {}, path.words.why.map((text) => h("li", {}, sentence(text, names)))),
-  quote: ({ path }) => copy(path.words.rows.find((row) => row.key === "quote").detail),
+  quote: ({ path }) => copies(path.words.rows.find((row) => row.key === "quote").detail),
 };
 
 function procedures(p) {
@@ -135,13 +135,4 @@ function procedures(p) {
       }))),
     h("section", {}, h("h3", {}, "Resolved: would a planned test of this many items detect a gap of this size?"),
       h("ul", { class: "procedures" }, RESOLUTIONS.map((procedure) => row(procedure, resolution(p, procedure.key), resolution(p, procedure.key)[2])))));
-}
-
-function copy(text) {
-  const onclick = (event) => {
-    const button = event.currentTarget;
-    navigator.clipboard.writeText(text).then(() => { button.textContent = "Copied"; }, () => { button.textContent = "Copying was blocked"; });
-    setTimeout(() => { button.textContent = "Copy"; }, 2000);
-  };
-  return navigator.clipboard && h("button", { class: "quiet", type: "button", onclick }, "Copy");
 }

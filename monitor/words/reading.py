@@ -1,5 +1,6 @@
 """What comes first in a report: names that may be meant to be one, files that were refused, and items of which no line could be read."""
 
+import re
 import shlex
 from collections.abc import Sequence
 from typing import Final
@@ -13,6 +14,10 @@ from schemas.results.report import AlikeNames, BenchmarkReport, RefusedDeclarati
 
 _NAMED: Final = 3  # files, and models, that are named
 
+_SWAPPED: Final = 10  # models an item from which, if all are numbered, they may be the items
+
+_NUMBERED: Final = re.compile(r"[0-9]$")
+
 _BY: Final = {"decimal point": "a decimal point (1 and 1.0)"}
 
 
@@ -24,7 +29,15 @@ def first(benchmark: BenchmarkReport) -> list[str]:
         texts.append(f"No verdict: {b.differing}.")
     if b.off_scale is not None and b.result is None:
         texts.append(f"No verdict: {b.off_scale}.")
-    return [*texts, *not_counted(b), *(_alike(each) for each in b.alike if each.apart is None)]
+    texts += not_counted(b)
+    if (models := len(b.models)) >= _SWAPPED * max(1, b.items) and all(
+        _NUMBERED.search(each.model) for each in b.models
+    ):
+        texts.append(
+            f"{models:,} models and {counted(b.items, 'item')}: if the columns of items and models are swapped, read them with --columns "
+            "item_id=MODEL_COLUMN,model=ITEM_COLUMN."
+        )
+    return [*texts, *(_alike(each) for each in b.alike if each.apart is None)]
 
 
 def not_counted(benchmark: BenchmarkReport) -> list[str]:

@@ -302,13 +302,13 @@ def test_failed_results_are_counted_by_their_reason(tmp_path):
         ("", "the file is empty; write one JSON object a line"),
         ("item_id,model,score\n", "no results; write one JSON object a line"),
         ("item_id,score,score,model\nq,1,0,m\n", "2 columns are called score; rename or remove all but one"),
-        (",question,model,correct\n0,q,m,1\n", "name it with --columns item_id=COLUMN; `rankwatch map FILE` proposes a mapping"),
+        (",question,model,correct\n0,q,m,1\n", "name it with --columns item_id=question; `rankwatch map FILE` proposes a mapping"),
         ("item_id,new,old\nq,1,0\n", "if new, old are models, add --columns 'models=*'; else name the score with --columns score=COLUMN"),
         ("item_id,model,score\nq,m,100%\n", "`rankwatch map FILE` proposes how to read it"),
         ("item_id,model,score\nq,m,correct\n", "`rankwatch map FILE` proposes how to read it"),
         ('item_id,model,score\nq,m,"0,5"\n', "write decimals with a point"),
         ("item_id,model,score\nq,m,-1\n", "if scores go from -1 to 1, add 1 and halve them (for files: --scale=-1:1)"),
-        ('item_id,model,score\n"q\n1",m,1\n', "use a string of 1 to 200 printable characters"),
+        ("item_id,model,score\nq\x01,m,1\n", "use a string of 1 to 200 printable characters"),
     ],
 )  # fmt: skip
 def test_a_table_that_is_not_read_names_what_to_do(tmp_path, text, remedy):
@@ -341,3 +341,12 @@ def test_models_without_a_shared_item_are_no_tie(tmp_path):
     text = rankwatch("report", path).stdout
     assert "open, no shared item" in text
     assert "needs N" not in text, "no step needs a number of items"
+
+
+def test_numbered_models_on_few_items_are_shown_the_flag_for_swapped_columns(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("item_id,model,score\n" + "".join(f"{m},q{k},1\n" for m in ("new", "old") for k in range(20)))
+    said = "if the columns of items and models are swapped, read them with --columns item_id=MODEL_COLUMN,model=ITEM_COLUMN"
+    assert said in " ".join(rankwatch("report", path).stdout.split())
+    assert "columns of items and models are swapped" in rankwatch("report", path, "--format", "markdown").stdout
+    assert "swapped" not in rankwatch("report", path, "--columns", "item_id=model,model=item_id").stdout

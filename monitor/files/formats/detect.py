@@ -19,7 +19,7 @@ from monitor.files.streams.paths import PASSED_OVER
 from monitor.files.streams.regular import open_regular
 from monitor.files.streams.stream import is_record, open_stream
 from monitor.files.tables.battle_columns import columns_of, is_battle, refusal_of
-from monitor.files.tables.columns import ColumnError, flatten
+from monitor.files.tables.columns import ColumnError, WideTableError, flatten
 from schemas.records.decode import BOM
 
 TABLE_SUFFIXES: Final = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
@@ -181,7 +181,7 @@ def looks_like_results(path: Path, choices: Choices) -> bool | str:
         head = _head(path, _HEAD_BYTES, *status)
         first = head.partition(b"\n")[0]
         if name.endswith(TABLE_SUFFIXES) and not _JSON.match(head):
-            return _is_table(path, first, choices)
+            return _is_table(path, head, choices)
         found = _json_format(path)
     except PASSED_OVER:
         return False
@@ -194,11 +194,19 @@ def looks_like_results(path: Path, choices: Choices) -> bool | str:
     return _INSPECT.match(head) is not None if name.endswith((".json", ".json.gz")) else _is_lines(first, choices)
 
 
-def _is_table(path: Path, header: bytes, choices: Choices) -> bool | str:
-    from monitor.files.tables.tables import split_header  # noqa: PLC0415 - start-up: only tables need it
+def _is_table(path: Path, head: bytes, choices: Choices) -> bool | str:
+    from monitor.files.tables.tables import split_head  # noqa: PLC0415 - start-up: only tables need it
 
-    names = split_header(path, header)
-    return refusal_of(names) or _has_columns(names, choices)
+    names, first = split_head(path, head)
+    if found := refusal_of(names) or _has_columns(names, choices):
+        return found
+    try:
+        columns_of(names, choices, None, first=first)
+    except WideTableError as error:
+        return str(error)
+    except ColumnError:
+        return False
+    return True
 
 
 def _is_lines(first: bytes, choices: Choices) -> bool | str:

@@ -80,7 +80,7 @@ class _LineTranslator(RecordTranslator):
     """Translates a file that a harness appends to."""
 
     def __init__(self, tool: Tool, log: LogFile, read: Callable[[Any], Iterable[Entry]]) -> None:
-        super().__init__()
+        super().__init__(log.note)
         self._tool, self._results, self._read = tool, _ResultWriter(tool, log), read
         self._decoder: msgspec.json.Decoder[Any] = msgspec.json.Decoder(tool.record)
 
@@ -155,7 +155,7 @@ class _ResultWriter:
 
     def __init__(self, tool: Tool, log: LogFile) -> None:
         self._tool, self._log, self._choices = tool, log, log.choices
-        self._writer = EventLineWriter()
+        self._writer = EventLineWriter(log.note)
         self._metrics: dict[str, _Metric] = {}
         self._runs: set[tuple[str, str]] = set()
         self._given: dict[tuple[str, str], Run] = {}

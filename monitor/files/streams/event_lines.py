@@ -1,5 +1,6 @@
 """Write logs of other programs as event lines, and read the rejects among such lines."""
 
+import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
@@ -91,15 +92,41 @@ class Derived(Sequence[str | None]):
         return self._derive([self._items[place]])[0]
 
 
+_PROMPT_NOTE: Final = (
+    f"ids of over {MAX_NAME_LENGTH} characters, or with line breaks, count as their beginning and a hash of the whole"
+)
+_BEGINNING: Final = 80  # characters of a prompt that are part of the id of its item
+_HASH: Final = 16
+
+
+def prompt_id(text: object) -> str | None:
+    r"""Return the id of an item that is named by its prompt: how the text begins, and a hash of all of it; None for any other name.
+
+    >>> prompt_id("What is 1 + 1?\nAnswer with a number."), prompt_id("q17")
+    ('What is 1 + 1? Answer with a number. #cf821a58c7d0d8f5', None)
+    """
+    if not isinstance(text, str) or not text.strip() or (len(text) <= MAX_NAME_LENGTH and text.isprintable()):
+        return None
+    if len(text) <= MAX_NAME_LENGTH and text.splitlines() == [text] and "\t" not in text:
+        return None
+    digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:_HASH]
+    words = " ".join("".join(each if each.isprintable() else " " for each in text[: 4 * _BEGINNING]).split())
+    return f"{words[:_BEGINNING].rstrip()} #{digest}".lstrip()
+
+
 Columns = Sequence[Sequence[Any]]
 """The values of each field of `EventFields`, all of one length, which is not 0; units may be left out."""
 
 
 class EventLineWriter:
-    """Writes event lines; an event that no reader accepts becomes a reject with its place in the log."""
+    """Writes event lines; an event that no reader accepts becomes a reject with its place in the log.
 
-    def __init__(self) -> None:
+    Items that are named by their prompts get the id of `prompt_id`, which `note` is called for.
+    """
+
+    def __init__(self, note: Callable[[str], None] | None = None) -> None:
         self._checker = Checker()
+        self._note = note
         self._pending: list[tuple[EventFields, int, bytes]] = []
 
     def plain(self, events: Sequence[EventFields] | None) -> bytes | None:
@@ -151,6 +178,9 @@ class EventLineWriter:
 
     def event(self, event: EventFields, number: int, raw: bytes = b"") -> bytes:
         """Write the event of line (or sample, row) `number` of the log."""
+        if self._note is not None and (named := prompt_id(event.item_id)) is not None:
+            self._note(_PROMPT_NOTE)
+            event.item_id = named
         if (
             _fits(event.item_id)
             and _fits(event.model)
@@ -197,6 +227,8 @@ class EventLineWriter:
     def reject(self, fault: Fault, number: int, raw: bytes = b"") -> bytes:
         """Write that line `number` of the log cannot be read."""
         text = raw[:RAW_BYTES].decode("utf-8", "replace")
+        if self._note is not None and (named := prompt_id(fault.item)) is not None:
+            fault = fault._replace(item=named)
         fields = {
             name: _replace_surrogates(value) if isinstance(value, str) else value
             for name, value in fault._asdict().items()
@@ -280,8 +312,8 @@ class Translator(Protocol):
 class RecordTranslator(ABC):
     """Translates a file of one record a line, until the file is refused."""
 
-    def __init__(self) -> None:
-        self._writer = EventLineWriter()
+    def __init__(self, note: Callable[[str], None] | None = None) -> None:
+        self._writer = EventLineWriter(note)
         self._refused = False
 
     def lines(self, lines: Sequence[bytes], number: int) -> bytes:

@@ -7,12 +7,9 @@ the same pair in both orders) and tables with ``left`` and ``right`` differ in n
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-import msgspec
-
 from monitor.files.formats.choices import NONE, Choices
-from monitor.files.tables.columns import USUAL, ColumnError, Columns, find_battle
+from monitor.files.tables.columns import USUAL, ColumnError, Columns, event_of, find_battle
 from schemas.records.battles import BattleFields
-from schemas.records.decode import check_object
 from schemas.records.events import EventFields
 from schemas.records.faults import Fault
 from schemas.records.lenient import read_index, read_name
@@ -166,7 +163,10 @@ class BattleColumns:
                 reason = f"{column} is {shorten(value)}: the judge gave no result; the game is omitted"
                 yield Fault(column, shorten(value), reason, str(common["benchmark"]))
                 continue
-            yield _battle({**common, "winner": _winner(value, a, b, found), "position": position or first})
+            battle = {**common, "winner": _winner(value, a, b, found), "position": position or first}
+            yield event_of(
+                {name: each for name, each in battle.items() if each is not None or name == "item_id"}, BattleFields
+            )
 
 
 def columns_of(
@@ -237,15 +237,6 @@ def _winner(value: object, a: object, b: object, names: _Names) -> object:
         if text in {model, column, f"model_{winner}", f"assistant_{winner}"} or text.lower() == winner:
             return winner
     return "tie" if text.lower() in _TIES else value
-
-
-def _battle(data: dict[str, object]) -> EventFields | Fault:
-    try:
-        return msgspec.convert({name: value for name, value in data.items() if value is not None}, BattleFields)
-    except (msgspec.ValidationError, UnicodeError, OverflowError):
-        record = check_object(data)
-        assert isinstance(record, Fault | EventFields), "no field is called `declare` or `ended`"
-        return record
 
 
 def refusal_of(names: Sequence[str]) -> str | None:

@@ -9,6 +9,7 @@ from typing import Any, Final
 import msgspec
 
 from monitor.files.formats.choices import EVERY_OTHER, FIELDS, MODELS_SEPARATOR, NONE, Choices
+from monitor.files.streams.event_lines import prompt_id
 from schemas.records.decode import SCORES, check_object, events_of_columns
 from schemas.records.events import Declaration, Ended, EventFields
 from schemas.records.faults import Fault
@@ -37,6 +38,22 @@ _OUTCOME: Final = re.compile(r".*(?:winner|preference).*")
 _SHOWN_MODELS: Final = 5
 _LIST_LENGTH: Final = 120
 _FLAG_MODELS: Final = 20
+_COLUMN: Final = "COLUMN"  # what stands in a flag for a name that nothing shows
+
+_PROMPTS: Final = (
+    "prompt",
+    "question",
+    "instruction",
+    "query",
+    "problem",
+    "input",
+    "task_id",
+    "instance_id",
+    "name",
+    "key",
+)
+"""Columns that name the items where none has a usual name: proposed, and never taken unasked."""
+
 _FLAG_LENGTH: Final = 100  # models in a flag to copy; more would hide the rest of the message
 
 
@@ -121,7 +138,7 @@ class Columns:
         }
         if self._models is None:
             model = self._model if self._model is not None else read_name(data.get("model"))
-            yield _event({**common, "model": model, "score": self._score(data["score"], common["benchmark"])})
+            yield event_of({**common, "model": model, "score": self._score(data["score"], common["benchmark"])})
             return
         for column in row if self._every_other else self._models:
             if column in row and column not in self._used:
@@ -129,7 +146,7 @@ class Columns:
                 if isinstance(score, str):
                     yield self._text_fault(column, score, common["benchmark"], common["item_id"])
                 else:
-                    yield _event({**common, "model": self._model_name(column), "score": score})
+                    yield event_of({**common, "model": self._model_name(column), "score": score})
 
     def usual(self, cells: Mapping[str, Sequence[Any]]) -> list[EventFields] | None:
         """Return the events of rows as `events` does, given the cells of each column; None if a row needs a closer look."""
@@ -207,7 +224,9 @@ class Columns:
         if self._models is None and "model" not in self._columns and self._model is None:
             missing = [field for field in ("item_id", "model", "score") if field in {*missing, "model"}]
         if missing:
-            flag = f"--columns {','.join(f'{field}=COLUMN' for field in missing)}"
+            item = self._item_column(names)
+            named = ",".join(f"{field}={item if field == 'item_id' else 'COLUMN'}" for field in missing)
+            flag = f"--columns {shlex.quote(named)}"
             named = f"{'it' if len(missing) == 1 else 'them'} with {flag}"
             named += ", or the model with NAME=PATH (the field model of an upload)" if missing == ["model"] else ""
             listed = " and ".join([", ".join(missing[:-1]), missing[-1]] if len(missing) > 1 else missing)
@@ -220,19 +239,28 @@ class Columns:
 
     def _wide_remedy(self, names: Sequence[str]) -> str | None:
         """Return what to do if the table has a column for each model, or None if it has columns for a model or a score."""
-        models = [name for name in names if name not in self._used and name not in self._text]
+        item = None if "item_id" in self._columns else self._item_column(names)
+        models = [name for name in names if name not in {*self._used, *self._text, item}]
         if self._model is not None or self._models is not None or len(models) < 2:
             return None
         if {"model", "score"} & self._columns.keys():
             return None
-        missing = "" if "item_id" in self._columns else "item_id=COLUMN,"
-        flags = f"--columns {shlex.quote(f'{missing}models={_flag(models) if self._text else EVERY_OTHER}')}"
+        missing = "" if item is None else f"item_id={item},"
+        flags = (
+            f"--columns {shlex.quote(f'{missing}models={_flag(models) if {*self._text} - {item} else EVERY_OTHER}')}"
+        )
         if "benchmark" not in self._columns and self._benchmark is None:
             flags += " --benchmark NAME"
         shown = _shown(models)
-        if missing and not self._text:
+        if item == _COLUMN and not self._text:
             return f"if every other column is a model, add {flags}; else name the columns with --columns item_id=COLUMN,score=COLUMN"
         return f"if {shown} are models, add {flags}; else name the score with --columns score=COLUMN"
+
+    def _item_column(self, names: Sequence[str]) -> str:
+        """Return the column that most likely names the items, as a flag has it; a placeholder where nothing shows which."""
+        lower = {name.lower(): name for name in reversed(names) if name not in self._used}
+        likely = [lower[each] for each in _PROMPTS if each in lower] or (self._text if len(self._text) == 1 else [])
+        return next((name for name in likely if name and len(name) <= _FLAG_LENGTH and "," not in name), _COLUMN)
 
     def _text_remedy(self, names: Sequence[str]) -> str:
         """Return what to do about columns of text where every other column would be a model."""
@@ -336,10 +364,16 @@ def _read_cells(cells: Sequence[Any], read: Callable[[object], object]) -> Seque
     return [known[cell] for cell in cells]
 
 
-def _event(data: dict[str, object]) -> EventFields | Fault:
+def event_of(data: dict[str, Any], kind: type[EventFields] = EventFields) -> EventFields | Fault:
+    """Return the event of these fields. The id of an item that is named by its prompt is left for the writer, which notes it."""
+    item = data["item_id"]
     try:
-        return msgspec.convert(data, EventFields)
+        if prompt_id(item) is None:
+            return msgspec.convert(data, kind)
+        event = msgspec.convert({**data, "item_id": "prompt"}, kind)
     except (msgspec.ValidationError, UnicodeError, OverflowError):
-        record = check_object(data)
+        record = check_object({**data, "item_id": prompt_id(item) or item})
         assert not isinstance(record, Declaration | Ended), "no field is called `declare`, and one `item_id`"
         return record
+    event.item_id = item
+    return event

@@ -70,7 +70,7 @@ def _choose_tool(found: Format, log: LogFile) -> Translator:
 
 def _choose_columns(record: dict[str, Any], log: LogFile) -> Translator | None:
     """Return the translator of objects with fields of other names; None for a file of events whose first line is a bad one."""
-    names, choices, model = list(flatten(record)), log.choices, log.model
+    names, choices, model = list(flatten(record)), log.table_choices, log.model
     if (battle := refusal_of(names)) and not choices.columns:
         return _Refused(battle)
     try:
@@ -81,9 +81,8 @@ def _choose_columns(record: dict[str, Any], log: LogFile) -> Translator | None:
             return _Refused(str(error))
         wide = isinstance(error, WideTableError) and _holds_scores(record)
         return _RowTranslator(names, str(error)) if wide or record.keys().isdisjoint(_EVENT) else None
-    log.notices(columns.description)
-    log.note_unused("rows", *columns.choices_used)
-    return _ObjectTranslator(columns)
+    log.note_columns(columns)
+    return _ObjectTranslator(columns, log)
 
 
 class _Refused(RecordTranslator):
@@ -159,13 +158,19 @@ class _EventTranslator(RecordTranslator):
 class _ObjectTranslator(RecordTranslator):
     """Translates objects with fields of other names."""
 
-    def __init__(self, columns: Columns | BattleColumns) -> None:
-        super().__init__()
+    def __init__(self, columns: Columns | BattleColumns, log: LogFile) -> None:
+        super().__init__(log.note)
         self._columns = columns
+        self._titled = log.choices.benchmark is None and "benchmark" in columns.choices_used
 
     def events(self, line: bytes) -> Iterator[EventFields | Fault | bytes]:
         """Return the events of an object."""
         record = _object(line)
+        if (
+            record is not None and self._titled and "benchmark" in record
+        ):  # an event after a first line that was a bad one
+            yield line + b"\n"
+            return
         if record is not None:
             yield from self._columns.events(flatten(record))
             return

@@ -71,7 +71,7 @@ def _read(log: LogFile) -> Iterator[Piece]:
         except ColumnError as missing:
             raise Refusal("columns", "a table", str(missing)) from missing
         log.note_columns(columns)
-        writer, number = EventLineWriter(), 0
+        writer, number = EventLineWriter(log.note), 0
         for batch in table.batches(columns.names):
             usual = columns.usual(batch.to_pydict()) if isinstance(columns, Columns) else None
             battles = columns.usual(batch.to_pylist()) if isinstance(columns, BattleColumns) else None

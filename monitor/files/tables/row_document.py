@@ -30,7 +30,7 @@ def _read(log: LogFile) -> Iterator[bytes]:
     except ColumnError as error:
         raise Refusal("columns", "an array of objects", str(error)) from error
     log.note_columns(columns)
-    writer = EventLineWriter()
+    writer = EventLineWriter(log.note)
     for start in range(0, len(rows), _BLOCK):
         some = rows[start : start + _BLOCK]
         if (lines := writer.plain(_usual(columns, some))) is not None:

@@ -46,11 +46,23 @@ def split_header(path: Path, header: bytes) -> list[str]:
         return []
 
 
+def split_head(path: Path, head: bytes) -> tuple[list[str], dict[str, str]]:
+    """Return the column names of a table that begins with these bytes, and the cells of its first row as far as they are there."""
+    first, _, rest = head.partition(b"\n")
+    separator = _separator(path, first.decode("utf-8", "replace"))
+    try:
+        row = next(csv.reader(rest.decode("utf-8", "replace").splitlines(keepends=True), delimiter=separator), [])
+    except csv.Error:
+        row = []
+    names = split_header(path, first)
+    return names, dict(zip(names, row, strict=False))
+
+
 class _TableTranslator:
     """Translates the rows of a table."""
 
     def __init__(self, header: bytes, log: LogFile) -> None:
-        self._writer = EventLineWriter()
+        self._writer = EventLineWriter(log.note)
         self._log = log
         self._names = split_header(log.path, header)
         self._separator = _separator(log.path, header.decode("utf-8", "replace"))

@@ -44,7 +44,7 @@ class _LogReader:
         self._log, self._file = log, file
         self._benchmark = file.choices.benchmark or log.eval.task
         self._model = file.model or log.eval.model
-        self._writer = EventLineWriter()
+        self._writer = EventLineWriter(file.note)
         self._score_on_error = log.eval.config.get("score_on_error") is True
         self._finished = log.status not in _UNFINISHED
         self._cluster: str | None = None

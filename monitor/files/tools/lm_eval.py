@@ -42,7 +42,7 @@ class SampleTranslator(RecordTranslator):
     """Translates the samples of one task."""
 
     def __init__(self, log: LogFile) -> None:
-        super().__init__()
+        super().__init__(log.note)
         self._log = log
         self._task: _Task | None = None
 

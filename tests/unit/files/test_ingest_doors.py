@@ -42,7 +42,7 @@ def test_the_columns_it_would_take_are_named_up_to_a_point(tmp_path):
     assert "if every other column is a model, add --columns 'item_id=COLUMN,models=*'; else" in reason
     path.write_text("prompt,gpt-4,llama\nx,1,0\n")
     [(_, _, _, reason)] = Read(path, benchmark="quiz").faults
-    assert "if gpt-4, llama are models, add --columns 'item_id=COLUMN,models=gpt-4|llama'; else" in reason
+    assert "if gpt-4, llama are models, add --columns 'item_id=prompt,models=*'; else" in reason
 
 
 TEXTS = {"question_id": "1", "prompt": "What is 2 + 2?", "gpt-4": 1, "answer": "4 of course", "llama 3": 0}
@@ -65,13 +65,11 @@ def write_table(path, *rows):
 def test_columns_of_text_are_not_models(tmp_path, name):
     path = write_table(tmp_path / name, TEXTS, TEXTS | {"question_id": "2", "gpt-4": 0})
     faults = Read(path).faults
-    named = " --benchmark NAME" if name == "a.jsonl" else ""  # a table on its own is named like its file
     assert {(field, reason.partition("; ")[2]) for _, field, _, reason in faults} == {
         (
             "columns",
             (
-                f"if gpt-4, llama 3 are models, add --columns 'models=gpt-4|llama 3'{named}; else name the score with --columns "
-                "score=COLUMN"
+                "if gpt-4, llama 3 are models, add --columns 'models=gpt-4|llama 3'; else name the score with --columns score=COLUMN"
             ),
         )
     }
@@ -148,7 +146,7 @@ def test_json_lines_with_a_field_for_each_model_name_the_flag(tmp_path, rows, pr
     read = Read(path)
     assert [e.item_id for e in read.events] == ["7"], "a line that is an event is read"
     assert [fault[:2] for fault in read.faults] == [(1, "columns"), (2, "columns"), (4, "record"), (5, "columns")]
-    flag = f"if {prefix}gpt-4.1, {prefix}gpt-4.5 are models, add --columns 'models=*' --benchmark NAME"
+    flag = f"if {prefix}gpt-4.1, {prefix}gpt-4.5 are models, add --columns 'models=*'; else"
     assert all(flag in reason for _, field, _, reason in read.faults if field == "columns")
     path.write_bytes(lines(*rows))
     read = Read(path, columns=["models=*"], benchmark="quiz")

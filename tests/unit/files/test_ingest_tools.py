@@ -8,6 +8,7 @@ from monitor.files.batches import BatchReader
 from monitor.files.formats.choices import ChoiceError, Choices
 from monitor.files.formats.registry import FORMATS
 from monitor.files.importer import Importer
+from monitor.files.streams.event_lines import prompt_id
 from tests.unit.files.native_logs import Read
 from tests.unit.files.tool_files import (
     ALPACA_EVAL,
@@ -345,8 +346,8 @@ def test_hostile_names_are_rejected_and_escaped(tmp_path):
     path = tmp_path / "u_samples.jsonl"
     path.write_bytes(jsonl(eee("0", 1.0), {**eee("\x1b[2J", 1.0)}, {**eee("x" * 999, 1.0)}, eee("1", 0.0)))
     read = Read(path)
-    assert [e.item_id for e in read.events] == ["0", "1"]
-    assert [fault[1] for fault in read.faults] == ["item_id", "item_id"]
+    assert [e.item_id for e in read.events] == ["0", prompt_id("x" * 999), "1"]
+    assert [fault[1] for fault in read.faults] == ["item_id"]
     assert all("\x1b" not in text for fault in read.faults for text in fault[2:])
 
 

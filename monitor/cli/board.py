@@ -11,7 +11,7 @@ from rich.table import Table
 from monitor.cli.shared.commands import Group, add_command
 from monitor.cli.shared.errors import USAGE, note, stop
 from monitor.cli.shared.options import TableFormat, TableFormatOption, option, since_seconds
-from monitor.cli.shared.remote.places import Place, open_boards
+from monitor.cli.shared.remote.places import Place
 from monitor.cli.shared.scores import check_scores_file, write_scores
 from monitor.render.terminal.layout import output_console
 from schemas.records.events import Spec
@@ -19,6 +19,10 @@ from schemas.records.operations import BoardChange
 from schemas.records.text import printable, shorten
 
 if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
+    from monitor.send.boards import ServedBoards
+    from monitor.service.operations.boards import TopicBoards
     from schemas.records.operations import BoardAction
 
 
@@ -30,6 +34,13 @@ ModelArgument = Annotated[
 TitleArgument = Annotated[
     str | None, typer.Argument(metavar="TITLE", help="omit it to show the name again", show_default=False)
 ]
+
+
+def open_boards(place: Place, *, writes: bool = False) -> "AbstractContextManager[ServedBoards | TopicBoards]":
+    """Open the boards of a place; the help of the commands needs none of what this imports."""
+    from monitor.cli.shared.remote import boards
+
+    return boards.open_boards(place, writes=writes)
 
 
 def list_(place: Place, form: TableFormatOption = TableFormat.table) -> None:

@@ -1,6 +1,8 @@
 """The generated parts of the documentation match the code."""
 
+import ast
 from graphlib import CycleError
+from pathlib import Path
 
 import pytest
 
@@ -10,6 +12,9 @@ from docs.generate.pages import DOCS, with_part
 
 LONGEST = 25
 """Modules of the longest chain of imports; 15 is the aim."""
+
+MOST_WITHIN = 60
+"""Imports inside functions: what few commands need, and what is slow to load."""
 
 
 @pytest.mark.parametrize(("page", "name", "render"), PARTS, ids=[name for _, name, _ in PARTS])
@@ -41,6 +46,19 @@ def test_no_chain_of_imports_is_longer_than_it_was():
     chain = import_graph.longest_chain(import_graph.module_imports())
     print("\n".join(chain))
     assert len(chain) <= LONGEST, "move what both ends need below them; lower the bound when you cut"
+
+
+def test_few_imports_are_inside_functions():
+    within = [
+        f"{path}:{each.lineno}"
+        for path in Path("monitor").rglob("*.py")
+        for function in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef)
+        for each in ast.walk(function)
+        if isinstance(each, ast.Import | ast.ImportFrom)
+    ]
+    assert within, "the folder of the code is not the current one"
+    assert len(within) <= MOST_WITHIN, "\n".join(within)
 
 
 def test_a_page_without_markers_is_an_error():

@@ -10,7 +10,7 @@ import msgspec
 
 from monitor.cli.shared.declared.values import first_names, name_hint
 from monitor.cli.shared.errors import USAGE, note, stop
-from monitor.cli.shared.remote.places import StoredPlace, open_boards
+from monitor.cli.shared.remote.places import StoredPlace
 from monitor.files.streams.paths import name_copy, show
 from schemas.records.names import natural
 from schemas.records.text import mask_url, shorten
@@ -27,6 +27,8 @@ class _Line(msgspec.Struct):
 @contextmanager
 def stored_baseline(place: StoredPlace, baseline: str, benchmarks: Sequence[str]) -> Iterator[Path]:
     """Copy the scores of a model, and the declarations of its boards, to a file."""
+    from monitor.cli.shared.remote.boards import open_boards  # start-up: few gates have a stored baseline
+
     where = mask_url(place.server) if place.server is not None else "the stored state"
     with open_boards(place) as boards, TemporaryDirectory(prefix="rankwatch-") as folder:
         known = sorted((row["benchmark"] for row in boards.rows()), key=natural)

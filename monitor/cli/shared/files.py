@@ -18,7 +18,7 @@ from monitor.files.formats.choices import ChoiceError, Choices
 from monitor.files.importer import Importer
 from monitor.files.reject_limit import RejectedLine, RejectLimit, TooManyRejected
 from monitor.files.runs import incomplete_benchmarks
-from monitor.files.streams.copies import CopyError
+from monitor.files.streams.copying import CopyError
 from monitor.files.streams.paths import NothingYetError, PathError, show
 from monitor.files.streams.read import read_files
 from monitor.view.board import BoardView

@@ -9,17 +9,24 @@ from io import TextIOWrapper
 from pathlib import Path
 from typing import Final
 
+from monitor.cli.shared.declared.prices import prices_fault
 from monitor.cli.shared.errors import USAGE, note, stop, writing
 from monitor.cli.shared.options import Pairs, ReportFormat
 from monitor.cli.shared.settings import read_settings
+from monitor.cli.shared.table import print_table
 from monitor.files.streams.paths import show
+from monitor.render.csv import write_csv
+from monitor.render.report import document_of, render_html, render_markdown
 from monitor.view.board import BoardView
 from monitor.view.build import MAX_REPORT_PAIRS, ReportView, count_pairs, report_views
+from monitor.view.pairs.second_opinions import with_detail
 from monitor.view.ranking.committed_race import with_committed_race
+from monitor.view.ranking.goal import priced_report
 from monitor.words.flags import with_flags
 from monitor.words.reading import first
 from schemas.records.suites import Suite
 from schemas.records.text import shorten
+from schemas.results.detail import DetailedReport
 from schemas.results.reasons import Reason, has
 from schemas.results.report import BenchmarkReport
 
@@ -189,9 +196,6 @@ def _listed_pairs(output: Output, count: int) -> Pairs:
 
 def _priced(views: list[ReportView], given: Mapping[str, float] | None) -> Iterator[ReportView]:
     """Price the goals of reports; prices of flags that do not fit the models end the command, those of the settings may have others."""
-    from monitor.cli.shared.declared.prices import prices_fault
-    from monitor.view.ranking.goal import priced_report
-
     reports = [view.report for view in views]
     if given is not None:
         prices = given
@@ -217,13 +221,8 @@ def _print(views: Iterable[ReportView], output: Output) -> None:
     if form in {ReportFormat.markdown, ReportFormat.html}:
         print(_document(views, form, second_opinions=second_opinions), end="")
     elif second_opinions:
-        from monitor.view.pairs.second_opinions import with_detail
-        from schemas.results.detail import DetailedReport
-
         print(DetailedReport(benchmarks=[with_detail(each.report, each.table) for each in views]).model_dump_json())
     elif form is ReportFormat.table:
-        from monitor.cli.shared.table import print_table
-
         print_table(views, output.pairs, verbose=output.verbose, top=output.top)
     elif form is ReportFormat.json:
         _print_json(views)
@@ -266,8 +265,6 @@ def _report_parts(view: ReportView) -> Iterator[BenchmarkReport]:
 
 def _print_pairs(reports: Iterable[BenchmarkReport], form: ReportFormat) -> None:
     if form is ReportFormat.csv:
-        from monitor.render.csv import write_csv
-
         write_csv(reports, sys.stdout)
         return
     from monitor.render.arrow import write_pairs
@@ -276,8 +273,6 @@ def _print_pairs(reports: Iterable[BenchmarkReport], form: ReportFormat) -> None
 
 
 def _document(views: Iterable[ReportView], form: ReportFormat, *, second_opinions: bool) -> str:
-    from monitor.render.report import document_of, render_html, render_markdown
-
     low_coverage, listed = read_settings().low_coverage, list(views)
     documents = [document_of(each, low_coverage, detail=second_opinions, several=len(listed) > 1) for each in listed]
     return render_html(documents) if form is ReportFormat.html else render_markdown(documents)

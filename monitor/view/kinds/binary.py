@@ -16,6 +16,7 @@ from stats.evidence.eprocess import anytime_required_n, log_e_halves, log_leader
 from stats.evidence.growth import expected_items_to_decision
 from stats.evidence.mixtures import parse_mixture
 from stats.evidence.pair import PairEvidence, pair_evidence
+from stats.fixed_n import bootstrap
 from stats.fixed_n.mcnemar import chi2_p, corrected_p, exact_p, mid_p
 from stats.fixed_n.paired import correlation, hoeffding_bounds, moments
 from stats.fixed_n.resolution import required_n, z_sum
@@ -265,8 +266,6 @@ class Binary(Kind):
         return Course((b - c) / n, prefix_log_e(b, c, c_worst, b_best, spec.mixture), *halves, low, high)
 
     def opinions(self, at: Index, seed: int) -> dict[str, Floats]:
-        from stats.fixed_n import bootstrap  # noqa: PLC0415 - only second opinions need it
-
         spec, pairs = self.benchmark.spec, self.pairs
         n, wins, losses = pairs.n[at], pairs.wins[at], pairs.losses[at]
         rho = hoeffding_bounds(*self.means(at))

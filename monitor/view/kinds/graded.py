@@ -19,6 +19,8 @@ from stats.evidence.graded import (
     log_increments,
 )
 from stats.fixed_n.paired import moments_from_sums
+from stats.fixed_n.resolution import required_n_paired
+from stats.fixed_n.ttest import paired_t_from_moments
 from stats.numerics.pairs import Index
 
 _SLAB_CELLS: Final = 100_000
@@ -75,14 +77,10 @@ class Graded(Kind):
     @cached_property
     def p_fixed(self) -> Floats:
         # Only graded scores need scipy's t distribution, which takes long to load.
-        from stats.fixed_n.ttest import paired_t_from_moments  # noqa: PLC0415
-
         return paired_t_from_moments(self.pairs.n, *self.moments)[1]
 
     def required_n(self, alpha: float | Floats, at: Index | slice = ALL, power: float | None = None) -> Floats:
         # Only graded scores need it, and it would cost every start.
-        from stats.fixed_n.resolution import required_n_paired  # noqa: PLC0415
-
         power = self.benchmark.spec.power if power is None else power
         gap, sd = (moment[at] for moment in self.moments)
         known = np.isfinite(sd)

@@ -9,6 +9,7 @@ import numpy as np
 from monitor.view.board import BoardView
 from monitor.view.kinds.kind import FEW, SLAB_CELLS, Kind
 from monitor.view.pairs.counts import Floats
+from stats.clusters.robust import clustered_t
 from stats.numerics.pairs import Index
 
 CELL_BUDGET: Final = 20_000_000
@@ -84,8 +85,6 @@ def _by_cluster(kind: Kind, label: Index, groups: int) -> Iterator[tuple[Floats,
 def pair_t(kind: Kind) -> tuple[Floats, Floats] | None:
     """Return t of the cluster-robust test of every pair and its degrees of freedom; None without clusters, or beyond the budget."""
     # Most reports have no clusters: this module is not loaded for them.
-    from stats.clusters.robust import clustered_t  # noqa: PLC0415
-
     names, label = labels(kind.benchmark)
     groups, ranking = len(names), kind.pairs.ranking
     if groups < 2 or groups * kind.pairs.size > CELL_BUDGET:

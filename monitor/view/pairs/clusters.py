@@ -12,6 +12,15 @@ from monitor.view.pairs.table import PairTable
 from monitor.words.clusters import warning
 from schemas.results.reasons import Fact, Reason, fact
 from schemas.results.report import DECISION_PROCEDURES, ClustersReport
+from stats.clusters.robust import (
+    FEW_CLUSTERS,
+    cluster_icc,
+    cluster_required_n,
+    clustered_p,
+    design_effect,
+    effective_clusters,
+)
+from stats.families.error_control import holm
 from stats.numerics.pairs import Index
 
 NEIGHBOURS: Final = "bonferroni_adjacent"
@@ -41,8 +50,6 @@ def clusters_report(table: PairTable, displayed: Index) -> ClustersReport | None
     if not names:
         return None
     # Most reports have no clusters: this module is not loaded for them.
-    from stats.clusters.robust import FEW_CLUSTERS, effective_clusters  # noqa: PLC0415
-
     sizes = np.bincount(label[label >= 0])
     largest = int(sizes.argmax())
     effective, share = float(effective_clusters(sizes)), float(sizes[largest] / sizes.sum())
@@ -72,14 +79,6 @@ def clusters_report(table: PairTable, displayed: Index) -> ClustersReport | None
 def cluster_columns(table: PairTable, displayed: Index) -> ClusterColumns | None:
     """Return the cluster statistics of the displayed pairs, and the decisions; without `PairTable.clustered`, only theirs."""
     # Most reports have no clusters: this module is not loaded for them.
-    from stats.clusters.robust import (  # noqa: PLC0415
-        cluster_icc,
-        cluster_required_n,
-        clustered_p,
-        design_effect,
-        effective_clusters,
-    )
-
     weights = table.kind.cluster_weights
     if weights is not None:
         return _weighted_columns(table, weights, displayed)
@@ -107,8 +106,6 @@ def cluster_columns(table: PairTable, displayed: Index) -> ClusterColumns | None
 
 def _step_down(table: PairTable, p: Floats) -> Sides:
     """Return what Holm's procedure decides. A pair without a p-value stays in the family as p = 1: the adjustment of others only grows."""
-    from stats.families.error_control import holm  # noqa: PLC0415 - only reports with clusters load it
-
     adjusted = np.ones(table.pairs.size)
     if table.in_family.any():
         adjusted[table.in_family] = holm(np.where(np.isfinite(p), p, 1.0)[table.in_family])
@@ -120,8 +117,6 @@ def _weighted_columns(table: PairTable, weights: Floats, displayed: Index) -> Cl
 
     A pair that lacks a cluster has no weighted gap.
     """
-    from stats.clusters.robust import clustered_p  # noqa: PLC0415 - only reports with clusters load it
-
     at = np.arange(table.pairs.size)
     sums = cluster_sums(table.kind, at)
     if sums is None:

@@ -14,6 +14,7 @@ from monitor.view.kinds.kind import Walk
 from monitor.view.pairs.counts import Floats
 from monitor.view.pairs.table import PairTable
 from schemas.records.scores import ZERO
+from stats.fixed_n.bootstrap import required_n_interval
 from stats.numerics.pairs import Index
 
 AS_STORED: Final = "as first seen"
@@ -121,8 +122,6 @@ def _pair_charts(table: PairTable, at: Index) -> list[PairChart]:
     if anytime is None or at.size == 0:
         return []
     # Only charts need the bootstrap.
-    from stats.fixed_n.bootstrap import required_n_interval  # noqa: PLC0415
-
     spec = table.benchmark.spec
     low, high = required_n_interval(
         table.pairs.n[at], table.pairs.wins[at], table.pairs.losses[at], alpha=spec.alpha, power=spec.power

@@ -15,6 +15,7 @@ from monitor.view.reasons import held
 from monitor.words.order import because
 from schemas.records.text import Sentence
 from schemas.results.reasons import Fact
+from stats.clusters.robust import holm_rejects
 from stats.evidence.settled import TIE
 from stats.families.error_control import benjamini_hochberg, e_bh, holm
 from stats.families.stepwise import WHOLE, step_down, step_thresholds
@@ -177,8 +178,6 @@ class PairTable:
         if found is None:
             return None
         # Most reports have no clusters: this module is not loaded for them.
-        from stats.clusters.robust import holm_rejects  # noqa: PLC0415
-
         rejected, members = np.zeros(self.pairs.size, bool), self.in_family
         t, df = (column[members] for column in found)
         rejected[members] = holm_rejects(t, df, self.family_size, self.benchmark.spec.alpha)

@@ -11,8 +11,9 @@ import pytest
 
 from monitor.files.formats.choices import Choices
 from monitor.files.importer import Importer, named_path
-from monitor.files.streams import copies
-from monitor.files.streams.copies import Copies, CopyError
+from monitor.files.streams import copying, download
+from monitor.files.streams.copies import Copies
+from monitor.files.streams.copying import CopyError
 from monitor.files.streams.paths import is_remote, show
 from monitor.files.streams.read import read_files
 from tests.unit.files.result_lines import event, keys, lines
@@ -135,10 +136,10 @@ def test_what_cannot_be_read_is_named(site, name, says):
 
 
 def test_time_and_size_are_bounded(site, monkeypatch):
-    monkeypatch.setattr(copies, "TIMEOUT_SECONDS", 0.2)
+    monkeypatch.setattr(download, "TIMEOUT_SECONDS", 0.2)
     with pytest.raises(CopyError, match=r"slow\.jsonl cannot be read \(timed out after 0\.2 s\)"):
         Copies().file(f"http://{site}/slow.jsonl")
-    monkeypatch.setattr(copies, "MAX_BYTES", 100)
+    monkeypatch.setattr(copying, "MAX_BYTES", 100)
     with pytest.raises(CopyError, match=r"has more than 100 bytes; save it to a file"):
         Copies().file(f"http://{site}/a.jsonl")
     with pytest.raises(CopyError, match=r"http://127\.0\.0\.1:1/a cannot be read \(Connection refused\)"):
@@ -147,7 +148,7 @@ def test_time_and_size_are_bounded(site, monkeypatch):
 
 @pytest.mark.parametrize("name", ["drip-head.jsonl", "drip-body.jsonl"])
 def test_a_server_that_sends_a_byte_at_a_time_has_a_deadline(site, monkeypatch, name):
-    monkeypatch.setattr(copies, "DEADLINE_SECONDS", 0.3)
+    monkeypatch.setattr(download, "DEADLINE_SECONDS", 0.3)
     with pytest.raises(CopyError, match=rf"{name} took more than 0 s; download it to a file"):
         Copies().file(f"http://{site}/{name}")
 

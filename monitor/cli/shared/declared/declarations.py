@@ -14,6 +14,8 @@ from monitor.files.declaration_file import FILE, DeclaredError, read_declared
 from monitor.files.importer import named_path
 from monitor.files.streams.paths import is_remote, origin
 from monitor.view.board import BoardView
+from monitor.view.pairs.family import unlisted, unscored
+from monitor.view.pairs.table import PairTable
 from monitor.words.assumptions import clauses
 from schemas.records.catalogue import published
 from schemas.records.decode import describe_error
@@ -184,8 +186,6 @@ class Declarations:
 
     def note_family(self, benchmarks: Mapping[str, BoardView]) -> None:
         """Print where a declared family `spending` is not used: files that are the whole benchmark have all their pairs."""
-        from monitor.view.pairs.table import PairTable
-
         for name, benchmark in sorted(benchmarks.items()):
             declared = "family" in self._begun.get(name, {}) and benchmark.spec.family.policy == "spending"
             if declared and PairTable.of(benchmark, assert_complete=True).kind.shares_equally:
@@ -214,8 +214,6 @@ class Declarations:
 
     def note_models(self, benchmarks: Mapping[str, BoardView]) -> None:
         """Print which models are outside the declared family, and which of the declared ones have no scores."""
-        from monitor.view.pairs.family import unlisted, unscored
-
         for name, benchmark in sorted(benchmarks.items()):
             outside, absent = unlisted(benchmark), unscored(benchmark)
             if outside:

@@ -2,6 +2,7 @@
 
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
+from difflib import SequenceMatcher, get_close_matches
 from typing import Final
 
 from schemas.records.names import natural
@@ -23,8 +24,6 @@ def name_hint(wanted: Sequence[str], names: Iterable[str], otherwise: str) -> st
     >>> name_hint(["model-3x"], [f"model-{k}" for k in range(1, 30)], "the files have")
     'did you mean model-3, model-13, model-23?'
     """
-    from difflib import get_close_matches
-
     known = sorted(set(names), key=natural)
     close = [match for name in wanted for match in by_similarity(name, get_close_matches(name, known, _TIED_NAMES))[:3]]
     return f"did you mean {first_names(list(dict.fromkeys(close)))}?" if close else f"{otherwise} {first_names(known)}"
@@ -32,8 +31,6 @@ def name_hint(wanted: Sequence[str], names: Iterable[str], otherwise: str) -> st
 
 def by_similarity(name: str, names: Iterable[str]) -> list[str]:
     """Sort names, the most similar to one first, and those that are as similar in natural order."""
-    from difflib import SequenceMatcher
-
     return sorted(
         names, key=lambda other: (-SequenceMatcher(None, name.lower(), other.lower()).ratio(), natural(other))
     )

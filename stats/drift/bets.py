@@ -74,7 +74,7 @@ def _root(p: FloatArray, d: FloatArray, w: FloatArray) -> FloatArray:
         low, high = np.where(excess < 0, y, low), np.where(excess < 0, high, y)
         density = (share * np.exp(-(y**2) / 2) + (1 - share) * np.exp(-((y + drop) ** 2) / 2)) / np.sqrt(2 * np.pi)
         nearer = y - excess / np.maximum(density, np.finfo(float).tiny)
-        nearer = np.where((nearer > low) & (nearer < high), nearer, (low + high) / 2)
+        nearer = np.where((nearer >= low) & (nearer <= high), nearer, (low + high) / 2)
         found.flat[left] = nearer
         on = np.abs(nearer - y) >= _PRECISION
         if not on.any():

@@ -41,7 +41,8 @@ def drift_size(means: npt.ArrayLike, start: int, starts: npt.ArrayLike, level: f
     starts : array_like of int
         All starts of the set, `ChangePoint.starts`.
     level : float
-        Of the interval at each start: mean difference -+ z s sqrt(1/n1 + 1/n2), s the standard deviation of the runs before the set.
+        Of the interval at each start: mean difference -+ z s sqrt(1/n1 + 1/n2), s the standard deviation of the runs before the set; where
+        that is a single run, of all runs around the means of the two sides of `start`.
 
     Examples
     --------
@@ -52,14 +53,15 @@ def drift_size(means: npt.ArrayLike, start: int, starts: npt.ArrayLike, level: f
     runs, first = np.asarray(means, float), np.asarray(starts, int)
     if first.size == 0 or min(first.min(), start) < 2 or max(first.max(), start) > runs.size:
         raise ValueError(f"a start must be a run from 2 to {runs.size}, so that runs are left before and after it")
-    steady = runs[: first.min() - 1]
-    spread = float(steady.std(ddof=1)) if steady.size > 1 else 0.0
+    old, new = runs[: start - 1], runs[start - 1 :]
+    steady, degrees = runs[: first.min() - 1], first.min() - 2
+    if degrees == 0:
+        steady, degrees = np.concatenate([old - old.mean(), new - new.mean()]), max(1, runs.size - 2)
+    spread = sqrt(float(((steady - steady.mean()) ** 2).sum()) / degrees)
     z = float(ndtri((1 + level) / 2))
     bounds = []
     for nu in {*first.tolist(), start}:
-        old, new = runs[: nu - 1], runs[nu - 1 :]
-        reach = z * spread * sqrt(1 / old.size + 1 / new.size)
-        drop = float(old.mean() - new.mean())
+        reach = z * spread * sqrt(1 / (nu - 1) + 1 / (runs.size - nu + 1))
+        drop = float(runs[: nu - 1].mean() - runs[nu - 1 :].mean())
         bounds += [drop - reach, drop + reach]
-    old, new = runs[: start - 1], runs[start - 1 :]
     return DriftSize(float(old.mean()), float(new.mean()), min(bounds), max(bounds), new.size)

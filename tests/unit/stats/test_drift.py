@@ -141,6 +141,10 @@ def test_the_size_is_the_hull_over_every_start():
     size = drift_size(means, 21, [20, 21, 22])
     assert size.low < 0.04 < size.before - size.after < size.high
     assert drift_size(means, 21, [21]).low > size.low
+    # A single run before the set has no spread of its own.
+    early = drift_size(means, 21, [2, 21])
+    assert early.high - early.low > size.high - size.low
+    assert drift_size([0.7, 0.6, 0.7, 0.6, 0.7], 2, [2]).low < 0
     for start in (1, 24):
         with pytest.raises(ValueError, match="start"):
             drift_size(means, start, [start])

@@ -82,6 +82,16 @@ def _levels(alarm: DriftAlarm) -> str:
     return f"{points(alarm.before)} points before {alarm.start}, {points(alarm.since)} since"
 
 
+def _extent(alarm: DriftAlarm) -> str:
+    """Return by how much the mean moved in the direction of an alarm; a limit on the other side of zero is none."""
+    if alarm.low > 0:
+        return f"{points(alarm.low)} to {points(alarm.high)} points"
+    if alarm.high > 0:
+        return f"at most {points(alarm.high)} points, with no lower limit yet"
+    back = _DIRECTION["better" if alarm.side == "worse" else "worse"]
+    return f"nothing any more: {points(-alarm.high)} to {points(-alarm.low)} points {back}"
+
+
 def details(sentinel: Sentinel) -> Iterator[tuple[str, str]]:
     """Yield the lines below the headline of an alarm, each with its label."""
     model, judge = monitor_of(sentinel, "model"), monitor_of(sentinel, "judge")
@@ -89,10 +99,7 @@ def details(sentinel: Sentinel) -> Iterator[tuple[str, str]]:
     if moved is None or not moved.alarms:
         return
     alarm = moved.alarms[-1]
-    yield (
-        _DIRECTION[alarm.side],
-        f"{points(alarm.low)} to {points(alarm.high)} points ({counted(alarm.runs_since, 'run')} since)",
-    )
+    yield f"{_DIRECTION[alarm.side]} by", f"{_extent(alarm)} ({counted(alarm.runs_since, 'run')} since)"
     yield "change", f"between {alarm.after_run} and {alarm.last_start}"
     if len(moved.alarms) > 1:
         earlier = ", ".join(f"{each.start} ({_DIRECTION[each.side]})" for each in moved.alarms[:-1])
@@ -173,7 +180,7 @@ def change_sentence(benchmark: str, model: str, kind: DriftKind, alarm: DriftAla
         moved = f"the judge of {name} {_JUDGE_MOVED[alarm.side]} on {place}"
     return (
         f"{moved}: {points(alarm.before)} -> {points(alarm.since)} since {shorten(alarm.start)}, {_DIRECTION[alarm.side]} by "
-        f"{points(alarm.low)} to {points(alarm.high)} points"
+        f"{_extent(alarm)}"
     )
 
 

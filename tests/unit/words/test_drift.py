@@ -1,0 +1,27 @@
+"""How far a model moved, in words: an interval that reaches below zero has no lower limit."""
+
+import pytest
+
+from monitor.words.drift import change_sentence
+from schemas.results.drift import DriftAlarm
+
+ALARM = {
+    "run": "2026-11-13", "start": "2026-11-02", "after_run": "2026-11-01", "last_start": "2026-11-06",
+    "before": 0.714, "since": 0.672, "runs_since": 12, "log_sum": 9.2, "log_limit": 7.5,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("side", "low", "high", "ending"),
+    [
+        ("worse", 0.022, 0.066, "lower by 2.2 to 6.6 points"),
+        ("better", 0.022, 0.066, "higher by 2.2 to 6.6 points"),
+        ("worse", -0.004, 0.058, "lower by at most 5.8 points, with no lower limit yet"),
+        ("worse", -0.03, -0.01, "lower by nothing any more: 1.0 to 3.0 points higher"),
+    ],
+)
+def test_a_size_below_zero_is_no_size(side, low, high, ending):
+    sentence = change_sentence(
+        "support-qa", "gpt-x", f"drift.{side}", DriftAlarm(side=side, low=low, high=high, **ALARM)
+    )
+    assert sentence.endswith(f"71.4 -> 67.2 since 2026-11-02, {ending}")

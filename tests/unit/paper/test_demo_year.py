@@ -102,7 +102,7 @@ def test_the_end_counts_what_each_way_calls():
 @pytest.mark.slow
 def test_what_years_like_this_bring():
     """The figures that the end quotes, over independent seeds."""
-    count = 60 if os.environ.get("RANKWATCH_SLOW") == "1" else 4
+    count = 60 if os.environ.get("RANKWATCH_SLOW") == "1" else 16
     false, found = [], []
     for seed in range(1000, 1000 + count):
         year = demo_year(seed=seed)

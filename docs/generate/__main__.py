@@ -3,10 +3,11 @@
 import argparse
 import sys
 
-from docs.generate import calibration, command_line, errata, faults, import_graph, outputs, settings, shares
+from docs.generate import calibration, command_line, decisions, errata, faults, import_graph, outputs, settings, shares
 from docs.generate.pages import DOCS, with_part
 
 PARTS = (
+    ("decisions/index.md", "decisions", decisions.table),
     ("explanation/architecture.md", "import graph", import_graph.render),
     ("explanation/simulation-and-model.md", "planted bugs", faults.planted_bugs),
     ("reference/command-line.md", "commands", command_line.render),

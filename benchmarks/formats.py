@@ -201,10 +201,71 @@ LINES: dict[str, tuple[Callable[[int], object], list[object]]] = {
     "Every Eval Ever": (every_eval_ever, []),
     "lm-eval": (lm_eval, []),
 }
+
+
+def tau_bench(k: int) -> object:
+    task = {"user_id": "u", "actions": [{"name": "book", "kwargs": {"bags": 2}}] * 4, "instruction": text(300)}
+    traj = [{"role": "user", "content": text(200)}] * 20
+    return {"task_id": k, "reward": float(k % 2), "info": {"task": task, "user_cost": 0.1}, "traj": traj, "trial": 0}
+
+
+def tau2_bench(count: int) -> object:
+    simulations = [
+        {
+            "id": "s",
+            "task_id": str(k),
+            "trial": 0,
+            "reward_info": {"reward": 1.0},
+            "messages": [{"content": text(200)}] * 20,
+        }
+        for k in range(count)
+    ]
+    info = {"agent_info": {"llm": "a"}, "environment_info": {"domain_name": "retail"}, "user_info": {"llm": "b"}}
+    return {"info": info, "tasks": [], "simulations": simulations}
+
+
+def phoenix(k: int) -> object:
+    annotation = {"name": "exact", "annotator_kind": "CODE", "label": None, "score": 1.0, "explanation": text(100)}
+    return {
+        "example_id": f"e{k}", "repetition_number": 1, "input": {"q": text(300)}, "output": text(600), "error": None,
+        "annotations": [annotation, {**annotation, "name": "tone"}],
+    }  # fmt: skip
+
+
+def graded(k: int) -> object:
+    return {
+        "question_content": text(1500), "question_id": f"q{k}", "contest_date": "2026-01-01", "output_list": [text(1500)],
+        "code_list": [text(700)], "graded_list": [k % 2 == 0], "pass@1": 1.0, "metadata": [],
+    }  # fmt: skip
+
+
+def hal(count: int) -> object:
+    tasks = [f"task-{k}" for k in range(count)]
+    return {
+        "config": {"agent_name": "a", "benchmark_name": "b"},
+        "results": {"accuracy": 0.5, "successful_tasks": tasks[::2], "failed_tasks": tasks[1::2], "latencies": dict.fromkeys(tasks, 1.5)},
+        "raw_eval_results": {task: {"reward": 1.0, "taken_actions": [{"name": "x"}] * 3} for task in tasks},
+    }  # fmt: skip
+
+
 DOCUMENTS: dict[str, Callable[[int], object]] = {
     "HELM": lambda n: [helm(k) for k in range(n)],
     "promptfoo": lambda n: {"results": {"version": 3, "results": [promptfoo(k) for k in range(n)]}},
     "EvalPlus": lambda n: {"eval": {f"T/{k}": evalplus(k) for k in range(n)}},
+    "BigCodeBench": lambda n: {
+        "eval": {
+            f"T/{k}": [{"task_id": f"T/{k}", "solution": text(900), "status": "pass", "details": {}}] for k in range(n)
+        }
+    },
+    "tau-bench": lambda n: [tau_bench(k) for k in range(n)],
+    "tau2-bench": tau2_bench,
+    "HAL": hal,
+    "Phoenix": lambda n: [phoenix(k) for k in range(n)],
+    "LiveCodeBench, a run": lambda n: [graded(k) for k in range(n)],
+    "columns and data": lambda n: {
+        "columns": ["id", "model", "score", "prompt", "output"],
+        "data": [[k, "a", 1, text(300), text(1500)] for k in range(n)],
+    },
     "Terminal-Bench": lambda n: {"results": [terminal_bench(k) for k in range(n)]},
     "OpenCompass": lambda n: {"accuracy": 50.0, "details": [opencompass(k) for k in range(n)]},
     "SWE-bench": swe_bench_report,

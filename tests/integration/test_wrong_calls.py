@@ -26,7 +26,11 @@ CALLS = [
         "--order committed: order policy 'committed' needs a seed and the items; use",
     ),
     ("report =a.jsonl", 2, "=a.jsonl does not exist; check the path"),
-    ("report a.json", 1, "the JSON document is not an Inspect log: its field eval is missing or wrong; use"),
+    (
+        "report a.json",
+        1,
+        "the JSON document has a shape that no importer knows; `rankwatch map FILE` proposes how to read it",
+    ),
     (
         "watch a.jsonl --once --data-dir a.jsonl",
         1,

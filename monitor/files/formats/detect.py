@@ -102,7 +102,7 @@ def _json_format_of(path: Path, *_: int) -> Kind | Format:
     found = match(_as_leaves(value), lines=False)
     if found is not None:
         return found
-    if not one_record and _row(value) is not None:
+    if _row(value) is not None:
         return Kind.ROWS
     # JSON lines may have any name. Any other .json file is read as an Inspect log, which reports what is wrong with it.
     document = path.name.lower().endswith((".json", ".json.gz", ".eval")) and not (newline and one_record)
@@ -116,7 +116,14 @@ def is_inspect(path: Path) -> bool:
 
 
 def _row(value: object) -> dict[str, Any] | None:
-    """Return the first object of an array of objects; None for anything else."""
+    """Return the first object of an array of objects, or the first row of a document of columns and data; None for anything else."""
+    if isinstance(value, dict) and isinstance(value.get("columns"), list) and isinstance(value.get("data"), list):
+        names = [
+            str(each, "utf-8", "replace").strip('"') if isinstance(each, bytes) else str(each)
+            for each in value["columns"]
+        ]
+        rows = [row for row in value["data"][:1] if isinstance(row, list)]
+        return dict(zip(names, rows[0], strict=False)) if rows and names else None
     first = value[0] if isinstance(value, list) and value else None
     return first if isinstance(first, dict) and first else None
 

@@ -9,6 +9,8 @@ from typing import Final
 
 from schemas.records.text import printable
 
+_AIDER: Final = ".aider.results.json"  # the one hidden file that holds results
+
 SUFFIXES: Final = (".jsonl", ".ndjson", ".jsonl.gz", ".ndjson.gz")
 """How the names of results in a folder end; a file given as a PATH may have any name."""
 
@@ -184,7 +186,7 @@ class _FolderWalk:
                 file = Path(parent, name)
                 if (
                     name.endswith(self.suffixes)
-                    and not name.startswith(".")
+                    and (not name.startswith(".") or name == _AIDER)
                     and file.is_file()
                     and self._stays(file, top)
                 ):

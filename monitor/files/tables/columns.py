@@ -51,6 +51,7 @@ _PROMPTS: Final = (
     "instance_id",
     "name",
     "key",
+    "user_input",
 )
 """Columns that name the items where none has a usual name: proposed, and never taken unasked."""
 

@@ -1,7 +1,9 @@
-"""JSON arrays of objects: battles, as Chatbot Arena publishes them, or results with a field for each part of an event."""
+"""JSON arrays of objects, battles or results, and documents with the names of columns and a list for each row."""
 
 from collections.abc import Iterator, Sequence
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
+
+import msgspec
 
 from monitor.files.formats.documents import read_document
 from monitor.files.formats.log_file import LogFile
@@ -10,49 +12,89 @@ from monitor.files.streams.stream import Stream
 from monitor.files.streams.translated import DocumentStream
 from monitor.files.tables.battle_columns import BattleColumns, columns_of, refusal_of
 from monitor.files.tables.columns import ColumnError, Columns, flatten
-from schemas.records.events import EventFields
 from schemas.records.faults import Fault
 
 _BLOCK: Final = 2_000  # rows that are read at once
 
 
+class Split(msgspec.Struct):
+    """A table of Weights & Biases, MLflow or pandas: the names of the columns, and a list for each row."""
+
+    columns: list[str]
+    data: list[list[Any]]
+
+    def rows(self, start: int = 0, stop: int | None = None) -> list[dict[str, Any]]:
+        """Return rows by the names of the columns."""
+        return [dict(zip(self.columns, row, strict=False)) for row in self.data[start:stop]]
+
+    def cells(self, names: Sequence[str], start: int, stop: int) -> dict[str, Sequence[Any]]:
+        """Return the cells of some columns; raise `KeyError` where a row lacks one."""
+        places = [self.columns.index(name) if name in self.columns else len(self.columns) for name in names]
+        try:
+            return {name: [row[k] for row in self.data[start:stop]] for name, k in zip(names, places, strict=True)}
+        except IndexError:
+            raise KeyError(names) from None
+
+
+class _Objects(NamedTuple):
+    """An array of objects."""
+
+    data: list[dict[str, Any]]
+
+    def rows(self, start: int = 0, stop: int | None = None) -> list[dict[str, Any]]:
+        """Return rows."""
+        return self.data[start:stop]
+
+    def cells(self, names: Sequence[str], start: int, stop: int) -> dict[str, Sequence[Any]]:
+        """Return the cells of some columns; raise `KeyError` where a row lacks one."""
+        return {name: [row[name] for row in self.data[start:stop]] for name in names}
+
+
 def open_log(log: LogFile) -> Stream:
-    """Open an array of objects as event lines."""
+    """Open an array of objects, or a document of columns and data, as event lines."""
     return DocumentStream(log.path, lambda: _read(log))
 
 
 def _read(log: LogFile) -> Iterator[bytes]:
-    rows = read_document(log.path, list[dict[str, Any]], "an array of results")
-    shapes = {tuple(row): row for row in reversed(rows)}
+    kind: Any = list[dict[str, Any]] | Split
+    document = read_document(log.path, kind, "an array of results")
+    table = document if isinstance(document, Split) else _Objects(document)
+    first = table.rows(0, 1)
+    every = [dict.fromkeys(table.columns), *first] if isinstance(table, Split) else table.data
+    shapes = {tuple(row): row for row in reversed(every)}
     names = list(dict.fromkeys(name for row in reversed(shapes.values()) for name in flatten(row)))
     try:
-        columns = _columns(rows, names, log)
+        columns = _columns(first, names, log)
     except ColumnError as error:
         raise Refusal("columns", "an array of objects", str(error)) from error
     log.note_columns(columns)
     writer = EventLineWriter(log.note)
-    for start in range(0, len(rows), _BLOCK):
-        some = rows[start : start + _BLOCK]
-        if (lines := writer.plain(_usual(columns, some))) is not None:
+    for start in range(0, len(table.data), _BLOCK):
+        lines = _usual(columns, table, start, writer)
+        if lines is not None:
             yield lines
             continue
-        for number, row in enumerate(some, start + 1):
+        for number, row in enumerate(table.rows(start, start + _BLOCK), start + 1):
             for event in columns.events(flatten(row)):
                 yield writer.reject(event, number) if isinstance(event, Fault) else writer.event(event, number)
 
 
-def _columns(rows: Sequence[dict[str, Any]], names: list[str], log: LogFile) -> Columns | BattleColumns:
+def _columns(first: Sequence[dict[str, Any]], names: list[str], log: LogFile) -> Columns | BattleColumns:
     if not log.choices.columns and (problem := refusal_of(names)):
         raise ColumnError(problem)
-    objects = [name for name, value in rows[0].items() if isinstance(value, dict)]
-    return columns_of(names, log.table_choices, log.model, objects, flatten(rows[0]))
+    if not first:
+        raise ColumnError("the table has no rows; check that the run wrote results")
+    objects = [name for name, value in first[0].items() if isinstance(value, dict)]
+    return columns_of(names, log.table_choices, log.model, objects, flatten(first[0]))
 
 
-def _usual(columns: Columns | BattleColumns, rows: Sequence[dict[str, Any]]) -> Sequence[EventFields] | None:
-    """Return the events of rows; None if one of them needs a closer look."""
+def _usual(
+    columns: Columns | BattleColumns, table: Split | _Objects, start: int, writer: EventLineWriter
+) -> bytes | None:
+    """Return the lines of rows; None if one of them needs a closer look."""
     if isinstance(columns, BattleColumns):
-        return columns.usual(rows)
+        return writer.plain(columns.usual(table.rows(start, start + _BLOCK)))
     try:
-        return columns.usual({name: [row[name] for row in rows] for name in columns.names})
+        return writer.checked(columns.usual(table.cells(columns.names, start, start + _BLOCK)))
     except KeyError:  # a field that is nested, or missing
         return None

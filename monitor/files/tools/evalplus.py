@@ -1,4 +1,4 @@
-"""EvalPlus and tools of its kind: ``eval_results.json`` with base and plus tests of each task."""
+"""EvalPlus and tools of its kind: ``eval_results.json`` with base and plus tests of each task, or one status as in BigCodeBench."""
 
 import re
 from collections.abc import Iterator
@@ -17,12 +17,15 @@ from schemas.records.text import shorten
 
 _FILE: Final = re.compile(r"(?:(.+?)[._])?eval_results(?:_pretty)?\.json(?:\.gz)?")
 _PASSED: Final = "pass"
+_STATUS: Final = {"base_status": "base", "status": "passed"}
+_BIG: Final = re.compile(r"(.+?)--(?:main--)?(bigcodebench(?:-hard)?-(?:complete|instruct))--.*")
 
 
 class Sample(msgspec.Struct):
     """A sample of a task."""
 
-    base_status: str
+    base_status: str = ""
+    status: str = ""
     plus_status: str | None = None
 
 
@@ -40,7 +43,8 @@ def read(log: LogFile) -> Iterator[Entry]:
     tasks = document.get("eval")
     if not isinstance(tasks, dict):
         raise Refusal("eval", "nothing", "the field eval is not an object of tasks; use a file as EvalPlus writes it")
-    dataset = next(iter(tasks), "").partition("/")[0]
+    first, slash, _ = next(iter(tasks), "").partition("/")
+    dataset = first if slash else ""
     model, benchmark = _names(log.path, dataset)
     if log.model is None:
         log.note(
@@ -53,12 +57,17 @@ def read(log: LogFile) -> Iterator[Entry]:
         return
     for number, (task, samples) in enumerate(tasks.items(), 1):
         for repeat, sample in enumerate(_samples(samples)):
-            if not isinstance(sample, dict) or not isinstance(sample.get("base_status"), str):
-                reason = f"{shorten(task)} has no base_status; use a file as EvalPlus writes it"
+            status = next(
+                (name for name in _STATUS if isinstance(sample, dict) and isinstance(sample.get(name), str)), None
+            )
+            if status is None:
+                reason = (
+                    f"{shorten(task)} has no base_status or status; use a file as EvalPlus or BigCodeBench writes it"
+                )
                 yield Fault("base_status", "nothing", reason, benchmark)
                 continue
-            values: dict[str, Any] = {"base": sample["base_status"] == _PASSED}
-            if sample.get("plus_status") is not None:
+            values: dict[str, Any] = {_STATUS[status]: sample[status] == _PASSED}
+            if status == "base_status" and sample.get("plus_status") is not None:
                 values["plus"] = values["base"] and sample["plus_status"] == _PASSED
             yield Result(benchmark, model, task, values, repeat, number=number)
 
@@ -71,8 +80,10 @@ def _usual(data: bytes) -> Usual | None:
         return None
     samples = list(chain.from_iterable(document.tasks.values()))
     with_plus = sum(sample.plus_status is not None for sample in samples)
-    once = data.count(b'"base_status"') == len(samples) and b"\\u00" not in data
-    return document if samples and once and with_plus in {0, len(samples)} else None
+    based = sum(bool(sample.base_status) for sample in samples)
+    whole = based == len(samples) or (not based and all(sample.status for sample in samples))
+    once = data.count(b'"base_status"' if based else b'"status"') == len(samples) and b"\\u00" not in data
+    return document if samples and once and whole and with_plus in {0, len(samples)} else None
 
 
 def _by_column(tasks: dict[str, list[Sample]], benchmark: str, model: str) -> ResultColumns:
@@ -80,8 +91,8 @@ def _by_column(tasks: dict[str, list[Sample]], benchmark: str, model: str) -> Re
         (number, task, k, each) for number, (task, some) in enumerate(tasks.items(), 1) for k, each in enumerate(some)
     ]
     numbers, items, repeats, each = zip(*samples, strict=True)
-    base = [sample.base_status == _PASSED for sample in each]
-    values = {"base": base}
+    base = [(sample.base_status or sample.status) == _PASSED for sample in each]
+    values = {"base" if each[0].base_status else "passed": base}
     if each[0].plus_status is not None:
         values["plus"] = [passed and sample.plus_status == _PASSED for passed, sample in zip(base, each, strict=True)]
     return ResultColumns(benchmark, model, items, values, repeats=repeats, numbers=numbers)
@@ -96,6 +107,8 @@ def _samples(samples: object) -> list[Any]:
 
 def _names(path: Path, dataset: str) -> tuple[str, str]:
     """Return the model and the benchmark, from the file's name or its folders."""
+    if big := _BIG.fullmatch(path.name):
+        return big[1].replace("--", "/"), big[2]
     match = _FILE.fullmatch(path.name)
     prefix = match[1] if match else None
     folder = path.parent.name
@@ -105,3 +118,4 @@ def _names(path: Path, dataset: str) -> tuple[str, str]:
 
 
 TOOL: Final = Tool("results of EvalPlus", read, metrics=("plus", "base"))
+BIG: Final = Tool("results of BigCodeBench", read)

@@ -11,6 +11,8 @@ from monitor.files.streams.zip_archive import Archive
 from schemas.records.events import MAX_INDEX
 from schemas.records.text import shorten
 
+_HEAD: Final = 4_096  # how much of a document shows whether it may be a log
+
 _MOST_REPEATS: Final = 1_000  # most repeats that can be declared
 
 
@@ -110,6 +112,8 @@ def _read_archive(path: Path) -> tuple[Log, str | None]:
             if archive.damage is not None:
                 raise Broken(archive.damage)
             reason = "the zip archive is not an Inspect log; use .eval files as Inspect writes them"
+            if "xl/workbook.xml" in names:
+                reason = "the file is an Excel workbook, which is not read; save its sheet as CSV, and give that file"
             raise Refusal("file", "a zip archive", reason)
         log: Log = _decode(archive.read(header), Log)
         log.samples, damage = _read_samples(archive, names)
@@ -154,9 +158,9 @@ def _decode(data: bytes, kind: Any, entry: str | None = "an entry of the archive
     try:
         return decode_as(data, kind)
     except msgspec.ValidationError as error:
-        if data.lstrip().startswith(b"["):
-            reason = f"{what} is an array and no Inspect log; write events one a line, in a file .jsonl (jq -c '.[]')"
-            raise Refusal("file", "a JSON array", reason) from error
+        if entry is None and b'"eval"' not in data[:_HEAD]:
+            reason = f"{what} has a shape that no importer knows; `rankwatch map FILE` proposes how to read it"
+            raise Refusal("file", "a JSON document", reason) from error
         name = wrong_field(error)
         problem = f"its field {shorten(name)} is missing or wrong" if name else "it is not an object"
         reason = (

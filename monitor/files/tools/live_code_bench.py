@@ -1,5 +1,6 @@
-"""LiveCodeBench: the performances of its leaderboard, one document for all models."""
+"""LiveCodeBench: the performances of its leaderboard, one document for all models, and the ``eval_all.json`` of a run."""
 
+import re
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import Any, Final
@@ -9,6 +10,7 @@ import msgspec
 from monitor.files.formats.documents import read_document, text_of
 from monitor.files.formats.log_file import LogFile
 from monitor.files.formats.results import Entry, Result, ResultColumns, Tool
+from monitor.files.streams.event_lines import Refusal
 from schemas.records.faults import Fault
 from schemas.records.text import shorten
 
@@ -73,3 +75,47 @@ TOOL: Final = Tool(
     scale={"Pass@1": 100.0, "pass@1": 100.0, "Pass@1-COT": 100.0},
     cluster="question_id",
 )
+
+_SCENARIO: Final = re.compile(r"(?:Scenario\.)?([a-z]+)_.*")
+
+
+class Question(msgspec.Struct):
+    """What is read of a question of a run."""
+
+    question_id: int | str
+    graded_list: list[Any] | None = None
+    id: int | str | None = None
+    test_id: int | str | None = None
+
+
+def read_samples(log: LogFile) -> Iterator[Entry]:
+    """Return the answers of a model to each question, which are repeats of it; the folder names the model."""
+    model, scenario = log.path.parent.name, _SCENARIO.fullmatch(log.path.name)
+    benchmark = f"{_BENCHMARK}-{scenario[1]}" if scenario else _BENCHMARK
+    if log.model is None:
+        log.note(f"the model is called {shorten(model)}, like the folder")
+    number = 0
+    for question in read_document(log.path, list[Question], SAMPLES.name):
+        if question.graded_list is None:
+            raise Refusal(
+                "graded_list", "nothing", "the file has answers without grades; give the *_eval_all.json of the run"
+            )
+        item = (
+            f"{question.question_id}/{question.test_id}"
+            if question.test_id is not None
+            else str(question.id or question.question_id)
+        )
+        for repeat, passed in enumerate(question.graded_list):
+            number += 1
+            yield Result(
+                benchmark,
+                model,
+                item,
+                {"passed": passed},
+                repeat,
+                {"question_id": str(question.question_id)},
+                number=number,
+            )
+
+
+SAMPLES: Final = Tool("answers of LiveCodeBench", read_samples)

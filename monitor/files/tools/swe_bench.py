@@ -62,6 +62,42 @@ def read_report(log: LogFile) -> Iterator[Entry]:
                 yield Result(benchmark, model, item, tags={"repository": repository}, failure=failure, number=number)
 
 
+class Instance(msgspec.Struct):
+    """What is read of an instance."""
+
+    resolved: bool
+
+
+def read_instances(log: LogFile) -> Iterator[Entry]:
+    """Return the results of a report of instances: of one each in the logs of a run, in a folder of the model, or of all."""
+    found = read_document(log.path, dict[str, Instance], INSTANCES.name)
+    folder = log.path.parent
+    model = folder.parent.name if folder.name in found else folder.name
+    log.notices.kind(log.path, "the model is called like the folder of its instances")
+    yield Run("swe-bench", model, name="instance")
+    yield _by_column("swe-bench", model, list(found), [each.resolved for each in found.values()])
+
+
+class First(msgspec.Struct):
+    """The report of a run of the first versions: lists of instance ids."""
+
+    resolved: list[str]
+    generated: list[str]
+    no_generation: list[str] = []
+
+
+def read_first(log: LogFile) -> Iterator[Entry]:
+    """Return the results of a run: resolved counts as 1, any other that was generated, or has no patch, as 0."""
+    report = read_document(log.path, First, FIRST.name)
+    model = log.path.parent.name
+    if log.model is None:
+        log.note(f"the model is called {shorten(model)}, like the folder")
+    items = list(dict.fromkeys([*report.resolved, *report.generated, *report.no_generation]))
+    resolved = set(report.resolved)
+    yield Run("swe-bench", model)
+    yield _by_column("swe-bench", model, items, [item in resolved for item in items])
+
+
 def read_list(log: LogFile) -> Iterator[Entry]:
     """Return the results of a list of instances, each true or false; an instance that is absent has no score."""
     results, others = read_verdicts(log.path)
@@ -93,3 +129,5 @@ def _repositories(items: Sequence[str]) -> list[str | None]:
 
 REPORT: Final = Tool("a report of SWE-bench", read_report, failed=FAILED_SKIP, cluster="repository")
 TOOL: Final = Tool("results of SWE-bench Pro", read_list, cluster="repository")
+INSTANCES: Final = Tool("a report of SWE-bench", read_instances, cluster="repository")
+FIRST: Final = Tool("a report of SWE-bench", read_first, cluster="repository")

@@ -297,10 +297,10 @@ def test_a_compression_that_is_not_known_is_named(tmp_path):
 @pytest.mark.parametrize(
     ("name", "data", "problem"),
     [
-        ("a.json", b'{"results": {}}', "is not an Inspect log"),
-        ("a.json", b"[1, 2]", "is an array and no Inspect log"),
+        ("a.json", b'{"results": {}}', "has a shape that no importer knows; `rankwatch map FILE` proposes"),
+        ("a.json", b"[1, 2]", "has a shape that no importer knows"),
         ("a.json", b'{"version": 2, "eval": ', "the JSON document is cut off or damaged"),
-        ("a.json", b"[" * 100_000, "is an array and no Inspect log"),
+        ("a.json", b"[" * 100_000, "has a shape that no importer knows"),
         (
             "a.json",
             b'{"version": 2, "eval": {"task": "t", "model": "m"}} {}',
@@ -315,6 +315,11 @@ def test_a_compression_that_is_not_known_is_named(tmp_path):
             "is a gzip of another packed file",
         ),
         ("a.eval", zipped({"readme": b"x"}, STORED), "the zip archive is not an Inspect log"),
+        (
+            "a.xlsx",
+            zipped({"xl/workbook.xml": b"<x/>"}, STORED),
+            "an Excel workbook, which is not read; save its sheet as CSV",
+        ),
         ("a.eval", zipped({"header.json": b'{"eval": 3}'}, STORED), "is not an Inspect log"),
         ("a.eval", zipped({"header.json": b'{"eval"'}, STORED), "an entry of the archive is cut off or damaged"),
         ("a.eval", b"PK\x03\x04 and nothing else", "the zip archive is cut off after 0 whole entries"),

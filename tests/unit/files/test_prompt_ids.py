@@ -85,3 +85,22 @@ def test_rows_without_a_benchmark_are_named_like_their_files(tmp_path):
         [{"id": 1, "model": "m", "score": 1}, {"benchmark": "b", "item_id": "1", "model": "m", "score": 1}],
     )
     assert {e.benchmark for e in Read(path).events} == {"late", "b"}, "an event after such a row keeps its benchmark"
+
+
+def test_columns_and_data_are_a_table(tmp_path):
+    path = tmp_path / "quiz.table.json"
+    rows = [["q1", "a", 0.5, {"x": 1}], ["q1", "b", True, {}], [LONG, "b", None, {}]]
+    path.write_text(json.dumps({"columns": ["id", "model", "score", "output"], "data": rows}))
+    read = Read(path)
+    assert read.rejects == []
+    assert [(e.item_id, e.model, e.score) for e in read.events] == [
+        ("q1", "a", 0.5),
+        ("q1", "b", True),
+        (IDS[0], "b", None),
+    ]
+    assert [e.model for e in Read(f"mine={path}").events] == ["mine"] * 3
+    path.write_text(json.dumps({"columns": ["id", "model", "score"], "data": [["q1", "a"], ["q2", "a", 1]]}))
+    read = Read(path)
+    assert [(e.item_id, e.score) for e in read.events] == [("q1", None), ("q2", 1)], "a cell that is not there is blank"
+    path.write_text(json.dumps({"columns": ["id", "note"], "data": [["q1", "x"]]}))
+    assert "no column for model and score in id, note" in Read(path).faults[0][3]

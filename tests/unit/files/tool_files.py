@@ -602,4 +602,204 @@ EVERY_EVAL_EVER = Made(
     lines=True,
 )
 
+
+def big(status):
+    return [{"task_id": "BigCodeBench/0", "solution": "def f(): ...", "status": status, "details": {}}]
+
+
+BIG_CODE_BENCH = Made(
+    "acme--a-1.5--main--bigcodebench-hard-instruct--vllm-0-1-sanitized_calibrated_eval_results.json",
+    {
+        "acme--a-1.5--main--bigcodebench-hard-instruct--vllm-0-1-sanitized_calibrated_eval_results.json": doc(
+            {
+                "date": "2026-01-01",
+                "eval": {"BigCodeBench/0": big("pass"), "BigCodeBench/1": big("fail") + big("timeout")},
+            }
+        )
+    },
+    [
+        ("bigcodebench-hard-instruct", "BigCodeBench/0", "acme/a-1.5", 1, None, 0),
+        ("bigcodebench-hard-instruct", "BigCodeBench/1", "acme/a-1.5", 0, None, 0),
+        ("bigcodebench-hard-instruct", "BigCodeBench/1", "acme/a-1.5", 0, None, 1),
+    ],
+    ("metric passed",),
+)
+
+
+def trial(task, reward, number=0, **info):
+    task_info = {"user_id": "u", "actions": [{"name": "book", "kwargs": {"bags": 2}}], "instruction": f"ask {task}"}
+    return {"task_id": task, "reward": reward, "info": {"task": task_info, **info}, "traj": [], "trial": number}
+
+
+TAU_BENCH = Made(
+    "retail/tool-calling-gpt-4.1-0.0_range_0--1_user-gpt-4o-llm_0101120000.json",
+    {
+        "retail/tool-calling-gpt-4.1-0.0_range_0--1_user-gpt-4o-llm_0101120000.json": doc(
+            [trial(0, 1.0), trial(0, 0.0, 1), trial(1, 0.0, error="rate limit")]
+        )
+    },
+    [
+        ("tau-bench-retail", "0", "tool-calling-gpt-4.1", 1, None, 0),
+        ("tau-bench-retail", "0", "tool-calling-gpt-4.1", 0, None, 1),
+        ("tau-bench-retail", "1", "tool-calling-gpt-4.1", 0, None, 0),
+    ],
+    ("metric reward", "failed in the run (error: 1) and count as 0"),
+)
+
+
+def simulation(task, reward, number=0):
+    earned = None if reward is None else {"reward": reward, "db_check": None}
+    return {"id": "s", "task_id": task, "trial": number, "reward_info": earned, "termination_reason": "max_steps"}
+
+
+TAU2_BENCH = Made(
+    "run.json",
+    {
+        "run.json": doc(
+            {
+                "timestamp": "2026-01-01",
+                "info": {
+                    "agent_info": {"implementation": "llm_agent", "llm": "acme-a"},
+                    "environment_info": {"domain_name": "airline", "policy": "be kind"},
+                    "user_info": {"llm": "other"},
+                },
+                "tasks": [{"id": "0"}, {"id": "1"}],
+                "simulations": [simulation("0", 1.0), simulation("1", None)],
+            }
+        )
+    },
+    [("tau2-bench-airline", "0", "acme-a", 1, None, 0), ("tau2-bench-airline", "1", "acme-a", 0, None, 0)],
+    ("failed in the run (max_steps: 1) and count as 0",),
+)
+
+HAL = Made(
+    "usaco/usaco_1_UPLOAD.json",
+    {
+        "usaco/usaco_1_UPLOAD.json": doc(
+            {
+                "config": {"agent_name": "Agent (acme-a)", "benchmark_name": "usaco", "run_id": "usaco_1"},
+                "results": {"accuracy": 0.5, "successful_tasks": ["t1"], "failed_tasks": ["t2", 3], "total_cost": 1.5},
+                "raw_eval_results": {"t1": 1, "t2": 0},
+            }
+        )
+    },
+    [
+        ("usaco", "t1", "Agent (acme-a)", 1, None, 0),
+        ("usaco", "t2", "Agent (acme-a)", 0, None, 0),
+        ("usaco", "3", "Agent (acme-a)", 0, None, 0),
+    ],
+    ("metric success",),
+)
+
+AIDER = Made(
+    "2026-01-01--acme/python/exercises/practice/anagram/.aider.results.json",
+    {
+        "2026-01-01--acme/python/exercises/practice/anagram/.aider.results.json": doc(
+            {
+                "testcase": "anagram",
+                "model": "acme-a",
+                "edit_format": "diff",
+                "tests_outcomes": [False, True],
+                "cost": 0.1,
+            }
+        )
+    },
+    [("aider", "python/anagram", "acme-a", 1, "python", 0)],
+    ("metric pass@2 (also available: pass@1)",),
+)
+
+
+def experiment(example, repetition, error=None, **scores):
+    annotations = [
+        {"name": name, "annotator_kind": "CODE", "label": None, "score": score} for name, score in scores.items()
+    ]
+    return {
+        "example_id": example,
+        "repetition_number": repetition,
+        "input": {},
+        "output": "x",
+        "error": error,
+        "annotations": annotations,
+    }
+
+
+PHOENIX = Made(
+    "capitals/acme-a.json",
+    {
+        "capitals/acme-a.json": doc(
+            [
+                experiment("RGF0YQ==", 1, exact=1.0),
+                experiment("RGF0YQ==", 2, exact=0.0, tone=1.0),
+                experiment("e2", 1, "timeout"),
+            ]
+        )
+    },
+    [
+        ("capitals", "RGF0YQ==", "acme-a", 1, None, 0),
+        ("capitals", "RGF0YQ==", "acme-a", 0, None, 1),
+        ("capitals", "e2", "acme-a", None, None, 0),
+    ],
+    ("metric exact (also available: tone)", "the model is called acme-a and the benchmark capitals"),
+)
+
+
+def graded(question, grades, **more):
+    return {
+        "question_id": question,
+        "contest_date": "2026-01-01",
+        "output_list": ["x"],
+        "graded_list": grades,
+        "pass@1": 0.5,
+        **more,
+    }
+
+
+LIVE_CODE_BENCH_RUN = Made(
+    "ACME-A/Scenario.codegeneration_2_0.2_eval_all.json",
+    {
+        "ACME-A/Scenario.codegeneration_2_0.2_eval_all.json": doc(
+            [graded("1873_A", [True, False]), graded("abc1", [True], test_id=2)]
+        )
+    },
+    [
+        ("livecodebench-codegeneration", "1873_A", "ACME-A", 1, None, 0),
+        ("livecodebench-codegeneration", "1873_A", "ACME-A", 0, None, 1),
+        ("livecodebench-codegeneration", "abc1/2", "ACME-A", 1, None, 0),
+    ],
+    ("the model is called ACME-A",),
+)
+
+
+def instance(resolved):
+    return {"patch_is_None": False, "patch_exists": True, "patch_successfully_applied": True, "resolved": resolved}
+
+
+SWE_BENCH_INSTANCE = Made(
+    "logs/acme-a/astropy__astropy-1/report.json",
+    {"logs/acme-a/astropy__astropy-1/report.json": doc({"astropy__astropy-1": instance(resolved=True)})},
+    [("swe-bench", "astropy__astropy-1", "acme-a", 1, "astropy__astropy", 0)],
+    ("the model is called like the folder",),
+)
+
+SWE_BENCH_FIRST = Made(
+    "acme-a/results.json",
+    {
+        "acme-a/results.json": doc(
+            {
+                "no_generation": ["a__b-3"],
+                "generated": ["a__b-1", "a__b-2"],
+                "applied": ["a__b-1"],
+                "resolved": ["a__b-1"],
+            }
+        )
+    },
+    [
+        ("swe-bench", "a__b-1", "acme-a", 1, "a__b", 0),
+        ("swe-bench", "a__b-2", "acme-a", 0, "a__b", 0),
+        ("swe-bench", "a__b-3", "acme-a", 0, "a__b", 0),
+    ],
+    ("the model is called acme-a",),
+)
+
+
 TOOLS = {name: value for name, value in globals().items() if isinstance(value, Made)}

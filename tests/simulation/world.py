@@ -34,7 +34,7 @@ PATIENCE = 150.0
 """Virtual seconds from then until everything must be folded, stored and published."""
 
 TURN_SECONDS = (None, 0.0, 0.01, 0.1)
-"""How long others have their turn between two slices of a fold, at most; one of these for each run. None: they have none."""
+"""How long others have their turn before and after each piece of a fold, at most; one of these for each run. None: they have none."""
 
 MOST_CHANGES = (1, 3, 10, inf)
 """Verdict changes after which a fold ends within its chunk, one of these for each run: it has too few for the limit of the program."""

@@ -81,7 +81,7 @@ def a_list_without_end(path):
 
 @pytest.mark.fault(
     "attacks",
-    "Parquet of a few kB that pyarrow makes 4 to 7 GB of",
+    "Parquet of less than 2 MB that pyarrow makes 4 to 7 GB of",
     "refused, or rejected row by row, in bounded memory",
 )
 @pytest.mark.parametrize(

@@ -329,6 +329,21 @@ def _decode(replies: _Replies, columns: list[NDArray[Any]]) -> StoredBenchmark:
     )
 
 
+def decode_benchmark(
+    name: str, spec: Mapping[str, str], strings: Mapping[str, bytes], scores: list[bytes]
+) -> StoredBenchmark:
+    """Return a benchmark of the values of its keys; raise ValueError unless they match their digests."""
+    fields = {field.encode(): value.encode() for field, value in spec.items()}
+    try:
+        (replies,) = _read_heads(
+            Keys("archive", 0), [(benchmark_key(name), name)], [fields, *map(strings.get, _STRINGS)]
+        )
+        replies.columns += scores
+        return _decode(replies, replies.check_scores())
+    except _Damaged as damage:
+        raise ValueError(f"{damage} differ from their digest") from damage
+
+
 def read_suspects(meta: Mapping[bytes, bytes]) -> list[Suspect]:
     """Return the benchmarks that are set aside or have unreadable records, from the fields of ``:meta``."""
     entries = sorted((name, value) for name, value in meta.items() if value and name.startswith(b"quarantine:"))

@@ -17,6 +17,7 @@ from monitor.retries import RetryPolicy
 from monitor.store.errors import StateRefused
 from monitor.store.latches import LATCH_BYTES
 from monitor.store.redis_store import RedisStore
+from monitor.store.seal import field_hash
 from monitor.store.transfer import stored_verdicts
 from monitor.store.transfer.transfer import Transfer
 from tests import forked
@@ -150,7 +151,17 @@ def signed(lines):
     return b"".join([*lines, json.dumps(end).encode() + b"\n"])
 
 
-@pytest.mark.parametrize("how", ["cut", "changed", "longer", "empty", "other", "version", "counters", "twice"])
+def falsified(lines):
+    """The lines of an archive in which a benchmark counts one event more than it has scores, with its right digest."""
+    at, data = next((k, json.loads(line)) for k, line in enumerate(lines) if b'"benchmark":' in line)
+    fields, counters = data["spec"], json.loads(data["spec"]["counters"])
+    more, seal = json.dumps(counters | {"events": counters["events"] + 1}), json.loads(fields["seal"])
+    seal["fields"] += field_hash("counters", more) - field_hash("counters", fields["counters"])
+    data["spec"] = fields | {"counters": more, "seal": json.dumps(seal | {"fields": seal["fields"] % 2**64})}
+    return [*lines[:at], json.dumps(data).encode() + b"\n", *lines[at + 1 : -1]]
+
+
+@pytest.mark.parametrize("how", ["cut", "changed", "longer", "empty", "other", "version", "counters", "false", "twice"])
 def test_a_damaged_file_changes_nothing(servers, exported, tmp_path, how):
     _, target = servers
     whole = exported.read_bytes()
@@ -162,6 +173,7 @@ def test_a_damaged_file_changes_nothing(servers, exported, tmp_path, how):
                 fields["counters"] = "odd"
     bad = {
         "counters": signed([json.dumps(each).encode() + b"\n" for each in odd]),
+        "false": signed(falsified(lines)),
         "twice": signed([*lines[:-1], next(line for line in lines if b'"benchmark":' in line)]),
         "cut": whole[: len(whole) * 2 // 3],
         "changed": whole[: len(whole) // 2] + bytes([whole[len(whole) // 2] ^ 1]) + whole[len(whole) // 2 + 1 :],
@@ -174,7 +186,12 @@ def test_a_damaged_file_changes_nothing(servers, exported, tmp_path, how):
     file = tmp_path / "bad.jsonl"
     file.write_bytes(bad)
     ended = rankwatch("state", "import", file, "--redis-url", target.url, "--topic", "bad", "--partitions", 4, code=1)
-    found = {"counters": "cannot be read: the file was changed", "twice": "comes twice: the file was changed"}
+    found = {
+        "counters": "cannot be read: the file was changed",
+        "false": "line 3: a field of ",
+        "twice": "comes twice: the file was changed",
+    }
+    assert how != "false" or "events count, and there are" in ended.stderr
     assert found.get(how, "line ") in ended.stderr
     assert target.contents("{bad:*") == {}
 

@@ -8,9 +8,11 @@ from itertools import chain
 from monitor.engine.state.keys import benchmark_key
 from monitor.store.errors import StateRefused
 from monitor.store.layout import IMPORTING, STRINGS, Keys, dump_json
+from monitor.store.load import decode_benchmark
 from monitor.store.seal import FIELD, PartitionSeal, moved_spec
 from monitor.store.server.connection import Calls, Connection, slices
 from monitor.store.transfer.archive import ArchiveDamaged, BenchmarkLine, PartitionLine
+from monitor.store.transfer.soundness import contradiction
 from monitor.store.versions import VERSIONS
 from schemas.records.boards import BoardEntry, Suspect
 from schemas.records.ownership import owner
@@ -35,22 +37,18 @@ class StateImport:
         count = 0
         for number in range(self._partitions or 0):
             await self._claim(number)
-        for line in lines:
+        for number, line in enumerate(lines, 2):
             try:
                 if isinstance(line, BenchmarkLine):
                     await self._benchmark(line)
                     count += 1
                 else:
                     await self._partition(line)
-            except (ValueError, TypeError, AttributeError) as error:
-                # Of the JSON in a field, which no export writes so.
-                where = (
-                    f"benchmark {line.benchmark!r}"
-                    if isinstance(line, BenchmarkLine)
-                    else f"partition {line.partition}"
-                )
+            except (ValueError, TypeError, AttributeError, LookupError, ArithmeticError, AssertionError) as error:
+                # Of what a field holds, which no export writes so.
+                where = repr(line.benchmark) if isinstance(line, BenchmarkLine) else f"partition {line.partition}"
                 raise ArchiveDamaged(
-                    f"a field of {where} cannot be read: the file was changed; export again"
+                    f"line {number}: a field of {where} cannot be read: the file was changed; export again ({error})"
                 ) from error
         if unknown := self._offsets.keys() - self._meta.keys():
             raise ValueError(
@@ -87,7 +85,12 @@ class StateImport:
         )
 
     async def _partition(self, line: PartitionLine) -> None:
-        json.loads(line.meta.get("counters", "{}"))
+        fields = PartitionSeal().fields
+        fields.set(line.meta)
+        if "off" in line.meta and json.loads(line.meta[FIELD])["fields"] != fields.sum:
+            raise ValueError("meta differs from its digest")
+        if any(count < 0 for count in json.loads(line.meta.get("counters", "{}")).values()):
+            raise ValueError("counters: not counts")
         if self._partitions is None:
             await self._claim(line.partition)
         if not self._new_log:
@@ -148,8 +151,9 @@ class StateImport:
         keys, key = Keys(self._topic, number), benchmark_key(line.benchmark)
         if keys.of("spec", key) in self._written:
             raise ArchiveDamaged(f"benchmark {line.benchmark!r} comes twice: the file was changed; export again")
-        for name in ("counters", "spec"):
-            json.loads(line.spec.get(name, "{}"))
+        stored = decode_benchmark(line.benchmark, line.spec, line.strings, line.scores)
+        if (wrong := contradiction(stored)) is not None:
+            raise ValueError(wrong)
         entry = dump_json([*line.born, line.benchmark])
         self._seals[number].names.set({key: entry})
         await self._write([keys.benchmarks], [("HSET", keys.benchmarks, key, entry)])

@@ -164,6 +164,16 @@ if TYPE_CHECKING:
     from stats.fixed_n.tango import score_z as score_z
     from stats.fixed_n.ttest import paired_t as paired_t
     from stats.fixed_n.ttest import paired_t_from_moments as paired_t_from_moments
+    from stats.gates.attainable import GateRates as GateRates
+    from stats.gates.attainable import best_items as best_items
+    from stats.gates.attainable import equal_items as equal_items
+    from stats.gates.attainable import gate_rates as gate_rates
+    from stats.gates.attainable import least_discordant as least_discordant
+    from stats.gates.attainable import mean_rates as mean_rates
+    from stats.gates.attainable import passes as passes
+    from stats.gates.flips import answers_for_flip as answers_for_flip
+    from stats.gates.flips import case_variances as case_variances
+    from stats.gates.flips import flip as flip
     from stats.intervals.completion_gap import clopper_pearson_gap as clopper_pearson_gap
     from stats.intervals.completion_gap import completion_interval as completion_interval
     from stats.intervals.completion_gap import excess_low as excess_low

@@ -2,11 +2,12 @@
 
 from contextlib import ExitStack, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, get_args
+from typing import TYPE_CHECKING, Annotated, NoReturn, get_args
 
 import typer
 
 from monitor.cli.gates.baselines import stored_baseline
+from monitor.cli.gates.checks import check
 from monitor.cli.gates.gated import RunCall, evaluate_gate
 from monitor.cli.gates.margins import (
     check_prices,
@@ -17,7 +18,7 @@ from monitor.cli.gates.margins import (
     stop_incomplete,
     write_outputs,
 )
-from monitor.cli.gates.options import Conflicts, GateFormat, MarginOptions, OnUndecided, RunOptions
+from monitor.cli.gates.options import CheckOptions, Conflicts, GateFormat, MarginOptions, OnUndecided, RunOptions
 from monitor.cli.gates.readings import has_several_metrics, read_metrics
 from monitor.cli.shared.declared.epochs import parse_epoch
 from monitor.cli.shared.declared.flags import parse_flags
@@ -58,6 +59,7 @@ def gate(
     declared: DeclareOptions,
     logs: ScoreOptions,
     question: MarginOptions,
+    before: CheckOptions,
     evaluation: RunOptions,
     stored: StoredPlace,
     paths: GatePaths = None,
@@ -100,12 +102,11 @@ def gate(
 
     Example: rankwatch gate results/ --pair candidate baseline --margin 0.02
     """
-    if question.margin is None:
-        _check_without_margin(question, pair, benchmark, form)
-    elif (pair is None) == (question.baseline is None) or (pair and question.candidate):
-        stop("--margin: name the models with --pair A B, or with --baseline B and, if you like, --candidate A", USAGE)
-    if evaluation.run is not None and (question.margin is None or question.rerun):
-        stop("--run: evaluates candidates; give --margin and --pair A B or --candidate A, without --rerun", USAGE)
+    if before.check:
+        _check(
+            paths or (), pair, benchmark or (), form, question, before, evaluation, stored, logs, declared, max_rejected
+        )
+    _check_question(question, pair, benchmark, form, before, evaluation)
     from_service = stored.server is not None or stored.redis_url is not None
     if not paths and not (from_service and evaluation.run is not None):
         stop("missing PATH: give the results of the candidate, and of the baseline unless it is on --server", USAGE)
@@ -133,12 +134,73 @@ def gate(
         stop_refused(each.boards.values())
     boards = readings[0].boards
     if evaluation.run is not None:
-        _run(boards, pair, benchmark or [], form, question, evaluation, logs, declared, max_rejected)
+        _run(
+            boards,
+            pair,
+            benchmark or [],
+            form,
+            question,
+            evaluation,
+            logs,
+            declared,
+            max_rejected,
+            anyway=before.run_anyway,
+        )
     if question.margin is None:
         assert pair is not None
         _better(boards, pair, benchmark[0] if benchmark else None, form, conflicts.value)
     else:
         _not_worse(readings, pair, benchmark or [], form, question, conflicts.value)
+
+
+def _check(
+    paths: "Sequence[str]",
+    pair: tuple[str, str] | None,
+    benchmarks: "Sequence[str]",
+    form: GateFormat,
+    question: MarginOptions,
+    before: CheckOptions,
+    evaluation: RunOptions,
+    stored: StoredPlace,
+    logs: ScoreOptions,
+    declared: DeclareOptions,
+    max_rejected: float,
+) -> NoReturn:
+    refused = {
+        "--run": evaluation.run,
+        "--rerun": question.rerun,
+        "--price": question.price or question.prices,
+        "--write": question.write,
+        "--server and --redis-url": stored.server or stored.redis_url,
+        "several metrics": has_several_metrics(logs),
+    }
+    for flag, value in refused.items():
+        if value:
+            stop(f"--check: looks at the gate before its run, in files; omit {flag}", USAGE)
+    if pair is not None and question.baseline is not None:
+        stop("--check: name the baseline once, with --pair A B or --baseline B", USAGE)
+    baseline = question.baseline if pair is None else pair[1]
+    check(
+        paths, logs, declared, question.margin, baseline, benchmarks, form, max_rejected, run_anyway=before.run_anyway
+    )
+
+
+def _check_question(
+    question: MarginOptions,
+    pair: tuple[str, str] | None,
+    benchmark: list[str] | None,
+    form: GateFormat,
+    before: CheckOptions,
+    evaluation: RunOptions,
+) -> None:
+    if before.run_anyway and evaluation.run is None:
+        stop("--run-anyway: is for --check and --run; omit it", USAGE)
+    if question.margin is None:
+        _check_without_margin(question, pair, benchmark, form)
+    elif (pair is None) == (question.baseline is None) or (pair and question.candidate):
+        stop("--margin: name the models with --pair A B, or with --baseline B and, if you like, --candidate A", USAGE)
+    if evaluation.run is not None and (question.margin is None or question.rerun):
+        stop("--run: evaluates candidates; give --margin and --pair A B or --candidate A, without --rerun", USAGE)
 
 
 def _check_without_margin(
@@ -234,6 +296,8 @@ def _run(
     logs: ScoreOptions,
     declared: DeclareOptions,
     max_rejected: float,
+    *,
+    anyway: bool,
 ) -> None:
     candidates, baseline = ([pair[0]], pair[1]) if pair else (question.candidate or [], question.baseline or "")
     candidates = list(dict.fromkeys(candidates))
@@ -252,7 +316,9 @@ def _run(
     flags = parse_flags(declared)
     if others := sorted(set(flags.values) - {"alpha"}):
         stop(f"--run: commits to an order of its own; omit --{others[0]}", USAGE)
-    call = RunCall(evaluation.run or "", evaluation.folder, evaluation.budget, evaluation.block, evaluation.seed)
+    call = RunCall(
+        evaluation.run or "", evaluation.folder, evaluation.budget, evaluation.block, evaluation.seed, anyway
+    )
     name = benchmarks[0] if benchmarks else None
     found = evaluate_gate(
         boards, candidates, baseline, name, margin, call, logs, max_rejected, until_pass=prices is not None

@@ -1,5 +1,6 @@
 """Read results as runs of one model on one benchmark, in the order of their dates."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
@@ -43,15 +44,20 @@ class Run:
 
 
 class DatedRuns:
-    """Collects the runs that files hold."""
+    """Collects the runs that files hold; `name` gives the run of a file."""
 
-    def __init__(self) -> None:
+    def __init__(self, name: Callable[[str], str] = name_of) -> None:
+        self._name = name
         self._runs: dict[tuple[str, str, str], Run] = {}
         self._names: dict[str, str] = {}
+        self.declaring: dict[str, str] = {}
+        """Benchmarks that a file declares as sentinels, or of which it ends a run early, each with the file."""
 
     def add(self, segment: Segment) -> None:
         """Add the scores of a segment of a file."""
-        of_file = self._names.get(segment.path) or self._names.setdefault(segment.path, name_of(segment.path))
+        of_file = self._names.get(segment.path) or self._names.setdefault(segment.path, self._name(segment.path))
+        self.declaring |= {each.declare: segment.path for each in segment.declarations if each.drift is not None}
+        self.declaring |= {each.ended: segment.path for each in segment.ended if each.state in {"cancelled", "changed"}}
         for event in segment.events:
             self._add(event, segment.path, of_file)
 

@@ -5,6 +5,7 @@ from math import ceil
 from typing import Any, Final
 
 from monitor.words.changes import LOOKS, level
+from monitor.words.counts import counted
 from monitor.words.order import because
 from monitor.words.points import points
 from schemas.records.text import Sentence, shorten
@@ -111,6 +112,9 @@ _SENTENCES: Final[Mapping[str, Callable[[Mapping[str, Any]], str]]] = {
         "pass."
     ),
     Reason.TAKES_ITEMS: _takes,
+    Reason.ONLY_WINS: lambda given: (
+        f"With {counted(given['items'], 'item')} only a better model can pass: equal answers pass from {given['needed']:,} on."
+    ),
     Reason.NOT_WORSE_IN_FAMILY: lambda given: (
         f"Not worse by more than the margin {level(given['alpha'])}, with what the decided candidates leave of it (Holm)."
     ),

@@ -11,6 +11,8 @@ from schemas.results.report import Looks, StrictModel
 ConflictRule = Literal["worst", "first", "last"]
 """Which of several scores of an item counts: the worst for all models but the baseline, and the best for it; or the first or last one."""
 GateVerdict = Literal["pass", "fail", "undecided", "held"]
+Rule = Literal["exact test", "bets", "none"]
+"""What a claim rests on."""
 
 
 class GateComparison(StrictModel):
@@ -39,7 +41,7 @@ class GateComparison(StrictModel):
         "committed order, and looked as often as it liked"
     )
     policy: Literal["completion", "committed", "trusted", "none"]
-    rule: Literal["exact test", "bets", "none"] = Field(
+    rule: Rule = Field(
         description="exact test: unconditional, at one look, missing items at their worst unless ignored; bets: p is 1 / largest e-value"
     )
     p_not_worse: float = Field(description="of the claim that the candidate is not worse by more than the margin")

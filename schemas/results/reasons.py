@@ -108,6 +108,7 @@ class Reason(StrEnum):
     WORSE = "worse"
     NOT_WITHIN_MARGIN = "not_within_margin"
     TAKES_ITEMS = "takes_items"
+    ONLY_WINS = "only_wins"
     NOT_WORSE_IN_FAMILY = "not_worse_in_family"
     WORSE_IN_FAMILY = "worse_in_family"
     OPEN_IN_FAMILY = "open_in_family"

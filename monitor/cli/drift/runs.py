@@ -7,19 +7,15 @@ import msgspec
 import typer
 
 from monitor.cli.drift.options import MonitorsOption, RunsAYearOption, YearsOption
-from monitor.cli.shared.errors import USAGE, file_error, note, stop
-from monitor.cli.shared.files import RejectedLines, find_files, make_importer, stop_without_results
+from monitor.cli.shared.errors import USAGE, note, stop
 from monitor.cli.shared.options import LogOptions, MaxRejectedOption, OutputOption, Paths, ReportFormat, option
 from monitor.cli.shared.output import choose_output
-from monitor.cli.shared.progress import progress_bar
-from monitor.files.dated_runs import DatedRuns, RunFault
-from monitor.files.reject_limit import RejectedLine, RejectLimit, TooManyRejected
+from monitor.cli.shared.runs import read_runs as read_shared
+from monitor.files.dated_runs import DatedRuns
 from monitor.files.streams.paths import show
-from monitor.files.streams.read import read_files
 from monitor.render import drift as shown
 from monitor.view.drift import sentinel_of, with_found
 from schemas.records.drift import DriftSettings
-from schemas.records.names import natural
 from schemas.records.run_names import date_in
 from schemas.records.text import shorten
 from schemas.results.drift import DriftReport
@@ -120,33 +116,14 @@ def runs(
     raise SystemExit(report.exit_code)
 
 
-def read_runs(paths: list[str], logs: LogOptions, max_rejected: float) -> "DatedRuns":
+def read_runs(paths: list[str], logs: LogOptions, max_rejected: float) -> DatedRuns:
     """Read the runs of files; an error ends the command."""
-    importer = make_importer(logs, runs=True)
-    files = sorted(find_files(importer, paths), key=lambda path: natural(str(path)))
-    runs, limit, rejected, unread = DatedRuns(), RejectLimit(max_rejected), RejectedLines(), dict[str, str]()
-    try:
-        with rejected, progress_bar("reading") as update:
-            progress = None if update is None else lambda done, total: update(completed=done, total=total)
-            for segment in read_files(files, progress, importer.open):
-                runs.add(segment)
-                unread |= {each.declare: segment.path for each in segment.declarations if each.drift is not None}
-                unread |= {each.ended: segment.path for each in segment.ended if each.state in {"cancelled", "changed"}}
-                for reject in segment.rejects:
-                    rejected.print(RejectedLine.of(reject))
-                limit.add(segment.line_count, segment.rejects)
-        limit.finish()
-    except (TooManyRejected, RunFault) as error:
-        stop(error.problem if isinstance(error, TooManyRejected) else str(error))
-    except OSError as error:
-        stop(file_error(error))
-    for name, path in unread.items():
+    runs = read_shared(paths, logs, max_rejected, DatedRuns())
+    for name, path in runs.declaring.items():
         note(
             f"{show(path)}: it declares drift of {shorten(name)}, or reports a cancelled run or a change: `rankwatch watch` goes by that; "
             "`rankwatch drift` goes by its flags (--change RUN)"
         )
-    if not runs.sentinels():
-        stop_without_results(files)
     return runs
 
 

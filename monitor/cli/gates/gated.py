@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple, NoReturn
 
+import numpy as np
+
 from monitor.cli.gates.margins import check_items
 from monitor.cli.shared.declared.values import first_names, name_hint
 from monitor.cli.shared.errors import USAGE, file_error, note, stop
@@ -18,12 +20,13 @@ from monitor.service.gates.command import EvaluationError, parse_command
 from monitor.service.gates.evaluation import Plan, Scores, evaluate, evaluate_all
 from monitor.service.gates.folder import CandidateFolder, EvaluationFolder, Output
 from monitor.view.board import BoardView
-from monitor.view.gates.along_order import Question, questions_of
+from monitor.view.gates.along_order import Question, attainable, questions_of
 from monitor.view.gates.margin import Margin
 from monitor.view.kinds.found import has_repeats
 from monitor.view.reasons import refused
 from monitor.view.score_lines import scores_by_item
 from monitor.words.assumptions import clauses
+from monitor.words.gate_checks import cannot_pass
 from monitor.words.gates import evaluated
 from monitor.words.numbers import digits_apart, p_value
 from monitor.words.order import because
@@ -42,6 +45,7 @@ class RunCall:
     budget: int | None
     block: int | None
     seed: str | None
+    anyway: bool = False  # go on where only a better candidate can pass
 
 
 class Evaluated(NamedTuple):
@@ -95,6 +99,7 @@ def evaluate_gate(
         questions = questions_of(
             chosen.name, candidates, baseline, margin, chosen.spec.alpha, _history(chosen, baseline, lacking)
         )
+        _check_attainable(questions[0], known, anyway=call.anyway)
         plan = Plan.of(questions, sorted(known), call.seed or secrets.token_hex(8), call.block)
         plan = folder.open(plan, command, known, seeded=call.seed is not None)
         comparisons = evaluate_all(plan, one, call.budget, until_pass=until_pass)
@@ -106,6 +111,13 @@ def evaluate_gate(
     except OSError as error:
         stop(file_error(error, call.folder))
     return Evaluated(comparisons, chosen.spec.alpha, saved(comparisons, len(known), call.budget, broken))
+
+
+def _check_attainable(question: Question, known: Mapping[str, float], *, anyway: bool) -> None:
+    """End a gate that cannot pass, or that equal answers cannot pass, before its first call."""
+    found = attainable(np.array([*known.values()]), question)
+    if found.code == "impossible" or (found.code == "only_wins" and not anyway):
+        stop(f"{shorten(question.benchmark)}: {cannot_pass(found, question.margin.text)}", USAGE)
 
 
 def _terminate(number: int, _frame: object) -> NoReturn:

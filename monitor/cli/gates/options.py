@@ -113,6 +113,28 @@ class MarginOptions:
     ] = None
 
 
+_CHECK_PANEL = "Before the run"
+
+
+@dataclass(frozen=True)
+class CheckOptions:
+    """What the gate can know before its first call."""
+
+    check: Annotated[
+        bool,
+        typer.Option(
+            "--check",
+            help="print what the gate can show, how often it flips, and which cases are flaky; PATH has runs or repeats of the baseline. "
+            "Exits with 2 if equal answers cannot pass",
+            rich_help_panel=_CHECK_PANEL,
+        ),
+    ] = False
+    run_anyway: Annotated[
+        bool,
+        typer.Option("--run-anyway", help="go on where only a better model can pass", rich_help_panel=_CHECK_PANEL),
+    ] = False
+
+
 _RUN_PANEL = "Evaluate until decided"
 
 

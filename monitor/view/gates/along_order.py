@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import exp, inf, isfinite
+from math import ceil, exp, inf, isfinite
 from typing import Final
 
 import numpy as np
@@ -13,6 +13,7 @@ from monitor.view.pairs.counts import Flags, Floats
 from monitor.words.assumptions import clauses
 from schemas.results.assumptions import Assumption, facts, sampled
 from schemas.results.gate import GateComparison, GateVerdict
+from schemas.results.gate_check import Attainable, Attained
 from stats.evidence.eprocess import log_e_halves
 from stats.evidence.margin import excess_low_anytime, graded_excess_log_e, graded_excess_low
 
@@ -65,6 +66,23 @@ def first_decision(
 def evidence_along_order(candidate: Floats, baseline: Floats, margin: Margin, since: int = 0) -> tuple[Floats, Floats]:
     """Return ln e of "not worse by more than the margin" and of "worse" after each item, the first `since` omitted."""
     return _not_worse_path(candidate, baseline, margin, since), _worse_path(candidate, baseline, since)
+
+
+def attainable(baseline: Floats, question: Question) -> Attained:
+    """Return whether equal answers can pass, or a candidate that is right everywhere, and from how many items on equal answers do."""
+    margin, need = question.margin, -np.log(question.alpha)
+    binary = _binary(baseline, baseline)
+
+    def reached(candidate: Floats) -> bool:
+        d = margin.differences(candidate, baseline)
+        return bool((evidence_path(d, margin, MIXTURE, binary=binary) >= need).any())
+
+    code: Attainable = "possible"
+    if not reached(baseline):
+        code = "only_wins" if reached(np.ones(baseline.size)) else "impossible"
+    d = margin.differences(baseline, baseline)
+    needed = items_to_margin(d, margin, MIXTURE, question.alpha, binary=binary)
+    return Attained(code, baseline.size, ceil(needed) if isfinite(needed) else None)
 
 
 def first_claim(not_worse: Floats, against: Floats, alpha: float, since: int = 0) -> tuple[GateVerdict, int] | None:

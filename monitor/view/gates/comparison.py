@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from math import exp, inf, isfinite
-from typing import Final, Literal
+from typing import Final
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from monitor.words.assumptions import clauses
 from monitor.words.gates import conflicts, noise
 from schemas.records.scores import SCORE_UNIT, SKIPPED, ZERO
 from schemas.results.assumptions import facts, late_of
-from schemas.results.gate import ConflictRule, GateComparison, GateVerdict
+from schemas.results.gate import ConflictRule, GateComparison, GateVerdict, Rule
 from schemas.results.report import PairReport
 from stats.evidence.margin import (
     excess_low_anytime,
@@ -36,7 +36,7 @@ _LARGEST: Final = 700.0  # exp() of more overflows
 class _Evidence:
     """What a claim rests on, and what it would take."""
 
-    rule: Literal["exact test", "bets", "none"]
+    rule: Rule
     log_p: float
     low: float | None
     needed: float  # items in all; infinite if no number of items suffices

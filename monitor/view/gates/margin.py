@@ -1,14 +1,16 @@
 """The margin of a gate: by how much a candidate may be worse, and the bets that show that it is not."""
 
+from bisect import bisect_left
 from dataclasses import dataclass
 
 import numpy as np
 
 from monitor.view.pairs.counts import Floats
 from monitor.words.gates import margin
-from schemas.results.gate import GateVerdict
+from schemas.results.gate import GateVerdict, Rule
 from stats.evidence.graded import LAMBDAS
 from stats.evidence.margin import excess_log_e, graded_excess_log_e, items_to_excess
+from stats.gates.attainable import equal_items
 
 
 @dataclass(frozen=True)
@@ -76,3 +78,21 @@ def agreeing_bound(low: float, margin: Margin, verdict: GateVerdict) -> float | 
     if margin.relative:
         return None
     return max(low, -margin.size) if verdict == "pass" else min(low, -margin.size)
+
+
+def equal_answers(margin: float, alpha: float, rule: Rule) -> int:
+    """Return the items from which on equal answers pass at one look."""
+    return items_of_bets(np.zeros(1), margin, alpha) if rule == "bets" else equal_items(margin, alpha)
+
+
+def items_of_bets(differences: Floats, margin: float, alpha: float) -> int:
+    """Return the items at which the bets on graded scores reach 1 / alpha if all are like these, none below minus the margin."""
+    gains = np.log1p(np.multiply.outer((differences + margin) / (1 - margin), np.array(LAMBDAS))).mean(axis=0)
+
+    def reached(items: int) -> bool:
+        return bool(np.logaddexp.reduce(items * gains) - np.log(gains.size) >= -np.log(alpha))
+
+    high = 1
+    while not reached(high):
+        high *= 2
+    return bisect_left(range(high + 1), True, lo=1, key=reached)

@@ -1,6 +1,6 @@
 """The reasons of a gate as facts: what a verdict on one benchmark means, and what it would take."""
 
-from monitor.view.gates.margin import Margin
+from monitor.view.gates.margin import Margin, equal_answers
 from monitor.words.gates import reason
 from schemas.results.gate import GateComparison
 from schemas.results.reasons import Fact, Reason, fact
@@ -19,10 +19,19 @@ def of_comparison(c: GateComparison, margin: Margin, held: list[Fact]) -> list[F
         return [fact(Reason.NOT_WORSE, **of, decided_at=c.decided_at_n, worse=worse)]
     if c.verdict == "fail":
         return [fact(Reason.WORSE, alpha=c.alpha, beyond=c.gap < -allowed)]
-    if c.gap <= -allowed:
-        return [fact(Reason.NOT_WITHIN_MARGIN, gap=c.gap)]
     missing = (c.missing or 0) if c.policy == "completion" else 0
-    return [fact(Reason.TAKES_ITEMS, items=c.items_needed, rule=c.rule, n=c.n, missing=missing)]
+    few = _only_wins(c, margin, c.n + missing)
+    if c.gap <= -allowed:
+        return [fact(Reason.NOT_WITHIN_MARGIN, gap=c.gap), *few]
+    return [fact(Reason.TAKES_ITEMS, items=c.items_needed, rule=c.rule, n=c.n, missing=missing), *few]
+
+
+def _only_wins(c: GateComparison, margin: Margin, items: int) -> list[Fact]:
+    """Return that equal answers do not pass with so few items, where that is so at one look."""
+    if c.policy != "completion" or margin.relative:
+        return []
+    needed = equal_answers(margin.size, c.alpha, c.rule)
+    return [fact(Reason.ONLY_WINS, items=items, needed=needed)] if items < needed else []
 
 
 def with_facts(comparison: GateComparison, facts: list[Fact]) -> GateComparison:

@@ -1,5 +1,6 @@
 """Drift in words: has this model got worse, or its judge moved."""
 
+import shlex
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from statistics import median
@@ -186,6 +187,8 @@ def change_sentence(benchmark: str, model: str, kind: DriftKind, alarm: DriftAla
 
 def page(report: DriftReport) -> DriftPage:
     """Return what the sentinels of a benchmark show, with words for a page."""
+    anchored = any(run.anchors for each in report.sentinels for run in each.runs)
+    bound, assumed = promise(report.settings), assumption(report.settings, anchored=anchored)
     words = [
         DriftWords(
             title=title(each),
@@ -195,16 +198,19 @@ def page(report: DriftReport) -> DriftPage:
             quiet=quiet(each.monitors[0].found),
             notes=list(otherwise(each)),
             list_note=LIST_NOTE,
+            quote=f"{shorten(each.benchmark)}: {' '.join([headline(each), *_clauses(each), bound, assumed])}",
+            change=shlex.join([f"--benchmark={each.benchmark}", "--", each.model]),
         )
         for each in report.sentinels
     ]
-    anchored = any(run.anchors for each in report.sentinels for run in each.runs)
-    return DriftPage(
-        report=report,
-        words=words,
-        promise=promise(report.settings),
-        assumption=assumption(report.settings, anchored=anchored),
-    )
+    return DriftPage(report=report, words=words, promise=bound, assumption=assumed)
+
+
+def _clauses(sentinel: Sentinel) -> Iterator[str]:
+    """Yield what is quoted after the headline: the details of an alarm, or the drops that would have been found."""
+    yield from (f"{label.capitalize()} {text}." for label, text in details(sentinel))
+    if (found := quiet(sentinel.monitors[0].found)) is not None:
+        yield found
 
 
 def promise(settings: DriftSettings) -> str:
@@ -215,7 +221,8 @@ def promise(settings: DriftSettings) -> str:
         )
     runs = settings.years * settings.runs_a_year
     daily = settings.runs_a_year == 365
-    span = f"{settings.years:g} years of daily runs" if daily else f"{runs:,.0f} runs ({settings.years:g} years)"
+    years = "1 year" if settings.years == 1 else f"{settings.years:g} years"
+    span = f"{years} of daily runs" if daily else f"{runs:,.0f} runs ({years})"
     each = "for each monitor" if settings.monitors == 1 else f"over {settings.monitors:,} monitors together"
     return f"At most one false alarm is expected in {span}, {each}."
 

@@ -168,6 +168,10 @@ class DriftWords(msgspec.Struct, frozen=True, kw_only=True):
     quiet: str | None
     notes: list[str]
     list_note: str
+    quote: str
+    """The result with what it claims and assumes, to be pasted elsewhere."""
+    change: str
+    """The names of an announced change, as arguments of `rankwatch drift change`."""
 
 
 class DriftPage(msgspec.Struct, frozen=True, kw_only=True):

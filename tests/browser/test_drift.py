@@ -33,3 +33,37 @@ def test_a_change_is_drawn_with_its_level_its_alarm_and_its_judge(page, monitor,
     assert model.locator("circle.run").count() == judge.locator("circle.run").count() == 30
     assert page.locator(".sentinel tbody tr").count() > 0
     assert overflows(page) == 0
+
+
+def history(page, monitor):
+    return page.evaluate("fetch('/api/v1/drift?benchmark=bench').then((each) => each.json())")["report"]["settings"]
+
+
+def test_a_change_is_announced_after_its_consequence_is_read(page, monitor):
+    open_view(page, monitor, "bench", "drift")
+    form = page.locator(".announce form")
+    assert not form.is_visible()
+    page.get_by_text("Announce a change").click()
+    page.locator(".announce").get_by_text("cannot be undone").wait_for()
+    assert f"--server {monitor} --benchmark=bench -- m" in page.locator(".announce pre").inner_text()
+    form.locator("input").fill("new prompt")
+    form.get_by_role("button").click()
+    form.get_by_text("begins a new history").wait_for()
+    assert page.evaluate("document.querySelector('.announce input').value") == ""
+    post_lines(monitor, [{**each, "run": "2026-12-01"} for each in made(1, judge_at=99)[0]])
+    until(lambda: history(page, monitor)["changes"] == ["2026-12-01"], "the new history")
+
+
+@pytest.mark.parametrize("width", [375, 1280])
+def test_the_sentence_is_copied_with_what_it_assumes(page, monitor, width):
+    page.set_viewport_size({"width": width, "height": 800})
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"], origin=monitor)
+    open_view(page, monitor, "bench", "drift")
+    page.get_by_role("button", name="Copy the sentence").click()
+    page.get_by_role("button", name="Copied").wait_for()
+    copied = page.evaluate("navigator.clipboard.readText()")
+    headline = page.locator(".sentinel h2").inner_text().split(" ", 1)[1]
+    assert copied.startswith(f"bench: {headline} ")
+    assert copied.endswith(page.locator("main > p.about").last.inner_text())
+    page.get_by_text("Announce a change").click()
+    assert overflows(page) == 0

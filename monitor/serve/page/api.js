@@ -94,6 +94,14 @@ export async function sendFile(file, model) {
   return response.json();
 }
 
+/** Announce that a model of a sentinel was changed on purpose. */
+export async function announce(benchmark, model, reason) {
+  const record = { change: model, benchmark, ...(reason && { reason }) };
+  const response = await request("/events", { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify([record]) });
+  const [refused] = (await response.json()).rejected;
+  if (refused) throw new ApiError(422, "Refused", refused.reason);
+}
+
 /** Get whose token the page uses, and what it may do. */
 export const caller = () => get("/caller");
 

@@ -15,6 +15,9 @@ export async function loadUpload() {
   writes = scopes.some((scope) => scope === "admin" || scope === "write" || scope.startsWith("write:"));
 }
 
+/** Return whether the caller may send results, as `loadUpload` last found. */
+export const mayWrite = () => writes;
+
 /** Show where files are chosen or dropped, and under it what became of each; null for a caller who may send none. */
 export const upload = () => (writes ? box() : null);
 

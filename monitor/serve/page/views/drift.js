@@ -1,15 +1,19 @@
 // Show the runs of each model of a sentinel: one chart with the band of its own past, the evidence, its judge, and the items that moved most.
 
-import { get } from "../api.js";
+import { ApiError, announce, get } from "../api.js";
 import { h, s } from "../dom.js";
 import { count, evalue, fixed } from "../format.js";
-import { heading, name } from "../parts.js";
+import { copies, heading, name } from "../parts.js";
+import { loadUpload, mayWrite } from "../upload.js";
 
 export const title = ({ benchmark }) => `Drift, ${benchmark}`;
 
-export const load = ({ benchmark }, signal) => get("/drift", { benchmark, found: true }, signal);
+export async function load({ benchmark }, signal) {
+  const [found] = await Promise.all([get("/drift", { benchmark, found: true }, signal), loadUpload()]);
+  return found;
+}
 
-const PAD = { left: 40, right: 132 };
+const PAD = { left: 40, right: 148 };
 const width = () => Math.min(780, Math.max(300, innerWidth - 48));
 const mean = (values) => values.reduce((sum, value) => sum + value, 0) / values.length;
 const percent = (score) => fixed(100 * score, 1);
@@ -60,7 +64,8 @@ function levels(label, all, monitor, value, height) {
     s("text", { class: "tick", x: 4, y: y(center) + 4 }, percent(center)),
     means.map((value_, k) => s("circle", { class: k < begin ? "run" : "run moved", cx: x(k), cy: y(value_), r: runs.length > 200 ? 1.6 : 2.6 }, s("title", {}, `${runs[k]}: ${percent(value_)}`))),
     alarm && s("line", { class: "level moved", x1: x(begin), x2: right, y1: y(since), y2: y(since) }),
-    alarm && side(y(since), `${percent(since)} since`, "moved"),
+    alarm && [side(y(since), `${percent(since)} since`, "moved"), side(y(center), `${percent(center)} before`, ""), side(height - 32, `alarm ${alarm.run.slice(0, 10)}`, "moved")],
+    alarm && height > 150 && wide > 500 && s("text", { class: "tick moved", x: x(from) > 260 ? x(from) - 6 : x(to) + 6, y: 14, "text-anchor": x(from) > 260 ? "end" : "start" }, `change: ${alarm.after_run.slice(0, 10)} to ${alarm.last_start.slice(0, 10)}`),
     alarm && s("path", { class: "alarm", d: `M${x(runs.indexOf(alarm.run))},${height - 22}l-4,7h8z` }, s("title", {}, `alarm at ${alarm.run}`)),
     side(y(center + reach), "its own past, 95 %", ""),
     days(runs, at));
@@ -112,6 +117,35 @@ function found(monitor, text) {
   ];
 }
 
+/** Offer to announce a change, and to copy the sentence. */
+function actions({ benchmark, model }, words) {
+  const command = `rankwatch drift change --server ${location.origin} ${words.change}`;
+  const onsubmit = async (event) => {
+    event.preventDefault();
+    const form = event.currentTarget;
+    const outcome = form.querySelector("[role=status]");
+    try {
+      await announce(benchmark, model, form.elements.reason.value.trim());
+      form.reset();
+      outcome.textContent = "Announced. The next run begins a new history.";
+    } catch (error) {
+      if (!(error instanceof ApiError)) throw error;
+      outcome.textContent = error.message;
+    }
+  };
+  return h("div", { class: "actions" },
+    h("details", { class: "announce", "data-key": "announce" },
+      h("summary", { class: "button" }, "Announce a change"),
+      h("p", { class: "about" }, "Was it you? Then the next run begins a new history. This cannot be undone."),
+      mayWrite() && h("form", { onsubmit },
+        h("label", {}, "What you changed ", h("input", { name: "reason", type: "text", maxlength: "1000", placeholder: "new prompt" })),
+        h("button", { class: "loud", type: "submit" }, "Announce"),
+        h("p", { role: "status", "data-keep": "" })),
+      h("p", { class: "about" }, mayWrite() ? "Or from a terminal:" : "Your token may not announce it. From a terminal, with one that may:"),
+      h("div", { class: "code" }, h("pre", {}, command), copies(command))),
+    copies(words.quote, "Copy the sentence"));
+}
+
 function one(sentinel, words) {
   const [model, judge] = sentinel.monitors;
   const alarm = model.alarms.at(-1) ?? judge?.alarms.at(-1);
@@ -124,7 +158,7 @@ function one(sentinel, words) {
         h("h3", {}, "Model"), levels("Model", sentinel.runs, model, (run) => run.mean, 220),
         h("h3", {}, "Evidence"), evidence(sentinel.runs, model),
         judge && [h("h3", {}, "Judge"), levels("Judge", sentinel.runs, judge, (run) => run.anchor_mean, 110)]),
-      h("div", {}, moved(alarm, sentinel.graded, words.list_note), found(model, words.quiet))),
+      h("div", {}, moved(alarm, sentinel.graded, words.list_note), found(model, words.quiet), actions(sentinel, words))),
     words.notes.map((note) => h("p", { class: "note" }, note)));
 }
 

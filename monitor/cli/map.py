@@ -40,7 +40,9 @@ def map_(
     Example: rankwatch map results/scores.json
     """
     if not path.is_file():
-        stop(f"{show(path)} is not a file; give one file of results", USAGE)
+        inside = sorted(each for each in path.iterdir() if each.is_file()) if path.is_dir() else []
+        example = f", as in rankwatch map {show(inside[0])}" if inside else ""
+        stop(f"{show(path)} is not a file; give one file of results{example}", USAGE)
     target = output or path.parent / "rankwatch.toml"
     try:
         written = read_mappings(target, found=output is None) if os.path.lexists(target) else []

@@ -108,6 +108,11 @@ avg average mean median overall total sum all macro micro std stderr max min ran
 )
 """Names of columns that sum up others."""
 
+_FAMILIES: Final = (
+    "gpt", "claude", "llama", "gemini", "gemma", "mistral", "mixtral", "qwen", "deepseek", "grok", "sonnet", "haiku", "opus", "kimi",
+)  # fmt: skip
+"""How words in names of models begin."""
+
 _TRAILING: Final = frozenset({"name", "id", "label", "title", "slug", "key"})
 _CAMEL: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _NUMBERED: Final = re.compile(r"(.*?)(\d+)")
@@ -188,6 +193,15 @@ def family(names: Sequence[str]) -> bool:
 def lower_is_better(label: str) -> bool:
     """Return whether less is better of a score of this name."""
     return not _LOWER.isdisjoint(words(label))
+
+
+def is_model(name: object) -> bool:
+    """Return whether a name has that of a well-known model in it.
+
+    >>> is_model("meta-llama/Llama-3.1-8B"), is_model("q17")
+    (True, False)
+    """
+    return isinstance(name, str) and any(word.startswith(_FAMILIES) for word in re.split(r"[\W_]+", name.lower()))
 
 
 def may_be_data(name: str) -> bool:

@@ -75,8 +75,23 @@ def propose(path: Path) -> Proposal:
     found = [roles for place in places(root) if (roles := assign(place)) is not None]
     best = max(found, key=lambda roles: roles.fit, default=None)
     if best is None:
+        if crowded := [roles for place in places(root) if (roles := assign(place, crowded=True)) is not None]:
+            raise _swapped(max(crowded, key=lambda roles: roles.fit))
         raise Refusal("file", "no records", f"{_missing(root)}; write the mapping by hand (docs/how-to/map-files.md)")
     return _table(path, best)
+
+
+def _swapped(roles: Roles) -> Refusal:
+    """Return the refusal of records that would have more models than items."""
+    item, model = roles.columns["item_id"], roles.columns["model"]
+    names = list(dict.fromkeys(map(str, model.values)))
+    items = len(set(map(str, item.values)))
+    reason = (
+        f"{len(names):,} models ({some(names)}) on {items:,} item{'' if items == 1 else 's'} are most likely items, or no names of "
+        "models; swap item_id and model (tables: --columns item_id=...,model=...), or write the mapping by hand "
+        "(docs/how-to/map-files.md)"
+    )
+    return Refusal("model", f"{len(names)} models", reason)
 
 
 def _refusal(names: list[str]) -> str | None:
@@ -179,12 +194,17 @@ def _from_path(path: Path, others: Sequence[Path], known: Mapping[str, Any], gue
     stem, folder = table_name(path) or "benchmark", path.parent.name
     beside = any(each.joinpath(path.name).is_file() for each in _folders(path.parent.parent) if each != path.parent)
     by_name = "model" not in known and bool(others) and not beside
+    alone = not others and not beside and hints.is_model(stem) and not hints.is_model(folder)
     if by_name:
         start, end = _common(path, others)
         fields["model"] = f"{{ file = '{re.escape(start)}([^/]+?){re.escape(end + path.name[len(stem) :])}$' }}"
         model = stem[len(start) : len(stem) - len(end)]
         near, are = some([each.name for each in others[:3]]), "is" if len(others) == 1 else "are"
         guesses.append(f"the model is {shorten(model)}, of the name of the file, as {near} {are} next to it")
+    elif "model" not in known and alone:
+        by_name = True
+        fields["model"] = f"{{ file = '([^/]+?){re.escape(path.name[len(stem) :])}$' }}"
+        guesses.append(f"the model is {shorten(stem)}, the name of the file")
     elif "model" not in known:
         fields["model"] = "{ file = '([^/]+)/[^/]+$' }"
         guesses.append(f"the model is the folder of the file, {folder}")

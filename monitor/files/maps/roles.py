@@ -13,8 +13,10 @@ from monitor.files.maps.places import Column, Place, in_range, is_score
 from schemas.records.lenient import without_value
 from schemas.records.text import shorten
 
-_LONGEST_ID: Final = 100
+_LONGEST_ID: Final = 100  # unless its name is that of an item: a prompt is longer
 _LISTED: Final = 12
+_LISTED_LENGTH: Final = 120
+_FEW: Final = 2  # models that may be more than the items: a file may be the beginning of one
 _CROSSED: Final = 0.9
 
 
@@ -37,14 +39,18 @@ class _Pair(NamedTuple):
     reversible: bool
 
 
-def assign(place: Place) -> Roles | None:
-    """Return the columns of the fields of an event, None if the records have no score or no item."""
+def assign(place: Place, *, crowded: bool = False) -> Roles | None:
+    """Return the columns of the fields of an event, None if the records have no score or no item, or more models than items.
+
+    `crowded` allows more models than items, for the message.
+    """
     scores = _scores(place)
     if not scores:
         return None
     score = scores[0]
     others = [column for column in place.columns if column is not score]
-    pair = max(_pairs(place, others), key=lambda each: each.fit, default=None)
+    pairs = [each for each in _pairs(place, others) if crowded or not _is_crowded(each)]
+    pair = max(pairs, key=lambda each: each.fit, default=None)
     if pair is None:
         return None
     item, model = pair.item, pair.model
@@ -61,11 +67,18 @@ def assign(place: Place) -> Roles | None:
             columns[field] = best
     guesses += _tell_apart(columns, [c for c in rest if c not in columns.values()])
     hinted = max(hints.rank("score", score.label), hints.EXACT if place.is_score else 0)
+    direct = all(column.level is None and not column.up and len(column.path) == 1 for column in (item, score))
+    by_name = direct and min(hints.rank("item_id", item.label), hinted) >= hints.HINTED
     fit = (
-        len({"item_id", "model", "score"} & columns.keys()), pair.fit[0], min(pair.fit[1], hints.HINTED), place.size > 1,
+        by_name, len({"item_id", "model", "score"} & columns.keys()), pair.fit[0], min(pair.fit[1], hints.HINTED), place.size > 1,
         min(hinted, hints.HINTED), place.size, -len(place.names),
     )  # fmt: skip
     return Roles(place, columns, fit, tuple(guesses))
+
+
+def _is_crowded(pair: _Pair) -> bool:
+    models = len(set(pair.model.values)) if pair.model is not None else 1
+    return models > max(_FEW, len(set(pair.item.values)))
 
 
 def _fits(field: str, column: Column) -> bool:
@@ -112,7 +125,9 @@ def _is_id(column: Column) -> bool:
         (column.level is None or not column.position)
         and (not hints.is_count(column.label) or hints.rank("item_id", column.label) >= hints.EXACT)
         and all(
-            isinstance(value, str | int) and not isinstance(value, bool) and 0 < len(str(value)) <= _LONGEST_ID
+            isinstance(value, str | int)
+            and not isinstance(value, bool)
+            and (0 < len(str(value)) <= _LONGEST_ID or (value and hints.rank("item_id", column.label) >= hints.HINTED))
             for value in column.values
         )
     )
@@ -202,6 +217,10 @@ def _said(place: Place, pair: _Pair, scores: Sequence[Column]) -> list[str]:
         guesses.append("no two models share an item, so none can be compared; correct item_id or model")
     if model is not None and len(set(model.values)) == _objects(place, item, model) > 1:
         guesses.append("each model has one record: a total is no score of an item")
+    if model is None and (named := [each for each in dict.fromkeys(item.values) if hints.is_model(each)]):
+        guesses.append(
+            f"{some(named)} may be models and no items: a total is no score of an item; give the file with a score an item"
+        )
     if totals := [each for each in dict.fromkeys(map(str, item.values)) if hints.is_summary(each)]:
         guesses.append(f"{some(totals)} may be a total and no item; remove it")
     if pair.reversible:
@@ -233,8 +252,11 @@ def _name(column: Column) -> str:
 
 def some(names: Sequence[str]) -> str:
     """Return the first names, and how many more there are."""
-    more = len(names) - _LISTED
-    return ", ".join(map(shorten, names[:_LISTED])) + (f" and {more:,} more" if more > 0 else "")
+    shown = list(map(shorten, names[:_LISTED]))
+    while len(shown) > 1 and sum(map(len, shown)) > _LISTED_LENGTH:
+        shown.pop()
+    more = len(names) - len(shown)
+    return ", ".join(shown) + (f" and {more:,} more" if more > 0 else "")
 
 
 def _distinguishes(place: Place, column: Column) -> float:

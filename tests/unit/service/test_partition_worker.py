@@ -428,6 +428,10 @@ async def test_a_chunk_that_was_folded_in_part_is_never_stored(monkeypatch):
     await owned.save_pairs()
     await owned.release()
     go_on.set()
+    for thread in threading.enumerate():  # nobody waits for it but this test
+        if thread.name == "background":
+            await asyncio.to_thread(thread.join, PATIENCE)
+            assert not thread.is_alive()
     assert (store.begun, store.snapshots) == ([], [])
 
 

@@ -1,6 +1,6 @@
 """The result in one line: who is best and whether that is decided, how many steps of the ranking are real, and what would change it."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -98,15 +98,19 @@ def _change(table: PairTable, sides: NDArray[np.int8], steps: Index) -> list[Fac
         return []
     closest = int(np.nanargmin(needed))
     rank = int(np.flatnonzero(steps == ties[closest])[0]) + 1
-    return [fact(Reason.CLOSEST_TIE, rank=rank, items=float(needed[closest]), **_size(table))]
+    size, shared = _size(table), int(table.pairs.n[ties[closest]])
+    if shared < size["of"]:
+        size |= {"of": shared, "shared": True}
+    return [fact(Reason.CLOSEST_TIE, rank=rank, items=float(needed[closest]), **size)]
 
 
 def _units(table: PairTable) -> dict[str, object]:
-    """Return whether units are counted, and not items."""
-    return {"units": True} if unit_items(table.benchmark) is not None else {}
+    """Return whether units are counted, or prompts, and not items."""
+    counted = "unit" if unit_items(table.benchmark) is not None else table.kind.unit
+    return {f"{counted}s": True} if counted in {"unit", "prompt"} else {}
 
 
-def _size(table: PairTable) -> dict[str, object]:
+def _size(table: PairTable) -> dict[str, Any]:
     return {"of": table.item_count, **_units(table)}
 
 

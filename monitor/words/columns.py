@@ -37,9 +37,7 @@ GOAL: Final = {
     "cost_run": "cost",
     "cost_saved": "cost saved",
     "left": "can change the answer",
-}
-"""What each model ran for a goal; costs only with prices."""
-
+}  # what each model ran for a goal; costs only with prices
 RATED: Final = {"score": "rating", "items": "prompts", "won": "won %", "island": "island"}
 
 

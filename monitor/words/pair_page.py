@@ -209,7 +209,7 @@ def _evidence(given: _Given) -> _Row:
     if given.pair.log_e is None or given.board.policy in _BETS:
         return None
     idle = f"evidence in the order of arrival; under order policy {given.board.policy} it decides nothing"
-    return f"ln e = {decimal(given.pair.log_e)}", idle
+    return f"ln e = {decimal(given.pair.log_e)}".replace("-", "−"), idle
 
 
 def _why(given: _Given) -> _Row:

@@ -37,7 +37,7 @@ def _trails(given: Given) -> str:
 
 
 def _unit(given: Given) -> str:
-    return "unit" if given.get("units") else "item"
+    return "unit" if given.get("units") else "prompt" if given.get("prompts") else "item"
 
 
 def _items(given: Given) -> str:
@@ -192,7 +192,9 @@ def _steps(given: Given) -> str:
 
 def _closest_tie(given: Given) -> str:
     ranks, needed = f"ranks {given['rank']:,} and {given['rank'] + 1:,}", about_items(given["items"], _unit(given))
-    return f"Closest tie: {ranks} need {needed}; there are {given['of']:,}."
+    return (
+        f"Closest tie: {ranks} need {needed}; {'they share' if given.get('shared') else 'there are'} {given['of']:,}."
+    )
 
 
 def _would_decide(given: Given) -> str:

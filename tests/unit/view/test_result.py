@@ -5,8 +5,10 @@ import pytest
 
 from monitor.view.build import benchmark_report
 from monitor.view.from_state import board_view
+from monitor.words.results import line
 from schemas.results.reasons import Reason, fact, has
 from tests.fold_log import FoldLog, event, packed, paired
+from tests.unit.engine.test_battles import stream
 
 
 def lines(*records, assert_complete=False, **spec):
@@ -49,6 +51,15 @@ def test_complete_files():
     assert result["steps"] == (True, [fact(Reason.STEPS, decided=1, steps=2, ties=1, open=0, over=True)])
     _, (closest,) = result["change"]
     assert (closest["code"], closest["rank"], closest["of"]) == (Reason.CLOSEST_TIE, 2, 100)
+
+
+def test_what_separates_two_models_is_compared_with_what_they_share():
+    battles = [{**battle, "benchmark": "bench"} for battle in stream(1, 900, models=5, prompts=2_000_000)]
+    _, (closest,) = lines(*battles, order="trusted")["change"]
+    assert (closest["rank"], closest["shared"]) == (1, True)
+    assert 50 < closest["of"] < 150, "two of five models share a tenth of the battles"
+    sentence = line([closest])
+    assert sentence.endswith(f"prompts; they share {closest['of']}.")
 
 
 @pytest.mark.parametrize(("ended", "code"), [("", "open"), ("abc", "over")])

@@ -59,7 +59,7 @@ function empty() {
         h("p", { class: "about" }, "Write them into a watched folder: lm-evaluation-harness, Inspect, CSV, JSON lines, Parquet and others are read as they grow."),
         h("h2", {}, "Results elsewhere"), code(`rankwatch send results/ --to ${location.origin}`),
         h("h2", {}, "Your own code"), code(CLIENT(location.origin)),
-        h("p", { class: "about" }, h("span", { class: "warn", "aria-hidden": "true" }, STEP_SIGNS.open[0]), " Verdicts wait for the number of items. Start with ", h("code", {}, "--items 1000"), " before the first score; for well-known benchmarks the published number is used.")),
+        h("p", { class: "about waits" }, h("span", { class: "warn", "aria-hidden": "true" }, STEP_SIGNS.open[0]), " Verdicts wait for the number of items. Start with ", h("code", {}, "--items 1000"), " before the first score; for well-known benchmarks the published number is used.")),
       h("section", {},
         h("h2", {}, "What you will see"),
         h("p", { class: "about" }, "Who is best and whether that is decided, then one row for each model and one sign for each step."),

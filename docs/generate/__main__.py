@@ -3,7 +3,19 @@
 import argparse
 import sys
 
-from docs.generate import calibration, command_line, decisions, errata, faults, import_graph, outputs, settings, shares
+from docs.generate import (
+    calibration,
+    command_line,
+    decisions,
+    errata,
+    faults,
+    import_graph,
+    outputs,
+    records,
+    routes,
+    settings,
+    shares,
+)
 from docs.generate.pages import DOCS, with_part
 
 PARTS = (
@@ -11,7 +23,10 @@ PARTS = (
     ("explanation/architecture.md", "import graph", import_graph.render),
     ("explanation/simulation-and-model.md", "planted bugs", faults.planted_bugs),
     ("reference/command-line.md", "commands", command_line.render),
+    ("reference/events.md", "event", records.event),
+    ("reference/events.md", "declaration", records.declaration),
     ("reference/faults.md", "faults", faults.tables),
+    ("reference/http-api.md", "routes", routes.reading),
     ("reference/settings.md", "settings", settings.render),
     ("tutorials/first-ranking.md", "output report", outputs.report),
     ("tutorials/first-ranking.md", "output gate", outputs.gate),

@@ -32,6 +32,11 @@ MAX_GOAL_LENGTH: Final = 3 * MAX_NAME_LENGTH  # longest goal: it may name two mo
 MAX_LINE_BYTES: Final = 1_000_000  # longest record that is read; a longer one is a dead letter
 
 
+_MIXTURES: Final = "mixture of the e-values: beta(a,b), two_point(a,b) or grid98"
+_FAMILIES: Final = (
+    "how pairs share alpha: a policy, models of which all pairs have equal shares, or a list of such pairs"
+)
+_ORDERS: Final = "order policy: none, completion, committed with a seed, or trusted"
 _NULL: Final = {"type": "null"}
 _TIME: Final = {"anyOf": [{"format": "date-time", "type": "string"}, _NULL], "default": None}
 _RUN: Final = {"anyOf": [{"type": "string"}, _NULL], "default": None}
@@ -62,10 +67,10 @@ class Event(BaseModel):
         Annotated[float, Field(strict=True, ge=0, le=1, allow_inf_nan=False)]
         | Annotated[bool, Field(strict=True)]
         | None
-    ) = Field(description="a number in [0, 1], a boolean, or null for a skipped item")
-    cluster: Name | None = None
-    repeat: Annotated[StrictInt, Field(ge=0, le=MAX_INDEX)] = 0
-    epoch: Annotated[StrictInt, Field(ge=0, le=MAX_INDEX)] = 0
+    ) = Field(description="a number in [0, 1], kept to 12 decimals, a boolean, or null for a skipped item")
+    cluster: Annotated[Name | None, Field(description="what the item belongs to, such as its category")] = None
+    repeat: Annotated[StrictInt, Field(ge=0, le=MAX_INDEX, description="label of a further score of the item")] = 0
+    epoch: Annotated[StrictInt, Field(ge=0, le=MAX_INDEX, description="a newer one replaces the run before")] = 0
     unit: Name | None = Field(
         None, description="the declared unit of the item: items that are copies or paraphrases of each other have one"
     )
@@ -288,13 +293,13 @@ class Spec(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
-    alpha: Annotated[float, Field(ge=1e-100, lt=0.5)] = 0.05
-    power: Annotated[float, Field(gt=0.5, lt=1)] = 0.8
-    mixture: Annotated[str, BeforeValidator(_mixture), Field(max_length=60)] = "beta(1,1)"
-    family: Annotated[FamilySpec, BeforeValidator(_bare_policy)] = FamilySpec()
-    order: Annotated[OrderSpec, BeforeValidator(_bare_policy)] = OrderSpec()
+    alpha: Annotated[float, Field(ge=1e-100, lt=0.5, description="level of the verdicts")] = 0.05
+    power: Annotated[float, Field(gt=0.5, lt=1, description="power of N*, q and MDE")] = 0.8
+    mixture: Annotated[str, BeforeValidator(_mixture), Field(max_length=60, description=_MIXTURES)] = "beta(1,1)"
+    family: Annotated[FamilySpec, BeforeValidator(_bare_policy), Field(description=_FAMILIES)] = FamilySpec()
+    order: Annotated[OrderSpec, BeforeValidator(_bare_policy), Field(description=_ORDERS)] = OrderSpec()
     items: Annotated[StrictInt, Field(ge=1, le=10**9)] | None = Field(
-        None, description="how many items the complete benchmark has"
+        None, description="how many items the complete benchmark has; implies the order policy completion"
     )
     item_ids: tuple[Name, ...] | None = Field(
         None, min_length=1, description="the items of the complete benchmark, in their published order; implies items"
@@ -312,8 +317,7 @@ class Spec(BaseModel):
         "mean; items counts units then",
     )
     missing: Literal["worst", "ignorable"] = Field(
-        "worst",
-        description="items that a pair of ended runs lacks: counted against the leader, or ignored",
+        "worst", description="items that a pair of ended runs lacks: counted against the leader, or ignored"
     )
     nulls: Literal["filled", "final"] = Field(
         "filled",
@@ -329,7 +333,7 @@ class Spec(BaseModel):
         None, description="weights: how many items of each cluster the complete benchmark has; implies items"
     )
     margin: Annotated[float, Field(ge=LEAST_MARGIN, lt=1)] | None = Field(
-        None, description="equivalence margin, in score units: a gap whose interval is inside it is a tie"
+        None, description="equivalence margin in score units, from 0.000001: a gap whose interval is inside it is a tie"
     )
     goal: Annotated[str, BeforeValidator(checked_goal), Field(max_length=MAX_GOAL_LENGTH)] | None = Field(
         None,
@@ -356,8 +360,7 @@ class Spec(BaseModel):
         Provenance(), description="what an export of scores knows of them: rankwatch writes it, and verdicts name it"
     )
     version: Annotated[StrictInt, Field(ge=1, le=MAX_INDEX)] = Field(
-        1,
-        description="number of the declaration: after the first score, one more than the last declares the benchmark again",
+        1, description="number of the declaration: one more than the last declares the benchmark again, after a score"
     )
 
     @model_validator(mode="before")

@@ -226,6 +226,14 @@ class ScoreOptions:
             "--failed", "skip | zero", "what items count as whose run failed  \\[default: as in the tool's own result]"
         ),
     ] = None
+    swap_rule: Annotated[
+        str | None,
+        _log_option(
+            "--swap-rule",
+            "mean | agree",
+            "what two judgments of a pair in both orders count: their mean, or a tie unless both agree  \\[default: mean]",
+        ),
+    ] = None
     follow_symlinks: Annotated[
         bool,
         typer.Option("--follow-symlinks", help="follow links that lead out of a folder", rich_help_panel="Logs"),

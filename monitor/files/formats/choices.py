@@ -18,6 +18,9 @@ MODELS_SEPARATOR: Final = "|"  # `models=a|b`: these columns are models
 FAILED_SKIP: Final = "skip"
 FAILED_ZERO: Final = "zero"  # `--failed`: items whose run failed are skipped, or count as 0
 
+SWAP_MEAN: Final = "mean"
+SWAP_AGREE: Final = "agree"  # `--swap-rule`: two games count by their mean, or as a tie unless both agree
+
 NONE: Final = "none"  # `--cluster none`: no clusters, even if the log has some
 
 CLUSTER_FIELDS: Final = ("cluster", "category", "subject", "topic", "domain")
@@ -100,6 +103,7 @@ class Choices:
     failed: str | None = None
     map: str | None = None  # the path of a file with mappings (`mapping`), which comes before those next to the results
     split: Selection = field(default_factory=lambda: Selection("--split"))  # of HELM: the split of the data
+    swap_rule: str | None = None  # of two games of one pair in both orders: `SWAP_MEAN` by default, or `SWAP_AGREE`
     title: str | None = None  # the model of a table that has a score and no column for models: its path
 
     @classmethod
@@ -118,10 +122,13 @@ class Choices:
         failed: str | None = None,
         map: str | None = None,  # noqa: A002 - the name of the option
         split: Iterable[str] = (),
+        swap_rule: str | None = None,
     ) -> Self:
         """Parse the options of the command line; raise `ChoiceError` if one is not valid."""
         if failed not in {None, FAILED_SKIP, FAILED_ZERO}:
             raise ChoiceError(f"--failed {failed}: use {FAILED_SKIP} or {FAILED_ZERO}")
+        if swap_rule not in {None, SWAP_MEAN, SWAP_AGREE}:
+            raise ChoiceError(f"--swap-rule {swap_rule}: use {SWAP_MEAN} or {SWAP_AGREE}")
         return cls(
             Selection("--metric", metric),
             Selection("--filter", filter),
@@ -135,6 +142,7 @@ class Choices:
             failed,
             map,
             Selection("--split", split),
+            swap_rule,
         )
 
     def unused(self, *used: str) -> list[str]:
@@ -156,7 +164,15 @@ class Choices:
         >>> Choices.parse(scorer=["match"]).choose_scores, Choices.parse(columns=["model=name"]).choose_scores
         (True, False)
         """
-        return bool(self.metric or self.filter or self.scorer or self.split or self.failed or "score" in self.columns)
+        return bool(
+            self.metric
+            or self.filter
+            or self.scorer
+            or self.split
+            or self.failed
+            or self.swap_rule
+            or "score" in self.columns
+        )
 
     def unmatched(self) -> list[tuple[str, str, list[str]]]:
         """Return each choice for a benchmark that no file holds, with its name and the names that the files hold."""

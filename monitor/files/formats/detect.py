@@ -23,6 +23,7 @@ from monitor.files.tables.columns import ColumnError, WideTableError, flatten
 from schemas.records.decode import BOM
 
 TABLE_SUFFIXES: Final = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
+YAML_SUFFIXES: Final = (".yaml", ".yml")
 _HEAD_BYTES: Final = 4_096
 _GZIP_WINDOW: Final = 31
 _INSPECT: Final = re.compile(rb'\s*\{\s*"version"\s*:\s*\d+\s*,\s*"status"\s*:\s*"')
@@ -57,9 +58,9 @@ def format_of(path: Path) -> Kind | Format:
     """Return the format of a file, from its name and its first bytes."""
     name = path.name.lower()
     head = read_head(path)
-    if foreign(head) is not None:
-        return Kind.FOREIGN
     text = _unpacked(head)
+    if foreign(head) is not None or (name.endswith(YAML_SUFFIXES) and not _JSON.match(text)):
+        return Kind.FOREIGN
     if head.startswith(b"PAR1"):
         return Kind.PARQUET
     if head.startswith(_ZIP):

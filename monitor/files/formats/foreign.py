@@ -10,6 +10,8 @@ from monitor.files.streams.stream import Stream
 from monitor.files.streams.translated import DocumentStream
 from schemas.records.text import shorten
 
+_YAML = "YAML is not read; write it as JSON, for example with yq -o json FILE, and give that file"
+
 
 def open_log(log: LogFile) -> Stream:
     """Open a file as one reject."""
@@ -18,7 +20,5 @@ def open_log(log: LogFile) -> Stream:
 
 def _refuse(path: Path) -> Iterator[bytes]:
     head = read_head(path)
-    raise Refusal(
-        "file", shorten(head.decode("utf-8", "replace")), foreign(head) or "the file has changed; read it again"
-    )
+    raise Refusal("file", shorten(head.decode("utf-8", "replace")), foreign(head) or _YAML)
     yield b""

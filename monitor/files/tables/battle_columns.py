@@ -7,7 +7,7 @@ the same pair in both orders) and tables with ``left`` and ``right`` differ in n
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-from monitor.files.formats.choices import NONE, Choices
+from monitor.files.formats.choices import NONE, SWAP_AGREE, Choices
 from monitor.files.tables.columns import USUAL, ColumnError, Columns, event_of, find_battle
 from schemas.records.battles import BattleFields
 from schemas.records.events import EventFields
@@ -28,6 +28,8 @@ _TIES: Final = frozenset(
 )
 _UNDECIDED: Final = frozenset({"inconsistent", "error"})
 """Words for a verdict that changed with the order: a tie where only the two together are given, and no result of one game."""
+
+_RESULTS: Final = ("a", "b", "tie")
 
 _TIES_NOTE: Final = "both bad, and a verdict that changed with the order (inconsistent), count as ties"
 
@@ -59,7 +61,7 @@ class BattleColumns:
     def __init__(self, names: Sequence[str], choices: Choices, model: str | None) -> None:
         if model is not None:
             raise ColumnError("a file of battles holds two models in each row; omit NAME= in front of the path")
-        self._benchmark = choices.benchmark
+        self._benchmark, self._agree = choices.benchmark, choices.swap_rule == SWAP_AGREE
         self._winners: dict[tuple[Any, Any, Any], Any] = {}
         self._names = _find(names, choices)
         found = self._names
@@ -86,7 +88,14 @@ class BattleColumns:
         if found.position is not None:
             return "the position column names the model shown first"
         if len(found.winners) > 1:
-            return f"{shorten(found.a)} was shown first in game 1, and second in game 2"
+            rule = (
+                "are one battle, a tie unless both agree"
+                if self._agree
+                else "count by their mean (--swap-rule agree: a tie unless both agree)"
+            )
+            return (
+                f"{shorten(found.a)} was shown first in game 1, and second in game 2; the two games of a prompt {rule}"
+            )
         if found.a in _PLACED:
             return f"{shorten(found.a)} counts as shown first"
         return "which answer was shown first is not known (a column position, with a or b, names it)"
@@ -157,9 +166,8 @@ class BattleColumns:
             "repeat": read_index(row.get(found.repeat)) if found.repeat is not None else 0,
         }
         position = row.get(found.position) if found.position is not None else None
-        for column, first in found.winners:
-            value = row.get(column)
-            if len(found.winners) > 1 and isinstance(value, str) and value.strip().lower() in _UNDECIDED:
+        for column, value, first in self._games(row, a, b):
+            if len(found.winners) > 1 and _is_undecided(value):
                 reason = f"{column} is {shorten(value)}: the judge gave no result; the game is omitted"
                 yield Fault(column, shorten(value), reason, str(common["benchmark"]))
                 continue
@@ -167,6 +175,19 @@ class BattleColumns:
             yield event_of(
                 {name: each for name, each in battle.items() if each is not None or name == "item_id"}, BattleFields
             )
+
+    def _games(self, row: Mapping[str, Any], a: object, b: object) -> list[tuple[str, Any, str | None]]:
+        """Return the results of a row, each with its column and the model shown first; one of two games if they have to agree."""
+        games = [(column, row.get(column), first) for column, first in self._names.winners]
+        if not self._agree or len(games) < 2:
+            return games
+        (first, one, _), (second, other, _) = games
+        if _is_undecided(one) or _is_undecided(other):
+            return [(first, one, None) if _is_undecided(one) else (second, other, None)]
+        winners = [_winner(value, a, b, self._names) for value in (one, other)]
+        if winners[1] not in _RESULTS:
+            return [(second, other, None)]
+        return [(first, one if winners[0] == winners[1] or winners[0] not in _RESULTS else "tie", None)]
 
 
 def columns_of(
@@ -226,6 +247,10 @@ def _find(names: Sequence[str], choices: Choices) -> _Names:
         first(("repeat",)),
         first(("turn",)) if len(games) == len(_GAMES) else None,
     )
+
+
+def _is_undecided(value: object) -> bool:
+    return isinstance(value, str) and value.strip().lower() in _UNDECIDED
 
 
 def _winner(value: object, a: object, b: object, names: _Names) -> object:

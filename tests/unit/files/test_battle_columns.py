@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from monitor.files.formats.choices import Choices
+from monitor.files.formats.choices import ChoiceError, Choices
 from monitor.files.importer import Importer
 from monitor.files.streams.paths import PathError
 from monitor.files.streams.read import read_files
@@ -121,6 +121,31 @@ def test_places_name_who_was_shown_first_and_names_come_before_numbers(tmp_path)
     assert faults == []
     assert any("left counts as shown first" in note for note in notes)
     assert fields(read(path, cluster="none")[0][0]) == ("8", "x", "y", "a", None, "a")
+
+
+GAMES = [("model_1", "model_1"), ("tie", "model_1"), ("model_1", "model_2"), ("tie", "tie"), ("model_2", "model_2")]
+
+
+def test_two_games_count_by_their_mean_or_as_a_tie_unless_they_agree(tmp_path):
+    path = tmp_path / "pairs.jsonl"
+    rows = [
+        {"question_id": k, "model_1": "x", "model_2": "y", "g1_winner": one, "g2_winner": other}
+        for k, (one, other) in enumerate(
+            [*GAMES, ("model_1", "error"), ("error", "tie"), ("model_1", ["?"]), ("?", "tie")]
+        )
+    ]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    events, _, notes = read(path)
+    assert [event.winner for event in events][:4] == ["a", "a", "tie", "a"]
+    assert any("count by their mean (--swap-rule agree: a tie unless both agree)" in note for note in notes)
+    events, faults, notes = read(path, swap_rule="agree")
+    assert [(event.item_id, event.winner) for event in events] == list(
+        zip("01234", ["a", "tie", "tie", "tie", "b"], strict=True)
+    )
+    assert len(faults) == 4
+    assert any("are one battle, a tie unless both agree" in note for note in notes)
+    with pytest.raises(ChoiceError, match="--swap-rule other: use mean or agree"):
+        Choices.parse(swap_rule="other")
 
 
 @pytest.mark.parametrize(

@@ -104,3 +104,13 @@ def test_columns_and_data_are_a_table(tmp_path):
     assert [(e.item_id, e.score) for e in read.events] == [("q1", None), ("q2", 1)], "a cell that is not there is blank"
     path.write_text(json.dumps({"columns": ["id", "note"], "data": [["q1", "x"]]}))
     assert "no column for model and score in id, note" in Read(path).faults[0][3]
+
+
+def test_yaml_is_refused_once_with_what_to_do(tmp_path):
+    path = tmp_path / "results.yaml"
+    path.write_text("- model: a\n  item: q1\n  score: 1\n" * 50)
+    [(line, field, _, reason)] = Read(path).faults
+    assert (line, field) == (1, "file")
+    assert "YAML is not read; write it as JSON, for example with yq -o json FILE" in reason
+    path.write_bytes(lines({"benchmark": "b", "item_id": "1", "model": "m", "score": 1}))
+    assert len(Read(path).events) == 1, "JSON lines may have any name"

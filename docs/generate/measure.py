@@ -13,7 +13,7 @@ from typing import NamedTuple
 from docs.generate.pages import DOCS
 
 BUDGETS = Path(__file__).with_name("budgets.toml")
-MOST_WORDS = 61_400
+MOST_WORDS = 60_000
 """On all pages together."""
 
 LARGEST_PAGE = 12 * 1024

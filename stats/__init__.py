@@ -171,6 +171,9 @@ if TYPE_CHECKING:
     from stats.gates.attainable import least_discordant as least_discordant
     from stats.gates.attainable import mean_rates as mean_rates
     from stats.gates.attainable import passes as passes
+    from stats.gates.curtail import certain as certain
+    from stats.gates.curtail import items_until_certain as items_until_certain
+    from stats.gates.curtail import old_right_first as old_right_first
     from stats.gates.flips import answers_for_flip as answers_for_flip
     from stats.gates.flips import case_variances as case_variances
     from stats.gates.flips import flip as flip

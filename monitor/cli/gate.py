@@ -18,7 +18,15 @@ from monitor.cli.gates.margins import (
     stop_incomplete,
     write_outputs,
 )
-from monitor.cli.gates.options import CheckOptions, Conflicts, GateFormat, MarginOptions, OnUndecided, RunOptions
+from monitor.cli.gates.options import (
+    CheckOptions,
+    Conflicts,
+    Expected,
+    GateFormat,
+    MarginOptions,
+    OnUndecided,
+    RunOptions,
+)
 from monitor.cli.gates.readings import has_several_metrics, read_metrics
 from monitor.cli.shared.declared.epochs import parse_epoch
 from monitor.cli.shared.declared.flags import parse_flags
@@ -195,6 +203,10 @@ def _check_question(
 ) -> None:
     if before.run_anyway and evaluation.run is None:
         stop("--run-anyway: is for --check and --run; omit it", USAGE)
+    if (evaluation.exact or evaluation.expect is not Expected.pass_) and evaluation.run is None:
+        stop("--exact: stops an evaluation that the gate runs itself; add --run COMMAND", USAGE)
+    if evaluation.expect is not Expected.pass_ and not evaluation.exact:
+        stop("--expect: is for --exact; add it, or omit --expect", USAGE)
     if question.margin is None:
         _check_without_margin(question, pair, benchmark, form)
     elif (pair is None) == (question.baseline is None) or (pair and question.candidate):
@@ -317,7 +329,14 @@ def _run(
     if others := sorted(set(flags.values) - {"alpha"}):
         stop(f"--run: commits to an order of its own; omit --{others[0]}", USAGE)
     call = RunCall(
-        evaluation.run or "", evaluation.folder, evaluation.budget, evaluation.block, evaluation.seed, anyway
+        evaluation.run or "",
+        evaluation.folder,
+        evaluation.budget,
+        evaluation.block,
+        evaluation.seed,
+        anyway,
+        evaluation.exact,
+        evaluation.expect.value,
     )
     name = benchmarks[0] if benchmarks else None
     found = evaluate_gate(

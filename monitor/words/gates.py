@@ -112,6 +112,15 @@ _SENTENCES: Final[Mapping[str, Callable[[Mapping[str, Any]], str]]] = {
         "pass."
     ),
     Reason.TAKES_ITEMS: _takes,
+    Reason.CERTAIN: lambda given: (
+        "All items were run."
+        if not given["missing"]
+        else f"Certain from item {given['at']:,} on: none of the {counted(given['missing'], 'missing item')} can change the verdict of all "
+        f"{given['items']:,}."
+    ),
+    Reason.UNCERTAIN: lambda given: (
+        f"Open: the {counted(given['missing'], 'missing item')} may still change the verdict."
+    ),
     Reason.ONLY_WINS: lambda given: (
         f"With {counted(given['items'], 'item')} only a better model can pass: equal answers pass from {given['needed']:,} on."
     ),

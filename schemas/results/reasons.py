@@ -109,6 +109,8 @@ class Reason(StrEnum):
     NOT_WITHIN_MARGIN = "not_within_margin"
     TAKES_ITEMS = "takes_items"
     ONLY_WINS = "only_wins"
+    CERTAIN = "certain"
+    UNCERTAIN = "uncertain"
     NOT_WORSE_IN_FAMILY = "not_worse_in_family"
     WORSE_IN_FAMILY = "worse_in_family"
     OPEN_IN_FAMILY = "open_in_family"

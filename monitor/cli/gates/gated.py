@@ -5,7 +5,7 @@ import signal
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import NamedTuple, NoReturn
+from typing import Literal, NamedTuple, NoReturn
 
 import numpy as np
 
@@ -20,7 +20,8 @@ from monitor.service.gates.command import EvaluationError, parse_command
 from monitor.service.gates.evaluation import Plan, Scores, evaluate, evaluate_all
 from monitor.service.gates.folder import CandidateFolder, EvaluationFolder, Output
 from monitor.view.board import BoardView
-from monitor.view.gates.along_order import Question, attainable, questions_of
+from monitor.view.gates.along_order import Question, questions_of
+from monitor.view.gates.exact import ExactQuestion
 from monitor.view.gates.margin import Margin
 from monitor.view.kinds.found import has_repeats
 from monitor.view.reasons import refused
@@ -46,6 +47,8 @@ class RunCall:
     block: int | None
     seed: str | None
     anyway: bool = False  # go on where only a better candidate can pass
+    exact: bool = False  # stop where no missing item can change the verdict of the full run
+    expect: Literal["pass", "fail"] = "pass"  # with `exact`: the verdict that comes early
 
 
 class Evaluated(NamedTuple):
@@ -80,6 +83,8 @@ def evaluate_gate(
     if lacking := len(scores) - len(known):
         items = "1 item" if lacking == 1 else f"{lacking:,} items"
         note(f"{shorten(chosen.name)}: {items} of {len(scores):,} without a score of the baseline: not evaluated")
+    if call.exact:
+        _check_exact(chosen, known, margin)
     several = len(candidates) > 1
     broken = 0
 
@@ -96,12 +101,14 @@ def evaluate_gate(
     signal.signal(signal.SIGTERM, _terminate)
     try:
         folder = EvaluationFolder(call.folder)
-        questions = questions_of(
-            chosen.name, candidates, baseline, margin, chosen.spec.alpha, _history(chosen, baseline, lacking)
-        )
+        kind = ExactQuestion if call.exact else Question
+        history = _history(chosen, baseline, lacking)
+        questions = questions_of(chosen.name, candidates, baseline, margin, chosen.spec.alpha, history, kind)
         _check_attainable(questions[0], known, anyway=call.anyway)
-        plan = Plan.of(questions, sorted(known), call.seed or secrets.token_hex(8), call.block)
-        plan = folder.open(plan, command, known, seeded=call.seed is not None)
+        order = "committed" if not call.exact else "old-right-first" if call.expect == "pass" else "random"
+        first = known if order == "old-right-first" else None
+        plan = Plan.of(questions, sorted(known), call.seed or secrets.token_hex(8), call.block, first)
+        plan = folder.open(plan, command, known, seeded=call.seed is not None, order=order)
         comparisons = evaluate_all(plan, one, call.budget, until_pass=until_pass)
     except EvaluationError as error:
         stop(str(error))
@@ -113,9 +120,24 @@ def evaluate_gate(
     return Evaluated(comparisons, chosen.spec.alpha, saved(comparisons, len(known), call.budget, broken))
 
 
+def _check_exact(chosen: BoardView, known: Mapping[str, float], margin: Margin) -> None:
+    """End an exact gate whose rule is not that of a full run, or whose order would feed bets."""
+    name = shorten(chosen.name)
+    if margin.relative:
+        stop("--exact: give the margin in score units, for example --margin 0.02", USAGE)
+    if any(score not in {0, 1} for score in known.values()):
+        stop(f"--exact: {name} has scores between 0 and 1; its exact tests take 0 and 1, so omit --exact", USAGE)
+    if (policy := chosen.spec.order.policy) in {"committed", "trusted"}:
+        stop(
+            f"--exact: {name} declares the order {policy}, along which evidence is counted; an order that depends on the baseline's scores "
+            "must not feed it, so omit --exact",
+            USAGE,
+        )
+
+
 def _check_attainable(question: Question, known: Mapping[str, float], *, anyway: bool) -> None:
     """End a gate that cannot pass, or that equal answers cannot pass, before its first call."""
-    found = attainable(np.array([*known.values()]), question)
+    found = question.attainable(np.array([*known.values()]))
     if found.code == "impossible" or (found.code == "only_wins" and not anyway):
         stop(f"{shorten(question.benchmark)}: {cannot_pass(found, question.margin.text)}", USAGE)
 
@@ -152,8 +174,11 @@ def _evaluate(
                 f"the output names the model {shorten(model)}; its scores count as those of {shorten(question.candidate)}"
             )
         noted.add(model)
+        scores = scores_by_item(board, model)
+        if call.exact and any(score not in {0, 1, None} for score in scores.values()):
+            raise EvaluationError("--exact: the output has scores between 0 and 1; its exact tests take 0 and 1")
         codes = {"repeated": has_repeats(board), "score_choice": _has_several(board)}
-        return Output(scores_by_item(board, model), tuple(code for code, holds in codes.items() if holds))
+        return Output(scores, tuple(code for code, holds in codes.items() if holds))
 
     folder = CandidateFolder(call.folder / "candidates" / file_name(question.candidate), read, note)
     done = folder.done()

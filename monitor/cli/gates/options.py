@@ -29,6 +29,13 @@ class OnUndecided(StrEnum):
     wait = "wait"
 
 
+class Expected(StrEnum):
+    """The verdict that an exact gate reaches early."""
+
+    pass_ = "pass"  # noqa: S105 - no password
+    fail = "fail"
+
+
 class Conflicts(StrEnum):
     """Which of several scores of an item counts."""
 
@@ -152,6 +159,22 @@ class RunOptions:
             rich_help_panel=_RUN_PANEL,
         ),
     ] = None
+    exact: Annotated[
+        bool,
+        typer.Option(
+            "--exact",
+            help="with --run: the verdict of the full run, as soon as no missing item can change it",
+            rich_help_panel=_RUN_PANEL,
+        ),
+    ] = False
+    expect: Annotated[
+        Expected,
+        typer.Option(
+            "--expect",
+            help="with --exact: the verdict that comes early; pass: items that the baseline has right come first; fail: a random order",
+            rich_help_panel=_RUN_PANEL,
+        ),
+    ] = Expected.pass_
     folder: Annotated[
         Path,
         typer.Option(

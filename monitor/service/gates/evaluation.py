@@ -7,10 +7,11 @@ from typing import Final
 
 import numpy as np
 
-from monitor.view.gates.along_order import Question, compare_along_order, first_decision
+from monitor.view.gates.along_order import Question, compare_along_order
 from monitor.view.pairs.counts import Floats
 from schemas.records.text import shorten
 from schemas.results.gate import GateComparison
+from stats.gates.curtail import old_right_first
 from stats.order import committed_order
 
 Scores = Mapping[str, float | None]  # by item
@@ -38,10 +39,19 @@ class Plan:
     block: int
 
     @classmethod
-    def of(cls, questions: Sequence[Question], items: Sequence[str], seed: str, block: int | None = None) -> "Plan":
-        """Put items into the order that a seed commits to."""
-        order = committed_order(seed, items)
-        return cls(tuple(questions), tuple(items[k] for k in order.tolist()), seed, block or default_block(len(items)))
+    def of(
+        cls,
+        questions: Sequence[Question],
+        items: Sequence[str],
+        seed: str,
+        block: int | None = None,
+        first: Scores | None = None,
+    ) -> "Plan":
+        """Put items into the order that a seed commits to; those with a high score in `first` come first."""
+        ordered = [items[k] for k in committed_order(seed, items).tolist()]
+        if first is not None:
+            ordered = [ordered[k] for k in old_right_first([first[item] or 0.0 for item in ordered]).tolist()]
+        return cls(tuple(questions), tuple(ordered), seed, block or default_block(len(items)))
 
 
 def evaluate_all(
@@ -87,7 +97,7 @@ def evaluate(
     number, most = 0, min(len(plan.items), budget if budget is not None else len(plan.items))
     while True:
         candidate = np.array(scores)
-        if number >= len(done) and first_decision(candidate, known[: candidate.size], question, judged) is not None:
+        if number >= len(done) and question.decided(candidate, known, judged):
             break
         judged = candidate.size if number >= len(done) else 0
         start = len(scores)
@@ -99,12 +109,12 @@ def evaluate(
             block = tuple(item for item in block if item in block_scores)
         else:
             if number and on_block is not None:
-                on_block(start, compare_along_order(candidate, known[:start], len(plan.items), question))
+                on_block(start, question.compare(candidate, known, len(plan.items)))
             block = block[: most - start]
             block_scores = run_block(number + 1, block)
         scores += _scores_of(block, block_scores).tolist()
         number += 1
-    return compare_along_order(np.array(scores), known[: len(scores)], len(plan.items), question)
+    return question.compare(np.array(scores), known, len(plan.items))
 
 
 def _scores_of(items: Sequence[str], scores: Scores) -> Floats:

@@ -52,7 +52,9 @@ class EvaluationFolder:
         if self._lock is None:
             raise EvaluationError(f"{path} is in use by another gate; wait for it, or give another --folder")
 
-    def open(self, plan: Plan, command: Sequence[str], baseline: Scores, *, seeded: bool) -> Plan:
+    def open(
+        self, plan: Plan, command: Sequence[str], baseline: Scores, *, seeded: bool, order: str = "committed"
+    ) -> Plan:
         """Commit to a plan, or go on with the one in the folder; return it."""
         file = self.path / "plan.json"
         question = plan.questions[0]
@@ -68,12 +70,13 @@ class EvaluationFolder:
             "baseline_scores": hashlib.sha256(json.dumps(sorted(baseline.items())).encode()).hexdigest(),
             "seed": plan.seed,
             "block": plan.block,
+            "order": order,
         }
         if not file.exists():
             replace_file(file, json.dumps({**fields, "items": plan.items}, ensure_ascii=False, indent=1).encode())
             return plan
         try:
-            kept = json.loads(file.read_text(encoding="utf-8"))
+            kept = {"order": "committed", **json.loads(file.read_text(encoding="utf-8"))}
         except ValueError:
             raise EvaluationError(f"{file} is damaged; give another --folder, which begins again") from None
         changed = [name for name, value in fields.items() if kept.get(name) != value and (name != "seed" or seeded)]

@@ -39,6 +39,18 @@ class Question:
         """What the answer assumes."""
         return [*_ASSUMED, *self.history]
 
+    def decided(self, candidate: Floats, baseline: Floats, since: int = 0) -> bool:
+        """Return whether a claim holds along the items so far, the first `since` of which were judged; the baseline is of all items."""
+        return first_decision(candidate, baseline[: candidate.size], self, since) is not None
+
+    def compare(self, candidate: Floats, baseline: Floats, items: int) -> GateComparison:
+        """Compare two models on the items so far; the baseline is of all items."""
+        return compare_along_order(candidate, baseline[: candidate.size], items, self)
+
+    def attainable(self, baseline: Floats) -> Attained:
+        """Return whether equal answers can pass, or a candidate that is right everywhere, and from how many items on equal answers do."""
+        return _attainable(baseline, self)
+
 
 def questions_of(
     benchmark: str,
@@ -47,13 +59,14 @@ def questions_of(
     margin: Margin,
     alpha: float,
     history: Sequence[Assumption] = (),
+    kind: type[Question] = Question,
 ) -> list[Question]:
     """Return the question of each candidate, which is decided at an equal share of alpha.
 
     The shares are fixed in advance: when a candidate stops changes nothing for the others.
     """
     share = alpha / len(candidates)
-    return [Question(benchmark, candidate, baseline, margin, share, tuple(history)) for candidate in candidates]
+    return [kind(benchmark, candidate, baseline, margin, share, tuple(history)) for candidate in candidates]
 
 
 def first_decision(
@@ -68,8 +81,7 @@ def evidence_along_order(candidate: Floats, baseline: Floats, margin: Margin, si
     return _not_worse_path(candidate, baseline, margin, since), _worse_path(candidate, baseline, since)
 
 
-def attainable(baseline: Floats, question: Question) -> Attained:
-    """Return whether equal answers can pass, or a candidate that is right everywhere, and from how many items on equal answers do."""
+def _attainable(baseline: Floats, question: Question) -> Attained:
     margin, need = question.margin, -np.log(question.alpha)
     binary = _binary(baseline, baseline)
 

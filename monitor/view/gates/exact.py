@@ -1,0 +1,103 @@
+"""The verdict of the full run before its end: `gate --run --exact`."""
+
+from dataclasses import dataclass
+from math import isfinite
+from typing import Final
+
+import numpy as np
+
+from monitor.view.gates.along_order import Question
+from monitor.view.gates.margin import agreeing_bound, equal_answers
+from monitor.view.gates.reasons import of_comparison, with_facts
+from monitor.view.pairs.counts import Floats
+from monitor.words.assumptions import clauses
+from schemas.results.assumptions import facts, sampled
+from schemas.results.gate import GateComparison, GateVerdict
+from schemas.results.gate_check import Attainable, Attained
+from schemas.results.reasons import Reason, fact
+from stats.evidence.margin import excess_p, excess_required_n
+from stats.fixed_n.mcnemar import exact_p
+from stats.gates.curtail import certain
+from stats.intervals.completion_gap import excess_low
+
+_ASSUMED: Final = sampled("completion", units=False)
+
+
+@dataclass(frozen=True)
+class ExactQuestion(Question):
+    """What `gate --run --exact` asks: the exact tests of all items, as soon as no missing one can change their verdict."""
+
+    def verdict(self, candidate: Floats, baseline: Floats) -> GateVerdict:
+        """Return the verdict of a full run; it never gets worse where the candidate wins an item more."""
+        passed, worse = self._p(candidate, baseline)
+        return "pass" if passed <= self.alpha else "fail" if worse <= self.alpha else "undecided"
+
+    def _p(self, candidate: Floats, baseline: Floats) -> tuple[float, float]:
+        b, c = int((candidate > baseline).sum()), int((candidate < baseline).sum())
+        worse = float(exact_p(b, c)) if c > b else 1.0
+        return float(excess_p(baseline.size, b, c, self.margin.bound)), worse
+
+    def decided(self, candidate: Floats, baseline: Floats, since: int = 0) -> bool:  # noqa: ARG002 - of bets
+        """Return whether no missing item can change the verdict."""
+        return certain(np.nan_to_num(candidate), baseline, self.verdict) is not None
+
+    def attainable(self, baseline: Floats) -> Attained:
+        """Return whether equal answers can pass, or a candidate that is right everywhere."""
+        code: Attainable = "possible"
+        if self.verdict(baseline, baseline) != "pass":
+            code = "only_wins" if self.verdict(np.ones(baseline.size), baseline) == "pass" else "impossible"
+        return Attained(code, baseline.size, equal_answers(self.margin.size, self.alpha, "exact test"))
+
+    def compare(self, candidate: Floats, baseline: Floats, items: int) -> GateComparison:
+        """Compare two models on the items so far; what is missing is at its worst for either claim."""
+        new = np.nan_to_num(candidate)
+        rest = items - new.size
+        worst, best = (np.concatenate([new, np.full(rest, score)]) for score in (0.0, 1.0))
+        found = certain(new, baseline, self.verdict)
+        at = self._first(new, baseline) if found is not None else None
+        x, y = new, baseline[: new.size]
+        b, c = int((x > y).sum()), int((x < y).sum())
+        lost = int((worst < baseline).sum())
+        p_not_worse, p_worse = self._p(worst, baseline)[0], self._p(best, baseline)[1]
+        low = float(excess_low(items, int((worst > baseline).sum()), lost, self.alpha)) if items else -1.0
+        verdict: GateVerdict = found or "undecided"
+        d = worst - baseline
+        needed = excess_required_n(float(d.mean()), float(d.var()), self.margin.bound, self.alpha)
+        code = Reason.CERTAIN if found is not None else Reason.UNCERTAIN
+        comparison = GateComparison(
+            benchmark=self.benchmark,
+            candidate=self.candidate,
+            baseline=self.baseline,
+            verdict=verdict,
+            n=new.size,
+            only_candidate=b,
+            only_baseline=c,
+            missing=rest,
+            mean_candidate=float(x.mean()) if x.size else None,
+            mean_baseline=float(y.mean()) if x.size else None,
+            gap=float(x.mean() - y.mean()) if x.size else None,
+            gap_low=agreeing_bound(low, self.margin, verdict),
+            margin=self.margin.size,
+            relative=False,
+            alpha=self.alpha,
+            looks="one",
+            policy="completion",
+            rule="exact test",
+            p_not_worse=p_not_worse,
+            p_worse=p_worse,
+            decided_at_n=at,
+            items_needed=needed if verdict == "undecided" and not rest and isfinite(needed) else None,
+            assumption=clauses([*_ASSUMED, *self.history]),
+            assumptions=facts([*_ASSUMED, *self.history]),
+            reason="",
+        )
+        reasons = of_comparison(comparison, self.margin, []) if found in {"pass", "fail"} or not rest else []
+        return with_facts(comparison, [*reasons, fact(code, items=items, missing=rest, at=at)])
+
+    def _first(self, candidate: Floats, baseline: Floats) -> int:
+        """Return the item at which the verdict was certain: the block may have more."""
+        low, high = -1, candidate.size
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (low, middle) if self.decided(candidate[:middle], baseline) else (middle, high)
+        return high

@@ -60,9 +60,10 @@ def _read(log: LogFile) -> Iterator[bytes]:
     document = read_document(log.path, kind, "an array of results")
     table = document if isinstance(document, Split) else _Objects(document)
     first = table.rows(0, 1)
-    every = [dict.fromkeys(table.columns), *first] if isinstance(table, Split) else table.data
-    shapes = {tuple(row): row for row in reversed(every)}
-    names = list(dict.fromkeys(name for row in reversed(shapes.values()) for name in flatten(row)))
+    own = table.columns if isinstance(table, Split) else []
+    shapes = {tuple(row): row for row in reversed(first if isinstance(table, Split) else table.data)}
+    found = dict.fromkeys(name for row in reversed(shapes.values()) for name in flatten(row))
+    names = [*own, *(name for name in found if name not in own)]
     try:
         columns = _columns(first, names, log)
     except ColumnError as error:

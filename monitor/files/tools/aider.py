@@ -10,6 +10,7 @@ from monitor.files.formats.log_file import LogFile
 from monitor.files.formats.results import Entry, Result, Run, Tool
 
 _TRIES: Final = 2  # tries of the published score
+_MOST_TRIES: Final = 10
 _PRACTICE: Final = "practice"
 
 
@@ -24,7 +25,7 @@ class Exercise(msgspec.Struct):
 def read(log: LogFile) -> Iterator[Entry]:
     """Return the result of an exercise: `pass@K` is whether one of the first K tries passed the tests."""
     exercise = read_document(log.path, Exercise, TOOL.name)
-    tries = max(_TRIES, len(exercise.tests_outcomes))
+    tries = min(max(_TRIES, len(exercise.tests_outcomes)), _MOST_TRIES)
     values = {f"pass@{k}": any(exercise.tests_outcomes[:k]) for k in range(1, tries + 1)}
     folders = log.path.parts[:-1]
     language = folders[-4] if len(folders) > 3 and folders[-2] == _PRACTICE else None

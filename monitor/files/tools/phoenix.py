@@ -1,5 +1,6 @@
 """Phoenix: an experiment as JSON, a list of runs with their annotations."""
 
+from collections import ChainMap
 from collections.abc import Iterator
 from typing import Any, Final
 
@@ -36,12 +37,13 @@ def read(log: LogFile) -> Iterator[Entry]:
     if log.model is None:
         log.note(f"the model is called {shorten(model)} and the benchmark {shorten(benchmark)}, like the file")
     runs = read_document(log.path, list[Run], TOOL.name)
-    names = dict.fromkeys(each.name for run in runs for each in run.annotations)
+    names: dict[str, Any] = dict.fromkeys(each.name for run in runs for each in run.annotations)
     for number, run in enumerate(runs, 1):
         found = {each.name: each.label if each.score is None else each.score for each in run.annotations}
         failure = "error" if run.error is not None else None
         repeat = max(run.repetition_number - 1, 0)
-        yield Result(benchmark, model, str(run.example_id), {**names, **found}, repeat, failure=failure, number=number)
+        values = ChainMap(found, names)  # a run may lack any annotation of another
+        yield Result(benchmark, model, str(run.example_id), values, repeat, failure=failure, number=number)
 
 
 TOOL: Final = Tool("an experiment of Phoenix", read)

@@ -514,3 +514,18 @@ def test_without_a_test_split_one_other_is_read_and_several_are_refused(tmp_path
     read = Read(helm_run(tmp_path, ("id1", "valid", 0.0), ("id2", "train", 1.0)))
     assert read.events == []
     assert "choose one of train, valid with --split" in read.faults[0][3]
+
+
+def test_many_tries_and_many_annotations_are_read_in_bounded_time(tmp_path):
+    path = tmp_path / ".aider.results.json"
+    exercise = {"testcase": "x", "model": "m", "edit_format": "diff", "tests_outcomes": [False] * 200_000 + [True]}
+    path.write_bytes(doc(exercise))
+    assert [(e.item_id, e.score) for e in Read(path, metric=["pass@10"]).events] == [("x", False)]
+    runs = [
+        {"example_id": str(k), "repetition_number": 1, "annotations": [{"name": f"n{k}", "score": 1}]}
+        for k in range(5_000)
+    ]
+    path.write_bytes(doc(runs))
+    assert [e.score for e in Read(path).events] == [1, *[None] * 4_999], (
+        "an annotation that others lack is no score of theirs"
+    )

@@ -102,6 +102,8 @@ def test_columns_and_data_are_a_table(tmp_path):
     path.write_text(json.dumps({"columns": ["id", "model", "score"], "data": [["q1", "a"], ["q2", "a", 1]]}))
     read = Read(path)
     assert [(e.item_id, e.score) for e in read.events] == [("q1", None), ("q2", 1)], "a cell that is not there is blank"
+    path.write_text(json.dumps({"columns": ["id", "id", "model", "score"], "data": [["q1", "q2", "a", 1]]}))
+    assert "2 columns are called id; rename or remove all but one" in Read(path).faults[0][3]
     path.write_text(json.dumps({"columns": ["id", "note"], "data": [["q1", "x"]]}))
     assert "no column for model and score in id, note" in Read(path).faults[0][3]
 

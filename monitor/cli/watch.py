@@ -6,6 +6,7 @@ import shlex
 from collections.abc import Sequence
 from contextlib import AsyncExitStack, suppress
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
 
@@ -61,6 +62,7 @@ from monitor.files.reject_limit import RejectLimit, TooManyRejected
 from monitor.files.runs import ends_of_runs, incomplete_benchmarks, not_whole
 from monitor.files.streams.paths import is_remote, origin
 from monitor.files.tail import Tailer
+from monitor.render.drift import findings
 from monitor.render.terminal.plain import LiveStatus
 from monitor.service.embedded import EmbeddedMonitor
 from monitor.state_lock import StateTorn
@@ -72,6 +74,7 @@ from monitor.words.flags import with_flags
 from monitor.words.reading import not_read, why_not_whole
 from schemas.records.events import Declaration, Ended
 from schemas.records.text import mask_url, shorten
+from schemas.results.drift import DriftReport
 from schemas.results.report import Report
 
 if TYPE_CHECKING:
@@ -260,17 +263,21 @@ async def _print_summary(monitor: "EmbeddedMonitor") -> None:
     settings, reports = monitor.settings, monitor.reports
     prices = settings.prices
 
-    def report() -> list[ReportView]:
-        boards = reports.benchmarks()
+    def report() -> tuple[list[DriftReport], list[ReportView]]:
+        every = reports.benchmarks()
+        sentinels = [board.drift() for board in every.values() if board.drift is not None]
+        boards = {name: board for name, board in every.items() if board.drift is None}
         if not boards or any(len(board.contestants) > _SUMMARY_MODELS for board in boards.values()):
-            return []
-        return list(report_views(boards, pairs="adjacent", assert_complete=False, suites=reports.suites))
+            return sentinels, []
+        return sentinels, list(report_views(boards, pairs="adjacent", assert_complete=False, suites=reports.suites))
 
     try:
-        views = await asyncio.wait_for(reports.read_briefly(report), _DRAIN_SHARE * settings.drain_seconds)
+        sentinels, views = await asyncio.wait_for(reports.read_briefly(report), _DRAIN_SHARE * settings.drain_seconds)
     except (StateTorn, TimeoutError):
         note("no report is printed, because a chunk of the log is not folded whole; the next start folds it")
         return
+    for line in chain.from_iterable(findings(sentinel) for sentinel in sentinels if sentinel.sentinels):
+        print(line)
     if views:
         print_table(replace(view, report=priced_report(view.report, prices)) for view in views)
         fault = prices_fault([view.report for view in views], prices) if prices else None

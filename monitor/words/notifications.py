@@ -1,5 +1,6 @@
 """The titles and lines of notifications."""
 
+import shlex
 from collections.abc import Mapping, Sequence
 from typing import Final
 
@@ -92,7 +93,8 @@ def drifted(change: DriftChange) -> tuple[Sentence, list[Sentence]]:
             else "scores its frozen answers as before"
         )
         lines.append(f"The judge {judge}.")
-    lines.append("Was it you? Announce it: rankwatch drift change.")
+    names = shlex.join([short(change.model), "--benchmark", short(change.benchmark)])
+    lines.append(f"Was it you? Announce it: rankwatch drift change {names}.")
     return f"{change.sentence}.", lines
 
 

@@ -1,5 +1,6 @@
 """`rankwatch drift change`: announce a change that you made, so that the next run begins a new history."""
 
+import json
 from pathlib import Path
 from typing import Annotated
 
@@ -30,7 +31,7 @@ def change(
     """
     record = {"change": model, "benchmark": benchmark, **({} if reason is None else {"reason": reason})}
     try:
-        call(
+        answer, _ = call(
             server,
             bearer_token(read_settings(), token_file),
             "POST",
@@ -40,4 +41,6 @@ def change(
         )
     except (DeliveryError, ValueError) as error:
         stop(str(error))
+    for refused in json.loads(answer)["rejected"]:
+        stop(f"{server}: {refused['reason']}")
     print(f"announced: the next run of {shorten(model)} on {shorten(benchmark)} begins a new history")

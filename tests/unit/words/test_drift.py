@@ -3,7 +3,11 @@
 import pytest
 
 from monitor.words.drift import change_sentence
+from monitor.words.notifications import drifted
+from schemas.results.changes import DriftChange
 from schemas.results.drift import DriftAlarm
+from tests.fold_log import FoldLog
+from tests.unit.engine.test_sentinel import declaration, made
 
 ALARM = {
     "run": "2026-11-13", "start": "2026-11-02", "after_run": "2026-11-01", "last_start": "2026-11-06",
@@ -25,3 +29,12 @@ def test_a_size_below_zero_is_no_size(side, low, high, ending):
         "support-qa", "gpt-x", f"drift.{side}", DriftAlarm(side=side, low=low, high=high, **ALARM)
     )
     assert sentence.endswith(f"71.4 -> 67.2 since 2026-11-02, {ending}")
+
+
+def test_a_notification_names_the_command_that_announces_the_change():
+    log = FoldLog(declaration())
+    log.send(*(each for run in made(30, drop_at=18, seed=1) for each in run))
+    (change,) = [each for each in log.bench.changes.values() if isinstance(each, DriftChange)]
+    title, lines = drifted(change)
+    assert title == f"{change.sentence}."
+    assert lines[-1] == "Was it you? Announce it: rankwatch drift change m --benchmark bench."

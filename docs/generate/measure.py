@@ -81,7 +81,7 @@ def over_budget() -> list[str]:
             faults.append(f"{name}: {page.words} words by hand, more than {words}")
         if len(page.long) > long:
             faults.append(f"{name}: {len(page.long)} sentences of over {_LONG} words, more than {long}: {page.long[0]}")
-        if long == 0 and page.size > LARGEST_PAGE:
+        if page.size > LARGEST_PAGE:
             faults.append(f"{name}: {page.size:,} bytes by hand, more than {LARGEST_PAGE:,}")
     return sorted(faults)
 

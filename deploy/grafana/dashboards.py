@@ -490,6 +490,18 @@ def sentinels() -> dashboard.Dashboard:
     )
     made = made.with_panel(
         lines(
+            "Means of the runs",
+            "The last ranked run of each model, and of its frozen answers (judge). The tab Drift has the band of its own past.",
+            (
+                "max by (benchmark, model, of) (rankwatch_sentinel_mean_ratio)",
+                "{{benchmark}} {{model}} {{of}}",
+            ),
+            unit="percentunit",
+            span=WIDE,
+        )
+    )
+    made = made.with_panel(
+        lines(
             "Alarms over time",
             "A step is an alarm: the notification has its sentence.",
             ('max by (benchmark, kind) (rankwatch_verdict_changes_total{procedure="drift"})', "{{benchmark}} {{kind}}"),

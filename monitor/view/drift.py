@@ -78,7 +78,7 @@ def shown(watched: ModelRuns, *, ordered_by: Literal["date", "appearance", "clos
         benchmark=watched.benchmark,
         model=watched.model,
         outcome=_outcome(monitors),
-        items=watched.whole,
+        items=watched.settings.items or (watched.whole if any(run.items for run in watched.runs) else 0),
         unused_items=0 if model is None else model.unused,
         incomplete=why["incomplete"],
         cancelled=why["cancelled"],

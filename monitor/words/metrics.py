@@ -49,6 +49,7 @@ HELP: Final[Mapping[str, str]] = {
         "Price of the scores not run of a full run; exported with a declared goal, a price of each model and an item count."
     ),
     "rankwatch_verdict_changes": "Latched verdict changes: of family-wise verdicts, of settled, and of sentinels.",
+    "rankwatch_sentinel_mean_ratio": "Mean score of the last ranked run of a sentinel; of its frozen answers for the judge.",
     "rankwatch_model_rank": "Rank by the mean over the model's own items.",
     "rankwatch_model_rank_low": "Best rank that the family-wise decisions allow.",
     "rankwatch_model_rank_high": "Worst rank that the family-wise decisions allow.",

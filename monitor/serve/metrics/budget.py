@@ -33,7 +33,7 @@ def _series_each(labels: tuple[str, ...], *, detail: bool = False) -> int:
         if metric.labels[: len(labels)] == labels
         and others.isdisjoint(metric.labels)
         and metric.detail == detail
-        and metric not in (*_OF_GOAL, *_OF_GOAL_MODEL)
+        and metric not in (*_OF_GOAL, *_OF_GOAL_MODEL, catalogue.SENTINEL_MEAN)
     )
 
 
@@ -50,6 +50,8 @@ class Size(NamedTuple):
     models: int
     declared_pairs: int = 0
     goal: bool = False
+    means: int = 0
+    """Of the models of a sentinel, and of their judges."""
 
 
 class Shown(NamedTuple):
@@ -70,7 +72,9 @@ def size_of(benchmark: BoardView) -> Size:
     """Return what determines the series of a benchmark."""
     spec = benchmark.spec
     models = len({contestant.model for contestant in benchmark.contestants})
-    return Size(benchmark.name, models, len(spec.family.pairs or ()), spec.goal is not None)
+    watched = 0 if benchmark.drift is None else len(benchmark.drift().sentinels)
+    means = catalogue.SENTINEL_MEAN.per_label * min(MODEL_CAP, watched)
+    return Size(benchmark.name, models, len(spec.family.pairs or ()), spec.goal is not None, means)
 
 
 def allot(boards: Sequence[Size], budget: int, first: Callable[[str], bool]) -> Allotment:
@@ -79,7 +83,7 @@ def allot(boards: Sequence[Size], budget: int, first: Callable[[str], bool]) -> 
     Boards that come first get all of theirs ahead of the others. Among equals the order is by name. A board that does not fit is
     passed over, and the next that fits is taken. Each board is counted with the most that it can have.
     """
-    left = budget - sum(_AGGREGATES + len(_OF_GOAL) * board.goal for board in boards)
+    left = budget - sum(_AGGREGATES + len(_OF_GOAL) * board.goal + board.means for board in boards)
     shown = {board.name: Shown() for board in boards}
     omitted = 0
     for group in (True, False):

@@ -178,6 +178,8 @@ VERDICTS = _counter(
     per_label=7,
 )
 
+SENTINEL_MEAN = _gauge("rankwatch_sentinel_mean_ratio", (*MODEL, "of"), per_label=2)
+
 # Models.
 MODEL_RANK = _gauge("rankwatch_model_rank", MODEL)
 MODEL_RANK_LOW = _gauge("rankwatch_model_rank_low", MODEL)

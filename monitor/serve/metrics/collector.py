@@ -27,6 +27,7 @@ from monitor.view.ranking.goal import priced
 from schemas.records.prices import Prices
 from schemas.records.versions import STATE_VERSION, STATISTICS_VERSION
 from schemas.results.changes import PROCEDURES
+from schemas.results.drift import DriftReport
 from schemas.results.report import BenchmarkReport, GoalReport, ModelReport, SuiteMemberState
 
 Collect = Literal["all", "process"]
@@ -140,6 +141,8 @@ def _add_benchmark(
     _add_state(benchmark, counts, times, exposition)
     name = benchmark.name
     _add_counts(name, counts, exposition)
+    if benchmark.drift is not None:
+        _add_means(benchmark.drift(), exposition)
     models = displayed = 0
     if isinstance(counts, MetricsView):
         _add_procedures(name, counts, exposition)
@@ -150,6 +153,15 @@ def _add_benchmark(
         _add_goal(name, priced(counts.goal, prices), models, exposition)
     exposition.add(catalogue.MODELS_OMITTED, counts.model_count - models, name)
     exposition.add(catalogue.PAIR_SERIES_OMITTED, counts.followed - displayed, name)
+
+
+def _add_means(report: DriftReport, exposition: Exposition) -> None:
+    """Add the mean of the last run of each model that has one, and of its frozen answers."""
+    for sentinel in report.sentinels[:MODEL_CAP]:
+        for of in ("model", "judge"):
+            means = (run.mean if of == "model" else run.anchor_mean for run in reversed(sentinel.runs) if run.ranked)
+            if (mean := next(means, None)) is not None:
+                exposition.add(catalogue.SENTINEL_MEAN, mean, sentinel.benchmark, sentinel.model, of)
 
 
 def _add_goal(name: str, goal: GoalReport, cap: int, exposition: Exposition) -> None:

@@ -118,3 +118,12 @@ def test_a_plan_takes_its_noise_from_runs(tmp_path):
     assert "--flips" in rankwatch("drift", "plan", tmp_path / "runs", "--flips", 0.1, code=2).stderr
     write_runs(tmp_path / "once", 1)
     rankwatch("drift", "plan", tmp_path / "once", code=1)
+
+
+def test_runs_of_frozen_answers_alone_have_no_items(tmp_path):
+    write_runs(tmp_path / "runs", 9, anchors=True)
+    for path in (tmp_path / "runs").iterdir():
+        path.write_text("".join(line for line in path.read_text().splitlines(keepends=True) if "anchor" in line))
+    printed = rankwatch("drift", tmp_path / "runs", code=3).stdout
+    assert "0 items" in printed
+    assert "9 runs with too few items" in printed

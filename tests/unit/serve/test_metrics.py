@@ -30,6 +30,8 @@ from schemas.records.chunks import Chunk
 from schemas.records.events import Declaration, EventFields
 from schemas.results.verdict_changes import VerdictChanges
 from stats.evidence.eprocess import anytime_required_n
+from tests.unit.engine.test_sentinel import ITEMS
+from tests.unit.engine.test_sentinel import made as made_runs
 
 
 def partition(events, **declared):
@@ -203,6 +205,16 @@ def test_a_pair_that_shares_everything_and_is_undecided_is_exhausted():
     values = samples(partition(scored({"a": 0.5, "b": 0.5}, 20), items=20))
     assert value(values, "pairs_exhausted_undecided", benchmark="bench") == 1
     assert value(values, "pair_status", benchmark="bench", model_a="a", model_b="b", status="exhausted") == 1
+
+
+def test_a_sentinel_has_the_mean_of_its_last_ranked_run_and_of_its_frozen_answers():
+    first, second = made_runs(2, judge_at=9)
+    values = samples(
+        partition([*first, *second[:5], {"ended": "bench"}], items=ITEMS, drift={"judge": "j", "anchors": ITEMS})
+    )
+    for of, role in (("model", None), ("judge", "anchor")):
+        scores = [each["score"] for each in first if each.get("role") == role]
+        assert value(values, "sentinel_mean_ratio", benchmark="bench", model="m", of=of) == sum(scores) / len(scores)
 
 
 @pytest.mark.parametrize("mode", ["watch", "run", "serve"])

@@ -44,6 +44,13 @@ def test_a_goal_is_counted_with_its_series():
     assert not allot([Size("a", 4, goal=True)], need - 1, nobody).shown["a"].models
 
 
+def test_the_means_of_a_sentinel_are_counted_with_its_series():
+    shown, _ = allot([Size("a", 0, means=2), Size("b", 4)], 2 * BOARD + 2 + 2 * DETAILS + 4 * MODEL, nobody)
+    assert shown["b"].models
+    shown, _ = allot([Size("a", 0, means=3), Size("b", 4)], 2 * BOARD + 2 + 2 * DETAILS + 4 * MODEL, nobody)
+    assert not shown["b"].models
+
+
 def test_caps_bound_a_board_and_empty_ones_cost_their_aggregates():
     shown, omitted = allot([Size("a", 5_000, 10_000), Size("b", 0), Size("c", 1)], 10**6, nobody)
     assert shown == {"a": Shown(True, 300), "b": Shown(True), "c": Shown(True)}

@@ -7,6 +7,7 @@ from io import StringIO
 from pathlib import Path
 from typing import Any, Final
 
+from monitor.files.streams.event_lines import prompt_id
 from monitor.files.streams.paths import show
 from schemas.records.lenient import read_name
 from schemas.records.names import name_fault
@@ -38,7 +39,8 @@ def read_units(path: Path) -> dict[str, str]:
     if read is None:
         raise UnitListError(f"{name}: its name does not end in .csv, .json or .jsonl; rename it by what it holds")
     units: dict[str, str] = {}
-    for where, item, unit in read(name, text):
+    for where, named, unit in read(name, text):
+        item = prompt_id(named) or named
         for field, value in (("item", item), ("unit", unit)):
             fault = name_fault(value) if isinstance(value, str) else "is not text"
             if fault:

@@ -254,7 +254,7 @@ class Columns:
             flags += " --benchmark NAME"
         shown = _shown(models)
         if item == _COLUMN and not self._text:
-            return f"if every other column is a model, add {flags}; else name the columns with --columns item_id=COLUMN,score=COLUMN"
+            return f"if every other column is a model, add {flags}; else `rankwatch map FILE` proposes a mapping"
         return f"if {shown} are models, add {flags}; else name the score with --columns score=COLUMN"
 
     def _item_column(self, names: Sequence[str]) -> str:

@@ -5,6 +5,7 @@ import json
 import pytest
 
 from monitor.files.streams.event_lines import prompt_id
+from monitor.files.unit_list import read_units
 from schemas.records.names import MAX_NAME_LENGTH, name_fault
 from tests.unit.files.native_logs import Read
 from tests.unit.files.result_lines import lines
@@ -116,3 +117,9 @@ def test_yaml_is_refused_once_with_what_to_do(tmp_path):
     assert "YAML is not read; write it as JSON, for example with yq -o json FILE" in reason
     path.write_bytes(lines({"benchmark": "b", "item_id": "1", "model": "m", "score": 1}))
     assert len(Read(path).events) == 1, "JSON lines may have any name"
+
+
+def test_units_of_prompts_are_those_of_their_ids(tmp_path):
+    path = tmp_path / "units.json"
+    path.write_text(json.dumps({LONG: "u", "q4": "u"}))
+    assert read_units(path) == {IDS[0]: "u", "q4": "u"}

@@ -28,6 +28,7 @@ from monitor.cli.gates.options import (
     RunOptions,
 )
 from monitor.cli.gates.readings import has_several_metrics, read_metrics
+from monitor.cli.gates.replays import replay_gate
 from monitor.cli.shared.declared.epochs import parse_epoch
 from monitor.cli.shared.declared.flags import parse_flags
 from monitor.cli.shared.declared.pairs import choose_pair
@@ -85,7 +86,8 @@ def gate(
     form: Annotated[
         GateFormat,
         typer.Option(
-            "--format", help="text, json, a JUnit file, or a GitHub annotation; with --margin also markdown or svg"
+            "--format",
+            help="text, json, a JUnit file, or a GitHub annotation; with --margin also markdown or svg, with --replay html",
         ),
     ] = GateFormat.text,
     epoch: EpochOption = None,
@@ -110,7 +112,7 @@ def gate(
 
     Example: rankwatch gate results/ --pair candidate baseline --margin 0.02
     """
-    if before.check:
+    if before.check or before.replay is not None:
         _check(
             paths or (), pair, benchmark or (), form, question, before, evaluation, stored, logs, declared, max_rejected
         )
@@ -174,8 +176,12 @@ def _check(
     declared: DeclareOptions,
     max_rejected: float,
 ) -> NoReturn:
+    asked = "--check" if before.check else "--replay"
     refused = {
         "--run": evaluation.run,
+        "--exact": evaluation.exact or evaluation.expect is not Expected.pass_,
+        "--run-anyway": before.run_anyway and before.replay is not None,
+        "--on-undecided": question.on_undecided is not OnUndecided.wait,
         "--rerun": question.rerun,
         "--price": question.price or question.prices,
         "--write": question.write,
@@ -184,10 +190,17 @@ def _check(
     }
     for flag, value in refused.items():
         if value:
-            stop(f"--check: looks at the gate before its run, in files; omit {flag}", USAGE)
+            stop(f"{asked}: looks at the gate before its run, in files; omit {flag}", USAGE)
     if pair is not None and question.baseline is not None:
-        stop("--check: name the baseline once, with --pair A B or --baseline B", USAGE)
+        stop(f"{asked}: name the baseline once, with --pair A B or --baseline B", USAGE)
     baseline = question.baseline if pair is None else pair[1]
+    if before.replay is not None:
+        if paths or before.check:
+            stop("--replay: takes the archive alone; omit PATH and --check", USAGE)
+        candidates = (question.candidate or []) if pair is None else [pair[0]]
+        replay_gate(
+            before.replay, logs, declared, question.margin, candidates, baseline, benchmarks, form, max_rejected
+        )
     check(
         paths, logs, declared, question.margin, baseline, benchmarks, form, max_rejected, run_anyway=before.run_anyway
     )
@@ -207,6 +220,8 @@ def _check_question(
         stop("--exact: stops an evaluation that the gate runs itself; add --run COMMAND", USAGE)
     if evaluation.expect is not Expected.pass_ and not evaluation.exact:
         stop("--expect: is for --exact; add it, or omit --expect", USAGE)
+    if form is GateFormat.html:
+        stop("--format html: is for --replay; use text, json, junit, github, markdown or svg", USAGE)
     if question.margin is None:
         _check_without_margin(question, pair, benchmark, form)
     elif (pair is None) == (question.baseline is None) or (pair and question.candidate):
@@ -284,7 +299,7 @@ def _not_worse(
     rule: "ConflictRule",
 ) -> None:
     margin = parse_margin(question.margin or "")
-    outputs = parse_outputs(question.write or (), [each.value for each in GateFormat])
+    outputs = parse_outputs(question.write or (), [*RENDERERS])
     prices = parse_prices(question.price or (), question.prices)
     candidates, baseline = ([pair[0]], pair[1]) if pair else (question.candidate or [], question.baseline or "")
     comparisons = compare(readings, candidates, baseline, benchmarks, margin, rule)
@@ -324,7 +339,7 @@ def _run(
     if len(benchmarks) > 1:
         stop("--run: evaluates one benchmark; give --benchmark once", USAGE)
     margin = parse_margin(question.margin or "")
-    outputs = parse_outputs(question.write or (), [each.value for each in GateFormat])
+    outputs = parse_outputs(question.write or (), [*RENDERERS])
     flags = parse_flags(declared)
     if others := sorted(set(flags.values) - {"alpha"}):
         stop(f"--run: commits to an order of its own; omit --{others[0]}", USAGE)

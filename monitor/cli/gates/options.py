@@ -19,6 +19,7 @@ class GateFormat(StrEnum):
     github = "github"
     markdown = "markdown"
     svg = "svg"
+    html = "html"
 
 
 class OnUndecided(StrEnum):
@@ -136,6 +137,15 @@ class CheckOptions:
             rich_help_panel=_CHECK_PANEL,
         ),
     ] = False
+    replay: Annotated[
+        Path | None,
+        option(
+            "--replay",
+            "replay the gate on past runs, without a PATH: each folder or file in this folder is one run of candidate and baseline",
+            metavar="ARCHIVE",
+            rich_help_panel=_CHECK_PANEL,
+        ),
+    ] = None
     run_anyway: Annotated[
         bool,
         typer.Option("--run-anyway", help="go on where only a better model can pass", rich_help_panel=_CHECK_PANEL),

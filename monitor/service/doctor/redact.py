@@ -1,13 +1,14 @@
 """Remove the secrets of the settings from texts that leave this machine."""
 
-import json
 import re
 from base64 import b64encode
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator
-from html import escape
+from contextlib import suppress
+from html import unescape
 from pathlib import Path
 from typing import Final
-from urllib.parse import parse_qsl, quote, quote_plus, unquote, urlsplit
+from urllib.parse import parse_qsl, unquote, urlsplit
 
 from pydantic import SecretStr
 
@@ -19,9 +20,9 @@ _SHORT: Final = 4  # shorter secrets are removed where they are a word, not insi
 
 _BASE64: Final = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/-_=")
 _URLSAFE: Final = str.maketrans("+/", "-_")
-_DOUBLE: Final = ('"', "&quot;", "&#34;")
-_SINGLE: Final = ("'", "&#x27;", "&#39;")
-_ESCAPE: Final = re.compile(r"%[0-9A-F]{2}")
+_ESCAPE: Final = re.compile(r"[%\\&]")
+_BACKSLASHES: Final = re.compile(r"((?:\\u[0-9A-Fa-f]{4}|\\x[0-9A-Fa-f]{2}){1,2000})|\\.")
+_LETTERS: Final = {"n": "\n", "r": "\r", "t": "\t", "b": "\b", "f": "\f"}
 _LONGEST_FILE: Final = 100_000
 _NAMED: Final = r"(?:password|passwd|pwd|secret|token|signature|api[_-]?key)"
 _GAP: Final = r"""(?:\\{1,4}[rn]|\r?\n\$\d{1,9}\r?\n|\$\d{1,9}|\bb(?=["'\\])|[ \t"',=:()\[\]\\]){1,30}"""
@@ -83,35 +84,71 @@ Logs may be hostile, so repeats are bounded."""
 
 
 class Redactor:
-    """Removes what the settings hold as secrets, as it is and as URLs, JSON and HTTP write it; and what has the form of a secret.
+    """Removes what the settings hold as secrets, as it is and as URLs, JSON, Python and HTML write it; and what has the form of a secret.
 
     >>> Redactor(Settings(token="s3cret-s3cret")).text('token "s3cret-s3cret", redis://me:pw@host/0')
     'token "(removed)", redis://(removed)@host/0'
+    >>> Redactor(Settings(token="s3cret+s3cret")).text("to s3cret%2Bs3cret, to me")
+    'to (removed), to me'
     """
 
     def __init__(self, settings: Settings) -> None:
-        written = {form for secret in set(_secrets(settings)) for form in _written(secret)}
+        secrets = {secret for secret in _secrets(settings) if secret}
+        written = {form for secret in secrets for form in (secret, *_hexadecimal(secret))}
         longest_first = sorted(written, key=lambda form: (-len(form), form))
         long = [_pattern(form) for form in longest_first if len(form) >= _SHORT]
         short = [rf"(?<!\w){_pattern(form)}(?!\w)" for form in longest_first if len(form) < _SHORT]
         self._known = re.compile("|".join([*long, *short])) if written else None
-        encoded = {form for secret in set(_secrets(settings)) for form in _encoded(secret)}
+        encoded = {form for secret in secrets for form in _encoded(secret)}
         self._encoded = re.compile("|".join(map(re.escape, sorted(encoded)))) if encoded else None
 
     def text(self, text: str) -> str:
         """Return a text without secrets."""
         if self._known is not None:
             text = self._known.sub(HIDDEN, text)
+            text = "\n".join(map(self._without_escaped, text.split("\n")))
         if self._encoded is not None:
             text = _without_runs(text, self._encoded)
         for form, hidden in _FORMS:
             text = form.sub(hidden, text)
         return text
 
+    def _without_escaped(self, line: str) -> str:
+        """Return a line without what holds a secret once its escapes are read: its end and its start are found by halving."""
+        kept = ""
+        while self._escaped(line):
+            end = bisect_left(range(len(line)), 1, key=lambda k: self._escaped(line[:k]))
+            start = bisect_left(range(end), 1, key=lambda k: not self._escaped(line[k:end]))
+            kept, line = f"{kept}{line[: max(0, start - 1)]}{HIDDEN}", line[end:]
+        return kept + line
+
+    def _escaped(self, line: str) -> bool:
+        """Return whether a line has a secret once its escapes are read: those of URLs, of JSON or Python, of HTML, or two of these."""
+        if self._known is None or _ESCAPE.search(line) is None:
+            return False
+        ways = (unquote, _read_backslashes, unescape)
+        once = {read(line) for read in ways}
+        return any(map(self._known.search, once | {read(each) for each in once for read in ways}))
+
 
 def _pattern(form: str) -> str:
-    """Return the pattern of a text; the escapes of a URL may be in either case."""
-    return _ESCAPE.sub(lambda found: f"(?i:{found[0]})", re.escape(form))
+    """Return the pattern of a text, whose spaces may be those of a URL."""
+    return re.escape(form).replace("\\ ", "[ +]")
+
+
+def _of_backslashes(found: re.Match[str]) -> str:
+    """Return the characters of an escape of JSON or Python: a run of those with numbers, or one with a letter or a sign."""
+    if found[1] is None:
+        return _LETTERS.get(found[0][-1], found[0][-1])
+    units = [int(each, 16) for each in re.findall(r"[ux]([0-9A-Fa-f]+)", found[0])]
+    if "u" not in found[0]:
+        with suppress(UnicodeDecodeError):
+            return bytes(units).decode()
+    return "".join(map(chr, units)).encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+def _read_backslashes(text: str) -> str:
+    return _BACKSLASHES.sub(_of_backslashes, text)
 
 
 def _without_runs(text: str, part: re.Pattern[str]) -> str:
@@ -187,17 +224,7 @@ def _of_files(files: Iterable[Path | None]) -> Iterator[str]:
         yield from (line.strip() for line in text.splitlines() if len(line.strip()) >= 2 * _SHORT)
 
 
-def _written(secret: str) -> Iterator[str]:
-    """Return a secret as texts may have it."""
-    if secret:
-        for url in (quote(secret), quote(secret, safe=""), quote_plus(secret)):
-            yield from (url, quote(url))
-        for text in (json.dumps(secret)[1:-1], json.dumps(secret, ensure_ascii=False)[1:-1], repr(secret)[1:-1]):
-            yield from (text, text.replace("/", "\\/"), json.dumps(text)[1:-1])
-        # Python, Go and templates write the two quotes of HTML in other ways, and Go writes the rest of HTML's characters so in JSON.
-        html, go = escape(secret, quote=False), json.dumps(secret, ensure_ascii=False)[1:-1]
-        yield from (html.replace('"', double).replace("'", single) for double in _DOUBLE for single in _SINGLE)
-        yield go.translate({ord(character): f"\\u{ord(character):04x}" for character in "<>&"})
-        yield from (secret, repr(secret.encode())[2:-1])
-        if len(secret) >= 2 * _SHORT:
-            yield from (secret.encode().hex(), secret.encode().hex().upper())
+def _hexadecimal(secret: str) -> Iterator[str]:
+    for separator in ("", ":", " ", "-") if len(secret) >= 2 * _SHORT else ():
+        digits = secret.encode().hex(separator) if separator else secret.encode().hex()
+        yield from (digits, digits.upper())

@@ -203,6 +203,31 @@ def test_a_known_secret_is_removed_from_every_text(secret, before, after):
     assert secret not in redactor.text(before + secret + after).replace(HIDDEN, "") or secret in before + after
 
 
+def _every_html(secret):
+    return "".join(character if character.isalnum() else f"&#{ord(character)};" for character in secret)
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda secret: "".join(f"\\u{ord(character):04x}" for character in secret),
+        lambda secret: "".join(f"\\x{byte:02x}" for byte in secret.encode()),
+        lambda secret: "".join(f"%{byte:02x}" for byte in secret.encode()),
+        lambda secret: quote(_every_html(secret), safe=""),
+        lambda secret: json.dumps(_every_html(secret)),
+        _every_html,
+        lambda secret: secret.encode().hex(":"),
+        lambda secret: secret.encode().hex(" ").upper(),
+    ],
+)
+def test_a_secret_is_removed_however_its_characters_are_escaped(write):
+    """Other programs escape more characters than they have to."""
+    written = write(TOKEN)
+    text = Redactor(Settings(token=SecretStr(TOKEN))).text(f"first\nsaid {written} there\nlast")
+    assert written not in text
+    assert (text.startswith("first\n"), text.endswith("\nlast")) == (True, True)
+
+
 def test_a_short_secret_is_removed_as_a_word_and_other_words_stay():
     redactor = Redactor(Settings(token=SecretStr("a")))
     assert redactor.text("a data row: a") == f"{HIDDEN} data row: {HIDDEN}"

@@ -140,13 +140,13 @@ def _two_models(given: Given) -> str:
     if given["side"] is not None:
         better, worse = (a, b) if given["side"] == "a" else (b, a)
         ahead = gap if given["side"] == "a" else -gap
-        return f"Decided: {better} is better than {worse}, {_ahead(ahead)} points ahead{_evidence(given)}."
+        return f"Decided: {better} is better than {worse}, {_ahead(ahead)} ahead{_evidence(given)}."
     first, second = (a, b) if gap >= 0 else (b, a)
     state = "Not decided" if given["over"] else "Not decided yet"
     where = "" if given["over"] else f" after {given['n']:,} of {counted(given['of'], _unit(given))}"
     if not gap:
         return f"{state}: {a} and {b} are level{where}."
-    text = f"{state}: {first} is {_ahead(abs(gap))} points ahead of {second}{where}"
+    text = f"{state}: {first} is {_ahead(abs(gap))} ahead of {second}{where}"
     if given["over"] and given["p"] is not None and given["p"] > _FAR * given["threshold"]:
         return f"{text}, and {counted(given['n'], _unit(given))} cannot show that."
     return f"{text}{_evidence(given)}."
@@ -165,8 +165,8 @@ def _two_counts(given: Given) -> str:
 
 
 def _ahead(gap: float) -> str:
-    text = size(gap)
-    return text.rstrip("0").rstrip(".") if "." in text else text
+    text = size(gap).removesuffix("0").removesuffix("0").removesuffix(".")
+    return "1 point" if text == "1" else f"{text} points"
 
 
 def _evidence(given: Given) -> str:
@@ -202,7 +202,7 @@ def _would_decide(given: Given) -> str:
     if given["wins"] is None:
         return f"With {differ} that differ, no gap decides."
     least = given["wins"]
-    return f"With {differ} that differ, {least:,} to {given['differ'] - least:,} would decide: {_ahead(given['gap'])} points."
+    return f"With {differ} that differ, {least:,} to {given['differ'] - least:,} would decide: {_ahead(given['gap'])}."
 
 
 def _goal_open(given: Given) -> str:
@@ -268,7 +268,7 @@ _SENTENCES: Final[Mapping[str, Callable[[Given], str]]] = {
     Reason.CLOSEST_TIE: _closest_tie,
     Reason.WOULD_DECIDE: _would_decide,
     Reason.GAP_NEEDS: lambda given: (
-        f"A gap of {_ahead(given['gap'])} points needs {about_items(given['items'], _unit(given))} in all, to be found in 4 of 5 tests."
+        f"A gap of {_ahead(given['gap'])} needs {about_items(given['items'], _unit(given))} in all, to be found in 4 of 5 tests."
     ),
     Reason.OTHER_ITEMS: lambda _: "Nothing is settled: the scores of two models are not shown to be of the same items.",
     Reason.OFF_SCALE: lambda _: "Nothing is settled: the scores may be on another scale.",

@@ -16,9 +16,7 @@ from monitor.files.streams.copying import CopyError, copy_stream, with_suffix
 from schemas.records.text import mask_url
 
 TIMEOUT_SECONDS: Final = 30.0  # how long a server may take to connect, and between two pieces of its answer
-
-DEADLINE_SECONDS: Final = 900.0
-"""How long a download may take in all, name look-up and redirects included: 2 GB at 2.4 MB/s."""
+DEADLINE_SECONDS: Final = 900.0  # how long a download may take in all, name look-up and redirects included
 
 _UNSAFE: Final = re.compile(r"[^A-Za-z0-9._-]+")
 _NAME_LENGTH: Final = 80

@@ -18,11 +18,10 @@ from schemas.records.text import shorten
 
 _SIDES: Final = (("model_a", "model_b"), ("model_1", "model_2"), ("left", "right"), ("model_x", "model_y"))
 """Columns of the two models; of several the first are read."""
-
+_MOST_COLUMNS: Final = 100_000
 _PROMPTS: Final = ("item_id", "question_id", "prompt_id", "prompt", "conversation_id", "instruction", "question", "id")
 _JUDGES: Final = ("cluster", "judge", "judge_id", "worker", "voter", "annotator", "user", "language")
 _PLACED: Final = frozenset({"left", "right"})  # columns that are places: the model on the left was shown first
-
 _TIES: Final = frozenset(
     {"tie", "draw", "tie (bothbad)", "tie (both bad)", "both_bad", "bothbad", "inconsistent", "error"}
 )
@@ -198,6 +197,10 @@ def columns_of(
     first: Mapping[str, Any] | None = None,
 ) -> Columns | BattleColumns:
     """Return the columns of a table of battles, or of scores; see `Columns`."""
+    if len(names) > _MOST_COLUMNS:
+        raise ColumnError(
+            f"the table has {len(names):,} columns, more than {_MOST_COLUMNS:,}; write a row for each score"
+        )
     if not choices.columns and is_battle(names):
         return BattleColumns(names, choices, model)
     return Columns(names, choices, model, objects, first)

@@ -95,6 +95,14 @@ def test_columns_are_chosen_by_name(tmp_path):
     assert {e.cluster for e in read.events} == {"x"}
 
 
+def test_a_table_of_more_columns_than_are_read_is_refused(tmp_path):
+    """Two million columns took 12 s of processor time, and a line may have 32 million."""
+    names = [f"c{k}" for k in range(100_001)]
+    (tmp_path / "wide.csv").write_text(f"{','.join(names)}\n{','.join('1' * len(names))}\n")
+    ((_, _, _, why),) = Read(tmp_path / "wide.csv").faults
+    assert why == "the table has 100,001 columns, more than 100,000; write a row for each score"
+
+
 def test_a_column_a_model(tmp_path):
     (tmp_path / "a.csv").write_text("id,subject,one,two\n1,law,1,0\n2,law,,0.5\n")
     read = Read(tmp_path / "a.csv", columns=["item_id=id,models=*"], benchmark="quiz")

@@ -41,13 +41,11 @@ def stop_wrong_call(error: Any) -> None:  # noqa: ANN401 - typer's error
 
 def describe_wrong_call(error: Any) -> str:  # noqa: ANN401 - typer's error
     """Return the option, its value and what to use instead."""
-    from pydantic import ValidationError
-
     flag = "/".join(getattr(getattr(error, "param", None), "opts", ()))
     if choices := _CHOICES.search(error.message):
         names = [name.strip().strip("'\"") for name in choices["choices"].split(",")]
         return f"{flag} {choices['value'][1:-1]}: use {', '.join(names[:-1])} or {names[-1]}"
-    if isinstance(error.__cause__, ValidationError):
+    if type(error.__cause__).__name__ == "ValidationError":  # pydantic's, which few calls load
         first = error.__cause__.errors(include_url=False)[0]
         return f"{flag} {shorten(first['input'])}: {_rule(first)}"
     if needed := _NEEDED.search(error.message):
@@ -72,11 +70,9 @@ def _rule(error: Mapping[str, Any]) -> str:
 
 def _called_command() -> str:
     """Return the command that was called, for the errors of which typer does not name it."""
-    from typer.main import get_command
-
     from monitor.cli.app import app
 
-    command: Any = get_command(app)
+    command: Any = typer.main.get_command(app)
     path = ["rankwatch"]
     for word in sys.argv[1:]:
         command = getattr(command, "commands", {}).get(word)

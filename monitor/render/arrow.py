@@ -102,7 +102,7 @@ def _writer(types: Mapping[str, Any], file: BinaryIO, form: Form) -> Iterator[An
     import pyarrow as pa  # noqa: PLC0415
     from pyarrow.parquet import ParquetWriter  # noqa: PLC0415
 
-    schema = _schema(types)
+    schema = _schema(pa, types)
     pending: list[list[Any]] = []
     with ParquetWriter(file, schema) if form == "parquet" else pa.ipc.new_file(file, schema) as out:
 
@@ -121,9 +121,7 @@ def _writer(types: Mapping[str, Any], file: BinaryIO, form: Form) -> Iterator[An
         flush()
 
 
-def _schema(types: Mapping[str, Any]) -> "Schema":
-    import pyarrow as pa  # noqa: PLC0415
-
+def _schema(pa: Any, types: Mapping[str, Any]) -> "Schema":  # noqa: ANN401 - the module
     kinds = {bool: pa.bool_(), int: pa.int64(), float: pa.float64(), str: pa.string()}
     return pa.schema([(name, kinds[_plain_type(annotation)]) for name, annotation in types.items()])
 

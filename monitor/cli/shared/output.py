@@ -13,10 +13,8 @@ from monitor.cli.shared.declared.prices import prices_fault
 from monitor.cli.shared.errors import USAGE, note, stop, writing
 from monitor.cli.shared.options import Pairs, ReportFormat
 from monitor.cli.shared.settings import read_settings
-from monitor.cli.shared.table import print_table
 from monitor.files.streams.paths import show
 from monitor.render.csv import write_csv
-from monitor.render.report import document_of, render_html, render_markdown
 from monitor.view.board import BoardView
 from monitor.view.build import MAX_REPORT_PAIRS, ReportView, count_pairs, report_views
 from monitor.view.pairs.second_opinions import with_detail
@@ -223,6 +221,8 @@ def _print(views: Iterable[ReportView], output: Output) -> None:
     elif second_opinions:
         print(DetailedReport(benchmarks=[with_detail(each.report, each.table) for each in views]).model_dump_json())
     elif form is ReportFormat.table:
+        from monitor.cli.shared.table import print_table
+
         print_table(views, output.pairs, verbose=output.verbose, top=output.top)
     elif form is ReportFormat.json:
         _print_json(views)
@@ -273,6 +273,8 @@ def _print_pairs(reports: Iterable[BenchmarkReport], form: ReportFormat) -> None
 
 
 def _document(views: Iterable[ReportView], form: ReportFormat, *, second_opinions: bool) -> str:
+    from monitor.render.report import document_of, render_html, render_markdown
+
     low_coverage, listed = read_settings().low_coverage, list(views)
     documents = [document_of(each, low_coverage, detail=second_opinions, several=len(listed) > 1) for each in listed]
     return render_html(documents) if form is ReportFormat.html else render_markdown(documents)

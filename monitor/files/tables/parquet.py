@@ -40,18 +40,17 @@ def _read_lighteval(table: Table, log: LogFile) -> Iterator[Piece]:
 def open_table(path: Path) -> Iterator[Table]:
     """Open a Parquet file."""
     try:
-        from pyarrow import ArrowException, OSFile  # noqa: PLC0415 - optional, and slow to import
-        from pyarrow.parquet import ParquetFile  # noqa: PLC0415
+        import pyarrow.parquet  # noqa: PLC0415 - optional, and slow to import
     except ImportError as error:
         raise Refusal(
             "file", "a Parquet table", "a Parquet table needs pyarrow; install rankwatch[parquet], or pyarrow"
         ) from error
     try:
-        with OSFile(str(path)) as source, ParquetFile(source) as file:
+        with pyarrow.OSFile(str(path)) as source, pyarrow.parquet.ParquetFile(source) as file:
             yield Table(source, file)
     except MemoryError:  # one of pyarrow's is an ArrowException too
         raise
-    except (ArrowException, OSError, ValueError, OverflowError) as error:  # ValueError: text that is not UTF-8
+    except (pyarrow.ArrowException, OSError, ValueError, OverflowError) as error:  # ValueError: text that is not UTF-8
         raise Broken(DAMAGED) from error
 
 

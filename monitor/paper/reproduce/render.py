@@ -6,14 +6,10 @@ from collections.abc import Sequence
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Final
 
-from rich.console import Group
-from rich.table import Table
-
 from monitor.paper.reproduce.rows import Row, Section, Verdict
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
-
 
 _COLOURS: Final[dict[Verdict, str]] = {
     "equal": "green",
@@ -51,6 +47,9 @@ def _plain(section: Section) -> dict[str, object]:
 
 def render_table(sections: Sequence[Section]) -> "RenderableType":
     """Return one table a section, and a line with the number of rows of each verdict."""
+    from rich.console import Group  # noqa: PLC0415 - JSON needs no rich
+    from rich.table import Table  # noqa: PLC0415 - JSON needs no rich
+
     parts: list[RenderableType] = []
     for section in sections:
         table = Table(title=f"{section.title} [dim]({section.source})[/]", title_justify="left", expand=True)

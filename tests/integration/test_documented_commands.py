@@ -115,7 +115,8 @@ def folders(tmp_path_factory):
     write(other / "pilot/pilot.jsonl", events(rng, far_apart, 120))
     (other / "prices.csv").write_text("model,price\n" + "".join(f"{model},0.01\n" for model in far_apart))
     (one.with_name("daily") / "runs").mkdir(parents=True)
-    return one, several, metrics(one.with_name("metrics"), rng), other, daily(one.with_name("daily"), rng)
+    of_days, before = daily(one.with_name("daily"), rng), gated(one.with_name("gated"), rng)
+    return one, several, metrics(one.with_name("metrics"), rng), other, of_days, before
 
 
 def metrics(folder, rng):
@@ -142,9 +143,22 @@ def daily(folder, rng):
     return folder
 
 
+def gated(folder, rng):
+    """Runs of the baseline of a gate, and an archive of runs with its candidate."""
+    (folder / "runs").mkdir(parents=True)
+    for day in range(1, 4):
+        (folder / f"archive/2026-08-{day:02}").mkdir(parents=True)
+        write(folder / f"runs/suite_2026-08-{day:02}.jsonl", events(rng, {"old": 0.8}, 60, benchmark="suite"))
+        run = events(rng, {"old": 0.8, "new": 0.8}, 60, benchmark="suite")
+        write(folder / f"archive/2026-08-{day:02}/results.jsonl", run)
+    return folder
+
+
 def folder_of(text, folders):
     """The folder on which a command has an answer."""
-    one, several, with_metrics, other, of_days = folders
+    one, several, with_metrics, other, of_days, before = folders
+    if "--check" in text or "--replay" in text:
+        return before
     if text.startswith("drift"):
         return of_days
     if "algebra:" in text or "pilot/" in text:

@@ -325,7 +325,8 @@ def test_no_remedy_is_cut_off(tmp_path, wide):
     path = tmp_path / "t.csv"
     path.write_text(f"{names}\n{','.join('1' for _ in range(60))}\n")
     ended = rankwatch("report", path, code=1, COLUMNS=str(wide))
-    assert ended.stderr.split()[-1] == "item_id=COLUMN,score=COLUMN", "the last words of the remedy"
+    remedy = "if every other column is a model, add --columns 'item_id=COLUMN,models=*'; else `rankwatch map FILE` proposes a mapping"
+    assert " ".join(ended.stderr.split()).endswith(remedy)
 
 
 def test_scores_from_minus_one_to_one_are_read_by_their_scale(tmp_path):

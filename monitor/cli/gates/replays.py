@@ -47,7 +47,8 @@ def replay_gate(
 
     def name(file: str) -> str:
         """Return the run of a file: the folder in the archive that it is in, else the date in its name, else its name."""
-        inside = Path(file).relative_to(archive) if Path(file).is_relative_to(archive) else Path(Path(file).name)
+        path, folder = Path(file).resolve(), archive.resolve()
+        inside = path.relative_to(folder) if path.is_relative_to(folder) else Path(path.name)
         return inside.parts[0] if len(inside.parts) > 1 else date_in(inside.name) or inside.name.split(".")[0]
 
     found = read_runs([str(archive)], logs, max_rejected, DatedRuns(name), models=True).sentinels()

@@ -16,9 +16,6 @@ ELSEWHERE = {
         "tests/unit/test_import_graph.py: compares its output with the page"
     ),
     "doctor --bundle support.zip --log rankwatch.log": "tests/unit/service/test_bundle.py: looks at the running process of the machine",
-    "quarantine release mmlu-pro --replay --broker kafka://localhost:9092 --redis-url redis://localhost:6379": (
-        "tests/fault/test_quarantine.py: needs a benchmark that is set aside"
-    ),
     "run --accept-gap --broker kafka://localhost:9092 --redis-url redis://localhost:6379": (
         "tests/fault/test_recover.py: needs a gap in the log"
     ),

@@ -77,9 +77,9 @@ def folders(tmp_path_factory):
     shutil.copy(ROOT / DEMO, one / DEMO)
     shutil.copytree(ROOT / TWO_MODELS, one / TWO_MODELS)
 
-    def scores(path, models, benchmark="gsm8k"):
+    def scores(path, models, benchmark="gsm8k", items=120):
         path.parent.mkdir(parents=True, exist_ok=True)
-        rows = events(rng, {model: SKILLS[model] for model in models}, 120, benchmark=benchmark)
+        rows = events(rng, {model: SKILLS[model] for model in models}, items, benchmark=benchmark)
         write(path, [{**row, "cluster": f"topic {int(row['item_id'][5:]) % 12}"} for row in rows])
 
     for path in ("results/gsm8k.jsonl", "results.jsonl", "mmlu-pro.jsonl", "physics.jsonl"):
@@ -88,6 +88,7 @@ def folders(tmp_path_factory):
     (one / "eval.py").write_text(HARNESS)
     for path, model in (("baseline.jsonl", "old"), ("main.jsonl", "old"), ("main-2.jsonl", "old"), ("pr.jsonl", "new")):
         scores(one / path, (model,))
+    scores(one / "baseline.jsonl", ("old",), items=200)  # fewer cannot show what a gate along an order asks
     for run in ("runs/monday/gemma-7b", "runs/friday/gemma-7b", "runs/gemma-7b"):
         (one / run).mkdir(parents=True)
         rows = (sample(item, "strict-match", float(rng.random() < 0.6)) for item in range(20))

@@ -160,6 +160,8 @@ def folder_of(text, folders):
     one, several, with_metrics, other, of_days, before = folders
     if "--check" in text or "--replay" in text:
         return before
+    if "--exact" in text:
+        return several  # an evaluation along an order has its folder in the other one
     if text.startswith("drift"):
         return of_days
     if "algebra:" in text or "pilot/" in text:

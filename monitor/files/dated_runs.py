@@ -51,7 +51,7 @@ class DatedRuns:
         self._runs: dict[tuple[str, str, str], Run] = {}
         self._names: dict[str, str] = {}
         self.declaring: dict[str, str] = {}
-        """Benchmarks that a file declares as sentinels, or of which it ends a run early, each with the file."""
+        """Benchmarks with a declared sentinel, or with a run that ends early, each with its file."""
 
     def add(self, segment: Segment) -> None:
         """Add the scores of a segment of a file."""

@@ -33,9 +33,7 @@ MAX_LINE_BYTES: Final = 1_000_000  # longest record that is read; a longer one i
 
 
 _MIXTURES: Final = "mixture of the e-values: beta(a,b), two_point(a,b) or grid98"
-_FAMILIES: Final = (
-    "how pairs share alpha: a policy, models of which all pairs have equal shares, or a list of such pairs"
-)
+_FAMILIES: Final = "how pairs share alpha: a policy, models whose pairs have equal shares, or a list of such pairs"
 _ORDERS: Final = "order policy: none, completion, committed with a seed, or trusted"
 _NULL: Final = {"type": "null"}
 _TIME: Final = {"anyOf": [{"format": "date-time", "type": "string"}, _NULL], "default": None}

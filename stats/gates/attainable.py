@@ -39,7 +39,7 @@ class GateRates(NamedTuple):
 
 
 def least_discordant(alpha: float = 0.05) -> int:
-    """Return the fewest items that differ with which the exact test calls one model better: all of them for one side.
+    """Return the fewest differing items that decide the exact test if one model wins them all.
 
     Examples
     --------

@@ -225,7 +225,7 @@ DELAYS = {
     (1000, LOW, 90): ((2, 3), (2, 3), (3, 3)),
 }
 OF_ITEMS = {
-    # the same where items are declared independent: cells of which the conditional law was drawn
+    # the same where items are declared independent: these cells drew the conditional law
     (200, HIGH, 14): ((2, 3), (7, 12), (64, LATE)),
     (200, LOW, 14): ((1, 1), (2, 3), (9, 14)),
     (200, LOW, 30): ((1, 1), (2, 3), (7, 11)),

@@ -121,7 +121,7 @@ def evaluate_gate(
 
 
 def _check_exact(chosen: BoardView, known: Mapping[str, float], margin: Margin) -> None:
-    """End an exact gate whose rule is not that of a full run, or whose order would feed bets."""
+    """End an exact gate that a full run would not decide by counts, or that has an order for bets."""
     name = shorten(chosen.name)
     if margin.relative:
         stop("--exact: give the margin in score units, for example --margin 0.02", USAGE)

@@ -196,7 +196,7 @@ def lower_is_better(label: str) -> bool:
 
 
 def is_model(name: object) -> bool:
-    """Return whether a name has that of a well-known model in it.
+    """Return whether a name contains the name of a well-known model.
 
     >>> is_model("meta-llama/Llama-3.1-8B"), is_model("q17")
     (True, False)

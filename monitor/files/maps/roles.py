@@ -13,7 +13,7 @@ from monitor.files.maps.places import Column, Place, in_range, is_score
 from schemas.records.lenient import without_value
 from schemas.records.text import shorten
 
-_LONGEST_ID: Final = 100  # unless its name is that of an item: a prompt is longer
+_LONGEST_ID: Final = 100  # unless the field is named like an item: a prompt is longer
 _LISTED: Final = 12
 _LISTED_LENGTH: Final = 120
 _FEW: Final = 2  # models that may be more than the items: a file may be the beginning of one

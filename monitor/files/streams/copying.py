@@ -1,4 +1,4 @@
-"""Write a stream into a file, of which the first bytes show what it is."""
+"""Write a stream into a file, and name the file by its first bytes."""
 
 import re
 from pathlib import Path

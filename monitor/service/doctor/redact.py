@@ -123,7 +123,7 @@ class Redactor:
         return kept + line
 
     def _escaped(self, line: str) -> bool:
-        """Return whether a line has a secret once its escapes are read: those of URLs, of JSON or Python, of HTML, or two of these."""
+        """Return whether a line has a secret once its escapes are read: URLs, JSON, Python, HTML, or two of them."""
         if self._known is None or _ESCAPE.search(line) is None:
             return False
         ways = (unquote, _read_backslashes, unescape)
@@ -132,7 +132,7 @@ class Redactor:
 
 
 def _pattern(form: str) -> str:
-    """Return the pattern of a text, whose spaces may be those of a URL."""
+    """Return the pattern of a text; a URL may escape its spaces."""
     return re.escape(form).replace("\\ ", "[ +]")
 
 

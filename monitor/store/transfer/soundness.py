@@ -50,7 +50,7 @@ def _scores(stored: StoredBenchmark) -> Checks:
     values, models = stored.values, len(stored.contestants)
     yield "values: a score is not between 0 and 1", all(0 <= each <= SCORE_UNIT for each in values)
     yield "values: a score comes twice", len(set(values)) == len(values)
-    yield "scores: not those of each model", len(stored.columns) == models
+    yield "scores: not a column a model", len(stored.columns) == models
     yield "scores: more than rows", all(column.size <= len(stored.rows) for column in stored.columns)
     yield "scores: one that values lacks", all(column.max(initial=0) < len(values) + 2 for column in stored.columns)
     pairs = models * (models - 1) // 2

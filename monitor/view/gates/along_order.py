@@ -40,7 +40,7 @@ class Question:
         return [*_ASSUMED, *self.history]
 
     def decided(self, candidate: Floats, baseline: Floats, since: int = 0) -> bool:
-        """Return whether a claim holds along the items so far, the first `since` of which were judged; the baseline is of all items."""
+        """Return whether a claim holds along the items so far; the first `since` were judged, and the baseline has all items."""
         return first_decision(candidate, baseline[: candidate.size], self, since) is not None
 
     def compare(self, candidate: Floats, baseline: Floats, items: int) -> GateComparison:

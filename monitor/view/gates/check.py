@@ -105,7 +105,7 @@ class _Bets:
 
 
 def check_gate(known: Known | None, margin: float, alpha: float, items: int | None, repeats: int | None) -> GateCheck:
-    """Return what a gate can know; `items` and `repeats` replace those of the runs."""
+    """Return what a gate can know; `items` and `repeats` replace what the runs have."""
     names = [] if known is None else sorted(known.answers)
     table = None if known is None else _table(known.answers, names)
     n = items if items is not None else (len(names) or None)

@@ -113,9 +113,11 @@ def gate(
     Example: rankwatch gate results/ --pair candidate baseline --margin 0.02
     """
     if before.check or before.replay is not None:
+        ignored = {"--epoch": epoch, "--inherit": inherit, "--conflicts": conflicts is not Conflicts.worst}
         _check(
-            paths or (), pair, benchmark or (), form, question, before, evaluation, stored, logs, declared, max_rejected
-        )
+            paths or (), pair, benchmark or (), form, question, before, evaluation, stored, logs, declared, max_rejected,
+            ignored,
+        )  # fmt: skip
     _check_question(question, pair, benchmark, form, before, evaluation)
     from_service = stored.server is not None or stored.redis_url is not None
     if not paths and not (from_service and evaluation.run is not None):
@@ -175,10 +177,17 @@ def _check(
     logs: ScoreOptions,
     declared: DeclareOptions,
     max_rejected: float,
+    ignored: "Mapping[str, object]",
 ) -> NoReturn:
     asked = "--check" if before.check else "--replay"
     refused = {
+        **ignored,
         "--run": evaluation.run,
+        "--seed": evaluation.seed is not None,
+        "--budget": evaluation.budget,
+        "--block": evaluation.block,
+        "--folder": evaluation.folder != RunOptions.folder,
+        "--candidate": question.candidate and before.check,
         "--exact": evaluation.exact or evaluation.expect is not Expected.pass_,
         "--run-anyway": before.run_anyway and before.replay is not None,
         "--on-undecided": question.on_undecided is not OnUndecided.wait,
@@ -186,6 +195,7 @@ def _check(
         "--price": question.price or question.prices,
         "--write": question.write,
         "--server and --redis-url": stored.server or stored.redis_url,
+        "--token-file and --topic": stored.token_file or stored.topic,
         "several metrics": has_several_metrics(logs),
     }
     for flag, value in refused.items():

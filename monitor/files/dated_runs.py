@@ -44,17 +44,20 @@ class Run:
 
 
 class DatedRuns:
-    """Collects the runs that files hold; `name` gives the run of a file."""
+    """Collects the runs that files hold; `name` gives the run of a file, also where `by_file` its events name one."""
 
-    def __init__(self, name: Callable[[str], str] = name_of) -> None:
-        self._name = name
+    def __init__(self, name: Callable[[str], str] = name_of, *, by_file: bool = False) -> None:
+        self._name, self._by_file = name, by_file
         self._runs: dict[tuple[str, str, str], Run] = {}
         self._names: dict[str, str] = {}
+        self.alphas: dict[str, float] = {}
+        """Of the benchmarks that files declare."""
         self.declaring: dict[str, str] = {}
         """Benchmarks with a declared sentinel, or with a run that ends early, each with its file."""
 
     def add(self, segment: Segment) -> None:
         """Add the scores of a segment of a file."""
+        self.alphas |= {each.declare: each.alpha for each in segment.declarations}
         of_file = self._names.get(segment.path) or self._names.setdefault(segment.path, self._name(segment.path))
         self.declaring |= {each.declare: segment.path for each in segment.declarations if each.drift is not None}
         self.declaring |= {each.ended: segment.path for each in segment.ended if each.state in {"cancelled", "changed"}}
@@ -66,7 +69,8 @@ class DatedRuns:
             raise RunFault(
                 f"{show(source)}: {shorten(event.benchmark)} holds battles, which score no model on its own; give it scores of items"
             )
-        name = str(event.run) if isinstance(event.run, str | int) and str(event.run) else of_file
+        named = not self._by_file and isinstance(event.run, str | int) and str(event.run) != ""
+        name = str(event.run) if named else of_file
         key = event.benchmark, event.model, name
         run = self._runs.get(key)
         if run is None:

@@ -51,7 +51,9 @@ def remedies(check: GateCheck) -> Iterator[Sentence]:
     if check.attainable in {"only_wins", "impossible"}:
         add = f"Add {counted(check.equal_items - (check.items or 0), 'item')}"
         larger = (
-            f", or declare a margin of {in_points(check.least_margin, relative=False)}" if check.least_margin else ""
+            f", or declare a margin of {in_points(check.least_margin, relative=False)}"
+            if check.least_margin and check.least_margin <= _LARGEST
+            else ""
         )
         run = "; --run-anyway goes on" if check.attainable == "only_wins" else ""
         yield f"{add}{larger}, before the run{run}. No model was called."
@@ -90,7 +92,7 @@ def _less(check: GateCheck) -> Sentence:
         return f"No number of repeats lowers that to {level} without a margin."
     items = counted(check.items or 0, "case")
     return (
-        f"At most {level} takes {found.answers_needed:,.0f} answers: {items} with {found.repeats_needed:,.0f} repeats each, or "
+        f"At most {level} takes {found.answers_needed:,.0f} answers: {items} with {counted(int(found.repeats_needed), 'repeat')} each, or "
         f"{counted(int(found.items_needed), 'case')} with {counted(check.repeats, 'repeat')} each."
     )
 
@@ -113,7 +115,7 @@ def shown(check: GateCheck) -> Sentence:
     how = "simulated from these runs" if check.rule == "bets" else "exact"
     return (
         f"What a gate can show with a margin of {by}, as shares of gates ({how}). Candidates differ from the baseline on so many items "
-        f"{_SOURCES[check.shown[0].source]}; a worse one is worse by exactly the margin."
+        f"{_SOURCES[check.shown[0].source]}; a worse one is worse by exactly the margin, and differs on as many at least."
     )
 
 
@@ -122,11 +124,10 @@ def flaky(check: GateCheck) -> Sentence:
     first = check.flaky[:3]
     if not first:
         return "No case scored differently from run to run."
-    share = sum(each.share for each in first)
-    some = "It carries" if len(first) == 1 else f"The first {len(first)} carry"
     if len(check.flaky) == 1:
         return "1 case scores differently from run to run: it carries all of the noise."
-    return f"{len(check.flaky):,} cases score differently from run to run. {some} {100 * share:.0f} % of the noise."
+    share = f"{100 * sum(each.share for each in first):.0f} %"
+    return f"{len(check.flaky):,} cases score differently from run to run. The first {len(first)} carry {share} of the noise."
 
 
 def _percent(share: float) -> str:

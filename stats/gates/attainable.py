@@ -164,9 +164,11 @@ def mean_rates(
         raise ValueError("answers must be of shape (cases, runs), with an answer to each case")
     if not -1 < gap <= 0:
         raise ValueError(f"gap must lie in (-1, 0], got {gap}")
+    mean = float(np.nanmean(values, axis=1).mean())
+    if mean + gap < 0:
+        raise ValueError(f"gap must leave some of the mean score {mean:.4g}, got {gap}")
     values = np.take_along_axis(values, np.argsort(np.isnan(values), axis=1, kind="stable"), axis=1)
     rng = np.random.default_rng(seed)
-    mean = float(np.nanmean(values, axis=1).mean())
     kept = 1 + gap / mean if mean > 0 else 1.0
     need = log(1 / alpha)
     passed = failed = 0

@@ -154,3 +154,50 @@ def test_an_undecided_gate_on_finished_files_names_that_only_wins_can_pass(tmp_p
     )
     (row,) = json.loads(rankwatch("gate", *call, "--format", "json", code=3).stdout)["comparisons"]
     assert row["facts"][-1] == {"code": "only_wins", "items": 50, "needed": 149}
+
+
+def scored(path, answers, **fields):
+    """Scores of the baseline, item by item."""
+    rows = [
+        {"benchmark": "b", "item_id": str(k), "model": "old", "score": each, **fields} for k, each in enumerate(answers)
+    ]
+    return write(path, rows)
+
+
+def checked(*words, code=0):
+    return json.loads(rankwatch("gate", "--check", *words, "--format", "json", code=code).stdout)
+
+
+def test_the_alpha_that_files_declare_counts(tmp_path):
+    path = scored(tmp_path / "a.jsonl", [1, 0] * 30)
+    path.write_text('{"declare": "b", "alpha": 0.001}\n' + path.read_text("utf-8"), "utf-8")
+    assert checked(path, "--margin", 0.1, code=2)["alpha"] == 0.001
+    assert checked(path, "--margin", 0.1, "--alpha", 0.05)["alpha"] == 0.05
+
+
+def test_two_files_are_two_runs_also_where_their_events_name_one(tmp_path):
+    paths = [scored(tmp_path / f"{k}.jsonl", [1, 0, k] * 20, run="mine") for k in range(2)]
+    assert checked(*paths, "--margin", 0.1)["flips"]["answers"] == 120
+
+
+def test_no_model_is_worse_by_more_than_the_baseline_has(tmp_path):
+    paths = [scored(tmp_path / f"{k}.jsonl", [k, *[0] * 59]) for k in range(2)]
+    assert checked(*paths, "--margin", 0.05, "--repeats", 2, code=2)["shown"] == []
+
+
+@pytest.mark.parametrize(
+    "flags",
+    [
+        ("--candidate", "new"), ("--epoch", 1), ("--conflicts", "last"), ("--seed", "s"), ("--budget", 5), ("--block", 5),
+        ("--folder", "f"), ("--topic", "t"), ("--token-file", "t"),
+    ],
+)  # fmt: skip
+def test_flags_that_a_check_does_not_use_are_refused(flags):
+    assert f"omit {flags[0]}" in rankwatch("gate", "--check", "--margin", 0.05, *flags, code=2).stderr.replace(
+        "--token-file and --topic", f"{flags[0]}"
+    )
+
+
+def test_one_benchmark_is_checked_without_files_too():
+    said = rankwatch("gate", "--check", "--margin", 0.05, "--benchmark", "a", "--benchmark", "c", code=2).stderr
+    assert "looks at one benchmark" in said

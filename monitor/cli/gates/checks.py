@@ -45,13 +45,15 @@ def check(
     flags = parse_flags(declared)
     if others := sorted(set(flags.values) - set(_FLAGS)):
         stop(f"--check: takes --alpha, --items and --repeats of a declaration; omit --{others[0]}", USAGE)
-    known = _known(paths, logs, baseline, benchmarks, max_rejected) if paths else None
-    name = known.benchmark if known else (benchmarks[0] if benchmarks else "")
+    # Every file is a run: what differs between two of them is noise, not a conflict.
+    runs = DatedRuns(str, by_file=True)
+    known = _known(read_runs(paths, logs, max_rejected, runs, models=True), baseline, benchmarks) if paths else None
+    name = known.benchmark if known else _one(benchmarks, benchmarks or [""])
     given = flags.of(name)
     number = given.get("repeats")
     if number == "all":
         stop("--repeats all: --check needs the number of repeats of one run", USAGE)
-    found = check_gate(known, size, given.get("alpha", 0.05), given.get("items"), number)
+    found = check_gate(known, size, given.get("alpha", runs.alphas.get(name, 0.05)), given.get("items"), number)
     _print(found, form)
     raise SystemExit(0 if run_anyway and found.attainable == "only_wins" else found.exit_code)
 
@@ -66,17 +68,17 @@ def absolute_margin(flag: str, text: str | None) -> float:
     return margin.size
 
 
-def _known(
-    paths: Sequence[str], logs: ScoreOptions, baseline: str | None, benchmarks: Sequence[str], max_rejected: float
-) -> Known:
-    # Every file is a run: what differs between two of them is noise, not a conflict.
-    found = read_runs(paths, logs, max_rejected, DatedRuns(str), models=True).sentinels()
-    names = sorted({benchmark for benchmark, _ in found}, key=natural)
+def _one(benchmarks: Sequence[str], names: Sequence[str]) -> str:
     if unknown := [each for each in benchmarks if each not in names]:
         stop(f"--benchmark {show(unknown[0])} is not in the files; choose one of {first_names(names)}", USAGE)
-    if len(chosen := [*benchmarks] or names) > 1:
+    if len(chosen := [*dict.fromkeys(benchmarks)] or names) > 1:
         stop(f"--check: looks at one benchmark; choose one with --benchmark: {first_names(chosen)}", USAGE)
-    (benchmark,) = chosen
+    return chosen[0]
+
+
+def _known(runs_read: DatedRuns, baseline: str | None, benchmarks: Sequence[str]) -> Known:
+    found = runs_read.sentinels()
+    benchmark = _one(benchmarks, sorted({benchmark for benchmark, _ in found}, key=natural))
     models = sorted((model for name, model in found if name == benchmark), key=natural)
     if baseline is None and len(models) > 1:
         stop(

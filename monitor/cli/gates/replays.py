@@ -51,7 +51,8 @@ def replay_gate(
         inside = path.relative_to(folder) if path.is_relative_to(folder) else Path(path.name)
         return inside.parts[0] if len(inside.parts) > 1 else date_in(inside.name) or inside.name.split(".")[0]
 
-    found = read_runs([str(archive)], logs, max_rejected, DatedRuns(name), models=True).sentinels()
+    read = read_runs([str(archive)], logs, max_rejected, DatedRuns(name, by_file=True), models=True)
+    found = read.sentinels()
     benchmark = _benchmark(sorted({of for of, _ in found}, key=natural), benchmarks)
     models = {model: runs for (of, model), (runs, _) in found.items() if of == benchmark}
     for model in (baseline, *candidates):
@@ -63,7 +64,11 @@ def replay_gate(
             if scores := run.means():
                 runs.setdefault(run.name, {})[model] = scores
     past = [PastRun(each, runs[each]) for each in sorted(runs, key=natural)]
-    made = replay(benchmark, baseline, candidates, past, size, flags.of(benchmark).get("alpha", 0.05))
+    if baseline in candidates:
+        stop(f"{show(baseline)} is the baseline and a candidate; name two different models", USAGE)
+    alpha = flags.of(benchmark).get("alpha", read.alphas.get(benchmark, 0.05))
+    # Several candidates share alpha, as in a gate.
+    made = replay(benchmark, baseline, candidates, past, size, alpha / max(1, len(set(candidates))))
     if not made.runs:
         stop(
             f"no run of the archive has both {shorten(baseline)} and a candidate; put the files of both into one folder"

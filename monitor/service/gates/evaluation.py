@@ -71,8 +71,9 @@ def evaluate_all(
             continue
         # Blocks that are done cost nothing, so they count under any budget.
         comparison = evaluate_one(question, left)
-        spent = left == 0 and not comparison.n
-        comparisons.append(_not_evaluated(plan, question, "the budget is spent") if spent else comparison)
+        if left == 0 and not comparison.n and comparison.verdict == "undecided":
+            comparison = comparison.model_copy(update={"reason": "Not evaluated: the budget is spent."})
+        comparisons.append(comparison)
     return comparisons
 
 

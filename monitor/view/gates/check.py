@@ -68,11 +68,10 @@ class _ExactTest:
             found.append((2 * flips.variance, "noise"))
         rows = []
         for discordance, source in found or [(each, "assumed") for each in ASSUMED]:
-            # A model that is worse by the margin differs on as many items at least.
-            share = min(max(discordance, margin), 1.0)
             for size in sizes:
-                rates = [gate_rates(size, gap, share, margin, alpha) for gap in (0.0, -margin)]
-                rows.append(_row(size, share, source, rates))
+                # A model that is worse by the margin differs on as many items at least.
+                rates = [gate_rates(size, gap, max(discordance, -gap), margin, alpha) for gap in (0.0, -margin)]
+                rows.append(_row(size, discordance, source, rates))
         return tuple(rows)
 
 
@@ -95,7 +94,7 @@ class _Bets:
 
     def shown(self, sizes: Sequence[int], flips: Flips | None, margin: float, alpha: float) -> tuple[Shown, ...]:
         """Return how often gates of some sizes pass and fail, from the answers to cases that were run twice."""
-        if self._table is None or flips is None:
+        if self._table is None or flips is None or (1 - self._won).mean() < margin:  # no model is worse by the margin
             return ()
         rows = []
         for size in sizes:

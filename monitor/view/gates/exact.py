@@ -17,7 +17,7 @@ from schemas.results.gate_check import Attainable, Attained
 from schemas.results.reasons import Reason, fact
 from stats.evidence.margin import excess_p, excess_required_n
 from stats.fixed_n.mcnemar import exact_p
-from stats.gates.curtail import certain
+from stats.gates.curtail import certain, items_until_certain
 from stats.intervals.completion_gap import excess_low
 
 _ASSUMED: Final = sampled("completion", units=False)
@@ -54,7 +54,7 @@ class ExactQuestion(Question):
         rest = items - new.size
         worst, best = (np.concatenate([new, np.full(rest, score)]) for score in (0.0, 1.0))
         found = certain(new, baseline, self.verdict)
-        at = self._first(new, baseline) if found is not None else None
+        at = items_until_certain(new, baseline, self.verdict)[0] if found is not None else None
         x, y = new, baseline[: new.size]
         b, c = int((x > y).sum()), int((x < y).sum())
         lost = int((worst < baseline).sum())
@@ -91,13 +91,6 @@ class ExactQuestion(Question):
             assumptions=facts([*_ASSUMED, *self.history]),
             reason="",
         )
-        reasons = of_comparison(comparison, self.margin, []) if found in {"pass", "fail"} or not rest else []
+        ends = new.size > 0 and (found in {"pass", "fail"} or not rest)
+        reasons = of_comparison(comparison, self.margin, []) if ends else []
         return with_facts(comparison, [*reasons, fact(code, items=items, missing=rest, at=at)])
-
-    def _first(self, candidate: Floats, baseline: Floats) -> int:
-        """Return the item at which the verdict was certain: the block may have more."""
-        low, high = -1, candidate.size
-        while high - low > 1:
-            middle = (low + high) // 2
-            low, high = (low, middle) if self.decided(candidate[:middle], baseline) else (middle, high)
-        return high

@@ -67,6 +67,7 @@ def replay(
         if baseline in run.scores
         for candidate in run.scores
         if candidate != baseline and (not candidates or candidate in candidates)
+        if run.scores[candidate].keys() & run.scores[baseline].keys()
     ]
     olds = [run.scores[baseline] for run in runs if baseline in run.scores]
     equal = [(new, old) for old, new in pairwise(olds) if new != old]

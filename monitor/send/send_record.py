@@ -41,7 +41,9 @@ class SendRecord:
             return self
         try:
             self._parse(json.loads(self.path.read_bytes()), forget=forget)
-        except (ValueError, KeyError, TypeError) as error:
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            if forget:
+                return cls(self.path, destination)
             raise ValueError(
                 f"{self.path} is not a record of what was sent to {destination}; delete it to send everything again"
             ) from error

@@ -164,10 +164,6 @@ def scored(path, answers, **fields):
     return write(path, rows)
 
 
-def checked(*words, code=0):
-    return json.loads(rankwatch("gate", "--check", *words, "--format", "json", code=code).stdout)
-
-
 def test_the_alpha_that_files_declare_counts(tmp_path):
     path = scored(tmp_path / "a.jsonl", [1, 0] * 30)
     path.write_text('{"declare": "b", "alpha": 0.001}\n' + path.read_text("utf-8"), "utf-8")

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-from monitor.files.formats.detect import foreign, read_head
+from monitor.files.formats.detect import YAML_SUFFIXES, foreign, read_head
 from monitor.files.formats.log_file import LogFile
 from monitor.files.streams.event_lines import Refusal
 from monitor.files.streams.stream import Stream
@@ -20,5 +20,6 @@ def open_log(log: LogFile) -> Stream:
 
 def _refuse(path: Path) -> Iterator[bytes]:
     head = read_head(path)
-    raise Refusal("file", shorten(head.decode("utf-8", "replace")), foreign(head) or _YAML)
+    other = _YAML if {*path.suffixes} & {*YAML_SUFFIXES} else "the file has changed meanwhile; read it again"
+    raise Refusal("file", shorten(head.decode("utf-8", "replace")), foreign(head) or other)
     yield b""

@@ -40,7 +40,7 @@ FORMATS: Final = (
     Format("promptfoo", "promptfoo", document=("results.results.*.provider",)),
     Format("EvalPlus", "evalplus", document=("eval.*.*.base_status",)),
     Format("BigCodeBench", "evalplus", document=("eval.*.*.status", "eval.*.*.solution"), attribute="BIG"),
-    Format("tau-bench", "tau_bench", document=("*.task_id", "*.reward", "*.info")),
+    Format("tau-bench", "tau_bench", document=("*.task_id", "*.reward", "*.info"), matches=lambda value: not has_path(value, "*.model")),
     Format("tau2-bench", "tau_bench", document=("info.agent_info", "info.environment_info", "info.user_info"), attribute="SECOND"),
     Format("HAL", "hal", document=("config.agent_name", "config.benchmark_name", "results")),
     Format("aider", "aider", document=("testcase", "edit_format", "tests_outcomes")),

@@ -167,7 +167,7 @@ class BattleColumns:
         position = row.get(found.position) if found.position is not None else None
         for column, value, first in self._games(row, a, b):
             if len(found.winners) > 1 and _is_undecided(value):
-                reason = f"{column} is {shorten(value)}: the judge gave no result; the game is omitted"
+                reason = f"{column} is {shorten(value)}: the judge gave no result; the {'pair' if self._agree else 'game'} is omitted"
                 yield Fault(column, shorten(value), reason, str(common["benchmark"]))
                 continue
             battle = {**common, "winner": _winner(value, a, b, found), "position": position or first}

@@ -2,6 +2,7 @@
 
 import re
 import shlex
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any, Final
@@ -97,9 +98,10 @@ class Columns:
         self._every_other = chosen == EVERY_OTHER
         self._models = None if chosen is None else others if self._every_other else self._listed(chosen, names)
         self._require(names)
-        twice = next((name for name in self.names if names.count(name) > 1), None)
+        count = Counter(names)
+        twice = next((name for name in self.names if count[name] > 1), None)
         if twice is not None:
-            raise ColumnError(f"{names.count(twice)} columns are called {shorten(twice)}; rename or remove all but one")
+            raise ColumnError(f"{count[twice]} columns are called {shorten(twice)}; rename or remove all but one")
         if self._every_other and self._text:
             raise ColumnError(self._text_remedy(names))
         self._prefix = next(

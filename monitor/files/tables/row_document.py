@@ -28,12 +28,19 @@ class Split(msgspec.Struct):
         return [dict(zip(self.columns, row, strict=False)) for row in self.data[start:stop]]
 
     def cells(self, names: Sequence[str], start: int, stop: int) -> dict[str, Sequence[Any]]:
-        """Return the cells of some columns; raise `KeyError` where a row lacks one."""
-        places = [self.columns.index(name) if name in self.columns else len(self.columns) for name in names]
-        try:
-            return {name: [row[k] for row in self.data[start:stop]] for name, k in zip(names, places, strict=True)}
-        except IndexError:
-            raise KeyError(names) from None
+        """Return the cells of some columns; raise `KeyError` where a row lacks one, or has more."""
+        rows, place = self.data[start:stop], {name: k for k, name in enumerate(self.columns)}
+        if {*map(len, rows)} != {len(self.columns)}:
+            raise KeyError(names)
+        return {name: [row[place[name]] for row in rows] for name in names}
+
+    def fault(self, row: int) -> Fault | None:
+        """Return the fault of a row of more cells than columns."""
+        cells, columns = len(self.data[row]), len(self.columns)
+        if cells <= columns:
+            return None
+        reason = f"the row has {cells:,} cells and the table {columns:,} columns; give each cell a column"
+        return Fault("record", f"{cells:,} cells", reason)
 
 
 class _Objects(NamedTuple):
@@ -49,6 +56,9 @@ class _Objects(NamedTuple):
         """Return the cells of some columns; raise `KeyError` where a row lacks one."""
         return {name: [row[name] for row in self.data[start:stop]] for name in names}
 
+    def fault(self, row: int) -> None:
+        """Return nothing: an object names each of its cells."""
+
 
 def open_log(log: LogFile) -> Stream:
     """Open an array of objects, or a document of columns and data, as event lines."""
@@ -63,7 +73,8 @@ def _read(log: LogFile) -> Iterator[bytes]:
     own = table.columns if isinstance(table, Split) else []
     shapes = {tuple(row): row for row in reversed(first if isinstance(table, Split) else table.data)}
     found = dict.fromkeys(name for row in reversed(shapes.values()) for name in flatten(row))
-    names = [*own, *(name for name in found if name not in own)]
+    known = set(own)
+    names = [*own, *(name for name in found if name not in known)]
     try:
         columns = _columns(first, names, log)
     except ColumnError as error:
@@ -76,6 +87,9 @@ def _read(log: LogFile) -> Iterator[bytes]:
             yield lines
             continue
         for number, row in enumerate(table.rows(start, start + _BLOCK), start + 1):
+            if (fault := table.fault(number - 1)) is not None:
+                yield writer.reject(fault, number)
+                continue
             for event in columns.events(flatten(row)):
                 yield writer.reject(event, number) if isinstance(event, Fault) else writer.event(event, number)
 

@@ -94,18 +94,19 @@ def read_samples(log: LogFile) -> Iterator[Entry]:
     benchmark = f"{_BENCHMARK}-{scenario[1]}" if scenario else _BENCHMARK
     if log.model is None:
         log.note(f"the model is called {shorten(model)}, like the folder")
+    questions = read_document(log.path, list[Question], SAMPLES.name)
+    if any(question.graded_list is None for question in questions):
+        raise Refusal(
+            "graded_list", "nothing", "the file has answers without grades; give the *_eval_all.json of the run"
+        )
     number = 0
-    for question in read_document(log.path, list[Question], SAMPLES.name):
-        if question.graded_list is None:
-            raise Refusal(
-                "graded_list", "nothing", "the file has answers without grades; give the *_eval_all.json of the run"
-            )
+    for question in questions:
         item = (
             f"{question.question_id}/{question.test_id}"
             if question.test_id is not None
-            else str(question.id or question.question_id)
+            else str(question.question_id if question.id is None else question.id)
         )
-        for repeat, passed in enumerate(question.graded_list):
+        for repeat, passed in enumerate(question.graded_list or [None]):
             number += 1
             yield Result(
                 benchmark,

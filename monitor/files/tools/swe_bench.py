@@ -7,7 +7,7 @@ from typing import Final
 import msgspec
 
 from monitor.files.formats.choices import FAILED_SKIP
-from monitor.files.formats.documents import read_document, read_verdicts
+from monitor.files.formats.documents import read_document, read_unique, read_verdicts
 from monitor.files.formats.log_file import LogFile
 from monitor.files.formats.results import Entry, Result, ResultColumns, Run, Tool
 from monitor.files.streams.event_lines import Derived, Refusal
@@ -71,9 +71,11 @@ class Instance(msgspec.Struct):
 def read_instances(log: LogFile) -> Iterator[Entry]:
     """Return the results of a report of instances: of one each in the logs of a run, in a folder of the model, or of all."""
     found = read_document(log.path, dict[str, Instance], INSTANCES.name)
+    read_unique(log.path)  # refuses an instance that comes twice
     folder = log.path.parent
     model = folder.parent.name if folder.name in found else folder.name
-    log.notices.kind(log.path, "the model is called like the folder of its instances")
+    if log.model is None:
+        log.notices.kind(log.path, "the model is called like the folder of its instances")
     yield Run("swe-bench", model, name="instance")
     yield _by_column("swe-bench", model, list(found), [each.resolved for each in found.values()])
 

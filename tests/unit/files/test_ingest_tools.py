@@ -529,3 +529,41 @@ def test_many_tries_and_many_annotations_are_read_in_bounded_time(tmp_path):
     assert [e.score for e in Read(path).events] == [1, *[None] * 4_999], (
         "an annotation that others lack is no score of theirs"
     )
+
+
+def document(folder, name, value):
+    path = folder / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(value if isinstance(value, str) else json.dumps(value), "utf-8")
+    return path
+
+
+def test_rows_that_name_a_model_are_no_trials_of_tau_bench(tmp_path):
+    trial = {"task_id": 1, "reward": 1.0, "info": {}}
+    array = [trial | {"model": model} for model in ("one", "other")]
+    read = Read(document(tmp_path, "a.json", array), columns=["item_id=task_id", "model=model", "score=reward"])
+    assert {event.model for event in read.events} == {"one", "other"}
+
+
+def test_an_instance_that_comes_twice_is_refused(tmp_path):
+    once = '"a__b-1": {"patch_successfully_applied": true, "resolved": %s}'
+    read = Read(document(tmp_path, "m/report.json", f"{{{once % 'true'}, {once % 'false'}}}"))
+    assert (read.events, [fault[2] for fault in read.faults]) == ([], ["a__b-1"])
+
+
+def test_questions_of_a_run_keep_number_0_and_what_has_no_grade_is_missing(tmp_path):
+    questions = [
+        {"question_id": "q", "contest_date": "d", "output_list": [], "id": k, "graded_list": graded}
+        for k, graded in enumerate(([True], []))
+    ]
+    read = Read(document(tmp_path, "m/Scenario.codegeneration_1_0_eval_all.json", questions))
+    assert [(event.item_id, event.score) for event in read.events if event.score is not None] == [("0", 1)]
+    assert len(read.events) + len(read.faults) == 2
+
+
+def test_a_row_of_more_cells_than_columns_is_rejected_on_its_own(tmp_path):
+    rows = [["q1", "m", 1], ["q2", "m", 1, "more"], ["q3", "m", 0]]
+    read = Read(document(tmp_path, "a.json", {"columns": ["item_id", "model", "score"], "data": rows}))
+    assert [event.item_id for event in read.events] == ["q1", "q3"]
+    ((_, _, found, why),) = read.faults
+    assert (found, why) == ("4 cells", "the row has 4 cells and the table 3 columns; give each cell a column")

@@ -199,11 +199,16 @@ def page(report: DriftReport) -> DriftPage:
             notes=list(otherwise(each)),
             list_note=LIST_NOTE,
             quote=f"{shorten(each.benchmark)}: {' '.join([headline(each), *_clauses(each), bound, assumed])}",
-            change=shlex.join([f"--benchmark={each.benchmark}", "--", each.model]),
+            change=change_arguments(each.benchmark, each.model),
         )
         for each in report.sentinels
     ]
     return DriftPage(report=report, words=words, promise=bound, assumption=assumed)
+
+
+def change_arguments(benchmark: str, model: str) -> str:
+    """Return what follows `rankwatch drift change`, for names of any characters."""
+    return shlex.join([f"--benchmark={benchmark}", "--", model])
 
 
 def _clauses(sentinel: Sentinel) -> Iterator[str]:

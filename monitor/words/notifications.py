@@ -1,11 +1,11 @@
 """The titles and lines of notifications."""
 
-import shlex
 from collections.abc import Mapping, Sequence
 from typing import Final
 
 from monitor.words.changes import SCOPES, level
 from monitor.words.counts import counted
+from monitor.words.drift import change_arguments
 from monitor.words.points import points, size
 from schemas.records.text import Sentence, shorten
 from schemas.results.changes import DriftChange, VerdictChange
@@ -93,8 +93,7 @@ def drifted(change: DriftChange) -> tuple[Sentence, list[Sentence]]:
             else "scores its frozen answers as before"
         )
         lines.append(f"The judge {judge}.")
-    names = shlex.join([short(change.model), "--benchmark", short(change.benchmark)])
-    lines.append(f"Was it you? Announce it: rankwatch drift change {names}.")
+    lines.append(f"Was it you? Announce it: rankwatch drift change {change_arguments(change.benchmark, change.model)}")
     return f"{change.sentence}.", lines
 
 

@@ -21,8 +21,8 @@ _NUMBERED: Final = re.compile(r"[0-9]$")
 _BY: Final = {"decimal point": "a decimal point (1 and 1.0)"}
 
 
-def first(benchmark: BenchmarkReport) -> list[str]:
-    """Return what comes ahead of the result, a paragraph each; nothing where the files need no word."""
+def first(benchmark: BenchmarkReport, *, live: bool = False) -> list[str]:
+    """Return what comes ahead of the result, a paragraph each; a live board may begin with few items."""
     b = benchmark
     texts = [_alike(each) for each in b.alike if each.apart is not None]
     if b.differing is not None and b.result is None:
@@ -30,12 +30,11 @@ def first(benchmark: BenchmarkReport) -> list[str]:
     if b.off_scale is not None and b.result is None:
         texts.append(f"No verdict: {b.off_scale}.")
     texts += not_counted(b)
-    if (models := len(b.models)) >= _SWAPPED * max(1, b.items) and all(
-        _NUMBERED.search(each.model) for each in b.models
-    ):
+    many = not live and len(b.models) >= _SWAPPED * max(1, b.items)
+    if many and all(_NUMBERED.search(each.model) for each in b.models):
         texts.append(
-            f"{models:,} models and {counted(b.items, 'item')}: if the columns of items and models are swapped, read them with --columns "
-            "item_id=MODEL_COLUMN,model=ITEM_COLUMN."
+            f"{len(b.models):,} models and {counted(b.items, 'item')}: if the columns of items and models are swapped, read them with "
+            "--columns item_id=MODEL_COLUMN,model=ITEM_COLUMN."
         )
     return [*texts, *(_alike(each) for each in b.alike if each.apart is None)]
 

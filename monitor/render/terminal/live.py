@@ -143,7 +143,7 @@ class LiveView:
     def _head(self, console: Console, benchmark: BenchmarkReport, room: int, spare: int) -> list[Text]:
         """Return the name, the result and the assumption; where room is scarce, the lines that do not fit into `spare` are cut."""
         assumed = facts.assumed(benchmark, several=self._report is not None and len(self._report.benchmarks) > 1)
-        head = [*title(benchmark), *(Text(safe(text), HELD) for text in first(benchmark))]
+        head = [*title(benchmark), *(Text(safe(text), HELD) for text in first(benchmark, live=True))]
         head += result(benchmark, glyphs_for(console))
         head += [Text(safe(assumed), UNDECIDED)] if assumed else []
         lines: list[Text] = []

@@ -76,11 +76,9 @@ class Graded(Kind):
 
     @cached_property
     def p_fixed(self) -> Floats:
-        # Only graded scores need scipy's t distribution, which takes long to load.
         return paired_t_from_moments(self.pairs.n, *self.moments)[1]
 
     def required_n(self, alpha: float | Floats, at: Index | slice = ALL, power: float | None = None) -> Floats:
-        # Only graded scores need it, and it would cost every start.
         power = self.benchmark.spec.power if power is None else power
         gap, sd = (moment[at] for moment in self.moments)
         known = np.isfinite(sd)

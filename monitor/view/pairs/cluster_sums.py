@@ -84,7 +84,6 @@ def _by_cluster(kind: Kind, label: Index, groups: int) -> Iterator[tuple[Floats,
 
 def pair_t(kind: Kind) -> tuple[Floats, Floats] | None:
     """Return t of the cluster-robust test of every pair and its degrees of freedom; None without clusters, or beyond the budget."""
-    # Most reports have no clusters: this module is not loaded for them.
     names, label = labels(kind.benchmark)
     groups, ranking = len(names), kind.pairs.ranking
     if groups < 2 or groups * kind.pairs.size > CELL_BUDGET:

@@ -49,7 +49,6 @@ def clusters_report(table: PairTable, displayed: Index) -> ClustersReport | None
     names, label = labels(table.benchmark)
     if not names:
         return None
-    # Most reports have no clusters: this module is not loaded for them.
     sizes = np.bincount(label[label >= 0])
     largest = int(sizes.argmax())
     effective, share = float(effective_clusters(sizes)), float(sizes[largest] / sizes.sum())
@@ -78,7 +77,6 @@ def clusters_report(table: PairTable, displayed: Index) -> ClustersReport | None
 
 def cluster_columns(table: PairTable, displayed: Index) -> ClusterColumns | None:
     """Return the cluster statistics of the displayed pairs, and the decisions; without `PairTable.clustered`, only theirs."""
-    # Most reports have no clusters: this module is not loaded for them.
     weights = table.kind.cluster_weights
     if weights is not None:
         return _weighted_columns(table, weights, displayed)

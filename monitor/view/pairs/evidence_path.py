@@ -121,7 +121,6 @@ def _pair_charts(table: PairTable, at: Index) -> list[PairChart]:
     anytime = table.kind.anytime_required_n(at)
     if anytime is None or at.size == 0:
         return []
-    # Only charts need the bootstrap.
     spec = table.benchmark.spec
     low, high = required_n_interval(
         table.pairs.n[at], table.pairs.wins[at], table.pairs.losses[at], alpha=spec.alpha, power=spec.power

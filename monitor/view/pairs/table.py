@@ -177,7 +177,6 @@ class PairTable:
         found = pair_t(self.kind)
         if found is None:
             return None
-        # Most reports have no clusters: this module is not loaded for them.
         rejected, members = np.zeros(self.pairs.size, bool), self.in_family
         t, df = (column[members] for column in found)
         rejected[members] = holm_rejects(t, df, self.family_size, self.benchmark.spec.alpha)

@@ -37,4 +37,4 @@ def test_a_notification_names_the_command_that_announces_the_change():
     (change,) = [each for each in log.bench.changes.values() if isinstance(each, DriftChange)]
     title, lines = drifted(change)
     assert title == f"{change.sentence}."
-    assert lines[-1] == "Was it you? Announce it: rankwatch drift change m --benchmark bench."
+    assert lines[-1] == "Was it you? Announce it: rankwatch drift change --benchmark=bench -- m"

@@ -123,7 +123,8 @@ function actions({ benchmark, model }, words) {
   const onsubmit = async (event) => {
     event.preventDefault();
     const form = event.currentTarget;
-    const outcome = form.querySelector("[role=status]");
+    const [outcome, button] = [form.querySelector("[role=status]"), form.querySelector("button")];
+    button.disabled = true; // a second change cannot be undone either
     try {
       await announce(benchmark, model, form.elements.reason.value.trim());
       form.reset();
@@ -131,6 +132,8 @@ function actions({ benchmark, model }, words) {
     } catch (error) {
       if (!(error instanceof ApiError)) throw error;
       outcome.textContent = error.message;
+    } finally {
+      button.disabled = false;
     }
   };
   return h("div", { class: "actions" },

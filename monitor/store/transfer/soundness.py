@@ -101,7 +101,10 @@ def _latches(stored: StoredBenchmark) -> Checks:
             continue
         pair, claim, kind = latch_of(records["sequence"])
         yield "latches: a pair that is not there", np.all(pair < present.size * (present.size - 1) // 2)
-        alpha, graded, mixture = (np.array([each[k] for each in terms])[records["terms"]] for k in (3, 6, 2))
+        alpha, graded, mixture, policy = (
+            np.array([getattr(each, name) for each in terms])[records["terms"]]
+            for name in ("alpha", "graded", "mixture", "policy")
+        )
         yield "terms: an alpha that is no error rate", np.all((alpha > 0) & (alpha < 1 / 2))
         n, b, lead, evidence = (records[name] for name in ("n", "b", "lead", "evidence"))
         i, j = pair_members(pair.astype(np.int64))
@@ -122,7 +125,7 @@ def _latches(stored: StoredBenchmark) -> Checks:
         own = made & (claim == CLAIMS.index("anytime"))
         yield "latches: a threshold that is not alpha", np.all(~own | (threshold <= -np.log(alpha) + _SLACK))
         yield "latches: evidence below its threshold", np.all(~made | (evidence >= threshold - _SLACK))
-        bets = own & ~graded & np.array([each.policy == "trusted" for each in terms])[records["terms"]]
+        bets = own & ~graded & (policy == "trusted")
         for name in np.unique(mixture[bets]).tolist():
             some = bets & (mixture == name)
             expected = log_e_value(b[some], (b - lead)[some], name)

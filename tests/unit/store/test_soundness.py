@@ -59,7 +59,7 @@ def counted(state, **change):
         (TRUSTED, lambda s: counted(s, events=1), "counters: .* events count, and there are"),
         (TRUSTED, lambda s: counted(s, events=-10_000), "counters: not counts"),
         (TRUSTED, lambda s: s.counters.update(more=1), "counters: others"),
-        (TRUSTED, lambda s: setattr(s, "columns", s.columns[:-1]), "scores: not those"),
+        (TRUSTED, lambda s: setattr(s, "columns", s.columns[:-1]), "scores: not a column"),
         (TRUSTED, lambda s: s.columns.__setitem__(0, first(s.columns[0], 200)), "scores: one that values lacks"),
         (TRUSTED, lambda s: s.columns.__setitem__(0, np.ones(10_000, np.uint8)), "scores: more than rows"),
         (TRUSTED, lambda s: s.rows.append(s.rows[0]), "rows: an entry comes twice"),

@@ -128,11 +128,10 @@ def e_bh(log_e: npt.ArrayLike, alpha: float = 0.05) -> BoolArray:
     [True, True, False]
     """
     values = vector(log_e=log_e)
-    size = values.size
-    ordered = np.sort(values)[::-1]
-    rank = np.arange(1, size + 1)
-    passing = np.flatnonzero(ordered >= np.log(max(size, 1)) - np.log(rank) - _log_level(alpha))
-    return values >= ordered[passing[-1]] if passing.size else np.zeros(size, dtype=np.bool_)
+    least = -_log_level(alpha)  # the threshold at rank K, the lowest: of millions of pairs few reach it
+    ordered = np.sort(values[values >= least])[::-1]
+    passing = np.flatnonzero(ordered >= np.log(max(values.size, 1)) - np.log(np.arange(1, ordered.size + 1)) + least)
+    return values >= ordered[passing[-1]] if passing.size else np.zeros(values.size, dtype=np.bool_)
 
 
 def closed_averaging(log_e: npt.ArrayLike, alpha: float = 0.05) -> BoolArray:

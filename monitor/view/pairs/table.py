@@ -197,7 +197,9 @@ class PairTable:
 
     def towards_lead(self, rejected: Flags) -> Sides:
         """Return the side of the current gap where equality is rejected, 0 elsewhere."""
-        return np.where(rejected, np.sign(np.nan_to_num(self.kind.moments[0])), 0).astype(np.int8)
+        side = np.zeros(self.pairs.size, np.int8)
+        side[rejected] = np.sign(np.nan_to_num(self.kind.moments[0][rejected]))
+        return side
 
     @cached_property
     def fixed_n_decisions(self) -> dict[str, Sides]:
@@ -230,9 +232,9 @@ class PairTable:
             bound, side = self.kind.bound(self.pairs.counted_missing)
             alone = np.where(bound >= benchmark.limit - TOLERANCE, side, 0).astype(np.int8)
             return {"anytime": alone, "anytime_family": self._step_down[0]}
-        sign = np.where(self.pairs.flip, -1, 1)
+        sign = np.where(self.pairs.flip, np.int8(-1), np.int8(1))
         return {
-            name: (np.sign(latch[self.pairs.pair]) * sign).astype(np.int8) for name, latch in benchmark.latched.items()
+            name: np.sign(latch[self.pairs.pair]).astype(np.int8) * sign for name, latch in benchmark.latched.items()
         }
 
     @cached_property

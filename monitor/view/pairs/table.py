@@ -232,10 +232,8 @@ class PairTable:
             bound, side = self.kind.bound(self.pairs.counted_missing)
             alone = np.where(bound >= benchmark.limit - TOLERANCE, side, 0).astype(np.int8)
             return {"anytime": alone, "anytime_family": self._step_down[0]}
-        sign = np.where(self.pairs.flip, np.int8(-1), np.int8(1))
-        return {
-            name: np.sign(latch[self.pairs.pair]).astype(np.int8) * sign for name, latch in benchmark.latched.items()
-        }
+        pair, sign = self.pairs.pair, np.where(self.pairs.flip, np.int8(-1), np.int8(1))
+        return {name: np.sign(latch[pair]).astype(np.int8) * sign for name, latch in benchmark.latched.items()}
 
     @cached_property
     def settled(self) -> Sides:

@@ -87,7 +87,7 @@ def gate(
         GateFormat,
         typer.Option(
             "--format",
-            help="text, json, a JUnit file, or a GitHub annotation; with --margin also markdown or svg, with --replay html",
+            help="text, json, a JUnit file, or a GitHub annotation; with --margin also markdown, html or svg",
         ),
     ] = GateFormat.text,
     epoch: EpochOption = None,
@@ -230,8 +230,6 @@ def _check_question(
         stop("--exact: stops an evaluation that the gate runs itself; add --run COMMAND", USAGE)
     if evaluation.expect is not Expected.pass_ and not evaluation.exact:
         stop("--expect: is for --exact; add it, or omit --expect", USAGE)
-    if form is GateFormat.html:
-        stop("--format html: is for --replay; use text, json, junit, github, markdown or svg", USAGE)
     if question.margin is None:
         _check_without_margin(question, pair, benchmark, form)
     elif (pair is None) == (question.baseline is None) or (pair and question.candidate):
@@ -251,7 +249,7 @@ def _check_without_margin(
         "--prices": question.prices,
         "--write": question.write,
         "--on-undecided": question.on_undecided is not OnUndecided.wait,
-        f"--format {form.value}": form in {GateFormat.markdown, GateFormat.svg},
+        f"--format {form.value}": form in {GateFormat.markdown, GateFormat.svg, GateFormat.html},
         "a second --benchmark": len(benchmark or ()) > 1,
     }
     for flag, value in given.items():
@@ -384,7 +382,7 @@ def print_gate(report: "GateReport", form: GateFormat, outputs: list[tuple[str, 
         return RENDERERS[name](report if name == "json" else flags)
 
     write_outputs((file, text(name)) for name, file in outputs)
-    _print_answer(text(form.value) + ("" if form in {GateFormat.markdown, GateFormat.svg} else "\n"))
+    _print_answer(text(form.value) + ("" if form in {GateFormat.markdown, GateFormat.svg, GateFormat.html} else "\n"))
 
 
 def _print_answer(text: str) -> None:

@@ -6,15 +6,18 @@ from typing import Any, Final
 
 from monitor.words.changes import LOOKS, level
 from monitor.words.counts import counted
+from monitor.words.numbers import points
 from monitor.words.order import because
-from monitor.words.points import points
 from schemas.records.text import Sentence, shorten
 from schemas.results.gate import ConflictRule, GateCandidate, GateComparison
 from schemas.results.reasons import Fact, Reason
 
-ON_UNDECIDED: Final = (
-    "Undecided ends with code 3: --on-undecided pass (a workflow: on-undecided) lets it pass, and bounds nothing."
-)
+ON_UNDECIDED: Final = {
+    "wait": "Undecided ends with code 3: --on-undecided pass (a workflow: on-undecided) lets it pass, and bounds nothing.",
+    "pass": "It passes because of --on-undecided pass, which bounds nothing: models that are worse by the margin pass too.",
+    "fail": "It fails because of --on-undecided fail.",
+}
+"""What an undecided gate counts as, by the flag that changes it."""
 
 
 def reason(facts: Sequence[Fact]) -> Sentence:
@@ -55,13 +58,13 @@ def _takes(given: Mapping[str, Any]) -> str:
         return f"Undecided: {_lost(given)}more items like these would not make it pass."
     if given["missing"] and items <= n + given["missing"]:
         return f"Undecided: {_lost(given)}score them too."
-    room = (
-        "a test of this many has a power of .8"
+    about = f"about {_two_digits(items):,} items"
+    decides = (
+        f"a test of {about} decides this in 4 of 5 runs"
         if given["rule"] == "exact test"
-        else "the expected path reaches the threshold there"
+        else f"evidence like this decides at {about}"
     )
-    shared = f"{n:,} {'is' if n == 1 else 'are'} shared"
-    return f"Undecided: {_lost(given)}it takes about {_two_digits(items):,} items in all ({room}), or a larger margin; {shared}."
+    return f"Undecided: {_lost(given)}{decides}; {n:,} {'is' if n == 1 else 'are'} shared."
 
 
 def _lost(given: Mapping[str, Any]) -> str:
@@ -193,20 +196,32 @@ def headline(
         also = f"; undecided and cheaper: {', '.join(open_below)}" if open_below else ""
         return f"pass: {cheapest} is the cheapest ({price:g}) that is {claim}{also}"
     if len(candidates) == 1:
-        model = candidates[0].model
-        if verdict == "pass":
-            return f"pass: {model} is {claim}"
-        if verdict == "fail":
-            return f"fail: {model} is worse than {baseline} on {', '.join(worse)}"
-        held = f"held{counts}: no verdict on whether {model} is {claim}"
-        return (
-            held
-            if candidates[0].verdict == "held"
-            else f"{verdict}{counts}: {model} is neither shown to be {claim}, nor to be worse"
-        )
+        return _of_one(candidates[0], comparisons, by, verdict, counts, claim, worse)
     passed = sum(each.verdict == "pass" for each in candidates)
     are = "is" if passed == 1 else "are"
     return f"{verdict}{counts}: {passed} of {len(candidates)} candidates {are} {claim}"
+
+
+def _of_one(
+    candidate: GateCandidate,
+    comparisons: Sequence[GateComparison],
+    by: str,
+    verdict: str,
+    counts: str,
+    claim: str,
+    worse: Sequence[str],
+) -> Sentence:
+    model, first = candidate.model, comparisons[0]
+    if verdict == "pass":
+        return f"pass: {model} is {claim}"
+    if verdict == "fail":
+        return f"fail: {model} is worse than {first.baseline} on {', '.join(worse)}"
+    if candidate.verdict == "held":
+        return f"held{counts}: no verdict on whether {model} is {claim}"
+    if len(comparisons) == 1 and first.n:
+        items = counted(first.n, "item")
+        return f"{verdict}{counts}: {items} cannot exclude that {model} is worse than {first.baseline} by {by} on {first.where}"
+    return f"{verdict}{counts}: {model} is neither shown to be {claim}, nor to be worse"
 
 
 def _places(comparisons: Sequence[GateComparison]) -> dict[str, None]:
@@ -220,6 +235,41 @@ def _count(comparisons: Sequence[GateComparison]) -> str:
     of = benchmarks[0] if len(benchmarks) == 1 else f"{len(benchmarks)} benchmarks"
     several = any(each.metric is not None for each in comparisons)
     return f"{len(_places(comparisons))} metrics of {of}" if several else of
+
+
+def bound(c: GateComparison) -> str:
+    """Return the gap with the bound that decides, next to what was allowed."""
+    high = c.verdict == "fail"
+    end = c.gap_high if high else c.gap_low
+    decides = "" if end is None else f", at {'most' if high else 'least'} {points(end)}"
+    return f"gap {points(c.gap)} points{decides}, allowed {points(c.allowed)}"
+
+
+def counts(c: GateComparison) -> Sentence | None:
+    """Return on how many items one of the models alone is right, and which ones a worse candidate lost; None for graded scores."""
+    if c.only_candidate is None or c.only_baseline is None:
+        return None
+    lost = c.only_baseline > c.only_candidate
+    (more, first), (less, second) = sorted(
+        [(c.only_candidate, c.candidate), (c.only_baseline, c.baseline)], key=lambda each: each[0], reverse=True
+    )
+    names = f" The first lost: {', '.join(map(shorten, c.first_lost))}." if lost and c.first_lost else ""
+    return f"{counted(more, 'item')} only {shorten(first)} has right, {less:,} only {shorten(second)}.{names}"
+
+
+def risk(verdict: str, by: str, alpha: float, baseline: str, candidates: Sequence[str]) -> Sentence | None:
+    """Return how often such a verdict is wrong.
+
+    >>> risk("pass", "2 points", 0.05, "old", ["new"]), risk("fail", "2 points", 0.05, "old", ["a", "b"])
+    ('At most 5 % chance that a model worse by 2 points passes.', 'At most 5 % chance of this verdict if no candidate is worse than old.')
+    """
+    percent = f"At most {100 * alpha:.3g} % chance"
+    if verdict == "pass":
+        return f"{percent} that {'a' if len(candidates) == 1 else 'any'} model worse by {by} passes."
+    if verdict == "fail":
+        who = f"{shorten(candidates[0])} is not" if len(candidates) == 1 else "no candidate is"
+        return f"{percent} of this verdict if {who} worse than {shorten(baseline)}."
+    return None
 
 
 def alpha(levels: Sequence[float]) -> str:

@@ -26,12 +26,19 @@ class GateComparison(StrictModel):
     n: int = Field(description="shared items; along a committed order, items of its prefix")
     only_candidate: int | None = Field(description="items that only the candidate has right; null for graded scores")
     only_baseline: int | None
+    first_lost: list[str] = Field(
+        [],
+        description="where the candidate is worse: items that only the baseline has right, largest losses first; at most 5",
+    )
     missing: int | None = Field(description="items of the benchmark that are missing; null where N is not known")
     mean_candidate: float | None
     mean_baseline: float | None
     gap: float | None
     gap_low: float | None = Field(
         description="the gap is above it, one-sided at alpha; null for a relative margin or without items"
+    )
+    gap_high: float | None = Field(
+        None, description="the gap is below it, at alpha / 2: below 0 where the candidate is worse on this benchmark"
     )
     margin: float
     relative: bool = Field(description="whether the margin is a share of the baseline's score")
@@ -78,6 +85,11 @@ class GateComparison(StrictModel):
         """The benchmark, with the metric if the gate compares several."""
         return self.benchmark if self.metric is None else f"{self.benchmark} ({self.metric})"
 
+    @property
+    def allowed(self) -> float:
+        """The gap at the margin; of a relative one, at the baseline's mean on these items."""
+        return -self.margin * ((self.mean_baseline or 0.0) if self.relative else 1)
+
 
 class GateCandidate(StrictModel):
     """A candidate over all its benchmarks."""
@@ -97,6 +109,7 @@ class GateReport(StrictModel):
     verdict: Literal["pass", "fail", "undecided"]
     exit_code: int
     headline: Sentence
+    risk: Sentence | None = Field(None, description="how often a verdict like this one is wrong; null if undecided")
     family: Sentence
     baseline: str
     margin: float

@@ -204,7 +204,7 @@ def test_a_gate_with_hostile_names_writes_everything_and_updates_its_comment(tmp
     assert set(given) == set(ACTION["outputs"])
     assert (given["verdict"], given["exit-code"]) == ("pass", "0")
     summary = (tmp_path / "summary.md").read_text()
-    assert summary.startswith("### ✓ pass: ")
+    assert summary.startswith("### ● Pass: ")
     assert "<script>" not in summary.replace("\\<", "")
     folder = tmp_path / given["folder"]
     assert ET.parse(folder / "gate.xml").getroot()[0].get("failures") == "0"
@@ -214,7 +214,7 @@ def test_a_gate_with_hostile_names_writes_everything_and_updates_its_comment(tmp
     assert "::error " in run_gate(tmp_path, runner, 4, **call)
     assert [method for method, _ in Api.calls] == ["GET", "POST", "GET", "PATCH"]
     (only,) = Api.comments
-    assert "✗ fail: " in only["body"]
+    assert "▼ Fail: " in only["body"]
 
 
 def test_a_fault_is_an_annotation_and_a_person_s_comment_is_not_touched(tmp_path, runner, api):

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import stats
+from monitor.words.numbers import points
 from tests.commands import events, rankwatch, write
 from tests.redis_server import RedisServer
 from tests.served import Served, folded
@@ -36,7 +37,7 @@ def answer(*arguments, code):
     ("n", "b", "c", "code", "words"),
     [
         (1319, 26, 26, 0, "pass: new is not worse than old by more than 3 points on bench"),
-        (1319, 100, 126, 3, "undecided: new is neither shown to be not worse"),
+        (1319, 100, 126, 3, "undecided: 1,319 items cannot exclude that new is worse than old by 3 points on bench"),
         (1319, 20, 90, 4, "fail: new is worse than old on bench"),
         (6000, 300, 400, 0, "it is worse, by less than the margin"),
     ],
@@ -54,6 +55,11 @@ def test_complete_files_are_judged_by_the_exact_test(tmp_path, n, b, c, code, wo
     assert row["gap_low"] == pytest.approx(float(stats.excess_low(n, b, c)), rel=1e-6)
     assert (row["gap_low"] >= -0.03) == (row["p_not_worse"] <= 0.05)
     assert (row["only_candidate"], row["only_baseline"], row["n"]) == (b, c, n)
+    assert (row["gap_high"] < 0) == (row["p_worse"] <= 0.05)
+    assert len(row["first_lost"]) == (5 if code == 4 else 0)
+    assert "larger margin" not in text
+    decides = row["gap_high"] if code == 4 else row["gap_low"]
+    assert f"at {'most' if code == 4 else 'least'} {points(decides)}, allowed -3.00" in text
 
 
 def test_missing_items_count_against_the_candidate(tmp_path):
@@ -168,7 +174,7 @@ def test_an_undecided_gate_has_the_chosen_exit_code(tmp_path, choice, code):
     call = (path, "--pair", "new", "old", "--margin", "0.03", "--on-undecided", choice)
     printed = rankwatch("gate", *call, code=code).stdout
     assert printed.startswith("undecided")
-    assert "it takes about" in printed
+    assert "decides this in 4 of 5 runs" in printed
     suite = ET.fromstring(rankwatch("gate", *call, "--format", "junit", code=code).stdout)
     assert suite[0].get("failures") == ("0" if choice == "pass" else "1")
 
@@ -198,7 +204,9 @@ def test_without_an_order_the_gate_is_held(tmp_path):
 def test_names_from_outside_stay_names_in_every_format(tmp_path):
     hostile = ['a"><script>]]>&|@x', "::error::,%0A:b\u00b4`*"]
     write(tmp_path / "r.jsonl", events(random.Random(1), dict.fromkeys(hostile, 0.5), 30, benchmark="|b|`<img>"))
-    outputs = {name: tmp_path / f"out.{name}" for name in ("markdown", "svg", "junit", "github", "json", "text")}
+    outputs = {
+        name: tmp_path / f"out.{name}" for name in ("markdown", "html", "svg", "junit", "github", "json", "text")
+    }
     write_flags = [part for name, path in outputs.items() for part in ("--write", f"{name}={path}")]
     rankwatch("gate", tmp_path / "r.jsonl", "--pair", *hostile, "--margin", "0.1", *write_flags, code=3)
     texts = {name: path.read_text("utf-8") for name, path in outputs.items()}
@@ -211,6 +219,7 @@ def test_names_from_outside_stay_names_in_every_format(tmp_path):
     table = [line for line in texts["markdown"].splitlines() if line.startswith("|")]
     assert len({len([c for k, c in enumerate(line) if c == "|" and line[k - 1] != "\\"]) for line in table}) == 1
     assert "<" not in texts["markdown"].replace("\\<", "")
+    assert "<script" not in texts["html"]
     assert json.loads(texts["json"])["baseline"] == hostile[1]
 
 
@@ -364,6 +373,8 @@ def test_several_metrics_of_a_benchmark_are_judged_as_benchmarks_are(several, tm
     assert [each["metric"] for each in together["comparisons"]] == ["math"] * 3 + ["code"] * 3
     assumed = {"assumption", "assumptions"}
     as_benchmark = [{**each, "benchmark": each["metric"], "metric": None} for each in together["comparisons"]]
+    for each in apart["comparisons"]:
+        each["first_lost"] = [item.removeprefix(each["benchmark"]) for item in each["first_lost"]]
     for of_metric, of_benchmark in zip(
         as_benchmark, sorted(apart["comparisons"], key=lambda each: each["benchmark"] == "code"), strict=True
     ):

@@ -4,20 +4,21 @@ from collections.abc import Callable, Iterator, Mapping
 from html import escape as escape_xml
 from typing import Final
 
-from monitor.render import markdown
-from monitor.render.document import Column, Element, Figure, Heading, Note, Notes, Table, numbers, texts
+from monitor.render import html, markdown
+from monitor.render.document import Column, Element, Heading, Note, Notes, Table, numbers, plain, texts
 from monitor.render.gates.gate import Case, annotation, junit
 from monitor.words.assumptions import clauses
 from monitor.words.counts import counted
-from monitor.words.gates import ON_UNDECIDED
+from monitor.words.gates import ON_UNDECIDED, bound, counts
 from monitor.words.numbers import apart, equals, p_value, percent, points, safe
+from schemas.records.text import shorten
 from schemas.results.assumptions import Assumption, assumes
 from schemas.results.gate import GateComparison, GateReport
 
 _WIDTH: Final = 41
-_SIGNS: Final = {"pass": "✓", "fail": "✗", "undecided": "?", "held": "?"}
+_SIGNS: Final = {"pass": "●", "fail": "▼", "undecided": "○", "held": "!"}
 _LEGEND: Final = "( the gap is above this, o gap, M margin, | no gap"
-_COLORS: Final = {"pass": "#1a7f37", "fail": "#cf222e", "undecided": "#9a6700", "held": "#9a6700"}
+_COLORS: Final = {"pass": "#0a56ad", "fail": "#99440a", "undecided": "#5c6672", "held": "#99440a"}
 
 
 def as_text(report: GateReport) -> str:
@@ -39,7 +40,7 @@ def as_text(report: GateReport) -> str:
             for each in report.comparisons
             if each.n
         ]
-    lines += [f"  {text}" for text in _waits(report)]
+    lines += [f"  {safe(text)}" for text in (report.risk, *_waits(report)) if text]
     lines.append(f"  family: {report.family}")
     lines += [f"  assumes that {safe(text)}" for text in _assumptions(report)]
     if report.evaluation:
@@ -58,9 +59,9 @@ def _evidence(c: GateComparison, *, alone: bool) -> list[str]:
         + (f"; {c.missing:,} {'missing' if c.policy == 'completion' else 'left'}" if c.missing else "")
     ]
     if c.gap is not None:
-        low = "" if c.gap_low is None else f", above {points(c.gap_low)} (one-sided, alpha = {c.alpha:.3g})"
         means = f"{percent(c.mean_candidate)} % against {percent(c.mean_baseline)} %"
-        lines.append(f"{means}, gap {points(c.gap)} points{low}")
+        lines.insert(0, f"{means}: {bound(c)}")
+        lines += [f"the first lost: {', '.join(map(shorten, c.first_lost))}"] * bool(c.first_lost)
     if c.verdict == "fail":
         lines.append(_p(c.p_worse, "of worse, the pair's own verdict", c, alone=alone))
     elif c.rule != "none":
@@ -75,8 +76,8 @@ def _evidence(c: GateComparison, *, alone: bool) -> list[str]:
 
 
 def _waits(report: GateReport) -> list[str]:
-    """Return how an undecided gate may end otherwise; nothing where that was chosen."""
-    return [ON_UNDECIDED] if report.verdict == "undecided" and report.on_undecided == "wait" else []
+    """Return which flag an undecided gate ends by."""
+    return [ON_UNDECIDED[report.on_undecided]] if report.verdict == "undecided" else []
 
 
 def _p(p: float, of: str, c: GateComparison, *, alone: bool) -> str:
@@ -99,15 +100,10 @@ def _assumptions(report: GateReport) -> list[str]:
 # --- figure ---------------------------------------------------------------------------------------------------------------------------
 
 
-def _allowed(c: GateComparison) -> float:
-    """Return the gap at the margin; of a relative one, at the baseline's mean on these items."""
-    return -c.margin * ((c.mean_baseline or 0.0) if c.relative else 1)
-
-
 def _reach(report: GateReport) -> float:
     """Return half the width of the scale; 0 if there is nothing to draw."""
     drawn = [c for c in report.comparisons if c.gap is not None]
-    ends = [abs(x) for c in drawn for x in (c.gap, _allowed(c)) if x is not None]
+    ends = [abs(x) for c in drawn for x in (c.gap, c.allowed) if x is not None]
     lows = [abs(c.gap_low) for c in drawn if c.gap_low is not None]
     # A bound far away would press everything else into one place.
     return 1.15 * max([*ends, *(min(low, 3 * max(ends)) for low in lows)]) if drawn else 0.0
@@ -124,7 +120,7 @@ def _line(c: GateComparison, reach: float) -> str:
             for k in range(place(c.gap_low), _WIDTH):
                 cells[k] = "-" if cells[k] == " " else cells[k]
             cells[place(c.gap_low)] = "("
-        cells[place(_allowed(c))] = "M"
+        cells[place(c.allowed)] = "M"
         cells[place(c.gap)] = "o"
     return "".join(cells)
 
@@ -143,7 +139,7 @@ def as_svg(report: GateReport) -> str:
         name = name if len(name) <= 46 else f"{name[:45]}…"
         rows.append(f'<text x="{left - 10}" y="{y + 4}" text-anchor="end">{_xml(name)}</text>')
         rows.append(
-            f'<line x1="{x(_allowed(c))}" x2="{x(_allowed(c))}" y1="{y - 11}" y2="{y + 11}" stroke="#57606a" stroke-dasharray="3 2"/>'
+            f'<line x1="{x(c.allowed)}" x2="{x(c.allowed)}" y1="{y - 11}" y2="{y + 11}" stroke="#57606a" stroke-dasharray="3 2"/>'
         )
         if c.gap is None:
             continue
@@ -164,7 +160,7 @@ def as_svg(report: GateReport) -> str:
         f'role="img"><title>{_xml(report.headline)}</title><rect width="100%" height="100%" fill="#ffffff"/>'
         f'<line x1="{x(0)}" x2="{x(0)}" y1="18" y2="{bottom - 10}" stroke="#24292f"/>'
         f'<text x="{x(0)}" y="12" text-anchor="middle">no gap</text>'
-        f'<text x="{x(_allowed(report.comparisons[0]))}" y="12" text-anchor="middle">margin</text>'
+        f'<text x="{x(report.comparisons[0].allowed)}" y="12" text-anchor="middle">margin</text>'
         f'{"".join(rows)}<text x="{left}" y="{bottom + 4}">{points(-reach)}</text>'
         f'<text x="{left + width}" y="{bottom + 4}" text-anchor="end">{points(reach)} points</text></svg>\n'
     )
@@ -178,45 +174,68 @@ def _xml(text: str) -> str:
 
 
 def as_markdown(report: GateReport) -> str:
-    """Write the verdict, a table and the figure as text: for a job summary or a comment."""
+    """Write the verdict, the bound next to what was allowed, and what it rests on: for a job summary or a comment."""
     return markdown.write(_document(report))
 
 
+def as_html(report: GateReport) -> str:
+    """Write the same as a page that loads nothing."""
+    return html.page(report.headline, f"<main>{html.write(_document(report))}</main>")
+
+
 def _document(report: GateReport) -> Iterator[Element]:
-    rows, reach = report.comparisons, _reach(report)
-    yield Heading(f"{_SIGNS[report.verdict]} {report.headline}")
-    columns = {
-        "candidate": Column("candidate", texts(c.candidate for c in rows)),
-        "benchmark": Column("benchmark", texts(c.where for c in rows)),
-        "verdict": Column("verdict", texts(f"{_SIGNS[c.verdict]} {c.verdict}" for c in rows)),
-        "mean": numbers("candidate %", (percent(c.mean_candidate) for c in rows)),
-        "baseline": numbers("baseline %", (percent(c.mean_baseline) for c in rows)),
-        "gap": numbers("gap, points", (points(c.gap) for c in rows)),
-        "low": numbers("above", (points(c.gap_low) for c in rows)),
-        "n": numbers("items", (f"{c.n:,}" for c in rows)),
-        "p": numbers("p", (_p_value(c) for c in rows)),
-    }
-    yield Table(columns)
+    rows = report.comparisons
+    yield Heading(f"{_SIGNS[report.verdict]} {report.headline[:1].upper()}{report.headline[1:]}")
+    yield _table(report)
     if any(each.price is not None for each in report.candidates):
         priced = sorted(report.candidates, key=lambda each: (each.price is None, each.price, each.model))
         prices = ("-" if each.price is None else f"{each.price:g}" for each in priced)
         yield Notes(
             [Note(f"{c.verdict}, price {price}", c.model) for c, price in zip(priced, prices, strict=True)], "facts"
         )
-    if reach:
-        # Names stay out of the block, which cannot be escaped; the rows are those of the table.
-        yield Figure("", "", lines=[*(f"{k:3d} {_line(c, reach)}" for k, c in enumerate(rows, 1)), f"    {_LEGEND}"])
-    notes = [Note(c.reason, f"{c.candidate} on {c.where}") for c in rows]
-    notes += [Note(f"{c.noise}.", f"Noise on {c.where}") for c in rows if c.noise]
+    alone = len(rows) == 1
+    results = [(" ".join(filter(None, (counts(c), _news(c, alone=alone)))), c) for c in rows]
+    if alone:
+        yield plain(*(text for text, _ in results if text))
+    else:
+        yield Notes([Note(text, f"{c.candidate} on {c.where}") for text, c in results if text], "facts")
+    yield plain(*filter(None, (report.risk, *_waits(report))))
+    notes = [Note(f"{c.noise}.", f"Noise on {c.where}") for c in rows if c.noise]
     notes += [Note(c.conflicts, f"On {c.where}") for c in rows if c.conflicts]
     notes += [Note(note, f"On {c.where}") for c in rows for note in c.notes]
-    notes += [Note(text) for text in _waits(report)]
     notes += [Note(f"{report.family}.", "Family"), *(Note(f"Assumes that {text}.") for text in _assumptions(report))]
-    if any(c.verdict == "fail" for c in rows):
-        notes.append(Note("p is of not worse; where the verdict is fail, of worse."))
     if report.evaluation:
         notes.append(Note(f"{report.evaluation[:1].upper()}{report.evaluation[1:]}."))
     yield Notes(notes, "facts")
+
+
+def _table(report: GateReport) -> Table:
+    rows = report.comparisons
+    failed = [c.verdict == "fail" for c in rows]
+    bounded = all((c.gap_high if c.verdict == "fail" else c.gap_low) is not None for c in rows)
+    several = len(report.candidates) > 1
+    verdicts = texts(f"{_SIGNS[c.verdict]} {c.verdict}" for c in rows)
+    columns = {
+        "candidate": Column("candidate", texts(c.candidate if several else "" for c in rows)),
+        "benchmark": Column("benchmark", texts(c.where for c in rows)),
+        "verdict": Column("verdict", verdicts if len(rows) > 1 else texts("" for _ in rows)),
+        "mean": numbers("candidate" if several else rows[0].candidate, (percent(c.mean_candidate) for c in rows)),
+        "baseline": numbers(report.baseline, (percent(c.mean_baseline) for c in rows)),
+        "gap": numbers("gap", (points(c.gap) for c in rows)),
+        "low": numbers("at least", ("" if high else points(c.gap_low) for c, high in zip(rows, failed, strict=True))),
+        "high": numbers("at most", (points(c.gap_high) if high else "" for c, high in zip(rows, failed, strict=True))),
+        "allowed": numbers("allowed", (points(c.allowed) for c in rows)),
+        "n": numbers("items", (f"{c.n:,}" for c in rows)),
+        "p": numbers("p", ("" if bounded else _p_value(c) for c in rows)),
+    }
+    return Table({key: column for key, column in columns.items() if any(cell.text for cell in column.cells)})
+
+
+def _news(c: GateComparison, *, alone: bool) -> str:
+    """Return the reason of a comparison; nothing where the headline and the table show it already."""
+    codes = {each["code"] for each in c.facts}
+    plain_pass = codes == {"not_worse"} and not any(each["worse"] or each["decided_at"] for each in c.facts)
+    return "" if alone and (plain_pass or (codes == {"worse"} and c.facts[0]["beyond"])) else c.reason
 
 
 def _p_value(c: GateComparison) -> str:
@@ -236,9 +255,9 @@ def as_junit(report: GateReport) -> str:
     for each in report.candidates:
         mine = [c for c in report.comparisons if c.candidate == each.model]
         failed = each.verdict == "fail" or (each.verdict in {"undecided", "held"} and report.on_undecided != "pass")
-        lines = [each.verdict, *(f"{c.where}: {c.reason}" for c in mine), f"family: {report.family}"]
+        lines = [each.verdict, *(f"{c.where}: {bound(c)}; {c.reason}" for c in mine), f"family: {report.family}"]
         name = f"{each.model} not worse than {report.baseline} by more than {margin}"
-        message = f"{each.verdict}: {mine[0].reason}"
+        message = f"{each.verdict}: {bound(mine[0])}; {mine[0].reason}"
         cases.append(Case("rankwatch.gate", name, "\n".join(lines), each.verdict if failed else "", message))
     return junit("rankwatch gate", cases)
 
@@ -252,6 +271,7 @@ def as_github(report: GateReport) -> str:
 RENDERERS: Final[Mapping[str, Callable[[GateReport], str]]] = {
     "text": as_text,
     "markdown": as_markdown,
+    "html": as_html,
     "json": as_json,
     "junit": as_junit,
     "github": as_github,

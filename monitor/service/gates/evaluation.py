@@ -8,6 +8,7 @@ from typing import Final
 import numpy as np
 
 from monitor.view.gates.along_order import Question, compare_along_order
+from monitor.view.gates.reasons import first_lost
 from monitor.view.pairs.counts import Floats
 from schemas.records.text import shorten
 from schemas.results.gate import GateComparison
@@ -115,7 +116,11 @@ def evaluate(
             block_scores = run_block(number + 1, block)
         scores += _scores_of(block, block_scores).tolist()
         number += 1
-    return question.compare(np.array(scores), known, len(plan.items))
+    found = question.compare(np.array(scores), known, len(plan.items))
+    if found.verdict != "fail":
+        return found
+    named = zip(plan.items, np.nan_to_num(scores).tolist(), known.tolist(), strict=False)  # the rest was not evaluated
+    return found.model_copy(update={"first_lost": first_lost(named)})
 
 
 def _scores_of(items: Sequence[str], scores: Scores) -> Floats:

@@ -7,7 +7,7 @@ from typing import Final
 
 import numpy as np
 
-from monitor.view.gates.margin import Margin, agreeing_bound, evidence_path, items_to_margin
+from monitor.view.gates.margin import Margin, agreeing_bound, evidence_path, items_to_margin, worse_bound
 from monitor.view.gates.reasons import of_comparison, with_facts
 from monitor.view.pairs.counts import Flags, Floats
 from monitor.words.assumptions import clauses
@@ -141,6 +141,14 @@ def _binary(candidate: Floats, baseline: Floats) -> bool:
     return all(bool((np.isnan(x) | (x == 0) | (x == 1)).all()) for x in (candidate, baseline))
 
 
+def _low(differences: Floats, alpha: float, *, binary: bool) -> float:
+    """Return the lower bound of a mean difference, one-sided and anytime-valid."""
+    if not binary:
+        return graded_excess_low(differences, alpha)
+    b, c = int((differences == 1).sum()), int((differences == -1).sum())
+    return float(excess_low_anytime(differences.size, b, c, alpha))
+
+
 def compare_along_order(candidate: Floats, baseline: Floats, items: int, question: Question) -> GateComparison:
     """Compare two models along the committed order of `gate --run`; the first claim that holds is the verdict."""
     margin, alpha = question.margin, question.alpha
@@ -153,10 +161,9 @@ def compare_along_order(candidate: Floats, baseline: Floats, items: int, questio
     # Evidence counts up to the decision, also where the block has more items: then the size of blocks changes nothing.
     end = n if decision is None else decision[1]
     path, against = path[:end], against[:end]
-    low = None
-    if n and not margin.relative:
-        b, c = int((d == 1).sum()), int((d == -1).sum())
-        low = float(excess_low_anytime(n, b, c, alpha)) if binary else graded_excess_low(d, alpha)
+    low = _low(d, alpha, binary=binary) if n and not margin.relative else None
+    ahead = np.nan_to_num(baseline - candidate, nan=-1.0)
+    high = -_low(ahead, alpha / 2, binary=binary) if n else None
     verdict: GateVerdict = "undecided" if decision is None else decision[0]
     needed = items_to_margin(d, margin, MIXTURE, alpha, binary=binary) if verdict == "undecided" else inf
     wins, losses = (int((x > y).sum()), int((x < y).sum())) if binary else (None, None)
@@ -173,6 +180,7 @@ def compare_along_order(candidate: Floats, baseline: Floats, items: int, questio
         mean_baseline=float(y.mean()) if x.size else None,
         gap=float(x.mean() - y.mean()) if x.size else None,
         gap_low=None if low is None else agreeing_bound(low, margin, verdict),
+        gap_high=worse_bound(high, verdict),
         margin=margin.size,
         relative=margin.relative,
         alpha=alpha,

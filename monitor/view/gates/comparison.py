@@ -1,5 +1,6 @@
 """Whether a model is not worse than another by more than a margin: evidence of one pair under the order policy of its board."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from math import exp, inf, isfinite
 from typing import Final
@@ -7,8 +8,15 @@ from typing import Final
 import numpy as np
 
 from monitor.engine.state.codes import Codes
-from monitor.view.gates.margin import Margin, agreeing_bound, evidence_path, items_to_bets, items_to_margin
-from monitor.view.gates.reasons import of_comparison, with_facts
+from monitor.view.gates.margin import (
+    Margin,
+    agreeing_bound,
+    evidence_path,
+    items_to_bets,
+    items_to_margin,
+    worse_bound,
+)
+from monitor.view.gates.reasons import first_lost, of_comparison, with_facts
 from monitor.view.items.conflict_rows import counts_by_model
 from monitor.view.items.noise import noise_of_pair
 from monitor.view.pairs.counts import Flags, Floats
@@ -92,6 +100,8 @@ def compare_with_margin(
         gap_low=None
         if evidence.low is None or not isfinite(evidence.low)
         else agreeing_bound(evidence.low, margin, verdict),
+        gap_high=worse_bound(_high(pair, sign), verdict),
+        first_lost=first_lost(_named_scores(table, one, other)) if verdict == "fail" else [],
         margin=margin.size,
         relative=margin.relative,
         alpha=spec.alpha,
@@ -110,6 +120,22 @@ def compare_with_margin(
         reason="",
     )
     return with_facts(comparison, of_comparison(comparison, margin, held))
+
+
+def _high(pair: PairReport, sign: int) -> float | None:
+    """Return the upper end of the pair's interval, seen from the candidate."""
+    if sign > 0:
+        return pair.gap_high
+    return None if pair.gap_low is None else -pair.gap_low
+
+
+def _named_scores(table: PairTable, one: int, other: int) -> Iterator[tuple[str, float, float]]:
+    """Yield the items that both have, with their scores."""
+    benchmark = table.benchmark
+    codes = benchmark.item_codes()[:, [one, other]]
+    for row in np.flatnonzero((codes >= ZERO).all(axis=1)).tolist():
+        x, y = benchmark.item_values[codes[row]].tolist()
+        yield benchmark.item_keys[row].item, x, y
 
 
 def _contestant(table: PairTable, model: str) -> int:

@@ -7,7 +7,7 @@ from typing import Final
 import numpy as np
 
 from monitor.view.gates.along_order import Question
-from monitor.view.gates.margin import agreeing_bound, equal_answers
+from monitor.view.gates.margin import agreeing_bound, equal_answers, worse_bound
 from monitor.view.gates.reasons import of_comparison, with_facts
 from monitor.view.pairs.counts import Floats
 from monitor.words.assumptions import clauses
@@ -60,6 +60,8 @@ class ExactQuestion(Question):
         lost = int((worst < baseline).sum())
         p_not_worse, p_worse = self._p(worst, baseline)[0], self._p(best, baseline)[1]
         low = float(excess_low(items, int((worst > baseline).sum()), lost, self.alpha)) if items else -1.0
+        won, behind = int((best > baseline).sum()), int((best < baseline).sum())
+        high = -float(excess_low(items, behind, won, self.alpha / 2)) if items else 1.0
         verdict: GateVerdict = found or "undecided"
         d = worst - baseline
         needed = excess_required_n(float(d.mean()), float(d.var()), self.margin.bound, self.alpha)
@@ -77,6 +79,7 @@ class ExactQuestion(Question):
             mean_baseline=float(y.mean()) if x.size else None,
             gap=float(x.mean() - y.mean()) if x.size else None,
             gap_low=agreeing_bound(low, self.margin, verdict),
+            gap_high=worse_bound(high, verdict),
             margin=self.margin.size,
             relative=False,
             alpha=self.alpha,

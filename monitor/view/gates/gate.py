@@ -70,6 +70,7 @@ def gate_report(
             [each.where for each, p in zip(comparisons, worse.tolist(), strict=True) if p <= 1],
         )
         + ("" if verdict == "undecided" else f" ({words.alpha(alphas)})"),
+        risk=words.risk(verdict, margin.text, max(alphas), comparisons[0].baseline, models),
         family=words.family(candidates, comparisons, alphas),
         baseline=comparisons[0].baseline,
         margin=margin.size,

@@ -80,6 +80,11 @@ def agreeing_bound(low: float, margin: Margin, verdict: GateVerdict) -> float | 
     return max(low, -margin.size) if verdict == "pass" else min(low, -margin.size)
 
 
+def worse_bound(high: float | None, verdict: GateVerdict) -> float | None:
+    """Return an upper bound of the gap that is below 0 where the candidate is worse."""
+    return high if high is None or verdict != "fail" else min(high, 0.0)
+
+
 def equal_answers(margin: float, alpha: float, rule: Rule) -> int:
     """Return the items from which on equal answers pass at one look."""
     return items_of_bets(np.zeros(1), margin, alpha) if rule == "bets" else equal_items(margin, alpha)

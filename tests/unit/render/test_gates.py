@@ -76,7 +76,7 @@ def test_an_estimate_of_items_has_two_digits():
     (pair,) = view.report.pairs
     judged = compare_with_margin(view.table, pair, "a", "b", Margin(0.03))
     assert judged.items_needed == pytest.approx(734, abs=1)
-    assert "it takes about 740 items in all" in judged.reason
+    assert "a test of about 740 items decides this in 4 of 5 runs" in judged.reason
 
 
 @pytest.mark.parametrize("items", range(3, 9))

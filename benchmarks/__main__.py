@@ -39,6 +39,7 @@ NAMES = (
     "memory",
     "scale",
     "race",
+    "admission",
     "controller",
     "suites",
     "drift",

@@ -30,6 +30,8 @@ from inspect import getsource
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from stats.admission.newcomer import Admission as Admission
+    from stats.admission.newcomer import thousandths as thousandths
     from stats.battles.agreement import Agreement as Agreement
     from stats.battles.agreement import agreement as agreement
     from stats.battles.bradley_terry import BradleyTerry as BradleyTerry

@@ -24,9 +24,13 @@ PANELS: Final[Mapping[str, Mapping[str, str]]] = {
     "Plan": {
         "plan": "Plan how many items a gap or a goal needs, or which gap an item count detects.",
         "order": "Print the committed order in which to evaluate a benchmark's items.",
+        "admit": "Place a newcomer among the models of a board that are complete, from a part of the items.",
         "next": "Print which models run next on which items, until a goal is met. Run them, add their scores, and call it again.",
     },
-    "Read": {"map": "Propose a mapping for a file of any shape, show the first events it gives, and write it."},
+    "Read": {
+        "verify": "Recompute every number of a certificate from its scores, without any other file.",
+        "map": "Propose a mapping for a file of any shape, show the first events it gives, and write it.",
+    },
     "Serve": {
         "run": "Run one worker: events from Kafka, state in Redis, verdicts to a topic.",
         "serve": "Serve the page, API and metrics of all benchmarks that the workers fold.",
@@ -56,7 +60,7 @@ def _imported(name: str) -> Any:  # noqa: ANN401 - a function, or a Typer with s
 
 
 class _Commands(Mapping[str, Any]):
-    """Makes each command when it is looked up: to make all 22 takes as long as a report on a small file."""
+    """Makes each command when it is looked up: to make them all takes as long as a report on a small file."""
 
     def __init__(self) -> None:
         self._made: dict[str, Any] = {}

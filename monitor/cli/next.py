@@ -12,7 +12,7 @@ from monitor.cli.shared.declared.declarations import with_fields
 from monitor.cli.shared.declared.flags import parse_flags
 from monitor.cli.shared.declared.values import similar_first
 from monitor.cli.shared.errors import USAGE, file_error, note, stop
-from monitor.cli.shared.files import read_results
+from monitor.cli.shared.files import is_empty, read_results
 from monitor.cli.shared.options import (
     MAX_REJECTED,
     DeclareOptions,
@@ -23,7 +23,6 @@ from monitor.cli.shared.options import (
 )
 from monitor.cli.shared.remote.places import bearer_token
 from monitor.cli.shared.settings import read_settings
-from monitor.files.importer import named_path
 from monitor.files.item_list import ItemListError, read_items
 from monitor.render.terminal.next import print_next
 from monitor.send.race import ask_next
@@ -245,18 +244,12 @@ def _fold(
 ) -> "Mapping[str, BoardView]":
     """Fold the results; before the first one there is only what the flags declare."""
     declarations = _declarations(paths, files, benchmark, family)
-    if files.seed is None or not all(map(_is_empty, paths)):
+    if files.seed is None or not all(map(is_empty, paths)):
         return read_results(paths, files.max_rejected, logs, declarations, part=True)
     if benchmark is None:
         stop("there are no results yet, which would name the benchmark; give --benchmark NAME", USAGE)
     note(f"{', '.join(paths)}: no results yet, so this is the first block")
     return declared_board(Declaration.model_validate({"declare": benchmark, **declarations.given(benchmark)}))
-
-
-def _is_empty(path: str) -> bool:
-    """Return whether a path has no results yet."""
-    place = Path(named_path(path)[1])
-    return not place.exists() or (place.is_dir() and not any(each.is_file() for each in place.rglob("*")))
 
 
 def _declarations(

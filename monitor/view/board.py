@@ -233,6 +233,12 @@ class BoardView(Rules):
         """The suite whose members this unites, or None."""
         return None if self.united is None else self.united.suite
 
+    @property
+    def single_scores(self) -> bool:
+        """Whether each model has one score of an item, and all items count alike."""
+        more = (self.battles, self.united, self.repeats, self.weighting, self.means, self.spec.units)
+        return all(each is None for each in more)
+
     # --- models ---
 
     def current(self) -> _Flags:

@@ -15,7 +15,7 @@ from monitor.cli.shared.errors import FAULT, USAGE, file_error, note, stop
 from monitor.cli.shared.options import DeclareOptions, LogOptions, ScoreOptions
 from monitor.cli.shared.progress import progress_bar
 from monitor.files.formats.choices import ChoiceError, Choices
-from monitor.files.importer import Importer
+from monitor.files.importer import Importer, named_path
 from monitor.files.reject_limit import RejectedLine, RejectLimit, TooManyRejected
 from monitor.files.runs import incomplete_benchmarks
 from monitor.files.streams.copying import CopyError
@@ -155,6 +155,12 @@ def find_files(importer: Importer, paths: Sequence[str]) -> list[Path]:
         stop(str(error), USAGE)
     except CopyError as error:
         stop(str(error))
+
+
+def is_empty(path: str) -> bool:
+    """Return whether a path has no results yet."""
+    place = Path(named_path(path)[1])
+    return not place.exists() or (place.is_dir() and not any(each.is_file() for each in place.rglob("*")))
 
 
 def find_present(importer: Importer, paths: Sequence[str]) -> list[Path]:

@@ -1,0 +1,244 @@
+"""`rankwatch admit`: place a newcomer on a board whose other models are complete."""
+
+import json
+import re
+from collections.abc import Sequence
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from monitor.cli.shared.errors import USAGE, file_error, note, stop
+from monitor.cli.shared.files import find_files, is_empty, make_importer, read_results
+from monitor.cli.shared.options import MaxRejectedOption, ScoreOptions, TableFormat, TableFormatOption, option
+from monitor.files.newcomer import NewcomerError, read_certificate, read_scores, write_certificate
+from monitor.files.streams.paths import show
+from monitor.files.streams.read import read_files
+from monitor.view.admission import AdmissionError, AdmissionGoal, certify, commit, differences, freeze, walk
+from monitor.words import admission as words
+from monitor.words.counts import counted
+from monitor.words.numbers import safe
+from schemas.records.names import name_fault
+from schemas.records.text import shorten
+from schemas.results.admission import Certificate, FrozenBoard
+from stats.order import committed_items
+
+if TYPE_CHECKING:
+    from monitor.view.board import BoardView
+
+RUN, MET, IMPOSSIBLE = 0, 5, 6  # exit codes, as of `rankwatch next`
+
+
+def admit(
+    model: Annotated[str, typer.Argument(metavar="MODEL", help="name of the newcomer", show_default=False)],
+    board: Annotated[
+        list[str],
+        option(
+            "--board", "file or folder with the complete results of the other models; may be repeated", metavar="PATH"
+        ),
+    ],
+    scores: Annotated[
+        str,
+        option(
+            "--scores",
+            "file that gets the newcomer's scores, and only these; without one before its order is committed",
+            metavar="FILE",
+        ),
+    ],
+    logs: ScoreOptions,
+    certificate: Annotated[
+        Path | None,
+        option("--certificate", "file of the admission  \\[default: MODEL.admit.json]", metavar="FILE"),
+    ] = None,
+    benchmark: Annotated[str | None, option("--benchmark", "name of the benchmark", metavar="NAME")] = None,
+    goal: Annotated[
+        str | None,
+        option("--goal", "model:MODEL,width=3, top:K or score,width=2 (points); it may change at any time"),
+    ] = None,
+    following: Annotated[
+        int | None,
+        option("--next", "print only the next items to run, one id a line", min=1, max=1_000_000, metavar="N"),
+    ] = None,
+    alpha: Annotated[
+        float | None,
+        option(
+            "--alpha",
+            "probability, at most, that any statement on the newcomer is wrong  \\[default: 0.05]",
+            min=1e-6,
+            max=0.5,
+        ),
+    ] = None,
+    seed: Annotated[
+        str | None,
+        option("--seed", "seed of the order, if others draw it after the newcomer is fixed  \\[default: drawn now]"),
+    ] = None,
+    max_rejected: MaxRejectedOption = 0.1,
+    form: TableFormatOption = TableFormat.table,
+) -> None:
+    """Place a newcomer among the models of a board that are complete, from a part of the items.
+
+    The first call freezes the board, draws a seed and writes both to the certificate. Run the items that --next prints, add the scores to
+    the file, and call it again. `rankwatch verify` recomputes the certificate.
+
+    Exit 0: run the next items. 5: the goal is met, or every item is run. 6: every item is run and the goal is not met. 1: fault. 2: wrong
+    usage.
+
+    Example: rankwatch admit my-model --board results/ --scores my-model.jsonl --goal model:my-model,width=3 --next 50
+    """
+    if fault := name_fault(model):
+        stop(f"MODEL {fault}; use 1 to 200 printable characters", USAGE)
+    try:
+        asked = None if goal is None else AdmissionGoal.parse(goal, model)
+    except ValueError as error:
+        stop(f"--goal: {error}", USAGE)
+    path = certificate or Path(re.sub(r"^\.|[^\w.-]", "_", model) + ".admit.json")
+    try:
+        view = _board(board, logs, max_rejected, benchmark, model)
+        frozen = freeze(view)
+        before = _before(path, model, frozen, alpha, seed)
+        importer = make_importer(logs)
+        segments = () if is_empty(scores) else read_files(find_files(importer, [scores]), opener=importer.open)
+        scored = read_scores(segments, frozen, model, view.spec.aliases)
+        if before is None:
+            if scored:
+                stop(
+                    f"{show(scores)} has {counted(len(scored), 'score')} of {shorten(model)} already, and an order that is drawn after a "
+                    "look is not random; begin with a file without scores, and run the items that --next prints"
+                )
+            before = certify(
+                frozen, commit(frozen, model, 0.05 if alpha is None else alpha, seed), [], version("rankwatch")
+            )
+            _check_seed(path, before)
+            note(
+                f"{show(path)} holds the frozen board ({before.commitment.board[:12]}) and the order; publish it before the first score"
+            )
+        order = committed_items(before.commitment.seed, frozen.items)
+        now = _now(before, order, scored)
+        if now is not before:
+            write_certificate(path, now)
+    except (AdmissionError, NewcomerError) as error:
+        stop(str(error))
+    except OSError as error:
+        stop(file_error(error, path))
+    _print(now, order, scored, asked, following, form, path)
+
+
+def _board(
+    paths: Sequence[str], logs: ScoreOptions, max_rejected: float, benchmark: str | None, model: str
+) -> "BoardView":
+    boards = read_results(paths, max_rejected, logs)
+    if benchmark is None and len(boards) > 1:
+        stop(f"--board: the files hold {len(boards):,} benchmarks; choose one with --benchmark NAME", USAGE)
+    if benchmark is not None and benchmark not in boards:
+        stop(f"--benchmark {shorten(benchmark)}: the files hold no benchmark of that name", USAGE)
+    view = next(iter(boards.values())) if benchmark is None else boards[benchmark]
+    if model in view.epochs:
+        raise AdmissionError(
+            f"the board has scores of {shorten(model)} already; keep those of a newcomer in its own file (--scores), outside of --board"
+        )
+    return view
+
+
+def _before(path: Path, model: str, board: FrozenBoard, alpha: float | None, seed: str | None) -> Certificate | None:
+    """Return the certificate so far; None before the first call."""
+    if not path.exists():
+        return None
+    before = read_certificate(path)
+    commitment = before.commitment
+    if commitment.model != model:
+        raise AdmissionError(f"{show(path)} is of {shorten(commitment.model)}; choose another file with --certificate")
+    if before.seal() != before.digest:
+        raise AdmissionError(f"{show(path)} has been changed: its digest is not that of its contents; restore the file")
+    if board.digest != commitment.board:
+        changes = list(differences(before.board, board))[:3]
+        raise AdmissionError(
+            f"the board is not the one that was frozen in {show(path)}: {'; '.join(changes) or 'another benchmark'}. Restore its "
+            "results, or admit the model again from its first item"
+        )
+    if (alpha, seed) != (None, None) and (alpha or commitment.alpha, seed or commitment.seed) != (
+        commitment.alpha,
+        commitment.seed,
+    ):
+        raise AdmissionError(
+            f"{show(path)} has another seed or alpha; both are fixed before the first score, so omit --seed and --alpha"
+        )
+    return before
+
+
+def _check_seed(path: Path, new: Certificate) -> None:
+    """Refuse a given seed that another newcomer of the same board has in this folder."""
+    if not new.commitment.seed_given:
+        return
+    for other in path.parent.glob("*.admit.json"):
+        try:
+            commitment = read_certificate(other).commitment
+        except (NewcomerError, OSError):
+            continue
+        if commitment.seed == new.commitment.seed:
+            raise AdmissionError(
+                f"--seed: {show(other)} has this seed for {shorten(commitment.model)}; each newcomer needs its own, drawn after it is fixed"
+            )
+
+
+def _now(before: Certificate, order: Sequence[str], scored: dict[str, int | None]) -> Certificate:
+    """Return the certificate with the scores that have come; what has counted once stays."""
+    for item, score in zip(order, before.scores, strict=False):
+        if score is None:
+            if scored.get(item) is not None:
+                note(f"item {shorten(item)} was skipped at an earlier look; its later score does not count")
+            scored[item] = None
+        elif item not in scored:
+            raise AdmissionError(f"item {shorten(item)} had a score at an earlier look and has none now; restore it")
+        elif scored[item] != score:
+            raise AdmissionError(f"item {shorten(item)} had another score at an earlier look; restore it")
+    scores = walk(order, scored)
+    if before.scores == scores and before.scores:
+        return before
+    return certify(before.board, before.commitment, scores, version("rankwatch"))
+
+
+def _print(
+    now: Certificate,
+    order: Sequence[str],
+    scored: dict[str, int | None],
+    goal: AdmissionGoal | None,
+    following: int | None,
+    form: TableFormat,
+    path: Path,
+) -> None:
+    """Print the answer, or the next items; end the command with what to do."""
+    done, left = now.result.items_run, len(order) - now.result.items_run
+    state = "open" if goal is None else goal.state(now.board, now.result)
+    over = state != "open" or not left
+    items = [] if over else order[done : done + (following or 0)]
+    ahead = len(scored) - done
+    if form is TableFormat.json:
+        facts = {
+            "benchmark": now.board.benchmark,
+            "model": now.commitment.model,
+            "items": len(order),
+            "unit": now.board.unit,
+            "goal": None if goal is None else {"goal": goal.text, "state": state, "among": goal.among(now.result)},
+            "over": over,
+            "ahead": ahead,
+            "next": items,
+            "certificate": str(path),
+            "board_digest": now.commitment.board,
+            "result": now.result.model_dump(mode="json"),
+        }
+        print(json.dumps(facts, ensure_ascii=False, indent=2))
+    else:
+        answer = [
+            *words.lines(now),
+            *([] if goal is None else [words.goal(goal.text, state, left, among=goal.among(now.result))]),
+            words.promise(now),
+        ]
+        if following is None:
+            print("\n".join(map(safe, answer)))
+        else:
+            note(answer[0])
+            print("".join(f"{item}\n" for item in items), end="")
+    if ahead:
+        note(words.ahead(now.commitment.model, ahead, order[done]))
+    raise SystemExit(IMPOSSIBLE if state == "out of reach" else MET if over else RUN)

@@ -1,0 +1,82 @@
+"""The files of an admission: the scores of the newcomer as they grow, and the certificate."""
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Final
+
+from pydantic import ValidationError
+
+from monitor.durable import replace_file
+from monitor.files.reject_limit import RejectedLine
+from monitor.files.streams.paths import show
+from schemas.records.decode import describe_error
+from schemas.records.packed import Segment
+from schemas.records.scores import SCORE_UNIT
+from schemas.records.text import shorten
+from schemas.results.admission import Certificate, FrozenBoard, canonical
+
+_LARGEST: Final = 500_000_000  # bytes of a certificate; one of a million items has 100 MB
+
+
+class NewcomerError(ValueError):
+    """A file of an admission cannot be used: where, what was found, what to do."""
+
+
+def read_scores(
+    segments: Iterable[Segment], board: FrozenBoard, model: str, aliases: dict[str, str]
+) -> dict[str, int | None]:
+    """Return the score of each item in units, None for a skip; anything that is not a first score of the newcomer is refused."""
+    items, scores = frozenset(board.items), dict[str, int | None]()
+    scale = SCORE_UNIT // board.unit
+    for segment in segments:
+        where = show(segment.path)
+        if segment.incomplete is not None:
+            raise NewcomerError(f"{where} is incomplete ({segment.incomplete}); complete the file, and run again")
+        if segment.rejects:
+            raise NewcomerError(f"{RejectedLine.of(segment.rejects[0])}; if it is still being written, run again")
+        for event in segment.events:
+            name = aliases.get(event.model, event.model)
+            if event.benchmark != board.benchmark:
+                raise NewcomerError(
+                    f"{where}: benchmark {shorten(event.benchmark)}, and the board is {shorten(board.benchmark)}; give one file with "
+                    "scores of that benchmark"
+                )
+            if name != model:
+                raise NewcomerError(
+                    f"{where} holds scores of {shorten(name)}; give a file with those of {shorten(model)} alone. Each newcomer has its own "
+                    "order: the best of several on one order leads by luck"
+                )
+            if event.item_id not in items:
+                raise NewcomerError(f"{where}: item {shorten(event.item_id)} is not on the board; remove it")
+            score = None if event.score is None else round(event.score * SCORE_UNIT)
+            if score is not None and score % scale:
+                raise NewcomerError(
+                    f"{where}: item {shorten(event.item_id)} has the score {event.score:g}, and the board has 0 and 1 alone; score it so"
+                )
+            score = None if score is None else score // scale
+            if scores.setdefault(event.item_id, score) != score:
+                raise NewcomerError(f"{where}: item {shorten(event.item_id)} has two scores; keep the first one")
+    return scores
+
+
+def read_certificate(path: Path) -> Certificate:
+    """Read a certificate; every byte must be as it was written."""
+    with path.open("rb") as file:
+        data = file.read(_LARGEST + 1)
+    if len(data) > _LARGEST:
+        raise NewcomerError(f"{show(path)} has more than {_LARGEST:,} bytes; it is no certificate")
+    try:
+        certificate = Certificate.model_validate_json(data)
+    except ValidationError as error:
+        problem = describe_error(error.errors(include_url=False)[0])
+        raise NewcomerError(f"{show(path)} is no certificate of rankwatch: {problem}") from None
+    written = canonical(certificate)
+    if data != written:
+        place = next((k for k, (a, b) in enumerate(zip(data, written, strict=False)) if a != b), len(written))
+        raise NewcomerError(f"{show(path)}: byte {place + 1:,} is not as rankwatch wrote it; get the file again")
+    return certificate
+
+
+def write_certificate(path: Path, certificate: Certificate) -> None:
+    """Write a certificate, durably, in place of the one before."""
+    replace_file(path, canonical(certificate))

@@ -1,0 +1,94 @@
+"""The admission of a newcomer in words."""
+
+from collections.abc import Iterator, Sequence
+
+from monitor.words.counts import counted, listed
+from schemas.records.text import Sentence, shorten
+from schemas.results.admission import Certificate
+
+_NAMED = 3
+
+
+def headline(certificate: Certificate) -> Sentence:
+    """Return the answer in one line."""
+    result, model = certificate.result, shorten(certificate.commitment.model)
+    items, models = len(certificate.board.items), len(certificate.board.models) + 1
+    after = f"after {result.items_run:,} of {counted(items, 'item')}"
+    first, last = result.first_rank, result.last_rank
+    if first > last or result.least > result.most:
+        return f"{model}: no rank is left {after}. Check that the items followed the committed order, and how they were scored."
+    if last - first < _NAMED:
+        ranks = [f"{rank:,}" for rank in range(first, last + 1)]
+        *others, final = ranks
+        return f"{model} is rank {', '.join(others)}{' or ' if others else ''}{final} of {models:,}, {after}."
+    return f"{model} is between rank {first:,} and {last:,} of {models:,}, {after}."
+
+
+def opponents(certificate: Certificate) -> Sentence:
+    """Return how many models have a lower and a higher total, and which are open."""
+    sides: dict[str, list[str]] = {"above": [], "below": [], "open": []}
+    for each in certificate.result.opponents:
+        sides[each.side].append(shorten(each.model))
+    higher, lower, open_ = len(sides["below"]), len(sides["above"]), sides["open"]
+    text = f"Higher than {counted(lower, 'model')} and lower than {higher:,}"
+    if not open_:
+        return f"{text}; none is open."
+    if len(open_) > _NAMED:
+        return f"{text}; {len(open_):,} are open."
+    return f"{text}; {'one is' if len(open_) == 1 else f'{len(open_)} are'} open: {listed(open_)}."
+
+
+def score(certificate: Certificate) -> Sentence:
+    """Return the scores that are still possible, and the one so far."""
+    result, board = certificate.result, certificate.board
+    full = board.unit * len(board.items) / 100
+    scored = result.items_run - result.skipped
+    so_far = f"; {result.total / board.unit / scored * 100:.1f} % on the items scored" if scored else ""
+    skipped = f" ({counted(result.skipped, 'item')} skipped: any score)" if result.skipped else ""
+    return f"Score on all {len(board.items):,} items: {result.least / full:.1f} to {result.most / full:.1f} %{so_far}{skipped}."
+
+
+def goal(text: str, state: str, left: int, *, among: bool | None) -> Sentence:
+    """Return whether the goal is met, and what that saves."""
+    if state == "met":
+        answer = "" if among is None else f", and the newcomer is {'' if among else 'not '}among them"
+        saved = f": {counted(left, 'item')} need not be run" if left else ""
+        return f"The goal {text} is met{answer}{saved}."
+    return f"The goal {text} is {state}: {counted(left, 'item')} left." if left else f"The goal {text} is {state}."
+
+
+def promise(certificate: Certificate) -> Sentence:
+    """Return what the statements hold for, and what they assume."""
+    commitment = certificate.commitment
+    seed = "the given seed was chosen" if commitment.seed_given else "the order was committed"
+    return (
+        f"At most {100 * commitment.alpha:g} % chance that any of this is ever wrong, for this newcomer alone and about these items. "
+        f"Assumes that {seed} before the first score."
+    )
+
+
+def ahead(model: str, items: int, following: str) -> Sentence:
+    """Return which scores do not count yet."""
+    verb = "lies" if items == 1 else "lie"
+    waiting = f"{counted(items, 'score')} of {shorten(model)} {verb} ahead of the order"
+    return f"{waiting}: the next item is {shorten(following)}; it needs a score or a skip"
+
+
+def lines(certificate: Certificate) -> Iterator[Sentence]:
+    """Yield what a certificate states, the answer first."""
+    yield headline(certificate)
+    yield opponents(certificate)
+    yield score(certificate)
+
+
+def verified(path: str, certificate: Certificate) -> Sequence[Sentence]:
+    """Return what a certificate that verifies shows, and what it does not."""
+    commitment = certificate.commitment
+    return [
+        f"{path} verifies: every number follows from its {counted(len(certificate.scores), 'score')}.",
+        *lines(certificate),
+        promise(certificate),
+        f"Board {commitment.board[:12]}, {len(certificate.board.models):,} models; written by rankwatch {shorten(certificate.rankwatch)}.",
+        f"Order by seed {shorten(commitment.seed)}, committed {commitment.at:%Y-%m-%d %H:%M} UTC.",
+        "It is not signed: compare its board and seed with those that were published before the first score.",
+    ]

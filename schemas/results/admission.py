@@ -1,0 +1,99 @@
+"""The admission of a newcomer to a frozen board: what was committed, its scores, and what follows from them."""
+
+import hashlib
+import json
+from typing import Final, Literal
+
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
+
+from schemas.records.names import Name
+
+METHOD: Final = "admission-1"
+"""The procedure from the scores to the result; another one gets another name."""
+
+Side = Literal["above", "below", "open"]
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+
+class Opponent(_Part):
+    """A model of the board, and its total over all items: an interval where it lacks scores."""
+
+    model: Name
+    low: int = Field(ge=0, description="total in units; lowest one where scores are missing")
+    high: int = Field(ge=0, description="highest total")
+
+
+class FrozenBoard(_Part):
+    """What was known of a board before the first score of the newcomer."""
+
+    benchmark: Name
+    unit: int = Field(ge=1, description="the whole number that is a score of 1")
+    items: list[Name] = Field(min_length=1, description="all items, sorted")
+    difficulty: list[int] = Field(description="mean score of the board on each item, in thousandths")
+    models: list[Opponent] = Field(min_length=1)
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of the board."""
+        return hashlib.sha256(canonical(self)).hexdigest()
+
+
+class Commitment(_Part):
+    """What was fixed before the first score, in this order: the board, the newcomer, the seed."""
+
+    board: str = Field(description="digest of the board")
+    model: Name = Field(description="the newcomer")
+    seed: str = Field(min_length=1, description="seed of the committed order of the items")
+    seed_given: bool = Field(
+        description="whether a person chose the seed; else it was drawn after the newcomer was named"
+    )
+    alpha: float = Field(gt=0, lt=1)
+    at: AwareDatetime
+
+
+class Settled(_Part):
+    """Where the newcomer's total lies against that of a model of the board."""
+
+    model: Name
+    side: Side
+    after: int | None = Field(description="items after which that was settled")
+
+
+class AdmissionResult(_Part):
+    """What follows from the scores."""
+
+    items_run: int = Field(description="scores and skips along the order, up to the first item without either")
+    skipped: int
+    first_rank: int = Field(
+        description="the rank range; the first is larger than the last one if the evidence contradicts itself"
+    )
+    last_rank: int
+    least: int = Field(description="lowest total that is possible, in units")
+    most: int = Field(description="highest total that is possible")
+    total: int = Field(description="total of the scores run, in units")
+    opponents: list[Settled]
+
+
+class Certificate(_Part):
+    """An admission in one file."""
+
+    result: AdmissionResult
+    commitment: Commitment
+    board: FrozenBoard
+    scores: list[int | None] = Field(description="scores along the committed order, in units; null for a skip")
+    method: str
+    rankwatch: str = Field(description="version that wrote the file")
+    digest: str = Field(description="SHA-256 of all else")
+
+    def seal(self) -> str:
+        """Return the digest of all else."""
+        return hashlib.sha256(canonical(self, without="digest")).hexdigest()
+
+
+def canonical(part: BaseModel, without: str | None = None) -> bytes:
+    """Return the one way in which a part of a certificate is written."""
+    fields = part.model_dump(mode="json", exclude=None if without is None else {without})
+    return json.dumps(fields, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"

@@ -173,6 +173,11 @@ if TYPE_CHECKING:
     from stats.gates.attainable import least_discordant as least_discordant
     from stats.gates.attainable import mean_rates as mean_rates
     from stats.gates.attainable import passes as passes
+    from stats.gates.cases import below_p as below_p
+    from stats.gates.cases import case_bounds as case_bounds
+    from stats.gates.cases import lost_p as lost_p
+    from stats.gates.cases import pass_k as pass_k
+    from stats.gates.cases import repeats_for_floor as repeats_for_floor
     from stats.gates.curtail import certain as certain
     from stats.gates.curtail import items_until_certain as items_until_certain
     from stats.gates.curtail import old_right_first as old_right_first

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, NoReturn, get_args
 import typer
 
 from monitor.cli.gates.baselines import stored_baseline
+from monitor.cli.gates.cases import gate_cases
 from monitor.cli.gates.checks import check
 from monitor.cli.gates.gated import RunCall, evaluate_gate
 from monitor.cli.gates.margins import (
@@ -110,9 +111,11 @@ def gate(
 
     With --server or --redis-url the scores of the baseline come from the board of a service; the paths are results of candidates.
 
+    With --per-case, exit 0: every case reaches the floor. 4: a case is below it. 3: undecided.
+
     Example: rankwatch gate results/ --pair candidate baseline --margin 0.02
     """
-    if before.check or before.replay is not None:
+    if before.check or before.replay is not None or before.per_case is not None:
         ignored = {"--epoch": epoch, "--inherit": inherit, "--conflicts": conflicts is not Conflicts.worst}
         _check(
             paths or (), pair, benchmark or (), form, question, before, evaluation, stored, logs, declared, max_rejected,
@@ -179,8 +182,12 @@ def _check(
     max_rejected: float,
     ignored: "Mapping[str, object]",
 ) -> NoReturn:
-    asked = "--check" if before.check else "--replay"
+    cases = before.per_case is not None
+    asked = "--per-case" if cases else "--check" if before.check else "--replay"
     refused = {
+        "--pass-k": before.pass_k is not None and not cases,
+        "--margin": question.margin is not None and cases,
+        "--check and --replay": cases and (before.check or before.replay is not None),
         **ignored,
         "--run": evaluation.run,
         "--seed": evaluation.seed is not None,
@@ -189,25 +196,31 @@ def _check(
         "--folder": evaluation.folder != RunOptions.folder,
         "--candidate": question.candidate and before.check,
         "--exact": evaluation.exact or evaluation.expect is not Expected.pass_,
-        "--run-anyway": before.run_anyway and before.replay is not None,
-        "--on-undecided": question.on_undecided is not OnUndecided.wait,
+        "--run-anyway": before.run_anyway and not before.check,
+        "--on-undecided": question.on_undecided is not OnUndecided.wait and not cases,
         "--rerun": question.rerun,
         "--price": question.price or question.prices,
-        "--write": question.write,
+        "--write": question.write and not cases,
         "--server and --redis-url": stored.server or stored.redis_url,
         "--token-file and --topic": stored.token_file or stored.topic,
         "several metrics": has_several_metrics(logs),
     }
     for flag, value in refused.items():
         if value:
-            stop(f"{asked}: looks at the gate before its run, in files; omit {flag}", USAGE)
+            why = "judges each case of one model, in files" if cases else "looks at the gate before its run, in files"
+            stop(f"{asked}: {why}; omit {flag}", USAGE)
     if pair is not None and question.baseline is not None:
         stop(f"{asked}: name the baseline once, with --pair A B or --baseline B", USAGE)
     baseline = question.baseline if pair is None else pair[1]
+    candidates = (question.candidate or []) if pair is None else [pair[0]]
+    if before.per_case is not None:
+        gate_cases(
+            paths, logs, declared, before.per_case, before.pass_k or 1, candidates, baseline, benchmarks, form,
+            question.on_undecided.value, question.write or (), max_rejected,
+        )  # fmt: skip
     if before.replay is not None:
         if paths or before.check:
             stop("--replay: takes the archive alone; omit PATH and --check", USAGE)
-        candidates = (question.candidate or []) if pair is None else [pair[0]]
         replay_gate(
             before.replay, logs, declared, question.margin, candidates, baseline, benchmarks, form, max_rejected
         )
@@ -224,6 +237,8 @@ def _check_question(
     before: CheckOptions,
     evaluation: RunOptions,
 ) -> None:
+    if before.pass_k is not None:
+        stop("--pass-k: is for --per-case; add it, for example --per-case 0.8", USAGE)
     if before.run_anyway and evaluation.run is None:
         stop("--run-anyway: is for --check and --run; omit it", USAGE)
     if (evaluation.exact or evaluation.expect is not Expected.pass_) and evaluation.run is None:

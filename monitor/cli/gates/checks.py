@@ -48,7 +48,7 @@ def check(
     # Every file is a run: what differs between two of them is noise, not a conflict.
     runs = DatedRuns(str, by_file=True)
     known = _known(read_runs(paths, logs, max_rejected, runs, models=True), baseline, benchmarks) if paths else None
-    name = known.benchmark if known else _one(benchmarks, benchmarks or [""])
+    name = known.benchmark if known else one_benchmark("--check", benchmarks, benchmarks or [""])
     given = flags.of(name)
     number = given.get("repeats")
     if number == "all":
@@ -68,17 +68,18 @@ def absolute_margin(flag: str, text: str | None) -> float:
     return margin.size
 
 
-def _one(benchmarks: Sequence[str], names: Sequence[str]) -> str:
+def one_benchmark(flag: str, benchmarks: Sequence[str], names: Sequence[str]) -> str:
+    """Return the one benchmark to look at."""
     if unknown := [each for each in benchmarks if each not in names]:
         stop(f"--benchmark {show(unknown[0])} is not in the files; choose one of {first_names(names)}", USAGE)
     if len(chosen := [*dict.fromkeys(benchmarks)] or names) > 1:
-        stop(f"--check: looks at one benchmark; choose one with --benchmark: {first_names(chosen)}", USAGE)
+        stop(f"{flag}: looks at one benchmark; choose one with --benchmark: {first_names(chosen)}", USAGE)
     return chosen[0]
 
 
 def _known(runs_read: DatedRuns, baseline: str | None, benchmarks: Sequence[str]) -> Known:
     found = runs_read.sentinels()
-    benchmark = _one(benchmarks, sorted({benchmark for benchmark, _ in found}, key=natural))
+    benchmark = one_benchmark("--check", benchmarks, sorted({benchmark for benchmark, _ in found}, key=natural))
     models = sorted((model for name, model in found if name == benchmark), key=natural)
     if baseline is None and len(models) > 1:
         stop(
@@ -89,15 +90,16 @@ def _known(runs_read: DatedRuns, baseline: str | None, benchmarks: Sequence[str]
     if model not in models:
         stop(f"the baseline {show(model)} has no results; {name_hint([model], models, 'the files have')}", USAGE)
     runs = found[benchmark, model][0]
-    if not (answers := _answers(runs)):
+    if not (answers := answers_of(runs)):
         stop(f"the baseline {show(model)} has no score on {shorten(benchmark)}; give results with scores")
     counts = [len(scores) for run in runs for scores in run.fresh.values()]
-    others = [_answers(found[benchmark, other][0]) for other in models if other != model]
+    others = [answers_of(found[benchmark, other][0]) for other in models if other != model]
     repeats = max(1, round(len(counts) / sum(1 / count for count in counts)))
     return Known(benchmark, model, answers, repeats, [each for each in others if each])
 
 
-def _answers(runs: Sequence[Run]) -> Answers:
+def answers_of(runs: Sequence[Run]) -> Answers:
+    """Return the scores of each case, one a run and repeat."""
     answers: dict[str, list[float]] = {}
     for run in runs:
         for item, scores in run.fresh.items():

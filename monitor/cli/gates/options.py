@@ -122,11 +122,12 @@ class MarginOptions:
 
 
 _CHECK_PANEL = "Before the run"
+_CASE_PANEL = "Each case"
 
 
 @dataclass(frozen=True)
 class CheckOptions:
-    """What the gate can know before its first call."""
+    """What the gate can know before its first call, and each case on its own."""
 
     check: Annotated[
         bool,
@@ -144,6 +145,25 @@ class CheckOptions:
             "replay the gate on past runs, without a PATH: each folder or file in this folder is one run of candidate and baseline",
             metavar="ARCHIVE",
             rich_help_panel=_CHECK_PANEL,
+        ),
+    ] = None
+    per_case: Annotated[
+        float | None,
+        option(
+            "--per-case",
+            "judge each case by its repeats, in place of a margin: pass if every case is right at least so often",
+            metavar="FLOOR",
+            rich_help_panel=_CASE_PANEL,
+        ),
+    ] = None
+    pass_k: Annotated[
+        int | None,
+        option(
+            "--pass-k",
+            "with --per-case: the floor is of K answers in a row, all right",
+            min=1,
+            metavar="K",
+            rich_help_panel=_CASE_PANEL,
         ),
     ] = None
     run_anyway: Annotated[

@@ -6,10 +6,10 @@ from typing import NoReturn
 
 import msgspec
 
-from monitor.cli.gates.checks import absolute_margin
+from monitor.cli.gates.checks import absolute_margin, one_benchmark
 from monitor.cli.gates.options import GateFormat
 from monitor.cli.shared.declared.flags import parse_flags
-from monitor.cli.shared.declared.values import first_names, name_hint
+from monitor.cli.shared.declared.values import name_hint
 from monitor.cli.shared.errors import USAGE, stop
 from monitor.cli.shared.options import DeclareOptions, ScoreOptions
 from monitor.cli.shared.runs import read_runs
@@ -53,7 +53,7 @@ def replay_gate(
 
     read = read_runs([str(archive)], logs, max_rejected, DatedRuns(name, by_file=True), models=True)
     found = read.sentinels()
-    benchmark = _benchmark(sorted({of for of, _ in found}, key=natural), benchmarks)
+    benchmark = one_benchmark("--replay", benchmarks, sorted({of for of, _ in found}, key=natural))
     models = {model: runs for (of, model), (runs, _) in found.items() if of == benchmark}
     for model in (baseline, *candidates):
         if model not in models:
@@ -86,15 +86,6 @@ def _check_call(archive: Path, baseline: str | None, form: GateFormat) -> str:
     if not archive.is_dir():
         stop(f"--replay {show(str(archive))}: give a folder; each folder or file in it is one past run", USAGE)
     return baseline
-
-
-def _benchmark(names: Sequence[str], benchmarks: Sequence[str]) -> str:
-    """Return the benchmark to replay."""
-    if unknown := [each for each in benchmarks if each not in names]:
-        stop(f"--benchmark {show(unknown[0])} is not in the archive; choose one of {first_names(names)}", USAGE)
-    if len(chosen := [*benchmarks] or names) > 1:
-        stop(f"--replay: looks at one benchmark; choose one with --benchmark: {first_names(chosen)}", USAGE)
-    return chosen[0]
 
 
 def _print(made: Replay, form: GateFormat) -> None:

@@ -1,10 +1,11 @@
 """What a gate can know before it runs: against reference values, enumeration and simulation."""
 
-from itertools import product
+from itertools import combinations, product
 from math import comb
 
 import numpy as np
 import pytest
+import scipy.stats
 
 import stats
 
@@ -113,3 +114,33 @@ def test_means_of_repeats_bet_and_err_no_more():
 def test_what_is_out_of_range_is_an_error(call):
     with pytest.raises(ValueError, match=r"take|must|of shape"):
         call()
+
+
+def test_bounds_of_a_case_are_exact_and_agree_with_their_p_values():
+    for right, of, k in product(range(0, 21, 4), (20, 25), (1, 3)):
+        low, high = (float(each) for each in stats.case_bounds(right, of, k))
+        test = scipy.stats.binomtest(right, of)
+        both = test.proportion_ci(0.9, "exact")
+        assert (low, high) == pytest.approx((both.low**k, both.high**k))
+        for floor in (0.3, 0.8):
+            p = float(stats.below_p(right, of, floor, k))
+            assert p == pytest.approx(scipy.stats.binom.cdf(right, of, floor ** (1 / k)))
+            assert (p < 0.05) == (high < floor)
+    for floor, k in product((0.5, 0.8, 0.95), (1, 2, 5)):
+        needed = stats.repeats_for_floor(floor, k)
+        reached = [float(stats.case_bounds(each, each, k)[0]) >= floor for each in (needed - 1, needed)]
+        assert reached == [False, True]
+
+
+def test_a_case_that_got_worse_is_found_by_fishers_exact_test():
+    for right, of, old_right, old_of in product((0, 3, 8), (8, 10), (0, 4, 9), (9, 12)):
+        table = [[right, of - right], [old_right, old_of - old_right]]
+        assert stats.lost_p(right, of, old_right, old_of) == pytest.approx(
+            scipy.stats.fisher_exact(table, "less").pvalue
+        )
+
+
+def test_pass_k_counts_the_draws_of_k_answers_that_are_all_right():
+    for right, of, k in ((3, 5, 2), (4, 4, 3), (1, 3, 2), (0, 4, 1)):
+        draws = [all(answer < right for answer in drawn) for drawn in combinations(range(of), k)]
+        assert float(stats.pass_k(right, of, k)) == pytest.approx(np.mean(draws))

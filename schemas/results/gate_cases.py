@@ -1,0 +1,63 @@
+"""Each case of a gate against a floor: facts for programs and for words."""
+
+from typing import Literal
+
+import msgspec
+
+CaseState = Literal["reaches", "below", "open"]
+"""Where the bounds of a case are: the lower one reaches the floor, the upper one is below it, or neither."""
+
+
+class JudgedCase(msgspec.Struct, frozen=True, kw_only=True):
+    """One case, from its repeats alone."""
+
+    case: str
+    right: int
+    of: int
+    low: float
+    """Bounds of the chance that k answers are right, each one-sided at alpha."""
+    high: float
+    state: CaseState
+    p_below: float
+    """Of the claim that it is below the floor, adjusted over the cases (Holm)."""
+    share: float
+    """Share of the noise of all cases."""
+    old_right: int | None
+    """Of the baseline."""
+    old_of: int | None
+    p_worse: float | None
+    """Of the claim that it is right less often than with the baseline (Fisher's exact test), adjusted over the cases (Holm)."""
+
+
+class GateCases(msgspec.Struct, frozen=True, kw_only=True):
+    """The answer of `gate --per-case`."""
+
+    verdict: Literal["pass", "fail", "undecided"]
+    """pass: every case reaches the floor; fail: at least one is below it, with all of them counted (Holm)."""
+    exit_code: int
+    on_undecided: Literal["pass", "fail", "wait"]
+    benchmark: str
+    candidate: str
+    baseline: str | None
+    floor: float
+    k: int
+    alpha: float
+    answers: int
+    """The most answers of a case."""
+    repeats_needed: int
+    """Below so many repeats no case can reach the floor."""
+    reached: int
+    below: tuple[str, ...]
+    """The cases that the verdict counts as below."""
+    open: int
+    mean: float | None
+    """Of the estimates C(right, k) / C(of, k), over the cases with k answers; None without any."""
+    standard_error: float | None
+    """Over cases."""
+    worse: tuple[str, ...]
+    """The cases that are right less often than with the baseline; they do not change the verdict."""
+    skipped: int
+    """Answers without a score; they are omitted."""
+    conflicts: int
+    """Answers that contradict an earlier one of the same run and repeat; the first counts."""
+    cases: tuple[JudgedCase, ...]

@@ -4,6 +4,7 @@ import argparse
 import sys
 
 from docs.generate import (
+    alerts,
     calibration,
     command_line,
     decisions,
@@ -11,6 +12,7 @@ from docs.generate import (
     faults,
     gates,
     import_graph,
+    keys,
     outputs,
     records,
     routes,
@@ -31,12 +33,16 @@ PARTS = (
     ("reference/settings.md", "settings", settings.render),
     ("tutorials/first-ranking.md", "output report", outputs.report),
     ("tutorials/first-ranking.md", "output gate", outputs.gate),
+    ("how-to/alerts.md", "alerts", alerts.table),
+    ("how-to/declare.md", "flags", command_line.declaring),
     ("how-to/declare.md", "shares", shares.table),
     ("how-to/gate-for-50-cases.md", "rates", gates.table),
     ("how-to/plan.md", "output plan", outputs.plan),
     ("how-to/plan.md", "output plan clusters", outputs.plan_clusters),
     ("how-to/plan.md", "output plan goal", outputs.plan_goal),
     ("how-to/import-results.md", "output choices", outputs.choices),
+    ("how-to/use-the-page.md", "keys", keys.table),
+    ("how-to/watch-a-model.md", "output drift plan", outputs.drift_plan),
     ("reference/errata.md", "rows", errata.rows),
     *(
         ("explanation/calibration.md", name, calibration.table(name))

@@ -7,6 +7,7 @@ from typing import Any
 import typer.main
 
 _SHARED = {"help", "install_completion", "show_completion"}
+_DECLARING = ("items", "order", "alpha", "scores", "repeats", "units", "missing", "models", "family", "goal")
 
 
 def render() -> str:
@@ -14,6 +15,20 @@ def render() -> str:
     from monitor.cli.app import app
 
     return "\n\n".join(_section(name, command) for name, command in _commands("rankwatch", typer.main.get_command(app)))
+
+
+def declaring() -> str:
+    """Return a table of the options that declare a benchmark."""
+    from monitor.cli.app import app
+
+    options = {
+        option: each
+        for name, command in _commands("rankwatch", typer.main.get_command(app))
+        if name == "rankwatch watch"
+        for each in command.params
+        for option in each.opts
+    }
+    return _table("flag", [(_option(options[f"--{name}"]), options[f"--{name}"]) for name in _DECLARING])
 
 
 def _commands(name: str, command: Any) -> Iterator[tuple[str, Any]]:

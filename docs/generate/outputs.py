@@ -55,6 +55,11 @@ def plan_clusters() -> str:
     return _console("rankwatch plan --gap 0.05 --discordance 0.26 --items 1200 --clusters 14 --icc 0.03")
 
 
+def drift_plan() -> str:
+    """Plan the runs until a drop of a watched model is found."""
+    return _console("rankwatch drift plan --price 0.002")
+
+
 def reject() -> str:
     """Report on a file with a line that cannot be read; only the message."""
 

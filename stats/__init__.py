@@ -166,6 +166,8 @@ if TYPE_CHECKING:
     from stats.fixed_n.tango import score_z as score_z
     from stats.fixed_n.ttest import paired_t as paired_t
     from stats.fixed_n.ttest import paired_t_from_moments as paired_t_from_moments
+    from stats.fixed_n.verified import TopSet as TopSet
+    from stats.fixed_n.verified import top_set as top_set
     from stats.gates.attainable import GateRates as GateRates
     from stats.gates.attainable import best_items as best_items
     from stats.gates.attainable import equal_items as equal_items

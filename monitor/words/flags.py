@@ -31,7 +31,10 @@ def named_flags(report: BenchmarkReport) -> BenchmarkReport:
         result = result.model_copy(update=worded)
     goal = report.goal
     if goal is not None:
-        goal = goal.model_copy(update={"reason": with_flags(goal.reason)})
+        verified = goal.verified
+        if verified is not None:
+            verified = verified.model_copy(update={"text": with_flags(verified.text)})
+        goal = goal.model_copy(update={"reason": with_flags(goal.reason), "verified": verified})
     pairs = [pair_with_flags(pair) for pair in report.pairs]
     return report.model_copy(update={"order": order, "result": result, "goal": goal, "pairs": pairs})
 

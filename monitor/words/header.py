@@ -50,6 +50,7 @@ def result(benchmark: BenchmarkReport) -> list[tuple[str, ResultLine]]:
     """Return the goal, who is best, how many steps are real and what would change that, as far as they are known, each with its word."""
     lines, goal = benchmark.result, benchmark.goal
     found = [] if goal is None else [("goal", goal_line(goal))]
+    found += [] if goal is None or goal.verified is None else [("verified", goal.verified)]
     if lines is not None:
         named = (("best", lines.best), ("steps", lines.steps), ("details", lines.change))
         found += [(word, line) for word, line in named if line is not None]

@@ -256,6 +256,42 @@ def _goal_waits(given: Given) -> str:
     return f"{listed(given['models'], given['count'])} {'has' if given['count'] == 1 else 'have'} no scores yet."
 
 
+def _verified(given: Given) -> str:
+    """Return which models are the best, at what risk, and what that does not claim."""
+    count, others = given["count"], given["of"] - given["count"]
+    than = "the other model" if others == 1 else f"each of the other {others:,} models"
+    each = "is" if count == 1 else "are each"
+    p, alpha = apart(p_value, given["p"], given["alpha"])
+    risk = f"at most {100 * given['alpha']:g} %{'' if given['exact'] else ' (large-sample)'}"
+    wrong = "a model that is not better than all others" if count == 1 else f"a set that is not the best {count:,}"
+    about = "first place alone" if count == 1 else "the set, and not about the order in it"
+    return (
+        f"Verified: {listed(given['models'], count)} {each} better than {than} on {_unit(given)}s of this kind "
+        f"({equals('p' if others * count == 1 else 'largest p', p)} against {alpha}). One look at a planned {_items(given)}, for a "
+        f"question fixed in advance, names {wrong} with a chance of {risk}. This is about {about}."
+    )
+
+
+def _not_verified(given: Given) -> str:
+    (inside, outside), (p, alpha) = given["pair"], apart(p_value, given["p"], given["alpha"])
+    look = f"one look at a planned {_items(given)} does not show that {inside} is better than {outside}"
+    return f"Not verified: {look} ({equals('p', p)} against {alpha})."
+
+
+def _not_looked_at(given: Given) -> str:
+    return f"Not verified: {_NEEDS[given['needs']](given)}."
+
+
+_NEEDS: Final[Mapping[str, Callable[[Given], str]]] = {
+    "count": lambda _: "one look needs a planned number of items; declare it (items: N)",
+    "models": lambda given: f"{_goal_waits(given)[:-1]}",
+    "scores": lambda _: "one look needs scores that are right or wrong, an item once, and each item counting the same",
+    "items": lambda given: (
+        f"one look needs every model's score on the planned {_items(given)}, and all have {counted(given['shared'], _unit(given))}"
+    ),
+}
+
+
 _SENTENCES: Final[Mapping[str, Callable[[Given], str]]] = {
     Reason.BEST: _best,
     Reason.BEST_BUT: _best_but,
@@ -286,6 +322,9 @@ _SENTENCES: Final[Mapping[str, Callable[[Given], str]]] = {
     Reason.GOAL_MET: _goal_met,
     Reason.GOAL_OPEN: _goal_open,
     Reason.GOAL_IMPOSSIBLE: _goal_impossible,
+    Reason.VERIFIED: _verified,
+    Reason.NOT_VERIFIED: _not_verified,
+    Reason.NOT_LOOKED_AT: _not_looked_at,
     Reason.OUTSIDE_GOAL: lambda given: (
         f"Outside the declared models, so not counted: {listed(given['models'], given['count'])}."
     ),

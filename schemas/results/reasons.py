@@ -123,6 +123,9 @@ class Reason(StrEnum):
     GOAL_OPEN = "goal_open"
     GOAL_IMPOSSIBLE = "goal_impossible"
     OUTSIDE_GOAL = "outside_goal"
+    VERIFIED = "verified"
+    NOT_VERIFIED = "not_verified"
+    NOT_LOOKED_AT = "not_looked_at"
 
 
 def fact(code: Reason, **values: Any) -> Fact:  # noqa: ANN401 - numbers, names, and lists of them

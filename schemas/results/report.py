@@ -366,6 +366,15 @@ class CommittedRace(StrictModel):
     text: Sentence
 
 
+class Verified(ResultLine):
+    """Whether one look at complete results verifies the best models: one question, fixed in advance, at the full alpha."""
+
+    models: list[str] = Field(default=[], description="the best K by their scores; none where they were not looked at")
+    p: float | None = Field(
+        default=None, description="largest exact p of one of them and another model; verified if it is at most alpha"
+    )
+
+
 class GoalReport(StrictModel):
     """The goal of a benchmark, and what is open of it."""
 
@@ -396,6 +405,10 @@ class GoalReport(StrictModel):
     committed: CommittedRace | None = Field(
         default=None,
         description="what a committed order would have taken; in reports on files, where the scores follow none",
+    )
+    verified: Verified | None = Field(
+        default=None,
+        description="of the goals best and top:K without a margin; in reports on complete files whose verdicts are not held",
     )
 
 

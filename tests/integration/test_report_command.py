@@ -6,6 +6,7 @@ import json
 import math
 import random
 import re
+from html import unescape
 from itertools import pairwise
 from pathlib import Path
 
@@ -38,7 +39,7 @@ MODEL = (
     "model title aliases epoch items coverage mean mean_low mean_high shared_mean shared_rank unweighted_mean unweighted_rank "
     "rank rank_low rank_high tie_group repeats run_ended"
 )
-GOAL = "goal state reason facts models open_pairs needed items_run items_full saved_ratio by_model cost_run cost_saved committed"
+GOAL = "goal state reason facts models open_pairs needed items_run items_full saved_ratio by_model cost_run cost_saved committed verified"
 GOAL_RUN = "model items_run items_full saved_ratio left cost_run cost_saved"
 PAIR = (
     "model_a model_b epoch_a epoch_b adjacent n b c gap p_a p_b rho sd p_chi2 p_exact p_mid p_clustered required_n resolution_ratio mde "
@@ -152,6 +153,14 @@ def test_a_report_has_what_a_committed_order_would_have_taken(tmp_path):
     assert race["items"] < race["items_shared"] == 60
     for flags in (["--format", "markdown"], ["--format", "html"], ["--verbose"]):
         assert race["text"] in " ".join(rankwatch(*call, *flags).stdout.split())
+
+
+def test_one_look_verifies_the_leader(tmp_path):
+    call = ["report", write(tmp_path / "r.jsonl", PRICED), "--goal", "best"]
+    verified = json.loads(rankwatch(*call, "--format", "json").stdout)["benchmarks"][0]["goal"]["verified"]
+    assert list(verified) == ["yes", "held", "text", "facts", "models", "p"]
+    for flags in ([], ["--format", "markdown"], ["--format", "html"]):
+        assert verified["text"] in unescape(" ".join(rankwatch(*call, *flags).stdout.split()))
 
 
 @pytest.mark.parametrize(

@@ -20,6 +20,7 @@ from monitor.view.build import MAX_REPORT_PAIRS, ReportView, count_pairs, report
 from monitor.view.pairs.second_opinions import with_detail
 from monitor.view.ranking.committed_race import with_committed_race
 from monitor.view.ranking.goal import priced_report
+from monitor.view.ranking.verified import with_verified
 from monitor.words.flags import with_flags
 from monitor.words.reading import first
 from schemas.records.suites import Suite
@@ -168,6 +169,7 @@ def print_report(boards: Mapping[str, BoardView], output: Output, suites: Sequen
     )
     if output.prices is not None or any(each.spec.goal for each in boards.values()):
         views = _priced(list(views), output.prices)
+    views = map(with_verified, views)
     if output.verbose or output.form in _DOCUMENTS:
         views = (replace(view, report=with_committed_race(view.report, view.table)) for view in views)
     with output.opened():

@@ -203,24 +203,24 @@ class GoalView:
 
     def _facts(self) -> list[Fact]:
         """Return what the goal depends on, or its answer, and which models do not take part."""
-        outside = [fact(Reason.OUTSIDE_GOAL, **_names(self.outside))] if self.outside else []
+        outside = [fact(Reason.OUTSIDE_GOAL, **named_first(self.outside))] if self.outside else []
         return [self._fact(), *outside]
 
     def _fact(self) -> Fact:
         state = self.state
         if state is None:
             waited = [model for model in self.unknown if model not in self.outside]
-            return fact(Reason.GOAL_WAITS, **_names(waited)) if waited else fact(Reason.GOAL_OF_STRANGER)
+            return fact(Reason.GOAL_WAITS, **named_first(waited)) if waited else fact(Reason.GOAL_OF_STRANGER)
         if state.met:
             return self._met()
         if self.table.held:
             return fact(Reason.NO_VERDICT, because=[*self.table.held])
         if not self.needed.any():
             members = [self.models[k] for k in np.flatnonzero(state.open.any(axis=1)).tolist()]
-            return fact(Reason.GOAL_IMPOSSIBLE, pairs=state.open_pairs, **_names(members))
+            return fact(Reason.GOAL_IMPOSSIBLE, pairs=state.open_pairs, **named_first(members))
         needed = [self.models[k] for k in np.flatnonzero(self.needed).tolist()]
         others = len(self.models) - len(needed)
-        return fact(Reason.GOAL_OPEN, pairs=state.open_pairs, others=others, **_names(needed))
+        return fact(Reason.GOAL_OPEN, pairs=state.open_pairs, others=others, **named_first(needed))
 
     def _met(self) -> Fact:
         """Return the answer."""
@@ -234,7 +234,7 @@ class GoalView:
             place = self.models.index(answer[0])
             low, high = 1 + int(self.better[:, place].sum()), total - int(self.better[place].sum())
             return fact(Reason.GOAL_MET, **values, models=[answer[0]], low=low, high=high)
-        return fact(Reason.GOAL_MET, **values, **_names(answer))
+        return fact(Reason.GOAL_MET, **values, **named_first(answer))
 
 
 def _saved(run: int, full: int | None) -> float | None:
@@ -312,6 +312,6 @@ def room(table: PairTable) -> Index:
     return np.clip(np.minimum(most[a], most[b]) - table.pairs.n, 0, table.pairs.missing)
 
 
-def _names(models: Sequence[str]) -> dict[str, Any]:
+def named_first(models: Sequence[str]) -> dict[str, Any]:
     """Return the first models, and how many there are."""
     return {"models": [*(models if len(models) <= _NAMED + 1 else models[:_NAMED])], "count": len(models)}

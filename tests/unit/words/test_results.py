@@ -20,6 +20,7 @@ TWO = {
 }
 ENOUGH = {"unit": "items", "resolved": 0, "gaps": 1, "anytime": None, "unknown": 0}
 MET = {"of": 4, "margin": 0.2}
+VERIFIED = {"models": ["a"], "count": 1, "of": 51, "items": 800, "p": 0.0363, "alpha": 0.05, "exact": False}
 
 
 @pytest.mark.parametrize(
@@ -77,6 +78,13 @@ MET = {"of": 4, "margin": 0.2}
         (Reason.GOAL_MET, MET | {"kind": "pair", "models": ["c", "d"], "decided": True}, "c is decided better than d."),
         (Reason.GOAL_MET, MET | {"kind": "model", "models": ["c"], "low": 1, "high": 2}, "c has rank 1 to 2 of 4, up to gaps of 20 points."),
         (Reason.OUTSIDE_GOAL, {"models": ["x", "y"], "count": 2}, "Outside the declared models, so not counted: x and y."),
+        (Reason.VERIFIED, VERIFIED, "Verified: a is better than each of the other 50 models on items of this kind (largest p = 0.0363 against 0.05). One look at a planned 800 items, for a question fixed in advance, names a model that is not better than all others with a chance of at most 5 % (large-sample). This is about first place alone."),
+        (Reason.VERIFIED, VERIFIED | {"models": ["a", "b"], "count": 2, "of": 3, "exact": True, "units": True}, "Verified: a and b are each better than the other model on units of this kind (largest p = 0.0363 against 0.05). One look at a planned 800 units, for a question fixed in advance, names a set that is not the best 2 with a chance of at most 5 %. This is about the set, and not about the order in it."),
+        (Reason.NOT_VERIFIED, VERIFIED | {"p": 0.3770, "pair": ["a", "b"]}, "Not verified: one look at a planned 800 items does not show that a is better than b (p = 0.377 against 0.05)."),
+        (Reason.NOT_LOOKED_AT, {"needs": "count"}, "Not verified: one look needs a planned number of items; declare it (items: N)."),
+        (Reason.NOT_LOOKED_AT, {"needs": "models", "models": ["x"], "count": 1}, "Not verified: x has no scores yet."),
+        (Reason.NOT_LOOKED_AT, {"needs": "scores"}, "Not verified: one look needs scores that are right or wrong, an item once, and each item counting the same."),
+        (Reason.NOT_LOOKED_AT, {"needs": "items", "items": 800, "shared": 790}, "Not verified: one look needs every model's score on the planned 800 items, and all have 790 items."),
         (Reason.NO_VERDICT, {"because": [{"code": "other_items", "detail": "the runs have other items"}]}, "No verdict: the runs have other items."),
     ],
 )  # fmt: skip

@@ -380,7 +380,15 @@ def _run(
     found = evaluate_gate(
         boards, candidates, baseline, name, margin, call, logs, max_rejected, until_pass=prices is not None
     )
-    report = gate_report(found.comparisons, margin, question.on_undecided.value, prices, found.saved, found.alpha)
+    report = gate_report(
+        found.comparisons,
+        margin,
+        question.on_undecided.value,
+        prices,
+        found.saved,
+        found.alpha,
+        shares=evaluation.exact,
+    )
     print_gate(report, form, outputs)
     raise SystemExit(report.exit_code)
 

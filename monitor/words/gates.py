@@ -278,13 +278,19 @@ def alpha(levels: Sequence[float]) -> str:
 
 
 def family(
-    candidates: Sequence[GateCandidate], comparisons: Sequence[GateComparison], levels: Sequence[float]
+    candidates: Sequence[GateCandidate],
+    comparisons: Sequence[GateComparison],
+    levels: Sequence[float],
+    *,
+    shares: bool = False,
 ) -> Sentence:
     """Return how the candidates and comparisons share alpha."""
     of = alpha(levels)
     looks = LOOKS[comparisons[0].looks]
     if len(comparisons) == 1:
         return f"one comparison, {of}, one-sided, {looks}"
+    if shares:
+        return f"{of} {looks}: each of the {len(candidates)} candidates is decided at an equal share of it"
     parts = []
     if len(_places(comparisons)) > 1:
         kind = "benchmark" if all(each.metric is None for each in comparisons) else "metric"

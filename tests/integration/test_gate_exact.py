@@ -83,6 +83,38 @@ def test_what_it_cannot_use_is_refused(tmp_path, flags, message):
     )
 
 
+def test_means_of_repeats_have_the_verdict_of_the_full_run_and_several_candidates_equal_shares(tmp_path):
+    """Each answers as a gate on all of its items does, at its share of alpha."""
+    rng = random.Random(4)
+    old = [rng.choice((0, 1 / 3, 2 / 3, 1)) for _ in range(200)]
+
+    def answers(name, lost):
+        records = []
+        for k, mean in enumerate(old):
+            right = round(3 * mean) - (rng.random() < lost)
+            records += [
+                {"benchmark": "b", "item_id": f"i{k}", "model": name, "repeat": r, "score": int(r < right)}
+                for r in range(3)
+            ]
+        return write(tmp_path / f"{name}.jsonl", records)
+
+    results = {name: answers(name, lost) for name, lost in {"old": 0, "same": 0, "worse": 0.6, "close": 0.075}.items()}
+    command = f"grep -wFf {{items}} {tmp_path}/{{candidate}}.jsonl"
+    call = ("gate", results["old"], "--baseline", "old", "--margin", 0.08, "--format", "json")
+    names = ("same", "worse", "close")
+    flags = [part for name in names for part in ("--candidate", name)]
+    found = json.loads(rankwatch(*call, *flags, "--exact", "--run", command, "--folder", tmp_path / "f", code=4).stdout)
+    for row, whole in zip(found["comparisons"], found["candidates"], strict=True):
+        alone = (*call[:2], results[row["candidate"]], *call[2:], "--alpha", row["alpha"])
+        full = json.loads(rankwatch(*alone, code={"pass": 0, "undecided": 3, "fail": 4}[row["verdict"]]).stdout)[
+            "comparisons"
+        ][0]
+        assert (row["verdict"], row["rule"]) == (full["verdict"], "bets")
+        assert whole["verdict"] == row["verdict"]
+    assert [each["alpha"] for each in found["comparisons"]] == pytest.approx([0.05 / 3] * 3)
+    assert "Holm" not in found["family"]
+
+
 def test_graded_scores_are_refused(tmp_path):
     (old, _), command = suite(tmp_path, 2, 2)
     (tmp_path / "scores.json").write_text(json.dumps({f"i{k}": 0.5 for k in range(300)}))

@@ -139,7 +139,10 @@ def test_the_verdict_does_not_depend_on_the_size_of_the_blocks(place):
 
 def test_a_worse_candidate_fails_early_and_a_budget_leaves_the_gate_open(place):
     worse = harness(place, score="0")
-    printed = rankwatch(*gate(place, worse, "--budget", 5, "--block", 10), code=3).stdout
+    refused = rankwatch(*gate(place, worse, "--budget", 5, "--block", 10), code=2).stderr
+    assert "--budget 5: equal answers pass at item" in refused
+    assert not (place / "calls").exists()
+    printed = rankwatch(*gate(place, worse, "--budget", 5, "--block", 10, "--run-anyway"), code=3).stdout
     assert "evaluated 5 of 600 items, the budget" in printed
     assert calls(place) == [5]
     printed = rankwatch(*gate(place, worse, "--block", 10), code=4).stdout
@@ -373,7 +376,7 @@ def test_several_candidates_are_evaluated_one_after_the_other(place):
     assert items.keys() == {"bad", "good"}
     assert report["comparisons"][2]["reason"] == "Not evaluated: good passes and costs no more."
     # A budget is of all candidates.
-    report, items = judged("--folder", place / "budget", "--budget", items["bad"], code=3)
+    report, items = judged("--folder", place / "budget", "--budget", items["bad"], "--run-anyway", code=3)
     assert sum(items.values()) == report["comparisons"][0]["n"]
     assert report["comparisons"][2]["reason"] == "Not evaluated: the budget is spent."
     # Blocks that are done count under any budget: a smaller one hides no failure.

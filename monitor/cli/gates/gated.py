@@ -84,7 +84,7 @@ def evaluate_gate(
         items = "1 item" if lacking == 1 else f"{lacking:,} items"
         note(f"{shorten(chosen.name)}: {items} of {len(scores):,} without a score of the baseline: not evaluated")
     if call.exact:
-        _check_exact(chosen, known, margin)
+        _check_exact(chosen, margin)
     several = len(candidates) > 1
     broken = 0
 
@@ -108,6 +108,8 @@ def evaluate_gate(
         order = "committed" if not call.exact else "old-right-first" if call.expect == "pass" else "random"
         first = known if order == "old-right-first" else None
         plan = Plan.of(questions, sorted(known), call.seed or secrets.token_hex(8), call.block, first)
+        if not call.anyway and not folder.begun:
+            _check_budget(questions[0], [known[item] for item in plan.items], call.budget)
         plan = folder.open(plan, command, known, seeded=call.seed is not None, order=order)
         comparisons = evaluate_all(plan, one, call.budget, until_pass=until_pass)
     except EvaluationError as error:
@@ -120,13 +122,11 @@ def evaluate_gate(
     return Evaluated(comparisons, chosen.spec.alpha, saved(comparisons, len(known), call.budget, broken))
 
 
-def _check_exact(chosen: BoardView, known: Mapping[str, float], margin: Margin) -> None:
-    """End an exact gate that a full run would not decide by counts, or that has an order for bets."""
+def _check_exact(chosen: BoardView, margin: Margin) -> None:
+    """End an exact gate with a relative margin, or with an order for evidence."""
     name = shorten(chosen.name)
     if margin.relative:
         stop("--exact: give the margin in score units, for example --margin 0.02", USAGE)
-    if any(score not in {0, 1} for score in known.values()):
-        stop(f"--exact: {name} has scores between 0 and 1; its exact tests take 0 and 1, so omit --exact", USAGE)
     if (policy := chosen.spec.order.policy) in {"committed", "trusted"}:
         stop(
             f"--exact: {name} declares the order {policy}, along which evidence is counted; an order that depends on the baseline's scores "
@@ -140,6 +140,17 @@ def _check_attainable(question: Question, known: Mapping[str, float], *, anyway:
     found = question.attainable(np.array([*known.values()]))
     if found.code == "impossible" or (found.code == "only_wins" and not anyway):
         stop(f"{shorten(question.benchmark)}: {cannot_pass(found, question.margin.text)}", USAGE)
+
+
+def _check_budget(question: Question, baseline: Sequence[float], budget: int | None) -> None:
+    """End a gate before its first call if its budget is spent before equal answers pass."""
+    needed = question.items_to_pass(np.array(baseline))
+    if budget is not None and needed is not None and budget < needed:
+        stop(
+            f"--budget {budget:,}: equal answers pass at item {needed:,}, so only a better model could; give --budget {needed} or more, or "
+            "add --run-anyway",
+            USAGE,
+        )
 
 
 def _terminate(number: int, _frame: object) -> NoReturn:
@@ -164,6 +175,7 @@ def _evaluate(
     """Evaluate one candidate until it is decided; return the comparison, and how many times a block broke off."""
     who = f"{shorten(question.candidate)}: " if len(plan.questions) > 1 else ""
     noted = set[str]()
+    whole = {*known.values()} <= {0, 1}
 
     def read(path: Path) -> Output:
         worst = Resolution("worst", question.baseline)
@@ -175,8 +187,10 @@ def _evaluate(
             )
         noted.add(model)
         scores = scores_by_item(board, model)
-        if call.exact and any(score not in {0, 1, None} for score in scores.values()):
-            raise EvaluationError("--exact: the output has scores between 0 and 1; its exact tests take 0 and 1")
+        if call.exact and whole and any(score not in {0, 1, None} for score in scores.values()):
+            raise EvaluationError(
+                "--exact: the output has scores between 0 and 1, and the baseline 0 and 1 alone; its exact tests take 0 and 1"
+            )
         codes = {"repeated": has_repeats(board), "score_choice": _has_several(board)}
         return Output(scores, tuple(code for code, holds in codes.items() if holds))
 

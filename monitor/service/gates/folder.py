@@ -52,6 +52,11 @@ class EvaluationFolder:
         if self._lock is None:
             raise EvaluationError(f"{path} is in use by another gate; wait for it, or give another --folder")
 
+    @property
+    def begun(self) -> bool:
+        """Whether the folder has a plan already."""
+        return (self.path / "plan.json").exists()
+
     def open(
         self, plan: Plan, command: Sequence[str], baseline: Scores, *, seeded: bool, order: str = "committed"
     ) -> Plan:

@@ -51,6 +51,11 @@ class Question:
         """Return whether equal answers can pass, or a candidate that is right everywhere, and from how many items on equal answers do."""
         return _attainable(baseline, self)
 
+    def items_to_pass(self, baseline: Floats) -> int | None:
+        """Return at which item of the order equal answers pass; None where they do not."""
+        claim = first_decision(baseline, baseline, self)
+        return claim[1] if claim is not None and claim[0] == "pass" else None
+
 
 def questions_of(
     benchmark: str,

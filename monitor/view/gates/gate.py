@@ -30,18 +30,23 @@ def gate_report(
     prices: Mapping[str, float] | None = None,
     evaluation: str | None = None,
     alpha: float | None = None,
+    *,
+    shares: bool = False,
 ) -> GateReport:
     """Judge candidates by their comparisons with one baseline.
 
     A candidate passes if it is not worse on every benchmark, in every metric: for that claim its largest p counts, without correction, and
-    the candidates share alpha (Holm). It fails if it is worse on any: there all comparisons share alpha (Holm).
+    the candidates share alpha (Holm). It fails if it is worse on any: there all comparisons share alpha (Holm). With `shares`, each is
+    decided at its own share of alpha: a full run that was stopped early has no other.
     """
     models = list(dict.fromkeys(each.candidate for each in comparisons))
     of = np.array([models.index(each.candidate) for each in comparisons])
     levels = np.array([each.alpha if alpha is None else alpha for each in comparisons])
-    not_worse = np.array([each.p_not_worse for each in comparisons]) / levels
-    passed = holm_ratios(np.array([not_worse[of == k].max() for k in range(len(models))]))
-    worse = holm_ratios(np.array([each.p_worse for each in comparisons]) / levels)
+    against = np.array([each.alpha for each in comparisons]) if shares else levels
+    adjusted = (lambda ratios: ratios) if shares else holm_ratios
+    not_worse = np.array([each.p_not_worse for each in comparisons]) / against
+    passed = adjusted(np.array([not_worse[of == k].max() for k in range(len(models))]))
+    worse = adjusted(np.array([each.p_worse for each in comparisons]) / against)
     candidates = [
         _candidate(
             model,
@@ -71,7 +76,7 @@ def gate_report(
         )
         + ("" if verdict == "undecided" else f" ({words.alpha(alphas)})"),
         risk=words.risk(verdict, margin.text, max(alphas), comparisons[0].baseline, models),
-        family=words.family(candidates, comparisons, alphas),
+        family=words.family(candidates, comparisons, alphas, shares=shares),
         baseline=comparisons[0].baseline,
         margin=margin.size,
         relative=margin.relative,

@@ -9,7 +9,7 @@ import typer
 from monitor.cli.gates.baselines import stored_baseline
 from monitor.cli.gates.cases import gate_cases
 from monitor.cli.gates.checks import check
-from monitor.cli.gates.gated import RunCall, evaluate_gate
+from monitor.cli.gates.gated import NotRunError, RunCall, evaluate_gate
 from monitor.cli.gates.margins import (
     check_prices,
     compare,
@@ -377,9 +377,13 @@ def _run(
         evaluation.expect.value,
     )
     name = benchmarks[0] if benchmarks else None
-    found = evaluate_gate(
-        boards, candidates, baseline, name, margin, call, logs, max_rejected, until_pass=prices is not None
-    )
+    try:
+        found = evaluate_gate(
+            boards, candidates, baseline, name, margin, call, logs, max_rejected, until_pass=prices is not None
+        )
+    except NotRunError as error:
+        print_gate(error.report, form if form is not GateFormat.text else None, outputs)
+        stop(str(error), USAGE)
     report = gate_report(
         found.comparisons,
         margin,
@@ -393,8 +397,8 @@ def _run(
     raise SystemExit(report.exit_code)
 
 
-def print_gate(report: "GateReport", form: GateFormat, outputs: list[tuple[str, Path]]) -> None:
-    """Print the answer of a gate, and write it to files."""
+def print_gate(report: "GateReport", form: GateFormat | None, outputs: list[tuple[str, Path]]) -> None:
+    """Print the answer of a gate unless there is no format, and write it to files."""
     flags = report.model_copy(
         update={
             "comparisons": [each.model_copy(update={"reason": with_flags(each.reason)}) for each in report.comparisons]
@@ -405,6 +409,8 @@ def print_gate(report: "GateReport", form: GateFormat, outputs: list[tuple[str, 
         return RENDERERS[name](report if name == "json" else flags)
 
     write_outputs((file, text(name)) for name, file in outputs)
+    if form is None:
+        return
     _print_answer(text(form.value) + ("" if form in {GateFormat.markdown, GateFormat.svg, GateFormat.html} else "\n"))
 
 

@@ -32,14 +32,23 @@ def headline(check: GateCheck) -> Sentence:
     }[check.attainable]
 
 
+def not_run(found: Attained) -> Sentence:
+    """Return that a gate ended before its first call.
+
+    >>> not_run(Attained("only_wins", 50, 149))
+    'with 50 items only a better model can pass'
+    """
+    items = counted(found.items, "item")
+    return f"with {items} {'no outcome' if found.code == 'impossible' else 'only a better model'} can pass"
+
+
 def cannot_pass(found: Attained, by: str) -> Sentence:
     """Return why a gate ends before its first call, and the items that it takes."""
-    items = counted(found.items, "item")
     needed = "" if found.equal_items is None else f" on fewer than {found.equal_items:,} items"
     lack = f"answers as good as the old ones cannot exclude a loss of {by}{needed}"
     if found.code == "impossible":
-        return f"with {items} no outcome can pass: {lack}; add items, or declare a larger margin before the run"
-    return f"with {items} only a better model can pass: {lack}; add items, or add --run-anyway"
+        return f"{not_run(found)}: {lack}; add items, or declare a larger margin before the run"
+    return f"{not_run(found)}: {lack}; add items, or add --run-anyway"
 
 
 def remedies(check: GateCheck) -> Iterator[Sentence]:

@@ -94,6 +94,20 @@ def evaluated(n: int, items: int, candidates: int, *, spent: bool, broken: int) 
     return f"evaluated {n:,} of {items:,} items{of}{', the budget' if spent else ''}; {share}{again}"
 
 
+def _out_of_reach(given: Mapping[str, Any]) -> str:
+    by, needed, items = margin(given["margin"], relative=given["relative"]), given["needed"], given["items"]
+    lack = f"Answers as good as the old ones cannot exclude a loss of {by}"
+    if needed is None:
+        return f"{lack} with any number of items. No model was called."
+    least = given["least"]
+    larger = f", or declare a margin of {margin(least, relative=False)}" if least else ""
+    anyway = "" if given["attainable"] == "impossible" else "; --run-anyway goes on"
+    return (
+        f"{lack} on fewer than {counted(needed, 'item')}. Add {counted(needed - items, 'item')}{larger}, before the run{anyway}. "
+        "No model was called."
+    )
+
+
 def _two_digits(items: float) -> int:
     """Return an estimated number of items with two significant digits, rounded up: no fewer than it takes.
 
@@ -127,6 +141,7 @@ _SENTENCES: Final[Mapping[str, Callable[[Mapping[str, Any]], str]]] = {
     Reason.ONLY_WINS: lambda given: (
         f"With {counted(given['items'], 'item')} only a better model can pass: equal answers pass from {given['needed']:,} on."
     ),
+    Reason.OUT_OF_REACH: _out_of_reach,
     Reason.NOT_WORSE_IN_FAMILY: lambda given: (
         f"Not worse by more than the margin {level(given['alpha'])}, with what the decided candidates leave of it (Holm)."
     ),

@@ -106,7 +106,9 @@ class GateReport(StrictModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True, ser_json_inf_nan="null", defer_build=True, title="Gate")
 
-    verdict: Literal["pass", "fail", "undecided"]
+    verdict: Literal["pass", "fail", "undecided", "not_run"] = Field(
+        description="not_run: the gate would have run an evaluation that cannot pass, or that equal answers cannot; exit code 2"
+    )
     exit_code: int
     headline: Sentence
     risk: Sentence | None = Field(None, description="how often a verdict like this one is wrong; null if undecided")

@@ -109,6 +109,7 @@ class Reason(StrEnum):
     NOT_WITHIN_MARGIN = "not_within_margin"
     TAKES_ITEMS = "takes_items"
     ONLY_WINS = "only_wins"
+    OUT_OF_REACH = "out_of_reach"
     CERTAIN = "certain"
     UNCERTAIN = "uncertain"
     NOT_WORSE_IN_FAMILY = "not_worse_in_family"

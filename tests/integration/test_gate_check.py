@@ -4,6 +4,7 @@ import json
 import random
 import shlex
 import sys
+from xml.etree import ElementTree as ET
 
 import pytest
 
@@ -136,8 +137,21 @@ def test_a_run_that_cannot_pass_ends_before_its_first_call(tmp_path):
         path = write(tmp_path / f"{items}.jsonl", rows)
         call = ("gate", path, "--pair", "new", "old", "--margin", 0.03, "--folder", tmp_path / str(items))
         call = (*call, "--run", command)
-        assert answer in rankwatch(*call, code=2).stderr
+        outputs = {form: tmp_path / f"gate.{form}" for form in ("json", "junit", "markdown", "svg", "html", "text")}
+        writes = [part for form, file in outputs.items() for part in ("--write", f"{form}={file}")]
+        ended = rankwatch(*call, *writes, "--on-undecided", "pass", code=2)
+        assert answer in ended.stderr
+        assert ended.stdout == ""
         assert not (tmp_path / "called").exists()
+        report = json.loads(outputs["json"].read_text())
+        assert (report["verdict"], report["exit_code"], report["headline"]) == ("not_run", 2, f"not run: {answer}")
+        (fact,) = report["comparisons"][0]["facts"]
+        assert (fact["code"], fact["items"]) == ("out_of_reach", items)
+        assert [fact["needed"]] == [needed for margin, needed in fact["margins"] if margin == 0.03]
+        assert outputs["markdown"].read_text().startswith(f"### ○ Not run: {answer}\n\n| margin, points |")
+        assert ET.parse(outputs["junit"]).getroot()[0].get("failures") == "1"
+        github = rankwatch(*call, "--format", "github", code=2).stdout
+        assert github.startswith("::error title=rankwatch gate::not run: ")
     assert "pass: new is not worse" in rankwatch(*call, "--run-anyway", code=0).stdout
 
 

@@ -22,6 +22,7 @@ from monitor.service.gates.folder import CandidateFolder, EvaluationFolder, Outp
 from monitor.view.board import BoardView
 from monitor.view.gates.along_order import Question, questions_of
 from monitor.view.gates.exact import ExactQuestion
+from monitor.view.gates.gate import not_run
 from monitor.view.gates.margin import Margin
 from monitor.view.kinds.found import has_repeats
 from monitor.view.reasons import refused
@@ -34,7 +35,7 @@ from monitor.words.order import because
 from schemas.records.names import natural
 from schemas.records.text import shorten
 from schemas.results.assumptions import Assumption, facts, flagged
-from schemas.results.gate import GateComparison
+from schemas.results.gate import GateComparison, GateReport
 
 
 @dataclass(frozen=True)
@@ -104,7 +105,7 @@ def evaluate_gate(
         kind = ExactQuestion if call.exact else Question
         history = _history(chosen, baseline, lacking)
         questions = questions_of(chosen.name, candidates, baseline, margin, chosen.spec.alpha, history, kind)
-        _check_attainable(questions[0], known, anyway=call.anyway)
+        _check_attainable(questions, known, anyway=call.anyway)
         order = "committed" if not call.exact else "old-right-first" if call.expect == "pass" else "random"
         first = known if order == "old-right-first" else None
         plan = Plan.of(questions, sorted(known), call.seed or secrets.token_hex(8), call.block, first)
@@ -135,11 +136,21 @@ def _check_exact(chosen: BoardView, margin: Margin) -> None:
         )
 
 
-def _check_attainable(question: Question, known: Mapping[str, float], *, anyway: bool) -> None:
+class NotRunError(Exception):
+    """A gate that ends before its first call, as its report has it."""
+
+    def __init__(self, message: str, report: GateReport) -> None:
+        super().__init__(message)
+        self.report = report
+
+
+def _check_attainable(questions: Sequence[Question], known: Mapping[str, float], *, anyway: bool) -> None:
     """End a gate that cannot pass, or that equal answers cannot pass, before its first call."""
-    found = question.attainable(np.array([*known.values()]))
+    question, baseline = questions[0], np.array([*known.values()])
+    found = question.attainable(baseline)
     if found.code == "impossible" or (found.code == "only_wins" and not anyway):
-        stop(f"{shorten(question.benchmark)}: {cannot_pass(found, question.margin.text)}", USAGE)
+        message = f"{shorten(question.benchmark)}: {cannot_pass(found, question.margin.text)}"
+        raise NotRunError(message, not_run(questions, baseline, found))
 
 
 def _check_budget(question: Question, baseline: Sequence[float], budget: int | None) -> None:

@@ -16,7 +16,7 @@ from schemas.results.assumptions import Assumption, assumes
 from schemas.results.gate import GateComparison, GateReport
 
 _WIDTH: Final = 41
-_SIGNS: Final = {"pass": "●", "fail": "▼", "undecided": "○", "held": "!"}
+_SIGNS: Final = {"pass": "●", "fail": "▼", "undecided": "○", "held": "!", "not_run": "○"}
 _LEGEND: Final = "( the gap is above this, o gap, M margin, | no gap"
 _COLORS: Final = {"pass": "#0a56ad", "fail": "#99440a", "undecided": "#5c6672", "held": "#99440a"}
 
@@ -186,7 +186,7 @@ def as_html(report: GateReport) -> str:
 def _document(report: GateReport) -> Iterator[Element]:
     rows = report.comparisons
     yield Heading(f"{_SIGNS[report.verdict]} {report.headline[:1].upper()}{report.headline[1:]}")
-    yield _table(report)
+    yield _table(report) if report.verdict != "not_run" else _margins(report)
     if any(each.price is not None for each in report.candidates):
         priced = sorted(report.candidates, key=lambda each: (each.price is None, each.price, each.model))
         prices = ("-" if each.price is None else f"{each.price:g}" for each in priced)
@@ -194,7 +194,8 @@ def _document(report: GateReport) -> Iterator[Element]:
             [Note(f"{c.verdict}, price {price}", c.model) for c, price in zip(priced, prices, strict=True)], "facts"
         )
     alone = len(rows) == 1
-    results = [(" ".join(filter(None, (counts(c), _news(c, alone=alone)))), c) for c in rows]
+    shown = [c for c in rows if report.verdict != "not_run" or c is rows[0]]
+    results = [(" ".join(filter(None, (counts(c) if c.n else None, _news(c, alone=alone)))), c) for c in shown]
     if alone:
         yield plain(*(text for text, _ in results if text))
     else:
@@ -207,6 +208,16 @@ def _document(report: GateReport) -> Iterator[Element]:
     if report.evaluation:
         notes.append(Note(f"{report.evaluation[:1].upper()}{report.evaluation[1:]}."))
     yield Notes(notes, "facts")
+
+
+def _margins(report: GateReport) -> Table:
+    rows = report.comparisons[0].facts[0]["margins"]
+    return Table(
+        {
+            "margin": Column("margin, points", texts(f"{100 * size:g}" for size, _ in rows), "number"),
+            "items": numbers("items at which equal answers pass", ("-" if n is None else f"{n:,}" for _, n in rows)),
+        }
+    )
 
 
 def _table(report: GateReport) -> Table:
@@ -254,17 +265,20 @@ def as_junit(report: GateReport) -> str:
     cases = []
     for each in report.candidates:
         mine = [c for c in report.comparisons if c.candidate == each.model]
-        failed = each.verdict == "fail" or (each.verdict in {"undecided", "held"} and report.on_undecided != "pass")
-        lines = [each.verdict, *(f"{c.where}: {bound(c)}; {c.reason}" for c in mine), f"family: {report.family}"]
+        verdict = report.verdict if report.verdict == "not_run" else each.verdict
+        failed = verdict in {"fail", "not_run"} or (verdict != "pass" and report.on_undecided != "pass")
+        reasons = [c.reason if c.gap is None else f"{bound(c)}; {c.reason}" for c in mine]
+        texts_of = [f"{c.where}: {reason}" for c, reason in zip(mine, reasons, strict=True)]
+        lines = [verdict, *texts_of, f"family: {report.family}"]
         name = f"{each.model} not worse than {report.baseline} by more than {margin}"
-        message = f"{each.verdict}: {bound(mine[0])}; {mine[0].reason}"
-        cases.append(Case("rankwatch.gate", name, "\n".join(lines), each.verdict if failed else "", message))
+        message = f"{verdict}: {reasons[0]}"
+        cases.append(Case("rankwatch.gate", name, "\n".join(lines), verdict if failed else "", message))
     return junit("rankwatch gate", cases)
 
 
 def as_github(report: GateReport) -> str:
     """Write one workflow command: a notice, a warning or an error."""
-    level = {"pass": "notice", "undecided": "warning", "fail": "error"}[report.verdict]
+    level = {"pass": "notice", "undecided": "warning"}.get(report.verdict, "error")
     return annotation(level, "rankwatch gate", as_text(report))
 
 

@@ -1,7 +1,7 @@
 """Whether a model is not worse than another by more than a margin, item by item along the committed order of `gate --run`."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import ceil, exp, inf, isfinite
 from typing import Final
 
@@ -50,6 +50,10 @@ class Question:
     def attainable(self, baseline: Floats) -> Attained:
         """Return whether equal answers can pass, or a candidate that is right everywhere, and from how many items on equal answers do."""
         return _attainable(baseline, self)
+
+    def of(self, size: float) -> "Question":
+        """Return the same question with another margin, in score units."""
+        return replace(self, margin=Margin(size))
 
     def items_to_pass(self, baseline: Floats) -> int | None:
         """Return at which item of the order equal answers pass; None where they do not."""

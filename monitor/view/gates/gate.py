@@ -5,11 +5,14 @@ from typing import Final, Literal
 
 import numpy as np
 
+from monitor.view.gates.along_order import Question
 from monitor.view.gates.margin import Margin
 from monitor.view.gates.reasons import with_facts
 from monitor.view.pairs.counts import Floats
 from monitor.words import gates as words
+from monitor.words.gate_checks import not_run as not_run_words
 from schemas.results.gate import GateCandidate, GateComparison, GateReport, GateVerdict
+from schemas.results.gate_check import Attained
 from schemas.results.reasons import Reason, fact
 from stats.families.error_control import holm
 
@@ -88,6 +91,51 @@ def gate_report(
             for each, alpha_of in zip(comparisons, levels.tolist(), strict=True)
         ],
         evaluation=evaluation,
+    )
+
+
+_SHOWN: Final = (0.01, 0.02, 0.03, 0.05)
+_LARGEST: Final = 20  # points: a larger margin is no advice
+
+
+def not_run(
+    questions: Sequence[Question], baseline: Floats, found: Attained, on_undecided: OnUndecided = "wait"
+) -> GateReport:
+    """Return the answer of a gate that ends before its first call: with these items it cannot pass, or equal answers cannot."""
+    first = questions[0]
+    margin, least, margins = first.margin, None, []
+    if not margin.relative:
+        margins = [[size, first.of(size).attainable(baseline).equal_items] for size in sorted({*_SHOWN, margin.size})]
+        sizes = (points / 100 for points in range(1, _LARGEST + 1) if points / 100 > margin.size)
+        least = next((size for size in sizes if first.of(size).attainable(baseline).code == "possible"), None)
+    why = fact(
+        Reason.OUT_OF_REACH,
+        attainable=found.code,
+        items=found.items,
+        needed=found.equal_items,
+        margin=margin.size,
+        relative=margin.relative,
+        least=least,
+        margins=margins,
+    )
+    comparisons = [with_facts(each.compare(np.zeros(0), baseline, baseline.size), [why]) for each in questions]
+    alpha = sum(each.alpha for each in questions)
+    candidates = [
+        GateCandidate(model=each.candidate, verdict="undecided", price=None, p_not_worse=1.0, p_worse=1.0)
+        for each in questions
+    ]
+    return GateReport(
+        verdict="not_run",
+        exit_code=2,
+        headline=f"not run: {not_run_words(found)}",
+        family=words.family(candidates, comparisons, [alpha], shares=True),
+        baseline=first.baseline,
+        margin=margin.size,
+        relative=margin.relative,
+        on_undecided=on_undecided,
+        cheapest=None,
+        candidates=candidates,
+        comparisons=comparisons,
     )
 
 

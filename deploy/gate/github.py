@@ -106,8 +106,10 @@ def command(env: Mapping[str, str], folder: Path) -> list[str]:
         env["GATE_CANDIDATE"],
         env["GATE_BASELINE"],
     ]
-    call += [f"--margin={env['GATE_MARGIN']}", f"--on-undecided={env.get('GATE_ON_UNDECIDED') or 'wait'}"]
-    call += [f"--write={form}={folder / name}" for form, name in OUTPUTS.items()]
+    margin = env.get("GATE_MARGIN")
+    call += [f"--margin={margin}"] * bool(margin) + [f"--on-undecided={env.get('GATE_ON_UNDECIDED') or 'wait'}"]
+    # Without a margin each case is judged, which has no figure.
+    call += [f"--write={form}={folder / name}" for form, name in OUTPUTS.items() if margin or form != "svg"]
     return [*call, *lines(env.get("GATE_ARGS", "")), "--", *paths]
 
 

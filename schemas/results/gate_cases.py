@@ -35,6 +35,7 @@ class GateCases(msgspec.Struct, frozen=True, kw_only=True):
     verdict: Literal["pass", "fail", "undecided"]
     """pass: every case reaches the floor; fail: at least one is below it, with all of them counted (Holm)."""
     exit_code: int
+    headline: str
     on_undecided: Literal["pass", "fail", "wait"]
     benchmark: str
     candidate: str

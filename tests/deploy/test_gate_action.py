@@ -149,8 +149,9 @@ def run_gate(tmp_path, runner, code, **inputs):
     models = {name: inputs[name] for name in ("candidate", "baseline")}
     path = {"GITHUB_ACTION_PATH": str(ROOT / "deploy/gate/comment")}
     step = COMMENT["runs"]["steps"][0]
-    commented = run_step(COMMENT, step, tmp_path, runner | path, 0, models | {"token": "secret"}) if code != 2 else ""
-    return printed + commented
+    if not (tmp_path / "rankwatch-gate-report/gate.md").exists():
+        return printed
+    return printed + run_step(COMMENT, step, tmp_path, runner | path, 0, models | {"token": "secret"})
 
 
 def run_step(action, step, tmp_path, runner, code, inputs):
@@ -263,3 +264,32 @@ def test_the_gitlab_job_runs_its_script_with_hostile_names(tmp_path, runner):
         )
     for name in [*job["artifacts"]["paths"], job["artifacts"]["reports"]["junit"]]:
         assert (tmp_path / name).stat().st_size
+
+
+def test_without_a_margin_each_case_is_judged_and_the_comment_names_the_first_below(tmp_path, runner):
+    right = {"refund-17": 8, "steady": 20}
+    rows = [
+        {"benchmark": "agent", "item_id": case, "model": model, "repeat": k, "score": int(k < count)}
+        for model in ("new", "old")
+        for case, count in right.items()
+        for k in range(20)
+    ]
+    write(tmp_path / "r.jsonl", rows)
+    call = {"paths": "r.jsonl", "candidate": "new", "baseline": "old", "args": "--per-case=0.8"}
+    assert "::error " in run_gate(tmp_path, runner, 4, **call)
+    given = outputs(tmp_path)
+    assert (given["verdict"], given["exit-code"]) == ("fail", "4")
+    assert given["headline"].startswith("fail: refund-17 is below the floor of 0.80")
+    assert Api.comments[0]["body"].splitlines()[1].startswith("### ▼ Fail: refund-17 is below the floor of 0.80")
+    suite = ET.parse(tmp_path / given["folder"] / "gate.xml").getroot()[0]
+    assert suite.get("failures") == "1"
+
+
+def test_a_gate_that_is_not_run_has_a_comment(tmp_path, runner):
+    write(
+        tmp_path / "r.jsonl", [{"benchmark": "b", "item_id": str(k), "model": "old", "score": k % 2} for k in range(50)]
+    )
+    call = {"paths": "r.jsonl", "candidate": "new", "baseline": "old", "margin": "0.02"}
+    assert "::error " in run_gate(tmp_path, runner, 2, **call, args="--run\nfalse {items}")
+    assert outputs(tmp_path)["verdict"] == "not_run"
+    assert Api.comments[0]["body"].splitlines()[1] == "### ○ Not run: with 50 items only a better model can pass"

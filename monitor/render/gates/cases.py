@@ -26,8 +26,7 @@ def terminal(found: GateCases) -> Iterator[Table | Notes]:
 
 
 def _document(found: GateCases) -> Iterator[Element]:
-    headline = words.headline(found)
-    yield Heading(f"{_SIGNS[found.verdict]} {headline[:1].upper()}{headline[1:]}.")
+    yield Heading(f"{_SIGNS[found.verdict]} {found.headline[:1].upper()}{found.headline[1:]}.")
     wrong = [each for each in found.cases if each.right < each.of or not each.of]
     order = {"below": 0, "open": 1, "reaches": 2}
     wrong.sort(key=lambda each: (order[each.state], -each.share, each.right / max(each.of, 1)))
@@ -56,7 +55,7 @@ def _as_markdown(found: GateCases) -> str:
 
 
 def _as_html(found: GateCases) -> str:
-    return html.page(words.headline(found), f"<main>{html.write(_document(found))}</main>")
+    return html.page(found.headline, f"<main>{html.write(_document(found))}</main>")
 
 
 def _as_json(found: GateCases) -> str:
@@ -77,7 +76,7 @@ def _as_junit(found: GateCases) -> str:
 
 
 def _as_github(found: GateCases) -> str:
-    text = "\n".join([words.headline(found), *words.remarks(found)])
+    text = "\n".join([found.headline, *words.remarks(found)])
     return annotation(_LEVELS[found.verdict], "rankwatch gate", text)
 
 

@@ -3,9 +3,11 @@
 from collections.abc import Mapping, Sequence
 from typing import Final, Literal
 
+import msgspec
 import numpy as np
 
 from monitor.view.gates.check import Answers
+from monitor.words.gate_cases import headline
 from schemas.records.names import natural
 from schemas.results.gate_cases import CaseState, GateCases, JudgedCase
 from stats.families.error_control import holm
@@ -68,8 +70,9 @@ def judge_cases(
         verdict = "pass"
     estimates = pass_k(right, of, k)
     estimates = estimates[~np.isnan(estimates)]
-    return GateCases(
+    found = GateCases(
         verdict=verdict,
+        headline="",
         exit_code=_UNDECIDED[on_undecided] if verdict == "undecided" else EXITS[verdict],
         on_undecided=on_undecided,
         benchmark=benchmark,
@@ -90,6 +93,7 @@ def judge_cases(
         conflicts=conflicts,
         cases=cases,
     )
+    return msgspec.structs.replace(found, headline=headline(found))
 
 
 def _counted(answers: Answers, names: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:

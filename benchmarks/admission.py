@@ -19,6 +19,7 @@ import numpy as np
 from benchmarks import DATA
 from benchmarks.events import made_lines
 from benchmarks.harness import SEED, Options, Table
+from monitor.view.admission_plan import first_narrow
 from stats.admission.newcomer import Admission, thousandths
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -40,7 +41,7 @@ class Run(NamedTuple):
     mean: float
     median: float
     rejected: bool
-    wrong: bool
+    wrong_three: bool
 
 
 def measure(options: Options) -> Iterator[Table]:
@@ -64,7 +65,7 @@ def measure(options: Options) -> Iterator[Table]:
             "se",
             "true total rejected, %",
             "se",
-            "runs with a wrong statement",
+            "wrong ranges of 3 ranks",
         ],
         notes=["A standard error is over runs. At most 5 % is promised for the true total."],
     )
@@ -124,14 +125,14 @@ def row(board: Board, orders: int) -> tuple[object, ...]:
     items, models = board.scores.shape
     runs = [replay(board, model, seed) for seed in range(orders) for model in range(models)]
     columns = [np.array(column, float) for column in zip(*runs, strict=True)]
-    three, five, points, mean, median, rejected, wrong = columns
+    three, five, points, mean, median, rejected, wrong_three = columns
     root = sqrt(len(runs))
     return (
         board.name, models, items, len(runs),
         *(round(100 * float(np.quantile(part, q)), 1) for part in (three, five) for q in (0.5, 0.9)),
         round(100 * points.mean(), 1),
         round(mean.mean()), round(mean.std() / root, 1), round(median.mean()), round(median.std() / root, 1),
-        round(100 * rejected.mean(), 2), round(100 * rejected.std() / root, 2), int(wrong.sum()),
+        round(100 * rejected.mean(), 2), round(100 * rejected.std() / root, 2), int(wrong_three.sum()),
     )  # fmt: skip
 
 
@@ -147,24 +148,12 @@ def replay(board: Board, model: int, seed: int) -> Run:
     truth.add(x)
     at = np.where(newcomer.settled_at > 0, newcomer.settled_at, items)
     ordered = np.sort(at)  # a range of W ranks has W - 1 opponents open
+    wrong = (newcomer.above & (totals >= total)) | (newcomer.below & (totals <= total))
     return Run(
         *(float(ordered[-width]) / items for width in (3, 5)),
-        until(newcomer, 0.04) / items,
+        first_narrow(newcomer, 0.04) / items,
         float(at.mean()),
         float(np.median(at)),
         bool((truth.above | truth.below).any()),
-        bool(((newcomer.above & (totals >= total)) | (newcomer.below & (totals <= total))).any()),
+        bool((wrong & (at <= ordered[-3])).any()),
     )
-
-
-def until(newcomer: Admission, width: float) -> int:
-    """Return after how many items the interval of the score was at most so wide."""
-    low, high = 0, newcomer.items
-    while low < high:
-        middle = (low + high) // 2
-        least, most = newcomer.interval(middle)
-        if most - least <= width * newcomer.items * newcomer.unit:
-            high = middle
-        else:
-            low = middle + 1
-    return low

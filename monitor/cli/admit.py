@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from monitor.cli.shared.errors import USAGE, file_error, note, stop
-from monitor.cli.shared.files import find_files, is_empty, make_importer, read_results
+from monitor.cli.shared.files import choose_board, find_files, is_empty, make_importer, read_results
 from monitor.cli.shared.options import MaxRejectedOption, ScoreOptions, TableFormat, TableFormatOption, option
 from monitor.files.newcomer import NewcomerError, read_certificate, read_scores, write_certificate
 from monitor.files.streams.paths import show
@@ -127,12 +127,7 @@ def admit(
 def _board(
     paths: Sequence[str], logs: ScoreOptions, max_rejected: float, benchmark: str | None, model: str
 ) -> "BoardView":
-    boards = read_results(paths, max_rejected, logs)
-    if benchmark is None and len(boards) > 1:
-        stop(f"--board: the files hold {len(boards):,} benchmarks; choose one with --benchmark NAME", USAGE)
-    if benchmark is not None and benchmark not in boards:
-        stop(f"--benchmark {shorten(benchmark)}: the files hold no benchmark of that name", USAGE)
-    view = next(iter(boards.values())) if benchmark is None else boards[benchmark]
+    view = choose_board(read_results(paths, max_rejected, logs), benchmark)
     if model in view.epochs:
         raise AdmissionError(
             f"the board has scores of {shorten(model)} already; keep those of a newcomer in its own file (--scores), outside of --board"

@@ -10,9 +10,8 @@ from pydantic import ValidationError
 
 from monitor.cli.shared.declared.declarations import with_fields
 from monitor.cli.shared.declared.flags import parse_flags
-from monitor.cli.shared.declared.values import similar_first
 from monitor.cli.shared.errors import USAGE, file_error, note, stop
-from monitor.cli.shared.files import is_empty, read_results
+from monitor.cli.shared.files import choose_board, is_empty, read_results
 from monitor.cli.shared.options import (
     MAX_REJECTED,
     DeclareOptions,
@@ -234,7 +233,7 @@ def _read_files(
         stop(f"--goal: {error}", USAGE)
     boards = _fold(paths, files, logs, benchmark, family)
     try:
-        return Race.of(PairTable(_chosen(boards, benchmark)), asked, models, block).report()
+        return Race.of(PairTable(choose_board(boards, benchmark)), asked, models, block).report()
     except NoRaceError as error:
         stop(str(error))
 
@@ -273,12 +272,3 @@ def _declarations(
             stop(file_error(error, files.items))
         fields |= {"order": {"policy": "committed", "seed": files.seed}, "item_ids": ids}
     return with_fields(fields, paths, benchmark)
-
-
-def _chosen(benchmarks: "Mapping[str, BoardView]", name: str | None) -> "BoardView":
-    known = similar_first(name or "", benchmarks)
-    if name is None and len(benchmarks) > 1:
-        stop(f"the files hold {len(benchmarks):,} benchmarks, {known}; choose one with --benchmark", USAGE)
-    if name is not None and name not in benchmarks:
-        stop(f"--benchmark {name}: the files hold no benchmark of that name; they hold {known}", USAGE)
-    return next(iter(benchmarks.values())) if name is None else benchmarks[name]

@@ -1,21 +1,25 @@
 """`rankwatch plan`: how many items to collect."""
 
-from dataclasses import dataclass
+import json
+from dataclasses import asdict, dataclass
 from math import isnan
 from pathlib import Path
-from typing import Annotated, NamedTuple
+from typing import Annotated, Final, NamedTuple
 
 import typer
 
 from monitor.cli.gates.goal_plans import plan_goal
 from monitor.cli.shared.declared.pairs import choose_pair
 from monitor.cli.shared.errors import USAGE, stop
-from monitor.cli.shared.files import read_results
+from monitor.cli.shared.files import choose_board, read_results
 from monitor.cli.shared.options import TableFormat, TableFormatOption, option
 from monitor.files.streams.paths import show
+from monitor.render.terminal.admission_plan import print_admission_plan
 from monitor.render.terminal.goal_plan import render_goal_plan
 from monitor.render.terminal.layout import output_console
 from monitor.render.terminal.plan import render_plan
+from monitor.view.admission import AdmissionError, AdmissionGoal
+from monitor.view.admission_plan import plan_admission
 from monitor.view.build import build_report
 from stats.planning.comparison_plan import Clusters, Likeness, plan_items
 from stats.planning.pilot import PilotEffect
@@ -58,11 +62,22 @@ class PlanOptions:
 
 
 _GOAL = "Items until a goal is met"
+_NOT_OF_AN_ADMISSION: Final = {"gap", "items", "accuracy", "rho", "discordance", "pilot", "pair", "clusters", "icc"}
 
 
 @dataclass(frozen=True)
 class GoalPlanOptions:
     """The question how many items a goal takes."""
+
+    admit: Annotated[
+        str | None,
+        option(
+            "--admit",
+            "plan the admission of a model to the board in PILOT; --goal model:MODEL,width=3 (the default), top:K or score,width=2",
+            metavar="MODEL",
+            rich_help_panel=_GOAL,
+        ),
+    ] = None
 
     goal: Annotated[
         str | None,
@@ -136,10 +151,15 @@ def plan(
     Example: rankwatch plan --pilot pilot.jsonl --pair model-a model-b
 
     Example: rankwatch plan --goal top:3 pilot/ --items 2000 --price 0.002
+
+    Example: rankwatch plan --admit my-model --goal top:3 results/
     """
     for flag in ("gap", "accuracy", "rho", "discordance", "icc", "alpha", "power"):
         if isnan(getattr(options, flag) or 0):
             stop(f"--{flag} nan: use a number", USAGE)
+    if question.admit is not None:
+        _plan_admission(options, question, paths or [], form)
+        return
     if question.goal is not None:
         _plan_goal(options, question, paths or [], form)
         return
@@ -171,6 +191,29 @@ def plan(
         print(rendered)
         return
     output_console().print(rendered)
+
+
+def _plan_admission(options: PlanOptions, question: GoalPlanOptions, paths: list[str], form: TableFormat) -> None:
+    other = {f"--{name}": value for name, value in vars(options).items() if name in _NOT_OF_AN_ADMISSION}
+    other |= {"--model": question.model, "--price": question.price, "--prices": question.prices}
+    other["--family"] = None if options.family == 1 else options.family
+    if unused := next((name for name, value in other.items() if value is not None), None):
+        stop(f"{unused} is not for a plan of an admission; omit it, or omit --admit", USAGE)
+    if not paths:
+        stop("--admit needs the results of the board: rankwatch plan --admit my-model results/", USAGE)
+    try:
+        goal = AdmissionGoal.parse(question.goal or f"model:{question.admit},width=3", question.admit or "")
+    except ValueError as error:
+        stop(f"--goal: {error}", USAGE)
+    board = choose_board(read_results(paths, 0.1), options.benchmark)
+    try:
+        planned = plan_admission(board, goal, options.alpha)
+    except AdmissionError as error:
+        stop(str(error))
+    if form is TableFormat.json:
+        print(json.dumps(asdict(planned), ensure_ascii=False, indent=2))
+    else:
+        print_admission_plan(planned)
 
 
 def _plan_goal(options: PlanOptions, question: GoalPlanOptions, paths: list[str], form: TableFormat) -> None:

@@ -4,9 +4,10 @@ import secrets
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Final, Literal
+from typing import Final, Literal, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from monitor.view.board import BoardView
 from schemas.records.goals import parse_goal
@@ -22,6 +23,7 @@ from schemas.results.admission import (
     Settled,
 )
 from stats.admission.newcomer import Admission, thousandths
+from stats.numerics.pairs import Index
 from stats.order import committed_items
 
 GOAL_FORMS: Final = "model:MODEL,width=3, top:K or score,width=2"
@@ -33,8 +35,27 @@ class AdmissionError(ValueError):
     """A newcomer cannot be admitted: what was found, and what to do."""
 
 
-def freeze(board: BoardView) -> FrozenBoard:
-    """Return what is known of a board; it must have one score an item of each model."""
+class BoardScores(NamedTuple):
+    """The scores of a board in units, shape (items, models), and which of them are there."""
+
+    unit: int
+    items: list[str]
+    models: list[str]
+    scores: Index
+    present: NDArray[np.bool_]
+
+    def difficulty(self, some: NDArray[np.bool_]) -> Index:
+        """Return the difficulty of each item for some of the models."""
+        return thousandths(self.scores[:, some].sum(axis=1), self.present[:, some].sum(axis=1), self.unit)
+
+    def totals(self) -> tuple[Index, Index]:
+        """Return the lowest and the highest total that each model can have."""
+        low = self.scores.sum(axis=0)
+        return low, low + self.unit * (~self.present).sum(axis=0)
+
+
+def scores_of(board: BoardView) -> BoardScores:
+    """Return the scores of a board; it must have one score an item of each model."""
     if not board.single_scores:
         raise AdmissionError(
             f"{board.name!r} is a suite, or has battles, repeats, units or weights; a model is admitted where an item has one score "
@@ -48,31 +69,32 @@ def freeze(board: BoardView) -> FrozenBoard:
         )
     if strange := next((item for item in row_of if item not in set(items)), None):
         raise AdmissionError(f"{board.name!r} has a score of {shorten(strange)}, which is not in the declared list")
-    models = np.flatnonzero(board.current())
-    if not models.size or not items:
+    models = sorted(np.flatnonzero(board.current()).tolist(), key=lambda k: board.contestants[k].model)
+    if not models or not items:
         raise AdmissionError(f"{board.name!r} has no scores; give the complete results of its models")
-    codes = np.asarray(board.item_codes()[:, models], np.int64)
-    values = np.asarray(board.item_values, np.int64)
-    present = codes >= ZERO
-    scores = np.where(present, values[codes], 0)
-    unit = 1 if bool(np.isin(scores, (0, SCORE_UNIT)).all()) else SCORE_UNIT
-    scores //= SCORE_UNIT // unit
     rows = np.array([row_of.get(item, -1) for item in items])
-    known = rows >= 0
-    sums, counts = np.zeros((2, len(items)), np.int64)
-    sums[known], counts[known] = scores.sum(axis=1)[rows[known]], present.sum(axis=1)[rows[known]]
-    missing = len(items) - present.sum(axis=0)
-    low = scores.sum(axis=0)
-    named = sorted(
-        (board.contestants[k].model, int(least), int(least + unit * absent))
-        for k, least, absent in zip(models.tolist(), low, missing, strict=True)
+    codes = np.asarray(board.item_codes()[:, models], np.int64)[rows]
+    present = (codes >= ZERO) & (rows >= 0)[:, None]
+    scores = np.where(present, np.asarray(board.item_values, np.int64)[codes], 0)
+    unit = 1 if bool(np.isin(scores, (0, SCORE_UNIT)).all()) else SCORE_UNIT
+    return BoardScores(
+        unit, items, [board.contestants[k].model for k in models], scores // (SCORE_UNIT // unit), present
     )
+
+
+def freeze(board: BoardView) -> FrozenBoard:
+    """Return what is known of a board before the first score of a newcomer."""
+    known = scores_of(board)
+    low, high = known.totals()
     return FrozenBoard(
         benchmark=board.name,
-        unit=unit,
-        items=items,
-        difficulty=thousandths(sums, counts, unit).tolist(),
-        models=[Opponent(model=model, low=least, high=most) for model, least, most in named],
+        unit=known.unit,
+        items=known.items,
+        difficulty=known.difficulty(np.ones(len(known.models), bool)).tolist(),
+        models=[
+            Opponent(model=model, low=int(least), high=int(most))
+            for model, least, most in zip(known.models, low, high, strict=True)
+        ],
     )
 
 

@@ -92,3 +92,25 @@ def verified(path: str, certificate: Certificate) -> Sequence[Sentence]:
         f"Order by seed {shorten(commitment.seed)}, committed {commitment.at:%Y-%m-%d %H:%M} UTC.",
         "It is not signed: compare its board and seed with those that were published before the first score.",
     ]
+
+
+def planned(goal: str, items: int, median: int, nine_of_ten: int) -> Sentence:
+    """Return what a newcomer needs."""
+    usual, most = share(median, items), share(nine_of_ten, items)
+    return f"The goal {goal} takes {usual} of {counted(items, 'item')} at the median; 9 of 10 newcomers need at most {most}."
+
+
+def replays(benchmark: str, newcomers: int, orders: int) -> Sentence:
+    """Return where a plan is known from."""
+    how = f"each admitted to the others along {counted(orders, 'random order')}"
+    return f"{counted(newcomers, 'model')} of {shorten(benchmark)}, {how}. A model among others of nearly its score needs most."
+
+
+def share(items: int, of: int) -> Sentence:
+    """Return a part of the items in percent.
+
+    >>> share(1_299, 12_032), share(3, 12_032)
+    ('11 %', '0.02 %')
+    """
+    percent = 100 * items / of
+    return f"{percent:.0f} %" if percent >= 1 or not items else f"{percent:.1g} %"

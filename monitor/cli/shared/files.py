@@ -113,6 +113,16 @@ def read_results(
     return boards
 
 
+def choose_board(benchmarks: Mapping[str, BoardView], name: str | None) -> BoardView:
+    """Return the benchmark of a name, or the only one; another number of them ends the command."""
+    known = similar_first(name or "", benchmarks)
+    if name is None and len(benchmarks) > 1:
+        stop(f"the files hold {len(benchmarks):,} benchmarks, {known}; choose one with --benchmark", USAGE)
+    if name is not None and name not in benchmarks:
+        stop(f"--benchmark {name}: the files hold no benchmark of that name; they hold {known}", USAGE)
+    return next(iter(benchmarks.values())) if name is None else benchmarks[name]
+
+
 def make_importer(logs: ScoreOptions, *, runs: bool = False) -> Importer:
     """Return the importer for these options."""
     try:

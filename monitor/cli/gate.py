@@ -199,7 +199,7 @@ def _check(
         "--run-anyway": before.run_anyway and not before.check,
         "--on-undecided": question.on_undecided is not OnUndecided.wait and not cases,
         "--rerun": question.rerun,
-        "--price": question.price or question.prices,
+        "--price": (question.price or question.prices) and before.replay is None,
         "--write": question.write and not cases,
         "--server and --redis-url": stored.server or stored.redis_url,
         "--token-file and --topic": stored.token_file or stored.topic,
@@ -222,7 +222,17 @@ def _check(
         if paths or before.check:
             stop("--replay: takes the archive alone; omit PATH and --check", USAGE)
         replay_gate(
-            before.replay, logs, declared, question.margin, candidates, baseline, benchmarks, form, max_rejected
+            before.replay,
+            logs,
+            declared,
+            question.margin,
+            candidates,
+            baseline,
+            benchmarks,
+            form,
+            max_rejected,
+            parse_prices(question.price or (), question.prices),
+            named_prices(question.price),
         )
     check(
         paths, logs, declared, question.margin, baseline, benchmarks, form, max_rejected, run_anyway=before.run_anyway

@@ -5,6 +5,7 @@ from typing import Final
 
 from monitor.words.counts import counted
 from monitor.words.gates import margin as in_points
+from monitor.words.numbers import money
 from schemas.records.text import Sentence, shorten
 from schemas.results.gate_replay import Replay
 
@@ -23,6 +24,9 @@ def savings(found: Replay) -> Iterator[Sentence]:
     items = sum(run.items for run in found.runs)
     exact, bets = (sum(of) for of in (_exact(found), _bets(found)))
     yield f"The exact gate runs {_share(exact, items)} of the items, evidence along a committed order {_share(bets, items)}."
+    if found.costs is not None:
+        full, sure, along = (money(each) for each in found.costs)
+        yield f"The candidates cost {full} in full, {sure} with the exact gate, and {along} along an order."
     same = sum(getattr(run.statistical, _FIELDS[run.full]) for run in found.runs if run.full in _FIELDS)
     yield (
         f"Evidence along an order gives the verdict of the full run in {_share(same, len(found.runs) * found.orders)} of replays. "

@@ -33,6 +33,14 @@ class ReplayedRun(msgspec.Struct, frozen=True, kw_only=True):
     statistical_items: float
 
 
+class Costs(NamedTuple):
+    """What the candidates of all runs would have cost under each gate, at a price an item."""
+
+    full: float
+    exact: float
+    statistical: float
+
+
 class Replay(msgspec.Struct, frozen=True, kw_only=True):
     """A gate replayed on an archive."""
 
@@ -48,3 +56,5 @@ class Replay(msgspec.Struct, frozen=True, kw_only=True):
     """The verdicts of the gate on them."""
     equal_red: int
     """How many of them are red where means are compared."""
+    costs: Costs | None = None
+    """None without prices."""

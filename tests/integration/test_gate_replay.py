@@ -2,6 +2,8 @@
 
 import json
 import random
+import shlex
+import sys
 
 import pytest
 
@@ -76,6 +78,62 @@ def test_what_a_replay_cannot_use_is_refused(archive, flags, message):
     assert message in rankwatch("gate", "--replay", archive, *flags, code=2).stderr
 
 
-def test_a_page_is_written_of_replays_only(archive):
+def test_a_page_is_written_of_gates_with_a_margin_too(archive):
     call = ("gate", archive / "run-0", "--pair", "new", "old", "--margin", 0.1, "--format", "html")
-    assert "--format html: is for --replay" in rankwatch(*call, code=2).stderr
+    assert rankwatch(*call, code=0).stdout.startswith("<!doctype html>")
+    without = [part for part in call if part not in {"--margin", 0.1}]
+    assert "--format html: needs --margin" in rankwatch(*without, code=2).stderr
+
+
+def test_prices_of_items_show_what_each_gate_would_have_cost(archive):
+    call = ("gate", "--replay", archive, "--pair", "new", "old", "--margin", 0.1, "--price", "new=0.5")
+    found = json.loads(rankwatch(*call, "--format", "json").stdout)
+    items = [sum(run[kind] for run in found["runs"]) for kind in ("items", "exact_items", "statistical_items")]
+    assert found["costs"] == pytest.approx([each / 2 for each in items])
+    assert f"The candidates cost {items[0] / 2:,.2f} in full" in rankwatch(*call).stdout
+    assert "no candidate has this name" in rankwatch(*call[:-1], "nwe=1", code=2).stderr
+
+
+@pytest.mark.full
+def test_an_archive_of_40_runs_with_repeats_is_checked_replayed_and_gated(tmp_path):
+    """Of 60 cases x 3 repeats: 20 equal pairs, 10 that are worse by 3 points and 10 that are better."""
+    rng = random.Random(11)
+    rates = [rng.betavariate(3, 1) for _ in range(60)]
+    for run, gap in enumerate([0.0] * 20 + [-0.03] * 10 + [0.05] * 10):
+        (tmp_path / f"archive/run-{run:02}").mkdir(parents=True)
+        for model, shift in (("old", 0.0), ("new", gap)):
+            rows = [
+                {"benchmark": "suite", "item_id": f"c{k}", "model": model, "repeat": r}
+                | {"score": int(rng.random() < rate + shift)}
+                for k, rate in enumerate(rates)
+                for r in range(3)
+            ]
+            write(tmp_path / f"archive/run-{run:02}/{model}.jsonl", rows)
+    archive = tmp_path / "archive"
+    olds = [archive / f"run-{run:02}/old.jsonl" for run in range(6)]
+    check = json.loads(rankwatch("gate", *olds, "--check", "--margin", 0.1, "--format", "json").stdout)
+    assert (check["items"], check["repeats"], check["attainable"]) == (60, 3, "possible")
+    question = ("--pair", "new", "old", "--margin", 0.1, "--format", "json")
+    found = json.loads(rankwatch("gate", "--replay", archive, *question).stdout)
+    assert len(found["runs"]) == 40
+    assert all(run["exact_agrees"] == found["orders"] for run in found["runs"])
+    assert found["equal"][1] <= 3  # of 39 pairs that are equal, each fails with a chance of .025 at most
+    script = tmp_path / "evaluate.py"
+    script.write_text(EVALUATE)
+    for run in (0, 21, 35):
+        folder = archive / f"run-{run:02}"
+        full = found["runs"][run]["full"]
+        code = {"pass": 0, "undecided": 3, "fail": 4}[full]
+        assert json.loads(rankwatch("gate", folder, *question, code=code).stdout)["verdict"] == full
+        command = shlex.join([sys.executable, str(script), str(folder / "new.jsonl"), "{items}"])
+        exact = ("--exact", "--run", command, "--folder", tmp_path / f"folder-{run}")
+        assert (
+            json.loads(rankwatch("gate", folder / "old.jsonl", *question, *exact, code=code).stdout)["verdict"] == full
+        )
+
+
+EVALUATE = """
+import json, pathlib, sys
+ids = set(pathlib.Path(sys.argv[2]).read_text("utf-8").split())
+print("\\n".join(line for line in open(sys.argv[1]) if json.loads(line)["item_id"] in ids))
+"""

@@ -96,7 +96,7 @@ class MarginOptions:
         list[str] | None,
         option(
             "--price",
-            "price of a candidate: the gate passes if one is not worse, and names the cheapest",
+            "price of a candidate: the gate passes if one is not worse, and names the cheapest; with --replay, the price of an item",
             metavar="MODEL=PRICE",
             rich_help_panel=_PANEL,
         ),

@@ -1,12 +1,13 @@
 """`gate --replay ARCHIVE`: what a gate would have answered on past runs."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NoReturn
 
 import msgspec
 
 from monitor.cli.gates.checks import absolute_margin, one_benchmark
+from monitor.cli.gates.margins import check_prices
 from monitor.cli.gates.options import GateFormat
 from monitor.cli.shared.declared.flags import parse_flags
 from monitor.cli.shared.declared.values import name_hint
@@ -37,6 +38,8 @@ def replay_gate(
     benchmarks: Sequence[str],
     form: GateFormat,
     max_rejected: float,
+    prices: Mapping[str, float] | None,
+    named: Sequence[str],
 ) -> NoReturn:
     """Print how a gate answers on each run of an archive; exit with 0."""
     size = absolute_margin("--replay", margin)
@@ -68,7 +71,9 @@ def replay_gate(
         stop(f"{show(baseline)} is the baseline and a candidate; name two different models", USAGE)
     alpha = flags.of(benchmark).get("alpha", read.alphas.get(benchmark, 0.05))
     # Several candidates share alpha, as in a gate.
-    made = replay(benchmark, baseline, candidates, past, size, alpha / max(1, len(set(candidates))))
+    judged = [*candidates] or sorted({model for run in runs.values() for model in run} - {baseline}, key=natural)
+    check_prices(prices, named, judged, baseline)
+    made = replay(benchmark, baseline, candidates, past, size, alpha / max(1, len(set(candidates))), prices)
     if not made.runs:
         stop(
             f"no run of the archive has both {shorten(baseline)} and a candidate; put the files of both into one folder"

@@ -11,7 +11,7 @@ from monitor.view.gates.along_order import evidence_along_order, first_claim
 from monitor.view.gates.margin import Margin
 from monitor.view.pairs.counts import Floats
 from schemas.results.gate import GateVerdict
-from schemas.results.gate_replay import Replay, ReplayedRun, Verdicts
+from schemas.results.gate_replay import Costs, Replay, ReplayedRun, Verdicts
 from stats.evidence.margin import excess_p, graded_excess_log_e
 from stats.fixed_n.mcnemar import exact_p
 from stats.gates.curtail import items_until_certain, old_right_first
@@ -57,7 +57,13 @@ def _tested(items: int, b: int, c: int, margin: float, alpha: float) -> GateVerd
 
 
 def replay(
-    benchmark: str, baseline: str, candidates: Sequence[str], runs: Sequence[PastRun], margin: float, alpha: float
+    benchmark: str,
+    baseline: str,
+    candidates: Sequence[str],
+    runs: Sequence[PastRun],
+    margin: float,
+    alpha: float,
+    prices: Mapping[str, float] | None = None,
 ) -> Replay:
     """Replay a gate on each run that has the baseline and a candidate; missing items of a candidate are lost."""
     rule = _Rule(margin, alpha)
@@ -82,7 +88,14 @@ def replay(
         equal_pairs=len(vectors),
         equal=_counted(rule.verdict(x, y) for x, y in vectors),
         equal_red=sum(bool(x.mean() < y.mean() - margin - 1e-12) for x, y in vectors),
+        costs=None if prices is None else _costs(replayed, prices),
     )
+
+
+def _costs(runs: Sequence[ReplayedRun], prices: Mapping[str, float]) -> Costs:
+    of = [prices[run.candidate] for run in runs]
+    items = [[run.items, run.exact_items, run.statistical_items] for run in runs]
+    return Costs(*(float(each) for each in np.array(of) @ np.array(items).reshape(-1, 3)))
 
 
 def _aligned(candidate: Scores, baseline: Scores) -> tuple[Floats, Floats]:

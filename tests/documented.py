@@ -11,6 +11,14 @@ FILES = {"report", "gate", "plan", "export", "order", "map", "next", "drift"}
 """Commands that end on their own, and need no server unless they name one."""
 
 ELSEWHERE = {
+    **dict.fromkeys(
+        (
+            "admit my-model --board results/ --scores my-model.jsonl --goal model:my-model,width=3 --next 50",
+            "admit my-model --board results/ --scores my-model.jsonl --goal model:my-model,width=3",
+            "verify my-model.admit.json",
+        ),
+        "tests/integration/test_admit_command.py: admits a model, whose scores grow between the calls",
+    ),
     'drift change gpt-x --benchmark support-qa --reason "new prompt"': "tests/unit/serve/test_drift_routes.py: needs a sentinel with a run",
     "plan --goal best --model a=0.8 --model b=0.7 --model c=0.5 --rho 0.4 --items 400 --boards 50 --price 0.002": (
         "tests/unit/test_import_graph.py: compares its output with the page"

@@ -12,8 +12,9 @@ import typer
 from monitor.cli.shared.errors import USAGE, file_error, note, stop
 from monitor.cli.shared.files import choose_board, find_files, is_empty, make_importer, read_results
 from monitor.cli.shared.options import MaxRejectedOption, ScoreOptions, TableFormat, TableFormatOption, option
+from monitor.files.importer import named_path
 from monitor.files.newcomer import NewcomerError, read_certificate, read_scores, write_certificate
-from monitor.files.streams.paths import show
+from monitor.files.streams.paths import is_remote, show
 from monitor.files.streams.read import read_files
 from monitor.view.admission import AdmissionError, AdmissionGoal, certify, commit, differences, freeze, walk
 from monitor.words import admission as words
@@ -88,6 +89,8 @@ def admit(
     """
     if fault := name_fault(model):
         stop(f"MODEL {fault}; use 1 to 200 printable characters", USAGE)
+    if (place := named_path(scores)[1]) == "-" or is_remote(place):
+        stop("--scores: give a file or a folder; it is read again at every call", USAGE)
     try:
         asked = None if goal is None else AdmissionGoal.parse(goal, model)
     except ValueError as error:
@@ -106,9 +109,7 @@ def admit(
                     f"{show(scores)} has {counted(len(scored), 'score')} of {shorten(model)} already, and an order that is drawn after a "
                     "look is not random; begin with a file without scores, and run the items that --next prints"
                 )
-            before = certify(
-                frozen, commit(frozen, model, 0.05 if alpha is None else alpha, seed), [], version("rankwatch")
-            )
+            before = certify(frozen, commit(frozen, model, alpha or 0.05, seed), [], version("rankwatch"))
             _check_seed(path, before)
             note(
                 f"{show(path)} holds the frozen board ({before.commitment.board[:12]}) and the order; publish it before the first score"
@@ -163,9 +164,7 @@ def _before(path: Path, model: str, board: FrozenBoard, alpha: float | None, see
 
 def _check_seed(path: Path, new: Certificate) -> None:
     """Refuse a given seed that another newcomer of the same board has in this folder."""
-    if not new.commitment.seed_given:
-        return
-    for other in path.parent.glob("*.admit.json"):
+    for other in path.parent.glob("*.admit.json") if new.commitment.seed_given else ():
         try:
             commitment = read_certificate(other).commitment
         except (NewcomerError, OSError):

@@ -182,6 +182,19 @@ def test_a_goal_of_another_kind_is_a_wrong_call(place, goal):
     assert "--goal: " in admit("--goal", goal, code=2)[1]
 
 
+@pytest.mark.parametrize("scores", ["-", "https://example.org/new.jsonl", "new=-"])
+def test_scores_that_cannot_be_read_again_are_no_missing_file(place, scores):
+    error = run("admit", "new", "--board", "results", "--scores", scores, code=2)[1]
+    assert "--scores: give a file or a folder" in error
+    assert not (place / "new.admit.json").exists()
+
+
+def test_another_file_is_not_overwritten(place):
+    before = (place / "results/ash.jsonl").read_bytes()
+    assert "is no certificate of rankwatch" in admit("--certificate", "results/ash.jsonl", code=1)[1]
+    assert (place / "results/ash.jsonl").read_bytes() == before
+
+
 def test_no_byte_of_a_certificate_can_change(place):
     admitted(place)
     good = (place / "new.admit.json").read_bytes()

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from monitor.cli.shared.declared.values import check_seed
 from monitor.cli.shared.errors import USAGE, file_error, note, stop
 from monitor.cli.shared.files import choose_board, find_files, is_empty, make_importer, read_results
 from monitor.cli.shared.options import MaxRejectedOption, ScoreOptions, TableFormat, TableFormatOption, option
@@ -91,6 +92,8 @@ def admit(
         stop(f"MODEL {fault}; use 1 to 200 printable characters", USAGE)
     if (place := named_path(scores)[1]) == "-" or is_remote(place):
         stop("--scores: give a file or a folder; it is read again at every call", USAGE)
+    if seed is not None:
+        check_seed(seed)
     try:
         asked = None if goal is None else AdmissionGoal.parse(goal, model)
     except ValueError as error:

@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
-from pydantic import ValidationError
 
 from monitor.cli.shared.declared.declarations import with_fields
 from monitor.cli.shared.declared.flags import parse_flags
+from monitor.cli.shared.declared.values import check_seed
 from monitor.cli.shared.errors import USAGE, file_error, note, stop
 from monitor.cli.shared.files import choose_board, is_empty, read_results
 from monitor.cli.shared.options import (
@@ -28,8 +28,7 @@ from monitor.send.race import ask_next
 from monitor.view.from_files.fold import declared_board
 from monitor.view.pairs.table import PairTable
 from monitor.view.ranking.race import NoRaceError, Race
-from schemas.records.decode import describe_error
-from schemas.records.events import Declaration, OrderSpec
+from schemas.records.events import Declaration
 from schemas.records.goals import parse_goal
 
 if TYPE_CHECKING:
@@ -261,11 +260,9 @@ def _declarations(
     if family is not None:
         fields["family"] = {"policy": "capacity", "models": family}
     if files.seed is not None and files.items is not None:
+        check_seed(files.seed)
         try:
-            OrderSpec(policy="committed", seed=files.seed)
             ids, _ = read_items(files.items, benchmark)
-        except ValidationError as error:
-            stop(f"--seed: {describe_error(error.errors(include_url=False)[0])}", USAGE)
         except ItemListError as error:
             stop(f"--items: {error}")
         except OSError as error:

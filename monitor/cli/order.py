@@ -9,12 +9,13 @@ from typing import Annotated
 import typer
 from pydantic import ValidationError
 
+from monitor.cli.shared.declared.values import check_seed
 from monitor.cli.shared.errors import FAULT, USAGE, file_error, note, stop
 from monitor.cli.shared.options import option
 from monitor.files.item_list import ItemListError, check_items, read_items
 from monitor.files.unit_list import UnitListError, read_units
 from schemas.records.decode import describe_error
-from schemas.records.events import MAX_LINE_BYTES, Declaration, OrderSpec
+from schemas.records.events import MAX_LINE_BYTES, Declaration
 from stats.order import committed_items
 
 
@@ -62,10 +63,7 @@ def order(
 
     Example: rankwatch order --seed 2026-leaderboard --items ids.txt
     """
-    try:
-        OrderSpec(policy="committed", seed=seed)
-    except ValidationError as error:
-        stop(f"--seed: {describe_error(error.errors(include_url=False)[0])}", USAGE)
+    check_seed(seed)
     ids, name = _read_ids(items or [], item_file, benchmark)
     units = None if unit_file is None else _read_units(unit_file)
     if form is OrderFormat.json:

@@ -189,6 +189,11 @@ def test_scores_that_cannot_be_read_again_are_no_missing_file(place, scores):
     assert not (place / "new.admit.json").exists()
 
 
+@pytest.mark.parametrize("seed", ["", "a\udcff", "a" * 10_000])
+def test_what_is_no_seed_is_a_wrong_call(place, seed):
+    assert "--seed: " in admit("--seed", seed, code=2)[1]
+
+
 def test_another_file_is_not_overwritten(place):
     before = (place / "results/ash.jsonl").read_bytes()
     assert "is no certificate of rankwatch" in admit("--certificate", "results/ash.jsonl", code=1)[1]

@@ -5,6 +5,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from difflib import SequenceMatcher, get_close_matches
 from typing import Final
 
+from pydantic import ValidationError
+
+from monitor.cli.shared.errors import USAGE, stop
+from schemas.records.decode import describe_error
+from schemas.records.events import OrderSpec
 from schemas.records.names import natural
 from schemas.records.text import shorten
 
@@ -72,3 +77,11 @@ def show_value(field: str, value: object) -> str:
     if isinstance(value, dict):
         return ":".join(f"{part:,}" if isinstance(part, int) else str(part) for part in value.values())
     return f"{len(value):,} items" if field == "item_ids" and isinstance(value, list) else shorten(value)
+
+
+def check_seed(seed: str) -> None:
+    """End the command if a text is no seed of an order."""
+    try:
+        OrderSpec(policy="committed", seed=seed)
+    except ValidationError as error:
+        stop(f"--seed: {describe_error(error.errors(include_url=False)[0])}", USAGE)

@@ -241,7 +241,7 @@ async def _follow(files: _Files, settings: "Settings", conflicts: Path | None) -
     files.declare.note_present(find_present(files.importer, files.paths))
     view = make_view(settings.low_coverage)
     stopping = Stopping(settings.drain_seconds)
-    monitor = EmbeddedMonitor(settings, on_change=view.change, declare=files.declare)
+    monitor = EmbeddedMonitor(settings, on_change=view.change, declare=files.declare, watched=files.paths)
     async with AsyncExitStack() as stack:
 
         async def start() -> None:

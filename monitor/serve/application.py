@@ -1,6 +1,6 @@
 """Assemble the HTTP application: page, API, metrics and probes."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from fastapi import FastAPI, Request, Response
@@ -78,6 +78,8 @@ def make_application(
     audit: Audit | None = None,
     holds: Callable[[], str] = lambda: "ok",
     count_quota: Callable[[str], None] = lambda _: None,
+    watched: Sequence[str] = (),
+    topic: str | None = None,
 ) -> FastAPI:
     """Make the application."""
     limits, audit = limits or ClientLimits(), audit or Audit()
@@ -88,7 +90,7 @@ def make_application(
     add_openapi(web)
     _add_probes(web, waiting_for, holds)
     _add_metrics(web, reports, scrape)
-    web.include_router(caller_routes(access))
+    web.include_router(caller_routes(access, watched, topic))
     web.include_router(page_routes(low_coverage))
     answers = CachedAnswers(readable)
     web.include_router(read_routes(readable, answers))

@@ -58,9 +58,10 @@ class EmbeddedMonitor(MonitorProcess):
         on_change: Callable[[AnyChange], None] | None = None,
         serve: bool = True,
         declare: Declare | None = None,
+        watched: Sequence[str] = (),
     ) -> None:
         super().__init__(settings)
-        self._on_change, self._serve, self._declare = on_change, serve, declare
+        self._on_change, self._serve, self._declare, self._watched = on_change, serve, declare, watched
         self._started = False
         self._folded_is_checked = asyncio.Event()
         self._valkey: EmbeddedValkey | None = None
@@ -221,7 +222,7 @@ class EmbeddedMonitor(MonitorProcess):
             if (undo := entry.unfinished) is not None:
                 change = BoardChange("undo", entry.benchmark, None, undo.producer, undo.since, undo.model)
                 intake.go_on(change, self._at_rest)
-        return self._read_side(scrape, intake)
+        return self._read_side(scrape, intake, self._watched)
 
     async def _record(self, partition: int, offset: int) -> bytes | None:  # noqa: ARG002 - the log has one
         chunk = self.log.read(offset, 1)

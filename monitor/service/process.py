@@ -205,8 +205,10 @@ class ServedProcess:
     def _application(self, scrape: Scrape) -> FastAPI:
         """Return what it serves."""
 
-    def _read_side(self, scrape: Scrape, intake: Intake) -> FastAPI:
-        """Return page, API, metrics and probes; what is posted goes to the intake."""
+    def _read_side(
+        self, scrape: Scrape, intake: Intake, watched: Sequence[str] = (), topic: str | None = None
+    ) -> FastAPI:
+        """Return page, API, metrics and probes; what is posted goes to the intake. The page names the paths or the topic that are read."""
         settings = self.settings
         return make_application(
             self.reports,
@@ -225,6 +227,8 @@ class ServedProcess:
             audit=self._audit(),
             holds=self._holds,
             count_quota=lambda quota: self.process_metrics.quota_refusals.labels(quota).inc(),
+            watched=watched,
+            topic=topic,
         )
 
     def _audit(self) -> Audit:

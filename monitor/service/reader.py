@@ -332,7 +332,7 @@ class Reader(ServedProcess):
         topic, partitions = self.settings.topic, self._source.partitions
         self._writes = KafkaIntake(self._producer, topic, partitions, self._is_folded, self._kafka)
         self._cleanup.push_async_callback(self._writes.undoes.stop)
-        return self._read_side(scrape, self._writes)
+        return self._read_side(scrape, self._writes, topic=topic)
 
     def _is_folded(self, partition: int) -> bool:
         end = self._log_ends().get(partition)

@@ -551,3 +551,7 @@ class CallerReport(_Answer):
     expires: datetime | None = Field(description="when the token expires")
     signed_in: bool = Field(description="whether the request carried a token")
     tokens: bool = Field(description="whether a token gives rights that callers without one lack")
+    watched: list[str] = Field(
+        description="paths that `watch` follows, as it was given them; only for callers who may do everything"
+    )
+    topic: str | None = Field(description="topic that `serve` reads; only for callers who may do everything")

@@ -21,6 +21,7 @@ def test_a_verdict_flips_without_a_reload(page, tmp_path):
     with Watch(tmp_path / "data", path, "--items", ITEMS, RANKWATCH_POLL_SECONDS="0.05") as watch:
         page.goto(f"{watch.url}/")
         page.wait_for_selector("h1:text('No scores yet')")
+        assert page.locator(".source").inner_text() == f"watching {path}"
         assert page.locator("main pre").first.inner_text() == f"rankwatch send results/ --to {watch.url}"
         page.evaluate("window.same = true")
         write(path, records[:30], mode="a")
@@ -99,6 +100,7 @@ def test_a_file_is_sent_from_the_page(page, tmp_path):
     with Watch(tmp_path / "data") as watch:
         page.goto(f"{watch.url}/")
         page.wait_for_selector("h1:text('No scores yet')")
+        assert page.locator(".source").count() == 0
         page.get_by_label("Send results").last.set_input_files([bad])
         page.wait_for_selector(".outcome li")
         text = page.locator(".outcome").inner_text()

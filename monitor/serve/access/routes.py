@@ -1,5 +1,7 @@
 """The route that reports to callers who they are."""
 
+from collections.abc import Sequence
+
 from fastapi import APIRouter
 
 from monitor.serve.access.caller import current_caller
@@ -7,8 +9,8 @@ from monitor.serve.access.rules import AccessRules
 from schemas.results.api import CallerReport
 
 
-def caller_routes(rules: AccessRules) -> APIRouter:
-    """Make the route."""
+def caller_routes(rules: AccessRules, watched: Sequence[str], topic: str | None) -> APIRouter:
+    """Make the route. Where scores come from is shown to callers who may do everything: a path shows what the machine has."""
     routes = APIRouter(prefix="/api/v1")
 
     @routes.get("/caller")
@@ -21,6 +23,8 @@ def caller_routes(rules: AccessRules) -> APIRouter:
             expires=caller.expires,
             signed_in=caller.signed_in,
             tokens=rules.restricted,
+            watched=list(watched) if caller.grants.admin else [],
+            topic=topic if caller.grants.admin else None,
         )
 
     return routes

@@ -9,10 +9,11 @@ const SHOWN = 20;
 
 let writes = false; // whether the caller may send results, of some benchmark
 
-/** Ask whether the caller may send results: a view that shows the upload loads this too. */
+/** Ask whether the caller may send results: a view that shows the upload loads this too. Return who calls. */
 export async function loadUpload() {
-  const { scopes } = await caller();
+  const found = await caller(), { scopes } = found;
   writes = scopes.some((scope) => scope === "admin" || scope === "write" || scope.startsWith("write:"));
+  return found;
 }
 
 /** Return whether the caller may send results, as `loadUpload` last found. */

@@ -215,6 +215,22 @@ def test_a_caller_is_shown_what_it_may_do(served, keys):
         assert free.get("caller").json["tokens"] is False
 
 
+@pytest.mark.parametrize("source", [{"watched": ["/srv/results", "new=run 2/"]}, {"topic": "rankwatch.events"}])
+def test_where_scores_come_from_is_shown_to_those_who_may_do_everything(tmp_path, source):
+    secrets = file_of(tmp_path / "access.json", root=["admin"], writer=["write", "declare", "read"])
+    rules = {"anonymous_read": "*", "access_file": tmp_path / "access.json"}
+    known, unknown = {"watched": [], "topic": None} | source, {"watched": [], "topic": None}
+
+    def shown(server, **headers):
+        return {name: server.get("caller", **headers).json[name] for name in known}
+
+    with Served(loopback=False, rules=rules, **source) as served:
+        assert shown(served, **secrets["root"]) == known
+        assert shown(served) == shown(served, **secrets["writer"]) == unknown
+    with Served(**source) as local:
+        assert shown(local) == known
+
+
 def test_anyone_may_read_what_is_open_to_anyone():
     with Served(partition(), token="s3cret", loopback=False, rules={"anonymous_read": "open*, x"}) as served:
         assert [each["benchmark"] for each in served.get("summaries").json] == [OPEN]

@@ -9,15 +9,16 @@ import { WORDS } from "../words.js";
 
 export const title = () => "Benchmarks";
 
+let reads; // the paths or the topic that this monitor reads, if the caller may know
+
 export async function load(_, signal) {
-  const [benchmarks] = await Promise.all([summaries(signal), loadUpload()]);
+  const [benchmarks, found] = await Promise.all([summaries(signal), loadUpload()]);
+  reads = found;
   return benchmarks;
 }
 
 export function render(benchmarks) {
-  if (!benchmarks.length) {
-    return empty();
-  }
+  if (!benchmarks.length) return empty(reads);
   const columns = [
     { title: "Benchmark", head: true, class: "wide-cell" },
     { title: "Models", class: "number" },
@@ -47,16 +48,19 @@ const CLIENT = (origin) => `from rankwatch_client import Client
 with Client("${origin}", benchmark="quiz", model="new") as c:
     c.score("q1", 1)`;
 
-/** Show how scores arrive, what is missing, and what will be seen. */
-function empty() {
+/** Show what is read, how scores arrive, what is missing, and what will be seen. */
+function empty({ watched, topic }) {
   const { steps } = WORDS;
+  const paths = watched.slice(0, 3).map((path, k) => [k > 0 && ", ", h("b", {}, name(path))]), more = watched.length - 3;
   return [
+    topic ? h("p", { class: "about source" }, "reading the topic ", h("b", {}, topic))
+      : watched.length > 0 && h("p", { class: "about source" }, "watching ", paths, more > 0 && ` and ${count(more)} more`),
     h("h1", { tabindex: "-1", class: "versus first" }, "No scores yet. The ranking appears here with the first one."),
     h("p", { class: "about" }, "You need not reload."),
     h("div", { class: "columns empty" },
       h("section", {},
         h("h2", {}, "Results on this machine"),
-        h("p", { class: "about" }, "Write them into a watched folder: lm-evaluation-harness, Inspect, CSV, JSON lines, Parquet and others are read as they grow."),
+        h("p", { class: "about" }, "Write them into ", watched.length === 1 ? h("code", {}, h("bdi", {}, watched[0])) : "a watched folder", ": lm-evaluation-harness, Inspect, CSV, JSON lines, Parquet and others are read as they grow."),
         h("h2", {}, "Results elsewhere"), code(`rankwatch send results/ --to ${location.origin}`),
         h("h2", {}, "Your own code"), code(CLIENT(location.origin)),
         h("p", { class: "about waits" }, h("span", { class: "warn", "aria-hidden": "true" }, STEP_SIGNS.open[0]), " Verdicts wait for the number of items. Start with ", h("code", {}, "--items 1000"), " before the first score; for well-known benchmarks the published number is used.")),

@@ -17,18 +17,18 @@ def probability(share: float) -> str:
 
 
 def about_items(items: float, noun: str = "item") -> str:
-    """Format an estimated number of items, above 0, with two significant digits; a part of an item takes a whole one.
+    """Format an estimated number of items, above 0.
 
-    >>> about_items(152.3), about_items(220_767), about_items(2e6, "prompt")
-    ('about 150 items', 'about 220,000 items', 'more than a million prompts')
-    >>> about_items(0.36), about_items(1.2)
-    ('about 1 item', 'about 2 items')
+    >>> about_items(114.6), about_items(220_767), about_items(1.2), about_items(2e6, "prompt")
+    ('about 110 items', 'about 220,000 items', 'about 2 items', 'more than a million prompts')
     """
-    if items >= 1e6:
-        return f"more than a million {noun}s"
-    whole = ceil(items)
-    digit = 10 ** max(floor(log10(whole)) - 1, 0)
-    return f"about {counted(round(whole / digit) * digit, noun)}"
+    return f"more than a million {noun}s" if items >= 1e6 else f"about {counted(two_digits(items), noun)}"
+
+
+def two_digits(items: float) -> int:
+    """Round an estimated number of items to two digits, the same on every surface; a part of an item takes a whole one."""
+    digit = 10 ** max(floor(log10(max(items, 1))) - 1, 0)
+    return max(floor(items / digit + 0.5) * digit if digit > 1 else ceil(items), 1)
 
 
 def counted(count: int, noun: str) -> str:

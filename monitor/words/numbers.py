@@ -1,9 +1,10 @@
 """One place for number formats: gaps, items, ratios, p-values and names as text."""
 
 from collections.abc import Callable, Iterable, Sequence
-from math import ceil, exp, floor, isclose, isfinite, log10
+from math import ceil, exp, isclose, isfinite
 from typing import TYPE_CHECKING, Final
 
+from monitor.words.counts import two_digits
 from monitor.words.points import points as signed_points
 
 if TYPE_CHECKING:  # `plan` shows no report
@@ -76,13 +77,10 @@ def needs(count: float) -> str:
 def estimate(count: float) -> str:
     """Format the same without a word after it.
 
-    >>> estimate(152.3), estimate(2e6)
-    ('150', '1 million')
+    >>> estimate(114.6), estimate(40.2), estimate(2e6)
+    ('110', '41', '1 million')
     """
-    if count >= _MILLION:
-        return "1 million"
-    digit = 10 ** max(floor(log10(max(count, 1))) - 1, 0)
-    return f"{max(round(count / digit) * digit, 1):,}"
+    return "1 million" if count >= _MILLION else f"{two_digits(count):,}"
 
 
 def needed(count: float | None) -> str:

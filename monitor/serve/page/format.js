@@ -91,11 +91,11 @@ export function evalue(logE, extra = 0) {
   return e >= 10 ? e.toLocaleString("en", { maximumFractionDigits: extra }) : e.toPrecision(2 + extra);
 }
 
-/** Format an estimate of further items, rounded to two digits at most. */
+/** Format an estimate of items, rounded to two digits at most, as `two_digits` of the words does. */
 export function estimate(items) {
   if (items >= 1e6) return "> 1 million";
   const step = 10 ** Math.max(0, Math.floor(Math.log10(Math.max(items, 1))) - 1);
-  return count(Math.round(items / step) * step);
+  return count(step > 1 ? Math.round(items / step) * step : Math.max(1, Math.ceil(items)));
 }
 
 /** Format the same in a sentence. */

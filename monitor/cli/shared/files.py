@@ -223,7 +223,7 @@ def stop_without_results(files: Sequence[Path], refused: str | None = None) -> N
         stop(refused)
     names = ", ".join(show(file) for file in files)
     what = "no results" if len(files) > 1 or files[0].stat().st_size else "the file is empty"
-    stop(f"{names}: {what}; write one JSON object a line with benchmark, item_id, model and score")
+    stop(f"{names}: {what}; write one JSON object a line, or a row a score, with benchmark, item_id, model and score")
 
 
 class RejectedLines:

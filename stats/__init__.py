@@ -89,6 +89,10 @@ if TYPE_CHECKING:
     from stats.evidence.graded import update_capital as update_capital
     from stats.evidence.growth import expected_items_to_decision as expected_items_to_decision
     from stats.evidence.growth import items_to_decision as items_to_decision
+    from stats.evidence.labels import LabelledGap as LabelledGap
+    from stats.evidence.labels import labelled_gap as labelled_gap
+    from stats.evidence.labels import labelled_log_e as labelled_log_e
+    from stats.evidence.labels import labelled_settled_log_e as labelled_settled_log_e
     from stats.evidence.margin import excess_log_e as excess_log_e
     from stats.evidence.margin import excess_low_anytime as excess_low_anytime
     from stats.evidence.margin import excess_p as excess_p
@@ -221,6 +225,8 @@ if TYPE_CHECKING:
     from stats.planning.goals import rank_goal as rank_goal
     from stats.planning.goals import ranking_goal as ranking_goal
     from stats.planning.goals import top_goal as top_goal
+    from stats.planning.label_plan import LabelPlan as LabelPlan
+    from stats.planning.label_plan import plan_labels as plan_labels
     from stats.planning.pilot import PilotEffect as PilotEffect
     from stats.planning.racing import RaceResult as RaceResult
     from stats.planning.racing import RaceRules as RaceRules

@@ -36,6 +36,7 @@ from monitor.cli.shared.declared.pairs import choose_pair
 from monitor.cli.shared.declared.prices import named_prices, parse_prices
 from monitor.cli.shared.errors import USAGE, stop
 from monitor.cli.shared.files import Resolution, benchmarks_in, find_files, make_importer, read_results, stop_refused
+from monitor.cli.shared.labels import LabelOptions, check_label_options, check_labelled, read_labels
 from monitor.cli.shared.options import (
     DeclareOptions,
     EpochOption,
@@ -52,6 +53,9 @@ from monitor.render.gates import gate as render
 from monitor.render.gates.margin import RENDERERS
 from monitor.view.build import build_report
 from monitor.view.gates.gate import gate_report
+from monitor.view.gates.labels import corrected
+from monitor.view.labels import labels_report
+from monitor.view.pairs.table import PairTable
 from monitor.words.flags import named_flags, pair_with_flags, with_flags
 
 if TYPE_CHECKING:
@@ -59,6 +63,7 @@ if TYPE_CHECKING:
 
     from monitor.cli.gates.readings import Reading
     from monitor.view.board import BoardView
+    from monitor.view.labels import Labels
     from schemas.results.gate import ConflictRule, GateReport
 
 
@@ -72,6 +77,7 @@ def gate(
     before: CheckOptions,
     evaluation: RunOptions,
     stored: StoredPlace,
+    people: LabelOptions,
     paths: GatePaths = None,
     pair: Annotated[
         tuple[str, str] | None, option("--pair", "the two models: candidate and baseline", metavar="A B")
@@ -115,13 +121,21 @@ def gate(
 
     Example: rankwatch gate results/ --pair candidate baseline --margin 0.02
     """
+    check_label_options(people)
     if before.check or before.replay is not None or before.per_case is not None:
-        ignored = {"--epoch": epoch, "--inherit": inherit, "--conflicts": conflicts is not Conflicts.worst}
+        ignored = {
+            "--labels": people.labels,
+            "--epoch": epoch,
+            "--inherit": inherit,
+            "--conflicts": conflicts is not Conflicts.worst,
+        }
         _check(
             paths or (), pair, benchmark or (), form, question, before, evaluation, stored, logs, declared, max_rejected,
             ignored,
         )  # fmt: skip
     _check_question(question, pair, benchmark, form, before, evaluation)
+    if people.labels is not None and (evaluation.run is not None or has_several_metrics(logs)):
+        stop("--labels: correct one metric of complete results; omit --run, and name one metric", USAGE)
     from_service = stored.server is not None or stored.redis_url is not None
     if not paths and not (from_service and evaluation.run is not None):
         stop("missing PATH: give the results of the candidate, and of the baseline unless it is on --server", USAGE)
@@ -148,6 +162,7 @@ def gate(
     for each in readings:
         stop_refused(each.boards.values())
     boards = readings[0].boards
+    labels = read_labels(people, boards, [*(paths or ())], logs, max_rejected)
     if evaluation.run is not None:
         _run(
             boards,
@@ -163,9 +178,9 @@ def gate(
         )
     if question.margin is None:
         assert pair is not None
-        _better(boards, pair, benchmark[0] if benchmark else None, form, conflicts.value)
+        _better(boards, pair, benchmark[0] if benchmark else None, form, conflicts.value, labels)
     else:
-        _not_worse(readings, pair, benchmark or [], form, question, conflicts.value)
+        _not_worse(readings, pair, benchmark or [], form, question, conflicts.value, labels)
 
 
 def _check(
@@ -306,13 +321,19 @@ def _better(
     benchmark: str | None,
     form: GateFormat,
     rule: "ConflictRule",
+    labels: "Mapping[str, Labels]",
 ) -> None:
     report = build_report(boards, pairs="all", assert_complete=True, model=pair[0])
     chosen = choose_pair(report, pair, benchmark)
     stop_incomplete(chosen[0])
     if form is not GateFormat.json:
         chosen = named_flags(chosen[0]), pair_with_flags(chosen[1])
-    answer = render.answer(*chosen, pair, rule)
+    found = None
+    if (mine := labels.get(chosen[0].benchmark)) is not None:
+        check_labelled(mine, pair)
+        table = PairTable.of(boards[chosen[0].benchmark], assert_complete=True)
+        found = labels_report(table, mine, "anytime", pair)
+    answer = render.answer(*chosen, pair, rule, found)
     render_answer = {
         GateFormat.text: render.as_text,
         GateFormat.json: render.as_json,
@@ -330,12 +351,19 @@ def _not_worse(
     form: GateFormat,
     question: MarginOptions,
     rule: "ConflictRule",
+    labels: "Mapping[str, Labels]",
 ) -> None:
     margin = parse_margin(question.margin or "")
     outputs = parse_outputs(question.write or (), [*RENDERERS])
     prices = parse_prices(question.price or (), question.prices)
     candidates, baseline = ([pair[0]], pair[1]) if pair else (question.candidate or [], question.baseline or "")
     comparisons = compare(readings, candidates, baseline, benchmarks, margin, rule)
+    for each in comparisons:
+        if each.benchmark in labels:
+            check_labelled(labels[each.benchmark], (each.candidate, each.baseline))
+    boards = readings[0].boards
+    tables = {name: PairTable.of(boards[name], assert_complete=True) for name in labels}
+    comparisons = corrected(comparisons, tables, labels, margin)
     if question.rerun is not None:
         others = [each for each in comparisons if each.candidate != question.rerun]
         comparisons = others if others and not candidates else comparisons

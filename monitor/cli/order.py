@@ -51,6 +51,10 @@ def order(
         str | None,
         option("--benchmark", "name of the benchmark, for --format json or for results of several"),
     ] = None,
+    every: Annotated[
+        int | None,
+        option("--every", "print every R-th item only: those that people label for --labels", min=1, metavar="R"),
+    ] = None,
     form: Annotated[
         OrderFormat,
         typer.Option("--format", help="list: one id a line; json: the declaration to send before the first score"),
@@ -64,12 +68,14 @@ def order(
     Example: rankwatch order --seed 2026-leaderboard --items ids.txt
     """
     check_seed(seed)
+    if every is not None and (form is OrderFormat.json or unit_file is not None):
+        stop("--every: is for a list of items; omit it, or --units and --format json", USAGE)
     ids, name = _read_ids(items or [], item_file, benchmark)
     units = None if unit_file is None else _read_units(unit_file)
     if form is OrderFormat.json:
         print(_declaration(ids, seed, benchmark or name, units))
         return
-    print("\n".join(committed_items(seed, ids, units)))
+    print("\n".join(committed_items(seed, ids, units)[:: every or 1]))
 
 
 def _read_units(file: Path) -> dict[str, str]:

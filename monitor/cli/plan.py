@@ -21,7 +21,9 @@ from monitor.render.terminal.plan import render_plan
 from monitor.view.admission import AdmissionError, AdmissionGoal
 from monitor.view.admission_plan import plan_admission
 from monitor.view.build import build_report
+from monitor.words.labels import planned_labels
 from stats.planning.comparison_plan import Clusters, Likeness, plan_items
+from stats.planning.label_plan import plan_labels
 from stats.planning.pilot import PilotEffect
 
 
@@ -43,6 +45,17 @@ class PlanOptions:
     discordance: Annotated[
         float | None, option("--discordance", "share of items that exactly one model has right", min=0, max=1)
     ] = None
+    labels: Annotated[
+        float | None,
+        option(
+            "--labels",
+            "plan labels of people that correct a judge: the correlation of its differences with theirs, as report --labels shows it; with "
+            "--gap, --discordance and --items",
+            min=0,
+            max=1,
+            metavar="CORRELATION",
+        ),
+    ] = None
     pilot: Annotated[Path | None, option("--pilot", "results of a pilot to take these numbers from")] = None
     pair: Annotated[tuple[str, str] | None, option("--pair", "the pilot's two models", metavar="A B")] = None
     benchmark: Annotated[str | None, option("--benchmark", "the pilot's benchmark, if it has several")] = None
@@ -61,6 +74,7 @@ class PlanOptions:
     mixture: Annotated[str, typer.Option("--mixture", help="mixture of the anytime procedures")] = "beta(1,1)"
 
 
+_MOST_ITEMS = 100_000
 _GOAL = "Items until a goal is met"
 _NOT_OF_AN_ADMISSION: Final = {"gap", "items", "accuracy", "rho", "discordance", "pilot", "pair", "clusters", "icc"}
 
@@ -150,11 +164,13 @@ def plan(
 
     Example: rankwatch plan --pilot pilot.jsonl --pair model-a model-b
 
+    Example: rankwatch plan --labels 0.85 --gap 0.1 --discordance 0.3 --items 2000
+
     Example: rankwatch plan --goal top:3 pilot/ --items 2000 --price 0.002
 
     Example: rankwatch plan --admit my-model --goal top:3 results/
     """
-    for flag in ("gap", "accuracy", "rho", "discordance", "icc", "alpha", "power"):
+    for flag in ("gap", "labels", "accuracy", "rho", "discordance", "icc", "alpha", "power"):
         if isnan(getattr(options, flag) or 0):
             stop(f"--{flag} nan: use a number", USAGE)
     if question.admit is not None:
@@ -166,6 +182,9 @@ def plan(
     given = {"PILOT": paths, "--model": question.model, "--price": question.price, "--prices": question.prices}
     if other := next((name for name, value in given.items() if value), None):
         stop(f"{other} is for a plan of a goal; give --goal best, or another goal, too", USAGE)
+    if options.labels is not None:
+        _plan_labels(options, form)
+        return
     pair = _pair(options)
     if options.gap is None and options.items is None and pair.effect is None:
         stop(
@@ -216,6 +235,32 @@ def _plan_admission(options: PlanOptions, question: GoalPlanOptions, paths: list
         print_admission_plan(planned)
 
 
+def _plan_labels(options: PlanOptions, form: TableFormat) -> None:
+    gap, discordance, items = options.gap, options.discordance, options.items
+    if options.labels is None or gap is None or discordance is None or items is None:
+        stop("--labels: give --gap, --discordance and --items too, as people would find them", USAGE)
+    given = {
+        "--accuracy": options.accuracy,
+        "--rho": options.rho,
+        "--pilot": options.pilot,
+        "--pair": options.pair,
+        "--benchmark": options.benchmark,
+        "--clusters": options.clusters,
+        "--icc": options.icc,
+    }
+    if other := next((name for name, value in given.items() if value is not None), None):
+        stop(f"{other} is not for a plan of labels; omit it", USAGE)
+    if not 0 < gap <= discordance or items > _MOST_ITEMS:
+        stop(f"--labels: use 0 < gap <= discordance, and at most {_MOST_ITEMS:,} items", USAGE)
+    alpha = options.alpha / options.family
+    found = plan_labels(gap, discordance, options.labels, items, alpha=alpha, power=options.power)
+    if form is TableFormat.json:
+        of = {"gap": gap, "discordance": discordance, "correlation": options.labels, "items": items}
+        print(json.dumps({**of, "alpha": alpha, "power": options.power, **found._asdict()}))
+        return
+    print("\n".join(planned_labels(gap, discordance, options.labels, items, options.power, alpha, *found)))
+
+
 def _plan_goal(options: PlanOptions, question: GoalPlanOptions, paths: list[str], form: TableFormat) -> None:
     given = {
         "--gap": options.gap,
@@ -224,6 +269,7 @@ def _plan_goal(options: PlanOptions, question: GoalPlanOptions, paths: list[str]
         "--pair": options.pair,
         "--clusters": options.clusters,
         "--icc": options.icc,
+        "--labels": options.labels,
         "--family": None if options.family == 1 else options.family,
     }
     if other := next((name for name, value in given.items() if value is not None), None):

@@ -9,6 +9,7 @@ from monitor.cli.shared.declared.epochs import parse_epoch
 from monitor.cli.shared.declared.prices import parse_prices
 from monitor.cli.shared.declared.suites import suites_of_files
 from monitor.cli.shared.files import read_results, stop_refused
+from monitor.cli.shared.labels import LabelOptions, check_label_options, read_labels
 from monitor.cli.shared.options import (
     ConflictsOption,
     DeclareOptions,
@@ -28,13 +29,14 @@ from monitor.cli.shared.options import (
     TopOption,
     VerboseOption,
 )
-from monitor.cli.shared.output import choose_output, print_report
+from monitor.cli.shared.output import check_labels_output, choose_output, print_report
 
 
 def report(
     paths: Paths,
     declared: DeclareOptions,
     logs: LogOptions,
+    people: LabelOptions,
     form: FormatOption = None,
     out: OutputOption = None,
     pairs: PairsOption = None,
@@ -72,12 +74,16 @@ def report(
         second_opinions=second_opinions,
         prices=parse_prices(price or (), prices, of_all=True),
     )
+    check_label_options(people)
+    check_labels_output(people.labels, output)
     check_conflicts_file(conflicts)
     boards = read_results(paths, max_rejected, logs, declared, parse_epoch(epoch, inherit=inherit), inherit=inherit)
+    labels = read_labels(people, boards, paths, logs, max_rejected)
     save_conflicts(boards.values(), conflicts)
     print_report(
         boards,
         output,
         suites_of_files(suite, boards, None if suite_missing is None else suite_missing.value, distinct=distinct),
+        labels,
     )
     stop_refused(boards.values())

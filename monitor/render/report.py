@@ -18,9 +18,11 @@ from monitor.words.columns import PROCEDURES
 from monitor.words.counts import counted
 from monitor.words.flags import named_flags
 from monitor.words.header import NO_PAIR, PLANNED, TWO_WORDS
+from monitor.words.labels import pair_lines
 from monitor.words.reading import first
 from schemas.results.battles import JudgeReport
 from schemas.results.detail import BenchmarkDetail
+from schemas.results.labels import LabelsReport
 from schemas.results.report import BenchmarkReport, GoalReport, ModelReport, PairReport
 
 
@@ -85,6 +87,9 @@ def elements(document: ReportDocument, *, drawn: bool) -> Iterator[Element]:
     yield Heading(b.benchmark, 2)
     yield from _warnings(first(b))
     yield result(b) or plain(NO_PAIR)
+    if b.labels is not None:
+        yield Heading("What people prefer")
+        yield labels_notes(b.labels)
     if b.goal is not None:
         yield Heading("Run for the goal")
         yield goal_runs(b.goal)
@@ -129,6 +134,12 @@ def result(b: BenchmarkReport, glyphs: Glyphs = UNICODE) -> Notes | None:
     """Return the lines of the result, the first ones with their sign; None where no models share an item."""
     lines = [Note(line.text, "", *result_sign(word, line, glyphs)) for word, line in header.result(b)]
     return Notes(lines, "result") if lines else None
+
+
+def labels_notes(report: LabelsReport) -> Notes:
+    """Return what the labels show of each pair, and which of them do not count."""
+    rows = [Note(" ".join(pair_lines(pair)), f"{pair.model_a} against {pair.model_b}") for pair in report.pairs]
+    return Notes([*rows, *(Note(text) for text in report.notes), Note(report.assumption)], "facts")
 
 
 def _warnings(notes: Sequence[str]) -> list[Notes]:

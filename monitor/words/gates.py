@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from monitor.words.changes import LOOKS, level
 from monitor.words.counts import counted
-from monitor.words.numbers import points
+from monitor.words.numbers import equals, p_value, points
 from monitor.words.order import because
 from schemas.records.text import Sentence, shorten
 from schemas.results.gate import ConflictRule, GateCandidate, GateComparison
@@ -69,6 +69,18 @@ def _takes(given: Mapping[str, Any]) -> str:
 
 def _lost(given: Mapping[str, Any]) -> str:
     return f"{given['missing']:,} missing items count against the candidate; " if given["missing"] else ""
+
+
+def _people(given: Mapping[str, Any]) -> str:
+    of = f"({counted(given['labels'], 'label')}, {equals('p', p_value(given['p']))}, alpha = {given['alpha']:g})"
+    judge = {"pass": "the judge alone passes it", "fail": "the judge alone finds it worse"}.get(given["judge"])
+    if given["verdict"] == "undecided":
+        why = "by the labels as by the judge alone" if judge is None else f"{judge}, and the labels do not support it"
+        return f"Undecided: {why} {of}."
+    by = margin(given["margin"], relative=given["relative"])
+    what = f"not worse by more than {by}" if given["verdict"] == "pass" else "worse"
+    alone = "so does the judge alone" if given["judge"] == given["verdict"] else judge or "the judge alone is undecided"
+    return f"People find it {what} {of}; {alone}."
 
 
 def _runs(given: Mapping[str, Any]) -> str:
@@ -151,6 +163,7 @@ _SENTENCES: Final[Mapping[str, Callable[[Mapping[str, Any]], str]]] = {
     Reason.OPEN_IN_FAMILY: lambda given: (
         f"On its own: in the family of {given['comparisons']} comparisons the candidate is undecided."
     ),
+    Reason.LABELS_GATE: _people,
     Reason.RERUN_AGREES: lambda given: f"Noise: {_runs(given)} differ by no more than theirs {_noise(given)}.",
     Reason.RERUN_DIFFERS: lambda given: (
         f"Held: {_runs(given)} differ by more than the noise of repeats {_noise(given)}; find out why, then compare."
@@ -234,7 +247,7 @@ def _of_one(
     if candidate.verdict == "held":
         return f"held{counts}: no verdict on whether {model} is {claim}"
     if len(comparisons) == 1 and first.n:
-        items = counted(first.n, "item")
+        items = counted(first.n, "item") if first.labels is None else counted(first.labels.pairs[0].labels, "label")
         return f"{verdict}{counts}: {items} cannot exclude that {model} is worse than {first.baseline} by {by} on {first.where}"
     return f"{verdict}{counts}: {model} is neither shown to be {claim}, nor to be worse"
 

@@ -5,13 +5,14 @@ from typing import Literal
 from pydantic import ConfigDict, Field
 
 from schemas.records.text import Sentence
+from schemas.results.labels import LabelsReport
 from schemas.results.reasons import Fact
 from schemas.results.report import Looks, StrictModel
 
 ConflictRule = Literal["worst", "first", "last"]
 """Which of several scores of an item counts: the worst for all models but the baseline, and the best for it; or the first or last one."""
 GateVerdict = Literal["pass", "fail", "undecided", "held"]
-Rule = Literal["exact test", "bets", "none"]
+Rule = Literal["exact test", "bets", "labels", "none"]
 """What a claim rests on."""
 
 
@@ -49,7 +50,8 @@ class GateComparison(StrictModel):
     )
     policy: Literal["completion", "committed", "trusted", "none"]
     rule: Rule = Field(
-        description="exact test: unconditional, at one look, missing items at their worst unless ignored; bets: p is 1 / largest e-value"
+        description="exact test: unconditional, at one look, missing items at their worst unless ignored; bets and labels: p is 1 / "
+        "largest e-value"
     )
     p_not_worse: float = Field(description="of the claim that the candidate is not worse by more than the margin")
     p_worse: float = Field(description="of the claim that the candidate is worse: the pair's own anytime verdict")
@@ -74,6 +76,13 @@ class GateComparison(StrictModel):
     reason: Sentence
     facts: list[Fact] = Field(
         default=[], description="the reason for programs: a code for each sentence, with its numbers"
+    )
+    labels: LabelsReport | None = Field(
+        None,
+        description="what people prefer, by `--labels`: then the verdict and p are theirs, and means and gap the judge's",
+    )
+    judge_verdict: GateVerdict | None = Field(
+        None, description="the verdict of the judge alone, where `labels` are given"
     )
     notes: list[Sentence] = Field(
         default_factory=list,

@@ -117,6 +117,13 @@ class Reason(StrEnum):
     OPEN_IN_FAMILY = "open_in_family"
     RERUN_AGREES = "rerun_agrees"
     RERUN_DIFFERS = "rerun_differs"
+    # What people prefer of a pair that a judge compared.
+    LABELS_AGREE = "labels_agree"
+    LABELS_UNSUPPORTED = "labels_unsupported"
+    LABELS_CONTRADICT = "labels_contradict"
+    LABELS_DECIDE = "labels_decide"
+    LABELS_OPEN = "labels_open"
+    LABELS_GATE = "labels_gate"
     # The goal of a benchmark.
     GOAL_WAITS = "goal_waits"
     GOAL_OF_STRANGER = "goal_of_stranger"

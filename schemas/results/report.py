@@ -7,6 +7,7 @@ from pydantic import BaseModel, ConfigDict, Field, SkipValidation
 from schemas.records.text import Sentence
 from schemas.results.battles import BattlesReport
 from schemas.results.changes import Outcome, Side
+from schemas.results.labels import LabelsReport
 from schemas.results.reasons import Fact
 
 Looks = Literal["one", "several"]
@@ -564,6 +565,9 @@ class BenchmarkReport(StrictModel):
     result: ResultReport | None = Field(description="the result in three lines; null where no models share an item")
     goal: GoalReport | None = Field(description="null where no goal is declared")
     battles: BattlesReport | None = Field(description="ratings, judges and positions; null for scores of items")
+    labels: LabelsReport | None = Field(
+        None, description="what people prefer, by `report --labels`; null without labels"
+    )
     summary: Summary
     pairs: list[PairReport]
 

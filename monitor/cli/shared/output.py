@@ -17,6 +17,7 @@ from monitor.files.streams.paths import show
 from monitor.render.csv import write_csv
 from monitor.view.board import BoardView
 from monitor.view.build import MAX_REPORT_PAIRS, ReportView, count_pairs, report_views
+from monitor.view.labels import Labels, labels_report
 from monitor.view.pairs.second_opinions import with_detail
 from monitor.view.ranking.committed_race import with_committed_race
 from monitor.view.ranking.goal import priced_report
@@ -161,7 +162,18 @@ def _check_binary(form: ReportFormat, path: Path | None) -> None:
         stop(str(error))
 
 
-def print_report(boards: Mapping[str, BoardView], output: Output, suites: Sequence[Suite] = ()) -> None:
+def check_labels_output(labels: Path | None, output: Output) -> None:
+    """End a command whose labels have no place in a table of pairs."""
+    if labels is not None and output.form.is_table_of_pairs:
+        stop(f"--labels is not available with --format {output.form.value}; use table, json, markdown or html", USAGE)
+
+
+def print_report(
+    boards: Mapping[str, BoardView],
+    output: Output,
+    suites: Sequence[Suite] = (),
+    labels: Mapping[str, Labels] | None = None,
+) -> None:
     """Print a report that takes undeclared benchmarks as complete; suites come first."""
     listed = _listed_pairs(output, count_pairs(boards.values()))
     views: Iterable[ReportView] = report_views(
@@ -172,8 +184,17 @@ def print_report(boards: Mapping[str, BoardView], output: Output, suites: Sequen
     views = map(with_verified, views)
     if output.verbose or output.form in _DOCUMENTS:
         views = (replace(view, report=with_committed_race(view.report, view.table)) for view in views)
+    if labels:
+        views = (_with_labels(view, labels) for view in views)
     with output.opened():
         _print(views, output)
+
+
+def _with_labels(view: ReportView, labels: Mapping[str, Labels]) -> ReportView:
+    mine = labels.get(view.report.benchmark)
+    if mine is None or view.table.benchmark.united is not None:
+        return view
+    return replace(view, report=view.report.model_copy(update={"labels": labels_report(view.table, mine)}))
 
 
 def _listed_pairs(output: Output, count: int) -> Pairs:

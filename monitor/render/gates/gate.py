@@ -9,11 +9,13 @@ from xml.etree.ElementTree import Element, SubElement, tostring
 
 from monitor.words.changes import LOOKS, SCOPES
 from monitor.words.gates import conflicts as conflicts_of
+from monitor.words.labels import beneath
 from monitor.words.numbers import Q_IS_NO_EVIDENCE, apart, e_value, equals, p_value, safe
 from monitor.words.points import points
 from monitor.words.reading import first
 from schemas.results.assumptions import assumes
 from schemas.results.gate import ConflictRule
+from schemas.results.labels import LabelsReport
 from schemas.results.report import BenchmarkReport, PairReport
 
 FOR_A, OPEN, FOR_B = 0, 3, 4
@@ -33,27 +35,39 @@ class Answer:
     pair: PairReport
     conflict_rule: ConflictRule
     notes: tuple[str, ...] = ()
+    labels: LabelsReport | None = None
 
 
-def answer(report: BenchmarkReport, pair: PairReport, models: tuple[str, str], rule: ConflictRule = "worst") -> Answer:
+def answer(
+    report: BenchmarkReport,
+    pair: PairReport,
+    models: tuple[str, str],
+    rule: ConflictRule = "worst",
+    labels: LabelsReport | None = None,
+) -> Answer:
     """Answer for two models, A first, by the procedure `anytime`: alpha is for this pair only, under the order policy in force.
 
-    `rule` is which score counts where an item has several.
+    `rule` is which score counts where an item has several. With `labels` the verdict is that of people.
     """
     side = pair.decided.anytime
+    held = pair.status in {"held", "invalidated"}
+    if labels is not None:
+        side = None if held else labels.pairs[0].decided
     better = None if side is None else pair.model_a if side == "a" else pair.model_b
     a, b = (safe(model) for model in models)
     if better is None:
-        code, word = OPEN, "held" if pair.status in {"held", "invalidated"} else "undecided"
+        code, word = OPEN, "held" if held else "undecided"
         headline = f"{word}: no verdict for {a} against {b} on {safe(report.benchmark)}"
     else:
         code, (winner, loser) = (FOR_A, (a, b)) if better == models[0] else (FOR_B, (b, a))
         # What is decided among all pairs is decided for this one too.
         scope = SCOPES["anytime_family" if pair.decided.anytime_family == side else "anytime"]
+        scope = scope if labels is None else "by labels of people"
         level = f"alpha = {report.alpha:g}, {LOOKS[report.looks]}"
         headline = f"decided {scope}: {winner} is better than {loser} on {safe(report.benchmark)} ({level})"
-    evidence = tuple(_evidence(report, pair, models, rule))
-    return Answer(report.benchmark, *models, code, headline, evidence, pair, rule, tuple(first(report)))
+    people = () if labels is None else (labels.pairs[0].reason, *beneath(labels))
+    evidence = (*map(safe, people), *_evidence(report, pair, models, rule))
+    return Answer(report.benchmark, *models, code, headline, evidence, pair, rule, tuple(first(report)), labels)
 
 
 def _evidence(report: BenchmarkReport, pair: PairReport, models: tuple[str, str], rule: ConflictRule) -> list[str]:
@@ -115,6 +129,7 @@ def as_json(answer: Answer) -> str:
             "headline": answer.headline,
             "notes": answer.notes,
             "conflict_rule": answer.conflict_rule,
+            **({} if answer.labels is None else {"labels": answer.labels.model_dump(mode="json")}),
             "pair": answer.pair.model_dump(mode="json"),
         }
     )

@@ -10,6 +10,7 @@ from monitor.render.gates.gate import Case, annotation, junit
 from monitor.words.assumptions import clauses
 from monitor.words.counts import counted
 from monitor.words.gates import ON_UNDECIDED, bound, counts
+from monitor.words.labels import beneath
 from monitor.words.numbers import apart, equals, p_value, percent, points, safe
 from schemas.records.text import shorten
 from schemas.results.assumptions import Assumption, assumes
@@ -63,11 +64,16 @@ def _evidence(c: GateComparison, *, alone: bool) -> list[str]:
         lines.insert(0, f"{means}: {bound(c)}")
         lines += [f"the first lost: {', '.join(map(shorten, c.first_lost))}"] * bool(c.first_lost)
     if c.verdict == "fail":
-        lines.append(_p(c.p_worse, "of worse, the pair's own verdict", c, alone=alone))
+        own = "by people" if c.rule == "labels" else "the pair's own verdict"
+        lines.append(_p(c.p_worse, f"of worse, {own}", c, alone=alone))
     elif c.rule != "none":
         missing = "ignored" if assumes(c, "ignored") else "at their worst"
-        what = f"exact test, missing items {missing}" if c.rule == "exact test" else "bets: 1 / the e-value"
+        what = {"exact test": f"exact test, missing items {missing}", "labels": "bets on labels: 1 / the e-value"}.get(
+            c.rule, "bets: 1 / the e-value"
+        )
         lines.append(_p(c.p_not_worse, f"of the {what}", c, alone=alone))
+    if c.labels is not None:
+        lines += [safe(line) for line in beneath(c.labels)]
     if c.noise:
         lines.append(f"noise: {c.noise}")
     if c.conflicts:
@@ -202,6 +208,7 @@ def _document(report: GateReport) -> Iterator[Element]:
         yield Notes([Note(text, f"{c.candidate} on {c.where}") for text, c in results if text], "facts")
     yield plain(*filter(None, (report.risk, *_waits(report))))
     notes = [Note(f"{c.noise}.", f"Noise on {c.where}") for c in rows if c.noise]
+    notes += [Note(" ".join(beneath(c.labels)), f"Labels on {c.where}") for c in rows if c.labels is not None]
     notes += [Note(c.conflicts, f"On {c.where}") for c in rows if c.conflicts]
     notes += [Note(note, f"On {c.where}") for c in rows for note in c.notes]
     notes += [Note(f"{report.family}.", "Family"), *(Note(f"Assumes that {text}.") for text in _assumptions(report))]

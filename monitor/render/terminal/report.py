@@ -8,7 +8,7 @@ from rich.text import Text
 
 from monitor.render.document import Table
 from monitor.render.pairs import Extra, procedures, verdicts
-from monitor.render.report import goal_runs, legend
+from monitor.render.report import goal_runs, labels_notes, legend
 from monitor.render.report import result as result_notes
 from monitor.render.signs import HELD, UNDECIDED, Glyphs, pair_signs, relation, status_glyph
 from monitor.render.terminal.layout import glyphs_for
@@ -52,7 +52,11 @@ def render_report(
         if position:
             console.print()
         drawn = None if ties is None else ties.get(benchmark.benchmark)
-        head = [*title(benchmark), *(result(benchmark, glyphs_for(console)) or [Text(facts.NO_PAIR, style=HELD)])]
+        head = [
+            *title(benchmark),
+            *(result(benchmark, glyphs_for(console)) or [Text(facts.NO_PAIR, style=HELD)]),
+            *_people(benchmark),
+        ]
         ends = last and position == min(len(report.benchmarks), limit) - 1
         shown = overview(
             benchmark,
@@ -84,6 +88,17 @@ def result(benchmark: BenchmarkReport, glyphs: Glyphs) -> list[Text]:
         Text(f"{note.sign} " if note.sign else "", note.tone).append(safe(note.text), "default") for note in notes.notes
     ]
     lines[0].stylize("bold", len(notes.notes[0].sign))
+    return lines
+
+
+def _people(benchmark: BenchmarkReport) -> list[Text]:
+    """Build the lines on what people prefer."""
+    if benchmark.labels is None:
+        return []
+    lines = [Text(), Text("What people prefer", "bold")]
+    for note in labels_notes(benchmark.labels).notes:
+        label = Text(f"{safe(note.label)}: " if note.label else "", "bold")
+        lines.append(label.append(safe(note.text), "not bold"))
     return lines
 
 

@@ -58,20 +58,20 @@ def refusal(benchmark: Benchmark, spec: Spec) -> Fault | None:
     if not benchmark.counters["events"] and not begun:
         return None
     if benchmark.sentinel is not None and spec.version > old.version:
-        return version_fault(benchmark.name, old, spec) or sentinel_fault(benchmark.name)
+        return version_fault(benchmark.name, old, spec) or sentinel_fault(benchmark.name, "version", "version")
     if spec.version == old.version + 1:
         fault = version_fault(benchmark.name, old, spec) or _scores_fault(benchmark, spec)
-    else:
-        fault = _clash(benchmark.name, old, spec)
+    elif (fault := _clash(benchmark.name, old, spec)) is not None and benchmark.sentinel is not None:
+        return sentinel_fault(benchmark.name, fault.field, fault.found)
     if benchmark.battles is not None:
         fault = fault or battle_fault(benchmark.name, spec)
     return fault or _alias_fault(benchmark, spec)
 
 
-def sentinel_fault(name: str) -> Fault:
-    """Return why a sentinel gets no new version of its declaration."""
+def sentinel_fault(name: str, field: str, found: str) -> Fault:
+    """Return why a sentinel gets no other declaration."""
     reason = f"{name!r} is a sentinel, and its runs are ranked under one declaration"
-    return Refusal("version", "version", f"{reason}; repeat the stored one, or begin a sentinel of another name", name)
+    return Refusal(field, found, f"{reason}; repeat the stored one, or begin a sentinel of another name", name)
 
 
 def _seed_fault(benchmark: Benchmark, differing: str) -> Fault:

@@ -118,7 +118,24 @@ def _monitor(monitor: Monitor) -> DriftMonitor:
         spread=_spread(monitor.bag(monitor.first, last)) if has_runs else None,
         ranks=monitor.ranks,
         dispersion=monitor.refuted,
+        back=_back(monitor),
     )
+
+
+def _back(monitor: Monitor) -> float | None:
+    """Return the mean score of the last `_SHORT` runs if they are back where they were before the newest alarm, else None."""
+    last = len(monitor.runs)
+    if not monitor.alarms or monitor.first != monitor.alarms[-1].place + 1 or last - monitor.first < _SHORT:
+        return None
+    alarm, start = monitor.alarms[-1], monitor.alarms[-1].point.start - 1
+    sign, rows = 1 if alarm.side == "worse" else -1, monitor.bag(alarm.first, last)
+    means = sign * np.nanmean(rows, axis=1)
+    old, low, late = (
+        each.mean() for each in (means[:start], means[start : monitor.first - alarm.first], means[-_SHORT:])
+    )
+    reach = 1.96 * _spread(rows[:start]) / _SHORT**0.5
+    is_back = late >= old - reach and late > (old + low) / 2 + reach
+    return float(np.nanmean(monitor.scores.rows(last - _SHORT, last), axis=1).mean()) if is_back else None
 
 
 def _nothing(settings: DriftSettings) -> DriftMonitor:

@@ -8,6 +8,7 @@ from monitor.engine.chunk_fold import Partition
 from monitor.engine.declarations import refusal, with_late_parts
 from monitor.engine.fold.runs import no_sentinel
 from monitor.engine.fold.scores import no_runs, runs_of
+from monitor.engine.kinds.sentinel import Sentinel
 from monitor.engine.limits import benchmark_fault
 from monitor.engine.state.benchmark import Benchmark
 from monitor.view.board import BoardView
@@ -131,7 +132,15 @@ class PartitionView:
         return sum(benchmark is None or not benchmark.has_item(item) for item in items)
 
     def judge(
-        self, name: str, events: int, runs: int, *, battles: bool, begun: int, folded: bool, declared: bool
+        self,
+        name: str,
+        events: int,
+        runs: int,
+        *,
+        battles: bool,
+        begun: int,
+        folded: bool,
+        declared: Declaration | None,
     ) -> Judge | Fault | None:
         """Return what judges the events of a benchmark, or why it cannot begin; None if none can be refused."""
         state, benchmark = self.state, self.state.benchmarks.get(name)
@@ -141,19 +150,28 @@ class PartitionView:
         if fault is not None:
             return fault
         benchmark = benchmark or Benchmark(name)
-        if benchmark.sentinel is not None:
-            return None  # what it counts and refuses is in the log
-        admission = Admission(benchmark, state.limits_beside(benchmark), folded=folded and not declared)
+        limits = state.limits_beside(benchmark)
+        if (sentinel := _sentinel(benchmark, declared)) is not None:
+            return sentinel.judge(limits, folded=folded)
+        admission = Admission(benchmark, limits, folded=folded and declared is None)
         return admission.fault if admission.needed(events, runs, battles=battles) else None
 
-    def ending(self, end: Ended) -> Sequence[Contestant] | Fault:
-        """Return the runs that an end is of, or why it is of none."""
+    def ending(self, end: Ended, declared: Declaration | None = None) -> Sequence[Contestant] | Fault:
+        """Return the runs that an end is of, or why it is of none; `declared`: what its request declares ahead of it."""
         benchmark = self.state.benchmarks.get(end.ended)
-        if benchmark is not None and benchmark.sentinel is not None:
-            return benchmark.sentinel.unknown(end) or []
+        if (sentinel := _sentinel(benchmark or Benchmark(end.ended), declared)) is not None:
+            return sentinel.unknown(end, self.state.limits) or []
         if end.state is not None:
             return no_sentinel(end.ended)
         runs = no_runs(end.ended) if benchmark is None else runs_of(benchmark, end)
         if isinstance(runs, Fault):
             return runs
         return [] if benchmark is None else [benchmark.contestants[run] for run in runs]
+
+
+def _sentinel(benchmark: Benchmark, declared: Declaration | None) -> Sentinel | None:
+    """Return the sentinel that a benchmark is once a declaration that comes first is in force, or None."""
+    known = benchmark.sentinel
+    if declared is None or declared.drift is None or (known is not None and known.has_begun):
+        return known
+    return Sentinel(benchmark.name, declared.spec())

@@ -68,10 +68,10 @@ def headline(sentinel: Sentinel) -> str:
     name = shorten(sentinel.model)
     if model.alarms:
         alarm = model.alarms[-1]
-        return f"{name} {_MOVED[alarm.side]}: {_levels(alarm)}."
+        return f"{name} {_said(_MOVED[alarm.side], model)}."
     if judge is not None and judge.alarms:
         alarm = judge.alarms[-1]
-        return f"The judge {_JUDGE_MOVED[alarm.side]}: {_levels(alarm)} on its frozen answers. No evidence that {name} changed."
+        return f"The judge {_said(_JUDGE_MOVED[alarm.side], judge)} on its frozen answers. No evidence that {name} changed."
     if sentinel.outcome == DriftOutcome.HELD:
         return f"{name}: held. The runs differ by more than their items explain: drop --assume independent-items."
     if sentinel.outcome == DriftOutcome.SHORT:
@@ -79,8 +79,13 @@ def headline(sentinel: Sentinel) -> str:
     return f"{name}: quiet. No alarm in {counted(model.ranked, 'run')} since {model.segment}."
 
 
-def _levels(alarm: DriftAlarm) -> str:
-    return f"{points(alarm.before)} points before {alarm.start}, {points(alarm.since)} since"
+def _said(moved: str, monitor: DriftMonitor) -> str:
+    """Return that a model or judge has moved, or had moved and is back, with its levels."""
+    alarm = monitor.alarms[-1]
+    before = f"{points(alarm.before)} points before {alarm.start}"
+    if monitor.back is None:
+        return f"{moved}: {before}, {points(alarm.since)} since"
+    return f"{moved.replace('has', 'had', 1)} and is back: {before}, {points(monitor.back)} in the last 8 runs"
 
 
 def _extent(alarm: DriftAlarm) -> str:
@@ -100,7 +105,8 @@ def details(sentinel: Sentinel) -> Iterator[tuple[str, str]]:
     if moved is None or not moved.alarms:
         return
     alarm = moved.alarms[-1]
-    yield f"{_DIRECTION[alarm.side]} by", f"{_extent(alarm)} ({counted(alarm.runs_since, 'run')} since)"
+    if moved.back is None:
+        yield f"{_DIRECTION[alarm.side]} by", f"{_extent(alarm)} ({counted(alarm.runs_since, 'run')} since)"
     yield "change", f"between {alarm.after_run} and {alarm.last_start}"
     if len(moved.alarms) > 1:
         earlier = ", ".join(f"{each.start} ({_DIRECTION[each.side]})" for each in moved.alarms[:-1])
@@ -113,8 +119,8 @@ def _attributed(sentinel: Sentinel, judge: DriftMonitor) -> Iterator[tuple[str, 
     """Yield what the judge did meanwhile, and what follows."""
     frozen = max((run.anchors for run in sentinel.runs), default=0)
     if judge.alarms:
-        alarm = judge.alarms[-1]
-        yield "judge", f"{_JUDGE_MOVED[alarm.side]} too: {_levels(alarm)} on its {counted(frozen, 'frozen answer')}"
+        moved = _JUDGE_MOVED[judge.alarms[-1].side]
+        yield "judge", f"{_said(f'{moved} too', judge)} on its {counted(frozen, 'frozen answer')}"
         yield "so", "both moved; the size above is on the judge's scale of today"
         return
     yield "judge", f"as before on its {counted(frozen, 'frozen answer')}"

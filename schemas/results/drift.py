@@ -96,6 +96,8 @@ class DriftMonitor(msgspec.Struct, frozen=True, kw_only=True):
     ranks: Literal["runs", "items"] = "runs"
     dispersion: float | None = None
     """p-value of the dispersion of runs under independent items, where it refutes them."""
+    back: float | None = None
+    """Mean score of the latest runs, where they are as high again as before the newest alarm; descriptive."""
 
 
 class DriftRun(msgspec.Struct, frozen=True, kw_only=True):

@@ -4,7 +4,7 @@ Its state is a function of the log. A journal of what was taken rebuilds it: the
 item, run, close and announced change.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -101,12 +101,10 @@ class Sentinel:
     def _take(
         self, event: EventFields, of_file: str, limits: Limits, position: int, moved: list[Moved]
     ) -> Fault | None:
-        if isinstance(event, BattleFields):
-            reason = f"{shorten(self.name)} watches the runs of each model, so it takes no battles; give these a benchmark of their own"
-            return Refusal("winner", "a battle", reason, self.name)
-        name = str(event.run) if isinstance(event.run, str | int) and not isinstance(event.run, bool) else ""
-        name = name or of_file
-        model = self._name_fault(name) or self._model(event.model, limits)
+        name = self._run_of(event, of_file)
+        if isinstance(name, Fault):
+            return name
+        model = self._model(event.model, limits)
         if isinstance(model, Fault):
             return model
         if name in model.closed:
@@ -120,6 +118,39 @@ class Sentinel:
         fault = self._score(model, run, event, limits)
         if fault is None and run.has_all(self.settings, self.repeats):
             self._close(model, run, "complete", position, moved)
+        return fault
+
+    def _run_of(self, event: EventFields, of_file: str = "") -> str | Fault:
+        """Return the run of a score, or why it has none; no other record changes that."""
+        if isinstance(event, BattleFields):
+            reason = f"{shorten(self.name)} watches the runs of each model, so it takes no battles; give these a benchmark of their own"
+            return Refusal("winner", "a battle", reason, self.name)
+        name = str(event.run) if isinstance(event.run, str | int) and not isinstance(event.run, bool) else ""
+        return self._name_fault(name or of_file, event.run) or name or of_file
+
+    def judge(self, limits: Limits, *, folded: bool) -> Callable[[EventFields], Fault | None]:
+        """Return what finds the scores that the fold would refuse, if these were the next ones in the log; names alone unless `folded`."""
+        models, items = {*self.models}, {*self.items}
+
+        def fault(event: EventFields) -> Fault | None:
+            name = self._run_of(event)
+            if isinstance(name, Fault) or not folded:
+                return name if isinstance(name, Fault) else None
+            model = self.aliases.get(event.model, event.model)
+            if model not in models and (found := self._model_fault(model, limits, len(models))) is not None:
+                return found
+            models.add(model)
+            known = self.models.get(model)
+            if event.score is None or (known is not None and name in known.closed):
+                return None
+            if (
+                event.item_id not in items
+                and (found := self._item_fault(event.item_id, limits, len(items))) is not None
+            ):
+                return found
+            items.add(event.item_id)
+            return None
+
         return fault
 
     def _score(self, model: ModelRuns, run: OpenRun, event: EventFields, limits: Limits) -> Fault | None:
@@ -143,24 +174,28 @@ class Sentinel:
         known = self.models.get(name)
         if known is not None:
             return known
-        fault = model_fault(self.name, name, limits, len(self.models))
+        if (fault := self._model_fault(name, limits, len(self.models))) is not None:
+            return fault
+        self.models[name] = made = ModelRuns(self.name, name, self.settings)
+        return made
+
+    def _model_fault(self, name: str, limits: Limits, count: int) -> Fault | None:
+        """Return why a new model is refused next to `count` others."""
+        fault = model_fault(self.name, name, limits, count)
         most = self.settings.monitors // self.settings.per_model
-        if fault is None and self.settings.monitors > 1 and len(self.models) >= most:
+        if fault is None and self.settings.monitors > 1 and count >= most:
             reason = (
                 f"{shorten(name)} is one model more than the {self.settings.monitors} monitors that were declared, which share one false "
                 "alarm; give it a sentinel of its own"
             )
             fault = Refusal("model", shorten(name), reason, self.name)
-        if fault is not None:
-            return fault
-        self.models[name] = made = ModelRuns(self.name, name, self.settings)
-        return made
+        return fault
 
-    def _name_fault(self, name: str) -> Fault | None:
+    def _name_fault(self, name: str, found: object = None) -> Fault | None:
         """Return why no run can have a name, or None."""
         if not name:
             reason = f"a score of {shorten(self.name)}, which is a sentinel, names its run; give it a field run"
-            return Refusal("run", "nothing", reason, self.name)
+            return Refusal("run", "nothing" if found is None else shorten(str(found)), reason, self.name)
         if self.settings.strata is not None and weekday(name) is None:
             reason = f"{shorten(name)} does not begin with a date (2026-11-03), which ranks by weekday need; name runs by their date"
             return Refusal("run", shorten(name), reason, self.name)
@@ -183,46 +218,76 @@ class Sentinel:
         known = self.items.get(name)
         if known is not None:
             return known
-        fault = (
-            bad_name(self.name, "item_id", name)
-            or limit_fault(self.name, "item_id", name, len(self.items), limits.rows)
-            or usage_fault(self.name, "item_id", name, limits, self.usage)
-        )
-        if fault is not None:
+        if (fault := self._item_fault(name, limits, len(self.items))) is not None:
             return fault
         self.items[name] = number = len(self.items)
         self.lines.append(("item", name))
         return number
 
+    def _item_fault(self, name: str, limits: Limits, count: int) -> Fault | None:
+        """Return why a new item is refused next to `count` others."""
+        return (
+            bad_name(self.name, "item_id", name)
+            or limit_fault(self.name, "item_id", name, count, limits.rows)
+            or usage_fault(self.name, "item_id", name, limits, self.usage)
+        )
+
     def mark(self, ended: Ended, limits: Limits) -> tuple[Fault | None, list[Moved]]:
         """Take the start or the end of a run, the end of all that are open, or an announced change of a model."""
         moved: list[Moved] = []
-        if ended.state is None:
-            return self._end_all(ended, moved), moved
-        assert ended.model is not None, "what is reported of a run names its model"
-        if (fault := self.unknown(ended)) is not None:
+        if (fault := self.unknown(ended, limits)) is not None:
             return fault, moved
-        if ended.state == "changed":
-            model = self.models[self.aliases.get(ended.model, ended.model)]
-            model.announce()
-            self.lines.append(("change", model.model, ended.reason or ""))
+        if ended.state is None:
+            for model in self._ending(ended):
+                for run in in_turn(model.open.values()):
+                    self._close(model, run, "ended", 0, moved)
             return None, moved
-        found = self._name_fault(ended.run or "") or self._model(ended.model, limits)
+        assert ended.model is not None, "what is reported of a run names its model"
+        found = self._model(ended.model, limits)
         if isinstance(found, Fault):
             return found, moved
-        return self._mark_run(found, ended.run or "", ended.state, moved), moved
+        if ended.state == "changed":
+            found.announce()
+            self.lines.append(("change", found.model, ended.reason or ""))
+        else:
+            self._mark_run(found, ended.run or "", ended.state, moved)
+        return None, moved
 
-    def unknown(self, ended: Ended) -> Fault | None:
-        """Return why a change of a model cannot be announced: it has no run yet."""
-        model = ended.model or ""
-        if ended.state != "changed" or self.aliases.get(model, model) in self.models:
+    def _ending(self, ended: Ended) -> list[ModelRuns]:
+        """Return the models of which all open runs end."""
+        name = ended.model and self.aliases.get(ended.model, ended.model)
+        return [each for each in self.models.values() if name in {None, each.model}]
+
+    def unknown(self, ended: Ended, limits: Limits) -> Fault | None:
+        """Return why a start, an end or a change is refused as the runs are now, or None."""
+        model, run = ended.model or "", ended.run or ""
+        known = self.models.get(self.aliases.get(model, model))
+        if ended.state is None:
+            if self._ending(ended):
+                return None
+            named = "no model" if ended.model is None else shorten(ended.model)
+            reason = f"{named} has a run on {shorten(self.name)} yet, so none can end; send the scores first"
+            return Refusal("ended", named, reason, self.name)
+        if ended.state == "changed":
+            reason = f"{shorten(model)} has no run on {shorten(self.name)} yet; a change is announced after one"
+            return None if known is not None else Refusal("change", shorten(model), reason, self.name)
+        return self._name_fault(run) or self._unknown_run(known, model, run, limits, started=ended.state == "started")
+
+    def _unknown_run(
+        self, known: ModelRuns | None, model: str, run: str, limits: Limits, *, started: bool
+    ) -> Fault | None:
+        """Return why a run cannot start, or cannot end."""
+        if started:
+            return None if known is not None else self._model_fault(model, limits, len(self.models))
+        if known is not None and run in known.open.keys() | known.closed.keys():
             return None
-        reason = f"{shorten(model)} has no run on {shorten(self.name)} yet; a change is announced after one"
-        return Refusal("change", shorten(model), reason, self.name)
+        reason = f"{shorten(model)} has no run {shorten(run)} on {shorten(self.name)}; correct the name, or send scores first"
+        return Refusal("run", shorten(run), reason, self.name)
 
     def _mark_run(
         self, model: ModelRuns, name: str, state: Literal["started", "ended", "cancelled"], moved: list[Moved]
-    ) -> Fault | None:
+    ) -> None:
+        """Begin a run, or close it; one that has closed is left alone."""
         run = model.open.get(name)
         if state == "started":
             if name in model.closed:
@@ -232,24 +297,8 @@ class Sentinel:
             elif not run.started:
                 run.started = True
                 self.lines.append(("started", run.number))
-            return None
-        if run is not None:
+        elif run is not None:
             self._close(model, run, state, 0, moved)
-        elif name not in model.closed:
-            reason = f"{shorten(model.model)} has no run {shorten(name)} on {shorten(self.name)}; correct the name, or send scores first"
-            return Refusal("run", shorten(name), reason, self.name)
-        return None
-
-    def _end_all(self, ended: Ended, moved: list[Moved]) -> Fault | None:
-        models = [each for each in self.models.values() if ended.model in {None, each.model}]
-        if not models:
-            named = "no model" if ended.model is None else shorten(ended.model)
-            reason = f"{named} has a run on {shorten(self.name)} yet, so none can end; send the scores first"
-            return Refusal("ended", named, reason, self.name)
-        for model in models:
-            for run in in_turn(model.open.values()):
-                self._close(model, run, "ended", 0, moved)
-        return None
 
     def _close(self, model: ModelRuns, run: OpenRun, closed: RunClosed, position: int, moved: list[Moved]) -> None:
         """Take a run, and note what its monitors report."""

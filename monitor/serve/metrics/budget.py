@@ -83,7 +83,7 @@ def allot(boards: Sequence[Size], budget: int, first: Callable[[str], bool]) -> 
     Boards that come first get all of theirs ahead of the others. Among equals the order is by name. A board that does not fit is
     passed over, and the next that fits is taken. Each board is counted with the most that it can have.
     """
-    left = budget - sum(_AGGREGATES + len(_OF_GOAL) * board.goal + board.means for board in boards)
+    left = budget - sum(_AGGREGATES + len(_OF_GOAL) * board.goal for board in boards)
     shown = {board.name: Shown() for board in boards}
     omitted = 0
     for group in (True, False):
@@ -94,7 +94,7 @@ def allot(boards: Sequence[Size], budget: int, first: Callable[[str], bool]) -> 
                 near = min(PAIR_CAP, max(0, board.models - 1) + board.declared_pairs)
                 most = max(near, min(PAIR_CAP, board.models * (board.models - 1) // 2))
                 cost, grown, needed = (
-                    (_DETAILS + each * min(MODEL_CAP, board.models), Shown(models=True), Shown()),
+                    (_DETAILS + each * min(MODEL_CAP, board.models) + board.means, Shown(models=True), Shown()),
                     (_PAIR * near, Shown(models=True, pairs=near), Shown(models=True)),
                     (_PAIR * (most - near), Shown(models=True, pairs=most), Shown(models=True, pairs=near)),
                 )[level]

@@ -141,11 +141,11 @@ def _add_benchmark(
     _add_state(benchmark, counts, times, exposition)
     name = benchmark.name
     _add_counts(name, counts, exposition)
-    if benchmark.drift is not None:
-        _add_means(benchmark.drift(), exposition)
     models = displayed = 0
     if isinstance(counts, MetricsView):
         _add_procedures(name, counts, exposition)
+        if benchmark.drift is not None:
+            _add_means(benchmark.drift(), exposition)
         _add_models(name, counts.models[:MODEL_CAP], exposition)
         add_pairs(benchmark, counts, times, exposition)
         models, displayed = min(MODEL_CAP, counts.model_count), counts.n.size

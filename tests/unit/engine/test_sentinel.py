@@ -188,6 +188,7 @@ def test_a_sentinel_is_declared_before_its_first_run_and_for_good():
     log.send(*run[:3], declaration(), declaration(seed="t"), {**declaration(seed="t"), "version": 2})
     assert [letter.field for letter in log.letters] == ["drift", "drift"]
     assert log.bench.sentinel.settings.seed == "s"
+    assert all("begin a sentinel of another name" in letter.reason for letter in log.letters)
     clash = FoldLog({**declaration(), "goal": "best"})
     assert "goal" in clash.letters[0].reason
 
@@ -197,10 +198,12 @@ def test_what_is_no_run_of_a_sentinel_is_refused_by_name():
     first = made(1)[0][0]
     log.send(*({**first, "model": name} for name in ("a", "b", "c")))
     log.send({key: value for key, value in first.items() if key != "run"})
+    log.send({**first, "model": "a", "run": [1]})
     log.send({"run": "r", "benchmark": "bench", "model": "a", "state": "ended"}, {"change": "z", "benchmark": "bench"})
     log.send({"run": "r", "benchmark": "bench", "model": "a", "state": "paused"})
     log.send(event("1", "m", 1, benchmark="other"), {"change": "m", "benchmark": "other"})
-    assert [letter.field for letter in log.letters] == ["model", "run", "run", "change", "state", "run"]
+    assert [letter.field for letter in log.letters] == ["model", "run", "run", "run", "change", "state", "run"]
+    assert [letter.found for letter in log.letters[1:3]] == ["nothing", "[1]"]
     assert "sentinel" in log.letters[-1].reason
 
 

@@ -44,3 +44,29 @@ def test_a_benchmark_that_is_no_sentinel_has_no_drift(served):
     assert served.get("drift?benchmark=other").status == 404
     assert served.get("drift?benchmark=none").status == 404
     assert "sentinel" in served.post([{"change": "m", "benchmark": "other"}]).text
+
+
+def test_the_answer_names_what_a_sentinel_refuses(served):
+    declared = declaration(strata="weekday", monitors=2)
+    good, other = made(1)[0][0], {"run": "2026-09-01", "benchmark": "bench", "model": "m"}
+    named = [
+        good,
+        {**good, "run": "friday"},
+        {key: value for key, value in good.items() if key != "run"},
+        {**good, "model": "n"},
+        {**good, "model": "third"},
+        {**other, "state": "started"},
+        {**other, "state": "ended"},
+        {**other, "run": "monday", "state": "started"},
+        {**other, "run": "2026-09-02", "state": "ended"},
+        {"change": "z", "benchmark": "bench"},
+    ]
+    # Declared in the same request, then known: the answer is the same.
+    for before in ([declared], []):
+        answer = served.post([*before, *named]).json
+        assert [each["line"] - len(before) for each in answer["rejected"]] == [2, 3, 5, 8, 9, 10]
+        assert (answer["accepted"], answer["ended"]) == (2, 2)
+        assert [each["field"] for each in answer["rejected"]] == ["run", "run", "model", "run", "run", "change"]
+    assert "does not begin with a date" in answer["rejected"][0]["reason"]
+    (report,) = [each for each in served.get("summaries").json if each["benchmark"] == "bench"]
+    assert report["rejected"] == 0

@@ -52,8 +52,8 @@ def scored(skills, items, seed=1):
 OPENMETRICS = "application/openmetrics-text; version=1.0.0"
 
 
-def metrics(made, kept=None, mode="watch"):
-    worker = WorkerInfo(mode, "evals", "group", False, lambda: 8, lambda: {4: made.off + 7}, lambda: True)
+def metrics(made, kept=None, mode="watch", **more):
+    worker = WorkerInfo(mode, "evals", "group", False, lambda: 8, lambda: {4: made.off + 7}, lambda: True, **more)
     process_metrics = ProcessMetrics()
     process_metrics.add_broker()
     if mode == "serve":
@@ -71,9 +71,9 @@ def by_name_and_labels(families):
     return values
 
 
-def samples(made):
+def samples(made, **more):
     """Samples by (name, labels), through OpenMetrics and its own parser."""
-    text, _ = metrics(made).scrape(OPENMETRICS)
+    text, _ = metrics(made, **more).scrape(OPENMETRICS)
     return by_name_and_labels(text_string_to_metric_families(text.decode()))
 
 
@@ -207,14 +207,16 @@ def test_a_pair_that_shares_everything_and_is_undecided_is_exhausted():
     assert value(values, "pair_status", benchmark="bench", model_a="a", model_b="b", status="exhausted") == 1
 
 
-def test_a_sentinel_has_the_mean_of_its_last_ranked_run_and_of_its_frozen_answers():
+def test_a_sentinel_has_the_mean_of_its_last_ranked_run_and_of_its_frozen_answers_within_the_budget():
     first, second = made_runs(2, judge_at=9)
-    values = samples(
-        partition([*first, *second[:5], {"ended": "bench"}], items=ITEMS, drift={"judge": "j", "anchors": ITEMS})
-    )
+    made = partition([*first, *second[:5], {"ended": "bench"}], items=ITEMS, drift={"judge": "j", "anchors": ITEMS})
+    values = samples(made)
     for of, role in (("model", None), ("judge", "anchor")):
         scores = [each["score"] for each in first if each.get("role") == role]
         assert value(values, "sentinel_mean_ratio", benchmark="bench", model="m", of=of) == sum(scores) / len(scores)
+    small = samples(made, series=lambda: 0)
+    assert not [labels for name, labels in small if name == "rankwatch_sentinel_mean_ratio"]
+    assert value(small, "series_omitted") >= 2
 
 
 @pytest.mark.parametrize("mode", ["watch", "run", "serve"])

@@ -1,8 +1,11 @@
 """How far a model moved, in words: an interval that reaches below zero has no lower limit."""
 
+import re
+
 import pytest
 
-from monitor.words.drift import change_sentence
+from monitor.view.drift import shown
+from monitor.words.drift import change_sentence, details, headline
 from monitor.words.notifications import drifted
 from schemas.results.changes import DriftChange
 from schemas.results.drift import DriftAlarm
@@ -38,3 +41,21 @@ def test_a_notification_names_the_command_that_announces_the_change():
     title, lines = drifted(change)
     assert title == f"{change.sentence}."
     assert lines[-1] == "Was it you? Announce it: rankwatch drift change --benchmark=bench -- m"
+
+
+def test_a_model_that_is_back_is_said_to_be_back_and_one_that_stays_low_is_not():
+    low, level = made(60, drop_at=18, seed=1), made(60, seed=1)
+    said = {}
+    for name, runs in {"back": low[:26] + level[26:], "low": low, "soon": low[:26] + level[26:32]}.items():
+        log = FoldLog(declaration())
+        log.send(*(each for run in runs for each in run))
+        sentinel = shown(log.bench.sentinel.models["m"])
+        said[name] = headline(sentinel), dict(details(sentinel))
+    text, lines = said["back"]
+    pattern = r"m had got worse and is back: [\d.]+ points before 2026-08-19, [\d.]+ in the last 8 runs\."
+    assert re.fullmatch(pattern, text)
+    assert "lower by" not in lines
+    for name in ("low", "soon"):
+        text, lines = said[name]
+        assert text.startswith("m has got worse: ")
+        assert "lower by" in lines

@@ -90,7 +90,7 @@ async def refused_events(reports: ReportCache, intake: Intake, submission: Submi
 
 async def _judges(reports: ReportCache, intake: Intake, submission: Submission) -> dict[str, Judge | Fault]:
     """Return what judges the events of each benchmark of which some may be refused, or why it cannot begin."""
-    declared = {declaration.declare for declaration in submission.declarations}
+    declared = {declaration.declare: declaration for declaration in submission.declarations}
     with_battles = {event.benchmark for event in submission.events if isinstance(event, BattleFields)}
     runs: dict[str, set[tuple[str, int]]] = {}
     for event in submission.events:
@@ -111,7 +111,7 @@ async def _judges(reports: ReportCache, intake: Intake, submission: Submission) 
             battles=name in with_battles,
             begun=begun[partition.number],
             folded=intake.is_folded(name),
-            declared=name in declared,
+            declared=declared.get(name),
         )
         begun[partition.number] += not isinstance(judge, Fault) and name not in partition.names()
         if judge is not None:
@@ -122,17 +122,27 @@ async def _judges(reports: ReportCache, intake: Intake, submission: Submission) 
 async def _unknown_runs(reports: ReportCache, intake: Intake, submission: Submission, until: Until) -> dict[int, Fault]:
     """Return the fault of each end of a run without scores, by line; wait for scores that were posted just before."""
     runs = {(event.benchmark, model, event.epoch) for event in submission.events for model in models_of(event)}
-    begun = {*runs, *((name, None, epoch) for name, _, epoch in runs), *((name, None, None) for name, _, _ in runs)}
+    of_sentinels: set[tuple[str, str | None, int | str | None]] = {
+        (event.benchmark, event.model, str(event.run)) for event in submission.events if event.run is not None
+    }
+    of_sentinels |= {_run(end) for end in submission.ended if end.state == "started"}
+    declared = {each.declare: each for each in submission.declarations}
+    begun = {
+        *runs,
+        *of_sentinels,
+        *((name, None, epoch) for name, _, epoch in runs),
+        *((name, None, None) for name, _, _ in runs),
+    }
     ends = [
         (line, end)
         for line, end in zip(submission.ended_lines, submission.ended, strict=True)
-        if reports.owns(end.ended) and _run(end) not in begun
+        if reports.owns(end.ended) and (_run(end) not in begun or end.state == "started")
     ]
 
     def faults() -> Iterator[tuple[int, Fault]]:
         for line, end in ends:
             partition = reports.partition_of(end.ended)
-            runs = None if partition is None else partition.ending(end)
+            runs = None if partition is None else partition.ending(end, declared.get(end.ended))
             if isinstance(runs, Fault):
                 yield line, runs
 
@@ -144,6 +154,8 @@ async def _unknown_runs(reports: ReportCache, intake: Intake, submission: Submis
     return {line: fault for line, fault in faults() if line in known}
 
 
-def _run(end: Ended) -> tuple[str, str | None, int | None]:
-    """Return benchmark, model and epoch of an end, as far as it names them."""
+def _run(end: Ended) -> tuple[str, str | None, int | str | None]:
+    """Return benchmark, model and epoch, or run of a sentinel, of an end, as far as it names them."""
+    if end.run is not None:
+        return end.ended, end.model, end.run
     return end.ended, end.model, end.epoch if end.model is None else end.epoch or 0

@@ -96,8 +96,12 @@ OURS = {
     ((100, 100), "unlike"): (36, 33, 23, 8),
     ((300, 100), "unlike"): (3, 27, 30, 40),
 }
-"""Cells that these worlds do not reproduce, with 100 worlds of this file: judge and model move less here than in the table, which does not
-say how the answers of a judge change. Monitors of the bare means find no more: at (100, 30) judge .75 for .70, model .47 for .40 (.08).
+"""Cells that these worlds do not reproduce, with 100 worlds of this file. The table does not state how the answers of a judge vary.
+
+A judge that varies less between runs gives its figures. Take one with a chance of its own for each frozen answer, Beta of concentration 1
+around 0.95 and 0.10, which halves that variance. With the scores of the reference code, 5 points on 30 answers are then found in 0.95 of
+150 worlds (the table: 0.97), 2 points on 100 answers in 0.88 (0.92). With the judge of this file that code finds 0.77 of 100 worlds, and
+0.42. Monitors of the bare means find no more.
 """
 
 

@@ -150,11 +150,7 @@ def reopen(benchmark: NameArgument, place: Place) -> None:
     _change(place, "reopen", benchmark, "open again, as the next generation, which its report names")
 
 
-def rename(
-    benchmark: NameArgument,
-    place: Place,
-    title: TitleArgument = None,
-) -> None:
+def rename(benchmark: NameArgument, place: Place, title: TitleArgument = None) -> None:
     """Show a board under a title. Its name stays in events, URLs, metrics and the log, where it decides the partition.
 
     Example: rankwatch board rename mmlu-pro 'MMLU-Pro, June' --server http://localhost:8642
@@ -221,12 +217,7 @@ def delete_model(
     _undo(place, BoardChange("undo", benchmark, model=model))
 
 
-def rename_model(
-    benchmark: NameArgument,
-    model: ModelArgument,
-    place: Place,
-    title: TitleArgument = None,
-) -> None:
+def rename_model(benchmark: NameArgument, model: ModelArgument, place: Place, title: TitleArgument = None) -> None:
     """Show a model under a title. Its name stays in events, URLs, metrics, verdicts and their ids.
 
     Example: rankwatch board rename-model mmlu-pro run-17 'Ash 7B' --server http://localhost:8642

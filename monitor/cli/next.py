@@ -61,14 +61,7 @@ class FileOptions:
         ),
     ] = None
     max_rejected: Annotated[
-        float,
-        typer.Option(
-            "--max-rejected",
-            min=0,
-            max=1,
-            help=MAX_REJECTED,
-            rich_help_panel=_FILES,
-        ),
+        float, typer.Option("--max-rejected", min=0, max=1, help=MAX_REJECTED, rich_help_panel=_FILES)
     ] = 0.1
 
 
@@ -124,8 +117,7 @@ def next_(
         ),
     ] = None,
     models: Annotated[
-        list[str] | None,
-        option("--models", "models that take part, also before their first score", metavar="A,B,C"),
+        list[str] | None, option("--models", "models that take part, also before their first score", metavar="A,B,C")
     ] = None,
     model: Annotated[
         str | None, option("--model", "print only the items that this model runs next, one id a line")

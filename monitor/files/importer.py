@@ -46,11 +46,7 @@ class Importer:
     """Finds files of results and opens them; checks that they can be compared."""
 
     def __init__(
-        self,
-        choices: Choices | None = None,
-        report: Callable[[str], None] | None = None,
-        *,
-        runs: bool = False,
+        self, choices: Choices | None = None, report: Callable[[str], None] | None = None, *, runs: bool = False
     ) -> None:
         self._runs_of_models = runs  # each file is a run of some model: its path is no model
         self.choices = choices or Choices()

@@ -61,8 +61,7 @@ def runs(
         option("--ever", "chance of a false alarm, ever, in a history; replaces --years", min=1e-9, max=0.5),
     ] = None,
     assume: Annotated[
-        Assume,
-        typer.Option("--assume", help="independent-items finds drops in shorter histories, and assumes more"),
+        Assume, typer.Option("--assume", help="independent-items finds drops in shorter histories, and assumes more")
     ] = Assume.exchangeable_runs,
     strata: Annotated[Strata | None, option("--strata", "rank a run among the runs of the same weekday only")] = None,
     missing: Annotated[
@@ -136,13 +135,7 @@ def _report(runs: "DatedRuns", settings: "DriftSettings") -> "DriftReport":
     if settings.strata is not None and (undated := sorted(name for name in names if date_in(name) is None)):
         stop(f"--strata {settings.strata}: run {shorten(undated[0])} has no date in its name", USAGE)
     sentinels = [
-        sentinel_of(
-            benchmark,
-            model,
-            of,
-            settings,
-            ordered_by=ordered_by,
-        )
+        sentinel_of(benchmark, model, of, settings, ordered_by=ordered_by)
         for (benchmark, model), (of, ordered_by) in found.items()
     ]
     return with_found(DriftReport(settings=settings, sentinels=tuple(sentinels)))

@@ -91,12 +91,7 @@ def stop_incomplete(report: BenchmarkReport) -> None:
 
 
 def _compare(
-    view: ReportView,
-    metric: str | None,
-    candidates: Sequence[str],
-    baseline: str,
-    margin: Margin,
-    rule: ConflictRule,
+    view: ReportView, metric: str | None, candidates: Sequence[str], baseline: str, margin: Margin, rule: ConflictRule
 ) -> list[GateComparison]:
     report = view.report
     here = {model.model for model in report.models}

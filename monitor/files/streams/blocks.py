@@ -161,11 +161,7 @@ class BlockReader:
             self.damage_reported = True
             read = "only what comes ahead of the damage" if self.position else "nothing of it"
             found = damage if self.stream.translated else f"{damage}, byte {self.position:,} of its contents"
-            fault = Fault(
-                "file",
-                found,
-                f"{found}, and {read} is read; copy the file again, or write it again",
-            )
+            fault = Fault("file", found, f"{found}, and {read} is read; copy the file again, or write it again")
             return Block(self.position, self.position, self.line + 1, b"", fault, self.hash.copy())
         if not final or not self._rest:
             return None

@@ -8,12 +8,14 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from monitor.files.formats.choices import NONE, SWAP_AGREE, Choices
-from monitor.files.tables.columns import USUAL, ColumnError, Columns, event_of, find_battle
+from monitor.files.tables.columns import USUAL, ColumnError, Columns, event_of, find_battle, flatten
 from schemas.records.battles import BattleFields
+from schemas.records.decode import repeated_fault
 from schemas.records.events import EventFields
 from schemas.records.faults import Fault
 from schemas.records.lenient import read_index, read_name
 from schemas.records.names import MAX_NAME_LENGTH
+from schemas.records.repeated import Repeating, repeated_among
 from schemas.records.text import shorten
 
 _SIDES: Final = (("model_a", "model_b"), ("model_1", "model_2"), ("left", "right"), ("model_x", "model_y"))
@@ -22,19 +24,17 @@ _MOST_COLUMNS: Final = 100_000
 _PROMPTS: Final = ("item_id", "question_id", "prompt_id", "prompt", "conversation_id", "instruction", "question", "id")
 _JUDGES: Final = ("cluster", "judge", "judge_id", "worker", "voter", "annotator", "user", "language")
 _PLACED: Final = frozenset({"left", "right"})  # columns that are places: the model on the left was shown first
-_TIES: Final = frozenset(
-    {"tie", "draw", "tie (bothbad)", "tie (both bad)", "both_bad", "bothbad", "inconsistent", "error"}
-)
 _UNDECIDED: Final = frozenset({"inconsistent", "error"})
 """Words for a verdict that changed with the order: a tie where only the two together are given, and no result of one game."""
 
+_TIES: Final = frozenset(
+    {"tie", "draw", "tie (bothbad)", "tie (both bad)", "both_bad", "bothbad", "inconsistent", "error"}
+)
 _RESULTS: Final = ("a", "b", "tie")
-
 _TIES_NOTE: Final = "both bad, and a verdict that changed with the order (inconsistent), count as ties"
 
 _GAMES: Final = (("g1_winner", "a"), ("g2_winner", "b"))
 """FastChat's two games of a pair, and the model that was shown first."""
-
 
 _MOST_WINNERS: Final = 1_000_000  # results of which the winner is remembered, each with its two models
 
@@ -204,6 +204,14 @@ def columns_of(
     if not choices.columns and is_battle(names):
         return BattleColumns(names, choices, model)
     return Columns(names, choices, model, objects, first)
+
+
+def repeated_cell(row: dict[str, Any], columns: Columns | BattleColumns) -> Fault | None:
+    """Return the fault of a decoded object that has twice what one of the columns reads."""
+    names = columns.names if isinstance(row, Repeating) else ()
+    name = repeated_among(row, [*names, *(name.partition(".")[0] for name in names)]) if names else None
+    benchmark = next((event.benchmark for event in columns.events(flatten(row))), None) if name else None
+    return None if name is None else repeated_fault(name, benchmark)
 
 
 def is_battle(names: Collection[str]) -> bool:

@@ -41,19 +41,7 @@ _LIST_LENGTH: Final = 120
 _FLAG_MODELS: Final = 20
 _COLUMN: Final = "COLUMN"  # what stands in a flag for a name that nothing shows
 
-_PROMPTS: Final = (
-    "prompt",
-    "question",
-    "instruction",
-    "query",
-    "problem",
-    "input",
-    "task_id",
-    "instance_id",
-    "name",
-    "key",
-    "user_input",
-)
+_PROMPTS: Final = "prompt question instruction query problem input task_id instance_id name key user_input".split()  # noqa: SIM905
 """Columns that name the items where none has a usual name: proposed, and never taken unasked."""
 
 _FLAG_LENGTH: Final = 100  # models in a flag to copy; more would hide the rest of the message

@@ -1,6 +1,5 @@
 """JSON lines: events, samples of lm-evaluation-harness, or objects with fields of other names."""
 
-import json
 from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
@@ -10,12 +9,13 @@ from monitor.files.formats.registry import Format
 from monitor.files.streams.event_lines import RecordTranslator, Refusal, Translator
 from monitor.files.streams.stream import Stream, open_stream
 from monitor.files.streams.translated import TranslatedStream
-from monitor.files.tables.battle_columns import BattleColumns, columns_of, refusal_of
+from monitor.files.tables.battle_columns import BattleColumns, columns_of, refusal_of, repeated_cell
 from monitor.files.tables.columns import ColumnError, Columns, WideTableError, flatten
 from schemas.records.decode import BOM, Decoded, decode_message, decode_record, read_object
 from schemas.records.events import Declaration, Ended, EventFields
 from schemas.records.faults import Fault
 from schemas.records.lenient import read_name, read_score, without_value
+from schemas.records.repeated import decode_whole, is_repeated
 from schemas.records.text import shorten
 
 _EVENTS: Final = ("benchmark", "item_id", "model", "score"), ("benchmark", "item_id", "model_a", "model_b", "winner")
@@ -144,7 +144,7 @@ class _EventTranslator(RecordTranslator):
     def _record(self, line: bytes) -> Decoded | Fault:
         converted: set[str] = set()
         data = _object(line) if self._log.choices.scale else None
-        if data is None or "score" not in data:
+        if data is None or "score" not in data or is_repeated(data):
             record = decode_message(line, converted)
         else:
             score = read_score(without_value(data["score"]))
@@ -172,7 +172,8 @@ class _ObjectTranslator(RecordTranslator):
             yield line + b"\n"
             return
         if record is not None:
-            yield from self._columns.events(flatten(record))
+            twice = repeated_cell(record, self._columns)
+            yield from self._columns.events(flatten(record)) if twice is None else [twice]
             return
         fault = decode_record(line)
         assert isinstance(fault, Fault), "only an object is an event"
@@ -186,7 +187,7 @@ def _holds_scores(record: dict[str, Any]) -> bool:
 
 def _object(line: bytes) -> dict[str, Any] | None:
     try:
-        record = json.loads(line.removeprefix(BOM))
+        record = decode_whole(line.removeprefix(BOM))
     except (ValueError, RecursionError):
         return None
     return record if isinstance(record, dict) else None

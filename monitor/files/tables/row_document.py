@@ -1,20 +1,23 @@
 """JSON arrays of objects, battles or results, and documents with the names of columns and a list for each row."""
 
+import re
 from collections.abc import Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from monitor.files.formats.documents import read_document
+from monitor.files.formats.documents import broken, decode_document, read_bytes
 from monitor.files.formats.log_file import LogFile
 from monitor.files.streams.event_lines import EventLineWriter, Refusal
 from monitor.files.streams.stream import Stream
 from monitor.files.streams.translated import DocumentStream
-from monitor.files.tables.battle_columns import BattleColumns, columns_of, refusal_of
+from monitor.files.tables.battle_columns import BattleColumns, columns_of, refusal_of, repeated_cell
 from monitor.files.tables.columns import ColumnError, Columns, flatten
 from schemas.records.faults import Fault
+from schemas.records.repeated import array_values
 
 _BLOCK: Final = 2_000  # rows that are read at once
+_SPACED: Final = re.compile(rb'"\s+:')
 
 
 class Split(msgspec.Struct):
@@ -34,7 +37,7 @@ class Split(msgspec.Struct):
             raise KeyError(names)
         return {name: [row[place[name]] for row in rows] for name in names}
 
-    def fault(self, row: int) -> Fault | None:
+    def fault(self, row: int, _: Columns | BattleColumns) -> Fault | None:
         """Return the fault of a row of more cells than columns."""
         cells, columns = len(self.data[row]), len(self.columns)
         if cells <= columns:
@@ -56,8 +59,9 @@ class _Objects(NamedTuple):
         """Return the cells of some columns; raise `KeyError` where a row lacks one."""
         return {name: [row[name] for row in self.data[start:stop]] for name in names}
 
-    def fault(self, row: int) -> None:
-        """Return nothing: an object names each of its cells."""
+    def fault(self, row: int, columns: Columns | BattleColumns) -> Fault | None:
+        """Return the fault of an object that has a field twice."""
+        return repeated_cell(self.data[row], columns)
 
 
 def open_log(log: LogFile) -> Stream:
@@ -67,8 +71,9 @@ def open_log(log: LogFile) -> Stream:
 
 def _read(log: LogFile) -> Iterator[bytes]:
     kind: Any = list[dict[str, Any]] | Split
-    document = read_document(log.path, kind, "an array of results")
-    table = document if isinstance(document, Split) else _Objects(document)
+    data = read_bytes(log.path)
+    document = decode_document(data, kind, "an array of results")
+    table = document if isinstance(document, Split) else _Objects(_whole(data, document))
     first = table.rows(0, 1)
     own = table.columns if isinstance(table, Split) else []
     shapes = {tuple(row): row for row in reversed(first if isinstance(table, Split) else table.data)}
@@ -82,16 +87,25 @@ def _read(log: LogFile) -> Iterator[bytes]:
     log.note_columns(columns)
     writer = EventLineWriter(log.note)
     for start in range(0, len(table.data), _BLOCK):
-        lines = _usual(columns, table, start, writer)
+        rows = range(start, min(start + _BLOCK, len(table.data)))
+        faults = {row: fault for row in rows if (fault := table.fault(row, columns)) is not None}
+        lines = None if faults else _usual(columns, table, start, writer)
         if lines is not None:
             yield lines
             continue
-        for number, row in enumerate(table.rows(start, start + _BLOCK), start + 1):
-            if (fault := table.fault(number - 1)) is not None:
-                yield writer.reject(fault, number)
-                continue
-            for event in columns.events(flatten(row)):
-                yield writer.reject(event, number) if isinstance(event, Fault) else writer.event(event, number)
+        for at, row in zip(rows, table.rows(start, start + _BLOCK), strict=True):
+            for event in [faults[at]] if at in faults else columns.events(flatten(row)):
+                yield writer.reject(event, at + 1) if isinstance(event, Fault) else writer.event(event, at + 1)
+
+
+def _whole(data: bytes, rows: list[dict[str, Any]]) -> list[Any]:
+    """Return objects that remember which of their fields come twice."""
+    # As many colons after names as there are fields: none came twice.
+    once = data.count(b'":') == sum(map(len, rows)) and not _SPACED.search(data)
+    try:
+        return rows if once else array_values(data)
+    except (ValueError, RecursionError) as error:
+        raise broken(data, error) from error
 
 
 def _columns(first: Sequence[dict[str, Any]], names: list[str], log: LogFile) -> Columns | BattleColumns:

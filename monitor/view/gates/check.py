@@ -8,15 +8,7 @@ import numpy as np
 
 from monitor.view.gates.margin import equal_answers, items_of_bets
 from monitor.view.pairs.counts import Floats
-from schemas.results.gate_check import (
-    Attainable,
-    EqualItems,
-    FlakyCase,
-    Flips,
-    GateCheck,
-    Shown,
-    Source,
-)
+from schemas.results.gate_check import Attainable, EqualItems, FlakyCase, Flips, GateCheck, Shown, Source
 from stats.gates.attainable import best_items, gate_rates, least_discordant, mean_rates
 from stats.gates.flips import answers_for_flip, case_variances, flip
 

@@ -485,3 +485,32 @@ def test_an_array_that_is_no_result_is_passed_over_in_a_folder(tmp_path):
     read = Read(tmp_path)
     assert {e.model for e in read.events} == {"one", "other", "third"}
     assert any("data.json is skipped" in note for note in read.notes)
+
+
+TWICE = [
+    ('{"benchmark":"b","item_id":"q%d","model":"m","score":1%s}', ',"score" :0', "score"),
+    ('{"benchmark":"b","id":"q%d","model":"m","correct":1,"note":"\\":"%s}', ',"correct":0', "correct"),
+    ('{"benchmark":"b","id":"q%d","run":{"model":"m"},"model":"m","correct":NaN%s}', ',"corr\\u0065ct":0', "correct"),
+    ('{"benchmark":"b","item_id":"q%d","model_a":"m","model_b":"n","winner":"a"%s}', ',"winner":"b"', "winner"),
+]
+
+
+@pytest.mark.parametrize(("row", "again", "field"), TWICE)
+def test_an_object_of_an_array_that_has_a_field_twice_is_refused(tmp_path, row, again, field):
+    rows = [row % (0, ',"other":1,"other":2'), row % (1, again), row % (2, "")]
+    (tmp_path / "a.json").write_text(f"[{','.join(rows)}]")
+    read = Read(tmp_path / "a.json")
+    assert [(line, name, reason) for line, name, _, reason in read.faults] == [
+        (2, field, f"{field} comes twice in one object; keep one of the two")
+    ]
+    assert [e.item_id for e in read.events] == ["q0", "q2"]
+
+
+@pytest.mark.parametrize(("row", "again", "field"), TWICE)
+def test_a_line_that_has_a_field_twice_is_refused_under_any_flag(tmp_path, row, again, field):
+    scale = {} if field == "winner" else {"scale": ["1"]}
+    path = tmp_path / "a.jsonl"
+    path.write_text("".join(row % (k, more) + "\n" for k, more in enumerate(("", again, ""))))
+    read = Read(path, **scale)
+    assert [(line, name) for line, name, *_ in read.faults] == [(2, field)]
+    assert [e.item_id for e in read.events] == ["q0", "q2"]

@@ -3,6 +3,7 @@
 import fcntl
 import json
 import os
+import stat
 import sys
 import uuid
 from pathlib import Path
@@ -13,6 +14,7 @@ from monitor.log.file.lines import Lines
 VERSION = 2
 _HEADER_LIMIT = 4096
 _BLOCK = 1 << 16
+_ADVICE = "move the file away, or choose another --data-dir"
 
 
 def create(path: Path) -> None:
@@ -29,9 +31,17 @@ def create(path: Path) -> None:
     sync_directory(path.parent)
 
 
+def open_file(path: Path, access: int) -> int:
+    """Open the file of a log; never wait for the writer of a pipe."""
+    file = os.open(path, access | os.O_CLOEXEC | os.O_NONBLOCK)
+    if not stat.S_ISREG(os.fstat(file).st_mode):
+        os.close(file)
+        raise LogDamaged(f"{path} is not a regular file; {_ADVICE}")
+    return file
+
+
 def read_header(file: int, path: Path) -> tuple[str, int, Lines]:
     """Return the log's identity, its first offset, and how its lines are written."""
-    advice = "move the file away, or choose another --data-dir"
     line, newline, _ = os.pread(file, _HEADER_LIMIT, 0).partition(b"\n")
     try:
         header = json.loads(Lines("").decode([line], 0)[1][0])
@@ -40,11 +50,11 @@ def read_header(file: int, path: Path) -> tuple[str, int, Lines]:
         newline = b""
     if not newline:
         raise LogDamaged(
-            f"{path} does not begin with the header of a rankwatch log, or the header is damaged; restore the file, {advice}"
+            f"{path} does not begin with the header of a rankwatch log, or the header is damaged; restore the file, {_ADVICE}"
         )
     if version != VERSION:
         raise LogDamaged(
-            f"{path} is a log of version {version}, and this program reads version {VERSION}; upgrade rankwatch, or {advice}"
+            f"{path} is a log of version {version}, and this program reads version {VERSION}; upgrade rankwatch, or {_ADVICE}"
         )
     return identity, len(line) + 1, Lines(identity)
 

@@ -48,7 +48,7 @@ class FileLog:
         try:
             if not path.exists():
                 durable_file.create(path)
-            file = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+            file = durable_file.open_file(path, os.O_RDWR)
             try:
                 return cls(path, file, lock)
             except BaseException:
@@ -197,7 +197,7 @@ class FileLog:
 
 def check_log(path: Path) -> tuple[int, int]:
     """Read a log to its end, without the lock; return its records, and how many bytes were given up."""
-    file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    file = durable_file.open_file(path, os.O_RDONLY)
     try:
         _, offset, lines = durable_file.read_header(file, path)
         end, size = durable_file.last_line_end(file)

@@ -35,7 +35,7 @@ def salvage(path: Path) -> Salvaged:
     path = path.resolve(strict=True)
     lock = lock_log(path)
     try:
-        file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        file = durable_file.open_file(path, os.O_RDONLY)
         try:
             return _salvage(file, path)
         finally:

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Collection, Iterator
+from contextlib import suppress
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,6 +11,7 @@ from monitor.engine.latch.records import LatchRecords, latch_of
 from monitor.engine.state.battles import JUDGE, NO_JUDGE, ORDER, OUTCOME, PAIR, PROMPT, REPEAT, cast_keys, unit_keys
 from monitor.engine.state.benchmark import COUNTERS
 from monitor.engine.state.stored import StoredBenchmark
+from schemas.records.events import Spec
 from schemas.records.names import name_fault, names_hold
 from schemas.records.scores import ABSENT, SCORE_UNIT
 from schemas.results.changes import CLAIMS, KINDS
@@ -37,7 +39,14 @@ def _named(names: Collection[object]) -> bool:
     return len(listed) == len(names) and (names_hold(listed) or not any(map(name_fault, listed)))
 
 
+def _is_declaration(spec: str) -> bool:
+    with suppress(ValueError):
+        return bool(Spec.model_validate_json(spec))
+    return False
+
+
 def _names(stored: StoredBenchmark) -> Checks:
+    yield "spec: no declaration", stored.spec is None or _is_declaration(stored.spec)
     for kind, entries, number in (("rows", stored.rows, "repeat"), ("models", stored.contestants, "epoch")):
         yield f"{kind}: an entry has no name", _named([each[0] for each in entries])
         yield f"{kind}: an entry has no {number}", all(type(each[1]) is int for each in entries)
@@ -86,8 +95,9 @@ def _votes(stored: StoredBenchmark) -> Checks:
     for column, name in enumerate(("prompt", "pair", "judge", "outcome", "order", "repeat")):
         given = votes[:, column].astype(np.int64)
         yield f"votes: no such {name}", np.all((given >= least[column]) & (given < most[column]))
-    keys = np.stack([unit_keys(votes), cast_keys(votes)], axis=1)
-    yield "votes: one comes twice", len(np.unique(keys, axis=0)) == len(votes)
+    keys = unit_keys(votes), cast_keys(votes)
+    order = np.lexsort(keys)
+    yield "votes: one comes twice", not np.logical_and(*(np.diff(key[order]) == 0 for key in keys)).any()
 
 
 def _latches(stored: StoredBenchmark) -> Checks:

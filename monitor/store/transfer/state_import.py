@@ -44,7 +44,7 @@ class StateImport:
                     count += 1
                 else:
                     await self._partition(line)
-            except (ValueError, TypeError, AttributeError, LookupError, ArithmeticError, AssertionError) as error:
+            except (ValueError, TypeError, AttributeError, LookupError, ArithmeticError) as error:
                 # Of what a field holds, which no export writes so.
                 where = repr(line.benchmark) if isinstance(line, BenchmarkLine) else f"partition {line.partition}"
                 raise ArchiveDamaged(

@@ -17,6 +17,7 @@ from monitor.log.errors import LogClosed, LogDamaged, LogLocked, OffsetOutOfRang
 from monitor.log.file import durable_file
 from monitor.log.file.lines import Lines
 from monitor.log.file.log import FileLog, check_log
+from monitor.log.file.salvage import salvage
 
 AROUND = len(Lines("").encode([b""], 0))
 """Bytes of a line that are not the record's."""
@@ -322,6 +323,14 @@ def test_a_file_that_is_no_log_is_refused_and_left_alone(tmp_path, content, foun
         with pytest.raises(LogDamaged, match=found):
             FileLog.open(path)
     assert path.read_bytes() == content
+
+
+@pytest.mark.parametrize("use", [FileLog.open, check_log, salvage])
+def test_a_pipe_is_no_log_and_nothing_waits_for_its_writer(tmp_path, use):
+    path = tmp_path / "log.jsonl"
+    os.mkfifo(path)
+    with pytest.raises(LogDamaged, match=r"log\.jsonl is not a regular file; move the file away"):
+        use(path)
 
 
 @pytest.mark.fault("log", "disk full during an append of several producers", "all of it refused; later appends succeed")

@@ -59,6 +59,8 @@ def counted(state, **change):
         (TRUSTED, lambda s: counted(s, events=1), "counters: .* events count, and there are"),
         (TRUSTED, lambda s: counted(s, events=-10_000), "counters: not counts"),
         (TRUSTED, lambda s: s.counters.update(more=1), "counters: others"),
+        (TRUSTED, lambda s: setattr(s, "spec", '{"order":{"policy":"committed","seed":"s"}}'), "spec: no declaration"),
+        (TRUSTED, lambda s: setattr(s, "spec", "{}{"), "spec: no declaration"),
         (TRUSTED, lambda s: setattr(s, "columns", s.columns[:-1]), "scores: not a column"),
         (TRUSTED, lambda s: s.columns.__setitem__(0, first(s.columns[0], 200)), "scores: one that values lacks"),
         (TRUSTED, lambda s: s.columns.__setitem__(0, np.ones(10_000, np.uint8)), "scores: more than rows"),

@@ -72,9 +72,7 @@ class ClusterWorker(MonitorProcess):
             await self._source.provide()
         assert settings.redis_url is not None, "the command asks for it"
         self.store = await RedisStore.open(
-            settings.redis_url.get_secret_value(),
-            settings.topic,
-            retries=RetryPolicy(timeout=settings.start_seconds),
+            settings.redis_url.get_secret_value(), settings.topic, retries=RetryPolicy(timeout=settings.start_seconds)
         )
         self._cleanup.push_async_callback(self.store.close)
         for server in self.store.cutting_servers:

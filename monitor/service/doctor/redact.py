@@ -6,6 +6,7 @@ from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from html import unescape
+from itertools import chain
 from pathlib import Path
 from typing import Final
 from urllib.parse import parse_qsl, unquote, urlsplit
@@ -16,12 +17,13 @@ from monitor.serve.access.access_file import PREFIX
 from monitor.settings import Settings
 
 HIDDEN: Final = "(removed)"
+_BEGINNING: Final = 8
 _SHORT: Final = 4  # shorter secrets are removed where they are a word, not inside of one
 
 _BASE64: Final = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/-_=")
 _URLSAFE: Final = str.maketrans("+/", "-_")
 _ESCAPE: Final = re.compile(r"[%\\&]")
-_BACKSLASHES: Final = re.compile(r"((?:\\u[0-9A-Fa-f]{4}|\\x[0-9A-Fa-f]{2}){1,2000})|\\.")
+_BACKSLASHES: Final = re.compile(r"((?:\\u[0-9A-Fa-f]{4}|\\x[0-9A-Fa-f]{2}|\\[0-3][0-7]{2}){1,2000})|\\.")
 _LETTERS: Final = {"n": "\n", "r": "\r", "t": "\t", "b": "\b", "f": "\f"}
 _LONGEST_FILE: Final = 100_000
 _NAMED: Final = r"(?:password|passwd|pwd|secret|token|signature|api[_-]?key)"
@@ -99,19 +101,34 @@ class Redactor:
         long = [_pattern(form) for form in longest_first if len(form) >= _SHORT]
         short = [rf"(?<!\w){_pattern(form)}(?!\w)" for form in longest_first if len(form) < _SHORT]
         self._known = re.compile("|".join([*long, *short])) if written else None
-        encoded = {form for secret in secrets for form in _encoded(secret)}
-        self._encoded = re.compile("|".join(map(re.escape, sorted(encoded)))) if encoded else None
+        encoded = [once for secret in secrets for once in (*_hexadecimal(secret), *_encoded(secret))]
+        self._anywhere: dict[
+            str, set[str]
+        ] = {}  # forms that are looked for across spaces and lines, by their beginning
+        for form in {
+            "".join(each.split()) for each in (*written, *encoded, *chain.from_iterable(map(_encoded, encoded)))
+        }:
+            if len(form) >= _BEGINNING:
+                self._anywhere.setdefault(form[:_BEGINNING], set()).add(form)
 
     def text(self, text: str) -> str:
         """Return a text without secrets."""
         if self._known is not None:
             text = self._known.sub(HIDDEN, text)
             text = "\n".join(map(self._without_escaped, text.split("\n")))
-        if self._encoded is not None:
-            text = _without_runs(text, self._encoded)
+        kept = [k for k, each in enumerate(text) if not each.isspace()] if self._anywhere else []
+        text = _without_runs(text, [(kept[start], kept[end - 1] + 1) for start, end in self._split(text, kept)])
         for form, hidden in _FORMS:
             text = form.sub(hidden, text)
         return text
+
+    def _split(self, text: str, kept: list[int]) -> Iterator[tuple[int, int]]:
+        """Yield where a secret, or base64 of it, is among the characters that are kept of a text."""
+        joined = "".join(map(text.__getitem__, kept))
+        for start in range(len(joined)):
+            for form in self._anywhere.get(joined[start : start + _BEGINNING], ()):
+                if joined.startswith(form, start):
+                    yield start, start + len(form)
 
     def _without_escaped(self, line: str) -> str:
         """Return a line without what holds a secret once its escapes are read: its end and its start are found by halving."""
@@ -140,7 +157,7 @@ def _of_backslashes(found: re.Match[str]) -> str:
     """Return the characters of an escape of JSON or Python: a run of those with numbers, or one with a letter or a sign."""
     if found[1] is None:
         return _LETTERS.get(found[0][-1], found[0][-1])
-    units = [int(each, 16) for each in re.findall(r"[ux]([0-9A-Fa-f]+)", found[0])]
+    units = [int(each[1:], 16) if each[0] in "ux" else int(each, 8) for each in found[0][1:].split("\\")]
     if "u" not in found[0]:
         with suppress(UnicodeDecodeError):
             return bytes(units).decode()
@@ -151,13 +168,13 @@ def _read_backslashes(text: str) -> str:
     return _BACKSLASHES.sub(_of_backslashes, text)
 
 
-def _without_runs(text: str, part: re.Pattern[str]) -> str:
+def _without_runs(text: str, parts: Iterable[tuple[int, int]]) -> str:
     """Return a text without the words of base64 that hold a part: their first and last characters are of the secret too."""
     pieces, end = [], 0
-    for found in part.finditer(text):
-        if found.start() < end:
+    for first, last in parts:
+        if last <= end:
             continue
-        start, stop = found.span()
+        start, stop = max(first, end), last
         while start > end and text[start - 1] in _BASE64:
             start -= 1
         while stop < len(text) and text[stop] in _BASE64:

@@ -269,11 +269,7 @@ class Undoing:
     """One undo of a board, or what is left of one that was interrupted."""
 
     def __init__(
-        self,
-        log: RecordLog,
-        look: Callable[[], Awaitable[FoldedBoard]],
-        change: BoardChange,
-        seconds: float,
+        self, log: RecordLog, look: Callable[[], Awaitable[FoldedBoard]], change: BoardChange, seconds: float
     ) -> None:
         self._log, self._look, self._change, self._seconds, self._named = log, look, change, seconds, log.named
         self.benchmark = change.benchmark

@@ -204,6 +204,10 @@ def test_a_known_secret_is_removed_from_every_text(secret, before, after):
     assert secret not in redactor.text(before + secret + after).replace(HIDDEN, "") or secret in before + after
 
 
+def _base64(text):
+    return base64.b64encode(f"user:{text}".encode()).decode()
+
+
 def _every_html(secret):
     return "".join(character if character.isalnum() else f"&#{ord(character)};" for character in secret)
 
@@ -219,6 +223,13 @@ def _every_html(secret):
         _every_html,
         lambda secret: secret.encode().hex(":"),
         lambda secret: secret.encode().hex(" ").upper(),
+        lambda secret: "".join(f"\\{byte:03o}" for byte in secret.encode()),
+        lambda secret: _base64(_base64(secret)),
+        lambda secret: _base64(secret.encode().hex()),
+        lambda secret: _base64(secret.encode().hex(":").upper()),
+        lambda secret: f"{secret[:9]}\n    {secret[9:]}",
+        lambda secret: f"{secret.encode().hex()[:20]}\r\n{secret.encode().hex()[20:]}",
+        lambda secret: base64.encodebytes(b"." * 40 + secret.encode()).decode().strip(),
     ],
 )
 def test_a_secret_is_removed_however_its_characters_are_escaped(write):

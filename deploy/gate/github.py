@@ -98,6 +98,7 @@ def command(env: Mapping[str, str], folder: Path) -> list[str]:
     # The log holds one line of the gate, an annotation: a name at the start of a line could be a command of the workflow.
     call = [
         sys.executable,
+        "-I",  # nothing of the workspace is imported
         "-m",
         "monitor",
         "gate",

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shlex
 import subprocess
 import sys
@@ -79,6 +80,22 @@ def test_a_link_in_the_workspace_leads_nowhere_else(tmp_path, runner):
             tmp_path / "work", runner, 2, **call, **given, paths="own.jsonl"
         )
     run_gate(tmp_path / "work", runner, 0, **call, paths=str(tmp_path / "secret.jsonl"))
+
+
+@pytest.mark.fault("attacks", "modules of rankwatch, Python and pip in the workspace of the action", "none is imported")
+def test_no_module_of_the_workspace_is_imported(tmp_path, runner):
+    """A pull request could bring its own `monitor`, and write the verdict itself; many a repository has a folder `stats`."""
+    for name in ("monitor", "stats", "schemas", "msgspec", "json", "venv", "pip", "ensurepip"):
+        (tmp_path / name).mkdir()
+        for module in ("__init__", "__main__"):
+            (tmp_path / name / f"{module}.py").write_text(f"import sys; sys.exit('{name} of the workspace')")
+    results(tmp_path / "r.jsonl", "new", lost=60)
+    run_gate(tmp_path, runner, 4, candidate="new", baseline="old", margin="0.03", paths="r.jsonl")
+    install = ACTION["runs"]["steps"][0]["run"] + (ROOT / "deploy/gate/gitlab.yml").read_text("utf-8")
+    calls = re.findall(r'python3?"? (-\S+)', install)
+    assert calls == ["-I"] * 3
+    ended = bash('python3 -I -m venv made && "$PWD/made/bin/python" -I -m pip --version', tmp_path, runner)
+    assert ended.returncode == 0, ended.stderr
 
 
 class Api(BaseHTTPRequestHandler):

@@ -5,8 +5,8 @@ import os
 import platform
 import sys
 import tempfile
-from collections.abc import Callable
-from functools import cache
+from collections.abc import Callable, Sequence
+from functools import cache, partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final, TypeVar
@@ -47,7 +47,16 @@ def _compiled(function: _Function, **options: bool) -> _Function:
     from numba import njit  # noqa: PLC0415 - where it is installed
 
     options |= {"nogil": True, "_nrt": False, "no_cfunc_wrapper": True, "boundscheck": mode() == "checked"}
-    return njit(error_model="numpy", **options)(function)  # type: ignore[no-any-return]
+    loop = njit(error_model="numpy", **options)(function)
+    loop.get_call_template = partial(_for_any_number, loop.get_call_template)
+    return loop  # type: ignore[no-any-return]
+
+
+def _for_any_number(get_template: Callable[..., Any], arguments: Sequence[Any], others: Any) -> Any:  # noqa: ANN401 - types of Numba
+    """Let a loop have one version for all whole numbers: each constant and each width would be compiled again."""
+    from numba import types  # noqa: PLC0415 - where it is installed
+
+    return get_template([types.int64 if isinstance(each, types.Integer) else each for each in arguments], others)
 
 
 @cache

@@ -27,11 +27,11 @@ BENCHMARK = (
     "benchmark alike differing off_scale refused refused_elsewhere skipped skipped_by_model unread_items refused_declarations reading "
     "items unit_items declared_items events duplicates conflicts filled rejected conflicts_by_model duplicates_by_model "
     "epochs unranked incomplete partial board order alpha looks power mixture family family_outside family_assumption "
-    "assumption assumptions heads models shared_items clusters weights suite result goal battles summary pairs"
+    "assumption assumptions heads models shared_items clusters weights suite result goal battles labels summary pairs"
 )
 SINCE_0_1 = (
     "alike heads differing off_scale refused refused_elsewhere skipped skipped_by_model unread_items refused_declarations reading "
-    "unit_items"
+    "unit_items labels"
 )
 """Fields of a benchmark that an earlier server answers without."""
 

@@ -1,11 +1,13 @@
-"""Reading results of harnesses, against `json` (or pyarrow) alone on the same bytes.
+"""Reading results of harnesses, against `json` (or `csv`, or pyarrow) alone on the same bytes.
 
 A file of each shape has 5,000 results, with as much other text each as in files that the harness wrote. `json` decodes the file, or each
 line of it, to Python objects and does nothing else; `rankwatch` decodes it, picks the metric, checks names and scores, and makes events.
 Medians of processor seconds in one process, in turn. Nobody collects garbage meanwhile, as in `rankwatch report`.
 """
 
+import csv
 import gc
+import io
 import json
 import statistics
 import tempfile
@@ -248,6 +250,34 @@ def hal(count: int) -> object:
     }  # fmt: skip
 
 
+def langfuse(k: int) -> dict[str, object]:
+    about = {"experiment_run_name": "a", "dataset_item_id": f"q{k}"}
+    return {
+        "id": f"t{k}", "timestamp": "2026-11-20T10:00:00.000Z", "name": "run", "userId": None, "bookmarked": False, "input": text(300),
+        "output": text(900), "metadata": about, "comments": [], "exact": [k % 2], "tone": ["good"],
+    }  # fmt: skip
+
+
+def phoenix_row(k: int) -> dict[str, object]:
+    return {
+        "example_id": f"e{k}", "repetition_number": 1, "input": text(300), "output": text(600), "metadata": "{}", "error": None,
+        "latency_ms": 10.5, "annotation_exact_label": "", "annotation_exact_score": float(k % 2), "annotation_exact_explanation": text(100),
+    }  # fmt: skip
+
+
+def ragas(k: int) -> dict[str, object]:
+    contexts = [text(700), text(700)]
+    return {
+        "user_input": f"q{k}",
+        "retrieved_contexts": contexts,
+        "response": text(400),
+        "faithfulness": k % 7 / 7,
+        "answer_relevancy": 0.5,
+    }
+
+
+TABLES = {"Langfuse, CSV": langfuse, "Phoenix, CSV": phoenix_row, "ragas, CSV": ragas}
+
 DOCUMENTS: dict[str, Callable[[int], object]] = {
     "HELM": lambda n: [helm(k) for k in range(n)],
     "promptfoo": lambda n: {"results": {"version": 3, "results": [promptfoo(k) for k in range(n)]}},
@@ -261,6 +291,8 @@ DOCUMENTS: dict[str, Callable[[int], object]] = {
     "tau2-bench": tau2_bench,
     "HAL": hal,
     "Phoenix": lambda n: [phoenix(k) for k in range(n)],
+    "Langfuse": lambda n: [langfuse(k) for k in range(n)],
+    "ragas": lambda n: [ragas(k) for k in range(n)],
     "LiveCodeBench, a run": lambda n: [graded(k) for k in range(n)],
     "columns and data": lambda n: {
         "columns": ["id", "model", "score", "prompt", "output"],
@@ -322,8 +354,22 @@ def files(folder: Path, count: int) -> Iterator[tuple[str, Path, Callable[[], ob
         path.parent.mkdir(parents=True)
         path.write_text("".join(json.dumps(row) + "\n" for row in [*first, *map(record, range(count))]))
         yield harness, path, lambda path=path: [json.loads(line) for line in path.read_bytes().splitlines()]
+    for harness, row in TABLES.items():
+        yield _table(folder / harness / "a.csv", [row(k) for k in range(count)])
     yield _bfcl(folder, count)
     yield from _lighteval(folder, count)
+
+
+def _table(path: Path, rows: list[dict[str, object]]) -> tuple[str, Path, Callable[[], object]]:
+    """Return a table, which the module of Python reads alone."""
+    path.parent.mkdir(parents=True)
+    with path.open("w", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(rows[0])
+        writer.writerows(
+            [json.dumps(cell) if isinstance(cell, list | dict) else cell for cell in row.values()] for row in rows
+        )
+    return path.parent.name, path, lambda: list(csv.reader(io.StringIO(path.read_text(), newline="")))
 
 
 def _bfcl(folder: Path, count: int) -> tuple[str, Path, Callable[[], object]]:

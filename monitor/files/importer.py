@@ -98,7 +98,7 @@ class Importer:
         maps = self._maps_of(path)
         for problem in problems():
             self._notices(problem)
-        stream = open_mapped(maps, log) if maps else open_format(format_of(path), log)
+        stream = open_mapped(maps, log) if maps else open_format(format_of(path, own=bool(self.choices.columns)), log)
         stream.note = log.note
         if not stream.whole and is_utf16(path):
             log.note("the text is UTF-16 and is read as UTF-8")

@@ -14,7 +14,7 @@ from typing import Any, Final
 from monitor.files.formats.choices import Choices
 from monitor.files.formats.outline import has_path, outline
 from monitor.files.formats.plugins import match
-from monitor.files.formats.registry import Format
+from monitor.files.formats.registry import Format, match_row
 from monitor.files.streams.paths import PASSED_OVER
 from monitor.files.streams.regular import open_regular
 from monitor.files.streams.stream import is_record, open_stream
@@ -54,8 +54,8 @@ class Kind(Enum):
     FOREIGN = auto()  # no results: `foreign` has the reason
 
 
-def format_of(path: Path) -> Kind | Format:
-    """Return the format of a file, from its name and its first bytes."""
+def format_of(path: Path, *, own: bool = False) -> Kind | Format:
+    """Return the format of a file, from its name and its first bytes; `own`: its columns are named, so it is no table of a harness."""
     name = path.name.lower()
     head = read_head(path)
     text = _unpacked(head)
@@ -66,11 +66,36 @@ def format_of(path: Path) -> Kind | Format:
     if head.startswith(_ZIP):
         return Kind.INSPECT
     if not _JSON.match(text):
-        if name.endswith(TABLE_SUFFIXES):
-            return Kind.TABLE
-        if name.endswith((".parquet", ".eval")):
-            return Kind.PARQUET if name.endswith(".parquet") else Kind.INSPECT
-    return Kind.INSPECT if _INSPECT.match(text) else _json_format(path)
+        return _text_format(path, own=own)
+    found = Kind.INSPECT if _INSPECT.match(text) else _json_format(path)
+    if own and isinstance(found, Format) and found.row:
+        return Kind.ROWS if text.removeprefix(BOM).lstrip().startswith(b"[") else Kind.LINES
+    return found
+
+
+def _text_format(path: Path, *, own: bool) -> Kind | Format:
+    """Return the format of a file that does not begin as JSON does."""
+    name = path.name.lower()
+    if not own and (found := _table_format(path)) is not None:
+        return found
+    if name.endswith(TABLE_SUFFIXES):
+        return Kind.TABLE
+    if name.endswith((".parquet", ".eval")):
+        return Kind.PARQUET if name.endswith(".parquet") else Kind.INSPECT
+    return _json_format(path)
+
+
+def _table_format(path: Path) -> Format | None:
+    """Return the harness that writes a table with these columns."""
+    status = path.stat()
+    return match_row(_columns_in(path, _head(path, _JSON_BYTES, status.st_ino, status.st_size, status.st_mtime_ns))[0])
+
+
+def _columns_in(path: Path, head: bytes) -> tuple[list[str], dict[str, str]]:
+    """Return the columns of a table that begins with these bytes, and the cells of its first row."""
+    from monitor.files.tables.tables import split_head  # noqa: PLC0415 - start-up: only tables need it
+
+    return split_head(path, head)
 
 
 def _json_format(path: Path) -> Kind | Format:
@@ -188,9 +213,10 @@ def looks_like_results(path: Path, choices: Choices) -> bool | str:
         status = stat.st_ino, stat.st_size, stat.st_mtime_ns
         head = _head(path, _HEAD_BYTES, *status)
         first = head.partition(b"\n")[0]
-        if name.endswith(TABLE_SUFFIXES) and not _JSON.match(head):
+        table = name.endswith(TABLE_SUFFIXES) and not _JSON.match(head)
+        found = (None if choices.columns else _table_format(path)) if table else _json_format(path)
+        if found is None:
             return _is_table(path, head, choices)
-        found = _json_format(path)
     except PASSED_OVER:
         return False
     if found is Kind.ROWS:
@@ -203,9 +229,7 @@ def looks_like_results(path: Path, choices: Choices) -> bool | str:
 
 
 def _is_table(path: Path, head: bytes, choices: Choices) -> bool | str:
-    from monitor.files.tables.tables import split_head  # noqa: PLC0415 - start-up: only tables need it
-
-    names, first = split_head(path, head)
+    names, first = _columns_in(path, head)
     if found := refusal_of(names) or _has_columns(names, choices):
         return found
     try:

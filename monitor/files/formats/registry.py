@@ -19,15 +19,29 @@ class Format(NamedTuple):
     # document, lines: the paths that a document has, or the first line of a file of JSON lines; space-separated alternatives
     document: tuple[str, ...] = ()
     lines: tuple[str, ...] = ()
+    row: tuple[
+        str, ...
+    ] = ()  # the columns that a table has, or the fields of the first row of an array or of JSON lines
     attribute: str = "TOOL"  # the `Tool` in the module
     refusal: str | None = None  # why files of this kind have no results of items, and what is needed
     matches: Callable[[Any], bool] = lambda _: True  # a further condition on the beginning of a document
     tool: Any = None  # what reads the files, of a plugin
 
+    def is_row(self, row: object) -> bool:
+        """Return whether a row has the columns of this format."""
+        return bool(self.row) and isinstance(row, dict) and row.keys() >= {*self.row} and self.matches(row)
+
 
 def _verdicts_only(value: object) -> bool:
     """Return whether an object has nothing but booleans."""
     return isinstance(value, dict) and bool(value) and all(each in (b"true", b"false") for each in value.values())
+
+
+def _only_metrics(row: object) -> bool:
+    """Return whether a row of ragas is not one of a table that names its scores: ragas keeps columns of its users."""
+    return isinstance(row, dict) and not {"score", "item_id", "correct", "is_correct", "acc"} & {
+        str(name).lower() for name in row
+    }
 
 
 _NO_ITEM: Final = (
@@ -45,6 +59,12 @@ FORMATS: Final = (
     Format("HAL", "hal", document=("config.agent_name", "config.benchmark_name", "results")),
     Format("aider", "aider", document=("testcase", "edit_format", "tests_outcomes")),
     Format("Phoenix", "phoenix", document=("*.example_id", "*.repetition_number")),
+    Format("Phoenix", "phoenix", row=("example_id", "repetition_number", "latency_ms"), attribute="TABLE"),
+    Format("Langfuse", "langfuse", row=("id", "timestamp", "name", "userId", "bookmarked", "input")),
+    Format("Langfuse", "langfuse", row=("id", "traceId", "startTime", "type", "level", "input")),
+    Format("ragas", "ragas", row=("user_input", "response"), matches=_only_metrics),
+    Format("ragas", "ragas", row=("user_input", "retrieved_contexts"), matches=_only_metrics),
+    Format("ragas", "ragas", row=("question", "answer", "contexts"), matches=_only_metrics),
     Format("Terminal-Bench", "terminal_bench", document=("results.*.task_id", "results.*.is_resolved")),
     Format("Harbor", "harbor", document=("task_name", "trial_name", "config.trial_name")),
     Format("SWE-bench", "swe_bench", document=("resolved_ids", "submitted_instances"), attribute="REPORT"),
@@ -108,6 +128,11 @@ FORMATS: Final = (
         document=("results", "configs"),
         refusal="results of lm-eval have one score a task; run it with --log_samples, and give samples_*.jsonl next to them",
     ),
+    Format(
+        "Langfuse",
+        row=("traceId", "dataType", "stringValue", "value", "source"),
+        refusal="an export of scores names no item and no model; export the traces or the observations that have them",
+    ),
     Format("OpenTelemetry", lines=("resourceLogs",), refusal=_NO_ITEM),
     Format("OpenTelemetry", lines=("resourceSpans",), refusal=_NO_ITEM),
 )  # fmt: skip
@@ -145,8 +170,24 @@ def match(value: object, *, lines: bool, formats: Iterable[Format] = FORMATS) ->
     'OpenAI evals'
     >>> match({"benchmark": "quiz"}, lines=True)
     """
+    row = value if lines else first_row(value)
     for each in formats:
         paths = each.lines if lines else each.document
         if paths and all(has_path(value, path) for path in paths) and each.matches(value):
             return each
+        if each.is_row(row):
+            return each
     return None
+
+
+def match_row(names: Iterable[str]) -> Format | None:
+    """Return the format of a table with these columns."""
+    row = dict.fromkeys(names)
+    return next((each for each in FORMATS if each.is_row(row)), None)
+
+
+def first_row(value: object) -> object:
+    """Return the first row of an array, or of a document with a column a field, as pandas writes it."""
+    if isinstance(value, dict) and value and all(isinstance(column, dict) for column in list(value.values())[:-1]):
+        return value
+    return value[0] if isinstance(value, list) and value else None

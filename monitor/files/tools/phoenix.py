@@ -1,15 +1,18 @@
-"""Phoenix: an experiment as JSON, a list of runs with their annotations."""
+"""Phoenix: an experiment as JSON, a list of runs with their annotations, or as CSV, with columns for each annotation."""
 
-from collections import ChainMap
+import re
 from collections.abc import Iterator
+from itertools import zip_longest
 from typing import Any, Final
 
 import msgspec
 
 from monitor.files.formats.documents import read_document
-from monitor.files.formats.log_file import LogFile, table_name
-from monitor.files.formats.results import Entry, Result, Tool
-from schemas.records.text import shorten
+from monitor.files.formats.log_file import LogFile
+from monitor.files.formats.results import Entry, Tool
+from monitor.files.tools.scored_rows import metrics_of, read_rows, results_of, texts
+
+_SCORE: Final = re.compile(r"annotation_(.+)_(score|label)")
 
 
 class Annotation(msgspec.Struct):
@@ -31,19 +34,39 @@ class Run(msgspec.Struct):
 
 def read(log: LogFile) -> Iterator[Entry]:
     """Return the runs of an experiment: an annotation is a metric, by its score, else its label; the file is the model."""
-    titled = log.title if log.title is not None and log.title.model is not None else None
-    benchmark = titled.benchmark if titled else log.path.parent.name or "phoenix"
-    model = titled.model if titled and titled.model else table_name(log.path)
-    if log.model is None:
-        log.note(f"the model is called {shorten(model)} and the benchmark {shorten(benchmark)}, like the file")
     runs = read_document(log.path, list[Run], TOOL.name)
-    names: dict[str, Any] = dict.fromkeys(each.name for run in runs for each in run.annotations)
-    for number, run in enumerate(runs, 1):
-        found = {each.name: each.label if each.score is None else each.score for each in run.annotations}
-        failure = "error" if run.error is not None else None
-        repeat = max(run.repetition_number - 1, 0)
-        values = ChainMap(found, names)  # a run may lack any annotation of another
-        yield Result(benchmark, model, str(run.example_id), values, repeat, failure=failure, number=number)
+    found = [{each.name: each.label if each.score is None else each.score for each in run.annotations} for run in runs]
+    names = dict.fromkeys(name for each in found for name in each)
+    yield from results_of(
+        log,
+        "phoenix",
+        [str(run.example_id) for run in runs],
+        metrics_of({name: [each.get(name) for each in found] for name in names}, ()),
+        failures=["error" if run.error is not None else None for run in runs],
+        attempts=[max(run.repetition_number - 1, 0) for run in runs],
+    )
+
+
+def read_table(log: LogFile) -> Iterator[Entry]:
+    """Return the runs of an experiment that was exported as CSV."""
+    rows = read_rows(log)
+    columns: dict[str, dict[str, Any]] = {}
+    for column in rows:
+        if (match := _SCORE.fullmatch(column)) is not None:
+            columns.setdefault(match[1], {})[match[2]] = rows[column]
+    given = {
+        name: [
+            label if score in {None, ""} else score
+            for score, label in zip_longest(*(each.get(key, ()) for key in ("score", "label")))
+        ]
+        for name, each in columns.items()
+    }
+    repeats = [int(cell) - 1 if str(cell).isdecimal() and int(cell) else 0 for cell in rows["repetition_number"]]
+    failures = ["error" if cell not in {None, ""} else None for cell in rows.get("error", ())] or None
+    yield from results_of(
+        log, "phoenix", texts(rows["example_id"]), metrics_of(given, ()), failures=failures, attempts=repeats
+    )
 
 
 TOOL: Final = Tool("an experiment of Phoenix", read)
+TABLE: Final = Tool("an experiment of Phoenix", read_table)

@@ -371,12 +371,12 @@ def test_a_battle_is_skipped_in_a_folder_with_the_reason(tmp_path):
 
 def test_every_format_has_a_reader_or_a_reason():
     assert all(bool(each.module) != bool(each.refusal) for each in FORMATS)
-    assert all(bool(each.document) != bool(each.lines) for each in FORMATS)
+    assert all(bool(each.document) + bool(each.lines) + bool(each.row) == 1 for each in FORMATS)
 
 
 def test_a_document_on_one_line_is_the_same(tmp_path):
     for name, made in TOOLS.items():
-        if made.lines or made is BFCL:
+        if made.lines or made is BFCL or not made.results.endswith(".json"):
             continue
         path = made.write(tmp_path / name)
         whole = rows(Read(path))

@@ -55,6 +55,12 @@ MESSAGES = [
     ("t.json", made([{"question_id": "q", "contest_date": "d", "output_list": []}]), "graded_list", "the file has answers without grades; give the *_eval_all.json of the run"),
     ("t.json", made({"config": {"agent_name": "a", "benchmark_name": "b"}, "results": {}}), "results", "the run has totals, and no successful_tasks and failed_tasks; run a version of HAL that writes both lists"),
     ("t.json", made({"version": 2, "status": "success", "eval": {"task": "t", "model": "m"}, "samples": []}), "samples", "the log holds no samples; score it with `inspect score`, log the samples, or omit the file"),
+    ("t.csv", b"id,traceId,name,dataType,value,stringValue,source\n1,t,exact,NUMERIC,1,,API\n", "file", "an export of scores names no item and no model; export the traces or the observations that have them"),
+    ("t.csv", b"question,answer,contexts,faithfulness\nq,a,c,good\n", "metric", "no column has scores; check that the run was scored, or name the columns of a table with --columns"),
+    ("t.csv", b'question,answer,contexts,faithfulness\nq,a,"c,1\n', "file", "the table breaks off within its last row, and nothing of it is read; copy the file again, or write it again"),
+    ("t.csv", 2 * b"question,answer,contexts,faithfulness\nq,a,c,1\n", "record", "row 3 repeats the names of the columns, and the table has 4 columns; give each table a file, as the tool writes it"),
+    ("t.csv", b"question,answer,contexts,faithfulness\nq,a,c,1,0\n", "record", "row 2 has 5 cells, and the table has 4 columns; give each table a file, as the tool writes it"),
+    ("t.json", made([{"question": "q", "answer": "a", "contexts": []}, 1]), "file", "the file is not an array of rows; use it as the tool writes it"),
     ("t.json", made({"eval": {"T/0": [{"base_status": None, "solution": "x"}]}}), "base_status", "T/0 has no base_status or status; use a file as EvalPlus or BigCodeBench writes it"),
 ]  # fmt: skip
 

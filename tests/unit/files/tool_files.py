@@ -1,6 +1,8 @@
 """Small result files of other harnesses, each in the shape that the harness writes, with the events that they come to."""
 
+import csv
 import hashlib
+import io
 import json
 import zlib
 from typing import NamedTuple
@@ -801,5 +803,133 @@ SWE_BENCH_FIRST = Made(
     ("the model is called acme-a",),
 )
 
+
+def table(*rows):
+    """A CSV as pandas and Langfuse write it, with the names of the columns first."""
+    out = io.StringIO()
+    writer = csv.DictWriter(out, list(rows[0]), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return out.getvalue().encode()
+
+
+def trace(number, question, scores, run="", item="", **more):
+    about = {"experiment_run_name": run, "dataset_item_id": item} if run else {}
+    return {
+        "id": f"t{number}",
+        "timestamp": "2026-11-20T10:00:00.000Z",
+        "name": "experiment-item-run",
+        "userId": None,
+        "bookmarked": False,
+        "tags": [],
+        "input": question,
+        "output": "x",
+        "metadata": about,
+        "comments": [],
+        **{name: None if score is None else [score] for name, score in scores.items()},
+        **more,
+    }
+
+
+def as_cells(row):
+    return {
+        name: "" if cell is None else json.dumps(cell) if isinstance(cell, list | dict) else cell
+        for name, cell in row.items()
+    }
+
+
+_TRACES = [
+    trace(1, "1+1?", {"exact": 1, "tone": "good"}, "acme-a", "i1"),
+    trace(2, "2+2?", {"exact": 0, "tone": "bad"}, "acme-a", "i2"),
+    trace(3, "1+1?", {"exact": 0.25, "tone": "good"}, "acme-b", "i1"),
+    trace(4, "hello", {"exact": None, "tone": None}),
+]
+_OF_TRACES = [
+    ("evals", "i1", "acme-a", 1, None, 0),
+    ("evals", "i2", "acme-a", 0, None, 0),
+    ("evals", "i1", "acme-b", 0.25, None, 0),
+]
+
+LANGFUSE = Made(
+    "evals/traces.json", {"evals/traces.json": doc(_TRACES)}, _OF_TRACES, ("metric exact", "1 of 4 rows have no score")
+)
+
+LANGFUSE_TABLE = Made(
+    "evals/traces.csv", {"evals/traces.csv": table(*map(as_cells, _TRACES))}, _OF_TRACES, ("metric exact",)
+)
+
+LANGFUSE_OBSERVATIONS = Made(
+    "evals/observations.jsonl",
+    {
+        "evals/observations.jsonl": jsonl(
+            *[
+                {
+                    "id": f"o{k}", "traceId": f"t{k}", "startTime": "2026-11-20T10:00:00Z", "type": "GENERATION", "level": level,
+                    "input": {"q": question}, "providedModelName": model, "latency": 0.5, "totalCost": 0.01, "exact": scores,
+                }
+                for k, (question, model, level, scores) in enumerate(
+                    [
+                        ("1+1?", "acme-a", "DEFAULT", [1]), ("1+1?", "acme-b", "DEFAULT", [1, 0]), ("1+1?", "acme-b", "DEFAULT", [0]),
+                        ("2+2?", "acme-a", "ERROR", None),
+                    ]
+                )
+            ]
+        )
+    },
+    [
+        ("evals", '{"q": "1+1?"}', "acme-a", 1, None, 0),
+        ("evals", '{"q": "1+1?"}', "acme-b", 0.5, None, 0),
+        ("evals", '{"q": "1+1?"}', "acme-b", 0, None, 1),
+        ("evals", '{"q": "2+2?"}', "acme-a", None, None, 0),
+    ],
+    ("metric exact", "1 of 4 results failed in the run", "rows of one item and model are its repeats"),
+)  # fmt: skip
+
+PHOENIX_TABLE = Made(
+    "capitals/acme-a.csv",
+    {
+        "capitals/acme-a.csv": table(
+            *[
+                {
+                    "example_id": item, "repetition_number": repetition, "input": '{"q": "?"}', "reference_output": "{}", "output": "x",
+                    "error": error, "latency_ms": 10.5, "annotation_exact_label": "", "annotation_exact_score": score,
+                    "annotation_exact_error": "", "annotation_tone_label": "true", "annotation_tone_score": "",
+                }
+                for item, repetition, error, score in [("e1", 1, "", "1.0"), ("e1", 2, "", "0.0"), ("e2", 1, "timeout", "")]
+            ]
+        )
+    },
+    [
+        ("capitals", "e1", "acme-a", 1, None, 0),
+        ("capitals", "e1", "acme-a", 0, None, 1),
+        ("capitals", "e2", "acme-a", None, None, 0),
+    ],
+    ("metric exact (also available: tone)", "the model is called acme-a and the benchmark capitals"),
+)  # fmt: skip
+
+_RAGAS = [
+    {
+        "user_input": question,
+        "retrieved_contexts": ["c, d"],
+        "response": "x",
+        "faithfulness": faithful,
+        "answer_relevancy": 0.5,
+    }
+    for question, faithful in [("1+1?", 1.0), ("2+2?", 0.25), ("3+3?", None)]
+]
+_OF_RAGAS = [
+    ("rag", "1+1?", "acme-a", 1, None, 0),
+    ("rag", "2+2?", "acme-a", 0.25, None, 0),
+    ("rag", "3+3?", "acme-a", None, None, 0),
+]
+
+RAGAS = Made("rag/acme-a.csv", {"rag/acme-a.csv": table(*map(as_cells, _RAGAS))}, _OF_RAGAS, ("metric faithfulness",))
+
+RAGAS_COLUMNS = Made(
+    "rag/acme-a.json",
+    {"rag/acme-a.json": doc({name: {str(k): row[name] for k, row in enumerate(_RAGAS)} for name in _RAGAS[0]})},
+    _OF_RAGAS,
+    ("metric faithfulness",),
+)
 
 TOOLS = {name: value for name, value in globals().items() if isinstance(value, Made)}

@@ -1,0 +1,74 @@
+"""Langfuse: traces or observations as its page exports them (CSV, JSON, JSON lines); each name of a score is a column."""
+
+import json
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
+
+from monitor.files.formats.log_file import LogFile
+from monitor.files.formats.results import Entry, Tool
+from monitor.files.tools.scored_rows import Rows, metrics_of, read_rows, results_of, texts
+
+_OWN: Final = {
+    "id", "traceId", "traceName", "traceTags", "traceTimestamp", "timestamp", "startTime", "endTime", "completionStartTime", "createdAt",
+    "updatedAt", "name", "type", "userId", "sessionId", "release", "version", "environment", "tags", "bookmarked", "public", "input",
+    "output", "metadata", "comments", "level", "statusMessage", "projectId", "promptName", "promptId", "promptVersion", "modelId", "model",
+    "providedModelName", "internalModelId", "modelParameters", "usage", "usageDetails", "providedUsageDetails", "costDetails",
+    "providedCostDetails", "totalCost", "inputCost", "outputCost", "inputUsage", "outputUsage", "totalUsage", "promptTokens",
+    "completionTokens", "totalTokens", "unit", "latency", "latencyMs", "timeToFirstToken", "timeToFirstTokenMs", "inputPrice",
+    "outputPrice", "totalPrice", "parentObservationId", "observationId", "htmlPath", "toolDefinitions", "toolCalls", "toolCallNames",
+    "toolDefinitionsCount", "toolCallsCount", "usagePricingTierName", "usagePricingTierId", "isRootObservation", "traceVersion",
+}  # fmt: skip
+"""The columns of a trace or an observation, in any version; every other column of numbers is the score of its name."""
+
+_MODELS: Final = ("experiment_run_name", "experiment_name", "model")
+"""Fields of the metadata that name what was run: an experiment of the SDK has the first two."""
+
+_ITEM: Final = "dataset_item_id"
+
+
+def read(log: LogFile) -> Iterator[Entry]:
+    """Return the rows that have scores: the item is that of the dataset, else the input; the model the run, else what answered."""
+    rows = _once(read_rows(log))
+    count = len(rows["id"])
+    about = list(map(_object, rows.get("metadata", [None] * count)))
+    inputs = texts(rows.get("input", [None] * count))
+    items = [str(each.get(_ITEM) or given) for each, given in zip(about, inputs, strict=True)]
+    answered = rows.get("providedModelName", rows.get("model", [None] * count))
+    models = list(map(_model, about, answered))
+    failures = ["error" if level == "ERROR" else None for level in rows["level"]] if "level" in rows else None
+    yield from results_of(
+        log, "langfuse", items, metrics_of(rows, _OWN), models=models, failures=failures, unscored=False
+    )
+
+
+def _model(about: dict[str, Any], answered: object) -> str | None:
+    for name in _MODELS:
+        if about.get(name):
+            return str(about[name])
+    return answered if isinstance(answered, str) else None
+
+
+def _once(rows: Rows) -> Rows:
+    """Return each trace once: an export that is taken again, or written twice, repeats the ids."""
+    names = texts(rows["id"])
+    if len({*names}) == len(names):
+        return rows
+    kept = sorted({name: k for k, name in reversed([*enumerate(names)])}.values())
+    return {name: _at(column, kept) for name, column in rows.items()}
+
+
+def _at(column: Sequence[Any], places: list[int]) -> list[Any]:
+    return [column[k] for k in places]
+
+
+def _object(value: object) -> dict[str, Any]:
+    """Return metadata, which a table holds as text."""
+    if isinstance(value, str) and value.startswith("{"):
+        try:
+            value = json.loads(value)
+        except (ValueError, RecursionError):
+            return {}
+    return value if isinstance(value, dict) else {}
+
+
+TOOL: Final = Tool("an export of Langfuse", read)

@@ -44,19 +44,17 @@ def _compiled(function: _Function, **options: bool) -> _Function:
     if mode() == "interpreted":
         return function
     _prepare()
-    from numba import njit  # noqa: PLC0415 - where it is installed
+    from numba import njit, types  # noqa: PLC0415 - where it is installed
 
     options |= {"nogil": True, "_nrt": False, "no_cfunc_wrapper": True, "boundscheck": mode() == "checked"}
     loop = njit(error_model="numpy", **options)(function)
-    loop.get_call_template = partial(_for_any_number, loop.get_call_template)
+    loop.get_call_template = partial(_for_any_number, loop.get_call_template, types)
     return loop  # type: ignore[no-any-return]
 
 
-def _for_any_number(get_template: Callable[..., Any], arguments: Sequence[Any], others: Any) -> Any:  # noqa: ANN401 - types of Numba
+def _for_any_number(template: Callable[..., Any], types: Any, arguments: Sequence[Any], others: Any) -> Any:  # noqa: ANN401 - of Numba
     """Let a loop have one version for all whole numbers: each constant and each width would be compiled again."""
-    from numba import types  # noqa: PLC0415 - where it is installed
-
-    return get_template([types.int64 if isinstance(each, types.Integer) else each for each in arguments], others)
+    return template([types.int64 if isinstance(each, types.Integer) else each for each in arguments], others)
 
 
 @cache

@@ -98,7 +98,7 @@ class Wording:
 
     def _drifted(self, origin: str, change: DriftChange) -> Notification:
         """Return the notification of what a monitor of a sentinel reports."""
-        title, lines = words.drifted(change)
+        title, lines = words.drifted(change, self._page())
         alert = DRIFT._replace(severity="info") if change.kind == "drift.better" else DRIFT
         return self._notification(alert, [f"{origin}/{change.id}"], change.benchmark, title, tuple(lines))
 

@@ -212,9 +212,9 @@ def page(report: DriftReport) -> DriftPage:
     return DriftPage(report=report, words=words, promise=bound, assumption=assumed)
 
 
-def change_arguments(benchmark: str, model: str) -> str:
+def change_arguments(benchmark: str, model: str, server: str | None = None) -> str:
     """Return what follows `rankwatch drift change`, for names of any characters."""
-    return shlex.join([f"--benchmark={benchmark}", "--", model])
+    return shlex.join([*([] if server is None else ["--server", server]), f"--benchmark={benchmark}", "--", model])
 
 
 def _clauses(sentinel: Sentinel) -> Iterator[str]:

@@ -77,8 +77,8 @@ def stalled(board: str, seconds: float, fewest: int, items: int) -> tuple[Senten
     ]
 
 
-def drifted(change: DriftChange) -> tuple[Sentence, list[Sentence]]:
-    """Return the title and the lines of what a monitor of a sentinel reports."""
+def drifted(change: DriftChange, server: str | None) -> tuple[Sentence, list[Sentence]]:
+    """Return the title and the lines of what a monitor of a sentinel reports, for a command that reaches the service that reports it."""
     if change.start is None:
         return f"{change.sentence}.", []
     lines = [f"The change lies between {short(change.after_run or '')} and {short(change.last_start or '')}."]
@@ -93,7 +93,8 @@ def drifted(change: DriftChange) -> tuple[Sentence, list[Sentence]]:
             else "scores its frozen answers as before"
         )
         lines.append(f"The judge {judge}.")
-    lines.append(f"Was it you? Announce it: rankwatch drift change {change_arguments(change.benchmark, change.model)}")
+    own = change_arguments(change.benchmark, change.model, server)
+    lines.append(f"Was it you? Announce it: rankwatch drift change {own}")
     return f"{change.sentence}.", lines
 
 

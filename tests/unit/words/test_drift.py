@@ -38,9 +38,11 @@ def test_a_notification_names_the_command_that_announces_the_change():
     log = FoldLog(declaration())
     log.send(*(each for run in made(30, drop_at=18, seed=1) for each in run))
     (change,) = [each for each in log.bench.changes.values() if isinstance(each, DriftChange)]
-    title, lines = drifted(change)
+    title, lines = drifted(change, None)
     assert title == f"{change.sentence}."
     assert lines[-1] == "Was it you? Announce it: rankwatch drift change --benchmark=bench -- m"
+    announced = drifted(change, "https://monitor.example:9000")[1][-1]
+    assert announced.endswith("rankwatch drift change --server https://monitor.example:9000 --benchmark=bench -- m")
 
 
 def test_a_model_that_is_back_is_said_to_be_back_and_one_that_stays_low_is_not():

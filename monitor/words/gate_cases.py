@@ -37,15 +37,18 @@ def headline(found: GateCases) -> Sentence:
 
 def remarks(found: GateCases) -> Iterator[Sentence]:
     """Yield what the repeats allow, the mean over cases, what got worse, and which flag changes an undecided gate."""
+    over = counted(len(found.cases), "case")
     yield f"Below {counted(found.repeats_needed, 'repeat')} no case can reach {floor(found)}."
     if found.mean is not None:
         error = "" if found.standard_error is None else f" (standard error {found.standard_error:.3f} over cases)"
         what = "One answer is right" if found.k == 1 else f"{found.k} answers in a row are right"
         yield f"{what} with a chance of {found.mean:.3f}, in the mean over cases{error}."
+    if alone := sum(each.state == "open" and each.high < found.floor for each in found.cases):
+        yield f"The upper bound of {counted(alone, 'open case')} is below the floor, but not with {over} counted (Holm)."
     if found.baseline is not None:
         yield _worse(found, shorten(found.baseline))
     if found.skipped:
-        yield f"{counted(found.skipped, 'answer')} without a score left out: score them, as wrong if nothing else."
+        yield f"{counted(found.skipped, 'answer')} without a score left out, so the gate cannot pass: score them, as wrong if nothing else."
     if found.conflicts:
         yield f"{counted(found.conflicts, 'score')} of an answer that has one already: the first counts. Name each run, or its repeat."
     if found.verdict == "undecided":
@@ -53,7 +56,6 @@ def remarks(found: GateCases) -> Iterator[Sentence]:
     elif found.verdict == "pass":
         yield f"At most {100 * found.alpha:.3g} % chance that this gate passes while a case is below its floor."
     else:
-        over = counted(len(found.cases), "case")
         yield f"At most {100 * found.alpha:.3g} % chance of this verdict if no case is below its floor (Holm over {over})."
 
 

@@ -5,7 +5,7 @@ from typing import Literal
 import msgspec
 
 CaseState = Literal["reaches", "below", "open"]
-"""Where the bounds of a case are: the lower one reaches the floor, the upper one is below it, or neither."""
+"""The lower bound of a case reaches the floor, the case is below it with all cases counted (Holm), or neither."""
 
 
 class JudgedCase(msgspec.Struct, frozen=True, kw_only=True):
@@ -58,7 +58,7 @@ class GateCases(msgspec.Struct, frozen=True, kw_only=True):
     worse: tuple[str, ...]
     """The cases that are right less often than with the baseline; they do not change the verdict."""
     skipped: int
-    """Answers without a score; they are omitted."""
+    """Answers without a score; they are omitted, and with one the gate does not pass."""
     conflicts: int
     """Answers that contradict an earlier one of the same run and repeat; the first counts."""
     cases: tuple[JudgedCase, ...]

@@ -29,7 +29,7 @@ def pass_k(right: npt.ArrayLike, of: npt.ArrayLike, k: int) -> FloatArray:
     [1.0, 0.4912, 0.0, nan]
     """
     c, r = _counts(right, of, k)
-    steps = np.arange(k)[:, None]
+    steps = np.arange(min(k, int(r.max(initial=0))))[:, None]
     rates = np.maximum(c.ravel() - steps, 0) / np.maximum(r.ravel() - steps, 1)
     return np.where(r >= k, np.prod(rates, axis=0).reshape(c.shape), np.nan)
 

@@ -66,6 +66,22 @@ def test_every_file_is_a_run_and_a_case_without_an_answer_stays_open(tmp_path):
     ]
 
 
+def test_a_case_is_below_only_if_it_is_with_all_cases_counted(tmp_path):
+    path = write(tmp_path / "r.jsonl", cases(STEADY | {"bad": 12}))
+    found = judged(path, "--per-case", 0.8, code=3)
+    assert [each["state"] for each in found["cases"] if each["case"] == "bad"] == ["open"]
+    text = " ".join(rankwatch("gate", path, "--per-case", 0.8, code=3).stdout.split())
+    assert "The upper bound of 1 open case is below the floor, but not with 58 cases counted (Holm)." in text
+
+
+def test_an_answer_without_a_score_keeps_a_gate_from_passing(tmp_path):
+    crashed = [each | {"repeat": 20, "score": None} for each in cases({"crashed": 1}, repeats=1)]
+    path = write(tmp_path / "r.jsonl", [*cases(STEADY), *crashed])
+    found = judged(path, "--per-case", 0.8, code=3)
+    assert (found["verdict"], found["reached"], found["skipped"]) == ("undecided", 57, 1)
+    assert "so the gate cannot pass" in " ".join(rankwatch("gate", path, "--per-case", 0.8, code=3).stdout.split())
+
+
 @pytest.mark.parametrize(
     ("flags", "words"),
     [
@@ -79,6 +95,7 @@ def test_every_file_is_a_run_and_a_case_without_an_answer_stays_open(tmp_path):
         (("--per-case", 0.8, "--baseline", "new"), "the files have the baseline alone"),
         (("--pass-k", 3, "--pair", "new", "old", "--margin", 0.1), "--pass-k: is for --per-case"),
         (("--pass-k", 3, "--check", "--margin", 0.1), "omit --pass-k"),
+        (("--per-case", 0.8, "--pass-k", 10**400), "use 1000 or less"),
     ],
 )
 def test_a_call_that_cannot_be_right_is_refused(tmp_path, flags, words):

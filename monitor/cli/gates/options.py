@@ -162,6 +162,7 @@ class CheckOptions:
             "--pass-k",
             "with --per-case: the floor is of K answers in a row, all right",
             min=1,
+            max=1000,
             metavar="K",
             rich_help_panel=_CASE_PANEL,
         ),

@@ -43,8 +43,8 @@ def judge_cases(
     p = right / np.maximum(of, 1)
     noise = np.where(of > 1, of * p * (1 - p) / np.maximum(of - 1, 1), 0.0)
     states: list[CaseState] = [
-        "reaches" if at_least >= floor else "below" if at_most < floor else "open"
-        for at_least, at_most in zip(low.tolist(), high.tolist(), strict=True)
+        "reaches" if at_least >= floor else "below" if p_of <= alpha else "open"
+        for at_least, p_of in zip(low.tolist(), p_below.tolist(), strict=True)
     ]
     cases = tuple(
         JudgedCase(
@@ -62,12 +62,10 @@ def judge_cases(
         )
         for i, name in enumerate(names)
     )
-    below = tuple(each.case for each in cases if each.p_below <= alpha)
-    verdict: Literal["pass", "fail", "undecided"] = "undecided"
-    if below:
-        verdict = "fail"
-    elif all(state == "reaches" for state in states):
-        verdict = "pass"
+    below = tuple(each.case for each in cases if each.state == "below")
+    verdict: Literal["pass", "fail", "undecided"] = (
+        "fail" if below else "pass" if not skipped and states.count("reaches") == len(states) else "undecided"
+    )
     estimates = pass_k(right, of, k)
     estimates = estimates[~np.isnan(estimates)]
     found = GateCases(
@@ -85,7 +83,7 @@ def judge_cases(
         repeats_needed=repeats_for_floor(floor, k, alpha),
         reached=states.count("reaches"),
         below=below,
-        open=len(states) - states.count("reaches") - len(below),
+        open=states.count("open"),
         mean=float(estimates.mean()) if estimates.size else None,
         standard_error=float(estimates.std(ddof=1) / np.sqrt(estimates.size)) if estimates.size > 1 else None,
         worse=tuple(each.case for each in cases if each.p_worse is not None and each.p_worse <= alpha),

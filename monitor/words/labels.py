@@ -97,8 +97,8 @@ def pair_lines(pair: LabelledPair) -> list[Sentence]:
         judge = "" if pair.judge_gap is None else f"{points(pair.judge_gap)} points by the judge, "
         like = "" if pair.correlation is None else f"; the judge and people correlate with {pair.correlation:.2f}"
         lines.append(
-            f"The gap is {judge}{points(pair.people_gap or 0.0)} by the labels, {points(pair.gap)} by both (standard error "
-            f"{100 * pair.gap_se:.2f}){like}."
+            f"The gap {shorten(pair.model_a)} - {shorten(pair.model_b)} is {judge}{points(pair.people_gap or 0.0)} by the labels, "
+            f"{points(pair.gap)} by both (standard error {100 * pair.gap_se:.2f}){like}."
         )
     if pair.next_item is not None:
         later = _verb(pair.waiting, "label", "wait")

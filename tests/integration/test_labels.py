@@ -170,6 +170,8 @@ def test_wrong_calls_are_refused_before_anything_is_read(judge, arguments, words
 def test_labels_have_a_seed_and_a_file_of_their_own(judge, tmp_path):
     labels = people(tmp_path, agrees)
     assert "add --label-seed SEED" in rankwatch("report", judge, "--labels", labels, "--label-every", 4, code=2).stderr
+    nameless = ("--labels", labels, "--label-seed", "", "--label-every", 4)
+    assert "add --label-seed SEED" in rankwatch("report", judge, *nameless, code=2).stderr
     again = ("--labels", judge, "--label-seed", "people", "--label-every", 4)
     assert "read as results of the judge too" in rankwatch("report", judge, *again, code=2).stderr
 
@@ -224,6 +226,10 @@ def test_a_gate_answers_what_people_prefer(judge, tmp_path):
         "gate", judge, "--pair", "a", "b", "--labels", unsure, "--label-seed", "people", "--label-every", 4, code=3
     ).stdout
     assert "The judge alone finds a better; the labels do not support it (150 labels" in text
+    people_find, judge_finds = text.split("  By the judge alone:\n")
+    assert "The gap a - b is +" in people_find
+    assert "a is better than b, decided" not in people_find
+    assert "a is better than b, decided" in judge_finds
 
 
 @pytest.mark.parametrize("margin", ["0.05", "5%"])

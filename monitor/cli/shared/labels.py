@@ -102,7 +102,7 @@ def _checked(name: str, labels: BoardView, boards: Mapping[str, BoardView], opti
         stop(f"{where}: labels are for scores of items, not for battles or weighted clusters; omit --labels", USAGE)
     declared = board.spec.order.seed
     seed = options.label_seed if declared is None else declared
-    if seed is None:
+    if not seed:
         stop(f"{where}: add --label-seed SEED, the seed of the order in which people label", USAGE)
     if options.label_seed not in {None, seed}:
         stop(f"{where}: the committed order has the seed {shorten(seed)}, and --label-seed another; omit it", USAGE)

@@ -65,7 +65,7 @@ def answer(
         scope = scope if labels is None else "by labels of people"
         level = f"alpha = {report.alpha:g}, {LOOKS[report.looks]}"
         headline = f"decided {scope}: {winner} is better than {loser} on {safe(report.benchmark)} ({level})"
-    people = () if labels is None else (labels.pairs[0].reason, *beneath(labels))
+    people = () if labels is None else (labels.pairs[0].reason, *beneath(labels), "By the judge alone:")
     evidence = (*map(safe, people), *_evidence(report, pair, models, rule))
     return Answer(report.benchmark, *models, code, headline, evidence, pair, rule, tuple(first(report)), labels)
 

@@ -50,8 +50,8 @@ class DatedRuns:
         self._name, self._by_file = name, by_file
         self._runs: dict[tuple[str, str, str], Run] = {}
         self._names: dict[str, str] = {}
-        self.alphas: dict[str, float] = {}
-        """Of the benchmarks that files declare."""
+        self.rejected = 0  # lines that cannot be read, of any run
+        self.alphas: dict[str, float] = {}  # of the benchmarks that files declare
         self.declaring: dict[str, str] = {}
         """Benchmarks with a declared sentinel, or with a run that ends early, each with its file."""
 

@@ -48,7 +48,7 @@ def remarks(found: GateCases) -> Iterator[Sentence]:
     if found.baseline is not None:
         yield _worse(found, shorten(found.baseline))
     if found.skipped:
-        yield f"{counted(found.skipped, 'answer')} without a score left out, so the gate cannot pass: score them, as wrong if nothing else."
+        yield f"{counted(found.skipped, 'answer')} without a readable score left out, so the gate cannot pass: score them, a failure 0."
     if found.conflicts:
         yield f"{counted(found.conflicts, 'score')} of an answer that has one already: the first counts. Name each run, or its repeat."
     if found.verdict == "undecided":

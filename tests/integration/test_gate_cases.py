@@ -82,6 +82,13 @@ def test_an_answer_without_a_score_keeps_a_gate_from_passing(tmp_path):
     assert "so the gate cannot pass" in " ".join(rankwatch("gate", path, "--per-case", 0.8, code=3).stdout.split())
 
 
+def test_a_line_that_cannot_be_read_keeps_a_gate_from_passing(tmp_path):
+    broken = [each | {"repeat": 20 + k, "score": "broken"} for k, each in enumerate(cases({"a": 4}, repeats=4))]
+    path = write(tmp_path / "r.jsonl", [*cases({"a": 20}), *broken])
+    found = judged(path, "--per-case", 0.8, code=3)
+    assert (found["verdict"], found["reached"], found["skipped"]) == ("undecided", 1, 4)
+
+
 @pytest.mark.parametrize(
     ("flags", "words"),
     [

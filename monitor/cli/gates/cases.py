@@ -65,7 +65,7 @@ def gate_cases(
         on_undecided,  # type: ignore[arg-type]  # a value of the option
         baseline=baseline,
         old=old,
-        skipped=sum(run.skipped for run in models[candidate]),
+        skipped=sum(run.skipped for run in models[candidate]) + runs.rejected,
         conflicts=sum(run.conflicts for run in models[candidate]),
     )
     write_outputs((file, RENDERERS[name](judged)) for name, file in outputs)

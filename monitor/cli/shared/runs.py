@@ -27,6 +27,7 @@ def read_runs(
                 for reject in segment.rejects:
                     rejected.print(RejectedLine.of(reject))
                 limit.add(segment.line_count, segment.rejects)
+                runs.rejected += len(segment.rejects)
         limit.finish()
     except (TooManyRejected, RunFault) as error:
         stop(error.problem if isinstance(error, TooManyRejected) else str(error))

@@ -83,8 +83,8 @@ def admit(
     The first call freezes the board, draws a seed and writes both to the certificate. Run the items that --next prints, add the scores to
     the file, and call it again. `rankwatch verify` recomputes the certificate.
 
-    Exit 0: run the next items. 5: the goal is met, or every item is run. 6: every item is run and the goal is not met. 1: fault. 2: wrong
-    usage.
+    Exit 0: run the next items. 5: the goal is met, or every item is run. 6: every item is run and the goal is not met, or the scores
+    contradict the order. 1: fault. 2: wrong usage.
 
     Example: rankwatch admit my-model --board results/ --scores my-model.jsonl --goal model:my-model,width=3 --next 50
     """

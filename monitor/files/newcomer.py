@@ -68,10 +68,10 @@ def read_certificate(path: Path) -> Certificate:
     try:
         certificate = Certificate.model_validate_json(data)
     except ValidationError as error:
-        problem = describe_error(error.errors(include_url=False)[0])
+        fault = error.errors(include_url=False)[0]
+        problem = fault["msg"] if fault["type"] == "json_invalid" else describe_error(fault)
         raise NewcomerError(f"{show(path)} is no certificate of rankwatch: {problem}") from None
-    written = canonical(certificate)
-    if data != written:
+    if data != (written := canonical(certificate)):
         place = next((k for k, (a, b) in enumerate(zip(data, written, strict=False)) if a != b), len(written))
         raise NewcomerError(f"{show(path)}: byte {place + 1:,} is not as rankwatch wrote it; get the file again")
     return certificate

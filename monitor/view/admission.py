@@ -137,9 +137,7 @@ def follow(board: FrozenBoard, commitment: Commitment, scores: Sequence[int | No
         alpha=commitment.alpha,
         unit=board.unit,
     )
-    low = np.array([0 if score is None else score for score in scores], np.int64)
-    high = np.array([board.unit if score is None else score for score in scores], np.int64)
-    newcomer.add(low, high)
+    newcomer.add(*(np.array([skip if x is None else x for x in scores], np.int64) for skip in (0, board.unit)))
     return newcomer
 
 
@@ -203,9 +201,9 @@ def faults(certificate: Certificate) -> Iterator[str]:
         yield f"its numbers fit no admission: {error}"
         return
     for name, value in expected:
-        if value != getattr(certificate.result, name):
-            found = "" if name == "opponents" else f": it is {getattr(certificate.result, name)}, recomputed {value}"
-            yield f"its result has another {name}{found}"
+        if (found := getattr(certificate.result, name)) != value:
+            values = "" if name == "opponents" else f": it is {shorten(found)}, recomputed {value}"
+            yield f"its result has another {name}{values}"
 
 
 @dataclass(frozen=True)
@@ -249,12 +247,14 @@ class AdmissionGoal:
 
     def among(self, result: AdmissionResult) -> bool | None:
         """Return whether the newcomer is among the first K; None while that is open, and for another goal."""
-        if self.top is None or result.first_rank <= self.top < result.last_rank:
+        if self.top is None or result.contradicts or result.first_rank <= self.top < result.last_rank:
             return None
         return result.last_rank <= self.top
 
     def state(self, board: FrozenBoard, result: AdmissionResult) -> GoalState:
-        """Return whether the goal is met."""
+        """Return whether the goal is met; evidence that contradicts itself meets none."""
+        if result.contradicts:
+            return "out of reach"
         if self.ranks is not None:
             met = result.last_rank - result.first_rank < self.ranks
         elif self.top is not None:

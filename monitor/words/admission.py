@@ -15,37 +15,37 @@ def headline(certificate: Certificate) -> Sentence:
     items, models = len(certificate.board.items), len(certificate.board.models) + 1
     after = f"after {result.items_run:,} of {counted(items, 'item')}"
     first, last = result.first_rank, result.last_rank
-    if first > last or result.least > result.most:
+    if result.contradicts:
         return f"{model}: no rank is left {after}. Check that the items followed the committed order, and how they were scored."
     if last - first < _NAMED:
-        ranks = [f"{rank:,}" for rank in range(first, last + 1)]
-        *others, final = ranks
+        *others, final = [f"{rank:,}" for rank in range(first, last + 1)]
         return f"{model} is rank {', '.join(others)}{' or ' if others else ''}{final} of {models:,}, {after}."
     return f"{model} is between rank {first:,} and {last:,} of {models:,}, {after}."
 
 
 def opponents(certificate: Certificate) -> Sentence:
     """Return how many models have a lower and a higher total, and which are open."""
-    sides: dict[str, list[str]] = {"above": [], "below": [], "open": []}
-    for each in certificate.result.opponents:
+    result, sides = certificate.result, {"above": list[str](), "below": list[str](), "open": list[str]()}
+    for each in result.opponents:
         sides[each.side].append(shorten(each.model))
-    higher, lower, open_ = len(sides["below"]), len(sides["above"]), sides["open"]
-    text = f"Higher than {counted(lower, 'model')} and lower than {higher:,}"
-    if not open_:
+    text = f"Higher than {counted(len(sides['above']), 'model')} and lower than {len(sides['below']):,}"
+    if not (open_ := sides["open"]):
         return f"{text}; none is open."
-    if len(open_) > _NAMED:
-        return f"{text}; {len(open_):,} are open."
-    return f"{text}; {'one is' if len(open_) == 1 else f'{len(open_)} are'} open: {listed(open_)}."
+    known = result.least == result.most and all(each.low == each.high for each in certificate.board.models)
+    names = f": {listed(open_)}" if len(open_) <= _NAMED else ""
+    return f"{text}; {'one is' if len(open_) == 1 else f'{len(open_):,} are'} {'equal' if known else 'open'}{names}."
 
 
 def score(certificate: Certificate) -> Sentence:
-    """Return the scores that are still possible, and the one so far."""
+    """Return the scores that are still possible, rounded outward, and the one so far."""
     result, board = certificate.result, certificate.board
-    full = board.unit * len(board.items) / 100
+    full = board.unit * len(board.items)
+    low, high = 1000 * result.least // full / 10, -(-1000 * result.most // full) / 10
+    shown = f"{100 * result.least / full:.1f}" if result.least == result.most else f"{low:.1f} to {high:.1f}"
     scored = result.items_run - result.skipped
     so_far = f"; {result.total / board.unit / scored * 100:.1f} % on the items scored" if scored else ""
     skipped = f" ({counted(result.skipped, 'item')} skipped: any score)" if result.skipped else ""
-    return f"Score on all {len(board.items):,} items: {result.least / full:.1f} to {result.most / full:.1f} %{so_far}{skipped}."
+    return f"Score on all {len(board.items):,} items: {shown} %{so_far}{skipped}."
 
 
 def goal(text: str, state: str, left: int, *, among: bool | None) -> Sentence:
@@ -89,7 +89,7 @@ def verified(path: str, certificate: Certificate) -> Sequence[Sentence]:
         *lines(certificate),
         promise(certificate),
         f"Board {commitment.board[:12]}, {len(certificate.board.models):,} models; written by rankwatch {shorten(certificate.rankwatch)}.",
-        f"Order by seed {shorten(commitment.seed)}, committed {commitment.at:%Y-%m-%d %H:%M} UTC.",
+        f"Order by seed {shorten(commitment.seed)}, committed {commitment.at:%Y-%m-%d %H:%M %Z}.",
         "It is not signed: compare its board and seed with those that were published before the first score.",
     ]
 

@@ -11,8 +11,6 @@ from schemas.records.names import Name
 METHOD: Final = "admission-1"
 """The procedure from the scores to the result; another one gets another name."""
 
-Side = Literal["above", "below", "open"]
-
 
 class _Part(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
@@ -31,9 +29,9 @@ class FrozenBoard(_Part):
 
     benchmark: Name
     unit: int = Field(ge=1, description="the whole number that is a score of 1")
-    items: list[Name] = Field(min_length=1, description="all items, sorted")
-    difficulty: list[int] = Field(description="mean score of the board on each item, in thousandths")
-    models: list[Opponent] = Field(min_length=1)
+    items: list[Name] = Field(min_length=1, fail_fast=True, description="all items, sorted")
+    difficulty: list[int] = Field(fail_fast=True, description="mean score of the board on each item, in thousandths")
+    models: list[Opponent] = Field(min_length=1, fail_fast=True)
 
     @property
     def digest(self) -> str:
@@ -47,9 +45,7 @@ class Commitment(_Part):
     board: str = Field(description="digest of the board")
     model: Name = Field(description="the newcomer")
     seed: str = Field(min_length=1, description="seed of the committed order of the items")
-    seed_given: bool = Field(
-        description="whether a person chose the seed; else it was drawn after the newcomer was named"
-    )
+    seed_given: bool = Field(description="whether a person chose it; else it was drawn after the newcomer was named")
     alpha: float = Field(gt=0, lt=1)
     at: AwareDatetime
 
@@ -58,7 +54,7 @@ class Settled(_Part):
     """Where the newcomer's total lies against that of a model of the board."""
 
     model: Name
-    side: Side
+    side: Literal["above", "below", "open"]
     after: int | None = Field(description="items after which that was settled")
 
 
@@ -67,14 +63,17 @@ class AdmissionResult(_Part):
 
     items_run: int = Field(description="scores and skips along the order, up to the first item without either")
     skipped: int
-    first_rank: int = Field(
-        description="the rank range; the first is larger than the last one if the evidence contradicts itself"
-    )
+    first_rank: int = Field(description="the rank range; larger than the last one if the evidence contradicts itself")
     last_rank: int
     least: int = Field(description="lowest total that is possible, in units")
     most: int = Field(description="highest total that is possible")
     total: int = Field(description="total of the scores run, in units")
-    opponents: list[Settled]
+    opponents: list[Settled] = Field(fail_fast=True)
+
+    @property
+    def contradicts(self) -> bool:
+        """Whether no rank, or no total, is left."""
+        return self.first_rank > self.last_rank or self.least > self.most
 
 
 class Certificate(_Part):
@@ -83,7 +82,7 @@ class Certificate(_Part):
     result: AdmissionResult
     commitment: Commitment
     board: FrozenBoard
-    scores: list[int | None] = Field(description="scores along the committed order, in units; null for a skip")
+    scores: list[int | None] = Field(fail_fast=True, description="along the committed order, in units; null for a skip")
     method: str
     rankwatch: str = Field(description="version that wrote the file")
     digest: str = Field(description="SHA-256 of all else")

@@ -94,6 +94,40 @@ def test_a_full_run_gives_the_rank_and_every_goal_ends(place):
     assert "need not be run" not in "\n".join(admit("--goal", "best", code=5)[0])
 
 
+@pytest.mark.parametrize("goal", ["model:new,width=3", "top:3", "score,width=2"])
+def test_no_goal_is_met_where_no_rank_is_left(place, goal):
+    order = admit("--next", 160)[0]
+    write(place / "new.jsonl", rows("new", {item: int(k < 60) for k, item in enumerate(order)}))
+    lines, _ = admit("--goal", goal, code=6)
+    assert "no rank is left after 160 of 160 items" in lines[0]
+    assert "is out of reach" in lines[3]
+    answer = facts("--goal", goal, code=6)
+    assert (answer["goal"]["state"], answer["goal"]["among"]) == ("out of reach", None)
+
+
+def test_a_model_of_the_same_total_is_equal_once_every_item_is_run(place):
+    twin = dict.fromkeys(ITEMS[:159], 1) | {ITEMS[159]: 0}
+    write(place / "results/oak.jsonl", rows("oak", twin))
+    order = admit("--next", 160)[0]
+    write(place / "new.jsonl", rows("new", {item: twin[item] for item in order}))
+    lines, _ = admit(code=5)
+    assert lines[1] == "Higher than 6 models and lower than 0; one is equal: oak."
+    assert lines[2] == "Score on all 160 items: 99.4 %; 99.4 % on the items scored."
+
+
+def test_no_total_that_is_possible_lies_outside_of_the_printed_interval(place):
+    order = admitted(place, 47)
+    result = facts()["result"]
+    low, high = map(float, re.search(r"items: ([\d.]+) to ([\d.]+) %", admit()[0][2]).groups())
+    assert low <= result["least"] / 1.6 < low + 0.1
+    assert high - 0.1 < result["most"] / 1.6 <= high
+    score(place, order[47:55])
+    result = facts()["result"]
+    low, high = map(float, re.search(r"items: ([\d.]+) to ([\d.]+) %", admit()[0][2]).groups())
+    assert low <= result["least"] / 1.6
+    assert result["most"] / 1.6 <= high
+
+
 def test_the_order_is_drawn_for_each_newcomer_and_the_answer_comes_first(place):
     first, second = (admit("--next", 160, model=model)[0] for model in ("one", "two"))
     assert sorted(first) == sorted(second) == sorted(ITEMS)
@@ -210,6 +244,9 @@ def test_no_byte_of_a_certificate_can_change(place):
         bad[at] ^= 1 << rng.randrange(7)
         (place / "bad.json").write_bytes(bad)
         assert run("verify", "bad.json", code=1)[0] == []
+    deep = b"[" * 100_000
+    (place / "bad.json").write_bytes(deep)
+    assert "Invalid JSON: recursion limit exceeded at line 1" in run("verify", "bad.json", code=1)[1]
     for bad in (b"", good[:-1], good + b"\n", good[:100], b"{}", b"[1]", b"\xff"):
         (place / "bad.json").write_bytes(bad)
         assert "bad.json" in run("verify", "bad.json", code=1)[1]
@@ -222,6 +259,7 @@ def test_no_byte_of_a_certificate_can_change(place):
         (lambda c: c["result"]["opponents"][0].update(side="above", after=3), "its result has another opponents"),
         (lambda c: c["scores"].__setitem__(0, 1 - c["scores"][0]), "its result has another total"),
         (lambda c: c["commitment"].update(seed="another"), "its result has another"),
+        (lambda c: c["result"].update(least=10**4000), "(4,001 characters), recomputed"),
         (lambda c: c["board"]["difficulty"].__setitem__(0, 1), "its board is not the one that was committed"),
         (lambda c: c["board"]["models"][0].update(low=0, high=160), "its board is not the one that was committed"),
         (lambda c: c["scores"].append(10**30), "its numbers fit no admission"),

@@ -85,7 +85,8 @@ class Topics:
         """Describe a topic; return None if it does not exist or this user may not describe it."""
         with self._our_errors():
             # Ask for all topics, because some brokers create a topic they are asked about.
-            topics = {topic["topic"]: topic for topic in await self._admin.describe_topics()}
+            described = await while_metadata_lags(self._admin.describe_topics, kafka.NodeNotReadyError)
+            topics = {topic["topic"]: topic for topic in described}
             if name not in topics:
                 return None
             config = await self._config(name)

@@ -83,6 +83,7 @@ def test_what_is_declared_otherwise_there_is_refused(tmp_path):
         items = [f"item {k}" for k in range(12)]
         order = {"policy": "committed", "seed": "s"}
         post(watch.url, [{"declare": "race", "order": order, "item_ids": items, "goal": "best"}])
+        until(lambda: get(f"{watch.url}/api/v1/boards/race")[0] == 200, "the declaration")
         log = [{"declare": "race", "items": 10, "order": {"policy": "completion"}}]
         log += [{"benchmark": "race", "item_id": item, "model": "m", "score": 1} for item in items[:3]]
         sent = send(write(tmp_path / "race.jsonl", log), watch.url, tmp_path / "home")

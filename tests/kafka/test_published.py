@@ -207,7 +207,7 @@ async def test_topics_are_made_as_the_topic_of_the_events_is(kafka):
 async def test_a_topic_waits_for_a_controller_before_it_is_made(kafka, monkeypatch, comes):
     topic = fresh_topic()
     await kafka.create_topic(topic, 1)
-    monkeypatch.setattr("monitor.retries.METADATA_LAG", RetryPolicy(timeout=10 if comes else 0.2))
+    monkeypatch.setattr("monitor.retries.METADATA_LAG", RetryPolicy(timeout=10 if comes else 1.5))
     async with Topics(options(kafka)) as topics:
         events = await topics.require(topic)
         client = topics._admin._client

@@ -8,6 +8,7 @@ from collections import defaultdict
 
 from aiokafka import AIOKafkaProducer
 
+from tests.commands import PATIENCE
 from tests.kafka.topic_oracle import home
 
 BATCH = 10
@@ -128,7 +129,11 @@ class Feeder(threading.Thread):
 
     async def _run(self):
         producer = AIOKafkaProducer(
-            bootstrap_servers=self._addresses, enable_idempotence=True, acks="all", max_request_size=8 << 20
+            bootstrap_servers=self._addresses,
+            enable_idempotence=True,
+            acks="all",
+            max_request_size=8 << 20,
+            request_timeout_ms=1000 * PATIENCE,  # a batch that waits longer for a leader fails
         )
         async with producer:
             while self.sent < len(self._messages):

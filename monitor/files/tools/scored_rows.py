@@ -59,7 +59,7 @@ def _objects(data: bytes) -> list[dict[str, Any]]:
         except (ValueError, RecursionError):
             raise broken(data, error) from error
     if isinstance(document, dict) and all(isinstance(column, dict) for column in document.values()):
-        keys = list(next(iter(document.values())))
+        keys = dict.fromkeys(key for column in document.values() for key in column)
         document = [{name: column.get(key) for name, column in document.items()} for key in keys]
     document = [document] if isinstance(document, dict) else document
     if not isinstance(document, list) or not all(isinstance(row, dict) for row in document):
@@ -115,7 +115,7 @@ def metrics_of(rows: Rows, others: Collection[str]) -> dict[str, Sequence[Any]]:
 
 
 def _numbers(cells: Sequence[Any]) -> list[Any]:
-    """Return cells as scores: a number, text that writes one, or a list of several, of which the mean counts."""
+    """Return cells as scores: a number, text that writes one, or a list, whose mean counts."""
     known: dict[tuple[type, Any], object] = {}
     scores = []
     for cell in cells:
@@ -164,9 +164,9 @@ def results_of(
     attempts: Sequence[int] | None = None,
     unscored: bool = True,
 ) -> Iterator[Entry]:
-    """Return the results of rows: by column those of each model, and one by one those that failed.
+    """Return the results of rows: the columns of each model, and failed ones one by one.
 
-    A row without a model has that of the file, and without `attempts` rows of one item are its repeats; rows without a score are omitted
+    The file names the model of a row without one, and without `attempts` rows of one item are its repeats; rows without a score are omitted
     unless `unscored`.
     """
     titles = titles_of(log, tool)
@@ -188,8 +188,10 @@ def results_of(
         log.note(f"{len(keep) - sum(keep):,} of {len(keep):,} rows have no {lack} and are omitted")
     if attempts is None:
         attempts = _repeats(log, names, items, keep)
-    for model in dict.fromkeys(compress(names, keep)):
-        places = [k for k, name in enumerate(names) if keep[k] and name == model]
+    of: dict[str, list[int]] = {}
+    for k in compress(range(len(names)), keep):
+        of.setdefault(names[k], []).append(k)
+    for model, places in of.items():
         good = [k for k in places if not failed[k]]
         yield ResultColumns(
             titles.benchmark,

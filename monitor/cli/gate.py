@@ -237,18 +237,9 @@ def _check(
         if paths or before.check:
             stop("--replay: takes the archive alone; omit PATH and --check", USAGE)
         replay_gate(
-            before.replay,
-            logs,
-            declared,
-            question.margin,
-            candidates,
-            baseline,
-            benchmarks,
-            form,
-            max_rejected,
-            parse_prices(question.price or (), question.prices),
-            named_prices(question.price),
-        )
+            before.replay, logs, declared, question.margin, candidates, baseline, benchmarks, form, max_rejected,
+            parse_prices(question.price or (), question.prices), named_prices(question.price),
+        )  # fmt: skip
     check(
         paths, logs, declared, question.margin, baseline, benchmarks, form, max_rejected, run_anyway=before.run_anyway
     )

@@ -139,8 +139,13 @@ def test_the_verdict_does_not_depend_on_the_size_of_the_blocks(place):
 
 def test_a_worse_candidate_fails_early_and_a_budget_leaves_the_gate_open(place):
     worse = harness(place, score="0")
-    refused = rankwatch(*gate(place, worse, "--budget", 5, "--block", 10), code=2).stderr
-    assert "--budget 5: equal answers pass at item" in refused
+    short = ("--budget", 5, "--block", 10)
+    refused = rankwatch(*gate(place, worse, *short, "--write", f"json={place / 'short.json'}"), code=2)
+    assert "--budget 5: equal answers pass at item" in refused.stderr
+    report = json.loads((place / "short.json").read_text())
+    assert (report["verdict"], report["exit_code"]) == ("not_run", 2)
+    (fact,) = report["comparisons"][0]["facts"]
+    assert (fact["attainable"], fact["items"], fact["least"], fact["margins"]) == ("only_wins", 5, None, [])
     assert not (place / "calls").exists()
     printed = rankwatch(*gate(place, worse, "--budget", 5, "--block", 10, "--run-anyway"), code=3).stdout
     assert "evaluated 5 of 600 items, the budget" in printed

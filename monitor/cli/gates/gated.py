@@ -36,6 +36,7 @@ from schemas.records.names import natural
 from schemas.records.text import shorten
 from schemas.results.assumptions import Assumption, facts, flagged
 from schemas.results.gate import GateComparison, GateReport
+from schemas.results.gate_check import Attained
 
 
 @dataclass(frozen=True)
@@ -110,7 +111,7 @@ def evaluate_gate(
         first = known if order == "old-right-first" else None
         plan = Plan.of(questions, sorted(known), call.seed or secrets.token_hex(8), call.block, first)
         if not call.anyway and not folder.begun:
-            _check_budget(questions[0], [known[item] for item in plan.items], call.budget)
+            _check_budget(questions, [known[item] for item in plan.items], call.budget)
         plan = folder.open(plan, command, known, seeded=call.seed is not None, order=order)
         comparisons = evaluate_all(plan, one, call.budget, until_pass=until_pass)
     except EvaluationError as error:
@@ -153,14 +154,14 @@ def _check_attainable(questions: Sequence[Question], known: Mapping[str, float],
         raise NotRunError(message, not_run(questions, baseline, found))
 
 
-def _check_budget(question: Question, baseline: Sequence[float], budget: int | None) -> None:
+def _check_budget(questions: Sequence[Question], baseline: Sequence[float], budget: int | None) -> None:
     """End a gate before its first call if its budget is spent before equal answers pass."""
-    needed = question.items_to_pass(np.array(baseline))
+    needed = questions[0].items_to_pass(np.array(baseline))
     if budget is not None and needed is not None and budget < needed:
-        stop(
+        raise NotRunError(
             f"--budget {budget:,}: equal answers pass at item {needed:,}, so only a better model could; give --budget {needed} or more, or "
             "add --run-anyway",
-            USAGE,
+            not_run(questions, np.array(baseline), Attained("only_wins", budget, needed)),
         )
 
 

@@ -104,7 +104,7 @@ def not_run(
     """Return the answer of a gate that ends before its first call: with these items it cannot pass, or equal answers cannot."""
     first = questions[0]
     margin, least, margins = first.margin, None, []
-    if not margin.relative:
+    if not margin.relative and found.items == baseline.size:  # a budget has no other margin
         margins = [[size, first.of(size).attainable(baseline).equal_items] for size in sorted({*_SHOWN, margin.size})]
         sizes = (points / 100 for points in range(1, _LARGEST + 1) if points / 100 > margin.size)
         least = next((size for size in sizes if first.of(size).attainable(baseline).code == "possible"), None)

@@ -134,7 +134,7 @@ def _board(
     view = choose_board(read_results(paths, max_rejected, logs), benchmark)
     if model in view.epochs:
         raise AdmissionError(
-            f"the board has scores of {shorten(model)} already; keep those of a newcomer in its own file (--scores), outside of --board"
+            f"the board has scores of {shorten(model)} already; keep a newcomer's scores in its own file (--scores), outside of --board"
         )
     return view
 
@@ -148,7 +148,7 @@ def _before(path: Path, model: str, board: FrozenBoard, alpha: float | None, see
     if commitment.model != model:
         raise AdmissionError(f"{show(path)} is of {shorten(commitment.model)}; choose another file with --certificate")
     if before.seal() != before.digest:
-        raise AdmissionError(f"{show(path)} has been changed: its digest is not that of its contents; restore the file")
+        raise AdmissionError(f"{show(path)} has been changed: its digest does not fit its contents; restore the file")
     if board.digest != commitment.board:
         changes = list(differences(before.board, board))[:3]
         raise AdmissionError(

@@ -43,7 +43,7 @@ def read_scores(
                 )
             if name != model:
                 raise NewcomerError(
-                    f"{where} holds scores of {shorten(name)}; give a file with those of {shorten(model)} alone. Each newcomer has its own "
+                    f"{where} holds scores of {shorten(name)}; give a file of {shorten(model)} alone. Each newcomer has its own "
                     "order: the best of several on one order leads by luck"
                 )
             if event.item_id not in items:

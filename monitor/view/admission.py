@@ -187,7 +187,7 @@ def faults(certificate: Certificate) -> Iterator[str]:
         yield f"its method is {shorten(certificate.method)}, and this version knows {METHOD} alone"
         return
     if certificate.seal() != certificate.digest:
-        yield "its digest is not that of its contents"
+        yield "its digest does not fit its contents"
     if board.digest != commitment.board:
         yield "its board is not the one that was committed"
     if len(board.difficulty) != len(board.items) or board.items != sorted(set(board.items)):

@@ -137,7 +137,7 @@ def _looks(count: int) -> list[int]:
 
 
 def labelled_scores(board: BoardView, labels: Labels, a: str, b: str) -> LabelledScores:
-    """Return the scores of two models, those of people along their part."""
+    """Return the judge's scores of two models, and people's along their part."""
     ids = item_ids(board)
     ids = [ids[k] for k in committed_order(labels.seed, ids).tolist()]
     people = labels.board.described()
@@ -153,7 +153,7 @@ def labelled_scores(board: BoardView, labels: Labels, a: str, b: str) -> Labelle
 
 
 def item_ids(board: BoardView) -> list[str]:
-    """Return the ids of all items: those declared, or those of which some model has a result."""
+    """Return the ids of all items: declared ones, or all that have a result."""
     if board.committed is not None:
         return board.committed.names(0, board.committed.size)
     return list(dict.fromkeys(key.item for key in board.item_keys))

@@ -51,7 +51,7 @@ class Commitment(_Part):
 
 
 class Settled(_Part):
-    """Where the newcomer's total lies against that of a model of the board."""
+    """Where the newcomer's total lies against a model of the board."""
 
     model: Name
     side: Literal["above", "below", "open"]

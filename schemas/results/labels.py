@@ -19,7 +19,7 @@ class LabelledPair(_Model):
     model_a: str
     model_b: str
     labels: int = Field(
-        description="labelled items that count: those of the committed part up to the first without a label of both"
+        description="labelled items that count: the committed part, up to its first item without a label of both"
     )
     refused: int = Field(description="labels among them without a score: they count at their worst for each claim")
     waiting: int = Field(

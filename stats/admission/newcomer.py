@@ -18,8 +18,8 @@ A skipped score may be any score: e+ takes the lowest, e- the highest, each with
 
 References
 ----------
-Waudby-Smith & Ramdas, "Confidence sequences for sampling without replacement", NeurIPS 2020; the control of an item by its difficulty is
-that of a regression estimator whose coefficient is predictable.
+Waudby-Smith & Ramdas, "Confidence sequences for sampling without replacement", NeurIPS 2020; the difficulty of an item
+controls its score as in a regression estimator with a predictable coefficient.
 """
 
 from collections.abc import Callable
@@ -95,7 +95,7 @@ class Admission:
         self.items, self.unit = self._d.size, unit
         level(alpha=alpha)
         if unit < 1 or not self.items or (self._d < 0).any() or (self._d > 1000).any():
-            raise ValueError("difficulty must be that of one item at least, in 0 to 1000, and unit at least 1")
+            raise ValueError("difficulty must be in 0 to 1000, of one item at least, and unit at least 1")
         if self.items * unit >= 2**62:
             raise ValueError("items times unit must stay below 2^62; use a smaller unit")
         if lowest.shape != highest.shape or (lowest < 0).any() or (lowest > highest).any():

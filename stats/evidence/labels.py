@@ -1,7 +1,7 @@
 """A comparison by a judge, corrected by labels of people.
 
 A judge scores both models on all items, people label a part of them along a committed order. Of each item, J is the
-difference of the judge's scores and H that of the people's, in [-1, 1]; the claim is about H. Nothing is assumed of the
+difference of the judge's scores and H the difference of people's, in [-1, 1]; the claim is about H. Nothing is assumed of the
 judge: with a good one the claim takes fewer labels, with a bad one about as many as without.
 
 **Items of this kind.** For a coefficient c and each delta in [-c, c], a bet on c J - delta runs over the items without a
@@ -68,7 +68,7 @@ def labelled_log_e(
     judge_labelled: npt.ArrayLike,
     coefficients: Sequence[float] = COEFFICIENTS,
 ) -> float:
-    """Return ln e of the claim that people prefer A on items of this kind; that of B is the same with all signs turned.
+    """Return ln e of the claim that people prefer A on items of this kind; turn all signs for B.
 
     Parameters
     ----------
@@ -144,7 +144,7 @@ def labelled_settled_log_e(
     items: int,
     coefficients: Sequence[float] = COEFFICIENTS,
 ) -> FloatArray:
-    """Return ln e, after each label, of the claim that people prefer A on these N items; that of B is the same with all signs turned.
+    """Return ln e, after each label, of the claim that people prefer A on these N items; turn all signs for B.
 
     Parameters
     ----------

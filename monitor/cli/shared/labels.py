@@ -37,7 +37,7 @@ class LabelOptions:
         str | None,
         option(
             "--label-seed",
-            "seed of the order in which people label  \\[default: that of a declared committed order]",
+            "seed of the order in which people label  \\[default: the seed of a declared committed order]",
             metavar="SEED",
             rich_help_panel=_PANEL,
         ),
@@ -126,7 +126,7 @@ def _checked(name: str, labels: BoardView, boards: Mapping[str, BoardView], opti
 
 
 def check_labelled(labels: Labels, models: Sequence[str]) -> None:
-    """End the command if one of some models has no labels: its verdict could not be that of people."""
+    """End the command if one of some models has no labels: people could not judge it."""
     labelled = {each.model for each in labels.board.contestants}
     if without := [model for model in models if model not in labelled]:
         stop(f"--labels: {shorten(without[0])} has no labels; label it too, or compare other models", USAGE)

@@ -27,7 +27,7 @@ _ITEM: Final = "dataset_item_id"
 
 
 def read(log: LogFile) -> Iterator[Entry]:
-    """Return the rows that have scores: the item is that of the dataset, else the input; the model the run, else what answered."""
+    """Return the rows that have scores: the item is the dataset's, else the input; the model is the run, else what answered."""
     rows = _once(read_rows(log))
     count = len(rows["id"])
     about = list(map(_object, rows.get("metadata", [None] * count)))

@@ -27,7 +27,7 @@ _ASSUMED: Final = sampled("completion", units=False)
 class ExactQuestion(Question):
     """What `gate --run --exact` asks: the verdict on all items, as soon as no missing one can change it.
 
-    Where the baseline has scores between 0 and 1, it is that of the bets.
+    Where the baseline has scores between 0 and 1, the bets decide.
     """
 
     @property

@@ -15,7 +15,7 @@ from schemas.results.reasons import Reason, fact
 def corrected(
     comparisons: Sequence[GateComparison], tables: Mapping[str, PairTable], labels: Mapping[str, Labels], margin: Margin
 ) -> list[GateComparison]:
-    """Return comparisons whose verdict is that of people, where they labelled both models."""
+    """Let people give the verdict of comparisons where they labelled both models."""
     return [
         _corrected(each, tables[each.benchmark], labels[each.benchmark], margin) if each.benchmark in labels else each
         for each in comparisons

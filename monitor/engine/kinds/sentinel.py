@@ -254,7 +254,7 @@ class Sentinel:
         return None, moved
 
     def _ending(self, ended: Ended) -> list[ModelRuns]:
-        """Return the models that have no open run left then."""
+        """Return the models that end all their open runs."""
         name = ended.model and self.aliases.get(ended.model, ended.model)
         return [each for each in self.models.values() if name in {None, each.model}]
 

@@ -102,12 +102,10 @@ class Redactor:
         short = [rf"(?<!\w){_pattern(form)}(?!\w)" for form in longest_first if len(form) < _SHORT]
         self._known = re.compile("|".join([*long, *short])) if written else None
         encoded = [once for secret in secrets for once in (*_hexadecimal(secret), *_encoded(secret))]
-        self._anywhere: dict[
-            str, set[str]
-        ] = {}  # forms that are looked for across spaces and lines, by their beginning
-        for form in {
-            "".join(each.split()) for each in (*written, *encoded, *chain.from_iterable(map(_encoded, encoded)))
-        }:
+        forms = (*written, *encoded, *chain.from_iterable(map(_encoded, encoded)))
+        # Looked for across spaces and lines, by their beginning.
+        self._anywhere: dict[str, set[str]] = {}
+        for form in {"".join(each.split()) for each in forms}:
             if len(form) >= _BEGINNING:
                 self._anywhere.setdefault(form[:_BEGINNING], set()).add(form)
 

@@ -154,6 +154,11 @@ _SENTENCES: Final[Mapping[str, Callable[[Mapping[str, Any]], str]]] = {
         f"With {counted(given['items'], 'item')} only a better model can pass: equal answers pass from {given['needed']:,} on."
     ),
     Reason.OUT_OF_REACH: _out_of_reach,
+    Reason.NOT_EVALUATED: lambda given: (
+        f"Not evaluated: {shorten(given['cheaper'])} passes and costs no more."
+        if given["cheaper"]
+        else "Not evaluated: the budget is spent."
+    ),
     Reason.NOT_WORSE_IN_FAMILY: lambda given: (
         f"Not worse by more than the margin {level(given['alpha'])}, with what the decided candidates leave of it (Holm)."
     ),

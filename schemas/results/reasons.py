@@ -112,6 +112,7 @@ class Reason(StrEnum):
     OUT_OF_REACH = "out_of_reach"
     CERTAIN = "certain"
     UNCERTAIN = "uncertain"
+    NOT_EVALUATED = "not_evaluated"
     NOT_WORSE_IN_FAMILY = "not_worse_in_family"
     WORSE_IN_FAMILY = "worse_in_family"
     OPEN_IN_FAMILY = "open_in_family"

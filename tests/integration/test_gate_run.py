@@ -380,10 +380,14 @@ def test_several_candidates_are_evaluated_one_after_the_other(place):
     assert report["cheapest"] == "good"
     assert items.keys() == {"bad", "good"}
     assert report["comparisons"][2]["reason"] == "Not evaluated: good passes and costs no more."
+    assert [(each["code"], each["cheaper"]) for each in report["comparisons"][2]["facts"]] == [
+        ("not_evaluated", "good")
+    ]
     # A budget is of all candidates.
     report, items = judged("--folder", place / "budget", "--budget", items["bad"], "--run-anyway", code=3)
     assert sum(items.values()) == report["comparisons"][0]["n"]
     assert report["comparisons"][2]["reason"] == "Not evaluated: the budget is spent."
+    assert [(each["code"], each["cheaper"]) for each in report["comparisons"][2]["facts"]] == [("not_evaluated", None)]
     # Blocks that are done count under any budget: a smaller one hides no failure.
     report, items = judged("--folder", place / "all", "--budget", 1, code=4)
     assert (report["verdict"], items) == ("fail", {})

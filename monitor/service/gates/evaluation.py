@@ -8,10 +8,10 @@ from typing import Final
 import numpy as np
 
 from monitor.view.gates.along_order import Question, compare_along_order
-from monitor.view.gates.reasons import first_lost
+from monitor.view.gates.reasons import first_lost, with_facts
 from monitor.view.pairs.counts import Floats
-from schemas.records.text import shorten
 from schemas.results.gate import GateComparison
+from schemas.results.reasons import Reason, fact
 from stats.gates.curtail import old_right_first
 from stats.order import committed_order
 
@@ -68,19 +68,15 @@ def evaluate_all(
         cheaper = next((each.candidate for each in comparisons if each.verdict == "pass"), None) if until_pass else None
         left = None if budget is None else max(0, budget - sum(each.n for each in comparisons))
         if cheaper is not None:
-            comparisons.append(_not_evaluated(plan, question, f"{shorten(cheaper)} passes and costs no more"))
+            nothing = compare_along_order(np.zeros(0), np.zeros(0), len(plan.items), question)
+            comparisons.append(with_facts(nothing, [fact(Reason.NOT_EVALUATED, cheaper=cheaper)]))
             continue
         # Blocks that are done cost nothing, so they count under any budget.
         comparison = evaluate_one(question, left)
         if left == 0 and not comparison.n and comparison.verdict == "undecided":
-            comparison = comparison.model_copy(update={"reason": "Not evaluated: the budget is spent."})
+            comparison = with_facts(comparison, [fact(Reason.NOT_EVALUATED, cheaper=None)])
         comparisons.append(comparison)
     return comparisons
-
-
-def _not_evaluated(plan: Plan, question: Question, why: str) -> GateComparison:
-    nothing = compare_along_order(np.zeros(0), np.zeros(0), len(plan.items), question)
-    return nothing.model_copy(update={"reason": f"Not evaluated: {why}."})
 
 
 def evaluate(

@@ -19,7 +19,7 @@ from schemas.records.text import shorten
 LOW_COVERAGE = 0.9
 LOG_NAME = "log.jsonl"  # the log of `watch`, in its data directory
 
-RELOADED: Final = (
+RELOADED: Final = (  # settings that a running process takes from the file again at SIGHUP
     "client_events_per_second",
     "client_bytes_per_second",
     "snapshot_seconds",
@@ -37,7 +37,6 @@ RELOADED: Final = (
     "notify_held_seconds",
     "notify_stalled_seconds",
 )
-"""Settings that a running process takes from the file again at SIGHUP."""
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
@@ -48,7 +47,7 @@ NAME_PATTERN: Final = r"^[A-Za-z0-9._-]{1,200}$"
 Name = Annotated[str, Field(pattern=NAME_PATTERN)]
 
 _NAME: Final = "1 to 200 characters of A-Z a-z 0-9 . _ -"
-_TYPES: Final[dict[Any, str]] = {
+_TYPES: Final[dict[Any, str]] = {  # the values of a type, as messages and the documentation name them
     bool: "true or false",
     int: "a whole number",
     float: "a number",
@@ -56,7 +55,6 @@ _TYPES: Final[dict[Any, str]] = {
     str: "text",
     SecretStr: "text",
 }
-"""The values of a type, as messages and the documentation name them."""
 
 
 _OTHER_VARIABLES: Final = frozenset(

@@ -33,17 +33,13 @@ class StateLock(asyncio.Lock):
     def __init__(self) -> None:
         super().__init__()
         self.changing = False
-        self._rests = asyncio.Event()
-        """Whether no thread changes the state."""
+        self._rests = asyncio.Event()  # whether no thread changes the state
         self._rests.set()
-        self._readers = asyncio.Lock()
-        """Held by the reader under way."""
-        self._waiting = 0
-        """Readers that wait for another one."""
+        self._readers = asyncio.Lock()  # held by the reader under way
+        self._waiting = 0  # readers that wait for another one
         self._turn_ends: float | None = None
         """When the turn of the readers ends, which have the lock until then; None without a turn."""
-        self._brief: list[Callable[[], None]] = []
-        """Brief work that waits for the end of the change."""
+        self._brief: list[Callable[[], None]] = []  # brief work that waits for the end of the change
 
     @contextlib.asynccontextmanager
     async def change(self) -> AsyncIterator[None]:

@@ -13,7 +13,7 @@ from schemas.records.text import shorten
 # typer brings its own copy of click from 0.26 on; both derive their errors in the same way.
 WrongCall: Final[Any] = next(kind for kind in typer.BadParameter.__mro__ if kind.__name__ == "UsageError")
 
-_RULES: Final = {
+_RULES: Final = {  # the values of an option, by the type of pydantic's error
     "greater_than": "a number above {gt:g}",
     "greater_than_equal": "{ge:g} or more",
     "less_than": "a number below {lt:g}",
@@ -22,7 +22,6 @@ _RULES: Final = {
     "int_parsing_size": "a smaller number",
     "float_parsing": "a number",
 }
-"""The values of an option, by the type of pydantic's error."""
 
 _CHOICES: Final = re.compile(r"(?P<value>'.*') is not one of (?P<choices>.*?)\.?$", re.DOTALL)
 _NEEDED: Final = re.compile(r"^Option '(?P<option>[^']+)' requires (?P<count>\w+)")

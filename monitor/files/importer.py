@@ -54,8 +54,7 @@ class Importer:
         self._runs = RunRegistry(self._notices)
         self._models: dict[Path, str] = {}
         self._copies = Copies()
-        self._titles: Mapping[Path, Title] = {}
-        """What the paths of the files that were named give."""
+        self._titles: Mapping[Path, Title] = {}  # what the paths of the files that were named give
         self._folders: set[Path] = set()
         self._maps: dict[Path, list[FileMap]] = {}
         self._given = self._read_maps(Path(self.choices.map)) if self.choices.map is not None else []

@@ -93,8 +93,7 @@ class RejectLimit:
         self.lines = self.rejected = 0
         self._above: dict[str | None, _Above] = {}
         self._noticed: set[str | None] = set()
-        self._first: dict[tuple[str, str, str], Reject] = {}
-        """The first rejects, one of each reason."""
+        self._first: dict[tuple[str, str, str], Reject] = {}  # the first rejects, one of each reason
 
     @property
     def scaled(self) -> int:

@@ -138,7 +138,7 @@ class Paper:
 
 PAPER = Paper()
 
-NOT_RECOMPUTABLE = (
+NOT_RECOMPUTABLE = (  # results that need unprinted data: name, published value, and what the paper prints instead
     ("OLL v1: unresolved of 40, fixed n / Bonferroni / anytime", "11 / 14 / 14", "prints 7 of the 40 pairs"),
     ("OLL v1: median paired over unpaired required N (IQR)", "2.15 (1.60-2.75)", "prints 7 of the 40 pairs"),
     ("OLL v1: n_h / N*, median and range over 40 pairs", "0.5002, 0.487-0.562", "prints 7 of the 40 pairs"),
@@ -149,4 +149,3 @@ NOT_RECOMPUTABLE = (
     ("MMLU-Pro: random, difficulty and split clusters", "4/9, 9/9, 5/9", "prints no item-level scores"),
     ("Frontier panel: n_h / N* of three pairs", "0.496-0.500", "prints no counts"),
 )
-"""Results that need unprinted data: name, published value, and what the paper prints instead."""

@@ -42,8 +42,7 @@ Scrape = Callable[[str, Collect], tuple[bytes, str]]
 _AT_READERS: Final = "A worker has no page, no API and accepts no events: use `rankwatch serve`."
 """What a worker answers on any path but the probes and its metrics."""
 
-BODY_BYTES: Final = 16_000_000
-"""Default limit of a request body."""
+BODY_BYTES: Final = 16_000_000  # default limit of a request body
 
 
 class _Application(FastAPI):

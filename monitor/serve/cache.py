@@ -92,8 +92,7 @@ class Cache:
         self._computing: dict[object, asyncio.Task[Kept[Any]]] = {}
         self._spent = self._spent_at = 0.0
         """Seconds that computing answers took of late, decaying, and when they were counted."""
-        self._lock = Lock()
-        """Held while results are looked up or dropped."""
+        self._lock = Lock()  # held while results are looked up or dropped
 
     def clear(self) -> None:
         """Drop everything."""

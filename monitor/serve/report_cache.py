@@ -67,12 +67,10 @@ class ReportCache(ShownBoards):
         super().__init__(partitions, shown, suites, prices)
         self._commit_times, self._committed = commit_times, committed
         self._state = state or StateLock()
-        self.cache = Cache(_KEPT_BYTES)
-        """Answers, and what lists and metrics show of each benchmark."""
+        self.cache = Cache(_KEPT_BYTES)  # answers, and what lists and metrics show of each benchmark
         self._tables = Cache(_KEPT_PAIRS)
         """Tables of pairs, and the members of suites, as one benchmark each: only of the current state."""
-        self.whole = self
-        """The reports of every benchmark; the same object unless `readable_by` made this one."""
+        self.whole = self  # the reports of every benchmark; the same object unless `readable_by` made this one
 
     async def read(
         self, work: Callable[[], _Result], names: Iterable[str] | None = None, pairs: Which = "all"

@@ -43,8 +43,7 @@ class BoundedProtocol(H11Protocol):
         self._bounds = connections
         self._idle_timer: asyncio.TimerHandle | None = None
         self._write_timer: asyncio.TimerHandle | None = None
-        self._overhead = self._content = 0
-        """Bytes of the current request that are no content, and those that are."""
+        self._overhead = self._content = 0  # bytes of the current request that are no content, and those that are
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as in uvicorn's own
         """Count the connection, or prepare to refuse its requests."""

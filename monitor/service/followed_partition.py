@@ -43,8 +43,7 @@ class PartitionReader(FoldedPartition):
         """Records before this offset were folded and not kept, so the store's last record cannot be compared with them."""
         self._seen = 0
         """Where the store was when it was last compared: what it has is known, although this reader has not folded so far."""
-        self._expected: tuple[int, str] | None = None
-        """The store's last record, while it is ahead of this reader."""
+        self._expected: tuple[int, str] | None = None  # the store's last record, while it is ahead of this reader
         self._set_aside: set[tuple[str, int]] = set()
         """Benchmarks that were set aside, with the offset from which on, also those that are released."""
 

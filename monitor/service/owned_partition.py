@@ -120,21 +120,18 @@ class PartitionWorker(FoldedPartition):
         ]
         self._news_relays = self._relays[len(outlets.publishers) :]
         self.relay = self._relays[0]
-        self.folding = asyncio.Lock()
-        """Held while a chunk is folded and stored."""
+        self.folding = asyncio.Lock()  # held while a chunk is folded and stored
         self.ending = False
         """Whether a fold ends with the part of a chunk that it is at; the next owner of the partition goes on."""
         self._moved = asyncio.Event()
         self._commit: asyncio.Task[None] | None = None
         """The commit of the last folded chunk, while it runs; there is never more than one, so the store gets them in order."""
-        self._unannounced = False
-        """Whether verdict changes are stored for which the relays were not woken."""
+        self._unannounced = False  # whether verdict changes are stored for which the relays were not woken
         self._outbox_limit = self._outbox_bound = outlets.most
         """Upper bound of the outbox length; asking the store after each chunk would cost a round trip."""
         self._notices, self._incidents = notices, notices or Notices(0)
         self._saved: dict[str, int] = {}
-        self._quarantined: dict[str, Suspect] = {}
-        """The benchmarks in quarantine as of the last report."""
+        self._quarantined: dict[str, Suspect] = {}  # the benchmarks in quarantine as of the last report
 
     async def load(self) -> None:
         """Load the state from the store, and drop the state in memory."""

@@ -82,8 +82,7 @@ class ServedProcess:
 
     def __init__(self, settings: Settings, *, shown: Callable[[str], bool] | None = None) -> None:
         self.settings = settings
-        self._state = StateLock()
-        """Held while the state of a partition changes."""
+        self._state = StateLock()  # held while the state of a partition changes
         self.reports = ReportCache(
             lambda: [PartitionView(folded.readable) for folded in self._folded()],
             lambda: ChainMap(*(folded.commit_times for folded in self._folded())),

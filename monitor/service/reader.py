@@ -57,16 +57,13 @@ class Reader(ServedProcess):
         self._kafka = kafka
         self._broker_up = self.process_metrics.add_broker()
         self._source = SourceTopic(settings, kafka)
-        self._readers: dict[int, PartitionReader] = {}
-        """The partitions, once all are loaded."""
+        self._readers: dict[int, PartitionReader] = {}  # the partitions, once all are loaded
         self._follower: KafkaFollower | None = None
         self._freshness = Freshness([])
-        self._loading: str | None = "starting"
-        """Why the state cannot be shown, or None."""
+        self._loading: str | None = "starting"  # why the state cannot be shown, or None
         self._key: OriginKey | None = None
         """Verifies the origins of copies, and signs who sent a request; None before a worker has drawn it."""
-        self._secret: bytes | None = None
-        """The signing key that Redis had when it was asked last."""
+        self._secret: bytes | None = None  # the signing key that Redis had when it was asked last
         self._stored: list[StoredPosition] = []
         """How far the store was when it was asked last; empty once that is compared."""
         self._stored_set_aside: list[frozenset[tuple[str, int]]] = []

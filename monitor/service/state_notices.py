@@ -31,8 +31,7 @@ class StateNotices:
         partitions: Callable[[], Sequence[FoldedPartition]],
     ) -> None:
         self._notifier, self._watch, self._store, self._partitions = notifier, watch, store, partitions
-        self._noted: dict[int, dict[str, str]] = {}
-        """What this process has noted of each partition."""
+        self._noted: dict[int, dict[str, str]] = {}  # what this process has noted of each partition
 
     def change(self, held_seconds: float, stalled_seconds: float) -> None:
         """Take other times, from the next look on."""

@@ -59,8 +59,7 @@ class ClusterWorker(MonitorProcess):
         self._kafka = kafka
         self._source = SourceTopic(settings, kafka)
         self._relays: dict[int, asyncio.Task[None]] = {}
-        self._paused: set[int] = set()
-        """Partitions that are not read until their publishers have caught up."""
+        self._paused: set[int] = set()  # partitions that are not read until their publishers have caught up
         self._assigned = False
         self._notices = Notices()
         self._broker_up = self.process_metrics.add_broker()

@@ -66,11 +66,10 @@ SNAPSHOT_VERSION: Final = 3
 OF_ONE_KIND: Final = ("votes", "judges", "run_lines", "run_scores")
 """Kinds that only benchmarks with battles have, or only sentinels: nothing of them is written elsewhere."""
 
-STRINGS: Final = (
+STRINGS: Final = (  # kinds that are one string per benchmark and cannot be rebuilt from other keys
     *("rows", "models", "values", "family", "arrival", "conflicts", "again", "peaks", "latches", "terms", "latched_at"),
     *OF_ONE_KIND,
 )
-"""Kinds that are one string per benchmark and cannot be rebuilt from other keys."""
 
 IMPORTING: Final = -1  # the offset of an unfinished import: no worker is ever at it, so none uses the state
 

@@ -48,13 +48,11 @@ class RedisStore(StateReader, StoredOutbox):
         self._sequence = count(1)
         self._with_offset: set[int] = set()
         """Partitions whose offset was seen. If it is missing later, the server has lost the state; the partition is not new."""
-        self._loaded_from: dict[int, str] = {}
-        """The last writer of each partition when its state was loaded."""
+        self._loaded_from: dict[int, str] = {}  # the last writer of each partition when its state was loaded
         self._seals: dict[int, tuple[int, PartitionSeal]] = {}
         """The digests of each partition, and their offset: absent after a write whose outcome is not known."""
         self._origin_key: OriginKey | None = None
-        self._bound: dict[int, str] = {}
-        """The log of each partition that was bound to one."""
+        self._bound: dict[int, str] = {}  # the log of each partition that was bound to one
 
     @classmethod
     async def open(

@@ -190,8 +190,7 @@ class BoardView(Rules):
     unknown_units: bool = False
     has_choice: bool = False
     united: United | None = None
-    drift: Callable[[], DriftReport] | None = None
-    """What the runs of a sentinel show; None for what is none."""
+    drift: Callable[[], DriftReport] | None = None  # what the runs of a sentinel show; None for what is none
 
     scored: Index
     skipped: Index

@@ -20,11 +20,8 @@ from stats.drift.ranks import item_sums
 DROPS: Final = (0.08, 0.04, 0.02)
 HORIZON: Final = 60
 _SIMULATIONS: Final = 30
-_SHORT: Final = 8
-"""Ranked runs of a segment below which no alarm is likely, however large the drop."""
-
-_MOST_SPREAD: Final = 20
-"""From so many runs on, the spread between runs counts, and not only the spread of items."""
+_SHORT: Final = 8  # ranked runs of a segment below which no alarm is likely, however large the drop
+_MOST_SPREAD: Final = 20  # from so many runs on, the spread between runs counts, and not only the spread of items
 
 
 class RunScores(Protocol):

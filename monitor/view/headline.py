@@ -12,19 +12,15 @@ from schemas.results.reasons import Fact, Reason, fact
 
 Index = NDArray[np.int64]
 
-_NAMED = 3
-"""Models that are named; of more, the number."""
-
-_FEW = 2
-"""Models that may still pass the leader, each by its name."""
+_NAMED = 3  # models that are named; of more, the number
+_FEW = 2  # models that may still pass the leader, each by its name
 
 
 class Headline(NamedTuple):
     """The lines of a result, each as facts; no `steps` where there is only one, no `change` where nothing is known of it."""
 
     best: list[Fact]
-    decided: bool
-    """Whether the leader is decided better than all others."""
+    decided: bool  # whether the leader is decided better than all others
     steps: list[Fact]
     change: list[Fact]
 

@@ -73,8 +73,7 @@ class LabelledScores:
     every: int
     judge: Floats
     people: Floats
-    given: Flags
-    """Of each item of the part, whether people answered for both models: with a score, or without one."""
+    given: Flags  # of each item of the part, whether people answered for both models: with a score, or without one
 
     @property
     def count(self) -> int:

@@ -33,12 +33,11 @@ PAIR_CAP: Final = 300  # pairs of a benchmark that have series of their own, at 
 
 _EXHAUSTED: Final = STATUSES.index("exhausted")
 _ENDS: Final[tuple[Kind, ...]] = ("invalidated", "superseded")
-_KINDS_OF: Final[dict[Claim, tuple[Kind, ...]]] = {
+_KINDS_OF: Final[dict[Claim, tuple[Kind, ...]]] = {  # the verdict changes that each claim may have
     "anytime": ("decided", "reversed", *_ENDS),
     "anytime_family": ("decided", "reversed", *_ENDS),
     "settled": ("settled", *_ENDS),
 }
-"""The verdict changes that each claim may have."""
 
 
 @dataclass(frozen=True)

@@ -20,8 +20,7 @@ from schemas.records.faults import Fault
 from schemas.records.operations import BoardChange
 from schemas.records.scores import Contestant
 
-Judge = Callable[[EventFields], Fault | None]
-"""Returns why the fold would refuse the next event, or None."""
+Judge = Callable[[EventFields], Fault | None]  # returns why the fold would refuse the next event, or None
 
 
 @dataclass(frozen=True)

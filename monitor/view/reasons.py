@@ -176,28 +176,19 @@ class PairState(NamedTuple):
     needs_items: float | None
     decision_probability: float | None
     """Of a family-wise decision by the last item; None unless items are to come, and it is known how many."""
-    side: Side | None
-    """What is decided family-wise."""
-    pair_side: Side | None
-    """What is decided for this pair only."""
+    side: Side | None  # what is decided family-wise
+    pair_side: Side | None  # what is decided for this pair only
     missing: int | None
     """Items that are missing and not ignored; under policy `completion` they count against the leader."""
-    left: int | None
-    """Items that may still come."""
-    ignored: int
-    """Missing items that the declaration ignores."""
-    unmet: Fact
-    """That the pair shares nothing."""
-    side_if_ignored: Side | None
-    """What would be decided family-wise if missing items were ignored."""
-    turned_at: int | None
-    """Shared items at which the gap first turned against the decision."""
-    outside_family: list[Fact]
-    """Why the pair can have no family-wise verdict."""
+    left: int | None  # items that may still come
+    ignored: int  # missing items that the declaration ignores
+    unmet: Fact  # that the pair shares nothing
+    side_if_ignored: Side | None  # what would be decided family-wise if missing items were ignored
+    turned_at: int | None  # shared items at which the gap first turned against the decision
+    outside_family: list[Fact]  # why the pair can have no family-wise verdict
     held: list[Fact]
     policy: str
-    has_end: bool
-    """Whether there is a last item."""
+    has_end: bool  # whether there is a last item
     alpha: float
     assumptions: list[dict[str, str | int | list[str]]]
     epochs: tuple[int, int]

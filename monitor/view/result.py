@@ -14,8 +14,7 @@ from stats.evidence.settled import TIE
 
 Index = NDArray[np.int64]
 
-_NAMED = 2
-"""Models that are named next to the leader; of more than one more, the number."""
+_NAMED = 2  # models that are named next to the leader; of more than one more, the number
 
 
 def result_report(table: PairTable) -> ResultReport | None:

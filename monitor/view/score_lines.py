@@ -15,10 +15,9 @@ from stats.numerics.pairs import pair_members
 
 ROWS_AT_ONCE: Final = 1_000
 
-SENTINEL: Final = (
+SENTINEL: Final = (  # why a board that has runs has no rows to write
     "is a sentinel: its scores are in runs, which this does not write; copy them by `rankwatch state export`"
 )
-"""Why a board that has runs has no rows to write."""
 
 _WINNERS: Final[dict[int, Winner]] = {1: "a", -1: "b", 0: "tie"}
 

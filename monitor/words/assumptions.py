@@ -6,7 +6,7 @@ from typing import Final
 from schemas.records.text import Sentence
 from schemas.results.assumptions import BATTLES, SEEDED, Assumption, Seed, in_order
 
-TEXTS: Final[dict[str, str]] = {
+TEXTS: Final[dict[str, str]] = {  # the wording of each assumption, by its code; a sentence starts with "Assumes that"
     # What the order policy rests on: one of these comes first.
     "completion": "the declared number of items is the whole benchmark, with no items omitted because of their scores",
     "listed": "the declared list of items is the whole benchmark",
@@ -44,7 +44,6 @@ TEXTS: Final[dict[str, str]] = {
     "baseline_items": "which items have a score of the baseline does not depend on the scores",
     "broken_off": "no block that was evaluated again broke off because of its scores",
 }
-"""The wording of each assumption, by its code; a sentence starts with "Assumes that"."""
 
 _SINGULAR: Final = {
     "items_read": "the 1 item read is the whole benchmark",
@@ -53,7 +52,7 @@ _SINGULAR: Final = {
     "capacity": "either at most 1 pair joins, or which models join, and when, does not depend on their scores",
 }
 
-PARTS: Final[dict[str, str]] = {
+PARTS: Final[dict[str, str]] = {  # the parts of a declaration that verdicts rest on
     "declaration": "the declaration",
     "order": "the order policy",
     "items": "the number of items",
@@ -70,7 +69,6 @@ PARTS: Final[dict[str, str]] = {
     "alpha": "alpha",
     "margin": "the equivalence margin",
 }
-"""The parts of a declaration that verdicts rest on."""
 
 _PLURAL: Final = frozenset({"weights", "clusters", "units"})  # the parts whose wording is plural
 

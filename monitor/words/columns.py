@@ -51,7 +51,7 @@ class Procedure(NamedTuple):
     resolves: bool = False  # whether it has a number of items that a gap needs
 
 
-PROCEDURES: Final = {
+PROCEDURES: Final = {  # the headline first; every table lists them in this order
     "anytime_family": Procedure("family", "anytime family", "valid at any time, over all pairs; this is the headline"),
     "anytime": Procedure(
         "pair", "anytime, this pair only", "valid at any time, for one pair that you chose in advance", resolves=True
@@ -65,10 +65,9 @@ PROCEDURES: Final = {
         "clust.", "clustered", "accounts for related items in one cluster", planned=True, resolves=True
     ),
 }
-"""The headline first; every table lists them in this order."""
 
 
-STEPS: Final = {
+STEPS: Final = {  # what a step to the next model may be: its word, and what that means
     "decided": ("decided", "evidence beyond these items"),
     "against": ("decided against", "the order of the scores is reversed"),
     "tie": ("tie", "no such evidence"),
@@ -77,7 +76,6 @@ STEPS: Final = {
     "held": ("held", "no verdict is given"),
     "invalidated": ("invalidated", "a verdict was withdrawn"),
 }
-"""What a step to the next model may be: its word, and what that means."""
 
 NEEDS: Final = "needs N: a test of N items finds this gap in 4 of 5 runs"
 

@@ -14,8 +14,7 @@ _SOURCES: Final = {
     "models": "as the other models in the files do",
     "assumed": "as models of one family do (4 %) or different models (13 %)",
 }
-_LARGEST: Final = 0.2
-"""A larger margin is no advice."""
+_LARGEST: Final = 0.2  # a larger margin is no advice
 FLAKY: Final = "A list to look at: cases that score differently from run to run while nothing changes."
 
 

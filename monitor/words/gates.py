@@ -12,12 +12,11 @@ from schemas.records.text import Sentence, shorten
 from schemas.results.gate import ConflictRule, GateCandidate, GateComparison
 from schemas.results.reasons import Fact, Reason
 
-ON_UNDECIDED: Final = {
+ON_UNDECIDED: Final = {  # what an undecided gate counts as, by the flag that changes it
     "wait": "Undecided ends with code 3: --on-undecided pass (a workflow: on-undecided) lets it pass, and bounds nothing.",
     "pass": "It passes because of --on-undecided pass, which bounds nothing: models that are worse by the margin pass too.",
     "fail": "It fails because of --on-undecided fail.",
 }
-"""What an undecided gate counts as, by the flag that changes it."""
 
 
 def reason(facts: Sequence[Fact]) -> Sentence:

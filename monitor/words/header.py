@@ -39,11 +39,8 @@ PLANNED: Final = (
     "take all pairs of this report as one family."
 )
 
-_NAMED: Final = 3
-"""Models with conflicts that are named."""
-
-_SUSPICIONS: Final = (Reason.SUSPECT_ORDER, Reason.ORDER_REFUTED)
-"""Findings about the arrival order."""
+_NAMED: Final = 3  # models with conflicts that are named
+_SUSPICIONS: Final = (Reason.SUSPECT_ORDER, Reason.ORDER_REFUTED)  # findings about the arrival order
 
 
 def result(benchmark: BenchmarkReport) -> list[tuple[str, ResultLine]]:

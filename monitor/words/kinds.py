@@ -130,8 +130,7 @@ class OfBattles(OfItems):
         )
 
 
-WORDS: Final = {"item": OfItems(), "prompt": OfBattles()}
-"""By what pairs are compared on."""
+WORDS: Final = {"item": OfItems(), "prompt": OfBattles()}  # by what pairs are compared on
 
 
 def words_of(report: BenchmarkReport) -> OfItems:

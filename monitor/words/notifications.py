@@ -10,8 +10,7 @@ from monitor.words.points import points, size
 from schemas.records.text import Sentence, shorten
 from schemas.results.changes import DriftChange, VerdictChange
 
-_NAMED: Final = 3
-"""Changes that a title names; the lines name more."""
+_NAMED: Final = 3  # changes that a title names; the lines name more
 _NAME_LENGTH: Final = 60
 _LINES: Final = 10
 

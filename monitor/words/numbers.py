@@ -13,8 +13,7 @@ if TYPE_CHECKING:  # `plan` shows no report
 MISSING: Final = "-"
 Q_IS_NO_EVIDENCE: Final = "q is computed from the observed gap, so it adds no evidence"
 _MILLION: Final = 10**6
-_LARGEST_LOG: Final = 700
-"""exp() of more overflows."""
+_LARGEST_LOG: Final = 700  # exp() of more overflows
 _ROUNDING: Final = 1e-11
 _MOST_DIGITS: Final = 12
 

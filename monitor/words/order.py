@@ -12,13 +12,12 @@ from schemas.results.reasons import Fact, Reason
 
 REFUSED_REMEDY: Final = "correct the file by its reason, or leave it out"
 
-POLICIES: Final[Mapping[str, str]] = {
+POLICIES: Final[Mapping[str, str]] = {  # how verdicts are given under each order policy
     "completion": "declared: the item count; a verdict is given once the missing items cannot change it, in any order of arrival",
     "committed": "asserted that the items follow the permutation that was committed before the first score",
     "trusted": "asserted that neither the arrival order nor what is skipped depends on outcomes or clusters",
     "none": "nothing is asserted, so no anytime verdict is given; declare an order policy",
 }
-"""How verdicts are given under each order policy."""
 
 _NO_ORDER: Final = (
     "no order policy is declared; declare the item count (items: N), or that neither the arrival order "

@@ -19,12 +19,11 @@ from schemas.results.reasons import Reason, has
 from schemas.results.reasons import without as without_codes
 from schemas.results.report import BenchmarkReport, PairReport
 
-_KINDS: Final = {
+_KINDS: Final = {  # the verdicts of each claim
     "settled": "settled leads",
     "anytime": "pair-only verdicts",
     "anytime_family": "family-wise verdicts",
 }
-"""The verdicts of each claim."""
 
 
 class Verdict(NamedTuple):

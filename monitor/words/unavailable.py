@@ -2,12 +2,11 @@
 
 from typing import Final
 
-UNRATED: Final = {
+UNRATED: Final = {  # why a model has no finite rating
     "won": "it won every battle, so its rating has no upper bound",
     "lost": "it lost every battle, so its rating has no lower bound",
     "apart": "it is in a group of models that won, or lost, every battle with the rated ones",
 }
-"""Why a model has no finite rating."""
 
 HELD: Final = "the verdicts of this benchmark are held"
 GRADED_CATEGORIES: Final = "scores between 0 and 1 have no verdicts by category"

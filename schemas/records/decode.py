@@ -77,7 +77,7 @@ _PACKED: Final = (
 )
 _INDEX: Final = "a whole number from 0 to 2147483647, or omit it"
 SCORES: Final = "a number from 0 to 1, true, false or null"
-_EXPECTED: Final = {
+_EXPECTED: Final = {  # what each field may be, as an error names it
     "benchmark": _NAME,
     "item_id": _NAME,
     "model": _NAME,
@@ -112,7 +112,6 @@ _EXPECTED: Final = {
     "drift": "an object with runs_per_year, years, monitors, direction, judge, ...",
     "base": _INDEX,
 }
-"""What each field may be, as an error names it."""
 
 _JSON_WORDS: Final = {None: "null", True: "true", False: "false"}
 _NUMBER: Final = "is not a number", "use a number"

@@ -13,24 +13,19 @@ class DriftSettings(msgspec.Struct, frozen=True, kw_only=True):
 
     years: float = 5
     runs_a_year: float = 365
-    monitors: int = 1
-    """Monitors that share one false alarm in `years`."""
+    monitors: int = 1  # monitors that share one false alarm in `years`
     both: bool = False
-    ever: float | None = None
-    """Chance of any false alarm in a segment; replaces `years`."""
+    ever: float | None = None  # chance of any false alarm in a segment; replaces `years`
     assume: Literal["exchangeable-runs", "independent-items"] = "exchangeable-runs"
     strata: Literal["weekday"] | None = None
     missing: Literal["ignore", "fail"] = "ignore"
     min_coverage: float = 0.8
-    items: int | None = None
-    """Items of a whole run; None: as many as the first run has."""
+    items: int | None = None  # items of a whole run; None: as many as the first run has
     seed: str | None = None
-    changes: tuple[str, ...] = ()
-    """The first runs after an announced change."""
+    changes: tuple[str, ...] = ()  # the first runs after an announced change
     judge: str | None = None
     """The judge of frozen answers, which then are in every run; None: the first run shows whether there are any."""
-    anchors: int | None = None
-    """Frozen answers of a whole run."""
+    anchors: int | None = None  # frozen answers of a whole run
 
     @property
     def anchored(self) -> bool:

@@ -237,14 +237,13 @@ def _bare_policy(value: object) -> object:
 
 MAX_CLUSTERS: Final = 1_000  # most clusters of a benchmark with weights: the state has a count of each for every pair
 
-Weights = (
+Weights = (  # what each cluster counts
     Literal["equal-clusters"]
     | Annotated[dict[Name, Annotated[float, Field(gt=0, le=1e9, allow_inf_nan=False)]], Field(min_length=1)]
 )
-"""What each cluster counts."""
 
 
-Part = Literal[
+Part = Literal[  # a part of a declaration that verdicts rest on; `declaration` is all of it
     "declaration",
     "order",
     "items",
@@ -262,7 +261,6 @@ Part = Literal[
     "margin",
     "drift",
 ]
-"""A part of a declaration that verdicts rest on; `declaration` is all of it."""
 
 
 class Provenance(BaseModel):

@@ -29,7 +29,7 @@ _TOGETHER: Final = 400  # records that are searched at once: their bytes fit the
 _SHORT: Final = 2_000  # bytes that are counted sooner without numpy
 
 _WORD: Final = 8
-_KEYS: Final = {
+_KEYS: Final = {  # the last bytes of each key that is read, with its quotes, as a number, and the mask of those bytes
     name: (
         np.uint64(int.from_bytes(end.rjust(_WORD, b"\0"), "little")),
         np.uint64(sum(255 << 8 * k for k in range(_WORD - len(end), _WORD))),
@@ -37,17 +37,15 @@ _KEYS: Final = {
     for name in sorted(READ)
     for end in [f'"{name}"'.encode()[-_WORD:]]
 }
-"""The last bytes of each key that is read, with its quotes, as a number, and the mask of those bytes."""
 
 
 _DEFAULTS: Final = (b"null", b"0")
-_GIVEN: Final[dict[str, Any]] = {
+_GIVEN: Final[dict[str, Any]] = {  # the types of optional fields without the default
     **dict.fromkeys(("cluster", "unit"), NameField),
     **dict.fromkeys(("repeat", "epoch"), Annotated[int, msgspec.Meta(ge=1, le=MAX_INDEX)]),
     "position": Literal["a", "b"],
     **dict.fromkeys(("run", "role"), str),
 }
-"""The types of optional fields without the default."""
 
 
 class Repeating(dict[str, Any]):

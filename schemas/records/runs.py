@@ -17,14 +17,13 @@ _BROKEN: Final = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 _OTHER_RECORDS: Final = frozenset({"item_id", "events", "declare", "ended"})
 """Fields of which a run has none: a record with one is read as what has that field."""
 
-_EVENT_FIELDS: Final = {
+_EVENT_FIELDS: Final = {  # fields whose meaning would be lost in a run, and what to do
     "score": "use scores, one for each item",
     "cluster": "use clusters, one for each item",
     "unit": "use units, one for each item",
     "repeat": "send scores with repeats as events",
     "repeats": "send scores with repeats as events",
 }
-"""Fields whose meaning would be lost in a run, and what to do."""
 
 
 class Run(BaseModel):

@@ -8,8 +8,7 @@ from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
 
 from schemas.records.names import Name
 
-METHOD: Final = "admission-1"
-"""The procedure from the scores to the result; another one gets another name."""
+METHOD: Final = "admission-1"  # the procedure from the scores to the result; another one gets another name
 
 
 class _Part(BaseModel):

@@ -7,7 +7,7 @@ from schemas.records.events import FamilySpec, Part
 
 BATTLES: Final = "battles"  # in place of the order policy `trusted` where pairs meet in battles
 
-CODES: Final = (
+CODES: Final = (  # the code of each assumption, in the order in which a sentence names them
     # What the order policy rests on: one of these comes first.
     "completion",
     "listed",
@@ -44,7 +44,6 @@ CODES: Final = (
     "baseline_items",
     "broken_off",
 )
-"""The code of each assumption, in the order in which a sentence names them."""
 
 _NUMBERS: Final = {"items_read": "items", "items_rejected": "items", "units_read": "units", "capacity": "pairs"}
 SEEDED: Final = frozenset({"committed", "ordered"})

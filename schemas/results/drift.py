@@ -7,11 +7,8 @@ import msgspec
 
 from schemas.records.drift import DriftSettings
 
-Side = Literal["worse", "better"]
-"""Of a model: its scores fell or rose. Of a judge: it became stricter or more lenient."""
-
-DriftKind = Literal["drift.worse", "drift.better", "drift.judge", "drift.held"]
-"""What a monitor reports."""
+Side = Literal["worse", "better"]  # of a model: its scores fell or rose. Of a judge: it became stricter or more lenient
+DriftKind = Literal["drift.worse", "drift.better", "drift.judge", "drift.held"]  # what a monitor reports
 
 RunClosed = Literal["ended", "complete", "next", "cancelled"]
 """How a run closed: by its end, with its last item, with the next run of its model, or because it was cancelled."""
@@ -26,12 +23,9 @@ class DriftOutcome(StrEnum):
     QUIET = "quiet"
     WORSE = "worse"
     BETTER = "better"
-    JUDGE = "judge"
-    """The judge alone moved."""
-    SHORT = "short"
-    """Too few runs for any alarm to be likely."""
-    HELD = "held"
-    """The runs contradict what was declared of them."""
+    JUDGE = "judge"  # the judge alone moved
+    SHORT = "short"  # too few runs for any alarm to be likely
+    HELD = "held"  # the runs contradict what was declared of them
 
 
 class FallenItem(msgspec.Struct, frozen=True):
@@ -47,34 +41,26 @@ class DriftAlarm(msgspec.Struct, frozen=True, kw_only=True):
     """An alarm, its change point and its size."""
 
     side: Side
-    run: str
-    """The run at which the monitor alarmed."""
-    start: str
-    """The most likely first run after the change."""
-    after_run: str
-    """The last run that is surely before the change: the earliest start of the set comes next."""
-    last_start: str
-    """The latest start of the set."""
+    run: str  # the run at which the monitor alarmed
+    start: str  # the most likely first run after the change
+    after_run: str  # the last run that is surely before the change: the earliest start of the set comes next
+    last_start: str  # the latest start of the set
     before: float
     since: float
-    low: float
-    """The hull of how far the mean moved, in the direction of the alarm."""
+    low: float  # the hull of how far the mean moved, in the direction of the alarm
     high: float
     runs_since: int
     log_sum: float
     log_limit: float
-    items: tuple[FallenItem, ...] = ()
-    """The items that moved most."""
-    share_of_ten: float | None = None
-    """Share of the whole movement that ten items carry."""
+    items: tuple[FallenItem, ...] = ()  # the items that moved most
+    share_of_ten: float | None = None  # share of the whole movement that ten items carry
 
 
 class FoundDrop(msgspec.Struct, frozen=True):
     """How soon a lasting drop would be found, from the history of the segment."""
 
     drop: float
-    median: float | None
-    """Runs until half of such drops are found; None: beyond `horizon`."""
+    median: float | None  # runs until half of such drops are found; None: beyond `horizon`
     horizon: int
 
 
@@ -83,10 +69,8 @@ class DriftMonitor(msgspec.Struct, frozen=True, kw_only=True):
 
     of: Literal["model", "judge"]
     both: bool
-    segment: str | None
-    """The first run of the segment; None without a ranked run."""
-    ranked: int
-    """Ranked runs of the segment."""
+    segment: str | None  # the first run of the segment; None without a ranked run
+    ranked: int  # ranked runs of the segment
     log_sum: float | None
     log_limit: float
     alarms: tuple[DriftAlarm, ...] = ()
@@ -94,8 +78,7 @@ class DriftMonitor(msgspec.Struct, frozen=True, kw_only=True):
     spread: float | None = None
     """Standard deviation of what is ranked of a run: its mean score, or with anchors half of its difference to theirs."""
     ranks: Literal["runs", "items"] = "runs"
-    dispersion: float | None = None
-    """p-value of the dispersion of runs under independent items, where it refutes them."""
+    dispersion: float | None = None  # p-value of the dispersion of runs under independent items, where it refutes them
     back: float | None = None
     """Mean score of the latest runs, where they are as high again as before the newest alarm; descriptive."""
 
@@ -109,11 +92,9 @@ class DriftRun(msgspec.Struct, frozen=True, kw_only=True):
     anchors: int = 0
     anchor_mean: float | None = None
     ranked: bool = True
-    unranked: Unranked | None = None
-    """Why it is not ranked."""
+    unranked: Unranked | None = None  # why it is not ranked
     p: float | None = None
-    log_sum: float | None = None
-    """The evidence of the model's monitor with it."""
+    log_sum: float | None = None  # the evidence of the model's monitor with it
 
 
 class Sentinel(msgspec.Struct, frozen=True, kw_only=True):
@@ -122,21 +103,14 @@ class Sentinel(msgspec.Struct, frozen=True, kw_only=True):
     benchmark: str
     model: str
     outcome: DriftOutcome
-    items: int
-    """Items of a whole run."""
-    unused_items: int
-    """Items that too few of the runs hold: they enter no score."""
-    incomplete: int
-    """Runs below the least coverage: counted, and not ranked."""
+    items: int  # items of a whole run
+    unused_items: int  # items that too few of the runs hold: they enter no score
+    incomplete: int  # runs below the least coverage: counted, and not ranked
     cancelled: int = 0
-    late: int = 0
-    """Scores that came after their run had closed."""
-    repeated: tuple[str, ...] = ()
-    """Runs that came again after they had closed."""
-    out_of_order: tuple[str, ...] = ()
-    """Runs that closed after one of a later date."""
-    open: tuple[str, ...] = ()
-    """Runs that are not closed."""
+    late: int = 0  # scores that came after their run had closed
+    repeated: tuple[str, ...] = ()  # runs that came again after they had closed
+    out_of_order: tuple[str, ...] = ()  # runs that closed after one of a later date
+    open: tuple[str, ...] = ()  # runs that are not closed
     duplicates: int
     conflicts: int
     skipped: int
@@ -170,10 +144,8 @@ class DriftWords(msgspec.Struct, frozen=True, kw_only=True):
     quiet: str | None
     notes: list[str]
     list_note: str
-    quote: str
-    """The result with what it claims and assumes, to be pasted elsewhere."""
-    change: str
-    """The names of an announced change, as arguments of `rankwatch drift change`."""
+    quote: str  # the result with what it claims and assumes, to be pasted elsewhere
+    change: str  # the names of an announced change, as arguments of `rankwatch drift change`
 
 
 class DriftPage(msgspec.Struct, frozen=True, kw_only=True):
@@ -189,11 +161,9 @@ class PlannedDrop(msgspec.Struct, frozen=True, kw_only=True):
     """Whether, and how soon, a lasting drop is found with so many items and runs of history."""
 
     drop: float
-    median: float | None
-    """Runs until half of such drops are found; None: beyond `horizon`."""
+    median: float | None  # runs until half of such drops are found; None: beyond `horizon`
     horizon: int
-    least_history: int
-    """Runs of history below which it is unlikely to be found, however long one waits."""
+    least_history: int  # runs of history below which it is unlikely to be found, however long one waits
 
 
 class PlannedWatch(msgspec.Struct, frozen=True, kw_only=True):
@@ -201,8 +171,7 @@ class PlannedWatch(msgspec.Struct, frozen=True, kw_only=True):
 
     items: int
     history: int
-    spread: float
-    """Standard deviation of a run's mean."""
+    spread: float  # standard deviation of a run's mean
     cost_a_year: float | None
     drops: tuple[PlannedDrop, ...]
 
@@ -210,12 +179,9 @@ class PlannedWatch(msgspec.Struct, frozen=True, kw_only=True):
 class DriftPlan(msgspec.Struct, frozen=True, kw_only=True):
     """Which drops a sentinel would find."""
 
-    variance: float
-    """Mean variance of an item's score between two runs."""
-    shocks: float
-    """Standard deviation that whole runs share, beyond what their items explain."""
-    benchmark: str | None
-    """Where the noise comes from; None: given."""
+    variance: float  # mean variance of an item's score between two runs
+    shocks: float  # standard deviation that whole runs share, beyond what their items explain
+    benchmark: str | None  # where the noise comes from; None: given
     model: str | None
     false_alarm_runs: float
     years: float

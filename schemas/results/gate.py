@@ -12,8 +12,7 @@ from schemas.results.report import Looks, StrictModel
 ConflictRule = Literal["worst", "first", "last"]
 """Which of several scores of an item counts: the worst for all models but the baseline, and the best for it; or the first or last one."""
 GateVerdict = Literal["pass", "fail", "undecided", "held"]
-Rule = Literal["exact test", "bets", "labels", "none"]
-"""What a claim rests on."""
+Rule = Literal["exact test", "bets", "labels", "none"]  # what a claim rests on
 
 
 class GateComparison(StrictModel):

@@ -14,16 +14,12 @@ class JudgedCase(msgspec.Struct, frozen=True, kw_only=True):
     case: str
     right: int
     of: int
-    low: float
-    """Bounds of the chance that k answers are right, each one-sided at alpha."""
+    low: float  # bounds of the chance that k answers are right, each one-sided at alpha
     high: float
     state: CaseState
-    p_below: float
-    """Of the claim that it is below the floor, adjusted over the cases (Holm)."""
-    share: float
-    """Share of the noise of all cases."""
-    old_right: int | None
-    """Of the baseline."""
+    p_below: float  # of the claim that it is below the floor, adjusted over the cases (Holm)
+    share: float  # share of the noise of all cases
+    old_right: int | None  # of the baseline
     old_of: int | None
     p_worse: float | None
     """Of the claim that it is right less often than with the baseline (Fisher's exact test), adjusted over the cases (Holm)."""
@@ -43,22 +39,14 @@ class GateCases(msgspec.Struct, frozen=True, kw_only=True):
     floor: float
     k: int
     alpha: float
-    answers: int
-    """The most answers of a case."""
-    repeats_needed: int
-    """Below so many repeats no case can reach the floor."""
+    answers: int  # the most answers of a case
+    repeats_needed: int  # below so many repeats no case can reach the floor
     reached: int
-    below: tuple[str, ...]
-    """The cases that the verdict counts as below."""
+    below: tuple[str, ...]  # the cases that the verdict counts as below
     open: int
-    mean: float | None
-    """Of the estimates C(right, k) / C(of, k), over the cases with k answers; None without any."""
-    standard_error: float | None
-    """Over cases."""
-    worse: tuple[str, ...]
-    """The cases that are right less often than with the baseline; they do not change the verdict."""
-    skipped: int
-    """Answers without a score; they are omitted, and with one the gate does not pass."""
-    conflicts: int
-    """Answers that contradict an earlier one of the same run and repeat; the first counts."""
+    mean: float | None  # of the estimates C(right, k) / C(of, k), over the cases with k answers; None without any
+    standard_error: float | None  # over cases
+    worse: tuple[str, ...]  # the cases that are right less often than with the baseline; they do not change the verdict
+    skipped: int  # answers without a score; they are omitted, and with one the gate does not pass
+    conflicts: int  # answers that contradict an earlier one of the same run and repeat; the first counts
     cases: tuple[JudgedCase, ...]

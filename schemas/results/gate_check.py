@@ -25,13 +25,10 @@ class FlakyCase(msgspec.Struct, frozen=True, kw_only=True):
     """A case that scores differently from run to run while nothing changes."""
 
     case: str
-    right: float
-    """Sum of its scores."""
+    right: float  # sum of its scores
     of: int
-    flakiness: float
-    """4 p (1 - p): 1 where it is right in half of the answers."""
-    share: float
-    """Share of the noise of the gate."""
+    flakiness: float  # 4 p (1 - p): 1 where it is right in half of the answers
+    share: float  # share of the noise of the gate
 
 
 class EqualItems(msgspec.Struct, frozen=True, kw_only=True):
@@ -49,28 +46,21 @@ class Shown(msgspec.Struct, frozen=True, kw_only=True):
     source: Source
     equal_passed: float
     equal_failed: float
-    worse_passed: float
-    """Of candidates that are worse by exactly the margin: the false passes."""
+    worse_passed: float  # of candidates that are worse by exactly the margin: the false passes
     worse_failed: float
 
 
 class Flips(msgspec.Struct, frozen=True, kw_only=True):
     """How often an unchanged model is red where a gate compares means."""
 
-    variance: float
-    """Mean variance of one answer around the rate of its case."""
-    answers: int
-    """How many answers show it."""
+    variance: float  # mean variance of one answer around the rate of its case
+    answers: int  # how many answers show it
     red: float
-    disagree: float
-    """How often two runs of the gate differ."""
+    disagree: float  # how often two runs of the gate differ
     level: float
-    answers_needed: float | None
-    """Cases times repeats from which on red is at most `level`; None: no number suffices."""
-    repeats_needed: float | None
-    """The same, for the items of the gate."""
-    items_needed: float | None
-    """The same, for its repeats."""
+    answers_needed: float | None  # cases times repeats from which on red is at most `level`; None: no number suffices
+    repeats_needed: float | None  # the same, for the items of the gate
+    items_needed: float | None  # the same, for its repeats
 
 
 class GateCheck(msgspec.Struct, frozen=True, kw_only=True):
@@ -80,27 +70,18 @@ class GateCheck(msgspec.Struct, frozen=True, kw_only=True):
     baseline: str | None
     items: int | None
     repeats: int
-    rule: Rule
-    """Bets where scores of items lie between 0 and 1, as means of repeats do."""
-    mean: float | None
-    """Score of the baseline."""
+    rule: Rule  # bets where scores of items lie between 0 and 1, as means of repeats do
+    mean: float | None  # score of the baseline
     margin: float
     alpha: float
-    attainable: Attainable | None
-    """None where the number of items is not known."""
-    equal_items: int
-    """Items from which on equal answers pass."""
-    equal_items_once: int | None
-    """The same with one repeat; None where that is what the gate has."""
-    best_items: int
-    """Items from which on a candidate passes that is right everywhere."""
-    least_margin: float | None
-    """The margin, in whole points, at which equal answers pass with these items."""
-    losses_needed: int | None
-    """Items that the baseline alone has right below which no outcome fails; None with bets."""
+    attainable: Attainable | None  # none where the number of items is not known
+    equal_items: int  # items from which on equal answers pass
+    equal_items_once: int | None  # the same with one repeat; None where that is what the gate has
+    best_items: int  # items from which on a candidate passes that is right everywhere
+    least_margin: float | None  # the margin, in whole points, at which equal answers pass with these items
+    losses_needed: int | None  # items that the baseline alone has right below which no outcome fails; None with bets
     margins: tuple[EqualItems, ...]
-    flips: Flips | None
-    """None where no case was run twice."""
+    flips: Flips | None  # none where no case was run twice
     shown: tuple[Shown, ...]
     flaky: tuple[FlakyCase, ...]
 

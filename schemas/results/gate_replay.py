@@ -22,14 +22,10 @@ class ReplayedRun(msgspec.Struct, frozen=True, kw_only=True):
     candidate: str
     items: int
     gap: float
-    full: GateVerdict
-    """Of all items at one look."""
-    exact_agrees: int
-    """Orders in which the exact gate gives the verdict of the full run."""
-    exact_items: float
-    """Mean number of items after which it is certain."""
-    statistical: Verdicts
-    """Of evidence counted along each committed order."""
+    full: GateVerdict  # of all items at one look
+    exact_agrees: int  # orders in which the exact gate gives the verdict of the full run
+    exact_items: float  # mean number of items after which it is certain
+    statistical: Verdicts  # of evidence counted along each committed order
     statistical_items: float
 
 
@@ -50,11 +46,7 @@ class Replay(msgspec.Struct, frozen=True, kw_only=True):
     alpha: float
     orders: int
     runs: tuple[ReplayedRun, ...]
-    equal_pairs: int
-    """Pairs of runs of the baseline that came one after the other, and differ."""
-    equal: Verdicts
-    """The verdicts of the gate on them."""
-    equal_red: int
-    """How many of them are red where means are compared."""
-    costs: Costs | None = None
-    """None without prices."""
+    equal_pairs: int  # pairs of runs of the baseline that came one after the other, and differ
+    equal: Verdicts  # the verdicts of the gate on them
+    equal_red: int  # how many of them are red where means are compared
+    costs: Costs | None = None  # none without prices

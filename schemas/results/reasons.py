@@ -3,8 +3,7 @@
 from enum import StrEnum
 from typing import Any
 
-Fact = dict[str, Any]
-"""A code, and the numbers and names that go with it; `because` has the reasons of a reason."""
+Fact = dict[str, Any]  # a code, and the numbers and names that go with it; `because` has the reasons of a reason
 
 
 class Reason(StrEnum):

@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 from schemas.records.scores import Contestant
 from schemas.results.changes import AnyChange, Claim, Kind, VerdictChange, change_order
 
-Order = tuple[int, int]
-"""The id of a change as numbers; changes of one partition are ordered by it."""
+Order = tuple[int, int]  # the id of a change as numbers; changes of one partition are ordered by it
 
 
 class Columns(Protocol):

@@ -43,7 +43,7 @@ _SUFFIXES: Final = {
 }
 
 
-_OTHER: Final = frozenset(
+_OTHER: Final = frozenset(  # how the names of files end that a table of text would not be
     {
         ".tex",
         ".svg",
@@ -62,7 +62,6 @@ _OTHER: Final = frozenset(
     }
     | {".gz", ".bz2", ".xz", ".zst", ".zip"}
 )
-"""How the names of files end that a table of text would not be."""
 
 _DOCUMENTS: Final = frozenset({ReportFormat.json, ReportFormat.markdown, ReportFormat.html})
 """Formats that have all of a report."""

@@ -45,8 +45,7 @@ class Selection:
     def __init__(self, option: str, entries: Iterable[str] = ()) -> None:
         self._option = option
         self._names: dict[str | None, str] = {}
-        self.asked: set[str] = set()
-        """Benchmarks for which a name was looked up."""
+        self.asked: set[str] = set()  # benchmarks for which a name was looked up
         for entry in entries:
             benchmark, equals, name = entry.rpartition("=")
             if not name or (equals and not benchmark):

@@ -36,13 +36,12 @@ _EXACT: Final[Mapping[str, tuple[str, ...]]] = {
     "item_id": _ITEM_NAMES,
     "model": _MODEL_NAMES,
 }
-_LOWER: Final = _set(
+_LOWER: Final = _set(  # words in names of scores of which less is better
     """
 error errors loss wer cer perplexity mae mse rmse distance wrong incorrect fail failed failure failures mistake mistakes
 hallucinated hallucination hallucinations violation violations
 """
 )
-"""Words in names of scores of which less is better."""
 
 _WORDS: Final[Mapping[str, frozenset[str]]] = {
     "model": _set(
@@ -77,13 +76,12 @@ benchmark dataset eval evaluation suite
 """
     ),
 }
-_NO_MODEL: Final = _set(
+_NO_MODEL: Final = _set(  # words that make a name with `model` in it another field: `model_output`
     """
 output outputs answer answers response responses prediction predictions text completion reply input prompt version size type
 args kwargs config params parameters family revision url path temperature message messages reasoning thought
 """
 )
-"""Words that make a name with `model` in it another field: `model_output`."""
 
 _NO_CONTESTANT: Final = _set(
     """
@@ -93,36 +91,30 @@ mode phase rater role scorer setting split stage status style template type vari
 )
 """Words in names of what else an item may have several values of; no column of such a name is a model."""
 
-_COUNTS: Final = _set(
+_COUNTS: Final = _set(  # words in names of numbers that are no scores
     """
 ms s sec secs second seconds time timestamp date latency duration tokens token cost price count length len size seed threshold
 cutoff weight max min total temperature year version top std stderr ci n num tstamp ts nano ns
 """
 )
-"""Words in names of numbers that are no scores."""
-
-_SUMMARIES: Final = _set(
+_SUMMARIES: Final = _set(  # names of columns that sum up others
     """
 avg average mean median overall total sum all macro micro std stderr max min rank best
 """
 )
-"""Names of columns that sum up others."""
-
-_FAMILIES: Final = (
+_FAMILIES: Final = (  # how words in names of models begin
     "gpt", "claude", "llama", "gemini", "gemma", "mistral", "mixtral", "qwen", "deepseek", "grok", "sonnet", "haiku", "opus", "kimi",
 )  # fmt: skip
-"""How words in names of models begin."""
 
 _TRAILING: Final = frozenset({"name", "id", "label", "title", "slug", "key"})
 _CAMEL: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _NUMBERED: Final = re.compile(r"(.*?)(\d+)")
 _RANGE: Final = re.compile(r"(?:^|[^\d.])(?:0|1)\s*(?:-|\u2013|to|\.\.)\s*(\d+)(?!\d)|/\s*(\d+)(?!\d)|out of (\d+)")
 
-VERDICTS: Final = {
+VERDICTS: Final = {  # words for a verdict, with their scores
     "pass": 1, "passed": 1, "correct": 1, "resolved": 1, "solved": 1, "success": 1, "ok": 1,
     "fail": 0, "failed": 0, "incorrect": 0, "wrong": 0, "unresolved": 0, "unsolved": 0, "failure": 0, "error": 0, "timeout": 0,
 }  # fmt: skip
-"""Words for a verdict, with their scores."""
 
 
 def words(label: str) -> list[str]:

@@ -66,11 +66,9 @@ class _TableTranslator:
         self._log = log
         self._names = split_header(log.path, header)
         self._separator = _separator(log.path, header.decode("utf-8", "replace"))
-        self._header: tuple[int, bytes] | None = None
-        """Number and text of the line with the names, once it was read."""
+        self._header: tuple[int, bytes] | None = None  # number and text of the line with the names, once it was read
         self._columns: Columns | BattleColumns | None = None
-        self._wide: WideTableError | None = None
-        """Why a table is refused, unless its first row gives a better reason."""
+        self._wide: WideTableError | None = None  # why a table is refused, unless its first row gives a better reason
         self._refused = False
         self._open_row: list[bytes] = []
 

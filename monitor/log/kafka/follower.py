@@ -39,8 +39,7 @@ class KafkaFollower:
         self._tps = [TopicPartition(topic, number) for number in range(partitions)]
         self._positions: dict[int, int] = {}
         """Where the next chunk of each partition begins; one without a position is not read."""
-        self._sought: set[int] = set()
-        """Partitions that were sent to another offset since the last fetch."""
+        self._sought: set[int] = set()  # partitions that were sent to another offset since the last fetch
 
     async def __aenter__(self) -> Self:
         settings = self._settings

@@ -26,8 +26,7 @@ class SenderCheck:
         self._kafka, self._topic, self._folded = kafka, topic, folded
         self._senders: set[int] = set()
         """Brokers that have sent records since they were last asked for the identity of the topic."""
-        self._connections: dict[TP, object] = {}
-        """The connection over which each partition was read last."""
+        self._connections: dict[TP, object] = {}  # the connection over which each partition was read last
         self._reconnected: set[TP] = set()
         """Partitions that were read over another connection since their last folded record was compared."""
 

@@ -8,7 +8,7 @@ PAIRS: Final[tuple[PublishedPair, ...]] = PAPER.mmlu  # the nine pairs of neighb
 
 ITEMS: Final = PAIRS[0].items
 
-MODELS: Final = (
+MODELS: Final = (  # the ten models by published rank
     "calme-3.2-78b",
     "calme-3.1-78b",
     "CalmeRys-78B-Orpo",
@@ -20,7 +20,6 @@ MODELS: Final = (
     "Qwen2.5-72B",
     "QwentileSwap",
 )
-"""The ten models by published rank."""
 
 UNRESOLVED: Final = {"fixed_n": 4, "bonferroni": 4, "anytime": 5, "clustered": 6}
 """The paper's verdict table: how many of nine pairs are unresolved, by procedure."""

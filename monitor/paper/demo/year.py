@@ -22,14 +22,9 @@ SENTINEL: Final = "mmlu-pro-daily"
 MODEL: Final = "calme"
 ITEMS: Final = 500
 DAYS: Final = 365
-CHANGE: Final = 240
-"""Runs before the other version answers."""
-
-HISTORY: Final = 30
-"""Runs of the baseline of limits."""
-
-WINDOWS: Final = (1, 7, 30)
-"""Days whose mean is held against the limits."""
+CHANGE: Final = 240  # runs before the other version answers
+HISTORY: Final = 30  # runs of the baseline of limits
+WINDOWS: Final = (1, 7, 30)  # days whose mean is held against the limits
 
 _OLD, _NEW = 0, 3
 _SURE = (1.4, 0.6)
@@ -125,5 +120,4 @@ def first_days(alarms: Alarms) -> Alarms:
     return np.asarray(alarms & ~np.concatenate([[False], alarms[:-1]]))
 
 
-VERSIONS: Final = (top_ten.MODELS[_OLD], top_ten.MODELS[_NEW])
-"""What answers before the change, and since."""
+VERSIONS: Final = (top_ten.MODELS[_OLD], top_ten.MODELS[_NEW])  # what answers before the change, and since

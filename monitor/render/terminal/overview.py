@@ -19,17 +19,10 @@ from monitor.words import numbers as form
 from monitor.words.counts import counted
 from schemas.results.report import BenchmarkReport, PairReport
 
-_ONE_SCREEN: Final = 10
-"""Models that fit one screen; more take two."""
-
-_SEPARATED: Final = 8
-"""Ties listed with what would separate them."""
-
-_LINES: Final = 24
-"""Lines of the smallest terminal, and of one screen of a file."""
-
-_PROMPTS: Final = 2
-"""Lines for the command above, and for the prompt below."""
+_ONE_SCREEN: Final = 10  # models that fit one screen; more take two
+_SEPARATED: Final = 8  # ties listed with what would separate them
+_LINES: Final = 24  # lines of the smallest terminal, and of one screen of a file
+_PROMPTS: Final = 2  # lines for the command above, and for the prompt below
 
 _ENDLESS: Final = 10**6
 _BAR: Final = 10

@@ -12,8 +12,7 @@ from schemas.records.text import Sentence
 from schemas.results.changes import AnyChange, DriftChange, VerdictChange
 from schemas.results.report import Report
 
-STATUS_INTERVAL: Final = 5.0
-"""Seconds between two status lines."""
+STATUS_INTERVAL: Final = 5.0  # seconds between two status lines
 
 
 @dataclass(frozen=True)

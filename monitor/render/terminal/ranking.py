@@ -20,19 +20,15 @@ from monitor.words.columns import HEADS, NEEDS, STEPS, sized
 from schemas.results.report import BenchmarkReport
 
 _KEYS: Final[tuple[str, ...]] = (*("ties", "ranks", "places", "model", "score", "interval", "won", "decided", "step"),)
-_OMIT: Final = {
+_OMIT: Final = {  # what is omitted first where the width is short, without and with ratings
     False: ("interval", "places", "step"),
     True: ("won", "places", "interval", "step"),
 }
-"""What is omitted first where the width is short, without and with ratings."""
 
 _DRAWN: Final = Declared("", [])
 
-_NARROW: Final = 100
-"""Columns below which the table has less space between its columns."""
-
-_WIDE: Final = 120
-"""Columns from which scores are drawn, with their intervals."""
+_NARROW: Final = 100  # columns below which the table has less space between its columns
+_WIDE: Final = 120  # columns from which scores are drawn, with their intervals
 
 
 @dataclass(frozen=True)

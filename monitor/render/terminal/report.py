@@ -25,8 +25,7 @@ from schemas.results.report import BenchmarkReport, PairReport, Report
 _SHORT: Final = 10
 """Models above which the result is printed once more at the end, as the first lines have left the screen."""
 
-ROW_LIMIT: Final = 60
-"""Benchmarks, and rows of one table, at most; the rest is counted."""
+ROW_LIMIT: Final = 60  # benchmarks, and rows of one table, at most; the rest is counted
 
 
 def render_report(

@@ -8,8 +8,7 @@ from monitor.words.counts import counted
 from schemas.records.text import printable
 from schemas.results.changes import AnyChange, DriftChange
 
-_LISTED: Final = 20
-"""Differences of a board in the text; the JSON has the first 1,000."""
+_LISTED: Final = 20  # differences of a board in the text; the JSON has the first 1,000
 
 _WHAT: Final = {
     "other outcome": "other leader",

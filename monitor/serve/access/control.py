@@ -21,14 +21,13 @@ PROBES: Final = frozenset({"/healthz", "/readyz"})
 _HOST: Final = re.compile(r"([A-Za-z0-9.-]+|\[[0-9A-Fa-f:.]+\])(?::[0-9]{1,5})?")
 _SAFE_METHODS: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 
-SECURITY_HEADERS: Final = {
+SECURITY_HEADERS: Final = {  # Defaults; a response may set its own
     "X-Content-Type-Options": "nosniff",
     "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
     "Referrer-Policy": "no-referrer",
     "Cross-Origin-Resource-Policy": "same-origin",
     "Cache-Control": "no-store",
 }
-"""Defaults; a response may set its own."""
 
 
 class _Withdrawn(Exception):  # noqa: N818 - it ends a response, and nothing is wrong

@@ -50,8 +50,7 @@ class Size(NamedTuple):
     models: int
     declared_pairs: int = 0
     goal: bool = False
-    means: int = 0
-    """Of the models of a sentinel, and of their judges."""
+    means: int = 0  # of the models of a sentinel, and of their judges
 
 
 class Shown(NamedTuple):

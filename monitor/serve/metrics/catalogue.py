@@ -34,13 +34,10 @@ class Metric(NamedTuple):
     kind: Kind
     name: str
     labels: tuple[str, ...]
-    per_label: int = 1
-    """Series for each benchmark, model, pair or partition."""
+    per_label: int = 1  # series for each benchmark, model, pair or partition
     buckets: tuple[float, ...] = ()
-    of_process: bool = False
-    """Whether it is a metric of the process, not computed from the state."""
-    only: tuple[Mode, ...] | None = None
-    """The commands that export it, where these are others than for its labels."""
+    of_process: bool = False  # whether it is a metric of the process, not computed from the state
+    only: tuple[Mode, ...] | None = None  # the commands that export it, where these are others than for its labels
     detail: bool = False
     """Whether only boards whose models have series have it; `monitor.serve.metrics.budget.ALWAYS` is the exception."""
 

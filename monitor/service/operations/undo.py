@@ -119,8 +119,7 @@ class Kept:
 
     def __init__(self) -> None:
         self.record: LogRecord | None = None
-        self._first = 0
-        """Offset of the first record."""
+        self._first = 0  # offset of the first record
         self._declare: list[dict[str, Any]] = []
         self._events: list[EventFields] = []
         self._ended: list[dict[str, Any]] = []

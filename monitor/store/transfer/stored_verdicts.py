@@ -24,8 +24,7 @@ _BYTES_AT_ONCE: Final = 1 << 20
 _PAIR_BITS: Final = 33
 _CLAIM_BITS: Final = 2
 _KIND_BITS: Final = 3
-_OF_RUNS: Final = 1 << 63
-"""The code of a field that is of no pair, with its number."""
+_OF_RUNS: Final = 1 << 63  # the code of a field that is of no pair, with its number
 
 _SIDES: Final = {"a": 1, "b": -1, "tie": TIE}
 
@@ -35,8 +34,7 @@ class FieldCodes:
 
     def __init__(self) -> None:
         self._versions: dict[int, int] = {}
-        self._of_runs: dict[str, int] = {}
-        """The fields of what monitors of sentinels report, which are of no pair."""
+        self._of_runs: dict[str, int] = {}  # the fields of what monitors of sentinels report, which are of no pair
 
     def version(self, version: int) -> int:
         """Return the number of a version of the declaration."""

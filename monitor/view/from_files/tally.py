@@ -15,8 +15,7 @@ class Tally:
     """What files gave, line by line."""
 
     def __init__(self) -> None:
-        self._files: dict[str, set[str]] = {}
-        """The benchmarks of each file."""
+        self._files: dict[str, set[str]] = {}  # the benchmarks of each file
         self.readings = Readings()
 
     def of(self, segments: Iterable[Segment]) -> Iterator[Segment]:

@@ -20,8 +20,7 @@ _MARGINS: Final = (0.01, 0.02, 0.03, 0.05)
 _LEVEL: Final = 0.05
 _LARGEST: Final = 2_000  # a suite of more items is not small, and its outcomes take long to enumerate
 
-Answers = Mapping[str, Sequence[float]]
-"""The scores of each case, one a run and repeat."""
+Answers = Mapping[str, Sequence[float]]  # the scores of each case, one a run and repeat
 
 
 class Known(NamedTuple):

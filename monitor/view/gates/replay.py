@@ -19,8 +19,7 @@ from stats.order import committed_order
 
 ORDERS: Final = 20
 
-Scores = Mapping[str, float]
-"""The mean score of each case."""
+Scores = Mapping[str, float]  # the mean score of each case
 
 
 class PastRun(NamedTuple):

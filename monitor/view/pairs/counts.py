@@ -12,8 +12,7 @@ from stats.numerics.pairs import Index, pair_index, ranked_pairs
 
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
-Sides = NDArray[np.int8]
-"""+1: model_a is decided to be better; -1: model_b; 0: undecided."""
+Sides = NDArray[np.int8]  # +1: model_a is decided to be better; -1: model_b; 0: undecided
 
 ALL = slice(None)
 
@@ -22,8 +21,7 @@ ALL = slice(None)
 class PairCounts:
     """Counts of every pair of the models of a ranking, or of the older epochs of two models; a is the better-ranked of the two."""
 
-    drawn: BoardView
-    """The board that is shown; `benchmark` is the one whose items describe it."""
+    drawn: BoardView  # the board that is shown; `benchmark` is the one whose items describe it
     ranking: Index
     assumed_items: int | None = None
     superseded: tuple[Index, Index] | None = None

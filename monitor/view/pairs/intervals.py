@@ -12,8 +12,7 @@ from stats.families.stepwise import WHOLE
 from stats.fixed_n.mcnemar import exact_p
 from stats.numerics.pairs import Index
 
-_FOUND: Final = 0.8
-"""Share of the tests that find a gap, wherever a surface names the items that it needs."""
+_FOUND: Final = 0.8  # share of the tests that find a gap, wherever a surface names the items that it needs
 
 _NOTHING: Final = float(np.finfo(np.float64).tiny)
 

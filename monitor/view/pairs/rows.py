@@ -39,7 +39,7 @@ from schemas.results.report import (
 from stats.evidence.settled import TIE
 from stats.numerics.pairs import Index, pair_members
 
-STATUSES: Final[tuple[Status, ...]] = (
+STATUSES: Final[tuple[Status, ...]] = (  # statuses by code, in order of precedence: a pair has the first that applies
     "superseded",
     "invalidated",
     "decided",
@@ -48,7 +48,6 @@ STATUSES: Final[tuple[Status, ...]] = (
     "exhausted",
     "collecting",
 )
-"""Statuses by code, in order of precedence: a pair has the first that applies."""
 
 _PAIRS: Final = TypeAdapter(list[PairReport])
 _SIDES: Final[dict[int, Side]] = {1: "a", -1: "b"}

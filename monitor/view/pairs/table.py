@@ -39,8 +39,7 @@ class PairTable:
     ) -> None:
         self.described_from, self.benchmark = benchmark, benchmark.described()
         self.assumed_items, self.one_look, self.superseded = assumed_items, one_look, superseded
-        self.asserted = assumed_items is not None
-        """Whether the items read are taken as the whole benchmark."""
+        self.asserted = assumed_items is not None  # whether the items read are taken as the whole benchmark
         self._kind = kind_of(benchmark)
         ranking = self.ranking if superseded is None else np.zeros(0, np.int64)
         self.pairs = PairCounts(benchmark, ranking, assumed_items, superseded)

@@ -19,14 +19,12 @@ from stats.evidence.graded import graded_log_e_halves, initial_capital, log_incr
 from stats.numerics.pairs import Index, all_pairs
 from stats.order import permutation_key
 
-MOST_PAIRS: Final = 100_000
-"""Pairs of a suite with live verdicts at most: each has 832 bytes of capital."""
+MOST_PAIRS: Final = 100_000  # pairs of a suite with live verdicts at most: each has 832 bytes of capital
 
 MOST_CELLS: Final = 100_000_000
 """The same for pairs times items where a member has graded scores, of which each difference is computed."""
 
-MOST_STEPS: Final = 1_300_000
-"""The same for pairs times looks along a committed order, about three seconds."""
+MOST_STEPS: Final = 1_300_000  # the same for pairs times looks along a committed order, about three seconds
 
 _LOOKS: Final = 256
 _SLAB_CELLS: Final = 1_000_000
@@ -35,14 +33,10 @@ _SLAB_CELLS: Final = 1_000_000
 class Terms(NamedTuple):
     """Under what a suite has anytime verdicts."""
 
-    policy: str
-    """The order policy of all members; "none" where there are no verdicts."""
-    held: list[Fact]
-    """Why there are none; nothing if there are."""
-    family: FamilySpec
-    """The smallest family that a member declares: a pair of the suite is one of each member."""
-    shares_items: bool = False
-    """Whether the reason is an item that two members have."""
+    policy: str  # the order policy of all members; "none" where there are no verdicts
+    held: list[Fact]  # why there are none; nothing if there are
+    family: FamilySpec  # the smallest family that a member declares: a pair of the suite is one of each member
+    shares_items: bool = False  # whether the reason is an item that two members have
 
 
 def terms_of(suite: Suite, members: Mapping[str, BoardView], models: int) -> Terms:
@@ -131,12 +125,9 @@ def family_places(union: BoardView) -> tuple[NDArray[np.int32], list[Fact]]:
 class Walk(NamedTuple):
     """Evidence of all pairs along the order of the union, shape (pairs,)."""
 
-    peak: NDArray[np.float64]
-    """The largest ln e at a look."""
-    side: NDArray[np.int8]
-    """For whom it was."""
-    capital: Capital
-    """The capital at the last look, skips at their worst for either side."""
+    peak: NDArray[np.float64]  # the largest ln e at a look
+    side: NDArray[np.int8]  # for whom it was
+    capital: Capital  # the capital at the last look, skips at their worst for either side
 
 
 def walk_committed(union: BoardView, weighting: Weighting, members: Mapping[str, BoardView]) -> Walk:

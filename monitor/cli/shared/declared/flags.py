@@ -178,12 +178,11 @@ _PARSERS: Final[dict[str, tuple[Callable[[str], Any], str]]] = {
 _DECLARES: Final = {"models": "family"}  # by flag: the field that it declares, where that has another name
 
 
-_CHOICES: Final = {
+_CHOICES: Final = {  # by flag: the words it takes
     "order": "completion, committed or trusted",
     "scores": "binary or graded",
     "missing": "worst or ignorable",
 }
-"""By flag: the words it takes."""
 
 
 def _parse(field: str, entry: str, text: str) -> object:

@@ -11,10 +11,9 @@ from monitor.state_lock import StateTorn
 HEARTBEAT_SECONDS: Final = 15.0
 HEARTBEAT: Final = b": alive\n\n"  # a comment that keeps a silent connection open
 
-STREAM: Final[dict[int | str, dict[str, Any]]] = {
+STREAM: Final[dict[int | str, dict[str, Any]]] = {  # the answer of a stream, for the description of the API
     200: {"content": {"text/event-stream": {"schema": {"type": "string"}}}, "description": "events"}
 }
-"""The answer of a stream, for the description of the API."""
 
 
 def event_stream(events: AsyncIterator[bytes]) -> StreamingResponse:

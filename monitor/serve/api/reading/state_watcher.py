@@ -42,8 +42,7 @@ class StateWatcher:
         self._seen: dict[str, _Seen] = {}
         self._changed_at: dict[str, int] = {}
         """The version of the last change of each name, also of those that are gone."""
-        self._grown_at: dict[str, int] = {}
-        """The version at which the events of each name changed last, ascending."""
+        self._grown_at: dict[str, int] = {}  # the version at which the events of each name changed last, ascending
         self._took = 0.0
         self._subscribers = 0
         self._polling: asyncio.Task[None] | None = None

@@ -38,8 +38,7 @@ class VerdictHistory:
 
     def __init__(self, reports: ReportCache, benchmark: str | None, partition: int | None = None) -> None:
         self._reports, self._benchmark, self._partition = reports, benchmark, partition
-        self._folded: list[tuple[object, int]] = []
-        """The partitions, and how far each was folded, as of the last call."""
+        self._folded: list[tuple[object, int]] = []  # the partitions, and how far each was folded, as of the last call
         self._counts: dict[str, tuple[object, int]] = {}
         self._clear()
 
@@ -47,8 +46,7 @@ class VerdictHistory:
         self._positions: list[Position] = []
         self._sources: list[Source] = []
         self._fields: list[str] = []
-        self._made: dict[Position, bytes] = {}
-        """The JSON of the changes that were made last."""
+        self._made: dict[Position, bytes] = {}  # the JSON of the changes that were made last
 
     def after(self, position: Position, limit: int, may_read: Callable[[str], bool]) -> list[tuple[Position, bytes]]:
         """Return the first changes after a position, of benchmarks that may be read, as JSON, each with its position."""

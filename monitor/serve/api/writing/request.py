@@ -26,15 +26,12 @@ class Writing:
         caller = current_caller()
         self.address = request.client.host if request.client else ""
         self.client = caller.name if caller.signed_in else client_of(self.address)
-        self.counts: dict[str, Counter[str]] = {}
-        """Records by action and benchmark, for the audit log."""
+        self.counts: dict[str, Counter[str]] = {}  # records by action and benchmark, for the audit log
         self.rejected = 0
         self.outcome = "accepted"
-        self.file: str | None = None
-        """The name of the file that the request sends."""
+        self.file: str | None = None  # the name of the file that the request sends
         self._rules, self._request, self._producer = rules, request, caller.name
-        self.quota = caller.grants.quotas.get("events")
-        """Events a second, in place of the limit of every client."""
+        self.quota = caller.grants.quotas.get("events")  # events a second, in place of the limit of every client
 
     def count(self, action: str, benchmark: str, records: int = 1) -> None:
         """Count records for the audit log."""

@@ -201,6 +201,7 @@ def _check(
     asked = "--per-case" if cases else "--check" if before.check else "--replay"
     refused = {
         "--pass-k": before.pass_k is not None and not cases,
+        "--equal-runs": before.equal_runs and not cases,
         "--margin": question.margin is not None and cases,
         "--check and --replay": cases and (before.check or before.replay is not None),
         **ignored,
@@ -231,7 +232,7 @@ def _check(
     if before.per_case is not None:
         gate_cases(
             paths, logs, declared, before.per_case, before.pass_k or 1, candidates, baseline, benchmarks, form,
-            question.on_undecided.value, question.write or (), max_rejected,
+            question.on_undecided.value, question.write or (), max_rejected, equal_runs=before.equal_runs,
         )  # fmt: skip
     if before.replay is not None:
         if paths or before.check:
@@ -253,6 +254,8 @@ def _check_question(
     before: CheckOptions,
     evaluation: RunOptions,
 ) -> None:
+    if before.equal_runs:
+        stop("--equal-runs: is for --per-case; omit it", USAGE)
     if before.pass_k is not None:
         stop("--pass-k: is for --per-case; add it, for example --per-case 0.8", USAGE)
     if before.run_anyway and evaluation.run is None:

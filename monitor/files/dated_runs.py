@@ -1,10 +1,13 @@
 """Read results as runs of one model on one benchmark, in the order of their dates."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Literal, NamedTuple
 
-from monitor.files.streams.paths import show
+from monitor.files.streams.blocks import BLOCK_BYTES, new_hash
+from monitor.files.streams.paths import SUFFIXES, show
+from monitor.files.streams.stream import open_stream
 from schemas.records.battles import BattleFields
 from schemas.records.events import ANCHOR, EventFields
 from schemas.records.packed import Segment
@@ -50,6 +53,7 @@ class DatedRuns:
         self._name, self._by_file = name, by_file
         self._runs: dict[tuple[str, str, str], Run] = {}
         self._names: dict[str, str] = {}
+        self.files: dict[str, Path] = {}  # by the name that segments have
         self.rejected = 0  # lines that cannot be read, of any run
         self.alphas: dict[str, float] = {}  # of the benchmarks that files declare
         self.declaring: dict[str, str] = {}
@@ -100,6 +104,48 @@ class DatedRuns:
         for run in self._runs.values():
             found.setdefault((run.benchmark, run.model), []).append(run)
         return {key: _in_order(runs) for key, runs in sorted(found.items())}
+
+    def copied(self, runs: Sequence[Run]) -> tuple[str, str] | None:
+        """Return the files of a run of one model that may be a copy, and of its original: every line, or every score, is there."""
+        held: dict[bytes, int] = {}  # by line: a bit for each run
+        scored: dict[frozenset[tuple[str, int, float]], str] = {}
+        lines = [_lines(self.files[run.name]) for run in runs]
+        for k, of_run in enumerate(lines):
+            held |= {line: held.get(line, 0) | 1 << k for line in of_run}
+        for k in reversed(range(len(runs))):
+            run, of_run = runs[k], lines[k]
+            others = ~(1 << k)
+            for line in of_run:
+                others &= held[line]
+            scores = frozenset((item, n, each.score) for item, of in run.fresh.items() for n, each in of.items())
+            first = scored.setdefault(scores, run.name)
+            if scores and (others or _suffix(first) != _suffix(run.name)):
+                return run.name, runs[(others & -others).bit_length() - 1].name if others else first
+        return None
+
+
+_LINES = (*SUFFIXES, ".csv", ".tsv", ".csv.gz", ".tsv.gz")
+
+
+def _suffix(name: str) -> str:
+    return Path(name.lower().removesuffix(".gz")).suffix
+
+
+def _lines(path: Path) -> set[bytes]:
+    """Return a hash of each line without its spaces; of a format without lines, of the contents."""
+    stream, found, current = open_stream(path), set[bytes](), new_hash()
+    dropped = b" \t\r" if path.name.endswith(_LINES) else b" \t\r\n"
+    try:
+        while piece := stream.read(BLOCK_BYTES):
+            head, *rest = piece.translate(None, dropped).split(b"\n")
+            current.update(head)
+            for begun in rest:
+                found.add(current.digest())
+                current = new_hash()
+                current.update(begun)
+    finally:
+        stream.close()
+    return (found | {current.digest()}) - {new_hash().digest()}
 
 
 def _in_order(runs: list[Run]) -> tuple[list[Run], Literal["date", "appearance"]]:

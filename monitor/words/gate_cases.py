@@ -51,6 +51,8 @@ def remarks(found: GateCases) -> Iterator[Sentence]:
         yield f"{counted(found.skipped, 'answer')} without a readable score left out, so the gate cannot pass: score them, a failure 0."
     if found.conflicts:
         yield f"{counted(found.conflicts, 'score')} of an answer that has one already: the first counts. Name each run, or its repeat."
+    if found.equal_runs:
+        yield "Files with equal contents count as runs of their own (--equal-runs)."
     if found.verdict == "undecided":
         yield ON_UNDECIDED[found.on_undecided]
     elif found.verdict == "pass":

@@ -49,4 +49,5 @@ class GateCases(msgspec.Struct, frozen=True, kw_only=True):
     worse: tuple[str, ...]  # the cases that are right less often than with the baseline; they do not change the verdict
     skipped: int  # answers without a score; they are omitted, and with one the gate does not pass
     conflicts: int  # answers that contradict an earlier one of the same run and repeat; the first counts
+    equal_runs: bool  # whether files with equal contents count as runs of their own
     cases: tuple[JudgedCase, ...]

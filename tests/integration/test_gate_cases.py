@@ -55,7 +55,8 @@ def test_all_cases_pass_without_a_correction_and_k_in_a_row_take_more(tmp_path):
 def test_every_file_is_a_run_and_a_case_without_an_answer_stays_open(tmp_path):
     (tmp_path / "runs").mkdir()
     for run in range(14):
-        write(tmp_path / "runs" / f"run-{run:02d}.jsonl", cases({"a": 1, "b": 1}, repeats=1))
+        answers = [each | {"run": str(run)} for each in cases({"a": 1, "b": 1}, repeats=1)]
+        write(tmp_path / "runs" / f"run-{run:02d}.jsonl", answers)
     assert judged(tmp_path / "runs", "--per-case", 0.8, code=0)["answers"] == 14
     old = write(tmp_path / "old.jsonl", cases({"a": 1, "b": 1, "c": 1}, repeats=1, model="old"))
     found = judged(tmp_path / "runs", old, "--per-case", 0.8, "--baseline", "old", code=3)
@@ -64,6 +65,22 @@ def test_every_file_is_a_run_and_a_case_without_an_answer_stays_open(tmp_path):
         ("b", 14, 14, "reaches"),
         ("c", 0, 0, "open"),
     ]
+
+
+def test_a_copy_of_a_run_is_no_run(tmp_path):
+    (tmp_path / "runs").mkdir()
+    for run in range(7):
+        answers = [each | {"attributes": {"ms": run}} for each in cases({"a": 1, "b": 1}, repeats=1)]
+        path = write(tmp_path / "runs" / f"run-{run}.jsonl", answers)
+        (tmp_path / "runs" / f"again-{run}.jsonl").write_bytes(path.read_bytes())
+    call = (tmp_path / "runs", "--per-case", 0.8)
+    refused = " ".join(rankwatch("gate", *call, code=1).stderr.split())
+    assert "each file counts as a run; remove the copy" in refused
+    assert "again-" in refused
+    allowed = judged(*call, "--equal-runs", code=0)
+    assert (allowed["answers"], allowed["equal_runs"]) == (14, True)
+    noted = rankwatch("gate", tmp_path / "runs", "--check", "--margin", 0.6, code=2).stderr
+    assert "a copy is no run" in " ".join(noted.split())
 
 
 def test_a_case_is_below_only_if_it_is_with_all_cases_counted(tmp_path):
@@ -102,6 +119,7 @@ def test_a_line_that_cannot_be_read_keeps_a_gate_from_passing(tmp_path):
         (("--per-case", 0.8, "--baseline", "new"), "the files have the baseline alone"),
         (("--pass-k", 3, "--pair", "new", "old", "--margin", 0.1), "--pass-k: is for --per-case"),
         (("--pass-k", 3, "--check", "--margin", 0.1), "omit --pass-k"),
+        (("--equal-runs", "--pair", "new", "old", "--margin", 0.1), "--equal-runs: is for --per-case"),
         (("--per-case", 0.8, "--pass-k", 10**400), "use 1000 or less"),
     ],
 )

@@ -34,6 +34,8 @@ def gate_cases(
     on_undecided: str,
     write: Sequence[str],
     max_rejected: float,
+    *,
+    equal_runs: bool,
 ) -> NoReturn:
     """Print which cases reach a floor; the exit code is the verdict."""
     if not 0 < floor < 1:
@@ -52,6 +54,12 @@ def gate_cases(
     benchmark = one_benchmark("--per-case", benchmarks, sorted({of for of, _ in found}, key=natural))
     models = {model: of for (name, model), (of, _) in found.items() if name == benchmark}
     candidate = _candidate(models, candidates, baseline)
+    for model in (candidate, baseline):
+        if not equal_runs and (copy := runs.copied(models.get(model or "", ()))):
+            stop(
+                f"{show(copy[0])}: {show(copy[1])} has all that it has, and each file counts as a run; remove the copy, name the runs "
+                "(a field run), or add --equal-runs if these are runs that answered alike"
+            )
     answers, old = (_whole(models.get(model, ()), model) for model in (candidate, baseline or ""))
     if not answers:
         stop(f"{show(candidate)} has no score on {shorten(benchmark)}; give results with scores")
@@ -67,6 +75,7 @@ def gate_cases(
         old=old,
         skipped=sum(run.skipped for run in models[candidate]) + runs.rejected,
         conflicts=sum(run.conflicts for run in models[candidate]),
+        equal_runs=equal_runs,
     )
     write_outputs((file, RENDERERS[name](judged)) for name, file in outputs)
     if form is GateFormat.text:

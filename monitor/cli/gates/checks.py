@@ -9,7 +9,7 @@ from monitor.cli.gates.margins import parse_margin
 from monitor.cli.gates.options import GateFormat
 from monitor.cli.shared.declared.flags import parse_flags
 from monitor.cli.shared.declared.values import first_names, name_hint
-from monitor.cli.shared.errors import USAGE, stop
+from monitor.cli.shared.errors import USAGE, note, stop
 from monitor.cli.shared.options import DeclareOptions, ScoreOptions
 from monitor.cli.shared.runs import read_runs
 from monitor.files.dated_runs import DatedRuns, Run
@@ -90,6 +90,10 @@ def _known(runs_read: DatedRuns, baseline: str | None, benchmarks: Sequence[str]
     if model not in models:
         stop(f"the baseline {show(model)} has no results; {name_hint([model], models, 'the files have')}", USAGE)
     runs = found[benchmark, model][0]
+    if copy := runs_read.copied(runs):
+        note(
+            f"{show(copy[0])}: {show(copy[1])} has all that it has; a copy is no run, and shows less noise than there is"
+        )
     if not (answers := answers_of(runs)):
         stop(f"the baseline {show(model)} has no score on {shorten(benchmark)}; give results with scores")
     counts = [len(scores) for run in runs for scores in run.fresh.values()]

@@ -167,6 +167,14 @@ class CheckOptions:
             rich_help_panel=_CASE_PANEL,
         ),
     ] = None
+    equal_runs: Annotated[
+        bool,
+        typer.Option(
+            "--equal-runs",
+            help="with --per-case: files with equal contents are runs that answered alike, not copies",
+            rich_help_panel=_CASE_PANEL,
+        ),
+    ] = False
     run_anyway: Annotated[
         bool,
         typer.Option("--run-anyway", help="go on where only a better model can pass", rich_help_panel=_CHECK_PANEL),

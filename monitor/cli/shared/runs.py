@@ -8,6 +8,7 @@ from monitor.cli.shared.options import ScoreOptions
 from monitor.cli.shared.progress import progress_bar
 from monitor.files.dated_runs import DatedRuns, RunFault
 from monitor.files.reject_limit import RejectedLine, RejectLimit, TooManyRejected
+from monitor.files.streams.paths import origin
 from monitor.files.streams.read import read_files
 from schemas.records.names import natural
 
@@ -18,6 +19,7 @@ def read_runs(
     """Add the results of files to runs; with `models` the path of a file may name its model. An error ends the command."""
     importer = make_importer(logs, runs=not models)
     files = sorted(find_files(importer, paths), key=lambda path: natural(str(path)))
+    runs.files = {origin(path): path for path in files}
     limit, rejected = RejectLimit(max_rejected), RejectedLines()
     try:
         with rejected, progress_bar("reading") as update:

@@ -30,6 +30,7 @@ def judge_cases(
     old: Answers | None = None,
     skipped: int = 0,
     conflicts: int = 0,
+    equal_runs: bool = False,
 ) -> GateCases:
     """Judge each case by its repeats; a case that the baseline alone has is without an answer, so it stays open."""
     old = old or {}
@@ -89,6 +90,7 @@ def judge_cases(
         worse=tuple(each.case for each in cases if each.p_worse is not None and each.p_worse <= alpha),
         skipped=skipped,
         conflicts=conflicts,
+        equal_runs=equal_runs,
         cases=cases,
     )
     return msgspec.structs.replace(found, headline=headline(found))

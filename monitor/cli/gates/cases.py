@@ -13,7 +13,7 @@ from monitor.cli.shared.options import DeclareOptions, ScoreOptions
 from monitor.cli.shared.runs import read_runs
 from monitor.files.dated_runs import DatedRuns, Run
 from monitor.files.streams.paths import show
-from monitor.render.gates.cases import RENDERERS, terminal
+from monitor.render.gates.cases import RENDERERS, document
 from monitor.render.terminal.layout import output_console
 from monitor.render.terminal.tables import group
 from monitor.view.gates.cases import judge_cases
@@ -79,7 +79,7 @@ def gate_cases(
     )
     write_outputs((file, RENDERERS[name](judged)) for name, file in outputs)
     if form is GateFormat.text:
-        output_console().print(group(terminal(judged)))
+        output_console().print(group(document(judged)))
     else:
         text = RENDERERS[form.value](judged)
         print(text, end="" if text.endswith("\n") else "\n")

@@ -14,6 +14,7 @@ from monitor.cli.shared.options import DeclareOptions, ScoreOptions
 from monitor.cli.shared.runs import read_runs
 from monitor.files.dated_runs import DatedRuns, Run
 from monitor.files.streams.paths import show
+from monitor.render import markdown
 from monitor.render.gates import check as render
 from monitor.render.terminal.layout import output_console
 from monitor.render.terminal.tables import group
@@ -115,6 +116,6 @@ def _print(found: GateCheck, form: GateFormat) -> None:
     if form is GateFormat.json:
         print(msgspec.json.format(msgspec.json.encode(found), indent=2).decode())
     elif form is GateFormat.markdown:
-        print(render.as_markdown(found), end="")
+        print(markdown.write(render.document(found)), end="")
     else:
-        output_console().print(group(render.terminal(found)))
+        output_console().print(group(render.document(found)))

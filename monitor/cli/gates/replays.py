@@ -16,6 +16,7 @@ from monitor.cli.shared.options import DeclareOptions, ScoreOptions
 from monitor.cli.shared.runs import read_runs
 from monitor.files.dated_runs import DatedRuns
 from monitor.files.streams.paths import show
+from monitor.render import markdown
 from monitor.render.gates import replay as render
 from monitor.render.terminal.layout import output_console
 from monitor.render.terminal.tables import group
@@ -97,6 +98,6 @@ def _print(made: Replay, form: GateFormat) -> None:
     if form is GateFormat.json:
         print(msgspec.json.format(msgspec.json.encode(made), indent=2).decode())
     elif form is GateFormat.text:
-        output_console().print(group(render.terminal(made)))
+        output_console().print(group(render.document(made)))
     else:
-        print({GateFormat.markdown: render.as_markdown, GateFormat.html: render.as_html}[form](made), end="")
+        print(render.as_html(made) if form is GateFormat.html else markdown.write(render.document(made)), end="")

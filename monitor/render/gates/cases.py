@@ -6,7 +6,7 @@ from typing import Final
 import msgspec
 
 from monitor.render import html, markdown
-from monitor.render.document import Column, Element, Heading, Notes, Table, numbers, plain, texts
+from monitor.render.document import Column, Element, Heading, Table, numbers, plain, texts
 from monitor.render.gates.gate import Case, annotation, junit
 from monitor.words import gate_cases as words
 from schemas.results.gate_cases import GateCases, JudgedCase
@@ -16,16 +16,8 @@ _LEVELS: Final = {"pass": "notice", "fail": "error", "undecided": "warning"}
 _SHOWN: Final = 20
 
 
-def terminal(found: GateCases) -> Iterator[Table | Notes]:
-    """Yield the answer for a terminal, where the heading is a line."""
-    for part in _document(found):
-        if isinstance(part, Heading):
-            yield plain(part.text)
-        elif isinstance(part, Table | Notes):
-            yield part
-
-
-def _document(found: GateCases) -> Iterator[Element]:
+def document(found: GateCases) -> Iterator[Element]:
+    """Yield the verdict, the wrong cases, then what to know of them."""
     yield Heading(f"{_SIGNS[found.verdict]} {found.headline[:1].upper()}{found.headline[1:]}.")
     wrong = [each for each in found.cases if each.right < each.of or not each.of]
     order = {"below": 0, "open": 1, "reaches": 2}
@@ -51,11 +43,11 @@ def _table(rows: list[JudgedCase], found: GateCases) -> Table:
 
 
 def _as_markdown(found: GateCases) -> str:
-    return markdown.write(_document(found))
+    return markdown.write(document(found))
 
 
 def _as_html(found: GateCases) -> str:
-    return html.page(found.headline, f"<main>{html.write(_document(found))}</main>")
+    return html.page(found.headline, f"<main>{html.write(document(found))}</main>")
 
 
 def _as_json(found: GateCases) -> str:
@@ -87,4 +79,4 @@ RENDERERS: Final[Mapping[str, Callable[[GateCases], str]]] = {
     "junit": _as_junit,
     "github": _as_github,
 }
-"""By format; the terminal has `terminal`."""
+"""By format; the terminal lays out `document`."""

@@ -3,27 +3,12 @@
 from collections.abc import Iterator
 from typing import Final
 
-from monitor.render import markdown
-from monitor.render.document import Column, Element, Heading, Notes, Table, numbers, plain, texts
+from monitor.render.document import Column, Element, Heading, Table, numbers, plain, texts
 from monitor.words import gate_checks as words
 from monitor.words.numbers import percent
 from schemas.results.gate_check import GateCheck
 
 _SHOWN_CASES: Final = 10
-
-
-def as_markdown(check: GateCheck) -> str:
-    """Write a check as Markdown."""
-    return markdown.write(document(check))
-
-
-def terminal(check: GateCheck) -> Iterator[Table | Notes]:
-    """Yield a check for a terminal, where the heading is a line."""
-    yield from (
-        plain(part.text) if isinstance(part, Heading) else part
-        for part in document(check)
-        if isinstance(part, Heading | Table | Notes)
-    )
 
 
 def document(check: GateCheck) -> Iterator[Element]:

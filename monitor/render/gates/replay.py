@@ -2,30 +2,16 @@
 
 from collections.abc import Iterator
 
-from monitor.render import html, markdown
-from monitor.render.document import Column, Element, Heading, Notes, Table, numbers, plain, texts
+from monitor.render import html
+from monitor.render.document import Column, Element, Heading, Table, numbers, plain, texts
 from monitor.words import gate_replays as words
 from monitor.words.numbers import points
 from schemas.results.gate_replay import Replay
 
 
-def as_markdown(found: Replay) -> str:
-    """Write a replay as Markdown."""
-    return markdown.write(document(found))
-
-
 def as_html(found: Replay) -> str:
     """Write a replay as a page that loads nothing."""
     return html.page(words.headline(found), f"<main>{html.write(document(found))}</main>")
-
-
-def terminal(found: Replay) -> Iterator[Table | Notes]:
-    """Yield a replay for a terminal, where the heading is a line."""
-    for part in document(found):
-        if isinstance(part, Heading):
-            yield plain(part.text)
-        elif isinstance(part, Table | Notes):
-            yield part
 
 
 def document(found: Replay) -> Iterator[Element]:

@@ -8,7 +8,7 @@ from rich.cells import cell_len
 from rich.console import Group
 from rich.text import Text
 
-from monitor.render.document import Cell, Notes, Table
+from monitor.render.document import Cell, Element, Figure, Heading, Notes, Table
 from monitor.render.document import Column as Declared
 from monitor.render.terminal.layout import GAP, Column, ellipsis_of, shorten, table_lines, width_of
 from monitor.words.numbers import safe
@@ -20,14 +20,16 @@ _LEAST: Final = 16  # cells that a name may shrink to before a column is omitted
 _ASCII: Final = str.maketrans({"−": "-", "–": "-", "≥": ">="})
 
 
-def group(parts: Iterable[Table | Notes]) -> Group:
-    """Lay out a document of tables and plain notes, with a blank line between two parts."""
+def group(parts: Iterable[Element]) -> Group:
+    """Lay out the headings, tables and plain notes of a document, with a blank line between two parts."""
     made: list[Text] = []
     for part in parts:
-        made += [Text()] if made else []
-        if isinstance(part, Notes):
+        made += [Text()] if made and not isinstance(part, Figure) else []
+        if isinstance(part, Heading):
+            made += [Text(safe(part.text))]
+        elif isinstance(part, Notes):
             made += [Text(safe(note.text)) for note in part.notes]
-        else:
+        elif isinstance(part, Table):
             made += [*([Text(part.title)] if part.title else []), *lines(part, _ENDLESS)]
     return Group(*made)
 

@@ -137,14 +137,18 @@ def chart(sentinel: Sentinel) -> Iterator[str]:
     alarm = _alarm(sentinel)
     names = [run.run for run in runs]
     change = names.index(alarm.start) if alarm is not None and alarm.start in names else len(runs)
-    past = means[: change or len(runs)]
+    changed = max((names.index(each.changed) for each in sentinel.monitors if each.changed in names), default=0)
+    past = means[changed : change or len(runs)]
     center, spread = float(past.mean()), float(past.std(ddof=1)) if past.size > 1 else 0.0
     band = _BAND * spread / size**0.5
     low, high = min(*groups, center - band), max(*groups, center + band)
     step = max((high - low) / (_ROWS - 1), 1e-9)
     levels = [high - k * step for k in range(_ROWS)]
     for level in levels:
-        cells = [_cell(group, k * size, level, step, center, band, change) for k, group in enumerate(groups)]
+        cells = [
+            _cell(group, level, step, center, band, own=changed - size < k * size < change)
+            for k, group in enumerate(groups)
+        ]
         note = ""
         if abs(level - center) <= step / 2:
             note = f"  {words.points(center)}"
@@ -159,10 +163,10 @@ def chart(sentinel: Sentinel) -> Iterator[str]:
     yield f"      ● {dot}   · its own past, 95 %"
 
 
-def _cell(group: float, first: int, level: float, step: float, center: float, band: float, change: int) -> str:
+def _cell(group: float, level: float, step: float, center: float, band: float, *, own: bool) -> str:
     if level - step / 2 <= group < level + step / 2:
         return "●"
-    return "·" if first < change and abs(level - center) <= max(band, step / 2) else " "
+    return "·" if own and abs(level - center) <= max(band, step / 2) else " "
 
 
 def _axis(names: Sequence[str], columns: int) -> str:

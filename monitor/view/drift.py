@@ -111,7 +111,9 @@ def _monitor(monitor: Monitor) -> DriftMonitor:
         ranked=last - monitor.first,
         log_sum=total if isfinite(total) else None,
         log_limit=monitor.limit,
-        alarms=tuple(describe(monitor, each) for each in monitor.alarms),
+        alarms=tuple(describe(monitor, each) for each in monitor.current),
+        earlier=tuple(describe(monitor, each) for each in monitor.alarms if each.place < monitor.changed),
+        changed=monitor.runs[monitor.changed] if 0 < monitor.changed < last else None,
         spread=_spread(monitor.bag(monitor.first, last)) if has_runs else None,
         ranks=monitor.ranks,
         dispersion=monitor.refuted,
@@ -122,7 +124,7 @@ def _monitor(monitor: Monitor) -> DriftMonitor:
 def _back(monitor: Monitor) -> float | None:
     """Return the mean score of the last `_SHORT` runs if they are back where they were before the newest alarm, else None."""
     last = len(monitor.runs)
-    if not monitor.alarms or monitor.first != monitor.alarms[-1].place + 1 or last - monitor.first < _SHORT:
+    if not monitor.current or monitor.first != monitor.alarms[-1].place + 1 or last - monitor.first < _SHORT:
         return None
     alarm, start = monitor.alarms[-1], monitor.alarms[-1].point.start - 1
     sign, rows = 1 if alarm.side == "worse" else -1, monitor.bag(alarm.first, last)

@@ -103,16 +103,26 @@ def details(sentinel: Sentinel) -> Iterator[tuple[str, str]]:
     model, judge = monitor_of(sentinel, "model"), monitor_of(sentinel, "judge")
     moved = model if model is not None and model.alarms else judge
     if moved is None or not moved.alarms:
+        yield from _earlier(sentinel)
         return
     alarm = moved.alarms[-1]
     if moved.back is None:
         yield f"{_DIRECTION[alarm.side]} by", f"{_extent(alarm)} ({counted(alarm.runs_since, 'run')} since)"
     yield "change", f"between {alarm.after_run} and {alarm.last_start}"
-    if len(moved.alarms) > 1:
-        earlier = ", ".join(f"{each.start} ({_DIRECTION[each.side]})" for each in moved.alarms[:-1])
-        yield "earlier", earlier
+    yield from _earlier(sentinel, moved)
     if moved is model and judge is not None:
         yield from _attributed(sentinel, judge)
+
+
+def _earlier(sentinel: Sentinel, moved: DriftMonitor | None = None) -> Iterator[tuple[str, str]]:
+    """Yield the alarms that are history: before an announced change, or before the newest one of the monitor that moved."""
+    named = [
+        f"{each.start} ({'judge, ' if monitor.of == 'judge' else ''}{_DIRECTION[each.side]})"
+        for monitor in sentinel.monitors
+        for each in (*monitor.earlier, *(monitor.alarms[:-1] if monitor is moved else ()))
+    ]
+    if named:
+        yield "earlier", ", ".join(named)
 
 
 def _attributed(sentinel: Sentinel, judge: DriftMonitor) -> Iterator[tuple[str, str]]:

@@ -73,7 +73,9 @@ class DriftMonitor(msgspec.Struct, frozen=True, kw_only=True):
     ranked: int  # ranked runs of the segment
     log_sum: float | None
     log_limit: float
-    alarms: tuple[DriftAlarm, ...] = ()
+    alarms: tuple[DriftAlarm, ...] = ()  # since the last announced change
+    earlier: tuple[DriftAlarm, ...] = ()  # before it: history, and no result of today
+    changed: str | None = None  # the first ranked run after it
     found: tuple[FoundDrop, ...] = ()
     spread: float | None = None
     """Standard deviation of what is ranked of a run: its mean score, or with anchors half of its difference to theirs."""

@@ -52,6 +52,10 @@ def test_a_change_is_announced_after_its_consequence_is_read(page, monitor):
     assert page.evaluate("document.querySelector('.announce input').value") == ""
     post_lines(monitor, [{**each, "run": "2026-12-01"} for each in made(1, judge_at=99)[0]])
     until(lambda: history(page, monitor)["changes"] == ["2026-12-01"], "the new history")
+    page.locator(".sentinel dt", has_text="earlier").wait_for()
+    assert page.locator(".sentinel h2").inner_text().startswith("…")
+    assert page.locator("svg.runs .level.moved").count() == 0
+    assert page.locator("svg.runs circle.moved").count() == 1  # the alarm stays in the evidence
 
 
 @pytest.mark.parametrize("width", [375, 1280])

@@ -1,5 +1,7 @@
 """A sentinel that `watch` follows: what its terminal shows at the end, and what becomes of a change that is announced."""
 
+import re
+
 from tests.commands import Watch, rankwatch, write
 from tests.unit.engine.test_sentinel import declaration, made
 
@@ -17,5 +19,7 @@ def test_the_end_shows_the_runs_and_an_unknown_model_is_no_change(tmp_path):
         assert "new history" in rankwatch(*announce, "m", "--benchmark", "bench").stdout
         assert watch.stop() == 0
     printed = "".join(watch.lines)
-    assert "▼ m has got worse" in printed
-    assert "rank" not in printed.partition("▼")[2]
+    assert "drift.worse: bench: m has got worse" in printed
+    assert "… m: too little history. 0 runs" in printed
+    assert re.search(r"earlier +2026-08-\d\d \(lower\)", printed)
+    assert "rank" not in printed.partition("… m")[2]

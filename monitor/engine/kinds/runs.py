@@ -110,6 +110,16 @@ class Monitor:
         self.states: dict[Side, DriftState] = {side: begin() for side in self.sides}
         self._sums: ItemSums | None = None
 
+    @property
+    def changed(self) -> int:
+        """The place of the first run after the last announced change; what was before it is history."""
+        return self.breaks[-1] if self.breaks else 0
+
+    @property
+    def current(self) -> list[Alarm]:
+        """The alarms since the last announced change."""
+        return [each for each in self.alarms if each.place >= self.changed]
+
     def evidence(self, side: Side) -> float:
         """Return the logarithm of the sum of a side."""
         return (log_sum if self.settings.ever is None else log_ever)(self.states[side])

@@ -321,7 +321,7 @@ class Sentinel:
                     2 * [*self.models].index(model.model) + (monitor.of == "judge"),
                     place,
                     None if alarm is None else describe(monitor, alarm, place + 1),
-                    None if judge is None else bool(judge.alarms),
+                    None if judge is None else bool(judge.current),
                     position,
                 )
             )

@@ -33,6 +33,9 @@ def test_a_model_that_got_worse_exits_with_4_and_names_the_day(tmp_path):
     assert "gpt-x" in rankwatch("drift", tmp_path / "runs", code=4).stdout
     start = sentinel["monitors"][0]["alarms"][0]["start"]
     rankwatch("drift", tmp_path / "runs", "--change", start)
+    after = rankwatch("drift", tmp_path / "runs", "--change", "2026-09-18", code=3).stdout
+    assert "has got worse" not in after
+    assert f"earlier     {start}" in after
 
 
 def test_frozen_answers_are_scores_of_the_judge(tmp_path):

@@ -180,6 +180,22 @@ def test_an_announced_change_begins_a_history_and_a_run_of_both_is_not_ranked():
     assert (facts(log).monitors[0].segment, facts(log).monitors[0].ranked) == (day(4), 2)
 
 
+def test_an_announced_change_makes_an_alarm_history_at_once_and_after_a_restart():
+    runs = made(40, drop_at=18, seed=1)
+    log = FoldLog(declaration())
+    log.send(*(each for run in runs[:30] for each in run))
+    (alarm,) = facts(log).monitors[0].alarms
+    log.send({"change": "m", "benchmark": "bench", "reason": "new prompt"})
+    for kept, outcome in ((0, "short"), (10, "quiet")):
+        log.send(*(each for run in runs[30 : 30 + kept] for each in run))
+        for _ in range(2):
+            (monitor,) = facts(log).monitors
+            assert (facts(log).outcome, monitor.alarms, monitor.earlier[0].run) == (outcome, (), alarm.run)
+            assert monitor.changed == (day(30) if kept else None)
+            log.restart()
+    assert [change.run for change in said(log)] == [alarm.run]
+
+
 def test_a_sentinel_is_declared_before_its_first_run_and_for_good():
     run = made(1)[0]
     late = FoldLog(run[0], declaration())

@@ -3,7 +3,9 @@
 import numpy as np
 import pytest
 
+from monitor.render.drift import findings
 from monitor.view.drift import sentinel_of, with_found
+from monitor.words.drift import details, headline
 from schemas.records.drift import DriftSettings
 from schemas.results.drift import DriftOutcome, DriftReport
 
@@ -65,6 +67,40 @@ def test_an_announced_change_begins_a_history_of_its_own():
     changed = sentinel_of("qa", "m", runs, DriftSettings(seed="s", changes=("r040",)))
     assert changed.outcome == DriftOutcome.QUIET
     assert (changed.monitors[0].segment, changed.monitors[0].ranked) == ("r040", 20)
+
+
+def test_an_alarm_before_an_announced_change_is_history():
+    runs = runs_of([0.0] * 40 + [0.25] * 20, seed=1)
+    alarmed = sentinel_of("qa", "m", runs, SETTINGS)
+    (alarm,) = alarmed.monitors[0].alarms
+    for first, outcome, code in (("r050", DriftOutcome.QUIET, 0), ("r055", DriftOutcome.SHORT, 3)):
+        settings = DriftSettings(seed="s", changes=(first,))
+        since = sentinel_of("qa", "m", runs, settings)
+        (monitor,) = since.monitors
+        assert (since.outcome, DriftReport(settings=settings, sentinels=(since,)).exit_code) == (outcome, code)
+        assert (monitor.alarms, monitor.changed, monitor.segment) == ((), first, first)
+        assert [each.run for each in monitor.earlier] == [alarm.run]
+        assert "worse" not in headline(since)
+        assert list(details(since)) == [("earlier", f"{monitor.earlier[0].start} (lower)")]
+        report = "\n".join(findings(DriftReport(settings=settings, sentinels=(since,))))
+        assert alarm.start in report
+
+
+def test_an_alarm_after_an_announced_change_names_the_one_before_it():
+    runs = runs_of([0.0] * 40 + [0.25] * 40 + [0.6] * 20, seed=1)
+    found = sentinel_of("qa", "m", runs, DriftSettings(seed="s", changes=("r060",)))
+    (monitor,) = found.monitors
+    assert found.outcome == DriftOutcome.WORSE
+    assert monitor.earlier[-1].run < "r060" <= monitor.alarms[0].start
+    assert dict(details(found))["earlier"].startswith(f"{monitor.earlier[0].start} (lower)")
+
+
+def test_a_judge_that_moved_before_an_announced_change_is_history():
+    runs = runs_of([0.0] * 70, judge=[0.0] * 40 + [0.25] * 30, seed=4)
+    found = sentinel_of("qa", "m", runs, DriftSettings(seed="s", changes=("r055",)))
+    assert found.outcome == DriftOutcome.QUIET
+    assert "judge" not in headline(found).lower()
+    assert dict(details(found))["earlier"].endswith("(judge, lower)")
 
 
 def test_a_rise_is_watched_only_on_request():

@@ -48,7 +48,8 @@ function levels(label, all, monitor, value, height) {
   const means = ranked.map(value);
   const alarm = monitor?.alarms.at(-1) ?? null;
   const begin = alarm ? runs.indexOf(alarm.start) : runs.length;
-  const past = means.slice(0, begin);
+  const first = Math.max(0, runs.indexOf(monitor?.changed)); // what was before an announced change is history
+  const past = means.slice(first, begin);
   const [center, reach] = [mean(past), 1.96 * spread(past)];
   const at = scales(runs, [Math.min(center - reach, ...means), Math.max(center + reach, ...means)], height);
   const { x, y, wide, right } = at;
@@ -58,9 +59,9 @@ function levels(label, all, monitor, value, height) {
   const since = alarm && mean(means.slice(begin));
   const about = alarm ? `${percent(center)} before ${alarm.start}, ${percent(since)} since` : `${percent(center)} on average`;
   return s("svg", { class: "chart runs", viewBox: `0 0 ${wide} ${height}`, role: "img", "aria-label": `${label}: ${about}, in ${runs.length} runs` },
-    s("rect", { class: "own", x: PAD.left, y: y(center + reach), width: right - PAD.left, height: Math.max(1, y(center - reach) - y(center + reach)) }),
+    s("rect", { class: "own", x: x(first), y: y(center + reach), width: right - x(first), height: Math.max(1, y(center - reach) - y(center + reach)) }),
     alarm && s("rect", { class: "when", x: x(from), y: 18, width: Math.max(2, x(to) - x(from)), height: height - 40 }),
-    s("line", { class: "level", x1: x(0), x2: x(Math.max(0, begin - 1)), y1: y(center), y2: y(center) }),
+    s("line", { class: "level", x1: x(first), x2: x(Math.max(first, begin - 1)), y1: y(center), y2: y(center) }),
     s("text", { class: "tick", x: 4, y: y(center) + 4 }, percent(center)),
     means.map((value_, k) => s("circle", { class: k < begin ? "run" : "run moved", cx: x(k), cy: y(value_), r: runs.length > 200 ? 1.6 : 2.6 }, s("title", {}, `${runs[k]}: ${percent(value_)}`))),
     alarm && s("line", { class: "level moved", x1: x(begin), x2: right, y1: y(since), y2: y(since) }),
@@ -80,7 +81,7 @@ function evidence(all, monitor) {
   const { x, y, wide, right } = at;
   return s("svg", { class: "chart runs", viewBox: `0 0 ${wide} 110`, role: "img", "aria-label": `Evidence: ${evalue(values.at(-1))} now, an alarm takes ${evalue(monitor.log_limit)}` },
     s("line", { class: "limit", x1: PAD.left, x2: right, y1: y(monitor.log_limit), y2: y(monitor.log_limit) }),
-    monitor.alarms.map(({ run, log_sum }) => s("circle", { class: "run moved", cx: x(ranked.findIndex((each) => each.run === run)), cy: y(log_sum), r: 3.5 }, s("title", {}, `alarm at ${run}`))),
+    [...monitor.earlier, ...monitor.alarms].map(({ run, log_sum }) => s("circle", { class: "run moved", cx: x(ranked.findIndex((each) => each.run === run)), cy: y(log_sum), r: 3.5 }, s("title", {}, `alarm at ${run}`))),
     wide > 500 && s("text", { class: "tick moved", x: right + 8, y: y(monitor.log_limit) + 4 }, `alarm at ${count(Math.exp(monitor.log_limit))}`),
     s("path", { class: "line main", d: `M${values.map((value, k) => `${x(k).toFixed(1)},${y(value).toFixed(1)}`).join("L")}` }));
 }

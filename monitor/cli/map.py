@@ -44,6 +44,7 @@ def map_(
         example = f", as in rankwatch map {show(inside[0])}" if inside else ""
         stop(f"{show(path)} is not a file; give one file of results{example}", USAGE)
     target = output or path.parent / "rankwatch.toml"
+    omitted = list[str]()  # of a workbook; where there are events, reading them shows it
     try:
         written = read_mappings(target, found=output is None) if os.path.lexists(target) else []
         existing = [each for each in written if each.matches(path.resolve())]
@@ -54,7 +55,7 @@ def map_(
             _show_events(path, None, benchmark)
             return
         else:
-            proposal = propose(path)
+            proposal = propose(path, omitted.append)
             print(proposal.text)
             for guess in proposal.guesses:
                 note(f"guessed: {guess}")
@@ -65,6 +66,8 @@ def map_(
     except ChoiceError as error:
         stop(str(error), USAGE)
     except Refusal as refusal:
+        for text in omitted:
+            note(f"{show(path)}: {text}")
         stop(f"{show(path)}: {refusal.fault.reason}")
     except Broken as broken:
         stop(f"{show(path)}: {broken}; give JSON, JSON lines (.jsonl), CSV or Parquet, as a complete file")

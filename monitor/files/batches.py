@@ -10,9 +10,9 @@ from typing import Final, NamedTuple
 from monitor.files.declare import Declare, begin
 from monitor.files.epochs import Epochs
 from monitor.files.streams.blocks import BlockReader, new_hash
+from monitor.files.streams.encodings import OpenStream, open_stream
 from monitor.files.streams.paths import origin
 from monitor.files.streams.segments import decode
-from monitor.files.streams.stream import OpenStream, open_stream
 from monitor.files.streams.watched import WatchedFile
 from schemas.records.chunks import Source
 from schemas.records.decode import Checker

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from monitor.files.streams.blocks import BLOCK_BYTES, new_hash
+from monitor.files.streams.encodings import open_stream
 from monitor.files.streams.paths import SUFFIXES, show
-from monitor.files.streams.stream import open_stream
 from schemas.records.battles import BattleFields
 from schemas.records.events import ANCHOR, EventFields
 from schemas.records.packed import Segment

@@ -13,8 +13,9 @@ from monitor.files.formats.open_format import open_format, open_mapped
 from monitor.files.formats.plugins import problems
 from monitor.files.formats.registry import COPIES, is_companion
 from monitor.files.streams.copies import Copies
+from monitor.files.streams.encodings import is_utf16
 from monitor.files.streams.paths import SUFFIXES, UNREADABLE, PathError, find_files, is_remote, show
-from monitor.files.streams.stream import Stream, is_utf16
+from monitor.files.streams.stream import Stream
 from schemas.records.text import mask_url
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
 MAP_FILE: Final = "rankwatch.toml"  # the file next to results with mappings (and declarations)
 
-RESULT_SUFFIXES: Final = (*SUFFIXES, ".eval", ".json", ".csv", ".tsv", ".csv.gz", ".tsv.gz", ".parquet")
+RESULT_SUFFIXES: Final = (*SUFFIXES, ".eval", ".json", ".csv", ".tsv", ".csv.gz", ".tsv.gz", ".xlsx", ".parquet")
 """How the names of results in a folder end; a file given as a PATH may have any name."""
 
 _URL: Final = re.compile(r"[a-z][a-z0-9+.-]*://", re.IGNORECASE)

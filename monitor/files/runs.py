@@ -4,9 +4,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from monitor.files.epochs import Epochs
+from monitor.files.streams.encodings import OpenStream, open_stream
 from monitor.files.streams.paths import show
 from monitor.files.streams.read import read_files
-from monitor.files.streams.stream import OpenStream, open_stream
 from schemas.records.battles import models_of
 from schemas.records.events import Ended, Spec
 

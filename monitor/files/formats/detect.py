@@ -15,14 +15,15 @@ from monitor.files.formats.choices import Choices
 from monitor.files.formats.outline import has_path, outline
 from monitor.files.formats.plugins import match
 from monitor.files.formats.registry import Format, match_row
+from monitor.files.streams.encodings import open_stream
 from monitor.files.streams.paths import PASSED_OVER
 from monitor.files.streams.regular import open_regular
-from monitor.files.streams.stream import is_record, open_stream
+from monitor.files.streams.stream import is_record
 from monitor.files.tables.battle_columns import columns_of, is_battle, refusal_of
 from monitor.files.tables.columns import ColumnError, WideTableError, flatten
 from schemas.records.decode import BOM
 
-TABLE_SUFFIXES: Final = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
+TABLE_SUFFIXES: Final = (".csv", ".tsv", ".csv.gz", ".tsv.gz", ".xlsx")
 YAML_SUFFIXES: Final = (".yaml", ".yml")
 _HEAD_BYTES: Final = 4_096
 _GZIP_WINDOW: Final = 31
@@ -35,6 +36,16 @@ _CONTROLS: Final = bytes({*range(32)} - set(b"\t\n\v\f\r\x1b"))  # control chara
 
 _LEAST_TEXT: Final = 0.95
 """Share of other bytes below which a file is no text: random bytes have 0.9. Fewer damaged bytes are rejected by line."""
+
+_PAGE: Final = "the file is an HTML page, not results; download the file itself, signed in where the site asks for it"
+_FOREIGN: Final = {
+    b"<!doctype html": _PAGE,
+    b"<html": _PAGE,
+    b"<?xml": "the file is an XML document, not results; convert it to JSON lines or a table",
+    b"\xd0\xcf\x11\xe0": "the file is a workbook of an old Excel (.xls), or has a password; save it as .xlsx without one, "
+    "and give that file",
+}
+"""How files begin that hold no results, and what to do."""
 
 _JSON_BYTES: Final = 1 << 16
 _LINE_BYTES: Final = 1 << 20
@@ -64,13 +75,22 @@ def format_of(path: Path, *, own: bool = False) -> Kind | Format:
     if head.startswith(b"PAR1"):
         return Kind.PARQUET
     if head.startswith(_ZIP):
-        return Kind.INSPECT
+        return _zip_format(path, own=own)
     if not _JSON.match(text):
         return _text_format(path, own=own)
     found = Kind.INSPECT if _INSPECT.match(text) else _json_format(path)
     if own and isinstance(found, Format) and found.row:
         return Kind.ROWS if text.removeprefix(BOM).lstrip().startswith(b"[") else Kind.LINES
     return found
+
+
+def _zip_format(path: Path, *, own: bool) -> Kind | Format:
+    """Return the format of a zip archive: a workbook, or a log."""
+    stream = open_stream(path)
+    stream.close()
+    if not stream.whole:
+        return Kind.INSPECT
+    return (None if own else _table_format(path)) or Kind.TABLE
 
 
 def _text_format(path: Path, *, own: bool) -> Kind | Format:
@@ -189,10 +209,8 @@ def foreign(head: bytes) -> str | None:
     start = head.removeprefix(BOM).lstrip().lower()
     if head is not packed and head.startswith((b"PAR1", b"PK\x03\x04")):
         return "the file is a gzip of another packed file, which is not read; unpack it with gunzip"
-    if start.startswith((b"<!doctype html", b"<html")):
-        return "the file is an HTML page, not results; download the file itself, signed in where the site asks for it"
-    if start.startswith(b"<?xml"):
-        return "the file is an XML document, not results; convert it to JSON lines or a table"
+    if (reason := next((reason for mark, reason in _FOREIGN.items() if start.startswith(mark)), None)) is not None:
+        return reason
     if not head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE, b"PAR1", b"PK")):
         even, odd = head[::2], head[1::2]
         for zeros, letters in ((odd, even), (even, odd)):

@@ -3,17 +3,17 @@
 import json
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
 import msgspec
 
+from monitor.files.streams.encodings import open_stream
 from monitor.files.streams.event_lines import Broken, Refusal
 from monitor.files.streams.paths import show
 from monitor.files.streams.regular import UnsafePathError, inside
-from monitor.files.streams.stream import open_stream
 from schemas.records.decode import BOM
 from schemas.records.text import shorten
 
@@ -27,8 +27,8 @@ _PLACE: Final = re.compile(r"(?:missing required field `(?P<field>[^`]+)`)?(?: -
 T = TypeVar("T")
 
 
-def read_bytes(path: Path) -> bytes:
-    """Return the contents of a file, gunzipped and as UTF-8.
+def read_bytes(path: Path, note: Callable[[str], None] | None = None) -> bytes:
+    """Return the contents of a file, gunzipped and as UTF-8; `note` takes a sentence about what of it is not read.
 
     Raises
     ------
@@ -37,7 +37,7 @@ def read_bytes(path: Path) -> bytes:
     Broken
         If it breaks off.
     """
-    stream = open_stream(path)
+    stream = open_stream(path, note)
     try:
         pieces: list[bytes] = []
         length = 0
@@ -47,6 +47,8 @@ def read_bytes(path: Path) -> bytes:
             if length > MAX_BYTES:
                 found = f"more than {MAX_BYTES:,} bytes"
                 raise Refusal("file", found, f"the document has {found}; split it, or write events one a line")
+        if stream.damage and stream.whole:  # copied again, it would be no better
+            raise Refusal("file", shorten(stream.damage), f"{stream.damage}; {stream.remedy}")
         if stream.damage or stream.unfinished:
             raise Broken(stream.damage or stream.unfinished)
     finally:

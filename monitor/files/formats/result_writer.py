@@ -12,8 +12,9 @@ from monitor.files.formats.choices import FAILED_SKIP, FAILED_ZERO, NONE, cluste
 from monitor.files.formats.documents import decode_document
 from monitor.files.formats.log_file import LogFile
 from monitor.files.formats.results import LOWER, Entry, Result, ResultColumns, Run, Single, Tool
+from monitor.files.streams.encodings import open_stream
 from monitor.files.streams.event_lines import Broken, Columns, EventLineWriter, RecordTranslator, Refusal, Translator
-from monitor.files.streams.stream import Stream, open_stream
+from monitor.files.streams.stream import Stream
 from monitor.files.streams.translated import DocumentStream, Piece, TranslatedStream
 from schemas.records.decode import OUT_OF_RANGE, above_scale
 from schemas.records.events import EventFields

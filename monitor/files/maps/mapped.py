@@ -19,7 +19,7 @@ import csv
 import io
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -50,7 +50,7 @@ def mapped_tool(mappings: Sequence[FileMap], path: Path) -> Tool:
 
 
 _NAME: Final = "a file that is read by a mapping"
-_TABLES: Final = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
+_TABLES: Final = (".csv", ".tsv", ".csv.gz", ".tsv.gz", ".xlsx")
 _LINES: Final = (".jsonl", ".ndjson", ".jsonl.gz", ".ndjson.gz")
 
 
@@ -70,7 +70,7 @@ def _line_reader(mappings: Sequence[FileMap], log: LogFile) -> Any:  # noqa: ANN
 
 
 def _read(mappings: Sequence[FileMap], log: LogFile) -> Iterator[Entry]:
-    for row in read_rows(log.path):
+    for row in read_rows(log.path, log.note):
         yield from _rows_of([each for each in mappings if each.evaluation is not None], row, log, 1)
         for mapping in [each for each in mappings if each.evaluation is None]:
             seen: dict[tuple[str, str], set[str]] = {}
@@ -82,16 +82,16 @@ def _read(mappings: Sequence[FileMap], log: LogFile) -> Iterator[Entry]:
                 yield from _others(mapping, row, log, seen)
 
 
-def read_rows(path: Path) -> list[Any]:
-    """Return a document, the rows of a table as one array, or the records of JSON lines as one."""
+def read_rows(path: Path, note: Callable[[str], None] | None = None) -> list[Any]:
+    """Return a document, the rows of a table as one array, or the records of JSON lines as one; `note` as for `read_bytes`."""
     name = path.name.lower()
     if name.endswith(".parquet"):
         with open_table(path) as parquet:
             return [parquet.rows()]
-    data = read_bytes(path)
+    data = read_bytes(path, note)
     if name.endswith(_TABLES):
         try:
-            text = data.decode("utf-8")
+            text = data.decode("utf-8").lstrip("\r\n")
             separator = "\t" if ".tsv" in name else max(",;\t", key=text.partition("\n")[0].count)
             table = csv.DictReader(io.StringIO(text), delimiter=separator)
             columns = table.fieldnames or ()

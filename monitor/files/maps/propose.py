@@ -4,12 +4,12 @@ import json
 import math
 import re
 import string
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from glob import escape
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from monitor.files.formats.detect import Kind, format_of, is_inspect, read_head
+from monitor.files.formats.detect import Kind, format_of, is_inspect
 from monitor.files.formats.log_file import table_name
 from monitor.files.formats.outline import outline
 from monitor.files.formats.registry import Format
@@ -17,8 +17,8 @@ from monitor.files.maps import hints
 from monitor.files.maps.mapped import percentage, read_rows
 from monitor.files.maps.places import EVERY, KEYED, Column, holds_columns, places
 from monitor.files.maps.roles import Roles, assign, some
+from monitor.files.streams.encodings import open_stream
 from monitor.files.streams.event_lines import Refusal
-from monitor.files.streams.stream import open_stream
 from monitor.files.tables.battle_columns import is_battle, refusal_of
 from monitor.files.tables.columns import flatten
 from monitor.files.tables.json_lines import is_sample
@@ -29,6 +29,7 @@ from schemas.records.text import shorten
 
 _FEW: Final = 2
 _LINE_BYTES: Final = 1 << 20
+_HEAD_BYTES: Final = 4_096
 _SCALES: Final = (5, 10, 100)
 _WORD: Final = string.ascii_letters + string.digits + "."
 """Characters of one word of a file's name: 4.1 and 4.5 are versions, and not parts of them."""
@@ -50,23 +51,27 @@ def harness_of(path: Path) -> str | None:
         return "Inspect" if is_inspect(path) else None
     if found is Kind.PARQUET:
         return "lighteval" if is_lighteval(path) else None
-    return "lm-evaluation-harness" if found is Kind.LINES and is_sample(_first_line(path)) else None
+    return (
+        "lm-evaluation-harness"
+        if found is Kind.LINES and is_sample(_head(path, _LINE_BYTES).partition(b"\n")[0])
+        else None
+    )
 
 
-def _first_line(path: Path) -> bytes:
+def _head(path: Path, size: int = _HEAD_BYTES) -> bytes:
     stream = open_stream(path)
     try:
-        return stream.read(_LINE_BYTES).partition(b"\n")[0]
+        return stream.read(size).lstrip()
     finally:
         stream.close()
 
 
-def propose(path: Path) -> Proposal:
-    """Propose a mapping."""
+def propose(path: Path, note: Callable[[str], None] | None = None) -> Proposal:
+    """Propose a mapping; `note` as for `read_rows`."""
     known = format_of(path)
     if isinstance(known, Format) and known.refusal is not None:
         raise Refusal("file", f"a file of {known.name}", known.refusal)
-    root = read_rows(path)[0]
+    root = read_rows(path, note)[0]
     first = root[0] if isinstance(root, list) and root else None
     if isinstance(first, dict) and (reason := _refusal(list(flatten(first)))) is not None:
         raise Refusal("columns", "rows of another kind", reason)
@@ -231,7 +236,7 @@ def _alike(path: Path, other: Path) -> bool:
     """Return whether two files are of one kind and shape, as far as their beginnings show."""
     if path.suffix != other.suffix:
         return False
-    first, second = map(read_head, (path, other))
+    first, second = map(_head, (path, other))
     if path.suffix in {".json", ".jsonl", ".ndjson"}:
         return _names(outline(first)) == _names(outline(second))
     return first.partition(b"\n")[0] == second.partition(b"\n")[0]

@@ -4,7 +4,8 @@ import hashlib
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple, Self
 
-from monitor.files.streams.stream import OpenStream, is_whole, open_stream
+from monitor.files.streams.encodings import OpenStream, open_stream
+from monitor.files.streams.stream import is_whole
 from schemas.records.decode import too_long
 from schemas.records.events import MAX_LINE_BYTES
 from schemas.records.faults import Fault
@@ -161,7 +162,7 @@ class BlockReader:
             self.damage_reported = True
             read = "only what comes ahead of the damage" if self.position else "nothing of it"
             found = damage if self.stream.translated else f"{damage}, byte {self.position:,} of its contents"
-            fault = Fault("file", found, f"{found}, and {read} is read; copy the file again, or write it again")
+            fault = Fault("file", found, f"{found}, and {read} is read; {self.stream.remedy}")
             return Block(self.position, self.position, self.line + 1, b"", fault, self.hash.copy())
         if not final or not self._rest:
             return None

@@ -7,9 +7,9 @@ from threading import Event, Thread
 from typing import TypeVar
 
 from monitor.files.streams.blocks import Block, BlockReader
+from monitor.files.streams.encodings import OpenStream, open_stream
 from monitor.files.streams.paths import origin
 from monitor.files.streams.segments import decode
-from monitor.files.streams.stream import OpenStream, open_stream
 from schemas.records.decode import Checker
 from schemas.records.packed import Segment
 

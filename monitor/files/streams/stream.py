@@ -1,10 +1,10 @@
-"""Read the bytes of a file that may still be written, plain or gunzipped."""
+"""Read the bytes of a file that may still be written: plain, gunzipped, or converted to text."""
 
 import codecs
 import json
 import os
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from schemas.records.run_columns import RunEvents
 
 _RAW_BYTES: Final = 1 << 16
-_GZIP_MAGIC: Final = b"\x1f\x8b"
+GZIP_MAGIC: Final = b"\x1f\x8b"
 _GZIP_WINDOW: Final = 31  # zlib's number for a window of 32 KB with a gzip header and trailer around the data
 
 
@@ -40,6 +40,7 @@ class Stream:
 
     translated = whole = half_written = False
     note: Callable[[str], None]  # takes a sentence for the person who reads the file
+    remedy = "copy the file again, or write it again"  # for damage
 
     def __init__(self, path: Path) -> None:
         self.note = _ignore
@@ -125,10 +126,10 @@ class GzipStream(Stream):
     def _at_member(self) -> bool:
         """Skip the zeros that some programs pad with, up to the next member; return False if that needs more bytes."""
         self._raw = self._raw.lstrip(b"\0")
-        if len(self._raw) >= len(_GZIP_MAGIC) and not self._raw.startswith(_GZIP_MAGIC):
+        if len(self._raw) >= len(GZIP_MAGIC) and not self._raw.startswith(GZIP_MAGIC):
             self._break("the bytes there are not gzip data")
             return False
-        self._inside = len(self._raw) >= len(_GZIP_MAGIC)
+        self._inside = len(self._raw) >= len(GZIP_MAGIC)
         return self._inside
 
     def _step(self, size: int) -> bytes:
@@ -172,6 +173,47 @@ def _salvage(inflate: "zlib._Decompress", raw: bytes, size: int) -> bytes:
     return data
 
 
+class ConversionError(Exception):
+    """What is wrong with a file of another encoding, and what to do."""
+
+    def __init__(self, problem: str, remedy: str) -> None:
+        super().__init__(f"{problem}; {remedy}")
+        self.problem, self.remedy = problem, remedy
+
+
+class ConvertedStream(Stream):
+    """The contents of a file in an encoding that has to be read from its start, as text; such a file is written again as a whole."""
+
+    whole = True
+
+    def __init__(self, inner: Stream, convert: Callable[[Stream], Generator[bytes, None, None]]) -> None:
+        self.note, self.file, self.inner, self.damage = inner.note, inner.file, inner, None
+        self._status = inner.status()  # any later change must be noticed
+        self._pieces = convert(self)
+        self.position = 0
+
+    def read(self, size: int) -> bytes:
+        """Return about `size` bytes of the text."""
+        parts: list[bytes] = []
+        length, self.position = 0, self._status.st_size
+        try:
+            while length < size and (part := next(self._pieces, b"")):
+                parts.append(part)
+                length += len(part)
+        except ConversionError as error:
+            self.damage, self.remedy = error.problem, error.remedy
+        return b"".join(parts)
+
+    def status(self) -> os.stat_result:
+        """Return the status of the file when it was opened."""
+        return self._status
+
+    def close(self) -> None:
+        """Close the file."""
+        self._pieces.close()
+        super().close()
+
+
 class Utf16Stream(Stream):
     """The contents of a stream of UTF-16 text, as UTF-8 without a byte order mark."""
 
@@ -207,30 +249,3 @@ class Utf16Stream(Stream):
             if text:
                 return text.encode()
         return b""
-
-
-def is_utf16(path: Path) -> bool:
-    """Return whether the contents of a file begin with a byte order mark of UTF-16."""
-    stream = _open_bytes(path)
-    try:
-        return stream.read(len(codecs.BOM_UTF16)) in {codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE}
-    finally:
-        stream.close()
-
-
-def open_stream(path: Path) -> Stream:
-    """Open a file; gunzip it if its name or its first two bytes are those of gzip, and decode UTF-16 if it has a byte order mark."""
-    return Utf16Stream(_open_bytes(path)) if is_utf16(path) else _open_bytes(path)
-
-
-def _open_bytes(path: Path) -> Stream:
-    if path.name.endswith(".gz"):
-        return GzipStream(path)
-    stream = Stream(path)
-    if stream.peek(len(_GZIP_MAGIC), 0) != _GZIP_MAGIC:
-        return stream
-    stream.close()
-    return GzipStream(path)
-
-
-OpenStream = Callable[[Path], Stream]  # opens a file

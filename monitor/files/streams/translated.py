@@ -28,7 +28,7 @@ class TranslatedStream(Stream):
     """A file of lines, translated line by line as they are written."""
 
     def __init__(self, inner: Stream, choose: ChooseTranslator) -> None:
-        self.note, self.file, self.inner = inner.note, inner.file, inner
+        self.note, self.file, self.inner, self.whole = inner.note, inner.file, inner, inner.whole
         self._choose = choose
         self._chosen = self._ended = self._skipping = False
         self._translator: Translator | None = None
@@ -47,14 +47,19 @@ class TranslatedStream(Stream):
         return self.inner.damage
 
     @property
+    def remedy(self) -> str:  # type: ignore[override]
+        """What to do about damage."""
+        return self.inner.remedy
+
+    @property
     def unfinished(self) -> str | None:
         """What is missing at the end of the file, or None."""
         return self.inner.unfinished
 
     @property
     def translated(self) -> bool:  # type: ignore[override]
-        """Whether the lines are ours; known after the first line."""
-        return self._translator is not None
+        """Whether the lines are ours; known after the first line, or from the start of a workbook."""
+        return self._translator is not None or self.whole
 
     def read(self, size: int) -> bytes:
         """Read about `size` bytes of the file, and return their event lines."""

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from monitor.files.streams.blocks import BlockReader
-from monitor.files.streams.stream import OpenStream, open_stream
+from monitor.files.streams.encodings import OpenStream, open_stream
 from schemas.records.chunks import Source
 from schemas.records.decode import decode_record
 from schemas.records.events import Declaration, Ended

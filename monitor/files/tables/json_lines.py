@@ -6,8 +6,9 @@ from typing import Any, Final
 from monitor.files.formats.log_file import LogFile
 from monitor.files.formats.plugins import match
 from monitor.files.formats.registry import Format
+from monitor.files.streams.encodings import open_stream
 from monitor.files.streams.event_lines import RecordTranslator, Refusal, Translator
-from monitor.files.streams.stream import Stream, open_stream
+from monitor.files.streams.stream import Stream
 from monitor.files.streams.translated import TranslatedStream
 from monitor.files.tables.battle_columns import BattleColumns, columns_of, refusal_of, repeated_cell
 from monitor.files.tables.columns import ColumnError, Columns, WideTableError, flatten

@@ -6,8 +6,9 @@ from pathlib import Path
 from typing import Final
 
 from monitor.files.formats.log_file import LogFile
+from monitor.files.streams.encodings import open_stream
 from monitor.files.streams.event_lines import EventLines, EventLineWriter
-from monitor.files.streams.stream import Stream, open_stream
+from monitor.files.streams.stream import Stream
 from monitor.files.streams.translated import TranslatedStream
 from monitor.files.tables.battle_columns import BattleColumns, columns_of
 from monitor.files.tables.columns import ColumnError, Columns, WideTableError
@@ -34,7 +35,7 @@ SUMMARY_REMEDY: Final = (
 
 def open_log(log: LogFile) -> Stream:
     """Open a table as event lines."""
-    return TranslatedStream(open_stream(log.path), lambda header: _TableTranslator(header, log))
+    return TranslatedStream(open_stream(log.path, log.note), lambda header: _TableTranslator(header, log))
 
 
 def split_header(path: Path, header: bytes) -> list[str]:
@@ -48,7 +49,7 @@ def split_header(path: Path, header: bytes) -> list[str]:
 
 def split_head(path: Path, head: bytes) -> tuple[list[str], dict[str, str]]:
     """Return the column names of a table that begins with these bytes, and the cells of its first row as far as they are there."""
-    first, _, rest = head.partition(b"\n")
+    first, _, rest = head.lstrip(b"\r\n").partition(b"\n")
     separator = _separator(path, first.decode("utf-8", "replace"))
     try:
         row = next(csv.reader(rest.decode("utf-8", "replace").splitlines(keepends=True), delimiter=separator), [])
@@ -206,4 +207,6 @@ def _fault(error: ColumnError) -> Fault:
 def _separator(path: Path, header: str) -> str:
     if path.name.lower().removesuffix(".gz").endswith(".tsv"):
         return "\t"
+    if path.name.lower().endswith(".xlsx"):
+        return ","
     return max(_SEPARATORS, key=header.count)

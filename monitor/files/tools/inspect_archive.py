@@ -13,6 +13,9 @@ from schemas.records.text import shorten
 
 _HEAD: Final = 4_096  # how much of a document shows whether it may be a log
 
+_WORKBOOKS: Final = {"xl/workbook.bin": "a binary Excel workbook", "content.xml": "an OpenDocument spreadsheet"}
+"""A part of each kind of workbook that is not read."""
+
 _MOST_REPEATS: Final = 1_000  # most repeats that can be declared
 
 
@@ -112,8 +115,9 @@ def _read_archive(path: Path) -> tuple[Log, str | None]:
             if archive.damage is not None:
                 raise Broken(archive.damage)
             reason = "the zip archive is not an Inspect log; use .eval files as Inspect writes them"
-            if "xl/workbook.xml" in names:
-                reason = "the file is an Excel workbook, which is not read; save its sheet as CSV, and give that file"
+            for part, what in _WORKBOOKS.items():
+                if part in names:
+                    reason = f"the file is {what}, which is not read; save it as .xlsx, and give that file"
             raise Refusal("file", "a zip archive", reason)
         log: Log = _decode(archive.read(header), Log)
         log.samples, damage = _read_samples(archive, names)

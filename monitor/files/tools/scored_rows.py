@@ -42,7 +42,7 @@ def titles_of(log: LogFile, tool: str) -> Titles:
 
 def read_rows(log: LogFile) -> Rows:
     """Read a file as columns of cells, all of one length."""
-    data = read_bytes(log.path)
+    data = read_bytes(log.path, log.note)
     if data.lstrip()[:1] and data.lstrip()[0] in _JSON:
         return _by_name(_objects(data))
     return _table(log, data)

@@ -16,9 +16,9 @@ from monitor.files.declare import Declare, begin, with_own_declarations
 from monitor.files.epochs import Epochs
 from monitor.files.reject_limit import RejectedLine, RejectLimit
 from monitor.files.runs import incomplete_benchmarks, not_whole
+from monitor.files.streams.encodings import OpenStream, open_stream
 from monitor.files.streams.paths import origin
 from monitor.files.streams.read import read_files
-from monitor.files.streams.stream import OpenStream, open_stream
 from monitor.view.board import BoardView
 from monitor.view.from_files.runs import newer_runs
 from monitor.view.from_files.tally import Tally

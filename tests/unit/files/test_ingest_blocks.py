@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from monitor.files.streams.blocks import BlockReader, new_hash
+from monitor.files.streams.encodings import open_stream
 from monitor.files.streams.read import prefetch
-from monitor.files.streams.stream import open_stream
 from schemas.records.events import MAX_LINE_BYTES
 from tests.unit.files.result_lines import blocks, event, lines, read_blocks
 

@@ -316,9 +316,9 @@ def test_a_compression_that_is_not_known_is_named(tmp_path):
         ),
         ("a.eval", zipped({"readme": b"x"}, STORED), "the zip archive is not an Inspect log"),
         (
-            "a.xlsx",
-            zipped({"xl/workbook.xml": b"<x/>"}, STORED),
-            "an Excel workbook, which is not read; save its sheet as CSV",
+            "a.xlsb",
+            zipped({"xl/workbook.bin": b"<x/>"}, STORED),
+            "a binary Excel workbook, which is not read; save it as .xlsx",
         ),
         ("a.eval", zipped({"header.json": b'{"eval": 3}'}, STORED), "is not an Inspect log"),
         ("a.eval", zipped({"header.json": b'{"eval"'}, STORED), "an entry of the archive is cut off or damaged"),

@@ -10,7 +10,7 @@ import pytest
 from monitor.engine.chunk_fold import Partition
 from monitor.files.batches import BatchReader
 from monitor.files.reject_limit import RejectLimit, TooManyRejected
-from monitor.files.streams.stream import open_stream
+from monitor.files.streams.encodings import open_stream
 from monitor.send.messages import PACK_BYTES, PACK_EVENTS
 from monitor.send.send_record import SendRecord
 from monitor.send.sender import Delivery, Sender

@@ -10,7 +10,7 @@ from monitor.render.document import Column, Element, Figure, Heading, Note, Note
 from monitor.render.markdown import write
 from monitor.words import drift as words
 from schemas.records.text import shorten
-from schemas.results.drift import DriftAlarm, DriftReport, Sentinel
+from schemas.results.drift import DriftAlarm, DriftOutcome, DriftReport, Sentinel
 
 _COLUMNS: Final = 37
 _ROWS: Final = 5
@@ -94,13 +94,23 @@ def _items(sentinel: Sentinel) -> Iterator[str]:
     alarm = _alarm(sentinel)
     if alarm is None or not alarm.items:
         return
-    most = "fell most" if alarm.side == "worse" else "rose most"
-    width = max(len(shorten(each.item)) for each in alarm.items[:_SHOWN_ITEMS])
-    yield f"{f'Items that {most}':<{max(width + 2, 20)}}  before   since"
+    head = _head(sentinel, alarm)
+    width = max(20, len(head), *(len(shorten(each.item)) for each in alarm.items[:_SHOWN_ITEMS]))
+    yield f"{head:<{width}}  before   since"
     for each in alarm.items[:_SHOWN_ITEMS]:
-        yield f"{shorten(each.item):<{max(width, 20)}}  {100 * each.before:5.0f} %   {_since(sentinel, each.since, each.runs_since)}"
+        yield f"{shorten(each.item):<{width}}  {100 * each.before:5.0f} %   {_since(sentinel, each.since, each.runs_since)}"
     share = "" if alarm.share_of_ten is None else f" Ten items carry {100 * min(1.0, alarm.share_of_ten):.0f} % of it."
     yield f"{words.LIST_NOTE}{share}"
+
+
+def _head(sentinel: Sentinel, alarm: DriftAlarm) -> str:
+    """Return the head of the items that moved most: of the model, or the frozen answers of its judge."""
+    return f"{'Frozen answers' if _of_judge(sentinel) else 'Items'} that {'fell' if alarm.side == 'worse' else 'rose'} most"
+
+
+def _of_judge(sentinel: Sentinel) -> bool:
+    """Return whether what is shown is the alarm of the judge alone."""
+    return sentinel.outcome == DriftOutcome.JUDGE
 
 
 def _table(sentinel: Sentinel) -> Iterator[Element]:
@@ -108,9 +118,8 @@ def _table(sentinel: Sentinel) -> Iterator[Element]:
     if alarm is None or not alarm.items:
         return
     shown = alarm.items[:_SHOWN_ITEMS]
-    head = f"items that {'fell' if alarm.side == 'worse' else 'rose'} most"
     columns = {
-        "item": Column(head, texts(shorten(each.item) for each in shown), "name"),
+        "item": Column(_head(sentinel, alarm), texts(shorten(each.item) for each in shown), "name"),
         "before": numbers("before", (f"{100 * each.before:.0f} %" for each in shown)),
         "since": numbers("since", (_since(sentinel, each.since, each.runs_since) for each in shown)),
     }
@@ -127,15 +136,17 @@ def _since(sentinel: Sentinel, mean: float, runs: int) -> str:
 
 
 def chart(sentinel: Sentinel) -> Iterator[str]:
-    """Yield a chart of the means of runs: a dot for some runs, and the band of their own past."""
-    runs = [run for run in sentinel.runs if run.mean is not None and run.ranked]
+    """Yield a chart of the means of runs, of frozen answers where the judge alone moved: dots for runs, and the band of their past."""
+    judge = _of_judge(sentinel)
+    shown = [(run.run, run.anchor_mean if judge else run.mean) for run in sentinel.runs if run.ranked]
+    runs = [(name, mean) for name, mean in shown if mean is not None]
     if len(runs) < _ROWS:
         return
     size = -(-len(runs) // _COLUMNS)
-    means = np.array([run.mean for run in runs], float)
+    means = np.array([mean for _, mean in runs])
     groups = [float(means[k : k + size].mean()) for k in range(0, len(runs), size)]
     alarm = _alarm(sentinel)
-    names = [run.run for run in runs]
+    names = [name for name, _ in runs]
     change = names.index(alarm.start) if alarm is not None and alarm.start in names else len(runs)
     changed = max((names.index(each.changed) for each in sentinel.monitors if each.changed in names), default=0)
     past = means[changed : change or len(runs)]
@@ -160,7 +171,7 @@ def chart(sentinel: Sentinel) -> Iterator[str]:
         yield f"{100 * level:5.1f} {''.join(cells)}{note}".rstrip()
     yield f"      {_axis(names, len(groups))}"
     dot = "1 run" if size == 1 else f"{size} runs"
-    yield f"      ● {dot}   · its own past, 95 %"
+    yield f"      ● {dot}   · its own past, 95 %{'   (frozen answers)' if judge else ''}"
 
 
 def _cell(group: float, level: float, step: float, center: float, band: float, *, own: bool) -> str:

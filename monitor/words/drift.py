@@ -3,7 +3,7 @@
 import shlex
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from statistics import median
+from statistics import mean, median
 from typing import Final
 
 from monitor.words.counts import counted
@@ -110,8 +110,11 @@ def details(sentinel: Sentinel) -> Iterator[tuple[str, str]]:
         yield f"{_DIRECTION[alarm.side]} by", f"{_extent(alarm)} ({counted(alarm.runs_since, 'run')} since)"
     yield "change", f"between {alarm.after_run} and {alarm.last_start}"
     yield from _earlier(sentinel, moved)
-    if moved is model and judge is not None:
-        yield from _attributed(sentinel, judge)
+    if moved is judge:
+        yield "model", "no alarm once the judge's own movement is removed"
+        yield "so", "scores since are on another scale: compare none with those before"
+    elif judge is not None:
+        yield from _attributed(sentinel, alarm, judge)
 
 
 def _earlier(sentinel: Sentinel, moved: DriftMonitor | None = None) -> Iterator[tuple[str, str]]:
@@ -125,7 +128,7 @@ def _earlier(sentinel: Sentinel, moved: DriftMonitor | None = None) -> Iterator[
         yield "earlier", ", ".join(named)
 
 
-def _attributed(sentinel: Sentinel, judge: DriftMonitor) -> Iterator[tuple[str, str]]:
+def _attributed(sentinel: Sentinel, alarm: DriftAlarm, judge: DriftMonitor) -> Iterator[tuple[str, str]]:
     """Yield what the judge did meanwhile, and what follows."""
     frozen = max((run.anchors for run in sentinel.runs), default=0)
     if judge.alarms:
@@ -133,7 +136,13 @@ def _attributed(sentinel: Sentinel, judge: DriftMonitor) -> Iterator[tuple[str, 
         yield "judge", f"{_said(f'{moved} too', judge)} on its {counted(frozen, 'frozen answer')}"
         yield "so", "both moved; the size above is on the judge's scale of today"
         return
-    yield "judge", f"as before on its {counted(frozen, 'frozen answer')}"
+    since = [run.run for run in sentinel.runs].index(judge.changed) if judge.changed else 0
+    place = [run.run for run in sentinel.runs].index(alarm.start)
+    before, now = (
+        points(mean(run.anchor_mean for run in runs if run.ranked and run.anchor_mean is not None))
+        for runs in (sentinel.runs[since:place], sentinel.runs[place:])
+    )
+    yield "judge", f"as before: {before} on its {counted(frozen, 'frozen answer')}, {now} since"
     yield "so", "the model moved, or its provider, prompt or harness"
 
 

@@ -35,6 +35,34 @@ def test_a_change_is_drawn_with_its_level_its_alarm_and_its_judge(page, monitor,
     assert overflows(page) == 0
 
 
+@pytest.fixture(scope="module")
+def stricter(tmp_path_factory):
+    base = tmp_path_factory.mktemp("stricter")
+    runs = [each for run in made(30, judge_at=20, seed=3) for each in run]
+    with Watch(base / "data", write(base / "none.jsonl", [])) as watch:
+        post_lines(watch.url, [declaration(judge="j", anchors=30), *runs])
+        until(lambda: event_count(watch.url) == len(runs), "the runs")
+        yield watch.url
+
+
+@pytest.mark.parametrize("width", [375, 1280])
+def test_a_judge_that_moved_is_named_and_its_movement_is_taken_off_the_model(page, stricter, width):
+    page.set_viewport_size({"width": width, "height": 800})
+    open_view(page, stricter, "bench", "drift")
+    page.wait_for_selector(".sentinel")
+    headline = page.locator(".sentinel h2").inner_text()
+    assert headline.startswith("◆ The judge has become stricter")
+    assert "No evidence that m changed" in headline
+    assert page.locator(".sentinel h3", has_text="Frozen answers that fell most").is_visible()
+    assert "movement removed" in page.locator(".sentinel h3", has_text="Model").first.inner_text()
+    model, _, judge = page.locator("svg.runs").all()
+    assert (model.locator(".level.moved").count(), judge.locator(".level.moved").count()) == (0, 1)
+    means = [float(each.split(": ")[1]) for each in model.locator("circle.run title").all_text_contents()]
+    since, before = (sum(each) / len(each) for each in (means[20:], means[:20]))
+    assert abs(since - before) < 10, "a drop of 35 points of the judge is not drawn as the model's"
+    assert overflows(page) == 0
+
+
 def history(page, monitor):
     return page.evaluate("fetch('/api/v1/drift?benchmark=bench').then((each) => each.json())")["report"]["settings"]
 

@@ -4,11 +4,12 @@ import re
 
 import pytest
 
+from monitor.render.drift import findings
 from monitor.view.drift import shown
 from monitor.words.drift import change_sentence, details, headline
 from monitor.words.notifications import drifted
 from schemas.results.changes import DriftChange
-from schemas.results.drift import DriftAlarm
+from schemas.results.drift import DriftAlarm, DriftReport
 from tests.fold_log import FoldLog
 from tests.unit.engine.test_sentinel import declaration, made
 
@@ -32,6 +33,20 @@ def test_a_size_below_zero_is_no_size(side, low, high, ending):
         "support-qa", "gpt-x", f"drift.{side}", DriftAlarm(side=side, low=low, high=high, **ALARM)
     )
     assert sentence.endswith(f"71.4 -> 67.2 since 2026-11-02, {ending}")
+
+
+def test_an_alarm_is_attributed_with_the_scores_of_the_frozen_answers():
+    for steady, label, words in (
+        (10**9, "judge", r"as before: \d\d\.\d on its 30 frozen answers, \d\d\.\d since"),
+        (20, "model", "no alarm once the judge's own movement is removed"),
+    ):
+        log = FoldLog(declaration(judge="j", anchors=30))
+        moved = {"drop_at": 20} if steady > 99 else {}
+        log.send(*(each for run in made(30, judge_at=steady, seed=3, **moved) for each in run))
+        found = shown(log.bench.sentinel.models["m"])
+        assert re.fullmatch(words, dict(details(found))[label])
+        chart = "\n".join(findings(DriftReport(settings=log.bench.sentinel.settings, sentinels=(found,))))
+        assert ("(frozen answers)" in chart) == (label == "model") == ("Frozen answers that fell most" in chart)
 
 
 def test_a_notification_names_the_command_that_announces_the_change():

@@ -55,7 +55,6 @@ function levels(label, all, monitor, value, height) {
   const { x, y, wide, right } = at;
   const from = alarm ? runs.indexOf(alarm.after_run) : 0;
   const to = alarm ? runs.indexOf(alarm.last_start) : 0;
-  const side = (at_, text, kind) => wide > 500 && s("text", { class: `tick ${kind}`, x: right + 8, y: at_ + 4 }, text);
   const since = alarm && mean(means.slice(begin));
   const about = alarm ? `${percent(center)} before ${alarm.start}, ${percent(since)} since` : `${percent(center)} on average`;
   return s("svg", { class: "chart runs", viewBox: `0 0 ${wide} ${height}`, role: "img", "aria-label": `${label}: ${about}, in ${runs.length} runs` },
@@ -65,11 +64,21 @@ function levels(label, all, monitor, value, height) {
     s("text", { class: "tick", x: 4, y: y(center) + 4 }, percent(center)),
     means.map((value_, k) => s("circle", { class: k < begin ? "run" : "run moved", cx: x(k), cy: y(value_), r: runs.length > 200 ? 1.6 : 2.6 }, s("title", {}, `${runs[k]}: ${percent(value_)}`))),
     alarm && s("line", { class: "level moved", x1: x(begin), x2: right, y1: y(since), y2: y(since) }),
-    alarm && [side(y(since), `${percent(since)} since`, "moved"), side(y(center), `${percent(center)} before`, ""), side(height - 32, `alarm ${alarm.run.slice(0, 10)}`, "moved")],
     alarm && height > 150 && wide > 500 && s("text", { class: "tick moved", x: x(from) > 260 ? x(from) - 6 : x(to) + 6, y: 14, "text-anchor": x(from) > 260 ? "end" : "start" }, `change: ${alarm.after_run.slice(0, 10)} to ${alarm.last_start.slice(0, 10)}`),
     alarm && s("path", { class: "alarm", d: `M${x(runs.indexOf(alarm.run))},${height - 22}l-4,7h8z` }, s("title", {}, `alarm at ${alarm.run}`)),
-    side(y(center + reach), "its own past, 95 %", ""),
+    wide > 500 && spaced(at, [[y(center + reach), "its own past, 95 %", ""], ...(alarm ? [[y(center), `${percent(center)} before`, ""], [y(since), `${percent(since)} since`, "moved"], [height - 32, `alarm ${alarm.run.slice(0, 10)}`, "moved"]] : [])]),
     days(runs, at));
+}
+
+/** Write labels right of a chart, none over another. */
+function spaced({ right, height }, labels) {
+  const line = 13;
+  let [end, below] = [-line, height - 30 - line * labels.length];
+  return labels.sort(([a], [b]) => a - b).map(([y, text, kind]) => {
+    below += line;
+    end = Math.max(end + line, Math.min(y, below));
+    return s("text", { class: `tick ${kind}`, x: right + 8, y: end + 4 }, text);
+  });
 }
 
 /** Draw the evidence of the model's monitor against its limit. */
@@ -87,7 +96,7 @@ function evidence(all, monitor) {
 }
 
 /** List the items that moved most, each with its scores before and since. */
-function moved(alarm, graded, note) {
+function moved(alarm, what, graded, note) {
   if (!alarm?.items.length) return null;
   const rows = alarm.items.slice(0, 8).map((each) => h("tr", { "data-key": each.item },
     h("th", { scope: "row" }, name(each.item)),
@@ -96,11 +105,11 @@ function moved(alarm, graded, note) {
       s("circle", { class: "before", cx: 6 + 108 * each.before, cy: 7, r: 4 }), s("circle", { class: "since", cx: 6 + 108 * each.since, cy: 7, r: 4 }))),
     h("td", { class: "number" }, `${fixed(100 * each.before, 0)} %`),
     h("td", { class: "number" }, graded ? `${fixed(100 * each.since, 0)} %` : `${Math.round(each.since * each.runs_since)} of ${each.runs_since}`)));
-  const side = alarm.side === "worse" ? "fell" : "rose";
+  const head = `${what} that ${alarm.side === "worse" ? "fell" : "rose"} most`;
   const ten = alarm.share_of_ten === null ? "" : ` Ten items carry ${fixed(100 * Math.min(1, alarm.share_of_ten), 0)} % of it.`;
   return [
-    h("h3", {}, `Items that ${side} most`),
-    h("table", { class: "data", "aria-label": `Items that ${side} most` }, h("thead", {}, h("tr", {}, ["Item", "", "Before", "Since"].map((text, k) => h("th", { scope: "col", class: k > 1 && "number" }, text)))), h("tbody", {}, rows)),
+    h("h3", {}, head),
+    h("table", { class: "data", "aria-label": head }, h("thead", {}, h("tr", {}, ["Item", "", "Before", "Since"].map((text, k) => h("th", { scope: "col", class: k > 1 && "number" }, text)))), h("tbody", {}, rows)),
     h("p", { class: "about" }, `${note}${ten}`),
   ];
 }
@@ -153,16 +162,19 @@ function actions({ benchmark, model }, words) {
 function one(sentinel, words) {
   const [model, judge] = sentinel.monitors;
   const alarm = model.alarms.at(-1) ?? judge?.alarms.at(-1);
+  const moves = judge?.alarms.at(-1);
+  const own = (run) => (moves && run.anchor_mean !== null && run.mean !== null ? run.mean - run.anchor_mean + moves.before : run.mean);
+  const part = (title_, about) => h("h3", {}, title_, " ", h("span", { class: "about" }, about));
   return h("section", { class: "sentinel", "data-key": sentinel.model },
     h("p", { class: "about" }, words.title),
     h("h2", { class: alarm && "warn" }, `${words.sign} ${words.headline}`),
     h("dl", { class: "facts" }, words.details.map(([label, text]) => h("div", {}, h("dt", {}, label), h("dd", {}, text)))),
     h("div", { class: "watched" },
       h("div", {},
-        h("h3", {}, "Model"), levels("Model", sentinel.runs, model, (run) => run.mean, 220),
-        h("h3", {}, "Evidence"), evidence(sentinel.runs, model),
-        judge && [h("h3", {}, "Judge"), levels("Judge", sentinel.runs, judge, (run) => run.anchor_mean, 110)]),
-      h("div", {}, moved(alarm, sentinel.graded, words.list_note), found(model, words.quiet), actions(sentinel, words))),
+        part("Model", moves ? "score of each run, the judge's own movement removed" : "score of each run"), levels("Model", sentinel.runs, model, own, 220),
+        part("Evidence", "of the model: a drop, against runs that could have come in any order"), evidence(sentinel.runs, model),
+        judge && [part("Judge", "the same frozen answers, judged again in each run"), levels("Judge", sentinel.runs, judge, (run) => run.anchor_mean, 110)]),
+      h("div", {}, moved(alarm, model.alarms.length ? "Items" : "Frozen answers", sentinel.graded, words.list_note), found(model, words.quiet), actions(sentinel, words))),
     words.notes.map((note) => h("p", { class: "note" }, note)));
 }
 

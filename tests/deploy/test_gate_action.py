@@ -264,6 +264,7 @@ def test_the_gitlab_job_runs_its_script_with_hostile_names(tmp_path, runner):
         "GATE_PATHS": "r.jsonl\nsecond; touch injected.jsonl",
         "GATE_CANDIDATE": HOSTILE,
         "GATE_BASELINE": "old",
+        "GATE_MARGIN": "0.02",
         "GATE_ARGS": "--alpha\n0.01",
     }
     env = runner | variables | {"PATH": f"{command.parent}:{os.environ['PATH']}"}
@@ -281,6 +282,22 @@ def test_the_gitlab_job_runs_its_script_with_hostile_names(tmp_path, runner):
         )
     for name in [*job["artifacts"]["paths"], job["artifacts"]["reports"]["junit"]]:
         assert (tmp_path / name).stat().st_size
+    # Without a margin each case is judged, as in the action.
+    (tmp_path / "gate.svg").unlink()
+    rows = [
+        {"benchmark": "qa", "item_id": "a", "model": m, "repeat": k, "score": 1}
+        for m in ("new", "old")
+        for k in range(20)
+    ]
+    write(tmp_path / "cases.jsonl", rows)
+    cases = {"GATE_PATHS": "cases.jsonl", "GATE_CANDIDATE": "new", "GATE_MARGIN": "", "GATE_ARGS": "--per-case=0.8"}
+    ended = bash("\n".join(script), tmp_path, env | cases)
+    assert ended.returncode == 0, ended.stderr
+    assert "Pass" in (tmp_path / "gate.md").read_text("utf-8")
+    assert not (tmp_path / "gate.svg").exists()
+    ended = bash("\n".join(script), tmp_path, env | cases | {"GATE_ARGS": ""})
+    assert ended.returncode == 2
+    assert "--margin" in ended.stderr
 
 
 def test_without_a_margin_each_case_is_judged_and_the_comment_names_the_first_below(tmp_path, runner):

@@ -3,7 +3,9 @@
 import json
 import sys
 from pathlib import Path
+from typing import Any
 
+import msgspec
 from pydantic import BaseModel
 from pydantic.json_schema import JsonSchemaMode
 
@@ -12,11 +14,15 @@ from schemas.records.events import Declaration, Ended, Event
 from schemas.records.runs import Run
 from schemas.results.changes import DriftChange, VerdictChange
 from schemas.results.detail import DetailedReport
+from schemas.results.drift import DriftReport
 from schemas.results.gate import GateReport
+from schemas.results.gate_cases import GateCases
+from schemas.results.gate_check import GateCheck
+from schemas.results.gate_replay import Replay
 from schemas.results.report import Report
 
 FOLDER = Path(__file__).parent / "json"
-MODELS: dict[str, type[BaseModel]] = {
+MODELS: dict[str, type[BaseModel | msgspec.Struct]] = {
     "event": Event,
     "run": Run,
     "battle": Battle,
@@ -27,6 +33,10 @@ MODELS: dict[str, type[BaseModel]] = {
     "report": Report,
     "report-detail": DetailedReport,
     "gate": GateReport,
+    "gate-cases": GateCases,
+    "gate-check": GateCheck,
+    "gate-replay": Replay,
+    "drift": DriftReport,
 }
 
 
@@ -34,13 +44,19 @@ def render() -> dict[str, str]:
     """Return the text of each generated file by its name."""
     texts = {}
     for name, model in MODELS.items():
-        mode: JsonSchemaMode = (
-            "validation" if name in {"event", "battle", "run", "declaration", "ended"} else "serialization"
-        )
-        schema = model.model_json_schema(mode=mode)
+        schema = _schema(name, model)
         schema["$schema"] = "https://json-schema.org/draft/2020-12/schema"
         texts[f"{name}.schema.json"] = json.dumps(schema, indent=2, ensure_ascii=False, sort_keys=True) + "\n"
     return texts
+
+
+def _schema(name: str, model: type[BaseModel | msgspec.Struct]) -> dict[str, Any]:
+    if issubclass(model, msgspec.Struct):
+        return msgspec.json.schema(model)
+    mode: JsonSchemaMode = (
+        "validation" if name in {"event", "battle", "run", "declaration", "ended"} else "serialization"
+    )
+    return model.model_json_schema(mode=mode)
 
 
 def stale() -> list[str]:

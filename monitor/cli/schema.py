@@ -1,4 +1,4 @@
-"""`rankwatch schema`: the JSON Schemas of events, declarations, ends of runs, verdict changes, reports and gates."""
+"""`rankwatch schema`: the JSON Schemas of what crosses a border, from events to gates."""
 
 from typing import Annotated
 
@@ -12,11 +12,11 @@ def schema(
     name: Annotated[
         str | None,
         typer.Argument(
-            help="event, run, declaration, ended, verdict-change, report, report-detail or gate; without it, list them"
+            help="such as event, declaration, report, gate, gate-cases, gate-check, gate-replay or drift; without it, list all"
         ),
     ] = None,
 ) -> None:
-    """Print a JSON Schema: of events, run messages, declarations, ends of runs, verdict changes, reports or gates.
+    """Print a JSON Schema: of events, run messages, declarations, ends of runs, verdict changes, reports, gates or drift.
 
     Example: rankwatch schema event
     """

@@ -1,6 +1,8 @@
 import json
 
+import jsonschema
 import numpy as np
+import pytest
 
 from tests.commands import rankwatch
 
@@ -130,3 +132,25 @@ def test_runs_of_frozen_answers_alone_have_no_items(tmp_path):
     printed = rankwatch("drift", tmp_path / "runs", code=3).stdout
     assert "0 items" in printed
     assert "9 runs with too few items" in printed
+
+
+def test_programs_read_what_the_schemas_describe(tmp_path):
+    runs, archive = tmp_path / "runs", tmp_path / "archive"
+    write_runs(runs, 12)
+    for path in sorted(runs.iterdir()):
+        (archive / path.stem).mkdir(parents=True)
+        lines = lines_of(path)
+        write(archive / path.stem / "scores.jsonl", [*lines, *(line | {"model": "new"} for line in lines)])
+    calls = {
+        "drift": ("drift", runs),
+        "gate-check": ("gate", runs, "--check", "--margin", 0.5),
+        "gate-cases": ("gate", runs, "--per-case", 0.8, "--on-undecided", "pass"),
+        "gate-replay": ("gate", "--replay", archive, "--margin", 0.1, "--baseline", "gpt-x", "--price", "new=1"),
+    }
+    for name, call in calls.items():
+        schema = json.loads(rankwatch("schema", name).stdout)
+        code = 4 if name == "gate-cases" else 0
+        answer = json.loads(rankwatch(*call, "--format", "json", code=code).stdout)
+        jsonschema.Draft202012Validator(schema).validate(answer)
+        with pytest.raises(jsonschema.ValidationError):
+            jsonschema.Draft202012Validator(schema).validate({})

@@ -5,15 +5,19 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from monitor.view.pairs.intervals import evidence_columns, least_wins, needs_items
+from monitor.view.pairs.intervals import evidence_columns, found_gap, least_wins, needs_items
 from monitor.view.pairs.table import PairTable
 from monitor.view.reasons import unit_items
 from schemas.results.reasons import Fact, Reason, fact
+from stats.fixed_n.mcnemar import exact_p
 
 Index = NDArray[np.int64]
 
 _NAMED = 3  # models that are named; of more, the number
 _FEW = 2  # models that may still pass the leader, each by its name
+
+_CLOSE = 4
+"""How often p is at most above its threshold where digits of p, and not the number of items, explain that nothing is decided."""
 
 
 class Headline(NamedTuple):
@@ -35,7 +39,8 @@ def headline(table: PairTable) -> Headline:
     decided = bool((sides[of_leader] > 0).all())
     if table.ranking.size == _FEW and of_leader.size == 1:
         pair = int(of_leader[0])
-        return Headline([_two(table, pair, sides[pair])], decided, [], _two_change(table, pair, sides[pair]))
+        two = _two(table, pair, sides[pair])
+        return Headline([two], decided, [], _two_change(table, pair, sides[pair], close=two["close"]))
     return Headline(
         [_best(table, sides, of_leader)], decided, [_steps(table, sides, steps)], _change(table, sides, steps)
     )
@@ -51,7 +56,7 @@ def _best(table: PairTable, sides: NDArray[np.int8], of_leader: Index) -> Fact:
     others, open_pairs = int(of_leader.size), of_leader[sides[of_leader] <= 0]
     if not open_pairs.size:
         return fact(Reason.BEST, model=best, others=others)
-    lacks = ~table.pairs.complete[open_pairs]
+    lacks = _lack(table, open_pairs)
     rivals = table.pairs.b[open_pairs]
     if lacks.all() and rivals.size <= min(_FEW, others - 1) and (sides[open_pairs] == 0).all():
         return fact(
@@ -71,10 +76,17 @@ def _best(table: PairTable, sides: NDArray[np.int8], of_leader: Index) -> Fact:
     return fact(code, models=_names(table, first), count=int(first.size), of=others + 1)
 
 
+def _lack(table: PairTable, at: Index) -> NDArray[np.bool_]:
+    """Return which of some pairs are open steps: items are missing that count, or nothing is shared."""
+    missing = table.pairs.counted_missing
+    waits = ~table.pairs.ended if missing is None else missing > 0
+    return np.asarray((waits | (table.pairs.n == 0))[at])
+
+
 def _steps(table: PairTable, sides: NDArray[np.int8], steps: Index) -> Fact:
     """Return how many steps of the ranking are real, are ties, and lack items."""
     undecided = steps[sides[steps] == 0]
-    lacks = ~(table.pairs.complete[undecided] if table.pairs.missing is not None else table.pairs.ended[undecided])
+    lacks = _lack(table, undecided)
     return fact(
         Reason.STEPS,
         decided=int(steps.size - undecided.size),
@@ -86,9 +98,11 @@ def _steps(table: PairTable, sides: NDArray[np.int8], steps: Index) -> Fact:
 
 
 def _change(table: PairTable, sides: NDArray[np.int8], steps: Index) -> list[Fact]:
-    """Return which tie needs the fewest items."""
-    final = table.pairs.complete | ~table.pairs.ended  # what is missing of a run that has ended will not come
-    ties = steps[(sides[steps] == 0) & (table.pairs.n[steps] > 0) & final[steps]]
+    """Return which tie needs the fewest items; without one, which step that is still open."""
+    lacks = _lack(table, steps)
+    undecided = (sides[steps] == 0) & (table.pairs.n[steps] > 0) & ~(lacks & table.pairs.ended[steps])
+    is_open = not (undecided & ~lacks).any()
+    ties = steps[undecided & (lacks == is_open)]
     needed = needs_items(table, ties)
     if not np.isfinite(needed).any():
         return []
@@ -97,6 +111,7 @@ def _change(table: PairTable, sides: NDArray[np.int8], steps: Index) -> list[Fac
     size, shared = _size(table), int(table.pairs.n[ties[closest]])
     if shared < size["of"]:
         size |= {"of": shared, "shared": True}
+    size |= {"open": True} if is_open else {}
     return [fact(Reason.CLOSEST_TIE, rank=rank, items=float(needed[closest]), **size)]
 
 
@@ -117,6 +132,7 @@ def _two(table: PairTable, pair: int, side: int) -> Fact:
     gap, _ = (float(moment[pair]) for moment in table.kind.moments)
     threshold = float(np.exp(-table.log_family_threshold(at)[0]))
     p = float(table.p_anytime(at)[0]) if table.kind.bets else None
+    over = bool(table.pairs.ended[pair] or table.pairs.complete[pair])
     return fact(
         Reason.TWO_MODELS,
         models=names,
@@ -125,12 +141,13 @@ def _two(table: PairTable, pair: int, side: int) -> Fact:
         p=p,
         threshold=threshold,
         n=int(table.pairs.n[pair]),
-        over=bool(table.pairs.ended[pair] or table.pairs.complete[pair]),
+        over=over,
+        close=not over or p is None or p <= _CLOSE * threshold,
         **_size(table),
     )
 
 
-def _two_change(table: PairTable, pair: int, side: int) -> list[Fact]:
+def _two_change(table: PairTable, pair: int, side: int, *, close: bool) -> list[Fact]:
     """Return which counts would decide an undecided pair, and how many items a gap of this size needs."""
     at, n = np.array([pair]), int(table.pairs.n[pair])
     wins, losses = (each[0] for each in table.kind.counts(at))
@@ -148,11 +165,14 @@ def _two_change(table: PairTable, pair: int, side: int) -> list[Fact]:
     )
     if side or not n:
         return facts if n else []
-    differ = (wins or 0) + (losses or 0)
-    if table.kind.decides_at_end and differ:
+    wins, losses = wins or 0, losses or 0
+    if table.kind.decides_at_end and (differ := wins + losses):
         least = least_wins(table, pair)
-        lead = None if least is None else (2 * least - differ) / n
-        facts.append(fact(Reason.WOULD_DECIDE, differ=differ, wins=least, gap=lead, **units))
+        found = {} if least is None else {"gap": (2 * least - differ) / n, "turned": least - max(wins, losses)}
+        found |= {} if least is None else {"p": float(exact_p(least, differ - least))}
+        facts.append(fact(Reason.WOULD_DECIDE, differ=differ, wins=least, **found, **units))
+        if not close and (gap := found_gap(table, pair)) is not None:
+            facts.append(fact(Reason.FOUND_HERE, gap=gap))
     (needed,) = needs_items(table, at)
     if np.isfinite(needed) and needed > 0:
         gap = abs(float(table.kind.moments[0][pair]))

@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from monitor.words import numbers as form
+from monitor.words.counts import counted
 
 if TYPE_CHECKING:  # `plan` shows no report
     from schemas.results.report import PairReport
@@ -82,17 +83,17 @@ NEEDS: Final = "needs N: a test of N items finds this gap in 4 of 5 runs"
 
 def sized(pair: "PairReport") -> bool:
     """Return whether a step shows how many items it needs: in the others they are missing, or it is decided, held or unknown."""
-    waits = pair.status == "collecting" or (pair.status == "exhausted" and pair.step != "open")
-    return pair.n > 0 and pair.needs_items is not None and waits
+    lacks = pair.step == "open" and pair.missing
+    return pair.n > 0 and pair.needs_items is not None and pair.status in {"collecting", "exhausted"} and not lacks
 
 
 def needs(pair: "PairReport") -> str | None:
-    """Return how many items a step needs in all, or that some are missing and will not come; None where nothing is known of it."""
+    """Return how many items are missing, or how many a step needs in all; None where nothing is known of it."""
     if pair.n == 0:
         return "no shared item"
     if pair.needs_items is not None and sized(pair):
         return form.needs(pair.needs_items)
-    return "items missing" if pair.status == "exhausted" and pair.step == "open" else None
+    return f"{counted(pair.missing, 'item')} missing" if pair.step == "open" and pair.missing else None
 
 
 def step(pair: "PairReport") -> str:

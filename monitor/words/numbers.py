@@ -151,13 +151,18 @@ def digits_apart(form: Callable[[float, int], str], values: Iterable[float], lim
 
 
 def apart(form: Callable[[float, int], str], value: float, limit: float) -> tuple[str, str]:
-    """Format a number next to its threshold, both with the digits that show which is the smaller one.
+    """Format a number next to its threshold, with the digits that show which is the smaller one; a number above it has as many as it.
 
     >>> apart(p_value, 3.5e-5, 2.45e-5), apart(p_value, 0.05004, 0.05), apart(p_value, 0.05, 0.05)
-    (('3.5e-05', '2.4e-05'), ('0.05004', '0.05'), ('0.05', '0.05'))
+    (('3.5e-05', '2.4e-05'), ('0.05004', '0.05000'), ('0.05', '0.05'))
     """
     more = digits_apart(form, [value], [limit])
-    return form(value, more), form(limit, more)
+    texts = form(value, more), form(limit, more)
+    if value <= limit or not all(text.replace(".", "").isdigit() for text in texts):
+        return texts
+    places = max(len(text.partition(".")[2]) for text in texts)
+    first, second = (text if places == len(text.partition(".")[2]) else f"{float(text):.{places}f}" for text in texts)
+    return first, second
 
 
 def discordant(pair: "PairReport") -> str:

@@ -12,8 +12,8 @@ from schemas.results.reasons import Fact, Reason
 
 Given = Mapping[str, Any]
 
-_FAR: Final = 4
-"""How often p is above its threshold where the number of items, and no digit of p, explains that nothing is decided."""
+_FEW_TURNED: Final = 2
+"""Items of one model that, had the other one been right, decide a pair: so few are named in place of a gap."""
 
 
 def line(facts: Sequence[Fact]) -> Sentence:
@@ -147,7 +147,7 @@ def _two_models(given: Given) -> str:
     if not gap:
         return f"{state}: {a} and {b} are level{where}."
     text = f"{state}: {first} is {_ahead(abs(gap))} ahead of {second}{where}"
-    if given["over"] and given["p"] is not None and given["p"] > _FAR * given["threshold"]:
+    if not given["close"]:
         return f"{text}, and {counted(given['n'], _unit(given))} cannot show that."
     return f"{text}{_evidence(given)}."
 
@@ -192,17 +192,19 @@ def _steps(given: Given) -> str:
 
 def _closest_tie(given: Given) -> str:
     ranks, needed = f"ranks {given['rank']:,} and {given['rank'] + 1:,}", about_items(given["items"], _unit(given))
-    return (
-        f"Closest tie: {ranks} need {needed}; {'they share' if given.get('shared') else 'there are'} {given['of']:,}."
-    )
+    step = "open step" if given.get("open") else "tie"
+    return f"Closest {step}: {ranks} need {needed}; {'they share' if given.get('shared') else 'there are'} {given['of']:,}."
 
 
 def _would_decide(given: Given) -> str:
     differ = counted(given["differ"], _unit(given))
     if given["wins"] is None:
         return f"With {differ} that differ, no gap decides."
-    least = given["wins"]
-    return f"With {differ} that differ, {least:,} to {given['differ'] - least:,} would decide: {_ahead(given['gap'])}."
+    counts = f"{given['wins']:,} to {given['differ'] - given['wins']:,}"
+    if 0 < given["turned"] <= _FEW_TURNED:
+        turned = counted(given["turned"], _unit(given))
+        return f"{turned} turned would decide it: {counts} {_unit(given)}s give {equals('p', p_value(given['p']))}."
+    return f"With {differ} that differ, the smallest gap that decides is {_ahead(given['gap'])} ({counts})."
 
 
 def _goal_open(given: Given) -> str:
@@ -303,6 +305,9 @@ _SENTENCES: Final[Mapping[str, Callable[[Given], str]]] = {
     Reason.STEPS: _steps,
     Reason.CLOSEST_TIE: _closest_tie,
     Reason.WOULD_DECIDE: _would_decide,
+    Reason.FOUND_HERE: lambda given: (
+        f"A gap of {_ahead(round(given['gap'], 2))} is found in 4 of 5 tests of this size."
+    ),
     Reason.GAP_NEEDS: lambda given: (
         f"A gap of {_ahead(given['gap'])} needs {about_items(given['items'], _unit(given))} in all, to be found in 4 of 5 tests."
     ),

@@ -90,6 +90,7 @@ class Reason(StrEnum):
     STEPS = "steps"
     CLOSEST_TIE = "closest_tie"
     WOULD_DECIDE = "would_decide"
+    FOUND_HERE = "found_here"
     GAP_NEEDS = "gap_needs"
     # The result of a benchmark.
     LEADS = "leads"

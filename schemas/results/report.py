@@ -304,8 +304,12 @@ class PairReport(StrictModel):
             return "decided" if self.decided.anytime_family == "a" else "against"
         if self.status in {"held", "invalidated", "equivalent"}:
             return self.status
-        waits = self.status == "collecting" or self.n == 0 or any(each.get("missing") for each in self.facts)
-        return "open" if waits else "tie"
+        return "open" if self.status == "collecting" or not self.n or self.missing else "tie"
+
+    @property
+    def missing(self) -> int:
+        """Items whose absence keeps the pair open."""
+        return max((each.get("missing") or 0 for each in self.facts), default=0)
 
 
 class Summary(StrictModel):

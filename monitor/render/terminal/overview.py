@@ -13,6 +13,7 @@ from monitor.render.signs import HELD, UNDECIDED
 from monitor.render.terminal.layout import wrap
 from monitor.render.terminal.ranking import Ranking
 from monitor.render.terminal.tables import lines as table_lines
+from monitor.render.terminal.two_models import compared, two_models
 from monitor.view.ranking.tie_bands import TieBands
 from monitor.words import header as facts
 from monitor.words import numbers as form
@@ -45,12 +46,19 @@ def overview(
     `last`: no benchmark follows, and the flags that show more are named. `whole`: nothing is omitted.
     """
     screen = _Screen(benchmark, console, ties, limit, low_coverage)
-    models = len(screen.models)
+    models, two = len(screen.models), compared(benchmark)
 
     def wrapped(lines: Sequence[Text], indent: int = 0) -> list[Text]:
         return [part for line in lines for part in wrap(line, console, indent)]
 
     assumptions = screen.assumptions(several=several)
+    if two is not None:
+        parts = [wrapped(part, 2) for part in (head, *two_models(benchmark, two, console, low_coverage))]
+        parts += [
+            [*wrapped(assumptions), *wrapped(screen.checks(), 2)],
+            wrapped([screen.next(two.plan)] if last else [], 2),
+        ]
+        return [line for part in parts if part for line in [*part, Text()]][:-1]
     top, key, checks = wrapped(head, 2), wrapped([*screen.key(), *assumptions]), wrapped(screen.checks(), 2)
     following = wrapped([screen.next()]) if last else []
     height = max(_LINES, console.height) if console.is_terminal else _LINES
@@ -137,9 +145,11 @@ class _Screen(Ranking):
         lines += [Text(form.safe(each), UNDECIDED) for each in facts.members(self.benchmark)]
         return [*lines, *([Text(form.safe(text), UNDECIDED)] if text else [])]
 
-    def next(self) -> Text:
-        """Return which flags show more, or where nothing is compared, how to compare."""
+    def next(self, plan: str | None = None) -> Text:
+        """Return which flags show more, or where nothing is compared, how to compare; `plan`: the command that plans a test."""
         more = "rankwatch report PATH --verbose (reasons), --pairs all, --format html"
+        if plan is not None:
+            more = f"{plan} (a new test), --verbose"
         if not self.benchmark.pairs and len(self.benchmark.models) == 1:
             more = "add the results of another model, rankwatch report PATH PATH"
         return Text("Next: ", "bold").append(more, "not bold")

@@ -15,6 +15,7 @@ from monitor.render.terminal.layout import glyphs_for
 from monitor.render.terminal.overview import overview
 from monitor.render.terminal.ranking import Ranking
 from monitor.render.terminal.tables import lines
+from monitor.render.terminal.two_models import compared
 from monitor.view.ranking.tie_bands import TieBands
 from monitor.words import header as facts
 from monitor.words.counts import counted
@@ -51,11 +52,10 @@ def render_report(
         if position:
             console.print()
         drawn = None if ties is None else ties.get(benchmark.benchmark)
-        head = [
-            *title(benchmark),
-            *(result(benchmark, glyphs_for(console)) or [Text(facts.NO_PAIR, style=HELD)]),
-            *_people(benchmark),
-        ]
+        answer = result(benchmark, glyphs_for(console)) or [Text(facts.NO_PAIR, style=HELD)]
+        if benchmark.result is not None and benchmark.result.change is not None and compared(benchmark) is not None:
+            answer.pop()  # the rows below have the details
+        head = [*title(benchmark), *answer, *_people(benchmark)]
         ends = last and position == min(len(report.benchmarks), limit) - 1
         shown = overview(
             benchmark,

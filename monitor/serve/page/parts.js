@@ -69,8 +69,11 @@ export const better = (pair, procedure = "anytime_family") => {
 export function stepOf(pair) {
   if (pair.status === "decided") return pair.decided.anytime_family === "a" ? "decided" : "against";
   if (["held", "invalidated", "equivalent"].includes(pair.status)) return pair.status;
-  return pair.status === "collecting" || pair.n === 0 || pair.facts.some(({ missing }) => missing > 0) ? "open" : "tie";
+  return pair.status === "collecting" || pair.n === 0 || missingOf(pair) ? "open" : "tie";
 }
+
+/** Return the items whose absence keeps a pair open. */
+export const missingOf = (pair) => Math.max(0, ...pair.facts.map(({ missing }) => missing ?? 0));
 
 /** Show what a pair is by sign, colour and word. */
 export function chip(pair) {

@@ -10,6 +10,7 @@ from monitor.view.pairs.table import PairTable
 from schemas.results.changes import PROCEDURES
 from stats.families.stepwise import WHOLE
 from stats.fixed_n.mcnemar import exact_p
+from stats.fixed_n.resolution import mde
 from stats.numerics.pairs import Index
 
 _FOUND: Final = 0.8  # share of the tests that find a gap, wherever a surface names the items that it needs
@@ -74,6 +75,15 @@ def needs_items(table: PairTable, at: Index) -> Floats:
     some = at[placed]
     needed[placed] = table.kind.required_n(np.exp(-table.log_family_threshold(some)), some, _FOUND)
     return np.where(needed > 0, needed, np.nan)
+
+
+def found_gap(table: PairTable, pair: int) -> float | None:
+    """Return the gap that a test of as many items as a pair shares finds in 4 of 5 runs; None where no gap is large enough."""
+    at, sd = np.array([pair]), float(table.kind.moments[1][pair])
+    if not sd > 0 or not table.has_place(at)[0]:
+        return None
+    gap = float(mde(table.pairs.n[pair], sd, np.exp(-table.log_family_threshold(at)[0]), _FOUND))
+    return gap if gap < 1 else None
 
 
 def least_wins(table: PairTable, pair: int) -> int | None:

@@ -36,7 +36,7 @@ def test_p_is_printed_with_what_it_does_with_missing_items(missing, words):
     assert {pair.n for pair in view.report.pairs} == {85, 100}
 
 
-@pytest.mark.parametrize(("alpha", "p", "limit"), [(0.05, "0.05002", "0.05"), (0.05002, "0.050016", "0.05002")])
+@pytest.mark.parametrize(("alpha", "p", "limit"), [(0.05, "0.05002", "0.05000"), (0.05002, "0.050016", "0.05002")])
 def test_p_beside_its_threshold_has_the_digits_that_decide(alpha, p, limit):
     """The exact p of 159 to 125 is .0500163."""
     log = FoldLog({"declare": "bench", "alpha": alpha})

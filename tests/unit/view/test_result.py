@@ -89,14 +89,32 @@ def test_two_models_have_a_gap_a_p_and_the_counts_that_would_decide():
     assert two["gap"] == pytest.approx(0.02)
     assert two["p"] == pytest.approx(1.0)
     assert two["threshold"] == pytest.approx(0.05)
-    _, (counts, decides, needs) = result["change"]
+    assert not two["close"]
+    _, (counts, decides, found, needs) = result["change"]
     assert (counts["wins"], counts["losses"], counts["alike"]) == (5, 4, 41)
-    assert (decides["differ"], decides["wins"]) == (9, 8)
+    assert (decides["differ"], decides["wins"], decides["turned"]) == (9, 8, 3)
+    assert decides["p"] == pytest.approx(2 * 10 / 2**9)
+    assert found == fact(Reason.FOUND_HERE, gap=pytest.approx((1.959964 + 0.841621) * 0.423792 / 50**0.5, rel=0.02))
     assert decides["gap"] == pytest.approx(0.14)
     assert needs["items"] == pytest.approx((1.959964 + 0.841621) ** 2 * (50 * 9 / 1 - 1), rel=1e-5)
+    close = lines(packed(paired(129, 99, 772), ["a", "b"]), assert_complete=True)
+    assert close["best"][1][0]["close"]
+    assert [each["code"] for each in close["change"][1]] == [Reason.TWO_COUNTS, Reason.WOULD_DECIDE, Reason.GAP_NEEDS]
+    assert close["change"][1][1]["turned"] == 1
     decided = lines(packed(paired(36, 16, 148), ["a", "b"]), assert_complete=True)
     assert decided["best"][0]
     assert [each["code"] for each in decided["change"][1]] == [Reason.TWO_COUNTS]
+
+
+def test_the_closest_tie_lacks_no_items():
+    scores = np.vstack([three(), np.full((30, 3), np.nan)])
+    scores[100:, :2] = 1
+    ended = [{"ended": "bench", "model": each} for each in "abc"]
+    (step,) = lines(packed(scores, ["a", "b", "c"]), *ended, items=130)["steps"][1]
+    assert (step["ties"], step["open"]) == (0, 1)
+    assert lines(packed(scores, ["a", "b", "c"]), *ended, items=130)["change"] is None
+    (live,) = lines(packed(scores, ["a", "b", "c"]), items=130)["change"][1]
+    assert live["open"]
 
 
 def test_the_lines_count_all_pairs_whatever_the_report_shows():

@@ -9,7 +9,7 @@ import { states, ticks } from "../glyph.js";
 import { goal } from "../goal.js";
 import { members } from "../members.js";
 import { choose } from "../options.js";
-import { LOW_COVERAGE, STEP_SIGNS, aliases, axis, boardName, coverage, headsOf, link, lowCoverage, modelTitle, name, notice, scaleOf, sentence, size, someEnded, stepOf, titled, waits, whisker } from "../parts.js";
+import { LOW_COVERAGE, STEP_SIGNS, aliases, axis, boardName, coverage, headsOf, link, lowCoverage, missingOf, modelTitle, name, notice, scaleOf, sentence, size, someEnded, stepOf, titled, waits, whisker } from "../parts.js";
 import { WORDS } from "../words.js";
 import { MAX_LANES, arrange, fitColumns, rankX, strip, tieCell, tiedRanks } from "../ties.js";
 
@@ -320,12 +320,13 @@ function scorePlot(m, x, { of, text }) {
 // --- one step, and all models against one ------------------------------------------------------------------------------------------
 
 /** As `sized` of monitor/words/columns.py. */
-const sized = (pair, kind) => pair.n > 0 && pair.needs_items !== null && (pair.status === "collecting" || (pair.status === "exhausted" && kind !== "open"));
+const sized = (pair, kind) => pair.n > 0 && pair.needs_items !== null && ["collecting", "exhausted"].includes(pair.status) && !(kind === "open" && missingOf(pair));
 
-/** Return how many items a step needs in all, or that some are missing and will not come. */
+/** Return how many items are missing, or how many a step needs in all. */
 function needs(pair, kind) {
+  if (pair.n === 0) return "no shared item";
   if (sized(pair, kind)) return `needs ${estimate(pair.needs_items)}`;
-  return pair.n === 0 ? "no shared item" : kind === "open" && pair.status === "exhausted" ? "items missing" : "";
+  return kind === "open" && missingOf(pair) ? `${plural(missingOf(pair), "item")} missing` : "";
 }
 
 /** Show a pair in one line: its sign, its gap, its verdict, and the items that it needs. */

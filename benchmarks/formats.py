@@ -15,6 +15,8 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import yaml
+
 from benchmarks.harness import Options, Table, timed
 from monitor.files.importer import Importer
 from monitor.files.streams.read import read_files
@@ -356,6 +358,7 @@ def files(folder: Path, count: int) -> Iterator[tuple[str, Path, Callable[[], ob
         yield harness, path, lambda path=path: [json.loads(line) for line in path.read_bytes().splitlines()]
     for harness, row in TABLES.items():
         yield _table(folder / harness / "a.csv", [row(k) for k in range(count)])
+    yield _yaml(folder / "YAML" / "a.yaml", [phoenix(k) for k in range(count)])
     yield _bfcl(folder, count)
     yield from _lighteval(folder, count)
 
@@ -370,6 +373,13 @@ def _table(path: Path, rows: list[dict[str, object]]) -> tuple[str, Path, Callab
             [json.dumps(cell) if isinstance(cell, list | dict) else cell for cell in row.values()] for row in rows
         )
     return path.parent.name, path, lambda: list(csv.reader(io.StringIO(path.read_text(), newline="")))
+
+
+def _yaml(path: Path, rows: list[object]) -> tuple[str, Path, Callable[[], object]]:
+    """Return a document of YAML, which the C parser of PyYAML loads alone."""
+    path.parent.mkdir(parents=True)
+    path.write_text(yaml.dump(rows, Dumper=yaml.CSafeDumper))
+    return "YAML", path, lambda: yaml.load(path.read_bytes(), Loader=yaml.CSafeLoader)
 
 
 def _bfcl(folder: Path, count: int) -> tuple[str, Path, Callable[[], object]]:

@@ -15,7 +15,7 @@ from monitor.files.formats.choices import Choices
 from monitor.files.formats.outline import has_path, outline
 from monitor.files.formats.plugins import match
 from monitor.files.formats.registry import Format, match_row
-from monitor.files.streams.encodings import open_stream
+from monitor.files.streams.encodings import YAML_SUFFIXES, is_yaml, open_stream
 from monitor.files.streams.paths import PASSED_OVER
 from monitor.files.streams.regular import open_regular
 from monitor.files.streams.stream import is_record
@@ -24,7 +24,7 @@ from monitor.files.tables.columns import ColumnError, WideTableError, flatten
 from schemas.records.decode import BOM
 
 TABLE_SUFFIXES: Final = (".csv", ".tsv", ".csv.gz", ".tsv.gz", ".xlsx")
-YAML_SUFFIXES: Final = (".yaml", ".yml")
+_DOCUMENTS: Final = (".json", ".json.gz", *YAML_SUFFIXES)
 _HEAD_BYTES: Final = 4_096
 _GZIP_WINDOW: Final = 31
 _INSPECT: Final = re.compile(rb'\s*\{\s*"version"\s*:\s*\d+\s*,\s*"status"\s*:\s*"')
@@ -67,20 +67,20 @@ class Kind(Enum):
 
 def format_of(path: Path, *, own: bool = False) -> Kind | Format:
     """Return the format of a file, from its name and its first bytes; `own`: its columns are named, so it is no table of a harness."""
-    name = path.name.lower()
     head = read_head(path)
     text = _unpacked(head)
-    if foreign(head) is not None or (name.endswith(YAML_SUFFIXES) and not _JSON.match(text)):
+    if foreign(head) is not None:
         return Kind.FOREIGN
     if head.startswith(b"PAR1"):
         return Kind.PARQUET
     if head.startswith(_ZIP):
         return _zip_format(path, own=own)
-    if not _JSON.match(text):
+    yaml = is_yaml(path)
+    if not yaml and not _JSON.match(text):
         return _text_format(path, own=own)
     found = Kind.INSPECT if _INSPECT.match(text) else _json_format(path)
     if own and isinstance(found, Format) and found.row:
-        return Kind.ROWS if text.removeprefix(BOM).lstrip().startswith(b"[") else Kind.LINES
+        return Kind.ROWS if yaml or text.removeprefix(BOM).lstrip().startswith(b"[") else Kind.LINES
     return found
 
 
@@ -139,7 +139,7 @@ def _json_format_of(path: Path, *_: int) -> Kind | Format:
     value = json.loads(first) if one_record else outline(head[:_JSON_BYTES])
     if one_record and value.keys() >= _EVENT_FIELDS:
         return Kind.LINES
-    if one_record or not path.name.lower().endswith((".json", ".json.gz")):
+    if one_record or not path.name.lower().endswith(_DOCUMENTS):
         found = match(_as_leaves(value), lines=True)
         if found is not None:
             return found
@@ -151,7 +151,7 @@ def _json_format_of(path: Path, *_: int) -> Kind | Format:
     if _row(value) is not None:
         return Kind.ROWS
     # JSON lines may have any name. Any other .json file is read as an Inspect log, which reports what is wrong with it.
-    document = path.name.lower().endswith((".json", ".json.gz", ".eval")) and not (newline and one_record)
+    document = path.name.lower().endswith((*_DOCUMENTS, ".eval")) and not (newline and one_record)
     return Kind.INSPECT if document else Kind.LINES
 
 

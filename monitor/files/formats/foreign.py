@@ -3,14 +3,12 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-from monitor.files.formats.detect import YAML_SUFFIXES, foreign, read_head
+from monitor.files.formats.detect import foreign, read_head
 from monitor.files.formats.log_file import LogFile
 from monitor.files.streams.event_lines import Refusal
 from monitor.files.streams.stream import Stream
 from monitor.files.streams.translated import DocumentStream
 from schemas.records.text import shorten
-
-_YAML = "YAML is not read; write it as JSON, for example with yq -o json FILE, and give that file"
 
 
 def open_log(log: LogFile) -> Stream:
@@ -20,6 +18,6 @@ def open_log(log: LogFile) -> Stream:
 
 def _refuse(path: Path) -> Iterator[bytes]:
     head = read_head(path)
-    other = _YAML if {*path.suffixes} & {*YAML_SUFFIXES} else "the file has changed meanwhile; read it again"
-    raise Refusal("file", shorten(head.decode("utf-8", "replace")), foreign(head) or other)
+    reason = foreign(head) or "the file has changed meanwhile; read it again"
+    raise Refusal("file", shorten(head.decode("utf-8", "replace")), reason)
     yield b""

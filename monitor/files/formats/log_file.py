@@ -17,7 +17,7 @@ from schemas.records.text import shorten
 _LISTED_FILES: Final = 20
 _RESULTS: Final = "results"  # the benchmark of files of several folders
 
-_SUFFIXES: Final = re.compile(r"(\.(csv|tsv|xlsx|txt|jsonl?|ndjson|parquet|gz))+$", re.IGNORECASE)
+_SUFFIXES: Final = re.compile(r"(\.(csv|tsv|xlsx|txt|jsonl?|ndjson|ya?ml|parquet|gz))+$", re.IGNORECASE)
 
 
 def table_name(path: Path) -> str:

@@ -237,7 +237,7 @@ def _alike(path: Path, other: Path) -> bool:
     if path.suffix != other.suffix:
         return False
     first, second = map(_head, (path, other))
-    if path.suffix in {".json", ".jsonl", ".ndjson"}:
+    if path.suffix in {".json", ".jsonl", ".ndjson", ".yaml", ".yml"}:
         return _names(outline(first)) == _names(outline(second))
     return first.partition(b"\n")[0] == second.partition(b"\n")[0]
 

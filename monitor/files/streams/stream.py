@@ -186,7 +186,7 @@ class ConvertedStream(Stream):
 
     whole = True
 
-    def __init__(self, inner: Stream, convert: Callable[[Stream], Generator[bytes, None, None]]) -> None:
+    def __init__(self, inner: Stream, convert: Callable[["ConvertedStream"], Generator[bytes, None, None]]) -> None:
         self.note, self.file, self.inner, self.damage = inner.note, inner.file, inner, None
         self._status = inner.status()  # any later change must be noticed
         self._pieces = convert(self)

@@ -47,7 +47,7 @@ MESSAGES = [
     ("t.json", made([{"q": "1", "ok": 1}]), "columns", "no column for item_id and score in q, ok; if every other column is a model, add --columns 'item_id=COLUMN,models=*'; else `rankwatch map FILE` proposes a mapping"),
     ("t.json", b"<!doctype html><p>", "file", "the file is an HTML page, not results; download the file itself, signed in where the site asks for it"),
     ("t.json", b"<?xml version='1.0'?>", "file", "the file is an XML document, not results; convert it to JSON lines or a table"),
-    ("t.yaml", b"- a: 1\n", "file", "YAML is not read; write it as JSON, for example with yq -o json FILE, and give that file"),
+    ("t.yaml", b"a: [1\n", "file", "the YAML is not valid at line 2, column 1 (did not find expected ',' or ']'); correct the file"),
     ("t.eval", zipped({"x": b"1"}, STORED), "file", "the zip archive is not an Inspect log; use .eval files as Inspect writes them"),
     ("t.xlsb", zipped({"xl/workbook.bin": b"1"}, STORED), "file", "the file is a binary Excel workbook, which is not read; save it as .xlsx, and give that file"),
     ("t.ods", zipped({"content.xml": b"1"}, STORED), "file", "the file is an OpenDocument spreadsheet, which is not read; save it as .xlsx, and give that file"),

@@ -109,16 +109,6 @@ def test_columns_and_data_are_a_table(tmp_path):
     assert "no column for model and score in id, note" in Read(path).faults[0][3]
 
 
-def test_yaml_is_refused_once_with_what_to_do(tmp_path):
-    path = tmp_path / "results.yaml"
-    path.write_text("- model: a\n  item: q1\n  score: 1\n" * 50)
-    [(line, field, _, reason)] = Read(path).faults
-    assert (line, field) == (1, "file")
-    assert "YAML is not read; write it as JSON, for example with yq -o json FILE" in reason
-    path.write_bytes(lines({"benchmark": "b", "item_id": "1", "model": "m", "score": 1}))
-    assert len(Read(path).events) == 1, "JSON lines may have any name"
-
-
 def test_units_of_prompts_are_those_of_their_ids(tmp_path):
     path = tmp_path / "units.json"
     path.write_text(json.dumps({LONG: "u", "q4": "u"}))

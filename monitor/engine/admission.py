@@ -68,7 +68,7 @@ class Admission:
         if fault is None:
             if new_row:
                 self._rows.add(key)
-                if not benchmark.has_item(event.item_id):
+                if event.item_id not in benchmark.by_item:
                     self._items.add(event.item_id)
             if new_run:
                 self._contestants.add(run)

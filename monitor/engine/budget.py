@@ -13,9 +13,9 @@ def usage_of(benchmark: Benchmark) -> Usage:
     """Return what a benchmark takes of the budgets of its partition."""
     if benchmark.sentinel is not None:
         return benchmark.sentinel.usage
-    if benchmark.battles is not None:
-        return Usage.of_battles(len(benchmark.rows), benchmark.battles.size, len(benchmark.contestants))
-    return Usage.sized(len(benchmark.rows), len(benchmark.contestants))
+    rows, contestants = len(benchmark.rows), len(benchmark.contestants)
+    cells = rows * contestants * benchmark.by_item.has_scores
+    return Usage.of_battles(rows, benchmark.battles.size, contestants).plus(Usage(cells=cells))
 
 
 def may_exceed(

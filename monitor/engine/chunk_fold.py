@@ -506,7 +506,7 @@ class _Folding:
         self, benchmark: Benchmark, batch: EventBatch, delta: BenchmarkDelta, limits: Limits
     ) -> list[tuple[int, Fault]]:
         """Fold scores of items, in pieces; return the position and fault of each refused event."""
-        if benchmark.battles is not None:
+        if benchmark.holds_battles:
             return [(position, no_scores(benchmark)) for position in range(len(batch.events))]
         refused: list[tuple[int, Fault]] = []
         for start in range(0, len(batch.events), CHUNK_CELLS):
@@ -622,7 +622,7 @@ class _Folding:
             place = step.offset, step.place
             before = set(benchmark.ended)
             fault = end_runs(benchmark, step.ended, place, delta, self.cells[benchmark.name])
-            if benchmark.battles is not None and not benchmark.undeclared:
+            if not benchmark.undeclared:
                 end_battles(benchmark, benchmark.ended - before, place, delta)
         if fault is not None:
             raw = step.ended.model_dump_json(exclude_none=True).encode()

@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from monitor.engine.chunk import EventBatch
 from monitor.engine.fold.follow import announce_closed, loop_of
 from monitor.engine.latch.changes import replace
-from monitor.engine.state.battles import Battles, battle_fault
+from monitor.engine.state.battles import battle_fault
 from monitor.engine.state.benchmark import Benchmark
 from monitor.engine.state.changes import BenchmarkDelta
 from monitor.engine.state.graded import unweighted_reason
@@ -63,7 +63,7 @@ def refusal(benchmark: Benchmark, spec: Spec) -> Fault | None:
         fault = version_fault(benchmark.name, old, spec) or _scores_fault(benchmark, spec)
     elif (fault := _clash(benchmark.name, old, spec)) is not None and benchmark.sentinel is not None:
         return sentinel_fault(benchmark.name, fault.field, fault.found)
-    if benchmark.battles is not None:
+    if benchmark.holds_battles:
         fault = fault or battle_fault(benchmark.name, spec)
     return fault or _alias_fault(benchmark, spec)
 
@@ -180,8 +180,8 @@ def under_version(benchmark: Benchmark, spec: Spec) -> StoredBenchmark:
         changes=VerdictChanges(),
         counters=benchmark.counters,
         pairs=benchmark.snapshot() if same_items else None,
-        votes=np.zeros((0, 6), np.int32) if benchmark.battles is None else benchmark.battles.votes,
-        judges=[] if benchmark.battles is None else benchmark.battles.judges,
+        votes=benchmark.battles.votes,
+        judges=benchmark.battles.judges,
         ended=sorted(benchmark.ended),
         gaps=benchmark.gaps,
     )
@@ -274,23 +274,13 @@ def _keeps_places(old: Benchmark, new: Benchmark) -> bool:
 
 
 def _hold_repeats(benchmark: Benchmark) -> None:
-    """Hold the benchmark if an item has more repeats than declared."""
-    if benchmark.battles is not None:
-        _hold_votes(benchmark, benchmark.battles)
-    repeats = benchmark.repeats
-    beyond = None if repeats is None else repeats.first_beyond(len(benchmark.contestants))
+    """Hold the benchmark if an item has more repeats than declared, or two models more votes on a prompt."""
+    units = benchmark.battles.units()
+    for k in np.flatnonzero(units.votes > benchmark.spec.needed_repeats)[:1].tolist():
+        benchmark.hold_repeats(benchmark.votes_reason(int(units.prompt[k]), int(units.pair[k])))
+    beyond = benchmark.by_item.first_beyond(len(benchmark.contestants))
     if beyond is not None:
         benchmark.hold_repeats(benchmark.undeclared_reason(beyond))
-
-
-def _hold_votes(benchmark: Benchmark, battles: Battles) -> None:
-    """Hold the benchmark if two models have more votes on a prompt than declared."""
-    declared = benchmark.spec.repeats
-    if isinstance(declared, int):
-        units = battles.units()
-        beyond = np.flatnonzero(units.votes > declared)
-        if beyond.size:
-            benchmark.hold_repeats(benchmark.votes_reason(int(units.prompt[beyond[0]]), int(units.pair[beyond[0]])))
 
 
 def _register(old: Benchmark, new: Benchmark) -> None:

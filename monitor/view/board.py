@@ -9,19 +9,19 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from monitor.engine.kinds.repeats import SingleRows
 from monitor.engine.state.battles import Units, Votes, units_of
-from monitor.engine.state.codes import Codes
+from monitor.engine.state.codes import Codes, ScoreTable
 from monitor.engine.state.graded import Weighting
 from monitor.engine.state.pairs import families
 from monitor.engine.state.pairs.settling import Settling
-from monitor.engine.state.repeats import Repeats
 from monitor.engine.state.rows import Rows
 from monitor.engine.state.rules import Rules
 from schemas.records.boards import BoardEntry, Suspect
 from schemas.records.chunks import Gap
 from schemas.records.events import Spec
 from schemas.records.reading import Reading
-from schemas.records.scores import ABSENT, Contestant, RowKey
+from schemas.records.scores import Contestant, RowKey
 from schemas.records.suites import Suite
 from schemas.records.text import Sentence
 from schemas.results.assumptions import Seed
@@ -30,7 +30,7 @@ from schemas.results.drift import DriftReport
 from schemas.results.reasons import Fact
 from schemas.results.verdict_changes import VerdictChanges, change_field
 from stats.families.stepwise import WHOLE
-from stats.numerics.pairs import Index, pair_members
+from stats.numerics.pairs import Index
 from stats.order import OrderFinding
 
 _Flags = NDArray[np.bool_]
@@ -99,15 +99,6 @@ class BattleFacts:
     def units(self) -> Units:
         """Return every unit, whether it has bet or not."""
         return units_of(self.votes)
-
-    def betting(self, repeats: int | str, ended: _Flags) -> Units:
-        """Return every unit that has bet: it has all declared votes, or its runs have ended."""
-        units = self.units()
-        i, j = pair_members(units.pair)
-        bets = ended[i] & ended[j]
-        if isinstance(repeats, int):
-            bets |= units.votes >= repeats
-        return units.rows(np.flatnonzero(bets))
 
 
 @dataclass(frozen=True)
@@ -206,7 +197,7 @@ class BoardView(Rules):
     weighting: Weighting | None = None
     committed: Prefixes | None = None
     battles: BattleFacts | None = None
-    repeats: Repeats | None = None
+    by_item: SingleRows = field(default_factory=lambda: SingleRows((), ScoreTable(), {}))
     row_keys: Rows
     cells: Callable[[], Cells]
     scores: Callable[[], ItemScores]
@@ -235,8 +226,8 @@ class BoardView(Rules):
     @property
     def single_scores(self) -> bool:
         """Whether each model has one score of an item, and all items count alike."""
-        more = (self.battles, self.united, self.repeats, self.weighting, self.means, self.spec.units)
-        return all(each is None for each in more)
+        more = (self.battles, self.united, self.weighting, self.means, self.spec.units)
+        return self.by_item.are_rows and all(each is None for each in more)
 
     # --- models ---
 
@@ -283,9 +274,7 @@ class BoardView(Rules):
 
     def present(self, contestant: int) -> _Flags:
         """Return for each item whether a contestant has a score or a skip of it."""
-        if self.repeats is not None:
-            return self.repeats.present(contestant)[: len(self.item_keys)]
-        return np.asarray(self.item_codes()[:, contestant] != ABSENT)
+        return self.by_item.present(self.item_codes(), contestant)[: len(self.item_keys)]
 
     @cached_property
     def row_of(self) -> dict[str, int]:
@@ -294,12 +283,12 @@ class BoardView(Rules):
 
     def waits(self, ended: _Flags) -> bool:
         """Return whether items wait for repeats that would come if the runs of some contestants had not ended."""
-        return self.repeats is not None and self.repeats.waits(ended)
+        return self.by_item.waits(ended)
 
     def betting_units(self) -> Units:
         """Return the units of battles that have bet."""
         assert self.battles is not None
-        return self.battles.betting(self.spec.repeats, self.ended_flags())
+        return self.battles.units().betting(self.spec.needed_repeats, self.ended_flags())
 
     # --- families ---
 

@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from monitor.engine.chunk_fold import Partition
+from monitor.engine.kinds.repeats import Repeats
 from monitor.engine.state.benchmark import Benchmark
 from monitor.engine.state.committed import Committed
 from monitor.engine.state.graded import WeightedPairs
-from monitor.engine.state.repeats import Repeats
 from monitor.engine.state.restore import sums_of_items
 from monitor.view.board import (
     BattleFacts,
@@ -41,7 +41,7 @@ def board_view(benchmark: Benchmark) -> BoardView:
 
 def _board_view(benchmark: Benchmark) -> BoardView:
     size, pairs = len(benchmark.contestants), benchmark.pairs
-    battles, committed = benchmark.battles, benchmark.committed
+    votes, committed = benchmark.battles, benchmark.committed
     return BoardView(
         origin=benchmark,
         version=state_version(benchmark),
@@ -93,8 +93,10 @@ def _board_view(benchmark: Benchmark) -> BoardView:
         settling=benchmark.settling,
         weighting=copy(benchmark.weighting),
         committed=None if committed is None else _prefixes(committed),
-        battles=None if battles is None else BattleFacts(_fixed(battles.votes), battles.judges, battles.counts.copy()),
-        repeats=benchmark.repeats,
+        battles=BattleFacts(_fixed(votes.votes), votes.judges, votes.counts.copy())
+        if benchmark.holds_battles
+        else None,
+        by_item=benchmark.by_item,
         row_keys=benchmark.rows,
         cells=lambda: Cells(_fixed(benchmark.matrix()), _fixed(benchmark.table.by_code)),
         scores=lambda: ItemScores(_fixed(benchmark.item_codes()), _fixed(benchmark.item_values), benchmark.item_keys),
@@ -177,9 +179,9 @@ def _of_repeats(view: BoardView) -> BoardView:
     for key in view.row_keys:
         repeats.add_row(key)
     repeats.rebuild(cells.codes, cells.values, np.ones(contestants, bool))
-    scores = ItemScores(repeats.matrix(contestants), repeats.table.by_code, repeats.keys)
+    scores = ItemScores(repeats.codes, repeats.table.by_code, repeats.keys)
     return replace(
-        view, repeats=repeats, mixed=not view.graded and bool((scores.codes > ONE).any()), **of_scores(scores)
+        view, by_item=repeats, mixed=not view.graded and bool((scores.codes > ONE).any()), **of_scores(scores)
     )
 
 

@@ -128,7 +128,7 @@ class PartitionView:
     def new_items(self, name: str, items: Iterable[str]) -> int:
         """Count the items that a benchmark does not have."""
         benchmark = self.state.benchmarks.get(name)
-        return sum(benchmark is None or not benchmark.has_item(item) for item in items)
+        return sum(benchmark is None or item not in benchmark.by_item for item in items)
 
     def judge(
         self,

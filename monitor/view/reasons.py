@@ -135,8 +135,8 @@ def unit_items(benchmark: BoardView) -> int | None:
     """Return how many items the units have whose scores were read; None without units."""
     if benchmark.united is not None:
         return benchmark.united.unit_items
-    repeats = benchmark.repeats
-    return None if repeats is None or repeats.members is None else len(repeats.members.keys)
+    members = benchmark.by_item.members
+    return None if members is None else len(members.keys)
 
 
 def _units(benchmark: BoardView) -> list[Fact]:

@@ -3,6 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from math import inf
 from typing import Annotated, Any, Final, Literal, Self
 
 import msgspec
@@ -430,6 +431,11 @@ class Spec(BaseModel):
     def listed_units(self) -> tuple[str, ...]:
         """The units of the listed items, in the order of the list: the items themselves without units."""
         return _units_of(self.item_ids or (), self.units)
+
+    @property
+    def needed_repeats(self) -> float:
+        """With how many repeats an item bets, or a prompt with votes; infinite where it waits for the end of its runs."""
+        return inf if self.repeats == "all" else self.repeats
 
     @property
     def bets_are_graded(self) -> bool:

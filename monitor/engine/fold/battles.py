@@ -12,7 +12,6 @@ from monitor.engine.latch.changes import invalidate
 from monitor.engine.limits import Limits, Usage, bad_name, exceeds, limit_fault, model_fault, usage_fault
 from monitor.engine.state.battles import (
     COLUMNS,
-    NO_JUDGE,
     OUTCOME,
     PAIR,
     PROMPT,
@@ -87,7 +86,6 @@ def fold_battles(
 def _count(benchmark: Benchmark, piece: EventBatch, votes: Votes, at: Index, delta: BenchmarkDelta) -> _Counted:
     """Add the votes of a piece, the first of each key; `at` is the position of each."""
     battles = benchmark.battles
-    assert battles is not None
     stored, first = battles.find(votes), first_of_key(votes)
     new = np.flatnonzero((stored < 0) & (first == np.arange(len(votes))))
     again = np.flatnonzero((stored >= 0) | (first != np.arange(len(votes))))
@@ -162,8 +160,8 @@ class Places(NamedTuple):
     def have_room(self, benchmark: Benchmark, limits: Limits) -> bool:
         """Return whether these battles meet no limit, if each new name in them is another one."""
         new = [int(np.count_nonzero(column == _NEW)) for column in self[1:]]
-        prompts, votes = len(benchmark.rows) + new[0], _votes(benchmark) + len(self.events)
-        models, judges = len(benchmark.contestants) + new[1] + new[2], _judges(benchmark) + new[3]
+        prompts, votes = len(benchmark.rows) + new[0], benchmark.battles.size + len(self.events)
+        models, judges = len(benchmark.contestants) + new[1] + new[2], len(benchmark.battles.judges) + new[3]
         return (
             prompts <= _most_prompts(benchmark, limits)
             and models <= limits.contestants
@@ -174,7 +172,7 @@ class Places(NamedTuple):
     def faults(self, benchmark: Benchmark, limits: Limits) -> list[tuple[int, Fault]]:
         """Return the position of each battle that is refused, and why. They have room, or are a single one."""
         events = self.events
-        if benchmark.battles is None:
+        if not benchmark.holds_battles:
             reasons = ((k, board_fault(benchmark, event)) for k, event in enumerate(events))
             refused = [(k, reason) for k, reason in reasons if reason is not None]
             if refused:
@@ -211,7 +209,7 @@ class Places(NamedTuple):
             model for model, place in ((event.model_a, self.one[k]), (event.model_b, self.other[k])) if place == _NEW
         ]
         new_prompt, models = self.prompt[k] == _NEW, len(benchmark.contestants)
-        taken = Usage.of_battles(len(benchmark.rows) + int(new_prompt), _votes(benchmark) + 1, models + len(new))
+        taken = Usage.of_battles(len(benchmark.rows) + int(new_prompt), benchmark.battles.size + 1, models + len(new))
         model_faults = (model_fault(name, model, limits, models + i) for i, model in enumerate(new))
         return (
             (
@@ -221,11 +219,11 @@ class Places(NamedTuple):
             )
             or next(filter(None, model_faults), None)
             or (
-                limit_fault(name, "cluster", event.cluster, _judges(benchmark), limits.rows)
+                limit_fault(name, "cluster", event.cluster, len(benchmark.battles.judges), limits.rows)
                 if self.judge[k] == _NEW
                 else None
             )
-            or limit_fault(name, "winner", event.winner, _votes(benchmark), limits.rows)
+            or limit_fault(name, "winner", event.winner, benchmark.battles.size, limits.rows)
             or usage_fault(name, "item_id", event.item_id, limits, taken)
         )
 
@@ -233,7 +231,7 @@ class Places(NamedTuple):
         """Return whether there is a vote with the key of a battle: it is a duplicate, or a conflict."""
         battle = self.rows(slice(k, k + 1))
         new = any(place == _NEW for (place,) in battle[1:])
-        return not new and benchmark.battles is not None and bool(benchmark.battles.find(battle.votes())[0] >= 0)
+        return not new and bool(benchmark.battles.find(battle.votes())[0] >= 0)
 
     def enter(
         self, benchmark: Benchmark, delta: BenchmarkDelta, faults: Sequence[tuple[int, Fault]]
@@ -263,7 +261,7 @@ def look_up(benchmark: Benchmark, columns: EventColumns) -> Places:
     """Return the places of battles."""
     events: Sequence[Any] = list(columns)
     row_of, contestant_of = benchmark.row_of.get, benchmark.contestant_of.get
-    judge_of = {None: NO_JUDGE}.get if benchmark.battles is None else benchmark.battles.judge_of.get
+    judge_of = benchmark.battles.judge_of.get
     # Comprehensions are faster here than `map` with `attrgetter`.
     return Places(
         events,
@@ -276,10 +274,9 @@ def look_up(benchmark: Benchmark, columns: EventColumns) -> Places:
 
 def _with_names(places: Places, benchmark: Benchmark, delta: BenchmarkDelta) -> Places:
     """Add the new names of battles in their order; return the battles with every place."""
-    if benchmark.battles is None:
+    if not benchmark.holds_battles:
         benchmark.begin_battles()
     battles, events = benchmark.battles, places.events
-    assert battles is not None
     new = np.flatnonzero(places.prompt == _NEW)
     named = [events[k].item_id for k in new.tolist()]
     begin, prompts = len(benchmark.rows), list(dict.fromkeys(named))
@@ -301,29 +298,14 @@ def _with_names(places: Places, benchmark: Benchmark, delta: BenchmarkDelta) -> 
     return places
 
 
-def _votes(benchmark: Benchmark) -> int:
-    return 0 if benchmark.battles is None else benchmark.battles.size
-
-
-def _judges(benchmark: Benchmark) -> int:
-    return 0 if benchmark.battles is None else len(benchmark.battles.judges)
-
-
 def _most_prompts(benchmark: Benchmark, limits: Limits) -> int:
     return min(limits.rows, MAX_ITEMS) if benchmark.graded else limits.rows
 
 
 def board_fault(benchmark: Benchmark, event: BattleFields) -> Fault | None:
     """Return why the benchmark takes no battles, or None."""
-    if benchmark.battles is not None:
-        return None
-    return (
-        no_battles(benchmark, event) if benchmark.counters["events"] else battle_fault(benchmark.name, benchmark.spec)
-    )
-
-
-def no_battles(benchmark: Benchmark, event: BattleFields) -> Fault:
-    """Return why battles are refused where scores are."""
+    if benchmark.holds_battles or not benchmark.counters["events"]:
+        return battle_fault(benchmark.name, benchmark.spec)
     reason = f"{benchmark.name!r} holds scores of items, so it takes no battles; give these a benchmark of their own"
     return Refusal("winner", event.winner, reason, benchmark.name)
 
@@ -367,10 +349,9 @@ def _enter(benchmark: Benchmark, piece: EventBatch, units: Units, when: Index, d
 
 def end_battles(benchmark: Benchmark, fresh: set[int], place: tuple[int, int], delta: BenchmarkDelta) -> None:
     """Let the units bet that wait for more votes, since a run of each of their pairs has just ended and so has the other."""
-    assert benchmark.battles is not None
     newly = np.zeros(len(benchmark.contestants), bool)
     newly[sorted(fresh)] = True
-    units = benchmark.battles.waiting(benchmark.spec.repeats, benchmark.ended_flags(), newly)
+    units = benchmark.battles.waiting(benchmark.spec.needed_repeats, benchmark.ended_flags(), newly)
     for start in range(0, units.pair.size, CHUNK_CELLS):
         part = units.rows(slice(start, start + CHUNK_CELLS))
         size = part.pair.size

@@ -136,7 +136,7 @@ def _add_items(
     benchmark: Benchmark, events: EventColumns, stretch: Index, delta: BenchmarkDelta, row_limits: Limits | None
 ) -> Index | None:
     """Add the items of events that are new in nothing else, and return their rows; None, with nothing added, if one needs a closer look."""
-    simple = benchmark.repeats is None and benchmark.weighting is None and row_limits is None and not benchmark.ended
+    simple = benchmark.by_item.are_rows and benchmark.weighting is None and row_limits is None and not benchmark.ended
     if not stretch.size or not simple:
         return None
     items, clusters = events.items(stretch)
@@ -234,7 +234,7 @@ def row_fault(
     )
     if fault is not None or limits is None:
         return fault
-    if benchmark.graded and not benchmark.has_item(event.item_id):
+    if benchmark.graded and event.item_id not in benchmark.by_item:
         fault = limit_fault(benchmark.name, "item_id", event.item_id, benchmark.items + items, MAX_ITEMS)
     count = len(benchmark.rows) + rows
     return (
@@ -300,7 +300,7 @@ def _unit_name_fault(benchmark: Benchmark, event: EventFields) -> Fault | None:
 
 def _unweighted_fault(benchmark: Benchmark, event: EventFields) -> Fault | None:
     """Return why a score of a new item is refused that has no weight in the declared ones."""
-    if benchmark.spec.weights is None or benchmark.has_item(event.item_id):
+    if benchmark.spec.weights is None or event.item_id in benchmark.by_item:
         return None
     reason = unweighted_reason(benchmark.spec, event.cluster)
     return None if reason is None else Refusal("cluster", shorten(event.cluster), reason, benchmark.name)

@@ -11,12 +11,12 @@ from monitor.engine.chunk import EventBatch, Located
 from monitor.engine.fold.compare_cells import ComparedCells, compare_cells
 from monitor.engine.fold.follow import announce_closed, loop_of
 from monitor.engine.fold.new_scores import NewScores
+from monitor.engine.kinds.repeats import ItemCells
 from monitor.engine.latch.changes import invalidate, supersede
 from monitor.engine.state.benchmark import Benchmark
 from monitor.engine.state.changes import BenchmarkDelta
 from monitor.engine.state.codes import Codes
 from monitor.engine.state.pairs.counts import CHUNK_CELLS, chunk_counts
-from monitor.engine.state.repeats import ItemCells
 from schemas.records.columns import EventList
 from schemas.records.events import Ended
 from schemas.records.faults import Fault, Refusal
@@ -83,8 +83,7 @@ def _apply(benchmark: Benchmark, located: Located, part: slice, delta: Benchmark
     if beyond is not None:
         row, contestant, code, position = (x[position < beyond[0]] for x in (row, contestant, code, position))
         arrived = _before(arrived, beyond[0])
-    if benchmark.repeats is not None:
-        arrived = benchmark.repeats.first_of_items(*arrived)
+    arrived = benchmark.by_item.first_of_items(*arrived)
     refuted_at = benchmark.arrival.observe(benchmark.item_keys, benchmark.item_places, benchmark.present, arrived)
     can_decide = holds and not benchmark.mixed
     graded = position[code > ONE] if benchmark.binary else position[:0]
@@ -141,7 +140,7 @@ def _first_undeclared(benchmark: Benchmark, located: Located, part: slice, cells
     first = []
     if located.undeclared is not None and part.start <= located.undeclared[0] < part.stop:
         first.append(located.undeclared)
-    if benchmark.repeats is not None and (beyond := benchmark.repeats.first_undeclared(*cells)) is not None:
+    if (beyond := benchmark.by_item.first_undeclared(*cells)) is not None:
         first.append((beyond.position, benchmark.undeclared_reason(beyond)))
     return min(first, default=None)
 
@@ -176,14 +175,10 @@ def _enter(
     benchmark: Benchmark, piece: EventBatch, cells: NewCells, delta: BenchmarkDelta, *, can_decide: bool
 ) -> None:
     """Write new cells (sorted by row) to the matrix, add those that count to the sums, and close latches."""
-    matrix, repeats = benchmark.scores, benchmark.repeats
-    if repeats is not None:
-        row, contestant, code, position = cells
-        matrix[row, contestant] = code
-        cells, lost = repeats.enter(row, contestant, code, position, benchmark.table.by_code)
-        benchmark.skipped[: len(benchmark.contestants)] -= np.bincount(lost, minlength=len(benchmark.contestants))
-        matrix = repeats.codes
-    if repeats is None or repeats.turns is None:
+    cells, lost = benchmark.by_item.enter(benchmark.scores, cells, benchmark.table.by_code)
+    benchmark.skipped[: len(benchmark.contestants)] -= np.bincount(lost, minlength=len(benchmark.contestants))
+    matrix = benchmark.by_item.matrix(benchmark.scores)
+    if benchmark.by_item.turns is None:
         if cells[0].size:
             _enter_items(benchmark, piece, matrix, cells, delta, can_decide=can_decide)
         return
@@ -315,12 +310,10 @@ def end_runs(
         base = benchmark.epoch_contestant_of.get((benchmark.contestants[run].model, ended.base or 0))
         if ended.base is not None and base is not None:
             _inherit(benchmark, run, base, place, delta, cells)
-        if benchmark.repeats is not None and not benchmark.undeclared:
-            item, code = benchmark.repeats.pending(run)
-            waiting = benchmark.repeats.in_turn((item, np.full(item.size, run), code, np.zeros(item.size, np.int64)))
-            for steps, new in _in_steps(_at_once(benchmark, place, 1), waiting):
-                can_decide = benchmark.can_decide
-                _enter_items(benchmark, steps, benchmark.repeats.codes, new, delta, can_decide=can_decide)
+        if not benchmark.undeclared:
+            matrix = benchmark.by_item.matrix(benchmark.scores)
+            for steps, new in _in_steps(_at_once(benchmark, place, 1), benchmark.by_item.pending(run)):
+                _enter_items(benchmark, steps, matrix, new, delta, can_decide=benchmark.can_decide)
     if fresh:
         benchmark.ended.update(fresh)
         delta.ended = sorted(benchmark.ended)
@@ -360,8 +353,8 @@ def _inherit(
     matrix = benchmark.matrix()
     row = np.flatnonzero((matrix[:, run] == ABSENT) & (matrix[:, base] != ABSENT))
     code = matrix[row, base].astype(np.uint32)
-    if benchmark.repeats is not None and not benchmark.undeclared and row.size:
-        keep = benchmark.repeats.within_declared(row, run, code)
+    if not benchmark.undeclared and row.size:
+        keep = benchmark.by_item.within_declared(row, run, code)
         row, code = row[keep], code[keep]
     for part in _parts(row.size):
         size = row[part].size

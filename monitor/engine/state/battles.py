@@ -48,6 +48,11 @@ class Units(NamedTuple):
         """Return some of the units."""
         return Units(*(column[some] for column in self))
 
+    def betting(self, needed: float, ended: NDArray[np.bool_]) -> "Units":
+        """Return the units that have bet: those with all declared votes, and those of ended runs; `ended` is by contestant."""
+        i, j = pair_members(self.pair)
+        return self.rows(np.flatnonzero((ended[i] & ended[j]) | (self.votes >= needed)))
+
 
 class Battles:
     """The votes of one benchmark, in the order of the log."""
@@ -114,23 +119,11 @@ class Battles:
         by_key = np.argsort(unit_keys(self.votes[last]))
         return units.rows(np.argsort(by_key))
 
-    def betting(self, repeats: int | str, ended: NDArray[np.bool_]) -> Units:
-        """Return every unit that has bet: those with all declared votes, and those of ended runs; `ended` is by contestant."""
-        units = self.units()
-        i, j = pair_members(units.pair)
-        bets = ended[i] & ended[j]
-        if isinstance(repeats, int):
-            bets |= units.votes >= repeats
-        return units.rows(np.flatnonzero(bets))
-
-    def waiting(self, repeats: int | str, ended: NDArray[np.bool_], newly: NDArray[np.bool_]) -> Units:
+    def waiting(self, needed: float, ended: NDArray[np.bool_], newly: NDArray[np.bool_]) -> Units:
         """Return the units with fewer votes than declared whose runs have both ended, one of them just now."""
-        fewer = not isinstance(repeats, int) or bool((self.counts < repeats).any())
-        units = self.units(slice(None) if fewer else slice(0, 0))
+        units = self.units(slice(None) if (self.counts < needed).any() else slice(0, 0))
         i, j = pair_members(units.pair)
-        some = ended[i] & ended[j] & (newly[i] | newly[j])
-        if isinstance(repeats, int):
-            some &= units.votes < repeats
+        some = ended[i] & ended[j] & (newly[i] | newly[j]) & (units.votes < needed)
         return units.rows(np.flatnonzero(some))
 
     def units(self, some: Index | slice = slice(None)) -> Units:

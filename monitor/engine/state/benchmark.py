@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from monitor.engine.kinds.repeats import Prompts, Repeats, SingleRows, Undeclared
 from monitor.engine.kinds.sentinel import Sentinel
 from monitor.engine.state.arrival import Arrival
 from monitor.engine.state.battles import Battles, Units, Votes
@@ -16,7 +17,6 @@ from monitor.engine.state.graded import GradedPairs, WeightedPairs, Weighting
 from monitor.engine.state.keys import benchmark_key
 from monitor.engine.state.pairs.pair_state import PairState
 from monitor.engine.state.pairs.settling import Settling
-from monitor.engine.state.repeats import Repeats, Undeclared
 from monitor.engine.state.rows import Rows
 from monitor.engine.state.stored import PairSnapshot
 from monitor.words.changes import too_many_items, too_many_of_cluster, too_many_repeats, too_many_votes
@@ -25,7 +25,7 @@ from schemas.records.boards import BoardEntry, Suspect
 from schemas.records.chunks import Gap
 from schemas.records.events import Spec
 from schemas.records.reading import Reading
-from schemas.records.scores import ABSENT, SCORE_UNIT, RowKey
+from schemas.records.scores import SCORE_UNIT, RowKey
 from schemas.records.text import Sentence, shorten
 from stats.numerics.pairs import pair_members
 from stats.order import OrderFinding, item_places
@@ -53,7 +53,7 @@ class Benchmark(PairState):
     """Everything that the verdicts of one benchmark are made of.
 
     Rows are (item, repeat), in the order of their first event; columns are contestants. While each item has one row, rows are items;
-    with the first item of two rows, or declared repeats, `repeats` holds the items.
+    with the first item of two rows, or declared repeats, `by_item` is made of `Repeats`.
     """
 
     sentinel: Sentinel | None = None
@@ -66,14 +66,13 @@ class Benchmark(PairState):
         self.rows = Rows()
         self.row_of: dict[str, int] = {}  # of repeat 0
         self.repeat_row_of: dict[tuple[str, int], int] = {}
-        self.items = 0
         self.table = ScoreTable()
         self.width = 1
         self.scores: Codes = np.zeros((0, 0), np.uint8)  # shape (rows or more, contestants or more)
         self.scored = np.zeros(0, np.int64)  # items that count, by contestant
         self.skipped = np.zeros(0, np.int64)
         self.total = np.zeros(0, np.int64)  # sums of their scores, in units of `SCORE_UNIT`
-        self.battles: Battles | None = None
+        self.battles = Battles()
         """The votes, if it holds battles and no scores: its rows are then prompts, and its score matrix has no row."""
         self.arrival = Arrival()
         self.conflicts = Conflicts()
@@ -101,7 +100,6 @@ class Benchmark(PairState):
         """What operators have done with the board; None while it is as it began."""
         self.exceeded: bool = False
         """Whether an item beyond the declared count has been folded: nothing is settled from there on."""
-        self._other_labels: set[str] = set()  # items whose row is not of repeat 0, while rows are items
         self.counters = dict.fromkeys(COUNTERS, 0)
         self.revision = 0
         """Grows whenever the state changes, within a chunk too; not stored."""
@@ -134,15 +132,17 @@ class Benchmark(PairState):
             assert spec.order.seed is not None
             assert spec.item_ids is not None
             self.committed = Committed(spec.order.seed, spec.listed_units)
-        self.repeats = None
+        self.by_item = SingleRows(self.rows, self.table, self.row_of)
         if spec.repeats != 1 or spec.units is not None:
-            needed = None if spec.repeats == "all" else spec.repeats
-            self.repeats = Repeats(needed, units=spec.units, turns=self.committed)
+            self.by_item = Repeats(
+                None if spec.repeats == "all" else spec.repeats, units=spec.units, turns=self.committed
+            )
         self.settling = Settling()
 
     def begin_battles(self, votes: Votes | None = None, judges: list[str] | None = None) -> None:
         """Hold battles from now on, and these votes, if it has some already."""
-        self.battles, self.repeats, self.holds_battles = Battles(votes, judges), None, True
+        self.battles, self.holds_battles = Battles(votes, judges), True
+        self.by_item = Prompts(self.rows, self.table, self.row_of)
 
     def add_units(self, units: Units) -> None:
         """Add units of battles to the sums of pairs and models."""
@@ -164,10 +164,14 @@ class Benchmark(PairState):
 
     def betting_units(self) -> Units:
         """Return the units of battles that have bet."""
-        assert self.battles is not None
-        return self.battles.betting(self.spec.repeats, self.ended_flags())
+        return self.battles.units().betting(self.spec.needed_repeats, self.ended_flags())
 
     # --- what holds ---
+
+    @property
+    def items(self) -> int:
+        """How many items, units or prompts there are."""
+        return len(self.item_keys)
 
     @property
     def finding(self) -> OrderFinding | None:
@@ -218,12 +222,8 @@ class Benchmark(PairState):
     def unread(self) -> int:
         """How many items have no row because their lines were rejected; each line that names none may be of one more."""
         reading, before = self.reading, self.spec.provenance.unread_items
-        if self.battles is not None or not reading.lost:
-            return before + (reading.nameless if self.battles is None else 0)
-        lost = {item for item in reading.lost if item not in self.row_of}
-        if lost:
-            lost -= {item for item, _ in self.repeat_row_of}
-        return before + reading.nameless + len(lost)
+        lost = reading.nameless + sum(item not in self.by_item for item in reading.lost)
+        return before + (lost if self.by_item.has_scores else 0)
 
     @property
     def has_choice(self) -> bool:
@@ -241,20 +241,14 @@ class Benchmark(PairState):
     def add_row(self, item: str, repeat: int, cluster: str | None) -> int:
         """Add a row and return its index; call `grow` before its scores are written."""
         index, key = len(self.rows), RowKey(item, repeat, cluster)
-        if self.repeats is None and self.has_item(item):
+        if self.by_item.are_rows and item in self.by_item:
             self._separate_items()
         self.rows.append(key)
         if repeat == 0:
             self.row_of[item] = index
         else:
             self.repeat_row_of[item, repeat] = index
-        if self.repeats is None:
-            self.items += 1
-            if repeat:
-                self._other_labels.add(item)
-        else:
-            self.repeats.add_row(key)
-            self.items = len(self.repeats.keys)
+        self.by_item.add_row(key)
         if self.weighting is not None:
             self.weighting.enter(self.item_keys)
         return index
@@ -262,21 +256,14 @@ class Benchmark(PairState):
     def takes_items(self, items: Mapping[str, str | None]) -> bool:
         """Return whether `add_items` may add new items: none of them has a row yet, of any repeat, or is one more than declared."""
         beyond = self.spec.items is not None and self.items + len(items) > self.spec.items
-        return not beyond and self._other_labels.isdisjoint(items)
+        return not beyond and not self.by_item.has_others(items)
 
     def add_items(self, items: Mapping[str, str | None]) -> list[RowKey]:
         """Add the rows of new items, or prompts of battles, with their clusters, and return them; each item has one row then."""
         begin = len(self.rows)
         self.rows.add_items(items)
         self.row_of.update(zip(items, range(begin, len(self.rows)), strict=True))
-        self.items += len(items)
         return self.rows[begin:]
-
-    def has_item(self, item: str) -> bool:
-        """Return whether an item has a row."""
-        if self.repeats is not None:
-            return item in self.repeats
-        return item in self.row_of or item in self._other_labels
 
     def _separate_items(self) -> None:
         """Hold the items apart from the rows: an item is about to have a second row."""
@@ -285,15 +272,13 @@ class Benchmark(PairState):
         for key in self.rows:
             repeats.add_row(key)
         repeats.rebuild(self.matrix(), self.table.by_code, self.ended_flags())
-        self.repeats = repeats
+        self.by_item = repeats
 
     def undeclared_reason(self, beyond: Undeclared) -> Sentence:
         """Return why a repeat holds the benchmark, and what to do."""
         declared, model = self.spec.repeats, self.contestants[beyond.contestant].model
         assert isinstance(declared, int)
-        assert self.repeats is not None
-        item = shorten(self.repeats.name_of(beyond))
-        return too_many_repeats(model, item, declared)
+        return too_many_repeats(model, shorten(beyond.item), declared)
 
     def votes_reason(self, prompt: int, pair: int) -> Sentence:
         """Return why a vote holds the benchmark that is beyond the declared number, and what to do."""
@@ -325,13 +310,13 @@ class Benchmark(PairState):
 
     def grow(self) -> None:
         """Make room for all rows and contestants."""
-        rows, contestants = 0 if self.battles is not None else len(self.rows), len(self.contestants)
-        self.scores = grown(self.scores, rows, contestants)
+        contestants = len(self.contestants)
+        self.scores = grown(self.scores, len(self.rows) * self.by_item.has_scores, contestants)
         for name in _MODEL_SUMS:
             setattr(self, name, grown(getattr(self, name), contestants))
         self.grow_pairs()
-        if self.repeats is not None and not self.undeclared:
-            self.repeats.grow(contestants)
+        if not self.undeclared:
+            self.by_item.grow(contestants)
         if self.graded_pairs is not None:
             self.graded_pairs.grow(contestants)
 
@@ -351,23 +336,21 @@ class Benchmark(PairState):
 
     def item_codes(self) -> Codes:
         """Return the scores that count, shape (items, contestants)."""
-        return self.matrix() if self.repeats is None else self.repeats.matrix(len(self.contestants))
+        return self.by_item.matrix(self.scores)[: self.items, : len(self.contestants)]
 
     @property
     def item_keys(self) -> Sequence[RowKey]:
         """The first row of each item, in the order of `item_codes`."""
-        return self.rows if self.repeats is None else self.repeats.keys
+        return self.by_item.keys
 
     def present(self, contestant: int) -> NDArray[np.bool_]:
         """Return for each item whether a contestant has a score or a skip of it."""
-        if self.repeats is not None:
-            return self.repeats.present(contestant)
-        return np.asarray(self.scores[:, contestant] != ABSENT)
+        return self.by_item.present(self.scores, contestant)
 
     @property
     def item_values(self) -> NDArray[np.int64]:
         """Score of each code of `item_codes`, in units; 0 for absent and skipped."""
-        return (self.table if self.repeats is None else self.repeats.table).by_code
+        return self.by_item.table.by_code
 
     def snapshot(self) -> PairSnapshot:
         """Copy the pair sums, so that a restart need not compute them."""

@@ -43,7 +43,7 @@ def restore_benchmark(stored: StoredBenchmark) -> Benchmark:
         benchmark.hold_repeats(stored.undeclared)
         benchmark.mixed = stored.mixed
         return benchmark
-    if benchmark.battles is not None:
+    if benchmark.holds_battles:
         benchmark.add_units(benchmark.betting_units())
         return benchmark
     _restore_items(benchmark)
@@ -72,9 +72,8 @@ def _restore_records(benchmark: Benchmark, stored: StoredBenchmark) -> None:
     for score in stored.values[2:]:
         benchmark.add_value(score)
     benchmark.grow()
-    if benchmark.battles is None:
-        for k, column in enumerate(stored.columns):
-            benchmark.scores[: column.size, k] = column
+    for k, column in enumerate(stored.columns):
+        benchmark.scores[: column.size, k] = column[: len(benchmark.scores)]  # prompts have none
 
 
 def _restore_latches(benchmark: Benchmark) -> None:
@@ -105,8 +104,7 @@ def _side(benchmark: Benchmark, pair: int, change: VerdictChange) -> int:
 
 def _restore_items(benchmark: Benchmark) -> None:
     """Compute the items of several repeats, and the capital of graded pairs, from the rows."""
-    if benchmark.repeats is not None:
-        benchmark.repeats.rebuild(benchmark.matrix(), benchmark.table.by_code, benchmark.ended_flags())
+    benchmark.by_item.rebuild(benchmark.matrix(), benchmark.table.by_code, benchmark.ended_flags())
     benchmark.mixed = (
         not benchmark.graded and benchmark.item_values.size > 4 and bool((benchmark.item_codes() > ONE).any())
     )

@@ -71,7 +71,7 @@ class OneScore:
 
 def has_conflicts(partition: Partition) -> bool:
     """Return whether some scores contradict earlier ones."""
-    return any(each.counters["conflicts"] for each in partition.benchmarks.values() if each.battles is None)
+    return any(each.counters["conflicts"] for each in partition.benchmarks.values() if each.by_item.has_scores)
 
 
 def take_counts(
@@ -81,4 +81,4 @@ def take_counts(
     for benchmark in resolved:
         read = first[benchmark.name]
         benchmark.conflicts, benchmark.counters = read.conflicts, dict(read.counters)
-        benchmark.reading.at_best = baseline if rule == "worst" and read.battles is None else None
+        benchmark.reading.at_best = baseline if rule == "worst" and read.by_item.has_scores else None

@@ -84,7 +84,7 @@ def compare_with_margin(
     rescored, ignored = max(pair.epoch_a, pair.epoch_b) > 0, bool(table.pairs.ignored[at] > 0)
     assumed = assumed_of(table, rescored=rescored, ignored=ignored, worse=worse)
     assumed = late_of(assumed, "anytime")
-    split = None if benchmark.repeats is None else noise_of_pair(benchmark, candidate, baseline)
+    split = None if benchmark.by_item.are_rows else noise_of_pair(benchmark, candidate, baseline)
     comparison = GateComparison(
         benchmark=benchmark.name,
         candidate=candidate,

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from numpy.typing import NDArray
 
+from monitor.engine.kinds.repeats import Repeats
 from monitor.engine.state.codes import Codes
 from monitor.view.board import BoardView
 from monitor.view.pairs.counts import ALL, Flags, Floats, PairCounts, Sides
@@ -79,9 +80,9 @@ class Kind(ABC):
     @classmethod
     def repeats_of(cls, benchmark: BoardView, contestants: Any) -> RepeatsReport | None:  # noqa: ANN401 - an index of any kind
         """Return how many scored repeats the items of some contestants have; None without a score."""
-        if benchmark.repeats is None:
+        if not isinstance(benchmark.by_item, Repeats):
             return _ONE_EACH if benchmark.scored[contestants].sum() else None
-        repeats = benchmark.repeats if benchmark.repeats.members is None else benchmark.repeats.members
+        repeats = benchmark.by_item.members or benchmark.by_item
         return counted(repeats.count[: len(repeats.keys), contestants])
 
     def repeats(self, contestant: int) -> RepeatsReport | None:

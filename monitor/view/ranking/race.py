@@ -101,8 +101,8 @@ class Race:
     def _listed(self, contestant: int) -> NDArray[np.bool_]:
         """Return for each item of the list whether a contestant has it; of a unit, all its items."""
         benchmark = self._benchmark
-        if benchmark.spec.units is not None and benchmark.repeats is not None:
-            present = benchmark.repeats.whole(benchmark.cells().codes[:, contestant] != ABSENT)
+        if benchmark.spec.units is not None:
+            present = benchmark.by_item.whole(benchmark.cells().codes[:, contestant] != ABSENT)
         else:
             present = benchmark.present(contestant)
         there = np.append(present, False)

@@ -58,7 +58,7 @@ def test_nothing_is_written_to_the_state_through_a_board(kind):
     of_state = [
         array
         for each in fields(board)
-        if each.name not in {"origin", "settling", "weighting", "repeats"}
+        if each.name not in {"origin", "settling", "weighting", "by_item"}
         for array in arrays(getattr(board, each.name))
     ]
     assert len(of_state) > 10

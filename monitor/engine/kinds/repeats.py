@@ -6,6 +6,8 @@ follows from the rows and the ended runs, in any order of the log.
 
 A declared unit is an item whose repeats are those of its items: what is written here of items holds of units. Only how many repeats are
 declared is a matter of each item of a unit.
+
+Items with one row answer the same questions (`SingleRows`), so nobody asks which of them a benchmark has.
 """
 
 from collections import Counter
@@ -29,7 +31,7 @@ class Undeclared(NamedTuple):
     """The first repeat beyond those declared."""
 
     position: int
-    item: int
+    item: str
     contestant: int
 
 
@@ -69,10 +71,93 @@ def rounded_mean(total: NDArray[np.int64], count: NDArray[np.int64] | np.int64) 
     return np.asarray(mean + ((2 * rest > count) | ((2 * rest == count) & (mean % 2 == 1))))
 
 
-class Repeats:
+class SingleRows:
+    """The items of a benchmark in which each has one row, of any label: `Repeats` has more to answer."""
+
+    members: "Repeats | None" = None
+    turns: Turns | None = None
+    are_rows = True  # each item is one
+    has_scores = True  # the rows are of the score matrix, and not prompts of battles
+
+    def __init__(self, keys: Sequence[RowKey], table: ScoreTable, row_of: Mapping[str, int]) -> None:
+        self.keys, self.table, self._row_of = keys, table, row_of
+        self._others: set[str] = set()  # items whose row is not of repeat 0
+
+    def __contains__(self, item: str) -> bool:
+        """Return whether an item has a row."""
+        return item in self._row_of or item in self._others
+
+    def has_others(self, items: Mapping[str, str | None]) -> bool:
+        """Return whether some of these items have a row of another label than 0."""
+        return not self._others.isdisjoint(items)
+
+    def add_row(self, key: RowKey) -> None:
+        """Add the next row."""
+        if key.repeat:
+            self._others.add(key.item)
+
+    def grow(self, contestants: int) -> None:
+        """Make room for all items and contestants."""
+
+    def matrix(self, scores: Codes) -> Codes:
+        """Return the codes of the items, from those of the rows, with their spare room."""
+        return scores
+
+    def present(self, codes: Codes, contestant: int) -> NDArray[np.bool_]:
+        """Return for each item, of these codes, whether a contestant has any repeat of it, skipped ones included."""
+        return np.asarray(codes[:, contestant] != ABSENT)
+
+    def whole(self, rows: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Return for each item, or unit, whether all of it has a row among some rows."""
+        return rows
+
+    def first_of_items(self, row: Index, contestant: Index, position: Index) -> tuple[Index, Index, Index]:
+        """Return (item, contestant, position) of the cells that are the first one of their item, of any repeat."""
+        return row, contestant, position
+
+    def first_undeclared(
+        self, row: Index, contestant: Index, code: NDArray[np.uint32], position: Index
+    ) -> Undeclared | None:
+        """Return the first of new cells that is a scored repeat beyond those declared, or None."""
+
+    def enter(self, scores: Codes, cells: ItemCells, values: NDArray[np.int64]) -> tuple[ItemCells, Index]:
+        """Enter new cells, none of them undeclared; return the items that bet or are skipped now, and contestants that lost a skip.
+
+        `values` are the scores of the codes. The codes of the items returned are not written yet. With `turns` they are in their order.
+        """
+        return cells, np.zeros(0, np.int64)
+
+    def pending(self, contestant: int) -> ItemCells:
+        """Return the items of a contestant that have scored repeats and have not bet, in their turn, with the code of the mean of these."""
+        none = np.zeros(0, np.int64)
+        return none, none, none.astype(np.uint32), none
+
+    def waits(self, contestants: NDArray[np.bool_]) -> bool:
+        """Return whether some contestants have an item that bets with fewer repeats than declared, once their runs end."""
+        return False
+
+    def first_beyond(self, contestants: int) -> Undeclared | None:
+        """Return an item that has more repeats than declared, or None."""
+
+    def within_declared(self, row: Index, contestant: int, code: NDArray[np.uint32]) -> NDArray[np.bool_]:
+        """Return which of new cells of a contestant, taken by row, stay within the declared repeats."""
+        return np.ones(row.size, bool)
+
+    def rebuild(self, matrix: Codes, scores: NDArray[np.int64], ended: NDArray[np.bool_]) -> None:
+        """Compute everything from the rows, shape (rows, contestants), and the contestants whose runs have ended."""
+
+
+class Prompts(SingleRows):
+    """The prompts of a benchmark of battles."""
+
+    has_scores = False
+
+
+class Repeats(SingleRows):
     """The items of a benchmark in which some item has, or may have, more than one row."""
 
     _MATRICES = ("codes", "count", "total", "ready")
+    are_rows = False
 
     def __init__(
         self,
@@ -87,8 +172,8 @@ class Repeats:
         self._sizes = Counter(self._unit_of.values())
         self.members = None if units is None else Repeats(needed)
         self.needs = np.zeros(0, np.int64)
-        self.table = ScoreTable()
-        self.keys: list[RowKey] = []
+        self._keys: list[RowKey] = []
+        super().__init__(self._keys, ScoreTable(), {})
         self.item = np.zeros(0, np.int64)
         self._rows = 0
         self._item_of: dict[str, int] = {}
@@ -102,13 +187,12 @@ class Repeats:
         return item in (self._item_of if self.members is None else self.members)
 
     def add_row(self, key: RowKey) -> None:
-        """Add the next row."""
         name = self._unit_of.get(key.item, key.item)
         index = self._item_of.setdefault(name, len(self.keys))
         if index == len(self.keys):
             self.needs = grown(self.needs, index + 1)
             self.needs[index] = (self.needed or 0) * self._sizes.get(name, 1)
-            self.keys.append(key if self.members is None else RowKey(name, 0, key.cluster))
+            self._keys.append(key if self.members is None else RowKey(name, 0, key.cluster))
         if self.members is not None:
             self.members.add_row(key)
         if self._rows == self.item.size:
@@ -117,22 +201,18 @@ class Repeats:
         self._rows += 1
 
     def grow(self, contestants: int) -> None:
-        """Make room for all items and contestants."""
         for name in self._MATRICES[: 4 if self.turns is not None else 3]:
             setattr(self, name, grown(getattr(self, name), len(self.keys), contestants))
         if self.members is not None:
             self.members.grow(contestants)
 
-    def matrix(self, contestants: int) -> NDArray[np.uint32]:
-        """Return the codes without their spare room, shape (items, contestants)."""
-        return self.codes[: len(self.keys), :contestants]
+    def matrix(self, scores: Codes) -> Codes:
+        return self.codes
 
-    def present(self, contestant: int) -> NDArray[np.bool_]:
-        """Return for each item whether a contestant has any repeat of it, skipped ones included."""
+    def present(self, codes: Codes, contestant: int) -> NDArray[np.bool_]:
         return np.asarray((self.codes[:, contestant] != ABSENT) | (self.count[:, contestant] > 0))
 
     def whole(self, rows: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """Return for each unit whether all its items have a row among some rows."""
         assert self.members is not None
         item, unit = self.members.item[: rows.size][rows], self.item[: rows.size][rows]
         found = unit[np.unique(item, return_index=True)[1]]
@@ -140,7 +220,6 @@ class Repeats:
         return np.bincount(found, minlength=len(self.keys)) >= sizes
 
     def first_of_items(self, row: Index, contestant: Index, position: Index) -> tuple[Index, Index, Index]:
-        """Return (item, contestant, position) of the cells that are the first one of their item, of any repeat."""
         order, item, contestant, first = self._by_item(row, contestant, position)
         position = position[order]
         first &= (self.codes[item, contestant] == ABSENT) & (self.count[item, contestant] == 0)
@@ -149,7 +228,6 @@ class Repeats:
     def first_undeclared(
         self, row: Index, contestant: Index, code: NDArray[np.uint32], position: Index
     ) -> Undeclared | None:
-        """Return the first of new cells that is a scored repeat beyond those declared, or None."""
         if self.needed is None or not row.size:
             return None
         if self.members is not None:
@@ -159,7 +237,7 @@ class Repeats:
         if not beyond.size:
             return None
         at = beyond[new.position[beyond].argmin()]
-        return Undeclared(int(new.position[at]), int(new.item[at]), int(new.contestant[at]))
+        return Undeclared(int(new.position[at]), self.keys[new.item[at]].item, int(new.contestant[at]))
 
     def _by_item(self, row: Index, contestant: Index, position: Index) -> tuple[Index, Index, Index, NDArray[np.bool_]]:
         """Sort cells by item, contestant and position; return the order, and item, contestant and whether it is their first of each."""
@@ -181,17 +259,13 @@ class Repeats:
         number = before + _running(counts.astype(np.int64), start, group)
         return _Arrivals(order, item, contestant, code, position, start, group, counts, number)
 
-    def enter(
-        self, row: Index, contestant: Index, code: NDArray[np.uint32], position: Index, scores: NDArray[np.int64]
-    ) -> tuple[ItemCells, Index]:
-        """Add new cells, none of them undeclared; return the items that bet or are skipped now, and contestants that lost a skip.
-
-        `scores` are the scores of the codes. The codes of the items returned are not written yet. With `turns` they are in their order.
-        """
+    def enter(self, scores: Codes, cells: ItemCells, values: NDArray[np.int64]) -> tuple[ItemCells, Index]:
+        row, contestant, code, position = cells
+        scores[row, contestant] = code
         if self.members is not None:
-            self.members.enter(row, contestant, code, position, scores)
+            self.members.enter(scores, cells, values)
         new = self._arrivals(row, contestant, code, position)
-        values = np.where(new.code >= ZERO, scores[new.code], 0)
+        values = np.where(new.code >= ZERO, values[new.code], 0)
         item, who = new.item[new.start], new.contestant[new.start]
         sums = self.total[new.item, new.contestant] + _running(values, new.start, new.group)
         last = np.append(new.start[1:], new.item.size) - 1
@@ -213,9 +287,9 @@ class Repeats:
         codes = np.concatenate([code_of, np.full(skips.size, SKIPPED)]).astype(np.uint32)
         order = np.lexsort((new.contestant[at], new.item[at]))
         at = at[order]
-        return self.in_turn((new.item[at], new.contestant[at], codes[order], new.position[at])), who[lost]
+        return self._in_turn((new.item[at], new.contestant[at], codes[order], new.position[at])), who[lost]
 
-    def in_turn(self, cells: ItemCells) -> ItemCells:
+    def _in_turn(self, cells: ItemCells) -> ItemCells:
         """Return the items that bet, given those that could: with `turns`, the ones that no item of the order before them holds up."""
         if self.turns is None:
             return cells
@@ -227,34 +301,27 @@ class Repeats:
         item, contestant, position = self.turns.release(self.keys, ready, (item, contestant, position))
         return item, contestant, ready[item, contestant], position
 
-    def pending(self, contestant: int) -> tuple[Index, NDArray[np.uint32]]:
-        """Return the items of a contestant that have scored repeats and have not bet, with the code of the mean of these."""
+    def pending(self, contestant: int) -> ItemCells:
         count, codes = self.count[: len(self.keys), contestant], self.codes[: len(self.keys), contestant]
         item = np.flatnonzero((count > 0) & (codes == ABSENT))
         mean = rounded_mean(self.total[item, contestant], count[item].astype(np.int64))
-        return item, self.table.codes_of(mean).astype(np.uint32)
+        codes = self.table.codes_of(mean).astype(np.uint32)
+        return self._in_turn((item, np.full(item.size, contestant), codes, np.zeros(item.size, np.int64)))
 
     def waits(self, contestants: NDArray[np.bool_]) -> bool:
-        """Return whether some contestants have an item that bets with fewer repeats than declared, once their runs end."""
         count = self.count[: len(self.keys), : contestants.size][:, contestants]
         needs = self.needs[: len(self.keys), None]
         return bool(((count > 0) & (True if self.needed is None else count < needs)).any())
 
     def first_beyond(self, contestants: int) -> Undeclared | None:
-        """Return an item that has more repeats than declared, or None."""
         if self.needed is None:
             return None
         if self.members is not None:
             return self.members.first_beyond(contestants)
         beyond = np.argwhere(self.needed < self.count[: len(self.keys), :contestants].T)
-        return Undeclared(0, int(beyond[0, 1]), int(beyond[0, 0])) if beyond.size else None
-
-    def name_of(self, beyond: Undeclared) -> str:
-        """Return the item that has more repeats than declared."""
-        return (self if self.members is None else self.members).keys[beyond.item].item
+        return Undeclared(0, self.keys[beyond[0, 1]].item, int(beyond[0, 0])) if beyond.size else None
 
     def within_declared(self, row: Index, contestant: int, code: NDArray[np.uint32]) -> NDArray[np.bool_]:
-        """Return which of new cells of a contestant, taken by row, stay within the declared repeats."""
         if self.members is not None:
             return self.members.within_declared(row, contestant, code)
         new = self._arrivals(row, np.full(row.size, contestant), code, row)
@@ -264,7 +331,6 @@ class Repeats:
         return keep
 
     def rebuild(self, matrix: Codes, scores: NDArray[np.int64], ended: NDArray[np.bool_]) -> None:
-        """Compute everything from the rows, shape (rows, contestants), and the contestants whose runs have ended."""
         if self.members is not None:
             self.members.rebuild(matrix, scores, ended)
         rows, contestants = matrix.shape

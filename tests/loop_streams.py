@@ -35,6 +35,7 @@ def stream(seed):
         spec["items"] = items - int(rng.choice([0, 0, 0, 1]))
     if policy == "committed":
         spec |= {"order": {"policy": policy, "seed": str(seed)}, "item_ids": names, "items": items}
+        spec |= {"look": (0.2, 0.5, 0.9)[seed % 5 % 3]} if seed % 2 else {}
     spec |= {"binary": {}, "graded": {"scores": "graded"}, "repeats": {"repeats": 2}, "weights": {}}[kind]
     clusters = [f"cluster {k * k % 7 % 3}" for k in range(items)]
     if kind == "weights":
@@ -130,6 +131,7 @@ def compare(seed):
         missing=spec.get("missing", "worst"),
         weights=spec.get("weights"),
         clusters=spec.get("clusters"),
+        look=spec.get("look", 0),
         capacity=family.get("size") or (None if pairs is None else len(pairs)),
         family_pairs=pairs,
     )

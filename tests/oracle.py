@@ -131,7 +131,9 @@ class Oracle:
         missing="worst",
         weights=None,
         clusters=None,
+        look=0,
     ):
+        self.look = look
         self.alpha, self.policy, self.items_declared, self.capacity = alpha, policy, items, capacity
         self.family_pairs = None if family_pairs is None else {frozenset(pair) for pair in family_pairs}
         self.graded, self.repeats, self.mixed = (
@@ -291,7 +293,9 @@ class Oracle:
                 pair, (n, None, None), max(log_graded_halves(self.differences[pair], {})), place, self.leads[pair]
             )
         else:
-            both = log_e(b, c) if self.permutation else log_exact(b, c, 0)
+            both = log_exact(b, c, 0)
+            if self.permutation:
+                both = self.with_look(log_e(b, c), self.size - n, (b, c), (c, b))
             self.latch(pair, (n, b, c), both, place)
 
     def new_epoch(self, model, place):
@@ -400,11 +404,19 @@ class Oracle:
                 evidence = log_e(b, c)
             else:
                 evidence = math.log(math.exp(log_half_e_plus(b, c_worst)) + math.exp(log_half_e_plus(c, b_best)))
+            evidence = self.with_look(evidence, len(self.permutation) - sums[0], (b, c_worst), (c, b_best))
             self.latch(pair, (n, b, c), evidence, place)
             if (pair, "settled", "settled") not in self.verdicts and not self.superseded & set(pair):
                 halves = self.bets.setdefault(pair, Bets(self.size)).step(low, high)
                 side = 1 if halves[0] >= halves[1] else -1
                 self.claims["settled"].steps[pair].append((math.log(sum(halves)), (n, b, c), side))
+
+    def with_look(self, evidence, left, *sides):
+        """ln 1/p of the bets or of the exact test with every item left against the leader, each over its share of alpha."""
+        if not self.look:
+            return evidence
+        at_end = max(log_exact(won, lost + left, 0) if won > lost + left else 0.0 for won, lost in sides)
+        return max(evidence + math.log(1 - self.look), at_end + math.log(self.look))
 
     def latch(self, pair, sums, evidence, place, lead=None):
         if self.superseded & set(pair):

@@ -182,6 +182,7 @@ def table_view(table: PairTable, pairs: Which, model: str | None = None, *, with
         looks="one" if table.one_look else "several",
         power=benchmark.spec.power,
         mixture=table.kind.mixture,
+        look=table.kind.look or None,
         family=family_report(table),
         family_outside=pairs_outside(table),
         family_assumption=None if joined is None else clause(joined),

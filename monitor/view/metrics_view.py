@@ -141,8 +141,8 @@ def metrics_view(benchmark: BoardView, cap: int = PAIR_CAP, table: PairTable | N
         sides={name: side[displayed] for name, side in counted.items()},
         latched={name: benchmark.latched[name][table.pairs.pair[displayed]] for name in PROCEDURES},
         log_threshold={
-            "anytime": np.full(displayed.size, -log(benchmark.spec.alpha)),
-            "anytime_family": table.log_family_threshold(displayed),
+            "anytime": table.kind.log_e_threshold(np.full(displayed.size, -log(benchmark.spec.alpha))),
+            "anytime_family": table.kind.log_e_threshold(table.log_family_threshold(displayed)),
         },
         resolution=_resolution(table, clusters, of_displayed, displayed),
     )

@@ -66,6 +66,7 @@ PARTS: Final[dict[str, str]] = {  # the parts of a declaration that verdicts res
     "missing": "what missing items count",
     "nulls": "what a null counts",
     "mixture": "the mixture",
+    "look": "the share of alpha for the last item",
     "alpha": "alpha",
     "margin": "the equivalence margin",
 }

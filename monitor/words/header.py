@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from math import exp, isfinite, log
+from math import exp, isfinite, log, log1p
 from typing import Final
 
 from monitor.words import numbers as form
@@ -11,7 +11,7 @@ from monitor.words.columns import GOAL
 from monitor.words.counts import counted
 from monitor.words.flags import with_flags
 from monitor.words.kinds import words_of
-from monitor.words.order import because
+from monitor.words.order import at_the_end, because
 from monitor.words.reading import skips_of
 from schemas.results.reasons import Fact, Reason, has, without
 from schemas.results.report import (
@@ -324,17 +324,21 @@ def family(benchmark: BenchmarkReport) -> str:
 
 
 def levels(benchmark: BenchmarkReport) -> str:
-    """Return alpha, power and mixture."""
-    return f"alpha {benchmark.alpha:g}, power {benchmark.power:g}, mixture {benchmark.mixture}"
+    """Return alpha, power, mixture and look."""
+    look = f", look {benchmark.look:g}" if benchmark.look else ""
+    return f"alpha {benchmark.alpha:g}, power {benchmark.power:g}, mixture {benchmark.mixture}{look}"
 
 
 def log_thresholds(benchmark: BenchmarkReport) -> tuple[float, float | None]:
-    """Return ln(1/alpha), and ln(m/alpha) of a family of declared capacity m.
+    """Return ln(1/alpha), and ln(m/alpha) of a family of declared capacity m, of the share of alpha that the bets have.
 
     Under `spending`, and in several families, every pair has its own threshold, so there is no second number.
     """
     policy = benchmark.family
-    pair, shared = -log(benchmark.alpha), policy.policy == "capacity" and policy.families == 1
+    pair, shared = (
+        -log(benchmark.alpha) - log1p(-(benchmark.look or 0)),
+        policy.policy == "capacity" and policy.families == 1,
+    )
     return pair, pair + log(policy.size) if shared and policy.size else None
 
 
@@ -354,7 +358,8 @@ def thresholds(benchmark: BenchmarkReport) -> str:
     digits = log_e_digits(benchmark)
     family = None if in_family is None else form.decimal(in_family, digits)
     rest = f">= {family} in the family" if family is not None else "its own threshold in the family"
-    return f"ln e >= {form.decimal(pair, digits)} for a pair on its own, {rest}, less as pairs are decided"
+    text = f"ln e >= {form.decimal(pair, digits)} for a pair on its own, {rest}, less as pairs are decided"
+    return f"{text}; or by one exact test of all items with {at_the_end(benchmark.look)}" if benchmark.look else text
 
 
 def tests_at_n(benchmark: BenchmarkReport) -> bool:

@@ -19,6 +19,16 @@ POLICIES: Final[Mapping[str, str]] = {  # how verdicts are given under each orde
     "none": "nothing is asserted, so no anytime verdict is given; declare an order policy",
 }
 
+
+def at_the_end(share: float) -> str:
+    """Return which part of alpha the exact test of all items has.
+
+    >>> at_the_end(0.2)
+    '20 % of alpha, once the items left cannot undo it'
+    """
+    return f"{100 * share:g} % of alpha, once the items left cannot undo it"
+
+
 _NO_ORDER: Final = (
     "no order policy is declared; declare the item count (items: N), or that neither the arrival order "
     "nor what is skipped depends on outcomes (order: trusted)"

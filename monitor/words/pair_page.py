@@ -10,7 +10,7 @@ from monitor.words.columns import PROCEDURES
 from monitor.words.counts import about_items, counted
 from monitor.words.kinds import WORDS
 from monitor.words.numbers import apart, decimal, estimate, ratio
-from monitor.words.order import POLICIES
+from monitor.words.order import POLICIES, at_the_end
 from monitor.words.points import points, size
 from schemas.records.text import Sentence
 from schemas.results.api import PairRow, PairWords
@@ -34,6 +34,7 @@ class PairBoard(NamedTuple):
     items: int
     unit: str
     power: float
+    look: float
 
 
 class _Given(NamedTuple):
@@ -79,8 +80,13 @@ def pair_words(pair: PairReport, board: PairBoard, least: int | None) -> PairWor
         rows=[PairRow(key=key, head=head, answer=row[0], detail=row[1]) for key, head, row in rows],
         why=[pairs.reason([each], given.named) for each in without(pair.facts, Reason.ASSUMES)],
         assumes=[clause(Assumption.of(each)) for each in assumed],
-        policy_note=f"Order policy {board.policy}: {POLICIES[board.policy]}.",
+        policy_note=f"Order policy {board.policy}: {POLICIES[board.policy]}{_look(board)}.",
     )
+
+
+def _look(board: PairBoard) -> str:
+    """Return what decides besides the bets of a committed order."""
+    return f"; bets decide, or one exact test of all items with {at_the_end(board.look)}" if board.look else ""
 
 
 def _headline(given: _Given) -> Sentence:
@@ -118,6 +124,8 @@ def _number(given: _Given) -> str | None:
     """Return what the number is that decides; None where none does."""
     if given.board.policy == "none" or given.pair.step in _HELD:
         return None
+    if given.board.look:
+        return "p of this pair, by bets or by one exact test of all items"
     if given.board.policy in _BETS:
         return "e-value of this pair"
     test = "" if given.pair.b is None else ", exact test"  # other scores have a bound of bets

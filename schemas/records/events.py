@@ -236,6 +236,11 @@ def _bare_policy(value: object) -> object:
     return {"policy": value} if isinstance(value, str) else value
 
 
+def _share(value: object) -> object:
+    """Return a declared share of alpha; none for 0."""
+    return None if value == 0 and not isinstance(value, bool) else value
+
+
 MAX_CLUSTERS: Final = 1_000  # most clusters of a benchmark with weights: the state has a count of each for every pair
 
 Weights = (  # what each cluster counts
@@ -259,6 +264,7 @@ Part = Literal[  # a part of a declaration that verdicts rest on; `declaration` 
     "nulls",
     "mixture",
     "alpha",
+    "look",
     "margin",
     "drift",
 ]
@@ -329,6 +335,11 @@ class Spec(BaseModel):
     clusters: Annotated[dict[Name, Annotated[StrictInt, Field(ge=1, le=10**9)]], Field(min_length=1)] | None = Field(
         None, description="weights: how many items of each cluster the complete benchmark has; implies items"
     )
+    look: Annotated[Annotated[float, Field(gt=0, lt=1)] | None, BeforeValidator(_share)] = Field(
+        None,
+        description="committed: the share of alpha that is kept for the exact test of all items, at the end of the order; 0 or null: all "
+        "of alpha is for the bets",
+    )
     margin: Annotated[float, Field(ge=LEAST_MARGIN, lt=1)] | None = Field(
         None, description="equivalence margin in score units, from 0.000001: a gap whose interval is inside it is a tie"
     )
@@ -391,6 +402,10 @@ class Spec(BaseModel):
         if (self.scores == "graded" or self.repeats != 1) and self.order.policy == "committed":
             raise ValueError(
                 "order policy 'committed' needs 0/1 scores and one repeat; declare 'completion' for graded scores and repeats"
+            )
+        if self.look is not None and (self.order.policy != "committed" or self.bets_are_graded):
+            raise ValueError(
+                "look is a share of alpha for the last item of a committed order of 0/1 scores without units; omit it"
             )
         if self.bets_are_graded and self.items is not None and self.items > MAX_GRADED_ITEMS:
             raise ValueError(
@@ -482,7 +497,7 @@ class Spec(BaseModel):
     def _without_weights(self, serialize: SerializerFunctionWrapHandler) -> dict[str, Any]:
         """Omit `weights`, `clusters` and `units` where none are declared, so that a declaration without them is stored as before."""
         fields: dict[str, Any] = serialize(self)
-        added = {"weights", "clusters", "units", "drift"}
+        added = {"weights", "clusters", "units", "drift", "look"}
         return {name: value for name, value in fields.items() if value is not None or name not in added}
 
     @model_validator(mode="after")

@@ -188,8 +188,8 @@ class PathReport(_Answer):
     gap: list[float]
     gap_low: list[float] | None
     gap_high: list[float] | None
-    log_threshold: float = Field(description="ln 1/alpha")
-    log_family_threshold: float | None = Field(description="ln 1/alpha_j; null for a pair outside its family")
+    log_threshold: float = Field(description="ln 1/alpha, of the share of alpha that the bets have")
+    log_family_threshold: float | None = Field(description="the same of alpha_j; null for a pair outside its family")
     missing: int | None = Field(
         description="items that count as missing at the end of the path; null without an item count"
     )

@@ -14,7 +14,7 @@ Procedure = Literal["anytime", "anytime_family"]
 Claim = Literal["anytime", "anytime_family", "settled"]
 Kind = Literal["decided", "reversed", "invalidated", "superseded", "settled"]
 
-Proof = Literal["exact test at N", "graded grid", "certain", "without replacement"]
+Proof = Literal["exact test at N", "bets, or exact test at N", "graded grid", "certain", "without replacement"]
 """What evidence is made of where it is no bet with a declared mixture: values of the field `mixture`."""
 
 PROCEDURES: Final[tuple[Procedure, ...]] = ("anytime", "anytime_family")
@@ -38,8 +38,8 @@ class Evidence(BaseModel):
         description="items counted against the leader (order policy completion), else 0; of claim `settled` all items that are not counted"
     )
     log_e: float | None = Field(
-        description="natural logarithm of the e-value; of 1/p where `mixture` is the exact test. In a family the largest so far. Null if "
-        "it is certain who leads on the items of the benchmark"
+        description="natural logarithm of the e-value; of 1/p where `mixture` names the exact test. In a family the largest so far. Null "
+        "if it is certain who leads on the items of the benchmark"
     )
     log_threshold: float | None = Field(
         description="natural logarithm of 1/alpha, or of 1/alpha_j in a family, which falls as its pairs are decided; null like `log_e`"

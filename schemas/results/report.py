@@ -263,7 +263,8 @@ class PairReport(StrictModel):
     log_e_b: float | None
     p_anytime: float | None = Field(
         description="what the anytime verdicts rest on: the exact p with missing items at their worst, or ignored (policy completion), or "
-        "1 / e, of the largest e so far where that is at least 1 / alpha and of the present one elsewhere"
+        "1 / e, of the largest e so far where that is at least 1 / alpha and of the present one elsewhere. With a `look` the smaller of "
+        "1 / e / (1 - look) and the exact p at worst / look"
     )
     family_threshold: float | None = Field(
         description="alpha_j, with which `p_anytime` is compared in the family; it rises as pairs are decided. Null outside the family"
@@ -542,6 +543,11 @@ class BenchmarkReport(StrictModel):
     power: float
     mixture: str = Field(
         description="the mixture of the e-values: the declared one, or `graded grid` for graded scores"
+    )
+    look: float | None = Field(
+        None,
+        description="the share of alpha for the exact test of all items, at the end of a committed order; the bets have the rest. Null "
+        "without one",
     )
     family: FamilyReport
     family_outside: int = Field(

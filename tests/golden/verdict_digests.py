@@ -104,6 +104,7 @@ POLICIES = {
     "trusted": {"order": "trusted"},
     "trusted grid98 capacity": {"order": "trusted", "mixture": "grid98", "family": {"policy": "capacity", "size": 20}},
     "committed": {"order": {"policy": "committed", "seed": "digest"}},
+    "committed look": {"order": {"policy": "committed", "seed": "digest"}, "look": 0.2},
     "graded trusted": {"order": "trusted", "scores": "graded"},
     "graded completion": {"order": "completion", "scores": "graded"},
     "repeats trusted": {"order": "trusted", "repeats": 3},
@@ -169,7 +170,7 @@ def streams(folder: Path | None) -> Iterator[tuple[str, Callable[[], list[bytes]
             yield f"made {seed}, {name}", lambda seed=seed, policy=policy: made(seed, policy)
         yield f"made in blocks, {name}", lambda policy=policy: made(3, policy, blocks=True)
     yield "made 40 models, trusted", lambda: made(4, POLICIES["trusted"], models=40)
-    for name in ("completion", "trusted", "trusted grid98 capacity", "committed") if folder else ():
+    for name in ("completion", "trusted", "trusted grid98 capacity", "committed", "committed look") if folder else ():
         yield f"MMLU-Pro in file order, {name}", lambda name=name: real(folder, POLICIES[name], None)
         yield f"MMLU-Pro shuffled, {name}", lambda name=name: real(folder, POLICIES[name], 1)
 

@@ -29,6 +29,9 @@ from schemas.results.verdict_changes import Columns
 EXACT_TEST: Final[Proof] = "exact test at N"
 """What verdicts on 0/1 scores under policy completion rest on, in place of a mixture."""
 
+LOOK: Final[Proof] = "bets, or exact test at N"
+"""The same along a committed order with a look at its end: the smaller p of the two, each over its share of alpha."""
+
 
 def announce(
     pairs: PairState, batch: EventBatch, closed: Closed, delta: BenchmarkDelta, *, ignored: bool = False
@@ -51,7 +54,7 @@ def announce(
 def _terms(pairs: PairState, besides: Iterable[Assumption]) -> Terms:
     """Return the present terms of a benchmark, with assumptions that not all of its verdicts make."""
     spec = pairs.spec
-    mixture = EXACT_TEST if spec.order.policy == "completion" else spec.mixture
+    mixture = EXACT_TEST if spec.order.policy == "completion" else LOOK if spec.look else spec.mixture
     return Terms(
         version=spec.version,
         policy=spec.order.policy,

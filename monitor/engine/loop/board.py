@@ -1,7 +1,7 @@
 """The arrays that the loops over events go through, for one benchmark under an order policy."""
 
 from functools import cache, lru_cache
-from math import nan
+from math import inf, log, log1p, nan
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -200,6 +200,8 @@ class Loop:
             1 if graded is None else SCORE_UNIT,
             0 if graded is None else graded.ROUNDING,
             True,
+            log1p(-(spec.look or 0.0)),
+            log(spec.look) if spec.look and policy == layout.COMMITTED else -inf,
         )
 
     def _state(self, cells: Codes, values: NDArray[np.int64]) -> layout.State:

@@ -87,8 +87,27 @@ def log_half(rule: Rule, b: int, c: int, side: int) -> float:
 
 
 @compiled
-def along(rule: Rule, b: int, c: int, c_worst: int, b_best: int) -> tuple[float, int]:
-    """Return the evidence along a committed order, and for whom it is; a skipped item counts at worst for either model."""
+def along(rule: Rule, b: int, c: int, c_worst: int, b_best: int, left: int) -> tuple[float, int]:
+    """Return the evidence along a committed order with so many items left, and for whom it is: of the bets, or of the look at the end.
+
+    Each has its share of alpha (`Rule`). For the look, skipped and left items count against the leader.
+    """
+    evidence, side = _bets(rule, b, c, c_worst, b_best)
+    if rule.late == -inf:
+        return evidence, side
+    evidence += rule.early
+    if b > c_worst + left:
+        at_end, towards = log_exact(rule, b, c_worst + left, 0) + rule.late, 1
+    elif c > b_best + left:
+        at_end, towards = log_exact(rule, b_best + left, c, 0) + rule.late, -1
+    else:  # the lead may still be lost
+        return evidence, side
+    return (at_end, towards) if at_end > evidence else (evidence, side)
+
+
+@compiled
+def _bets(rule: Rule, b: int, c: int, c_worst: int, b_best: int) -> tuple[float, int]:
+    """Return the evidence of the bets along a committed order, and for whom it is; a skipped item counts at worst for either model."""
     if c_worst == c and b_best == b and rule.symmetric:
         return log_e(rule, b, c), 1 if b >= c else -1
     first, second = log_half(rule, b, c_worst, 1), log_half(rule, b_best, c, -1)
@@ -99,9 +118,14 @@ def along(rule: Rule, b: int, c: int, c_worst: int, b_best: int) -> tuple[float,
 
 
 @compiled
-def ahead(rule: Rule, b: int, c: int, missing: int) -> float:
-    """Return evidence under the policy; missing: under completion, else -1."""
-    return log_exact(rule, b, c, missing) if missing >= 0 else log_e(rule, b, c)
+def ahead(rule: Rule, b: int, c: int, missing: int, left: int) -> float:
+    """Return evidence under the policy; missing: under completion, else -1; left: what a pair lacks of all items."""
+    if missing >= 0:
+        return log_exact(rule, b, c, missing)
+    evidence = log_e(rule, b, c)
+    if rule.late == -inf:
+        return evidence
+    return max(evidence + rule.early, log_exact(rule, b, c, left) + rule.late)
 
 
 @compiled

@@ -32,7 +32,7 @@ from monitor.engine.loop.bets import (
     weighed,
 )
 from monitor.engine.loop.compiled import compiled, entry, mode
-from monitor.engine.loop.evidence import ahead, along, log_e, quiet
+from monitor.engine.loop.evidence import ahead, along, log_e, log_exact, quiet
 from monitor.engine.loop.layout import (
     ABSENT,
     ANYTIME,
@@ -406,7 +406,7 @@ def present(rule: Rule, state: State, pair: int, missing: int) -> Step:
         now, side = log_e_of_bets(state.bets, pair, missing, 0)
         leading = lead_of(rule, state, pair)
         return _step(n, leading, 0, max(missing, 0), now, side if missing >= 0 else _sign(leading))
-    return _step(n, b, c, max(missing, 0), ahead(rule, b, c, missing), _sign(b - c))
+    return _step(n, b, c, max(missing, 0), ahead(rule, b, c, missing, rule.items - n), _sign(b - c))
 
 
 @compiled
@@ -573,11 +573,11 @@ def _walk(
                 step[8], step[9], step[10] = sums[0], sums[1], sums[2]
         if looks and at + 1 >= sums[5]:
             n, b, c = sums[0], sums[1], sums[2]
-            evidence, side = along(rule, b, c, sums[3], sums[4])
+            evidence, side = along(rule, b, c, sums[3], sums[4], left - 1)
             now = _step(n, b, c, at + 1 - n, evidence, side)
             _reverse(rule, state, out, when, pair, now)
             risen |= _decide(rule, state, out, when, pair, family, now)
-            sums[5] = at + 1 + _rest(rule, state, pair, family)
+            sums[5] = at + 1 + _rest(rule, state, pair, family, left - 1)
     if risen:  # once an event, however many steps it takes: so many entries have room
         _offer(rule, state, FAMILY, pair, family, abs(state.peak[pair]))
     if bets and step[6] > 1 and _raise(rule, state, SETTLED, pair, family, log(step[6]), int(step[7])):
@@ -585,12 +585,15 @@ def _walk(
 
 
 @compiled
-def _rest(rule: Rule, state: State, pair: int, family: int) -> int:
+def _rest(rule: Rule, state: State, pair: int, family: int, left: int) -> int:
     """Return how many places on a pair must be looked at again. Skips only lower evidence, so b and c alone give a bound."""
     b, c = state.prefix.sums[pair, 1], state.prefix.sums[pair, 2]
     limit, rest = _limit(rule, state, pair, family), FAR
     if limit < inf:
-        rest = quiet(rule, b, c, -1, limit) if log_e(rule, b, c) <= limit else 0
+        bets, at_end = limit - rule.early, limit - rule.late
+        rest = quiet(rule, b, c, -1, bets) if log_e(rule, b, c) <= bets else 0
+        if at_end < inf and rest > 0:
+            rest = min(rest, quiet(rule, b, c, left, at_end) if log_exact(rule, b, c, left) <= at_end else 0)
     return max(0, min(rest, _steady(rule, state, pair, b - c))) + 1
 
 
@@ -622,7 +625,8 @@ def _again(
         for at in range(item, end):
             _stride(sums, prefix.column[i, at], prefix.column[j, at])
             if at + 1 > after and side * (sums[1] - sums[2]) <= min(0, -abs(side)):
-                evidence, towards = along(rule, sums[1], sums[2], sums[3], sums[4])
+                left = prefix.column.shape[1] - at - 1
+                evidence, towards = along(rule, sums[1], sums[2], sums[3], sums[4], left)
                 if evidence >= threshold - TOLERANCE:
                     return _step(sums[0], sums[1], sums[2], at + 1 - sums[0], evidence, towards), True
     n, b, c = prefix.sums[pair, 0], prefix.sums[pair, 1], prefix.sums[pair, 2]

@@ -53,6 +53,8 @@ class Rule(NamedTuple):
     unit: int  # of leads: 1, or that of graded scores
     rounding: int  # units by which rounding moves a lead at most with each item
     decides: bool  # else scores are only added up
+    early: float  # ln of the share of alpha that the bets along a committed order have
+    late: float  # the same of the exact test of all items; minus infinity without one
 
 
 class Bets(NamedTuple):

@@ -141,7 +141,7 @@ export function scaleOfP(p, limit) {
 }
 
 /** Draw the e-process and its directional halves on a logarithmic scale, against 1/alpha and 1/alpha_j. */
-export function evidence(path, policy, wide = width()) {
+export function evidence(path, { order: { policy }, look }, wide = width()) {
   const { n, log_e: e, log_e_a: a, log_e_b: b, log_threshold: alone, log_family_threshold: joint } = path;
   const lines = [...e, ...a, ...b];
   const top = Math.max(...lines, joint ?? alone, alone) * 1.06 + 0.5;
@@ -172,7 +172,7 @@ export function evidence(path, policy, wide = width()) {
     h("span", { class: "swatch-line main" }), " both directions ", h("span", { class: "swatch-line half-a" }), ` for ${isolated(path.model_a)} `,
     h("span", { class: "swatch-line half-b" }), ` for ${isolated(path.model_b)}. `,
     `Thresholds: ${joint === null ? "" : `family-wise ${jointText}, `}this pair only ${aloneText} (dotted). Order of the items: ${path.order}. `,
-    policy === "committed" ? "The pair is decided where the line crosses the threshold." : `Under the order policy ${policy}, the decision need not fall where the line crosses the threshold.`,
+    policy === "committed" ? `The pair is decided where the line crosses the threshold${look ? `, or by one exact test of all items with ${Number((100 * look).toPrecision(3))} % of alpha, which is not drawn` : ""}.` : `Under the order policy ${policy}, the decision need not fall where the line crosses the threshold.`,
   ];
   return figure({ title: "Evidence against its thresholds", xs: n, read, caption, start }, picture);
 }

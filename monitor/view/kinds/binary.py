@@ -109,7 +109,8 @@ class Binary(Kind):
 
     def anytime_required_n(self, at: Index) -> Floats:
         spec, pairs = self.benchmark.spec, self.pairs
-        return anytime_required_n(pairs.n[at], pairs.wins[at], pairs.losses[at], spec.alpha, spec.power, spec.mixture)
+        alpha = spec.alpha * (1 - self.look)
+        return anytime_required_n(pairs.n[at], pairs.wins[at], pairs.losses[at], alpha, spec.power, spec.mixture)
 
     def mde(self, at: Index) -> Floats:
         spec, n = self.benchmark.spec, self.pairs.n[at]
@@ -167,6 +168,20 @@ class Binary(Kind):
             return evidence.log_e[place]
         return prefix_log_e(*self.evidence[1:], self.benchmark.spec.mixture)
 
+    @property
+    def look(self) -> float:
+        return 0.0 if self.benchmark.committed is None else self.benchmark.spec.look or 0.0
+
+    def anytime_evidence(self, at: Index) -> Floats:
+        look, committed = self.look, self.benchmark.committed
+        evidence = super().anytime_evidence(at)
+        if not look or committed is None:
+            return evidence
+        n, b, c, c_worst, b_best = (column[at] for column in self.evidence)
+        left = committed.size - n
+        for_a, for_b = curtailed_log_p(b, c_worst + left, 0)[0], curtailed_log_p(b_best + left, c, 0)[1]
+        return np.asarray(np.maximum(evidence + np.log1p(-look), np.log(look) - np.minimum(for_a, for_b)))
+
     def log_e_at_worst(self, missing: Index) -> Floats:
         return log_leader_bound(self.pairs.wins, self.pairs.losses, missing, self.benchmark.spec.mixture)
 
@@ -183,17 +198,26 @@ class Binary(Kind):
         return for_a, for_b
 
     def bounds_now(self, at: Index, *levels: Floats) -> list[Bounds]:
-        mixture = self.benchmark.spec.mixture
         alpha = np.concatenate(levels)  # all levels at once: of a hundred pairs most of the time goes into calls
         placed = np.flatnonzero(alpha > 0)
         low, high = np.full((2, alpha.size), np.nan)
-        n, b, c, c_worst, b_best = (column[np.tile(at, len(levels))[placed]] for column in self.evidence)
-        low[placed], high[placed] = gap_interval(n, b, c_worst, alpha[placed], mixture)
-        skipped = (c_worst != c) | (b_best != b)
-        if skipped.any():
-            some = placed[skipped]
-            high[some] = gap_interval(n[skipped], b_best[skipped], c[skipped], alpha[some], mixture)[1]
+        counts = Counts(*(column[np.tile(at, len(levels))[placed]] for column in self.evidence))
+        low[placed], high[placed] = self._interval(counts, alpha[placed])
         return list(zip(*(bound.reshape(len(levels), at.size) for bound in (low, high)), strict=True))
+
+    def _interval(self, counts: Counts, alpha: Floats) -> Bounds:
+        """Return the interval of the bets, and of the look within that: each has its share of alpha."""
+        n, b, c, c_worst, b_best = counts
+        look, mixture, bets = self.look, self.benchmark.spec.mixture, alpha * (1 - self.look)
+        low, high = gap_interval(n, b, c_worst, bets, mixture)
+        skipped = np.flatnonzero((c_worst != c) | (b_best != b))
+        if skipped.size:
+            high[skipped] = gap_interval(n[skipped], b_best[skipped], c[skipped], bets[skipped], mixture)[1]
+        if look and self.benchmark.committed is not None:
+            items = self.benchmark.committed.size
+            low = np.maximum(low, completion_interval(items, b, c_worst, items - n, alpha * look)[0])
+            high = np.minimum(high, completion_interval(items, b_best, c, items - n, alpha * look)[1])
+        return low, high
 
     def bounds_at_worst(self, at: Index, missing: Index, alpha: Floats) -> Bounds:
         pairs = self.pairs
@@ -212,7 +236,12 @@ class Binary(Kind):
         pairs, spec = self.pairs, self.benchmark.spec
         n, wins, losses, _, _ = (column[at] for column in self.evidence)
         if pairs.missing is None or (spec.order.policy in {"committed", "trusted"} and not pairs.asserted):
-            return expected_items_to_decision(n, wins, losses, threshold, spec.mixture)
+            look = self.look
+            bets = expected_items_to_decision(n, wins, losses, self.log_e_threshold(threshold), spec.mixture)
+            if not look or pairs.left is None:
+                return bets
+            needed = threshold - np.log(look)
+            return np.minimum(bets, items_to_curtailed_decision(n, wins, losses, pairs.left[at], needed))
         assert pairs.left is not None
         left = pairs.left[at]
         within = items_to_curtailed_decision(n, wins, losses, left, threshold)
@@ -240,7 +269,12 @@ class Binary(Kind):
             lost = np.maximum(pairs.counted_missing[some] - left, 0)
             chance[coming] = completion_decision_probability(n, wins, losses, left, needed, lost)
         else:
-            chance[coming] = anytime_decision_probability(n, wins, losses, left, needed, self.benchmark.spec.mixture)
+            look, mixture = self.look, self.benchmark.spec.mixture
+            chance[coming] = anytime_decision_probability(n, wins, losses, left, self.log_e_threshold(needed), mixture)
+            if look:  # one of them at least: what only the other one decides is little
+                lost = np.maximum(pairs.counted_missing[some] - left, 0)
+                at_end = completion_decision_probability(n, wins, losses, left, needed - np.log(look), lost)
+                chance[coming] = np.maximum(chance[coming], at_end)
         return chance
 
     def reachable(self, at: Index, left: Index) -> Flags:
@@ -248,8 +282,12 @@ class Binary(Kind):
         if self.pairs.completes:
             assert self.pairs.counted_missing is not None
             lost = self.pairs.counted_missing[at] - left
-        counts = Counts(*(column[at] for column in self.evidence))
-        return may_be_decided(counts, left, self.benchmark.spec.alpha, self.benchmark.spec.mixture, lost)
+        counts, spec, look = Counts(*(column[at] for column in self.evidence)), self.benchmark.spec, self.look
+        may = may_be_decided(counts, left, spec.alpha * (1 - look), spec.mixture, lost)
+        if look and self.benchmark.committed is not None:
+            lost = np.maximum(self.benchmark.committed.size - counts.n - left, 0)
+            may |= may_be_decided(counts, left, spec.alpha * look, spec.mixture, lost)
+        return may
 
     def course(self, walk: Walk) -> Course:
         n, spec = walk.kept, self.benchmark.spec
@@ -259,9 +297,7 @@ class Binary(Kind):
             items = int(self.pairs.n[0] + self.pairs.counted_missing[0])
             low, high = completion_interval(items, b, c, items - n, spec.alpha)
         else:
-            low, high = gap_interval(n, b, c_worst, spec.alpha, spec.mixture)
-        if (b_best != b).any() or (c_worst != c).any():
-            high = gap_interval(n, b_best, c, spec.alpha, spec.mixture)[1]
+            low, high = self._interval(Counts(n, b, c, c_worst, b_best), np.full(n.size, spec.alpha))
         halves = log_e_halves(b, c_worst, spec.mixture)[0], log_e_halves(b_best, c, spec.mixture)[1]
         return Course((b - c) / n, prefix_log_e(b, c, c_worst, b_best, spec.mixture), *halves, low, high)
 

@@ -252,6 +252,15 @@ class Kind(ABC):
         return self.benchmark.spec.mixture
 
     @property
+    def look(self) -> float:
+        """The share of alpha for the exact test of all items, at the end of a committed order; 0 without one."""
+        return 0.0
+
+    def log_e_threshold(self, threshold: Floats | float) -> Floats:
+        """Return from which ln e on bets alone reach a threshold, with their share of alpha."""
+        return np.asarray(threshold - np.log1p(-self.look))
+
+    @property
     def policy(self) -> str:
         """The order policy on which verdicts rest, as assumptions name it."""
         return "completion" if self.pairs.asserted else self.benchmark.spec.order.policy
@@ -286,6 +295,10 @@ class Kind(ABC):
     @abstractmethod
     def log_e(self) -> Floats:
         """Logarithm of the two-sided mixture e-value at the current counts."""
+
+    def anytime_evidence(self, at: Index) -> Floats:
+        """Return what anytime verdicts on some pairs rest on now, if not on the exact test at N alone."""
+        return np.asarray(self.log_e[at])
 
     @cached_property
     def lasting_log_e(self) -> Floats:

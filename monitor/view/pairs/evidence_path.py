@@ -47,8 +47,9 @@ def pair_path(benchmark: BoardView, one: int, other: int, points: int, last: int
     benchmark = benchmark.described()
     table = PairTable(benchmark, superseded=(np.array([one]), np.array([other])))
     along = _walk(benchmark, one, other, points, ignoring=bool(table.pairs.ignored[0]), last=last)
-    family = float(benchmark.family_thresholds(table.pairs.pair)[0])
-    return PairPath(along.order, along.kept, *table.kind.course(along), -log(benchmark.spec.alpha), family)
+    limits = np.array([-log(benchmark.spec.alpha), benchmark.family_thresholds(table.pairs.pair)[0]])
+    alone, family = table.kind.log_e_threshold(limits).tolist()
+    return PairPath(along.order, along.kept, *table.kind.course(along), alone, family)
 
 
 def _walk(benchmark: BoardView, one: int, other: int, points: int, *, ignoring: bool, last: int = 0) -> Walk:
@@ -125,7 +126,7 @@ def _pair_charts(table: PairTable, at: Index) -> list[PairChart]:
     low, high = required_n_interval(
         table.pairs.n[at], table.pairs.wins[at], table.pairs.losses[at], alpha=spec.alpha, power=spec.power
     )
-    columns = (table.log_family_threshold(at), anytime, low, high)
+    columns = (table.kind.log_e_threshold(table.log_family_threshold(at)), anytime, low, high)
     curves = (_curve(table, q) for q in at.tolist())
     return [PairChart(curve, *map(float, numbers)) for curve, *numbers in zip(curves, *columns, strict=True)]
 

@@ -36,6 +36,7 @@ def pair_board(table: PairTable) -> PairBoard:
         table.item_count,
         table.kind.unit,
         spec.power,
+        table.kind.look,
     )
 
 

@@ -260,7 +260,7 @@ class PairTable:
             assert self.pairs.counted_missing is not None
             return np.exp(-np.maximum(self.kind.bound(self.pairs.counted_missing[at], at)[0], 0))
         peak = np.abs(self.benchmark.claims["anytime_family"]().peak[self.pairs.pair[at]])
-        return np.minimum(1, np.exp(-np.maximum(peak, self.kind.log_e[at])))
+        return np.minimum(1, np.exp(-np.maximum(peak, self.kind.anytime_evidence(at))))
 
     def decided_if_ignored(self, at: Index) -> Sides:
         """Return the family-wise decisions that pairs of ended runs would have if what is missing were ignored."""

@@ -335,6 +335,8 @@ def _override(old: Fields, new: Fields) -> Fields:
     sizes = ("items", "item_ids", "clusters")
     if not new.keys().isdisjoint(sizes):
         fields = {field: value for field, value in fields.items() if field in new or field not in sizes}
+    if "look" not in new and not {"order", "scores", "repeats", "units", "weights"}.isdisjoint(new):
+        fields.pop("look", None)  # it was of the bets that these replace
     return fields
 
 

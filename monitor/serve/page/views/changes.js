@@ -38,8 +38,9 @@ export function render({ changes, words }, route) {
 
 function strength({ evidence: e, mixture }) {
   if (e.log_e === null) return "certain";
-  const [evidence, threshold] = mixture === "exact test at N" ? apart((x, more) => small(-x, more), e.log_e, e.log_threshold) : apart((x, more) => fixed(x, 2 + more), e.log_e, e.log_threshold);
-  return mixture === "exact test at N" ? `p = ${evidence} ≤ ${threshold}` : `ln e ${evidence} ≥ ${threshold}`;
+  const p = mixture.endsWith("exact test at N");
+  const [evidence, threshold] = p ? apart((x, more) => small(-x, more), e.log_e, e.log_threshold) : apart((x, more) => fixed(x, 2 + more), e.log_e, e.log_threshold);
+  return p ? `p = ${evidence} ≤ ${threshold}` : `ln e ${evidence} ≥ ${threshold}`;
 }
 
 /** Show what a monitor of a sentinel reports. */

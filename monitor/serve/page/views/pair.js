@@ -36,7 +36,7 @@ export function render({ board, pair, path }, route) {
     crumb,
     h("h1", { tabindex: "-1", class: "versus" }, h("span", { class: `sign ${tone}`, "aria-hidden": "true" }, glyph), " ", h("span", { class: "verdict-line" }, sentence(words.headline, names))),
     notes.map((text) => notice(text)),
-    h("div", { class: "numbers" }, restsOn(pair, words, names, BETS.includes(board.order.policy) && path.lead_needed === null), counts(pair)),
+    h("div", { class: "numbers" }, restsOn(pair, words, names, BETS.includes(board.order.policy) && path.lead_needed === null && !board.look), counts(pair)),
     h("p", { class: "actions" }, h("a", { class: "button", href: link.items(board.benchmark, pair.model_a, pair.model_b) }, "Items on which they differ"), files(board, pair, path, drawn)),
     drawn && h("div", { class: "charts" }, drawn),
     h("div", { class: "rows" }, words.rows.map((row) => line(row, { board, pair, path, names }))),
@@ -49,7 +49,7 @@ const BETS = ["committed", "trusted"];
 
 /** Draw what decides under the order policy: the lead that the exact test needs, or the e-value; nothing where a test of graded scores does. */
 function main(path, pair, board) {
-  if (path.log_e && BETS.includes(board.order.policy) && path.lead_needed === null) return evidence(path, board.order.policy, wideWidth());
+  if (path.log_e && BETS.includes(board.order.policy) && path.lead_needed === null) return evidence(path, board, wideWidth());
   return pair.b !== null && lead(path, pair.b - pair.c);
 }
 
@@ -118,7 +118,7 @@ function line({ key, head, answer, detail }, given) {
 const MORE = {
   gap: ({ board, pair, path }) => path.gap_low && path.n.length > 1 && [interval(path, board.alpha, isHeld(pair)), pathTable(path)],
   procedures: ({ pair }) => procedures(pair),
-  evidence: ({ board, pair, path }) => path.log_e && path.n.length > 1 && [evidence(path, board.order.policy), !path.gap_low && pathTable(path)],
+  evidence: ({ board, pair, path }) => path.log_e && path.n.length > 1 && [evidence(path, board), !path.gap_low && pathTable(path)],
   clusters: ({ board, pair }) => h("p", {}, h("a", { href: link.categories(board.benchmark, pair.model_a) }, "Each category on its own")),
   why: ({ path, names }) => h("ul", {}, path.words.why.map((text) => h("li", {}, sentence(text, names)))),
   quote: ({ path }) => copies(path.words.rows.find((row) => row.key === "quote").detail),

@@ -46,11 +46,7 @@ def parametric_required_n_proportions(
 
 
 def parametric_required_n_paired_binary(
-    p1: npt.ArrayLike,
-    p2: npt.ArrayLike,
-    rho: npt.ArrayLike,
-    alpha: npt.ArrayLike = 0.05,
-    power: npt.ArrayLike = 0.8,
+    p1: npt.ArrayLike, p2: npt.ArrayLike, rho: npt.ArrayLike, alpha: npt.ArrayLike = 0.05, power: npt.ArrayLike = 0.8
 ) -> FloatArray:
     """Return N* of 0/1 scores from accuracies and their correlation (paper, eq. reqn_exact).
 

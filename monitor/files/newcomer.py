@@ -2,9 +2,10 @@
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Final
+from typing import Annotated, Final, get_args, get_origin
 
-from pydantic import ValidationError
+import msgspec
+from pydantic import BaseModel, ValidationError
 
 from monitor.durable import replace_file
 from monitor.files.reject_limit import RejectedLine
@@ -15,7 +16,9 @@ from schemas.records.scores import SCORE_UNIT
 from schemas.records.text import shorten
 from schemas.results.admission import Certificate, FrozenBoard, canonical
 
-_LARGEST: Final = 500_000_000  # bytes of a certificate; one of a million items has 100 MB
+_LARGEST: Final = 128_000_000  # bytes of a certificate; one of a million items has 100 MB
+_SMALL: Final = 1_000_000  # bytes that take little memory, however they are nested
+_LONGEST: Final = msgspec.Meta(max_length=2**21)
 
 
 class NewcomerError(ValueError):
@@ -66,11 +69,16 @@ def read_certificate(path: Path) -> Certificate:
     if len(data) > _LARGEST:
         raise NewcomerError(f"{show(path)} has more than {_LARGEST:,} bytes; it is no certificate")
     try:
+        if len(data) > _SMALL:
+            # Of a large file of other contents, this keeps nothing.
+            msgspec.json.decode(data, type=_struct(Certificate))
         certificate = Certificate.model_validate_json(data)
     except ValidationError as error:
         fault = error.errors(include_url=False)[0]
         problem = fault["msg"] if fault["type"] == "json_invalid" else describe_error(fault)
         raise NewcomerError(f"{show(path)} is no certificate of rankwatch: {problem}") from None
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        raise NewcomerError(f"{show(path)} is no certificate of rankwatch: {error}") from None
     if data != (written := canonical(certificate)):
         place = next((k for k, (a, b) in enumerate(zip(data, written, strict=False)) if a != b), len(written))
         raise NewcomerError(f"{show(path)}: byte {place + 1:,} is not as rankwatch wrote it; get the file again")
@@ -79,4 +87,23 @@ def read_certificate(path: Path) -> Certificate:
 
 def write_certificate(path: Path, certificate: Certificate) -> None:
     """Write a certificate, durably, in place of the one before."""
-    replace_file(path, canonical(certificate))
+    data = canonical(certificate)
+    if len(data) > _LARGEST:
+        raise NewcomerError(
+            f"{show(path)}: the board takes {len(data):,} bytes, more than {_LARGEST:,}; shorten the item ids"
+        )
+    replace_file(path, data)
+
+
+def _struct(model: type[BaseModel]) -> type[msgspec.Struct]:
+    """Return the fields and lists of a model, without what they may hold."""
+    fields = [(name, _kind(field.annotation)) for name, field in model.model_fields.items()]
+    return msgspec.defstruct(model.__name__, fields, forbid_unknown_fields=True)
+
+
+def _kind(annotation: object) -> object:
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return _struct(annotation)
+    if get_origin(annotation) is list:
+        return Annotated[list[_kind(get_args(annotation)[0])], _LONGEST]  # type: ignore[misc]  # made at run time
+    return str | int | float | bool | None

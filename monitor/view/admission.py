@@ -1,6 +1,7 @@
 """The admission of a newcomer: the board that is frozen, the order that is committed, and what the scores show."""
 
 import secrets
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -13,20 +14,15 @@ from monitor.view.board import BoardView
 from schemas.records.goals import parse_goal
 from schemas.records.scores import SCORE_UNIT, ZERO
 from schemas.records.text import shorten
-from schemas.results.admission import (
-    METHOD,
-    AdmissionResult,
-    Certificate,
-    Commitment,
-    FrozenBoard,
-    Opponent,
-    Settled,
-)
+from schemas.results.admission import METHOD, AdmissionResult, Certificate, Commitment, FrozenBoard, Opponent, Settled
 from stats.admission.newcomer import Admission, thousandths
 from stats.numerics.pairs import Index
 from stats.order import committed_items
 
 GOAL_FORMS: Final = "model:MODEL,width=3, top:K or score,width=2"
+
+MOST_CELLS: Final = 250_000_000
+"""Most items times totals of models: more take minutes at every look."""
 
 GoalState = Literal["met", "open", "out of reach"]
 
@@ -67,7 +63,7 @@ def scores_of(board: BoardView) -> BoardScores:
         raise AdmissionError(
             f"{board.name!r} declares {board.spec.items:,} items and the files have {len(items):,}; declare the list (item_ids)"
         )
-    if strange := next((item for item in row_of if item not in set(items)), None):
+    if strange := min(row_of.keys() - items, default=None):
         raise AdmissionError(f"{board.name!r} has a score of {shorten(strange)}, which is not in the declared list")
     models = sorted(np.flatnonzero(board.current()).tolist(), key=lambda k: board.contestants[k].model)
     if not models or not items:
@@ -128,6 +124,11 @@ def differences(before: FrozenBoard, now: FrozenBoard) -> Iterator[str]:
 
 def follow(board: FrozenBoard, commitment: Commitment, scores: Sequence[int | None]) -> Admission:
     """Return the evidence after some scores along the committed order; a skip may be any score."""
+    totals = len({(each.low, each.high) for each in board.models})
+    if len(board.items) * totals > MOST_CELLS:
+        raise AdmissionError(
+            f"{len(board.items):,} items times {totals:,} different totals are more than {MOST_CELLS:,}; admit on fewer models"
+        )
     place = {item: k for k, item in enumerate(board.items)}
     order = [place[item] for item in committed_items(commitment.seed, board.items)]
     newcomer = Admission(
@@ -195,6 +196,8 @@ def faults(certificate: Certificate) -> Iterator[str]:
         return
     if len({each.model for each in board.models} | {commitment.model}) != len(board.models) + 1:
         yield "its models are not distinct"
+    if not _fits(board):
+        yield "its difficulties are not those of models with these totals"
     try:
         expected = conclude(board, commitment, certificate.scores)
     except (ValueError, OverflowError) as error:
@@ -204,6 +207,22 @@ def faults(certificate: Certificate) -> Iterator[str]:
         if (found := getattr(certificate.result, name)) != value:
             values = "" if name == "opponents" else f": it is {shorten(found)}, recomputed {value}"
             yield f"its result has another {name}{values}"
+
+
+def _fits(board: FrozenBoard) -> bool:
+    """Return whether some scores of the models have these totals and these difficulties."""
+    most = len(board.models) * board.unit
+    missing = sum(each.high - each.low for each in board.models)
+    low = high = 0
+    for difficulty, items in Counter(board.difficulty).items():
+        # Totals of an item that round to its difficulty, if it has a score of every model; with binary fractions of large units.
+        slack = most // 2 + most // 10**9
+        first = max(0, -((slack - difficulty * most) // 1000))
+        last = min(most, (difficulty * most + slack) // 1000)
+        if first > last and not missing:
+            return False
+        low, high = low + items * first, high + items * last
+    return low - missing <= sum(each.low for each in board.models) <= high
 
 
 @dataclass(frozen=True)

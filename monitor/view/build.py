@@ -235,11 +235,7 @@ def board_report(benchmark: BoardView) -> BoardReport | None:
     if entry is None or entry.state == "deleted":
         return None
     return BoardReport(
-        state=entry.state,
-        since=entry.since,
-        generation=entry.generation,
-        title=entry.title or None,
-        note=entry.note,
+        state=entry.state, since=entry.since, generation=entry.generation, title=entry.title or None, note=entry.note
     )
 
 

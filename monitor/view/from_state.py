@@ -15,16 +15,7 @@ from monitor.engine.state.benchmark import Benchmark
 from monitor.engine.state.committed import Committed
 from monitor.engine.state.graded import WeightedPairs
 from monitor.engine.state.restore import sums_of_items
-from monitor.view.board import (
-    BattleFacts,
-    BoardView,
-    Cells,
-    GradedSums,
-    ItemScores,
-    Latch,
-    PairSums,
-    Prefixes,
-)
+from monitor.view.board import BattleFacts, BoardView, Cells, GradedSums, ItemScores, Latch, PairSums, Prefixes
 from monitor.view.drift import report_of
 from schemas.records.scores import ONE, SCORE_UNIT
 from schemas.results.changes import Claim

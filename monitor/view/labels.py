@@ -190,10 +190,7 @@ def labels_report(
         unknown=unknown,
         assumption=words.assumption(labels.seed, labels.every),
         notes=words.notes(len(part), outside, unknown, strangers, labels.board.counters["duplicates"]),
-        pairs=_in_family(
-            [each.model_copy(update={"judge": _side(alone[k])}) for k, each in enumerate(pairs)],
-            alpha,
-        ),
+        pairs=_in_family([each.model_copy(update={"judge": _side(alone[k])}) for k, each in enumerate(pairs)], alpha),
     )
 
 

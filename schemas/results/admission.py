@@ -45,7 +45,7 @@ class Commitment(_Part):
     model: Name = Field(description="the newcomer")
     seed: str = Field(min_length=1, description="seed of the committed order of the items")
     seed_given: bool = Field(description="whether a person chose it; else it was drawn after the newcomer was named")
-    alpha: float = Field(gt=0, lt=1)
+    alpha: float = Field(ge=1e-6, le=0.5)
     at: AwareDatetime
 
 

@@ -251,12 +251,7 @@ def _discordant(b: npt.ArrayLike, c: npt.ArrayLike) -> FloatArray:
 
 @slabbed
 def _inflated_n(
-    n: npt.ArrayLike,
-    b: npt.ArrayLike,
-    c: npt.ArrayLike,
-    factor: FloatArray,
-    alpha: npt.ArrayLike,
-    power: npt.ArrayLike,
+    n: npt.ArrayLike, b: npt.ArrayLike, c: npt.ArrayLike, factor: FloatArray, alpha: npt.ArrayLike, power: npt.ArrayLike
 ) -> FloatArray:
     with np.errstate(invalid="ignore"):
         needed = np.asarray(required_n(n, b, c, alpha, power) * factor)

@@ -37,11 +37,7 @@ _MOST = 1e7  # items: a forecast beyond is "no number of items"
 
 
 def excess_log_e(
-    n: npt.ArrayLike,
-    b: npt.ArrayLike,
-    c: npt.ArrayLike,
-    bound: npt.ArrayLike,
-    mixture: str | Mixture = "beta(1,1)",
+    n: npt.ArrayLike, b: npt.ArrayLike, c: npt.ArrayLike, bound: npt.ArrayLike, mixture: str | Mixture = "beta(1,1)"
 ) -> FloatArray:
     """Return ln of the e-value against "the gap is at most `bound`", for scores 0 and 1.
 

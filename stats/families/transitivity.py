@@ -102,11 +102,7 @@ def partition_bound(
 
 
 def transitive_step_down(
-    evidence: npt.ArrayLike,
-    weights: npt.ArrayLike,
-    decided: npt.ArrayLike,
-    later: float = 0.0,
-    alpha: float = 0.05,
+    evidence: npt.ArrayLike, weights: npt.ArrayLike, decided: npt.ArrayLike, later: float = 0.0, alpha: float = 0.05
 ) -> BoolArray:
     """Decide undecided pairs of a family by their evidence at one moment, until nothing changes, with the bound of `partition_bound`.
 

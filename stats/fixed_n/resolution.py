@@ -28,11 +28,7 @@ def z_sum(alpha: npt.ArrayLike = 0.05, power: npt.ArrayLike = 0.8) -> FloatArray
 
 @slabbed
 def required_n(
-    n: npt.ArrayLike,
-    b: npt.ArrayLike,
-    c: npt.ArrayLike,
-    alpha: npt.ArrayLike = 0.05,
-    power: npt.ArrayLike = 0.8,
+    n: npt.ArrayLike, b: npt.ArrayLike, c: npt.ArrayLike, alpha: npt.ArrayLike = 0.05, power: npt.ArrayLike = 0.8
 ) -> FloatArray:
     """Return the items needed to detect the observed gap at (alpha, power): N* = K [n (b + c) / (b - c)^2 - 1].
 

@@ -93,9 +93,7 @@ def plan_labels(
         return labelled_log_e(unlabelled, h[::every], j[::every], coefficients)
 
     return LabelPlan(
-        smallest(kind),
-        smallest(lambda people, judge, n: kind(people, judge, n, (0.0,))),
-        smallest(_largest),
+        smallest(kind), smallest(lambda people, judge, n: kind(people, judge, n, (0.0,))), smallest(_largest)
     )
 
 

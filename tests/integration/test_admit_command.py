@@ -3,11 +3,14 @@
 import json
 import random
 import re
+import tracemalloc
 
 import pytest
 from typer.testing import CliRunner
 
 from monitor.cli.app import app
+from monitor.files import newcomer
+from monitor.view import admission
 from tests.commands import rankwatch, write
 
 random.seed(1)
@@ -264,6 +267,9 @@ def test_no_byte_of_a_certificate_can_change(place):
         (lambda c: c["board"]["models"][0].update(low=0, high=160), "its board is not the one that was committed"),
         (lambda c: c["scores"].append(10**30), "its numbers fit no admission"),
         (lambda c: c["board"].update(unit=2**62), "its numbers fit no admission"),
+        (lambda c: c["board"]["difficulty"].__setitem__(0, 401), "its difficulties are not those of models with these"),
+        (lambda c: c["board"].update(difficulty=[0] * 160), "its difficulties are not those of models with these"),
+        (lambda c: c["board"]["models"][0].update(low=3, high=3), "its difficulties are not those of models with these"),
         (lambda c: c["board"]["items"].reverse(), "its items are not a sorted list"),
         (lambda c: c.update(method="admission-9"), "its method is admission-9"),
     ],
@@ -280,3 +286,39 @@ def test_a_certificate_that_was_sealed_again_still_has_to_follow_from_its_scores
     error = run("verify", "forged.json", code=1)[1]
     assert "forged.json does not verify: " in error
     assert problem in error
+
+
+@pytest.mark.parametrize("alpha", [1e-320, 9e-7, 0.51, 0.9999])
+def test_a_certificate_has_an_alpha_that_admit_takes(place, alpha):
+    admitted(place)
+    text = (place / "new.admit.json").read_text().replace('"alpha":0.05', f'"alpha":{alpha!r}')
+    (place / "new.admit.json").write_text(text)
+    assert "is out of range; use" in run("verify", "new.admit.json", code=1)[1]
+
+
+def test_a_certificate_that_would_take_hours_is_refused(place, monkeypatch):
+    order = admitted(place)
+    score(place, order[40:50])
+    monkeypatch.setattr(admission, "MOST_CELLS", 900)
+    assert "160 items times 6 different totals are more than 900" in run("verify", "new.admit.json", code=1)[1]
+    assert "admit on fewer models" in admit(code=1)[1]
+    (place / "new.admit.json").unlink()
+    (place / "new.jsonl").unlink()
+    assert "admit on fewer models" in admit(code=1)[1]
+    assert not (place / "new.admit.json").exists()
+
+
+@pytest.mark.parametrize("bomb", ['{"board":{"models":[%s{}]}}', '{"result":{"items_run":[%s{}]}}', "[%s{}]"])
+def test_a_large_file_that_is_no_certificate_takes_little_memory(place, bomb):
+    (place / "bomb.json").write_text(bomb % ("{}," * 2_000_000))
+    tracemalloc.start()
+    assert "no certificate of rankwatch" in run("verify", "bomb.json", code=1)[1]
+    most = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert most < 200_000_000  # the buffer of the largest file that is read; its objects would take 500 MB
+
+
+def test_a_board_of_more_than_a_certificate_holds_is_refused_before_its_order_is_committed(place, monkeypatch):
+    monkeypatch.setattr(newcomer, "_LARGEST", 500)
+    assert "shorten the item ids" in admit(code=1)[1]
+    assert not (place / "new.admit.json").exists()

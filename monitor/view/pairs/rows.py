@@ -30,12 +30,7 @@ from schemas.results.assumptions import Fact as AssumptionFact
 from schemas.results.assumptions import facts as assumed_facts
 from schemas.results.changes import PROCEDURES, Outcome, Side
 from schemas.results.reasons import Fact
-from schemas.results.report import (
-    RESOLUTION_PROCEDURES,
-    ClusterReport,
-    PairReport,
-    Status,
-)
+from schemas.results.report import RESOLUTION_PROCEDURES, ClusterReport, PairReport, Status
 from stats.evidence.settled import TIE
 from stats.numerics.pairs import Index, pair_members
 
@@ -126,7 +121,7 @@ def pair_rows(
         {
             name: _resolved(table.pairs.n[at], needed[name]) if name in needed else [None] * at.size
             for name in RESOLUTION_PROCEDURES
-        },
+        }
     )
     return _PAIRS.validate_python(_rows(columns))  # all rows at once: one by one takes twice as long
 

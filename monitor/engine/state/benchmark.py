@@ -276,16 +276,13 @@ class Benchmark(PairState):
 
     def undeclared_reason(self, beyond: Undeclared) -> Sentence:
         """Return why a repeat holds the benchmark, and what to do."""
-        declared, model = self.spec.repeats, self.contestants[beyond.contestant].model
-        assert isinstance(declared, int)
-        return too_many_repeats(model, shorten(beyond.item), declared)
+        declared, model = self.spec.needed_repeats, self.contestants[beyond.contestant].model
+        return too_many_repeats(model, shorten(beyond.item), int(declared))
 
     def votes_reason(self, prompt: int, pair: int) -> Sentence:
         """Return why a vote holds the benchmark that is beyond the declared number, and what to do."""
         i, j = (self.contestants[int(k[0])].model for k in pair_members(np.array([pair])))
-        declared, item = self.spec.repeats, shorten(self.rows[prompt].item)
-        assert isinstance(declared, int)
-        return too_many_votes(i, j, item, declared)
+        return too_many_votes(i, j, shorten(self.rows[prompt].item), int(self.spec.needed_repeats))
 
     def hold_repeats(self, reason: str) -> None:
         """Stop everything that bets, since a repeat was not declared: sums are 0 from here on, and readers compute them from the rows."""

@@ -26,9 +26,12 @@ Address = IPv4Address | IPv6Address
 class NotAcceptedError(Exception):
     """A request failed; the message never holds the URL, which may contain a secret."""
 
-    def __init__(self, reason: str, wait: float | None = None) -> None:
+    def __init__(
+        self, reason: str, *, wait: float | None = None, status: int | None = None, passing: bool = False
+    ) -> None:
         super().__init__(reason)
-        self.wait = wait
+        self.wait, self.status = wait, status
+        self.passing = passing  # the server was away or busy, and may answer later
 
 
 class Allowed:
@@ -148,6 +151,20 @@ def check_url(url: str, setting: str) -> None:
 
 def post(url: str, body: bytes, headers: Mapping[str, str], allowed: Allowed, seconds: float) -> None:
     """Post a body; raise `NotAcceptedError` unless the answer has a status of 2xx."""
+    _ask("POST", url, body, headers, allowed, seconds, _LONGEST_ANSWER)
+
+
+def get(url: str, headers: Mapping[str, str], allowed: Allowed, seconds: float, most: int) -> bytes:
+    """Return the answer of a URL, of at most `most` bytes; raise `NotAcceptedError` unless it is whole and has a status of 2xx."""
+    answer = _ask("GET", url, None, headers, allowed, seconds, most + 1)
+    if len(answer) > most:
+        raise NotAcceptedError(f"answered with more than {most:,} bytes", status=HTTPStatus.OK)
+    return answer
+
+
+def _ask(
+    method: str, url: str, body: bytes | None, headers: Mapping[str, str], allowed: Allowed, seconds: float, most: int
+) -> bytes:
     parts = urlsplit(url)
     assert parts.hostname is not None, "check_url has seen it"
     kind = _Https if parts.scheme == "https" else _Http
@@ -155,13 +172,21 @@ def post(url: str, body: bytes, headers: Mapping[str, str], allowed: Allowed, se
     connection.allowed = allowed
     path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
     try:
-        connection.request("POST", path, body, {"User-Agent": "rankwatch", **headers})
+        connection.request(method, path, body, {"User-Agent": "rankwatch", **headers})
         answer = connection.getresponse()
-        answer.read(_LONGEST_ANSWER)
+        content = answer.read(most)
+        if method == "GET" and answer.length and len(content) < most:
+            raise http.client.IncompleteRead(content, answer.length)
     except (OSError, http.client.HTTPException, UnicodeError, ValueError) as error:
-        raise NotAcceptedError(f"not reached: {type(error).__name__}") from None
+        raise NotAcceptedError(f"not reached: {type(error).__name__}", passing=True) from None
     finally:
         connection.close()
     if answer.status // 100 != HTTPStatus.OK // 100:
         after = answer.headers.get("Retry-After", "")
-        raise NotAcceptedError(f"answered with status {answer.status}", float(after) if after.isdecimal() else None)
+        raise NotAcceptedError(
+            f"answered with status {answer.status}",
+            wait=float(after) if after.isdecimal() else None,
+            status=answer.status,
+            passing=answer.status == HTTPStatus.TOO_MANY_REQUESTS or answer.status >= HTTPStatus.INTERNAL_SERVER_ERROR,
+        )
+    return content

@@ -59,6 +59,8 @@ FORMATS: Final = (
     Format("HAL", "hal", document=("config.agent_name", "config.benchmark_name", "results")),
     Format("aider", "aider", document=("testcase", "edit_format", "tests_outcomes")),
     Format("Phoenix", "phoenix", document=("*.example_id", "*.repetition_number")),
+    Format("Phoenix", "phoenix", document=("experiments.*.runs", "dataset"), attribute="EXPERIMENTS"),
+    Format("Langfuse", "langfuse", document=("data.*.experimentId", "data.*.experimentItemId"), attribute="ITEMS"),
     Format("Phoenix", "phoenix", row=("example_id", "repetition_number", "latency_ms"), attribute="TABLE"),
     Format("Langfuse", "langfuse", row=("id", "timestamp", "name", "userId", "bookmarked", "input")),
     Format("Langfuse", "langfuse", row=("id", "traceId", "startTime", "type", "level", "input")),

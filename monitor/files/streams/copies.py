@@ -2,12 +2,13 @@
 
 import sys
 import weakref
+from importlib import import_module
 from pathlib import Path
 from shutil import rmtree
 from tempfile import mkdtemp
 
 from monitor.files.streams.copying import CopyError, copy_stream, with_suffix
-from monitor.files.streams.paths import STDIN, name_copy
+from monitor.files.streams.paths import STDIN, is_service, name_copy
 from schemas.records.text import mask_url
 
 
@@ -44,8 +45,12 @@ def _copy_stdin(folder: Path) -> Path:
 
 
 def _downloaded(url: str, folder: Path) -> Path:
-    from monitor.files.streams.download import download  # noqa: PLC0415 - start-up: few commands read a URL
+    from monitor.files.streams.download import download, in_time  # noqa: PLC0415 - start-up: few commands read a URL
 
-    file = download(url, folder)
+    if is_service(url):
+        services = import_module("monitor.files.streams.services")
+        file: Path = in_time(lambda: services.fetch(url, folder), url, "export its results, and give the file")
+    else:
+        file = download(url, folder)
     name_copy(file, mask_url(url))
     return file

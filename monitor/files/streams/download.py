@@ -3,6 +3,7 @@
 import re
 import ssl
 from base64 import b64encode
+from collections.abc import Callable
 from http.client import HTTPException, HTTPResponse
 from pathlib import Path
 from queue import Empty, SimpleQueue
@@ -23,12 +24,17 @@ _NAME_LENGTH: Final = 80
 
 
 def download(url: str, folder: Path) -> Path:
-    """Download in a thread that the command does not wait for beyond the deadline: a server may send a byte at a time, of its head too."""
+    """Download a URL into a file in a folder."""
+    return in_time(lambda: _download(url, folder), mask_url(url), "download it to a file and give its path")
+
+
+def in_time(copy: Callable[[], Path], name: str, advice: str) -> Path:
+    """Copy in a thread that the command does not wait for beyond the deadline: a server may send a byte at a time, of its head too."""
     ended: SimpleQueue[Path | BaseException] = SimpleQueue()
 
     def work() -> None:
         try:
-            ended.put(_download(url, folder))
+            ended.put(copy())
         except BaseException as error:  # noqa: BLE001 - it is raised again in the caller's thread
             ended.put(error)
 
@@ -36,9 +42,7 @@ def download(url: str, folder: Path) -> Path:
     try:
         found = ended.get(timeout=DEADLINE_SECONDS)
     except Empty:
-        raise CopyError(
-            f"{mask_url(url)} took more than {DEADLINE_SECONDS:,.0f} s; download it to a file and give its path"
-        ) from None
+        raise CopyError(f"{name} took more than {DEADLINE_SECONDS:,.0f} s; {advice}") from None
     if isinstance(found, BaseException):
         raise found
     return found

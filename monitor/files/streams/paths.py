@@ -26,6 +26,7 @@ UNREADABLE: Final = "is not readable for this user; change its permissions"
 STDIN: Final = "-"  # the PATH argument that means standard input
 
 _URL: Final = re.compile(r"https?://", re.IGNORECASE)
+_SERVICE: Final = re.compile(r"(?:langfuse|phoenix):(?!//).", re.IGNORECASE)
 _SCHEME: Final = re.compile(r"([a-z][a-z0-9+.-]+):/", re.IGNORECASE)
 """How another URL begins; as a path it has one slash."""
 
@@ -87,9 +88,14 @@ def find_files(
 
 
 def is_remote(path: str | os.PathLike[str]) -> bool:
-    """Return whether a PATH argument is standard input or a URL, which are read from a copy."""
+    """Return whether a PATH argument is standard input, a URL or a dataset of a service, which are read from a copy."""
     text = os.fspath(path)
-    return text == STDIN or _URL.match(text) is not None
+    return text == STDIN or _URL.match(text) is not None or is_service(text)
+
+
+def is_service(text: str) -> bool:
+    """Return whether a PATH argument is a dataset that another service keeps, as `langfuse:NAME`, and no file."""
+    return _SERVICE.match(text) is not None and not Path(text).exists()
 
 
 def name_copy(file: Path, origin: str) -> None:

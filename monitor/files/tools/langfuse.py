@@ -1,9 +1,12 @@
-"""Langfuse: traces or observations as its page exports them (CSV, JSON, JSON lines); each name of a score is a column."""
+"""Langfuse: traces or observations as its page exports them (CSV, JSON, JSON lines), and items of its experiments API."""
 
 import json
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
+import msgspec
+
+from monitor.files.formats.documents import read_document
 from monitor.files.formats.log_file import LogFile
 from monitor.files.formats.results import Entry, Tool
 from monitor.files.tools.scored_rows import Rows, metrics_of, read_rows, results_of, texts
@@ -24,6 +27,8 @@ _MODELS: Final = ("experiment_run_name", "experiment_name", "model")
 """Fields of the metadata that name what was run: an experiment of the SDK has the first two."""
 
 _ITEM: Final = "dataset_item_id"
+_SCORES: Final = frozenset({"NUMERIC", "BOOLEAN"})
+_MOST_SCORES: Final = 50
 
 
 def read(log: LogFile) -> Iterator[Entry]:
@@ -71,4 +76,56 @@ def _object(value: object) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
+class Score(msgspec.Struct, rename="camel"):
+    """A score of an item; text and corrections are none."""
+
+    name: str
+    value: Any = None
+    data_type: str = "NUMERIC"
+
+
+class Item(msgspec.Struct, rename="camel"):
+    """An item of an experiment."""
+
+    experiment_id: str
+    experiment_item_id: str
+    experiment_name: str = ""
+    level: str = ""
+    scores: list[Score] = []
+
+
+class Items(msgspec.Struct):
+    """The answer of the experiments API, all pages in one."""
+
+    data: list[Item]
+    dataset: str | None = None
+
+
+def read_items(log: LogFile) -> Iterator[Entry]:
+    """Return the items of experiments: the model is the experiment, and scores of one name count by their mean."""
+    document = read_document(log.path, Items, ITEMS.name)
+    given: dict[str, str] = {}
+    for item in document.data:
+        name = item.experiment_name or item.experiment_id
+        given.setdefault(item.experiment_id, f"{name} {item.experiment_id}" if name in given.values() else name)
+    found = [dict[str, list[Any]]() for _ in document.data]
+    for scores, item in zip(found, document.data, strict=True):
+        for score in item.scores:
+            if score.data_type in _SCORES:
+                scores.setdefault(score.name, []).append(score.value)
+        if len(item.scores) >= _MOST_SCORES:
+            log.note(f"items with {_MOST_SCORES} scores may have more, which the API does not list")
+    names = dict.fromkeys(name for scores in found for name in scores)
+    yield from results_of(
+        log,
+        "langfuse",
+        [item.experiment_item_id for item in document.data],
+        metrics_of({name: [scores.get(name) for scores in found] for name in names}, ()),
+        models=[given[item.experiment_id] for item in document.data],
+        failures=["error" if item.level == "ERROR" else None for item in document.data],
+        benchmark=document.dataset,
+    )
+
+
 TOOL: Final = Tool("an export of Langfuse", read)
+ITEMS: Final = Tool("experiments of Langfuse", read_items)

@@ -163,13 +163,15 @@ def results_of(
     failures: Sequence[str | None] | None = None,
     attempts: Sequence[int] | None = None,
     unscored: bool = True,
+    benchmark: str | None = None,
 ) -> Iterator[Entry]:
     """Return the results of rows: the columns of each model, and failed ones one by one.
 
-    The file names the model of a row without one, and without `attempts` rows of one item are its repeats; rows without a score are omitted
-    unless `unscored`.
+    The file names the benchmark, and the model of a row, where they are not given. Without `attempts` rows of one item are its
+    repeats; rows without a score are omitted unless `unscored`.
     """
     titles = titles_of(log, tool)
+    titles = titles._replace(benchmark=benchmark or titles.benchmark)
     names = [name or titles.model for name in models] if models is not None else [titles.model] * len(items)
     if log.model is None and titles.model in names:
         log.note(

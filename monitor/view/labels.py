@@ -93,19 +93,35 @@ class LabelledScores:
 
     def decided(self) -> Evidence:
         """Return the evidence on items of this kind."""
-        return Evidence.largest(*self.paths(np.subtract))
+        return Evidence.largest(*self.at_largest(np.subtract))
 
-    def paths(self, difference: Difference) -> tuple[Floats, Floats]:
-        """Return ln e at each look, for the claim that the mean difference is above 0 on items of this kind, and below."""
+    def at_largest(self, difference: Difference, sides: Sequence[int] = (1, -1)) -> list[Floats]:
+        """Return ln e of the claims that the mean difference is above 0 on items of this kind, and below, where that of `sides` is largest.
+
+        One value each, and none without a label. A look is worked out in full only where a rough value, which is never below it, exceeds
+        what others have.
+        """
         judge, (low, high) = self.of_judge(difference), self.of_people(difference)
-        labelled, looks = judge[:: self.every], _looks(self.count)
-        unlabelled = np.delete(judge, np.s_[:: self.every])
-        halves = []
-        for sign, people in ((1, low), (-1, -high)):
-            j, of = sign * unlabelled, sign * labelled
-            halves.append([labelled_log_e(j[: n * (self.every - 1)], people[:n], of[:n]) for n in looks])
-        better, worse = np.array(halves, np.float64)
-        return better, worse
+        labelled, unlabelled = judge[:: self.every], np.delete(judge, np.s_[:: self.every])
+        people = {1: low, -1: -high}
+
+        def at(n: int, *, refined: bool) -> list[float]:
+            return [
+                labelled_log_e(
+                    side * unlabelled[: n * (self.every - 1)], people[side][:n], side * labelled[:n], refined=refined
+                )
+                for side in sides
+            ]
+
+        looks = [(np.logaddexp.reduce(at(n, refined=False)), n) for n in _looks(self.count)]
+        largest, found = -inf, list[float]()
+        for rough, n in sorted(looks, key=lambda look: (-look[0], look[1])):
+            if found and rough < largest - TOLERANCE:
+                break
+            values = at(n, refined=True)
+            if (total := float(np.logaddexp.reduce(values))) > largest or not found:
+                largest, found = total, values
+        return [np.array([found[k]] if found else [], np.float64) for k in range(len(sides))]
 
     def settled(self) -> Evidence:
         """Return the evidence on these items."""

@@ -28,7 +28,7 @@ def _corrected(c: GateComparison, table: PairTable, labels: Labels, margin: Marg
     def excess(candidate: Floats, baseline: Floats) -> Floats:
         return (margin.differences(candidate, baseline) - margin.bound) / (1 - margin.bound)
 
-    path, people = scores.paths(excess)[0], scores.decided()
+    (path,), people = scores.at_largest(excess, [1]), scores.decided()
     not_worse = exp(-max(float(path.max(initial=0.0)), 0.0))
     worse = people.p if people.side < 0 else 1.0
     verdict: GateVerdict = "pass" if not_worse <= c.alpha else "fail" if worse <= c.alpha else "undecided"

@@ -52,6 +52,23 @@ def test_the_smallest_product_counts(graded):
         assert labelled_log_e(judge, people, of) == pytest.approx(log(sum(map(exp, found)) / 3))
 
 
+@pytest.mark.parametrize("digits", [1, 2, 15])
+def test_a_rough_value_is_never_below_the_refined_one_and_products_change_nothing(digits):
+    rng = np.random.default_rng(8)
+    for size in (0, 5, 16, 100):
+        judge, of = (np.round(rng.uniform(-1, 1, n), digits) for n in (size, size // 4))
+        people = np.clip(of + np.round(rng.normal(0, 0.2, size // 4), digits), -1, 1)
+        for c in COEFFICIENTS:
+            value = labelled_log_e(judge, people, of, [c])
+            assert labelled_log_e(judge, people, of, [c], refined=False) >= value - 1e-12
+            grid = [plain_log_e(judge, people, of, c, delta) for delta in (np.linspace(-c, c, 41) if c else [0.0])]
+            assert labelled_log_e(judge, people, of, [c], refined=False) == pytest.approx(
+                min(grid), rel=1e-12, abs=1e-12
+            )
+    certain = labelled_log_e(np.linspace(-1, 1, 64), np.linspace(-1, 1, 64), np.zeros(64))
+    assert np.isfinite(certain)
+
+
 def test_bets_on_these_items_follow_the_means_that_are_left():
     rng = np.random.default_rng(6)
     for size in (1, 5, 20):

@@ -269,8 +269,20 @@ def _count(comparisons: Sequence[GateComparison]) -> str:
     return f"{len(_places(comparisons))} metrics of {of}" if several else of
 
 
+def decisive_gap(c: GateComparison) -> float | None:
+    """Return the gap that the verdict is about: with labels, what they and the judge estimate; the judge's own is `c.gap`."""
+    if c.labels is None:
+        return c.gap
+    pair = c.labels.pairs[0]
+    return None if pair.gap is None else pair.gap if pair.model_a == c.candidate else -pair.gap
+
+
 def bound(c: GateComparison) -> str:
     """Return the gap with the bound that decides, next to what was allowed."""
+    if c.labels is not None:
+        gap = decisive_gap(c)
+        people = "" if gap is None else f"gap {points(gap)} points by labels and judge, "
+        return f"{people}{points(c.gap)} by the judge alone, allowed {points(c.allowed)}"
     high = c.verdict == "fail"
     end = c.gap_high if high else c.gap_low
     decides = "" if end is None else f", at {'most' if high else 'least'} {points(end)}"
@@ -286,7 +298,8 @@ def counts(c: GateComparison) -> Sentence | None:
         [(c.only_candidate, c.candidate), (c.only_baseline, c.baseline)], key=lambda each: each[0], reverse=True
     )
     names = f" The first lost: {', '.join(map(shorten, c.first_lost))}." if lost and c.first_lost else ""
-    return f"{counted(more, 'item')} only {shorten(first)} has right, {less:,} only {shorten(second)}.{names}"
+    judge = "" if c.labels is None else "By the judge alone: "
+    return f"{judge}{counted(more, 'item')} only {shorten(first)} has right, {less:,} only {shorten(second)}.{names}"
 
 
 def risk(verdict: str, by: str, alpha: float, baseline: str, candidates: Sequence[str]) -> Sentence | None:

@@ -252,6 +252,29 @@ def test_a_gate_with_a_margin_answers_what_people_prefer(judge, tmp_path, margin
     assert "Labels on chat" in shown
 
 
+def test_a_gate_marks_what_the_judge_alone_finds_on_every_surface(judge, tmp_path):
+    turned = people(tmp_path, lambda item, model: 1 - agrees(item, model))
+    asked = ("--labels", turned, "--label-seed", "people", "--label-every", 4, "--margin", 0.05)
+    files = {form: tmp_path / f"gate.{form}" for form in ("junit", "svg", "markdown", "html")}
+    written = [f"--write={form}={path}" for form, path in files.items()]
+    for pair, people_find, judge_finds in ((("a", "b"), "-32.00", "+33.33"), (("b", "a"), "+32.00", "-33.33")):
+        text = rankwatch("gate", judge, "--pair", *pair, *asked, *written, code=0 if pair[0] == "b" else 4).stdout
+        texts = {form: path.read_text() for form, path in files.items()} | {"text": text}
+        for form in ("text", "junit"):
+            assert f"gap {people_find} points by labels and judge, {judge_finds} by the judge alone" in texts[form]
+        assert "% (judge)" in text
+        assert " j" in text
+        assert "j gap by the judge alone" in text
+        assert f"{judge_finds} points by the judge alone" in texts["svg"]
+        assert texts["svg"].count("<circle") == 2
+        assert "with labels" in texts["markdown"]
+        assert f"{judge_finds} (judge)" in texts["markdown"]
+        assert f"{people_find}" in texts["markdown"]
+        assert f"{judge_finds} (judge)" in texts["html"]
+    plain = rankwatch("gate", judge, "--pair", "a", "b", "--margin", 0.05).stdout
+    assert "judge" not in plain
+
+
 def test_a_gate_refuses_labels_that_it_cannot_use(judge, tmp_path):
     labels = people(tmp_path, agrees, models=("a", "c"))
     three = write(tmp_path / "three.jsonl", rows(agrees, IDS, ("a", "b", "c")))

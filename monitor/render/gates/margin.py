@@ -9,7 +9,7 @@ from monitor.render.document import Column, Element, Heading, Note, Notes, Table
 from monitor.render.gates.gate import Case, annotation, junit
 from monitor.words.assumptions import clauses
 from monitor.words.counts import counted
-from monitor.words.gates import ON_UNDECIDED, bound, counts
+from monitor.words.gates import ON_UNDECIDED, bound, counts, decisive_gap
 from monitor.words.labels import beneath
 from monitor.words.numbers import apart, equals, p_value, percent, points, safe
 from schemas.records.text import shorten
@@ -35,7 +35,8 @@ def as_text(report: GateReport) -> str:
         lines += [f"    {line}" for line in _evidence(each, alone=len(report.comparisons) == 1)]
     reach = _reach(report)
     if reach:
-        lines.append(f"  {_LEGEND}; {_WIDTH} characters are {200 * reach:.3g} points")
+        judge = ", j gap by the judge alone" if any(each.labels is not None for each in report.comparisons) else ""
+        lines.append(f"  {_LEGEND}{judge}; {_WIDTH} characters are {200 * reach:.3g} points")
         lines += [
             f"    {_line(each, reach)}  {safe(each.candidate)} on {safe(each.where)}"
             for each in report.comparisons
@@ -54,13 +55,13 @@ def _evidence(c: GateComparison, *, alone: bool) -> list[str]:
         return []
     counts = ""
     if c.only_candidate is not None:
-        counts = f"; only the candidate right on {c.only_candidate:,}, only the baseline on {c.only_baseline:,}"
+        counts = f"; only the candidate right on {c.only_candidate:,}, only the baseline on {c.only_baseline:,}{_by_judge(c)}"
     lines = [
         f"{counted(c.n, 'shared item')}{counts}"
         + (f"; {c.missing:,} {'missing' if c.policy == 'completion' else 'left'}" if c.missing else "")
     ]
     if c.gap is not None:
-        means = f"{percent(c.mean_candidate)} % against {percent(c.mean_baseline)} %"
+        means = f"{percent(c.mean_candidate)} % against {percent(c.mean_baseline)} %{_by_judge(c)}"
         lines.insert(0, f"{means}: {bound(c)}")
         lines += [f"the first lost: {', '.join(map(shorten, c.first_lost))}"] * bool(c.first_lost)
     if c.verdict == "fail":
@@ -79,6 +80,11 @@ def _evidence(c: GateComparison, *, alone: bool) -> list[str]:
     if c.conflicts:
         lines.append(f"! {safe(c.conflicts)}")
     return lines + [f"! {safe(note)}" for note in c.notes]
+
+
+def _by_judge(c: GateComparison) -> str:
+    """Return what marks a number that is the judge's alone, where labels give the verdict."""
+    return "" if c.labels is None else " (judge)"
 
 
 def _waits(report: GateReport) -> list[str]:
@@ -109,7 +115,7 @@ def _assumptions(report: GateReport) -> list[str]:
 def _reach(report: GateReport) -> float:
     """Return half the width of the scale; 0 if there is nothing to draw."""
     drawn = [c for c in report.comparisons if c.gap is not None]
-    ends = [abs(x) for c in drawn for x in (c.gap, c.allowed) if x is not None]
+    ends = [abs(x) for c in drawn for x in (c.gap, decisive_gap(c), c.allowed) if x is not None]
     lows = [abs(c.gap_low) for c in drawn if c.gap_low is not None]
     # A bound far away would press everything else into one place.
     return 1.15 * max([*ends, *(min(low, 3 * max(ends)) for low in lows)]) if drawn else 0.0
@@ -127,7 +133,9 @@ def _line(c: GateComparison, reach: float) -> str:
                 cells[k] = "-" if cells[k] == " " else cells[k]
             cells[place(c.gap_low)] = "("
         cells[place(c.allowed)] = "M"
-        cells[place(c.gap)] = "o"
+        cells[place(c.gap)] = "o" if c.labels is None else "j"
+        if (gap := decisive_gap(c)) is not None:
+            cells[place(gap)] = "o"
     return "".join(cells)
 
 
@@ -157,9 +165,14 @@ def as_svg(report: GateReport) -> str:
             rows.append(
                 f'<line x1="{x(c.gap_low)}" x2="{x(c.gap_low)}" y1="{y - 6}" y2="{y + 6}" stroke="{color}" stroke-width="2"/>'
             )
-        rows.append(
-            f'<circle cx="{x(c.gap)}" cy="{y}" r="5" fill="{color}"><title>{points(c.gap)} points: {c.verdict}</title></circle>'
-        )
+        marks = []
+        if c.labels is not None:
+            marks.append(
+                (c.gap, f'"none" stroke="{color}" stroke-width="2"><title>{points(c.gap)} points by the judge alone')
+            )
+        if (gap := decisive_gap(c)) is not None:
+            marks.append((gap, f'"{color}"><title>{points(gap)} points: {c.verdict}'))
+        rows += [f'<circle cx="{x(at)}" cy="{y}" r="5" fill={drawn}</title></circle>' for at, drawn in marks]
     bottom = 34 + height * len(report.comparisons)
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {left + width + 20} {bottom + 12}" font-family="sans-serif" font-size="12" '
@@ -237,9 +250,12 @@ def _table(report: GateReport) -> Table:
         "candidate": Column("candidate", texts(c.candidate if several else "" for c in rows)),
         "benchmark": Column("benchmark", texts(c.where for c in rows)),
         "verdict": Column("verdict", verdicts if len(rows) > 1 else texts("" for _ in rows)),
-        "mean": numbers("candidate" if several else rows[0].candidate, (percent(c.mean_candidate) for c in rows)),
-        "baseline": numbers(report.baseline, (percent(c.mean_baseline) for c in rows)),
-        "gap": numbers("gap", (points(c.gap) for c in rows)),
+        "mean": numbers(
+            "candidate" if several else rows[0].candidate, (f"{percent(c.mean_candidate)}{_by_judge(c)}" for c in rows)
+        ),
+        "baseline": numbers(report.baseline, (f"{percent(c.mean_baseline)}{_by_judge(c)}" for c in rows)),
+        "gap": numbers("gap", (f"{points(c.gap)}{_by_judge(c)}" for c in rows)),
+        "people": numbers("with labels", ("" if c.labels is None else points(decisive_gap(c)) for c in rows)),
         "low": numbers("at least", ("" if high else points(c.gap_low) for c, high in zip(rows, failed, strict=True))),
         "high": numbers("at most", (points(c.gap_high) if high else "" for c, high in zip(rows, failed, strict=True))),
         "allowed": numbers("allowed", (points(c.allowed) for c in rows)),

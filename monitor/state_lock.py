@@ -22,13 +22,11 @@ class StateTorn(Exception):  # noqa: N818 - the state is its name
 
 
 class StateLock(asyncio.Lock):
-    """Held while the state changes, or while a thread reads it.
+    """Held while the state changes, or while a thread reads it."""
 
-    Work on the event loop that takes no turn may read the state without the lock after `at_rest`, until its next await: while a chunk is
-    folded, the state is then between two pieces of it.
-    Readers and changes take turns. A turn of the readers, one after another, ends after 0.1 s and the reader under way, so a change waits
-    no longer, however many they are.
-    """
+    # Work on the event loop that takes no turn may read the state without the lock after `at_rest`, until its next await: while a chunk is
+    # folded, the state is then between two pieces of it. Readers and changes take turns. A turn of the readers, one after another, ends
+    # after 0.1 s and the reader under way, so a change waits no longer, however many they are.
 
     def __init__(self) -> None:
         super().__init__()
@@ -56,10 +54,8 @@ class StateLock(asyncio.Lock):
                     work()
 
     async def in_thread(self, work: Callable[[], _Result]) -> _Result:
-        """Run work in a thread that changes the state; call it inside of `change`. Afterwards those at `at_rest` go on first.
-
-        What work leaves that fails is not at rest before the change ends: the state is loaded again by then, or torn.
-        """
+        """Run work in a thread that changes the state; call it inside of `change`. Afterwards those at `at_rest` go on first."""
+        # What work leaves that fails is not at rest before the change ends: the state is loaded again by then, or torn.
         self._rests.clear()
         result = await in_background(work)
         self._rests.set()

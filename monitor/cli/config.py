@@ -31,15 +31,11 @@ def config(form: TableFormatOption = TableFormat.table) -> None:
     if form is TableFormat.json:
         print(json.dumps(rows))
     else:
-        _print_table(rows)
+        table = Table(box=None, pad_edge=False)
+        for heading in ("setting", "value", "source", "meaning"):
+            table.add_column(heading, overflow="fold")
+        for row in rows:
+            table.add_row(row["setting"], row["value"] or "-", row["source"], row["meaning"])
+        output_console().print(table)
     if wrong is not None:
         stop(wrong, USAGE)
-
-
-def _print_table(rows: list[dict[str, str | None]]) -> None:
-    table = Table(box=None, pad_edge=False)
-    for heading in ("setting", "value", "source", "meaning"):
-        table.add_column(heading, overflow="fold")
-    for row in rows:
-        table.add_row(row["setting"], row["value"] or "-", row["source"], row["meaning"])
-    output_console().print(table)

@@ -134,7 +134,12 @@ def _place(kept: "KeptLetter") -> str:
 
 def _letters(which: Which) -> "list[KeptLetter]":
     """Return the letters that are meant, in the order in which they were kept."""
-    choice = _choice(which)
+    since = None
+    if which.since is not None:
+        if which.data_dir is not None:
+            stop("the file of --data-dir has no times; leave out --since", USAGE)
+        since = since_seconds(which.since)
+    choice = Choice(which.benchmark, which.producer, which.reason, since)
     if which.data_dir is not None:
         path = which.data_dir / "dead-letters.jsonl"
         try:
@@ -158,15 +163,6 @@ def _run(work: "Callable[[], Coroutine[Any, Any, T]]") -> T:
         return asyncio.run(work())
     except BrokerError as error:
         stop(str(error))
-
-
-def _choice(which: Which) -> "Choice":
-    since = None
-    if which.since is not None:
-        if which.data_dir is not None:
-            stop("the file of --data-dir has no times; leave out --since", USAGE)
-        since = since_seconds(which.since)
-    return Choice(which.benchmark, which.producer, which.reason, since)
 
 
 def _broker(which: Which) -> "tuple[KafkaSettings, Settings]":

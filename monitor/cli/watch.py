@@ -136,7 +136,9 @@ def watch(
         stop("watch --once: give the files or folders to read", USAGE)
     if (ended or inherit) and not paths:
         stop(f"watch --{'ended' if ended else 'inherit'}: give the files or folders whose runs end", USAGE)
-    _refuse_remote([] if once else paths or [])
+    for path in [] if once else paths or []:
+        if is_remote(place := named_path(path)[1]):
+            stop(f"{mask_url(place)}: watch follows files and folders; read standard input and URLs with --once", USAGE)
     given = parse_prices(price or (), prices, of_all=True)
     output = choose_output(form, out, pairs, verbose=verbose, top=top, prices=given)
     check_conflicts_file(conflicts)
@@ -175,13 +177,6 @@ class _Files(NamedTuple):
     epoch: int | str | None
     ended: bool  # whether every run ends
     inherit: bool  # whether runs of a newer epoch end, and inherit from the epoch before
-
-
-def _refuse_remote(paths: Sequence[str]) -> None:
-    """End the command if a path cannot be followed."""
-    for path in paths:
-        if is_remote(place := named_path(path)[1]):
-            stop(f"{mask_url(place)}: watch follows files and folders; read standard input and URLs with --once", USAGE)
 
 
 async def _read_once(
@@ -304,10 +299,8 @@ async def _resume(files: _Files, monitor: "EmbeddedMonitor") -> None:
 
 
 async def _end_runs(files: _Files, monitor: "EmbeddedMonitor", tailer: "Tailer") -> bool:
-    """End the runs whose scores the files hold, and that have not ended; print how many, and how many inherit.
-
-    Runs in benchmarks of a file that breaks off go on: the file is printed. Return whether there was none.
-    """
+    """End the runs whose scores the files hold, and that have not ended; print how many, and how many inherit."""
+    # Runs in benchmarks of a file that breaks off go on: the file is printed. Return whether there was none.
     await monitor.caught_up()
     benchmarks = monitor.reports.benchmarks()
     paths = [path for path in files.importer.find(files.paths, strict=False) if path in tailer.files]

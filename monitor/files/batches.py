@@ -151,7 +151,9 @@ class BatchReader:
             reader = file.reader(source, final=final)
             if reader is None:
                 return None
-            self._limit_open(file)
+            self._files[file.path] = self._files.pop(file.path)
+            for each in [each for each in self._files.values() if each.is_open][:-_OPEN_FILES]:
+                each.close()
             parts: list[Part] = []
             blocks = 0.0
             while blocks < self._blocks and self._read_block(file, reader, parts, final=final):
@@ -194,9 +196,3 @@ class BatchReader:
             parts.append(Part(begin(dated, self._known, self._declare), start, source))
             start = segment.end
         return True
-
-    def _limit_open(self, file: WatchedFile) -> None:
-        """Close the files that were read the longest ago while too many are open."""
-        self._files[file.path] = self._files.pop(file.path)
-        for each in [each for each in self._files.values() if each.is_open][:-_OPEN_FILES]:
-            each.close()

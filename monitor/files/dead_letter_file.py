@@ -14,11 +14,10 @@ Place = tuple[int, int]  # the place of a letter in the log: the offset of its r
 
 
 class DeadLetterFile:
-    """An append-only file of dead letters as JSON lines, in the order of the log.
+    """An append-only file of dead letters as JSON lines, in the order of the log."""
 
-    Letters are on the disk when `write` returns, so the state may move on. After a crash the log is folded again from the stored state, and
-    letters that are already in the file are skipped.
-    """
+    # Letters are on the disk when `write` returns, so the state may move on. After a crash the log is folded again from the stored state,
+    # and letters that are already in the file are skipped.
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path)

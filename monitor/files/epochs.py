@@ -27,11 +27,10 @@ class Generation(NamedTuple):
 
 
 class EpochRecord:
-    """The epoch of each file, and the newest epochs that each generation comes after.
+    """The epoch of each file, and the newest epochs that each generation comes after."""
 
-    It is written before the first event of a generation is passed on, so that a restart gives the rest of the generation the same epochs.
-    If it is lost, files go on as if they had been read without an epoch.
-    """
+    # It is written before the first event of a generation is passed on, so that a restart gives the rest of the generation the same epochs.
+    # If it is lost, files go on as if they had been read without an epoch.
 
     def __init__(self, path: Path | None = None, *, forget: bool = False) -> None:
         self._path = path

@@ -103,10 +103,8 @@ class RejectLimit:
     def add(
         self, lines: int, rejects: Sequence[Reject], from_one: Callable[[str | None], bool] = lambda _: False
     ) -> None:
-        """Count lines, with their rejects; raise `TooManyRejected` beyond the limit.
-
-        `from_one` returns whether no score of a benchmark that was read so far is below 1.
-        """
+        """Count lines, with their rejects; raise `TooManyRejected` beyond the limit."""
+        # `from_one` returns whether no score of a benchmark that was read so far is below 1.
         self.lines += lines
         self.rejected += len(rejects)
         for each in rejects:
@@ -138,10 +136,8 @@ class RejectLimit:
         return ScaleError(new) if new else None
 
     def finish(self) -> None:
-        """Raise `TooManyRejected` if more than half of the lines, however few, cannot be read, unless `share` allows more; never all.
-
-        One score on another scale is enough: of the others it is not known what they mean.
-        """
+        """Raise `TooManyRejected` if more than half of the lines, however few, cannot be read, unless `share` allows more; never all."""
+        # One score on another scale is enough: of the others it is not known what they mean.
         if self._above:
             raise ScaleError(self._above)
         if self.lines and self.rejected == self.lines:

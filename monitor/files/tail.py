@@ -26,10 +26,9 @@ from schemas.records.packed import Segment, SourceSpan, encode_span, mark_import
 
 
 class Tailer:
-    """Appends what is new in files to the log.
+    """Appends what is new in files to the log."""
 
-    After `run_once` or `follow` has failed or was cancelled, start a new one from the positions that were folded.
-    """
+    # After `run_once` or `follow` has failed or was cancelled, start a new one from the positions that were folded.
 
     def __init__(
         self,
@@ -88,10 +87,9 @@ class Tailer:
         self._limit.finish()
 
     async def follow(self, on_complete: Callable[[], Awaitable[None]] | None = None) -> None:
-        """Read what is there and then what comes, until cancelled.
-
-        An unfinished last line waits for its newline, an unfinished gzip file for its end. Files may appear, grow, be replaced and vanish.
-        """
+        """Read what is there and then what comes, until cancelled."""
+        # An unfinished last line waits for its newline, an unfinished gzip file for its end. Files may appear, grow, be replaced and
+        # vanish.
         try:
             if on_complete is not None:
                 await self._append_new(final=True)

@@ -35,11 +35,10 @@ class _Waiting(NamedTuple):
 
 
 class Notifier:
-    """Sends notifications to one target: at most `per_minute` in a minute.
+    """Sends notifications to one target: at most `per_minute` in a minute."""
 
-    The changes of all partitions that arrive within `wait` seconds are worded together. Where that makes more notifications than may be
-    sent now, one digest takes their place.
-    """
+    # The changes of all partitions that arrive within `wait` seconds are worded together. Where that makes more notifications than may be
+    # sent now, one digest takes their place.
 
     def __init__(
         self,

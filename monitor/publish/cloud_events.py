@@ -25,11 +25,9 @@ def attributes(change: AnyChange, origin: str) -> dict[str, str]:
 
 
 def headers(origin: str, changes: Sequence[AnyChange]) -> dict[str, str]:
-    """Return the attributes of one change as the headers of binary mode; the body is the change.
-
-    See the HTTP protocol binding 1.0.2, section 3.1.3: what is not printable ASCII, and quotation marks and percent signs, are
-    percent-encoded.
-    """
+    """Return the attributes of one change as the headers of binary mode; the body is the change."""
+    # See the HTTP protocol binding 1.0.2, section 3.1.3: what is not printable ASCII, and quotation marks and percent signs, are
+    # percent-encoded.
     (change,) = changes
     values = {**attributes(change, origin), "subject": change.benchmark}
     return {f"ce-{name}": quote(value, safe=_PLAIN) for name, value in values.items()}

@@ -10,13 +10,12 @@ SUFFIX: Final = ".dlq"
 
 
 class DeadLetterTopic:
-    """Keeps dead letters in the topic ``<events>.dlq``.
+    """Keeps dead letters in the topic ``<events>.dlq``."""
 
-    The value is the record, cut to the length that the fold keeps. UTF-8 headers hold the reason (``reason``, ``field``, ``found``), the
-    position (``topic``, ``partition``, ``offset``, and ``index`` within a packed record), for records imported from a file ``source`` and
-    ``line``, and the token that sent it (``producer``) if it is known. The key is the benchmark if known. Letters are written at least
-    once: after a crash some are repeated with the same position.
-    """
+    # The value is the record, cut to the length that the fold keeps. UTF-8 headers hold the reason (``reason``, ``field``, ``found``), the
+    # position (``topic``, ``partition``, ``offset``, and ``index`` within a packed record), for records imported from a file ``source`` and
+    # ``line``, and the token that sent it (``producer``) if it is known. The key is the benchmark if known. Letters are written at least
+    # once: after a crash some are repeated with the same position.
 
     def __init__(self, producer: KafkaProducer, topic: str) -> None:
         self._producer, self._log, self._topic = producer, topic, topic + SUFFIX

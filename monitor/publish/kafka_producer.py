@@ -29,12 +29,11 @@ class Message(NamedTuple):
 
 
 class KafkaProducer:
-    """An idempotent producer that all publishers share; use it as an async context manager.
+    """An idempotent producer that all publishers share; use it as an async context manager."""
 
-    Each batch of a partition is sent after the previous one is acknowledged. A delivery that fails has therefore delivered a prefix, and a
-    reader that counts messages by their order (`schemas.records.chunks.Origin`) never skips one. Batches are made from the messages of one
-    call, without lingering: callers collect what is worth sending together.
-    """
+    # Each batch of a partition is sent after the previous one is acknowledged. A delivery that fails has therefore delivered a prefix, and
+    # a reader that counts messages by their order (`schemas.records.chunks.Origin`) never skips one. Batches are made from the messages of
+    # one call, without lingering: callers collect what is worth sending together.
 
     def __init__(
         self,

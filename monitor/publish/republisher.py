@@ -9,12 +9,11 @@ from schemas.records.ownership import owner
 
 
 class Republisher:
-    """Publishes misrouted records to the partitions that own their benchmarks.
+    """Publishes misrouted records to the partitions that own their benchmarks."""
 
-    Copies from one partition reach each owner in the order of their origins, without gaps. The owner drops a copy whose origin is not after
-    the last one it folded, and so recognizes copies that were published twice around a crash. `partitions` is the topic's recorded count,
-    `key` signs the origins.
-    """
+    # Copies from one partition reach each owner in the order of their origins, without gaps. The owner drops a copy whose origin is not
+    # after the last one it folded, and so recognizes copies that were published twice around a crash. `partitions` is the topic's recorded
+    # count, `key` signs the origins.
 
     def __init__(self, producer: KafkaProducer, topic: str, partitions: int, key: OriginKey) -> None:
         self._producer, self._topic, self._partitions, self._key = producer, topic, partitions, key

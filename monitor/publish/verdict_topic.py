@@ -12,13 +12,11 @@ VERDICTS: Final = "rankwatch.verdicts"
 
 
 class VerdictTopic:
-    """Publishes the verdict changes of one partition of the log, each at least once.
+    """Publishes the verdict changes of one partition of the log, each at least once."""
 
-    The key is the benchmark, so all changes of a benchmark are in one partition, in order. After a crash a change may be repeated with the
-    same ``ce_source``, ``ce_id`` and bytes. There is no ``ce_time``, because a change depends on the log only; Kafka's own timestamp is the
-    time of the write.
-    """
-
+    # The key is the benchmark, so all changes of a benchmark are in one partition, in order. After a crash a change may be repeated with
+    # the same ``ce_source``, ``ce_id`` and bytes. There is no ``ce_time``, because a change depends on the log only; Kafka's own timestamp
+    # is the time of the write.
     name = "kafka"
 
     def __init__(self, producer: KafkaProducer, log: str, partition: int, topic: str = VERDICTS) -> None:
@@ -36,9 +34,7 @@ class VerdictTopic:
 
 
 def cloud_event(change: AnyChange, log: str, partition: int) -> list[tuple[str, bytes]]:
-    """Return the headers of a change; they depend on the change and its position only.
-
-    See the CloudEvents specification 1.0.2 and its Kafka protocol binding, section 3.2.
-    """
+    """Return the headers of a change; they depend on the change and its position only."""
+    # See the CloudEvents specification 1.0.2 and its Kafka protocol binding, section 3.2.
     headers = [(f"ce_{name}", value.encode()) for name, value in attributes(change, f"{log}/{partition}").items()]
     return [*headers, ("content-type", b"application/json")]

@@ -53,11 +53,9 @@ _RETRIES: Final = RetryPolicy(timeout=None, first_wait=1.0, longest_wait=60.0)
 
 
 class Webhook:
-    """Posts the verdict changes of one partition, in order, each batch until it is accepted.
+    """Posts the verdict changes of one partition, in order, each batch until it is accepted."""
 
-    After a crash a change may be posted again, with the same id: receivers drop duplicates.
-    """
-
+    # After a crash a change may be posted again, with the same id: receivers drop duplicates.
     name = "webhook"
 
     def __init__(

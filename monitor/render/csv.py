@@ -40,10 +40,8 @@ def rows(reports: Iterable[BenchmarkReport]) -> Iterator[list[Any]]:
 
 
 def write_csv(reports: Iterable[BenchmarkReport], file: TextIO) -> None:
-    """Write every pair of reports as one row; an empty cell is an unknown value.
-
-    Text that a spreadsheet would take for a formula is prefixed with an apostrophe. Numbers are written in full and read back unchanged.
-    """
+    """Write every pair of reports as one row; an empty cell is an unknown value."""
+    # Text that a spreadsheet would take for a formula is prefixed with an apostrophe. Numbers are written in full and read back unchanged.
     writer = csv.writer(file, lineterminator="\n")
     writer.writerow(columns())
     writer.writerows(map(cell, row) for row in rows(reports))

@@ -197,10 +197,8 @@ def call(
     what: str,
     known: str | None = None,
 ) -> tuple[bytes, Message]:
-    """Ask a server for something below ``/api/v1``, `what` in the words of an error; return the answer and its headers.
-
-    The answer is empty if it is still the one whose ``ETag`` is `known`.
-    """
+    """Ask a server for something below ``/api/v1``, `what` in the words of an error; return the answer and its headers."""
+    # The answer is empty if it is still the one whose ``ETag`` is `known`.
     headers = {} if token is None else {"Authorization": f"Bearer {token}"}
     if known is not None:
         headers["If-None-Match"] = known

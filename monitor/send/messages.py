@@ -17,11 +17,9 @@ PACK_BYTES: Final = 900_000  # a topic takes messages of a little over a million
 
 
 class Outgoing(NamedTuple):
-    """A message, and the benchmark it is about: its key.
+    """A message, and the benchmark it is about: its key."""
 
-    `imported`: it is about results that existed already, so nobody is notified of what they decide.
-    """
-
+    # `imported`: it is about results that existed already, so nobody is notified of what they decide.
     benchmark: str
     value: bytes
     holds: Literal["events", "declaration", "end"] = "events"
@@ -36,11 +34,9 @@ class Outgoing(NamedTuple):
 
 
 def write_messages(segments: Iterable[Segment], *, packed: bool = False) -> list[Outgoing]:
-    """Write segments as messages; those of a benchmark stay in order.
-
-    An event with a message of its own is sent as its line is in the file, with fields that rankwatch does not read. Between lines that
-    needed a closer look, and in packed messages, only the fields that count are written.
-    """
+    """Write segments as messages; those of a benchmark stay in order."""
+    # An event with a message of its own is sent as its line is in the file, with fields that rankwatch does not read. Between lines that
+    # needed a closer look, and in packed messages, only the fields that count are written.
     ready: list[Outgoing] = []
     open_packs: dict[str, list[EventFields]] = {}
     for segment in segments:

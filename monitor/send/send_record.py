@@ -19,11 +19,10 @@ def default_folder() -> Path:
 
 
 class SendRecord:
-    """How far each file has been sent to one destination, and what was declared there.
+    """How far each file has been sent to one destination, and what was declared there."""
 
-    A small JSON file, replaced whole so that it is never torn. If it is lost, everything is sent again, which changes no score: the first
-    score of a key wins. Two runs at once to one destination may both send some events.
-    """
+    # A small JSON file, replaced whole so that it is never torn. If it is lost, everything is sent again, which changes no score: the first
+    # score of a key wins. Two runs at once to one destination may both send some events.
 
     def __init__(self, path: Path, destination: str) -> None:
         self.path, self.destination = path, destination

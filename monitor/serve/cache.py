@@ -123,10 +123,8 @@ class Cache:
         most_seconds: float = MOST_SECONDS,
         is_busy: Callable[[], bool] = lambda: False,
     ) -> _Result:
-        """Return a result, computed if needed; note for the current request how old it is.
-
-        `size` is that of what is no bytes. `most_seconds` is the greatest age of a result of an earlier state; 0 accepts none.
-        """
+        """Return a result, computed if needed; note for the current request how old it is."""
+        # `size` is that of what is no bytes. `most_seconds` is the greatest age of a result of an earlier state; 0 accepts none.
         kept = self.current(key, origin)
         if kept is None:
             kept = self._earlier(key, origin, most_seconds)
@@ -143,10 +141,8 @@ class Cache:
     async def answer(
         self, key: str, find: Callable[[], Origin], render: Callable[[], bytes], read: _Read
     ) -> Kept[bytes]:
-        """Return an answer, as of an earlier offset if the next takes long; requests for one that is being computed share it.
-
-        Only the event loop may call it. `find` returns the state, or raises the 404; `read` runs work while the state does not change.
-        """
+        """Return an answer, as of an earlier offset if the next takes long; requests for one that is being computed share it."""
+        # Only the event loop may call it. `find` returns the state, or raises the 404; `read` runs work while the state does not change.
         origin = find()
         kept = self.current(key, origin)
         if kept is not None:

@@ -40,11 +40,10 @@ class Gzip(GZipMiddleware):
 
 
 class HttpCaching:
-    """Middleware for whole answers to GET; streams and other methods pass unchanged.
+    """Middleware for whole answers to GET; streams and other methods pass unchanged."""
 
-    The validator is a digest of the answer, so every reader of a log gives the same one, and an answer that new events leave unchanged is
-    not sent again.
-    """
+    # The validator is a digest of the answer, so every reader of a log gives the same one, and an answer that new events leave unchanged is
+    # not sent again.
 
     def __init__(self, app: ASGIApp, shared_seconds: int = 0) -> None:
         self.app = app

@@ -75,10 +75,8 @@ class ReportCache(ShownBoards):
     async def read(
         self, work: Callable[[], _Result], names: Iterable[str] | None = None, pairs: Which = "all"
     ) -> _Result:
-        """Run work that reads some benchmarks (None: all): at once if they are small, else in a thread while the state does not change.
-
-        `pairs` are those that it reports.
-        """
+        """Run work that reads some benchmarks (None: all): at once if they are small, else in a thread while the state does not change."""
+        # `pairs` are those that it reports.
         wanted = None if names is None else self._with_members(names := list(names))
 
         def cost() -> int:

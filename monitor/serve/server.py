@@ -59,7 +59,8 @@ class BoundedProtocol(H11Protocol):
         cycle, before = self.cycle, len(self.cycle.body) if self.cycle is not None else 0
         super().data_received(data)
         if self._in_request and self._idle_timer is not None:
-            self._end_idle()
+            self._stop_idle_timer()
+            self._bounds.begin_request(self)
         if self.cycle is not cycle:
             self._overhead = self._content = 0
         elif cycle is not None:
@@ -104,10 +105,6 @@ class BoundedProtocol(H11Protocol):
         self._stop_idle_timer()
         self._idle_timer = self.loop.call_later(HEAD_SECONDS, self._close_idle)
         self._bounds.end_request(self)
-
-    def _end_idle(self) -> None:
-        self._stop_idle_timer()
-        self._bounds.begin_request(self)
 
     def _close_idle(self) -> None:
         self.transport.close()  # once the rest of an answer is sent, which a client may never accept

@@ -14,7 +14,6 @@ from monitor.files.streams.zip_archive import Archive
 from monitor.serve.api.routes.files import FileError, FileResults
 from monitor.serve.api.writing.intake import Submission
 from schemas.records.battles import models_of
-from schemas.records.faults import Reject
 from schemas.records.packed import Segment
 from schemas.records.text import shorten
 from schemas.results.api import RecordError
@@ -51,7 +50,10 @@ class FileReader:
             path = Path(folder).resolve().joinpath(*[sha256(body).hexdigest()[:32]] * _FOLDERS, name)
             path.parent.mkdir(parents=True)
             path.write_bytes(body)
-            self._check_archive(path, body)
+            if body.startswith(b"PK"):
+                with Archive(path) as archive:
+                    if archive.unpacked_bytes > self._limit:
+                        raise self._too_large(path.name)
             return self._read(path, model)
 
     def _read(self, path: Path, model: str | None) -> FileResults:
@@ -88,7 +90,11 @@ class FileReader:
                 raise FileError(413, f"The file has more than {MAX_RESULTS:,} results; {_SEND}")
             for reject in segment.rejects[: _MAX_ERRORS - len(errors)]:
                 first = first or str(RejectedLine.of(reject))
-                errors.append(_error(reject))
+                errors.append(
+                    RecordError(
+                        line=reject["line"], field=reject["field"], found=reject["found"], reason=reject["reason"]
+                    )
+                )
             if len(errors) == _MAX_ERRORS:
                 break
         submission.event_lines.extend(range(1, len(submission.events) + 1))
@@ -113,12 +119,6 @@ class FileReader:
             raise FileError(422, f"{name}: the gzip data breaks off, or has several members; {_SEND}")
         return data
 
-    def _check_archive(self, path: Path, body: bytes) -> None:
-        if body.startswith(b"PK"):
-            with Archive(path) as archive:
-                if archive.unpacked_bytes > self._limit:
-                    raise self._too_large(path.name)
-
     def _too_large(self, name: str) -> FileError:
         return FileError(413, f"{name} unpacks to more than {self._limit:,} bytes; {_SEND}")
 
@@ -127,7 +127,3 @@ def is_file_name(name: str) -> bool:
     """Return whether a name from outside is that of a file in a folder, and of no mapping."""
     inside = name not in {"", ".", ".."} and "/" not in name and "\0" not in name and name.isprintable()
     return inside and name != MAP_FILE and len(name.encode("utf-8", "surrogatepass")) <= _NAME_BYTES
-
-
-def _error(reject: Reject) -> RecordError:
-    return RecordError(line=reject["line"], field=reject["field"], found=reject["found"], reason=reject["reason"])

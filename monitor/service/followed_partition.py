@@ -22,13 +22,11 @@ KEPT_BYTES: Final = 32 << 20
 
 
 class PartitionReader(FoldedPartition):
-    """The fold of one partition, and how much of it the store confirms.
+    """The fold of one partition, and how much of it the store confirms."""
 
-    A reader may be ahead of the store: the worker is away, or the store lost its last writes. The log is the truth, so the worker then
-    comes to the same state. Unless the log itself lost records that only the reader has folded; so each record that the store names as
-    its last one is compared with the one that was folded at its offset.
-    """
-
+    # A reader may be ahead of the store: the worker is away, or the store lost its last writes. The log is the truth, so the worker then
+    # comes to the same state. Unless the log itself lost records that only the reader has folded; so each record that the store names as
+    # its last one is compared with the one that was folded at its offset.
     store: StateReader
     fold_seconds = 0.1  # who reads the state waits for the end of the fold
 
@@ -124,10 +122,8 @@ class PartitionReader(FoldedPartition):
         return None
 
     def compare_set_aside(self, stored: Iterable[tuple[str, int]]) -> str | None:
-        """Compare with the benchmarks that the store has set aside; return why the state has to be loaded again, or None.
-
-        A worker also sets a benchmark aside that crashed only its own fold: the log does not show that.
-        """
+        """Compare with the benchmarks that the store has set aside; return why the state has to be loaded again, or None."""
+        # A worker also sets a benchmark aside that crashed only its own fold: the log does not show that.
         for name, since in stored:
             if since < self.partition.off and (name, since) not in self._set_aside:
                 return f"a worker has set {shorten(name)} aside, and this reader has folded its records"

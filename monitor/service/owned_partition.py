@@ -249,10 +249,9 @@ class PartitionWorker(FoldedPartition):
             )
 
     async def _store_in_turn(self, delta: Delta, chunk: Chunk, *, wait: bool, wake: bool = True) -> None:
-        """Start the commit of the delta of a chunk after the last one has ended; wait for it if asked, or if it is large.
-
-        `wake`: the relays begin with its changes. They wait for the last part of a chunk, or some seconds: they take longer than the fold.
-        """
+        """Start the commit of the delta of a chunk after the last one has ended; wait for it if asked, or if it is large."""
+        # `wake`: the relays begin with its changes. They wait for the last part of a chunk, or some seconds: they take longer than the
+        # fold.
         await self._wait_for_commit()
         await self._publish_rejected(delta, chunk)
         self._note_imports(delta, chunk)
@@ -263,10 +262,8 @@ class PartitionWorker(FoldedPartition):
             await self._wait_for_commit()
 
     async def _contain(self, chunk: Chunk, crash: FoldCrashed) -> list[Chunk]:
-        """Return the smaller chunks to fold in place of one that crashes the fold, the first one last.
-
-        A chunk of one record cannot be smaller: its benchmarks are set aside, or, if they were already, the record is rejected.
-        """
+        """Return the smaller chunks to fold in place of one that crashes the fold, the first one last."""
+        # A chunk of one record cannot be smaller: its benchmarks are set aside, or, if they were already, the record is rejected.
         if self.partition.off != chunk.start:  # the store has lost writes: the chunk does not follow its state
             raise StaleState(self.number, chunk.start, self.partition.off, "")
         cause = crash.__cause__

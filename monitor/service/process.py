@@ -443,10 +443,8 @@ async def end_tasks(tasks: Iterable[asyncio.Task[Any]]) -> None:
 
 
 async def run_together(*work: Coroutine[Any, Any, None]) -> None:
-    """Run until one of several coroutines ends or raises, then end the others.
-
-    A task group would cancel each of them only once, see `end_tasks`, and then wait without end for one that has swallowed it.
-    """
+    """Run until one of several coroutines ends or raises, then end the others."""
+    # A task group would cancel each of them only once, see `end_tasks`, and then wait without end for one that has swallowed it.
     tasks = [asyncio.create_task(each) for each in work]
     try:
         done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)

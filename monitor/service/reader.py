@@ -140,10 +140,8 @@ class Reader(ServedProcess):
         return secret
 
     def _take_key(self, secret: bytes | None) -> bool:
-        """Take the signing key that Redis has; return whether it is another one: what was folded with the last one is then loaded again.
-
-        While Redis has none, this reader goes on with the one that it has, which a worker writes back.
-        """
+        """Take the signing key that Redis has; return whether it is another one: what was folded with the last one is then loaded again."""
+        # While Redis has none, this reader goes on with the one that it has, which a worker writes back.
         assert self._key is not None
         if secret is None or secret == self._key.secret:
             return False

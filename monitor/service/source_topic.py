@@ -131,10 +131,8 @@ log = structlog.get_logger()
 
 
 async def linger(failed: Awaitable[None], process_metrics: ProcessMetrics, seconds: float, addresses: str) -> None:
-    """Await a failure and raise it; a log or a state that is refused stays in the metrics and the log for some seconds first.
-
-    An alert can fire meanwhile, and a supervisor does not start the process in a tight loop.
-    """
+    """Await a failure and raise it; a log or a state that is refused stays in the metrics and the log for some seconds first."""
+    # An alert can fire meanwhile, and a supervisor does not start the process in a tight loop.
     try:
         await failed
     except (SourceGap, OffsetOutOfRange, TopicChanged, StateRefused) as error:

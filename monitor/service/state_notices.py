@@ -17,11 +17,10 @@ from monitor.view.news import BoardState, board_state
 
 
 class StateNotices:
-    """Looks at the benchmarks of this process, and sends what is due.
+    """Looks at the benchmarks of this process, and sends what is due."""
 
-    What was accepted is noted in the store, so neither a restart nor the next owner of a benchmark sends it again; a crash in between
-    does, with the same id.
-    """
+    # What was accepted is noted in the store, so neither a restart nor the next owner of a benchmark sends it again; a crash in between
+    # does, with the same id.
 
     def __init__(
         self,

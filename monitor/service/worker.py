@@ -94,10 +94,8 @@ class ClusterWorker(MonitorProcess):
         self._tasks.append(asyncio.create_task(self._snapshots()))
 
     async def _check_before_joining(self) -> None:
-        """Check what would be refused after the group was joined: a worker that refuses must not interrupt those that do not.
-
-        It stays up for `linger_seconds` first, so that an alert can fire, and a supervisor does not start it in a tight loop.
-        """
+        """Check what would be refused after the group was joined: a worker that refuses must not interrupt those that do not."""
+        # It stays up for `linger_seconds` first, so that an alert can fire, and a supervisor does not start it in a tight loop.
         source = self._source
 
         async def check() -> None:

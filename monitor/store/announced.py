@@ -39,10 +39,9 @@ class Announced(NamedTuple):
 
     @classmethod
     def of(cls, name: str, changes: VerdictChanges, latches: OrderedLatches) -> "Announced":
-        """Return the changes of a benchmark, given as records too.
-
-        Columns that were loaded know the contestants of that time. Contestants are only ever appended, so the longest list is all of them.
-        """
+        """Return the changes of a benchmark, given as records too."""
+        # Columns that were loaded know the contestants of that time. Contestants are only ever appended, so the longest list is all of
+        # them.
         return cls(name, max((each.contestants for each in changes.columns), key=len, default=()), latches)
 
 

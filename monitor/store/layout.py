@@ -193,12 +193,11 @@ def unpack_contestants(data: bytes) -> list[Contestant]:
 
 
 def pack_snapshot(snapshot: PairSnapshot) -> bytes:
-    """Encode a snapshot: one JSON line, then the arrays.
-
-    The line is an object with ``version``, ``off``, ``meta`` and ``arrays``, a list of {name, dtype (of NumPy, little-endian), shape, at};
-    ``at`` is where the array's bytes begin, in C order, counted from the end of the line. The line is padded with spaces so that every
-    array begins at a multiple of 8 bytes of the whole. Its last field, ``crc``, is the CRC-32 of the line without it and of the arrays.
-    """
+    """Encode a snapshot: one JSON line, then the arrays."""
+    # The line is an object with ``version``, ``off``, ``meta`` and ``arrays``, a list of {name, dtype (of NumPy, little-endian), shape,
+    # at}; ``at`` is where the array's bytes begin, in C order, counted from the end of the line. The line is padded with spaces so that
+    # every array begins at a multiple of 8 bytes of the whole. Its last field, ``crc``, is the CRC-32 of the line without it and of the
+    # arrays.
     arrays, parts, at = [], [], 0
     for name, values in snapshot.arrays.items():
         dtype = values.dtype.newbyteorder("<")

@@ -34,11 +34,10 @@ _LARGE_SNAPSHOT: Final = 1 << 20
 
 
 class RedisStore(StateReader, StoredOutbox):
-    """The stored state of one topic, for one writer; open it with `RedisStore.open`.
+    """The stored state of one topic, for one writer; open it with `RedisStore.open`."""
 
-    A delta is written whole or not at all, and only at the offset it was made for. A writer with an older state (a worker that was taken
-    for dead, or any worker after the server lost its last writes) gets `StaleState` and loads again: the log is the truth.
-    """
+    # A delta is written whole or not at all, and only at the offset it was made for. A writer with an older state (a worker that was taken
+    # for dead, or any worker after the server lost its last writes) gets `StaleState` and loads again: the log is the truth.
 
     def __init__(self, connection: Connection, topic: str) -> None:
         super().__init__(connection, topic)
@@ -91,10 +90,8 @@ class RedisStore(StateReader, StoredOutbox):
         return [partition for (partition, off), at in zip(known, stored, strict=True) if int(at or 0) < off]
 
     async def origin_key(self, identity: str) -> OriginKey:
-        """Return the key with which the workers of this topic sign origins; the first worker draws it. `identity`: of the log.
-
-        Each load of a state, and `keep_origin_key`, keep it the one that the server has.
-        """
+        """Return the key with which the workers of this topic sign origins; the first worker draws it. `identity`: of the log."""
+        # Each load of a state, and `keep_origin_key`, keep it the one that the server has.
         self._origin_key = OriginKey(await self._origin_secret(secrets.token_hex().encode()), identity)
         return self._origin_key
 

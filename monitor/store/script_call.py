@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from monitor.engine.state.changes import BenchmarkDelta, DeletedBoard, Delta
+from monitor.engine.state.changes import BenchmarkDelta, Delta
 from monitor.engine.state.keys import benchmark_key
 from monitor.store.announced import Announced, Part, parts
 from monitor.store.latches import LATCH_BYTES, OrderedLatches, PackedLatches, in_order, pack
@@ -47,7 +47,13 @@ def commit_call(keys: Keys, delta: Delta, seal: PartitionSeal, at: float = 0.0) 
     call = ScriptCall(keys.meta)
     announced = []
     for deleted in delta.deleted:
-        _delete_board(call, keys, deleted, seal)
+        seal.names.remove(deleted.key)
+        seal.benchmarks.pop(deleted.key, None)
+        call.add("HDEL", keys.benchmarks, deleted.key)
+        for kind in ("spec", "pairs", *STRINGS):
+            call.add("DEL", keys.of(kind, deleted.key))
+        for contestant in range(deleted.contestants):
+            call.add("DEL", keys.score(deleted.key, contestant))
         announced.append(Announced.of(deleted.name, deleted.changes, in_order(deleted.changes)))
     for place, benchmark in enumerate(delta.benchmarks):
         entry = {benchmark.key: dump_json([delta.off, place, benchmark.name])}
@@ -86,17 +92,6 @@ def _meta(delta: Delta) -> dict[str, Argument]:
     for partition, origin in delta.origins.items():
         meta[f"origin:{partition}"] = dump_json(origin)
     return meta
-
-
-def _delete_board(call: ScriptCall, keys: Keys, deleted: DeletedBoard, seal: PartitionSeal) -> None:
-    """Delete the keys of a board, ahead of what the chunk writes under the same name."""
-    seal.names.remove(deleted.key)
-    seal.benchmarks.pop(deleted.key, None)
-    call.add("HDEL", keys.benchmarks, deleted.key)
-    for kind in ("spec", "pairs", *STRINGS):
-        call.add("DEL", keys.of(kind, deleted.key))
-    for contestant in range(deleted.contestants):
-        call.add("DEL", keys.score(deleted.key, contestant))
 
 
 def _add_benchmark(

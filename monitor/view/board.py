@@ -134,12 +134,10 @@ class United:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class BoardView(Rules):
-    """One benchmark, or the union of the members of a suite, at one moment.
+    """One benchmark, or the union of the members of a suite, at one moment."""
 
-    What is as large as all pairs or all scores is not copied: it is read where it is asked for, while the state does not change, and
-    nobody can write to it. A contestant is an epoch of a model; pairs of contestants are in the order of `stats.numerics.pairs`.
-    """
-
+    # What is as large as all pairs or all scores is not copied: it is read where it is asked for, while the state does not change, and
+    # nobody can write to it. A contestant is an epoch of a model; pairs of contestants are in the order of `stats.numerics.pairs`.
     origin: object
     version: tuple[object, ...] = ()
     name: str

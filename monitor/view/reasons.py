@@ -21,7 +21,10 @@ def held(benchmark: BoardView) -> list[Fact]:
         code = Reason.OTHER_ITEMS if benchmark.reading.differing else Reason.OFF_SCALE
         return [fact(code, detail=benchmark.reading.hold)]
     if spec.order.policy == "none":
-        return _without_order(benchmark)
+        why = [fact(Reason.NO_ORDER if benchmark.battles is None else Reason.NO_BATTLE_ORDER)]
+        if benchmark.united is not None:
+            why = benchmark.united.held
+        return [*incomplete(benchmark), *refused(benchmark), *unweighed(benchmark), *why, *_undeclared(benchmark)]
     if benchmark.order_refuted:
         return [_finding(benchmark, Reason.ORDER_REFUTED)]
     if benchmark.completion_refuted:
@@ -29,13 +32,6 @@ def held(benchmark: BoardView) -> list[Fact]:
     if benchmark.undeclared:
         return _undeclared(benchmark)
     return [fact(Reason.MIXED_SCORES)] if benchmark.mixed else []
-
-
-def _without_order(benchmark: BoardView) -> list[Fact]:
-    why = [fact(Reason.NO_ORDER if benchmark.battles is None else Reason.NO_BATTLE_ORDER)]
-    if benchmark.united is not None:
-        why = benchmark.united.held
-    return [*incomplete(benchmark), *refused(benchmark), *unweighed(benchmark), *why, *_undeclared(benchmark)]
 
 
 def _undeclared(benchmark: BoardView) -> list[Fact]:
@@ -106,10 +102,8 @@ def of_order(
     asserted: list[Assumption] | None,
     rests_on_ends: bool = False,
 ) -> list[Fact]:
-    """Return why verdicts are held, what is asserted, and what is suspect in the arrival order.
-
-    `repeats` are those of the items, and `asserted` is what verdicts on files assume that are taken as complete.
-    """
+    """Return why verdicts are held, what is asserted, and what is suspect in the arrival order."""
+    # `repeats` are those of the items, and `asserted` is what verdicts on files assume that are taken as complete.
     facts = held(benchmark)
     if rests_on_ends:
         facts = [fact(Reason.FILES_COMPLETE)]
@@ -200,10 +194,8 @@ class PairState(NamedTuple):
 
 
 def of_pair(pair: PairState) -> list[Fact]:
-    """Return why a pair has its status.
-
-    For an undecided pair these include what the interval rules out, the informative items, and how many more it needs.
-    """
+    """Return why a pair has its status."""
+    # For an undecided pair these include what the interval rules out, the informative items, and how many more it needs.
     if pair.n == 0:
         return [pair.unmet]
     if pair.status == "superseded":
@@ -258,7 +250,13 @@ def _decided(pair: PairState, side: Side) -> list[Fact]:
 def _not_decided(pair: PairState) -> list[Fact]:
     """Return the first reasons of a pair without a family-wise verdict."""
     if pair.pair_only:
-        return _pair_only(pair, pair.pair_only)
+        exhausted = pair.status == "exhausted"
+        all_in = pair.has_end and not (pair.missing or pair.ignored)
+        end = ("scored" if all_in else "ended") if exhausted else None
+        facts = [fact(Reason.PAIR_ONLY, side=pair.pair_only, alpha=pair.alpha, end=end)]
+        if not pair.outside_family:
+            facts += [fact(Reason.NOT_FAMILY_WISE, exhausted=exhausted), *_if_ignored(pair)]
+        return facts
     if pair.status in {"invalidated", "held"}:
         return [fact(Reason.INVALIDATED if pair.status == "invalidated" else Reason.HELD, because=pair.held)]
     if pair.status == "equivalent":
@@ -273,16 +271,6 @@ def _not_decided(pair: PairState) -> list[Fact]:
 
 def _if_ignored(pair: PairState) -> list[Fact]:
     return [] if pair.side_if_ignored is None else [fact(Reason.DECIDED_IF_IGNORED, side=pair.side_if_ignored)]
-
-
-def _pair_only(pair: PairState, side: Side) -> list[Fact]:
-    exhausted = pair.status == "exhausted"
-    all_in = pair.has_end and not (pair.missing or pair.ignored)
-    end = ("scored" if all_in else "ended") if exhausted else None
-    facts = [fact(Reason.PAIR_ONLY, side=side, alpha=pair.alpha, end=end)]
-    if not pair.outside_family:
-        facts += [fact(Reason.NOT_FAMILY_WISE, exhausted=exhausted), *_if_ignored(pair)]
-    return facts
 
 
 def _interval(pair: PairState) -> list[Fact]:

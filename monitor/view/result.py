@@ -18,10 +18,8 @@ _NAMED = 2  # models that are named next to the leader; of more than one more, t
 
 
 def result_report(table: PairTable) -> ResultReport | None:
-    """Report what is settled, decided and resolved; None unless some models share items.
-
-    The lines hold for all pairs of the benchmark, however few of them a report shows.
-    """
+    """Report what is settled, decided and resolved; None unless some models share items."""
+    # The lines hold for all pairs of the benchmark, however few of them a report shows.
     if not (table.pairs.n > 0).any():
         return None
     rated = table.kind.rated(table.ranking)

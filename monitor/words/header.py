@@ -282,10 +282,8 @@ def low_coverage(models: int, share: float) -> str:
 
 
 def assumed(benchmark: BenchmarkReport, *, several: bool = False) -> str:
-    """Return what the verdicts assume, and their error rate, in two sentences; nothing where no verdict is given.
-
-    `several` is whether other benchmarks are reported too, each with an alpha of its own.
-    """
+    """Return what the verdicts assume, and their error rate, in two sentences; nothing where no verdict is given."""
+    # `several` is whether other benchmarks are reported too, each with an alpha of its own.
     b = benchmark
     if b.order.policy == "none":
         return ""
@@ -330,10 +328,8 @@ def levels(benchmark: BenchmarkReport) -> str:
 
 
 def log_thresholds(benchmark: BenchmarkReport) -> tuple[float, float | None]:
-    """Return ln(1/alpha), and ln(m/alpha) of a family of declared capacity m, of the share of alpha that the bets have.
-
-    Under `spending`, and in several families, every pair has its own threshold, so there is no second number.
-    """
+    """Return ln(1/alpha), and ln(m/alpha) of a family of declared capacity m, of the share of alpha that the bets have."""
+    # Under `spending`, and in several families, every pair has its own threshold, so there is no second number.
     policy = benchmark.family
     pair, shared = (
         -log(benchmark.alpha) - log1p(-(benchmark.look or 0)),
@@ -368,10 +364,8 @@ def tests_at_n(benchmark: BenchmarkReport) -> bool:
 
 
 def registration(benchmark: BenchmarkReport) -> str | None:
-    """Return what family-wise verdicts assume of the models that join, how alpha is spent, and why a report may decide other pairs.
-
-    None where they assume nothing of it, and where nothing is decided because the benchmark is held.
-    """
+    """Return what family-wise verdicts assume of the models that join, how alpha is spent, and why a report may decide other pairs."""
+    # None where they assume nothing of it, and where nothing is decided because the benchmark is held.
     held = any(pair.status in {"held", "invalidated"} for pair in benchmark.pairs)
     assumption = benchmark.family_assumption
     if assumption is None or benchmark.order.policy == "none" or held:

@@ -11,6 +11,7 @@ from monitor.words.counts import about_items, counted
 from monitor.words.kinds import WORDS
 from monitor.words.numbers import apart, decimal, estimate, ratio
 from monitor.words.order import POLICIES, at_the_end
+from monitor.words.pairs import PairBoard
 from monitor.words.points import points, size
 from schemas.records.text import Sentence
 from schemas.results.api import PairRow, PairWords
@@ -22,19 +23,6 @@ _BETS: Final = {"committed", "trusted"}
 _USUAL_POWER: Final = 0.8
 _HELD: Final = {"held", "invalidated"}
 _SUPERSCRIPT: Final = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
-
-
-class PairBoard(NamedTuple):
-    """What the words about a pair need of its benchmark; `family`: the pairs that share alpha."""
-
-    benchmark: str
-    policy: str
-    alpha: float
-    family: int
-    items: int
-    unit: str
-    power: float
-    look: float
 
 
 class _Given(NamedTuple):

@@ -27,6 +27,19 @@ class Pair(NamedTuple):
         return (self.model_a, self.model_b) if side == "a" else (self.model_b, self.model_a)
 
 
+class PairBoard(NamedTuple):
+    """What the words about a pair need of its benchmark; `family`: the pairs that share alpha."""
+
+    benchmark: str
+    policy: str
+    alpha: float
+    family: int
+    items: int
+    unit: str
+    power: float
+    look: float
+
+
 def reason(facts: Sequence[Fact], pair: Pair) -> Sentence:
     """Return why a pair has its status, in one or more sentences.
 

@@ -37,11 +37,9 @@ class Battle(BaseModel):
 
 
 class BattleFields(EventFields, kw_only=True, gc=False, omit_defaults=True):
-    """A battle of the bulk decoder, which accepts the same records as `Battle`.
+    """A battle of the bulk decoder, which accepts the same records as `Battle`."""
 
-    It passes where an event does; it has no model and no score of its own, and both stay at their defaults.
-    """
-
+    # It passes where an event does; it has no model and no score of its own, and both stay at their defaults.
     model: Literal[""] = ""
     score: None = None
     model_a: NameField

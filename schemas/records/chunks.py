@@ -34,15 +34,13 @@ class Origin(NamedTuple):
 
 
 class Chunk(NamedTuple):
-    """Consecutive records of one partition of a log.
+    """Consecutive records of one partition of a log."""
 
-    `start` is the end of the previous chunk (a gap may come before the first record), `end` the start of the next one. `offsets[i]` is
-    the offset of `records[i]`: bytes of a file, or messages of a topic; the engine only needs offsets that grow. `origins[i]` is the
-    verified origin of a republished record, None for any other; `origins` is None when no record has one. `keys[i]` is the key of the
-    record, where the log has keys. `producers[i]` is who sent the record; nothing of it is folded. `lost`: there are no records, because
-    what the log held from `start` to `end` was damaged, and given up.
-    """
-
+    # `start` is the end of the previous chunk (a gap may come before the first record), `end` the start of the next one. `offsets[i]` is
+    # the offset of `records[i]`: bytes of a file, or messages of a topic; the engine only needs offsets that grow. `origins[i]` is the
+    # verified origin of a republished record, None for any other; `origins` is None when no record has one. `keys[i]` is the key of the
+    # record, where the log has keys. `producers[i]` is who sent the record; nothing of it is folded. `lost`: there are no records, because
+    # what the log held from `start` to `end` was damaged, and given up.
     partition: int
     start: int
     end: int

@@ -193,10 +193,8 @@ def _decode_lines(kind: type[EventFields], block: bytes, lines: int) -> list[Eve
 
 
 def decode_records(records: Sequence[bytes]) -> list[EventFields] | None:
-    """Decode messages of one event each, or of one battle each; None if any needs a closer look.
-
-    Each is parsed on its own, so that no message can reach into the next one. Joining them is no faster.
-    """
+    """Decode messages of one event each, or of one battle each; None if any needs a closer look."""
+    # Each is parsed on its own, so that no message can reach into the next one. Joining them is no faster.
     if max(map(len, records), default=0) > MAX_LINE_BYTES:
         return None
     if not records:
@@ -291,10 +289,8 @@ def decode_next(records: Iterator[bytes]) -> list[EventFields]:
 
 
 def decode_converted(records: Sequence[bytes], converted: set[str] | None = None) -> list[EventFields] | None:
-    """Decode messages of one event each, some of whose values are converted; None if any needs a closer look.
-
-    They come to the same as one by one in `decode_message`, at a fraction of the cost.
-    """
+    """Decode messages of one event each, some of whose values are converted; None if any needs a closer look."""
+    # They come to the same as one by one in `decode_message`, at a fraction of the cost.
     if max(map(len, records), default=0) > MAX_LINE_BYTES:
         return None
     clauses: set[str] = set()
@@ -336,10 +332,8 @@ def decode_message(record: bytes, converted: set[str] | None = None) -> Decoded 
 
 
 def decode_record(record: bytes, converted: set[str] | None = None) -> Decoded | Fault:
-    """Decode one record by the whole rule: an event, a declaration, or a fault.
-
-    A value of another type whose meaning is certain is converted (`schemas.records.lenient`), with a clause added to `converted`.
-    """
+    """Decode one record by the whole rule: an event, a declaration, or a fault."""
+    # A value of another type whose meaning is certain is converted (`schemas.records.lenient`), with a clause added to `converted`.
     if len(record) > MAX_LINE_BYTES:
         return too_long(len(record))
     record = record.removeprefix(BOM)
@@ -402,7 +396,8 @@ def check_object(data: object, converted: set[str] | None = None) -> Decoded | F
         elif kind == "end":
             record = Ended.model_validate(_of_a_run(fields))
         elif kind == "battle":
-            record = _whole_battle(fields)
+            battle = Battle.model_validate(fields)
+            record = BattleFields(**battle.model_dump(exclude={"timestamp", "attributes"}))
         else:
             record = (_quick_event(fields) if clauses else None) or _whole_event(fields)
     except ValidationError as error:
@@ -495,11 +490,6 @@ def _quick_event(fields: dict[str, Any]) -> EventFields | None:
 def _whole_event(fields: dict[str, Any]) -> EventFields:
     event = Event.model_validate(fields)
     return EventFields(**event.model_dump(exclude={"timestamp", "attributes"}))
-
-
-def _whole_battle(fields: dict[str, Any]) -> BattleFields:
-    battle = Battle.model_validate(fields)
-    return BattleFields(**battle.model_dump(exclude={"timestamp", "attributes"}))
 
 
 def _fault(error: ValidationError, data: dict[str, Any]) -> Fault:

@@ -91,12 +91,10 @@ MAX_GRADED_ITEMS = 2**21 - 1
 
 
 class EventFields(msgspec.Struct, gc=False, omit_defaults=True):
-    """An event of the bulk decoder: four times as fast as `Event`, which explains why a record fails.
+    """An event of the bulk decoder: four times as fast as `Event`, which explains why a record fails."""
 
-    Both accept the same records: `timestamp` and `attributes` are never used, so no value of theirs costs a score.
-    `schemas.records.decode.Checker` checks the characters of names, and the fold checks them when a name is new.
-    """
-
+    # Both accept the same records: `timestamp` and `attributes` are never used, so no value of theirs costs a score.
+    # `schemas.records.decode.Checker` checks the characters of names, and the fold checks them when a name is new.
     benchmark: NameField
     item_id: NameField
     model: NameField

@@ -9,12 +9,10 @@ from schemas.records.text import Sentence
 
 
 class Fault(NamedTuple):
-    """Why a record is rejected: the field, its value, and a sentence with the problem and what to do.
+    """Why a record is rejected: the field, its value, and a sentence with the problem and what to do."""
 
-    `item` is the item that the record would have scored, empty for a record that scores none and None where it is not known; `above` is
-    the score, where it is most likely on another scale. `refuses`: nothing more of the file is read.
-    """
-
+    # `item` is the item that the record would have scored, empty for a record that scores none and None where it is not known; `above` is
+    # the score, where it is most likely on another scale. `refuses`: nothing more of the file is read.
     field: str
     found: str
     reason: Sentence
@@ -31,11 +29,9 @@ class Refusal(Fault):
 
 
 class Reject(TypedDict):
-    """A record that an importer cannot read: where it is, what is wrong, and what to do.
+    """A record that an importer cannot read: where it is, what is wrong, and what to do."""
 
-    `item_id`, `above` and `refuses` limit what the rest of the file is taken for; see `Fault`.
-    """
-
+    # `item_id`, `above` and `refuses` limit what the rest of the file is taken for; see `Fault`.
     source: str
     line: int
     field: str

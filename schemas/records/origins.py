@@ -57,10 +57,8 @@ class OriginKey:
         return [(PRODUCER_HEADER, name.encode() + b":" + self._tag(text, target, record))]
 
     def verify_producer(self, value: bytes, target: int, record: bytes) -> str | None:
-        """Return the producer in a header of a record of the partition `target`; one that no server signed is marked as claimed.
-
-        A copy of a record with its header is believed too: it has the same events.
-        """
+        """Return the producer in a header of a record of the partition `target`; one that no server signed is marked as claimed."""
+        # A copy of a record with its header is believed too: it has the same events.
         name, colon, tag = value.rpartition(b":")
         signed = bool(colon) and compare_digest(tag, self._tag(_PRODUCER + name, target, record))
         text = (name if colon else value).decode("utf-8", "replace")

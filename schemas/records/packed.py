@@ -27,13 +27,11 @@ WIDE: Final = 400  # contestants above which a piece could bring more changes th
 
 
 class SourceSpan(msgspec.Struct, gc=False):
-    """The watched file of a packed record, and its state at the end of the span.
+    """The watched file of a packed record, and its state at the end of the span."""
 
-    `path` is the path of the file, with the epoch that the command line gave it, if any: each epoch of a file has a place of its own.
-    `generation` grows by one each time bytes already read have changed; the file is then read again from 0. `prefix` is the BLAKE2b-128,
-    in hexadecimal, of all (decompressed) bytes up to the end of the span; `line` counts the lines up to there.
-    """
-
+    # `path` is the path of the file, with the epoch that the command line gave it, if any: each epoch of a file has a place of its own.
+    # `generation` grows by one each time bytes already read have changed; the file is then read again from 0. `prefix` is the BLAKE2b-128,
+    # in hexadecimal, of all (decompressed) bytes up to the end of the span; `line` counts the lines up to there.
     path: str
     generation: int
     prefix: str
@@ -41,12 +39,10 @@ class SourceSpan(msgspec.Struct, gc=False):
 
 
 class Packed(msgspec.Struct, gc=False):
-    """Several events in one record; from a watched file, with the span of (decompressed) bytes that holds them.
+    """Several events in one record; from a watched file, with the span of (decompressed) bytes that holds them."""
 
-    The declarations of `declare` hold before the events. `declared_at` are their lines in the file, 0 for one from the command line.
-    `rejected` are the records of the span that cannot be read. `found` holds from the span on.
-    """
-
+    # The declarations of `declare` hold before the events. `declared_at` are their lines in the file, 0 for one from the command line.
+    # `rejected` are the records of the span that cannot be read. `found` holds from the span on.
     events: list[EventFields]
     source: SourceSpan | None = None
     start: int | None = msgspec.field(default=None, name="from")

@@ -107,14 +107,11 @@ def add_command(app: typer.Typer, command: Callable[..., None], name: str, panel
     for each in flat:
         _name_value(each)
     call.__signature__ = inspect.Signature(flat)  # type: ignore[attr-defined]
-    call.__doc__ = _unwrap(command.__doc__ or "")
+    call.__doc__ = "\n\n".join(
+        " ".join(paragraph.split()) for paragraph in inspect.cleandoc(command.__doc__ or "").split("\n\n")
+    )
     call.__annotations__ = {each.name: each.annotation for each in flat}
     app.command(name, cls=_Command, rich_help_panel=panel)(call)
-
-
-def _unwrap(text: str) -> str:
-    """Join the lines of each paragraph: the terminal wraps them to its own width."""
-    return "\n\n".join(" ".join(paragraph.split()) for paragraph in inspect.cleandoc(text).split("\n\n"))
 
 
 def given(options: Any) -> dict[str, Any]:  # noqa: ANN401 - a dataclass of options
@@ -139,7 +136,10 @@ def help_text(command: Any, ctx: Any) -> str:  # noqa: ANN401 - typer's command 
         if part
     ]
     parts = [textwrap.fill(f"Usage: {ctx.command_path.rstrip()} {' '.join(pieces)}", width)]
-    parts += [_paragraph(each, width) for each in (command.help or "").split("\n\n")]
+    parts += [
+        textwrap.fill(" ".join(each.split()), width, break_long_words=False, break_on_hyphens=False)
+        for each in (command.help or "").split("\n\n")
+    ]
     panels = _panels(command, ctx)
     short = [len(name) for rows in panels.values() for name, _ in rows if len(name) + 2 <= _NAMES]
     column = min(max(short, default=_NAMES - 2) + 2, width // 3)
@@ -149,16 +149,11 @@ def help_text(command: Any, ctx: Any) -> str:  # noqa: ANN401 - typer's command 
     return "\n\n".join(parts) + "\n"
 
 
-def _paragraph(text: str, width: int) -> str:
-    """Wrap a paragraph; an example stays in one piece where it fits."""
-    return textwrap.fill(" ".join(text.split()), width, break_long_words=False, break_on_hyphens=False)
-
-
 def _panels(command: Any, ctx: Any) -> dict[str, list[tuple[str, str]]]:  # noqa: ANN401
     """Return the rows of each panel: commands as they are listed, then arguments and options, then the named groups of options."""
     panels: dict[str, list[tuple[str, str]]] = {}
     for panel, name, text in command.summaries(ctx) if hasattr(command, "summaries") else ():
-        panels.setdefault(panel, []).append((name, _first_paragraph(text)))
+        panels.setdefault(panel, []).append((name, " ".join(text.partition("\n\n")[0].split())))
     own: dict[str, list[tuple[str, str]]] = {title: [] for title in _PANELS_FIRST}
     for each in command.get_params(ctx):
         record = each.get_help_record(ctx)
@@ -169,10 +164,6 @@ def _panels(command: Any, ctx: Any) -> dict[str, list[tuple[str, str]]]:  # noqa
                 name = each.metavar or each.name.upper()
             own.setdefault(getattr(each, "rich_help_panel", None) or kind, []).append((name, text.replace("\\[", "[")))
     return panels | {title: rows for title, rows in own.items() if rows}
-
-
-def _first_paragraph(text: str) -> str:
-    return " ".join(text.partition("\n\n")[0].split())
 
 
 def _row(name: str, text: str, column: int, width: int) -> Iterable[str]:

@@ -52,11 +52,9 @@ def read_results(
     part: bool = False,
     resolution: Resolution | None = None,
 ) -> Mapping[str, BoardView]:
-    """Fold the results in `paths` under what the flags, the files next to them and they themselves declare; an error ends the command.
-
-    With a `resolution` the files are read again where scores are in conflict.
-    With `part` they are known to be a part of a benchmark: their end ends no run, and nothing is printed about what is missing.
-    """
+    """Fold the results in `paths` under what the flags, the files next to them and they themselves declare; an error ends the command."""
+    # With a `resolution` the files are read again where scores are in conflict. With `part` they are known to be a part of a benchmark:
+    # their end ends no run, and nothing is printed about what is missing.
     gc.disable()  # folding creates no cycles, and the process ends with the report
     declarations = (
         declared if isinstance(declared, Declarations) else make_declarations(declared or DeclareOptions(), paths)
@@ -227,11 +225,10 @@ def stop_without_results(files: Sequence[Path], refused: str | None = None) -> N
 
 
 class RejectedLines:
-    """Prints the first lines that were rejected, few of each reason, and counts the rest.
+    """Prints the first lines that were rejected, few of each reason, and counts the rest."""
 
-    A reject without a line number is printed at the end, once, with the count of those like it. Use it as a context manager, which
-    prints that at every end.
-    """
+    # A reject without a line number is printed at the end, once, with the count of those like it. Use it as a context manager, which prints
+    # that at every end.
 
     def __init__(self) -> None:
         self.count = 0

@@ -135,11 +135,9 @@ class _Metric(NamedTuple):
 
 
 class _Known(NamedTuple):
-    """What is settled of a model on a benchmark, or a part of it, after its first result.
+    """What is settled of a model on a benchmark, or a part of it, after its first result."""
 
-    `prefix` is put ahead of the item. `cluster` is the tag that is the cluster, unless `fixed` is it.
-    """
-
+    # `prefix` is put ahead of the item. `cluster` is the tag that is the cluster, unless `fixed` is it.
     metric: _Metric
     cluster: str | None
     benchmark: str

@@ -44,7 +44,7 @@ _HUGE: Final = 1e300
 
 def mapped_tool(mappings: Sequence[FileMap], path: Path) -> Tool:
     """Return the reader of a file under the mappings that match it: line by line if it is JSON lines, else as a whole."""
-    if _is_lines(path) and all(mapping.others is None for mapping in mappings):
+    if path.name.lower().endswith(_LINES) and all(mapping.others is None for mapping in mappings):
         return Tool(_NAME, lines=lambda log: _line_reader(mappings, log), record=object)
     return Tool(_NAME, read=lambda log: _read(mappings, log))
 
@@ -52,10 +52,6 @@ def mapped_tool(mappings: Sequence[FileMap], path: Path) -> Tool:
 _NAME: Final = "a file that is read by a mapping"
 _TABLES: Final = (".csv", ".tsv", ".csv.gz", ".tsv.gz", ".xlsx")
 _LINES: Final = (".jsonl", ".ndjson", ".jsonl.gz", ".ndjson.gz")
-
-
-def _is_lines(path: Path) -> bool:
-    return path.name.lower().endswith(_LINES)
 
 
 def _line_reader(mappings: Sequence[FileMap], log: LogFile) -> Any:  # noqa: ANN401 - a callable

@@ -21,11 +21,9 @@ _CROSSED: Final = 0.9
 
 
 class Roles(NamedTuple):
-    """The columns of an event's fields, how well they fit, and what of it is a guess.
+    """The columns of an event's fields, how well they fit, and what of it is a guess."""
 
-    A column of a model or an item is None where the records have none.
-    """
-
+    # A column of a model or an item is None where the records have none.
     place: Place
     columns: dict[str, Column]
     fit: tuple[float, ...]
@@ -40,10 +38,8 @@ class _Pair(NamedTuple):
 
 
 def assign(place: Place, *, crowded: bool = False) -> Roles | None:
-    """Return the columns of the fields of an event, None if the records have no score or no item, or more models than items.
-
-    `crowded` allows more models than items, for the message.
-    """
+    """Return the columns of the fields of an event, None if the records have no score or no item, or more models than items."""
+    # `crowded` allows more models than items, for the message.
     scores = _scores(place)
     if not scores:
         return None

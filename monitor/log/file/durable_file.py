@@ -89,10 +89,8 @@ def last_line_end(file: int) -> tuple[int, int]:
 def read_lines(
     file: int, path: Path, lines: Lines, offset: int, end: int, max_records: int, max_bytes: int
 ) -> tuple[list[int], list[bytes]]:
-    """Read records from `offset` on, where a line begins before `end`; return one offset more than records.
-
-    If the first line gives up a damaged part of the log, return where it begins and ends, and no records.
-    """
+    """Read records from `offset` on, where a line begins before `end`; return one offset more than records."""
+    # If the first line gives up a damaged part of the log, return where it begins and ends, and no records.
     available = end - offset
     data = os.pread(file, min(max_bytes, available), offset)
     cut = data.rfind(b"\n")

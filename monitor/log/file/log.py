@@ -64,11 +64,9 @@ class FileLog:
         return self._durable_end
 
     async def append(self, records: Sequence[bytes]) -> int:
-        """Append `records` in order and return once they are on the disk.
-
-        Appends that wait at the same time share one write and one sync. If the waiting task is cancelled, its records may or may not be in
-        the log.
-        """
+        """Append `records` in order and return once they are on the disk."""
+        # Appends that wait at the same time share one write and one sync. If the waiting task is cancelled, its records may or may not be
+        # in the log.
         if self._closed or self._failure:
             raise LogClosed(self._failure or f"{self.path} is closed; open the log again to append")
         if not records:

@@ -25,11 +25,10 @@ PARTITION = 0
 
 
 class Consumer(ChunkConsumer):
-    """Delivers the chunks of a `FileLog` in order, from the offset that the application has stored.
+    """Delivers the chunks of a `FileLog` in order, from the offset that the application has stored."""
 
-    One chunk waits in the stream's buffer, the next in this consumer, and no third is read before the agent asks for one. This is the only
-    backpressure.
-    """
+    # One chunk waits in the stream's buffer, the next in this consumer, and no third is read before the agent asks for one. This is the
+    # only backpressure.
 
     def __init__(self, *args: object, **kwargs: object) -> None:
         super().__init__(*args, **kwargs)

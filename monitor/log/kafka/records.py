@@ -135,10 +135,8 @@ async def records_with_headers(
 
 @contextlib.asynccontextmanager
 async def reader(settings: KafkaSettings, reset: str = "none") -> AsyncIterator[AIOKafkaConsumer]:
-    """Open a consumer of committed records, without a group.
-
-    `reset` is where it goes on if an offset is gone: "earliest", or "none", which is an error.
-    """
+    """Open a consumer of committed records, without a group."""
+    # `reset` is where it goes on if an offset is gone: "earliest", or "none", which is an error.
     consumer = AIOKafkaConsumer(
         **settings.client_options(),
         auto_offset_reset=reset,

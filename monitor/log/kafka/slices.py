@@ -24,11 +24,9 @@ class Record(Protocol):
 
 
 class RecordSlices(PartitionRecords):  # type: ignore[misc]
-    """The fetched records of one partition as an iterator of slices, where the client's own class yields records.
+    """The fetched records of one partition as an iterator of slices, where the client's own class yields records."""
 
-    It treats corrupt batches, control batches, aborted transactions and records before the requested offset as the client does.
-    """
-
+    # It treats corrupt batches, control batches, aborted transactions and records before the requested offset as the client does.
     next_fetch_offset: int
 
     def __init__(self, fetched: PartitionRecords, most: int) -> None:
@@ -87,11 +85,9 @@ class RecordSlices(PartitionRecords):  # type: ignore[misc]
 
 
 def read_in_slices(consumer: AIOKafkaConsumer, most: int, on_fetched: Callable[[TopicPartition, int], object]) -> None:
-    """Make `getmany` of a started consumer without partitions return slices instead of records.
-
-    Each element is a list of up to `most` records, and ``max_records`` counts lists. `on_fetched` is called with the partition of fetched
-    records and the id of the broker that sent them, before `getmany` returns any of them.
-    """
+    """Make `getmany` of a started consumer without partitions return slices instead of records."""
+    # Each element is a list of up to `most` records, and ``max_records`` counts lists. `on_fetched` is called with the partition of fetched
+    # records and the id of the broker that sent them, before `getmany` returns any of them.
     fetcher = consumer._fetcher
     fetch = fetcher._proc_fetch_request
 

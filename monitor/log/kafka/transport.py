@@ -54,11 +54,10 @@ class Listener(ConsumerRebalanceListener):  # type: ignore[misc]
 
 
 class Consumer(KafkaConnection):
-    """Delivers the chunks of each assigned partition in order, from the offset that the application has stored.
+    """Delivers the chunks of each assigned partition in order, from the offset that the application has stored."""
 
-    One chunk waits in the stream's buffer and the next in this consumer; `KafkaSettings.fetch_bytes` bounds what else is fetched of a
-    partition. A partition paused with `pause_partitions` is not read; a rebalance ends the pause.
-    """
+    # One chunk waits in the stream's buffer and the next in this consumer; `KafkaSettings.fetch_bytes` bounds what else is fetched of a
+    # partition. A partition paused with `pause_partitions` is not read; a rebalance ends the pause.
 
     def __init__(self, *args: object, **kwargs: object) -> None:
         super().__init__(*args, **kwargs)
@@ -141,11 +140,9 @@ class Consumer(KafkaConnection):
         return offsets
 
     async def seek_wait(self, partitions: Mapping[TP, int]) -> None:
-        """Seek to an offset and drop the chunks that were read but not delivered to the agent.
-
-        A partition that is not assigned, or not loaded yet, begins at its stored offset instead. An offset outside its partition ends the
-        application with `OffsetOutOfRange` at the next read.
-        """
+        """Seek to an offset and drop the chunks that were read but not delivered to the agent."""
+        # A partition that is not assigned, or not loaded yet, begins at its stored offset instead. An offset outside its partition ends the
+        # application with `OffsetOutOfRange` at the next read.
         if known := {tp: offset for tp, offset in partitions.items() if tp in self._position}:
             self._continue_at(known)
 

@@ -85,12 +85,10 @@ _NULL_NOTE: Final = (
 
 
 def published_scores(rng: np.random.Generator) -> Scores:
-    """Draw a table of items by models with the printed counts of the nine pairs and the printed accuracy of the first model.
-
-    From each rank to the next, b random right answers become wrong and c random wrong answers become right. The accuracies follow, and
-    print as in the paper except at ranks 6 and 10 (.6154 and .5946 for .6153 and .5945): no count of right answers of the first model
-    gives all ten.
-    """
+    """Draw a table of items by models with the printed counts of the nine pairs and the printed accuracy of the first model."""
+    # From each rank to the next, b random right answers become wrong and c random wrong answers become right. The accuracies follow, and
+    # print as in the paper except at ranks 6 and 10 (.6154 and .5946 for .6153 and .5945): no count of right answers of the first model
+    # gives all ten.
     scores = np.zeros((top_ten.ITEMS, len(top_ten.MODELS)), np.uint8)
     right = round(top_ten.PAIRS[0].p_a * top_ten.ITEMS)
     scores[rng.choice(top_ten.ITEMS, right, replace=False), 0] = 1
@@ -105,10 +103,8 @@ def published_scores(rng: np.random.Generator) -> Scores:
 
 
 def null_scores(rng: np.random.Generator) -> Scores:
-    """Draw a table of items by ten equal models, each right with the item's own Beta-distributed probability of mean .65.
-
-    Given the item the models are independent, so any two have correlation .6: the variance of the probability over that of a score.
-    """
+    """Draw a table of items by ten equal models, each right with the item's own Beta-distributed probability of mean .65."""
+    # Given the item the models are independent, so any two have correlation .6: the variance of the probability over that of a score.
     weight = 1 / NULL_CORRELATION - 1
     easiness = rng.beta(NULL_ACCURACY * weight, (1 - NULL_ACCURACY) * weight, (top_ten.ITEMS, 1))
     return (rng.random((top_ten.ITEMS, len(NULL_MODELS))) < easiness).astype(np.uint8)

@@ -160,10 +160,8 @@ def prospective(paper: Paper) -> Section:
 
 
 def cells() -> list[tuple[float, float, float, float, float]]:
-    """Return p, rho_z, the rate of either win under the null, and both rates at power 0.80, for each of nine cells.
-
-    The gap is symmetric around p and solves N* = 500. The paper reports five cells of this grid and does not name them.
-    """
+    """Return p, rho_z, the rate of either win under the null, and both rates at power 0.80, for each of nine cells."""
+    # The gap is symmetric around p and solves N* = 500. The paper reports five cells of this grid and does not name them.
     rows = []
     for p, r in product((0.5, 0.7, 0.9), (0.0, 0.4, 0.8)):
         low, high = 1e-4, 0.19

@@ -35,10 +35,8 @@ def steps(paper: Paper) -> list[tuple[str, Callable[[], Section]]]:
 def stopping_times(
     rate_b: float, rate_c: float, horizon: int, rng: np.random.Generator, count: int = STREAMS
 ) -> NDArray[np.int64]:
-    """Return the item at which each of `count` streams first has e >= 20 (grid98), or 0 if none has by the horizon.
-
-    Only discordant items move e, so the streams are their signs and the geometric gaps between them.
-    """
+    """Return the item at which each of `count` streams first has e >= 20 (grid98), or 0 if none has by the horizon."""
+    # Only discordant items move e, so the streams are their signs and the geometric gaps between them.
     rate = rate_b + rate_c
     length = int(horizon * rate + 6 * np.sqrt(horizon * rate) + 10)
     m = np.arange(1, length + 1)

@@ -99,10 +99,8 @@ def table_lines(
     gap: int = GAP,
     rules: Container[int] = (),
 ) -> list[Text]:
-    """Lay out columns as lines, with a rule below some rows.
-
-    rich's own table measures each cell several times, too slow for a screen that is drawn four times a second.
-    """
+    """Lay out columns as lines, with a rule below some rows."""
+    # rich's own table measures each cell several times, too slow for a screen that is drawn four times a second.
     gaps, widths = _gaps(columns, gap), _widths(columns, gap)
     length = sum(widths) + sum(gaps)
     line = "-" if ascii_only else "─"

@@ -41,10 +41,8 @@ def overview(
     last: bool = True,
     whole: bool = False,
 ) -> list[Text]:
-    """Build the lines of a benchmark below its `head`: up to ten models fit one screen of a terminal, and thirty fit two.
-
-    `last`: no benchmark follows, and the flags that show more are named. `whole`: nothing is omitted.
-    """
+    """Build the lines of a benchmark below its `head`: up to ten models fit one screen of a terminal, and thirty fit two."""
+    # `last`: no benchmark follows, and the flags that show more are named. `whole`: nothing is omitted.
     screen = _Screen(benchmark, console, ties, limit, low_coverage)
     models, two = len(screen.models), compared(benchmark)
 

@@ -41,11 +41,9 @@ def render_report(
     verbose: bool = False,
     last: bool = True,
 ) -> None:
-    """Print a report: the overview of each benchmark, and details on demand.
-
-    `limit`: benchmarks, and rows of each table, at most. `ties`: by benchmark. `with_pairs`: the pairs are listed, and with `verbose` also
-    every reason and assumption. `last`: no more output follows, and the flags that show more are named.
-    """
+    """Print a report: the overview of each benchmark, and details on demand."""
+    # `limit`: benchmarks, and rows of each table, at most. `ties`: by benchmark. `with_pairs`: the pairs are listed, and with `verbose`
+    # also every reason and assumption. `last`: no more output follows, and the flags that show more are named.
     if not report.benchmarks:
         console.print(Text(facts.NO_RESULTS))
     for position, benchmark in enumerate(report.benchmarks[:limit]):

@@ -109,10 +109,8 @@ class AccessFile:
         return dict(self._groups)
 
     def find(self, secret: bytes) -> Token | None:
-        """Return the token of a secret, unless it is unknown or has expired.
-
-        The look-up reveals nothing by its time: an attacker cannot choose a hash, and the last comparison takes constant time.
-        """
+        """Return the token of a secret, unless it is unknown or has expired."""
+        # The look-up reveals nothing by its time: an attacker cannot choose a hash, and the last comparison takes constant time.
         self._refresh()
         digest = hash_of(secret)
         token = self._tokens.get(digest)

@@ -38,10 +38,9 @@ class _Withdrawn(Exception):  # noqa: N818 - it ends a response, and nothing is 
 
 
 class AccessControl:
-    """Middleware that refuses requests by host, token and origin, and sets the caller of those that it passes on.
+    """Middleware that refuses requests by host, token and origin, and sets the caller of those that it passes on."""
 
-    An answer that is read gets no further part once the caller's rights have changed: its token was revoked, expired or got other scopes.
-    """
+    # An answer that is read gets no further part once the caller's rights have changed: its token was revoked, expired or got other scopes.
 
     def __init__(self, app: ASGIApp, rules: AccessRules, audit: Audit, *, loopback: bool) -> None:
         self.app = app

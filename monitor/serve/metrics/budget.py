@@ -77,11 +77,9 @@ def size_of(benchmark: BoardView) -> Size:
 
 
 def allot(boards: Sequence[Size], budget: int, first: Callable[[str], bool]) -> Allotment:
-    """Share the budget: aggregates of all boards, always; then models, then neighbours and declared pairs, then other decided pairs.
-
-    Boards that come first get all of theirs ahead of the others. Among equals the order is by name. A board that does not fit is
-    passed over, and the next that fits is taken. Each board is counted with the most that it can have.
-    """
+    """Share the budget: aggregates of all boards, always; then models, then neighbours and declared pairs, then other decided pairs."""
+    # Boards that come first get all of theirs ahead of the others. Among equals the order is by name. A board that does not fit is passed
+    # over, and the next that fits is taken. Each board is counted with the most that it can have.
     left = budget - sum(_AGGREGATES + len(_OF_GOAL) * board.goal for board in boards)
     shown = {board.name: Shown() for board in boards}
     omitted = 0

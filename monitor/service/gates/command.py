@@ -59,10 +59,8 @@ def fill_command(arguments: Sequence[str], candidate: str, ids: Sequence[str], i
 
 
 def run_command(arguments: Sequence[str], stdout: int | BinaryIO) -> int:
-    """Run a command to its end and return its exit code; an exception ends it too, with all that it has started.
-
-    A group of its own: what a script has started would go on for hours after the script, and write into the folder.
-    """
+    """Run a command to its end and return its exit code; an exception ends it too, with all that it has started."""
+    # A group of its own: what a script has started would go on for hours after the script, and write into the folder.
     process = None
     try:
         with _signals_held():
@@ -80,10 +78,8 @@ def run_command(arguments: Sequence[str], stdout: int | BinaryIO) -> int:
 
 @contextmanager
 def _signals_held() -> Iterator[None]:
-    """Keep a signal whose handler raises until the end of the block: a process just started would have no name yet.
-
-    Handlers instead of a mask, which the started process would inherit. In the main thread only.
-    """
+    """Keep a signal whose handler raises until the end of the block: a process just started would have no name yet."""
+    # Handlers instead of a mask, which the started process would inherit. In the main thread only.
     held: list[int] = []
     numbers = {signal.SIGINT, signal.SIGTERM}
     mask = signal.pthread_sigmask(signal.SIG_BLOCK, numbers)  # only while handlers are exchanged

@@ -17,10 +17,8 @@ _AT_ONCE = 1_000
 
 
 async def release(kafka: KafkaSettings, topic: str, suspect: Suspect, *, replay: bool, seconds: float) -> int:
-    """Append the release of a benchmark to its partition, and with `replay` what was set aside; return how many messages that are.
-
-    Only what can be read is sent again. A score that was counted meanwhile is a duplicate, so a second replay changes nothing.
-    """
+    """Append the release of a benchmark to its partition, and with `replay` what was set aside; return how many messages that are."""
+    # Only what can be read is sent again. A score that was counted meanwhile is a duplicate, so a second replay changes nothing.
     async with KafkaProducer(kafka.client_options(), timeout=seconds) as producer:
         partition = owner(suspect.benchmark, await producer.partitions(topic))
         key = suspect.benchmark.encode()

@@ -29,10 +29,9 @@ _URL_RULE: Final = (
 
 
 class _InSlices(AbstractConnection):
-    """Sends large commands in slices, and waits longer for their replies.
+    """Sends large commands in slices, and waits longer for their replies."""
 
-    asyncio copies 50 MB three times in one turn of the event loop, and others wait for 0.1 s.
-    """
+    # asyncio copies 50 MB three times in one turn of the event loop, and others wait for 0.1 s.
 
     def __init__(self, *arguments: Any, **options: Any) -> None:  # noqa: ANN401 - as the class that it extends
         super().__init__(*arguments, **options)

@@ -37,12 +37,11 @@ os.execv(sys.argv[2], sys.argv[2:])
 
 
 class EmbeddedValkey:
-    """A Valkey server over ``<data_dir>/valkey`` that syncs its append-only file at every write.
+    """A Valkey server over ``<data_dir>/valkey`` that syncs its append-only file at every write."""
 
-    Use it as an asynchronous context manager, or with `start` and `stop`. The process that uses the directory holds `owner.lock`; the
-    server and its forks hold `server.lock`. A free owner lock with a taken server lock is the server of a killed run: it is stopped. A
-    taken owner lock is another run: the start is refused.
-    """
+    # Use it as an asynchronous context manager, or with `start` and `stop`. The process that uses the directory holds `owner.lock`; the
+    # server and its forks hold `server.lock`. A free owner lock with a taken server lock is the server of a killed run: it is stopped. A
+    # taken owner lock is another run: the start is refused.
 
     def __init__(
         self, data_dir: str | os.PathLike[str], *, executable: str | None = None, patience: float = 15.0

@@ -160,14 +160,16 @@ def _read_lines(lines: Iterator[bytes], digest: Any) -> Iterator[PartitionLine |
 def _partition(data: dict[str, Any], number: int) -> PartitionLine:
     line = _make(PartitionLine, _PartitionFields, data, number)
     try:
-        line.outbox = [(identifier, _outbox_fields(entry)) for identifier, entry in data.get("outbox", [])]
+        line.outbox = [
+            (
+                identifier,
+                {**entry, "latches": b64decode(entry["latches"], validate=True), "count": str(int(entry["count"]))},
+            )
+            for identifier, entry in data.get("outbox", [])
+        ]
     except (KeyError, ValueError, TypeError, AttributeError) as error:
         raise ArchiveDamaged(f"line {number} does not hold the outbox of a partition: {_CHANGED}") from error
     return line
-
-
-def _outbox_fields(entry: dict[str, str]) -> dict[str, str | bytes]:
-    return {**entry, "latches": b64decode(entry["latches"], validate=True), "count": str(int(entry["count"]))}
 
 
 def _benchmark(data: dict[str, Any], number: int) -> BenchmarkLine:

@@ -26,14 +26,12 @@ async def export_partition(connection: Connection, keys: Keys, number: int, writ
     for key, entry in sorted(benchmarks.items()):
         await writer.line(_benchmark(connection, keys, number, key.decode(), entry))
     if await changed_since(connection.fetch, keys, meta):
-        raise _changed(keys)
+        raise (
+            StoreError(
+                f"the state {keys.tag} changed during the export; stop the workers (and `watch`), then export again"
+            )
+        )
     return len(benchmarks)
-
-
-def _changed(keys: Keys) -> StoreError:
-    return StoreError(
-        f"the state {keys.tag} changed during the export; stop the workers (and `watch`), then export again"
-    )
 
 
 async def _partition(connection: Connection, keys: Keys, number: int, meta: dict[bytes, bytes]) -> AsyncIterator[str]:
@@ -44,17 +42,20 @@ async def _partition(connection: Connection, keys: Keys, number: int, meta: dict
     while True:
         (entries,) = await connection.fetch([("XRANGE", keys.outbox, after, "+", "COUNT", _ENTRIES_AT_ONCE)])
         for identifier, fields in entries:
-            yield separator + dump_json([identifier.decode(), _outbox_entry(fields)])
+            yield separator + dump_json(
+                [
+                    identifier.decode(),
+                    {
+                        name.decode(): _encode(value) if name == b"latches" else value.decode()
+                        for name, value in fields.items()
+                    },
+                ]
+            )
             separator = ","
         if len(entries) < _ENTRIES_AT_ONCE:
             break
         after = f"({entries[-1][0].decode()}"
     yield "]}"
-
-
-def _outbox_entry(fields: Mapping[bytes, bytes]) -> dict[str, str]:
-    """Return the fields of an entry."""
-    return {name.decode(): _encode(value) if name == b"latches" else value.decode() for name, value in fields.items()}
 
 
 async def _benchmark(connection: Connection, keys: Keys, number: int, key: str, entry: bytes) -> AsyncIterator[str]:

@@ -168,7 +168,7 @@ async def _read_packed(
             ]
         )
         if len(records) != (end - start) * LATCH_BYTES:
-            raise _changed()
+            raise StoreError("a board was deleted, or its server changed, while it was read; compare again")
         part, some = np.frombuffer(records, RECORD), slice(start, end)
         columns.offset[some], columns.sequence[some] = part["offset"], part["sequence"]
         pair, claim, kind = latch_of(part["sequence"])
@@ -204,10 +204,6 @@ async def _read_lines(connection: Connection, key: str, size: int, codes: FieldC
                 lines.field.append(codes.parse(value["field"]))
                 lines.side.append(_side(value["change"]))
     return lines
-
-
-def _changed() -> StoreError:
-    return StoreError("a board was deleted, or its server changed, while it was read; compare again")
 
 
 def locate(some: NDArray[np.uint64], of: NDArray[np.uint64]) -> tuple[NDArray[np.int32], NDArray[np.bool_]]:

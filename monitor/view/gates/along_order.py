@@ -70,10 +70,8 @@ def questions_of(
     history: Sequence[Assumption] = (),
     kind: type[Question] = Question,
 ) -> list[Question]:
-    """Return the question of each candidate, which is decided at an equal share of alpha.
-
-    The shares are fixed in advance: when a candidate stops changes nothing for the others.
-    """
+    """Return the question of each candidate, which is decided at an equal share of alpha."""
+    # The shares are fixed in advance: when a candidate stops changes nothing for the others.
     share = alpha / len(candidates)
     return [kind(benchmark, candidate, baseline, margin, share, tuple(history)) for candidate in candidates]
 
@@ -133,10 +131,8 @@ def _not_worse_path(candidate: Floats, baseline: Floats, margin: Margin, since: 
 
 
 def _worse_path(candidate: Floats, baseline: Floats, since: int = 0) -> Floats:
-    """Return the two-sided evidence after each item, where it is against the candidate; minus infinity elsewhere.
-
-    An item without a score counts for the candidate here: either claim takes it at its worst.
-    """
+    """Return the two-sided evidence after each item, where it is against the candidate; minus infinity elsewhere."""
+    # An item without a score counts for the candidate here: either claim takes it at its worst.
     d = np.nan_to_num(baseline - candidate, nan=-1.0)
     if _binary(candidate, baseline):
         log_e = log_e_halves(np.cumsum(d > 0)[since:], np.cumsum(d < 0)[since:], MIXTURE)[0]

@@ -49,7 +49,10 @@ def compare_with_margin(
 ) -> GateComparison:
     """Compare two models of a benchmark."""
     benchmark, spec = table.benchmark, table.benchmark.spec
-    one, other = (_contestant(table, model) for model in (candidate, baseline))
+    one, other = (
+        next(int(k) for k in table.ranking if table.benchmark.contestants[k].model == model)
+        for model in (candidate, baseline)
+    )
     at = int(
         np.flatnonzero(
             (np.minimum(table.pairs.a, table.pairs.b) == min(one, other))
@@ -129,10 +132,6 @@ def _named_scores(table: PairTable, one: int, other: int) -> Iterator[tuple[str,
     for row in np.flatnonzero((codes >= ZERO).all(axis=1)).tolist():
         x, y = benchmark.item_values[codes[row]].tolist()
         yield benchmark.item_keys[row].item, x, y
-
-
-def _contestant(table: PairTable, model: str) -> int:
-    return next(int(k) for k in table.ranking if table.benchmark.contestants[k].model == model)
 
 
 def _verdict(log_p: float, p_worse: float, alpha: float, *, held: bool) -> GateVerdict:

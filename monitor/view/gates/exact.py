@@ -25,10 +25,9 @@ _ASSUMED: Final = sampled("completion", units=False)
 
 @dataclass(frozen=True)
 class ExactQuestion(Question):
-    """What `gate --run --exact` asks: the verdict on all items, as soon as no missing one can change it.
+    """What `gate --run --exact` asks: the verdict on all items, as soon as no missing one can change it."""
 
-    Where the baseline has scores between 0 and 1, the bets decide.
-    """
+    # Where the baseline has scores between 0 and 1, the bets decide.
 
     @property
     def assumed(self) -> list[Assumption]:

@@ -36,12 +36,10 @@ def gate_report(
     *,
     shares: bool = False,
 ) -> GateReport:
-    """Judge candidates by their comparisons with one baseline.
-
-    A candidate passes if it is not worse on every benchmark, in every metric: for that claim its largest p counts, without correction, and
-    the candidates share alpha (Holm). It fails if it is worse on any: there all comparisons share alpha (Holm). With `shares`, each is
-    decided at its own share of alpha: a full run that was stopped early has no other.
-    """
+    """Judge candidates by their comparisons with one baseline."""
+    # A candidate passes if it is not worse on every benchmark, in every metric: for that claim its largest p counts, without correction,
+    # and the candidates share alpha (Holm). It fails if it is worse on any: there all comparisons share alpha (Holm). With `shares`, each
+    # is decided at its own share of alpha: a full run that was stopped early has no other.
     models = list(dict.fromkeys(each.candidate for each in comparisons))
     of = np.array([models.index(each.candidate) for each in comparisons])
     levels = np.array([each.alpha if alpha is None else alpha for each in comparisons])

@@ -38,10 +38,8 @@ def labels(benchmark: BoardView) -> tuple[list[str], Index]:
 
 
 def cluster_sums(kind: Kind, at: Index) -> ClusterSums | None:
-    """Return the sums of the pairs `at` over each cluster.
-
-    Items without a cluster are omitted. None unless there are at least two clusters, and the sums fit the budget.
-    """
+    """Return the sums of the pairs `at` over each cluster."""
+    # Items without a cluster are omitted. None unless there are at least two clusters, and the sums fit the budget.
     names, label = labels(kind.benchmark)
     groups = len(names)
     if groups < 2 or groups * at.size > CELL_BUDGET:

@@ -29,11 +29,9 @@ NEIGHBOURS: Final = "bonferroni_adjacent"
 
 @dataclass(frozen=True)
 class ClusterColumns:
-    """Cluster statistics, shape (pairs,) each; nan where a pair has too few clusters, or is not displayed.
+    """Cluster statistics, shape (pairs,) each; nan where a pair has too few clusters, or is not displayed."""
 
-    Only `decided` is of every pair, since all pairs are in the family.
-    """
-
+    # Only `decided` is of every pair, since all pairs are in the family.
     clusters: Index
     effective: Floats
     unlabelled: Index
@@ -111,10 +109,8 @@ def _step_down(table: PairTable, p: Floats) -> Sides:
 
 
 def _weighted_columns(table: PairTable, weights: Floats, displayed: Index) -> ClusterColumns | None:
-    """Return the test of the weighted gap over its clusters: each enters with its weight. N* and the correlation are not computed.
-
-    A pair that lacks a cluster has no weighted gap.
-    """
+    """Return the test of the weighted gap over its clusters: each enters with its weight. N* and the correlation are not computed."""
+    # A pair that lacks a cluster has no weighted gap.
     at = np.arange(table.pairs.size)
     sums = cluster_sums(table.kind, at)
     if sums is None:

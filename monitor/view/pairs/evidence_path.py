@@ -132,10 +132,8 @@ def _pair_charts(table: PairTable, at: Index) -> list[PairChart]:
 
 
 def _curve(table: PairTable, q: int) -> EvidenceCurve:
-    """Return the curve of a pair from no evidence on: along the committed order, else in first-seen order of the items.
-
-    The order changes the path, not its endpoint.
-    """
+    """Return the curve of a pair from no evidence on: along the committed order, else in first-seen order of the items."""
+    # The order changes the path, not its endpoint.
     walk = _walk(
         table.benchmark, int(table.pairs.a[q]), int(table.pairs.b[q]), POINTS, ignoring=bool(table.pairs.ignored[q])
     )

@@ -7,7 +7,7 @@ import numpy as np
 
 from monitor.view.board import BoardView
 from monitor.view.pairs.table import PairTable
-from monitor.words.pair_page import PairBoard
+from monitor.words.pairs import PairBoard
 from schemas.records.events import FamilySpec
 from schemas.results.assumptions import Assumption, joining
 from schemas.results.reasons import Fact, Reason, fact
@@ -53,10 +53,8 @@ def gives_verdicts(table: PairTable) -> bool:
 
 
 def family_assumption(table: PairTable) -> Assumption | None:
-    """Return what family-wise verdicts assume of the models that join; None where they assume nothing of it, or are not given.
-
-    In complete files no order of arrival matters to pairs that share alpha equally, unless earlier ones filled a declared capacity.
-    """
+    """Return what family-wise verdicts assume of the models that join; None where they assume nothing of it, or are not given."""
+    # In complete files no order of arrival matters to pairs that share alpha equally, unless earlier ones filled a declared capacity.
     if not (table.asserted or table.in_force):
         return None
     benchmark, family = table.benchmark, table.benchmark.spec.family

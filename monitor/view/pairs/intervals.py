@@ -19,11 +19,9 @@ _NOTHING: Final = float(np.finfo(np.float64).tiny)
 
 
 def evidence_columns(table: PairTable, at: Index) -> dict[str, Floats]:
-    """Return the columns of the report that may be looked at while results come in, for some pairs; nan where there is no value.
-
-    These are ``log_e``, ``log_e_a``, ``log_e_b``, ``gap_low``, ``gap_high``, ``gap_family_low``, ``gap_family_high`` (at alpha and at
-    `family_alpha`) and ``items_to_decision``.
-    """
+    """Return the columns of the report that may be looked at while results come in, for some pairs; nan where there is no value."""
+    # These are ``log_e``, ``log_e_a``, ``log_e_b``, ``gap_low``, ``gap_high``, ``gap_family_low``, ``gap_family_high`` (at alpha and at
+    # `family_alpha`) and ``items_to_decision``.
     blank, kind = np.full(at.size, np.nan), table.kind
     halves = kind.log_e_halves(at) if kind.bets else (blank, blank)
     columns = {
@@ -48,19 +46,16 @@ def evidence_columns(table: PairTable, at: Index) -> dict[str, Floats]:
 
 
 def family_alpha(table: PairTable, at: Index) -> Floats:
-    """Return the level of the interval of some pairs in the family, their share of alpha; 0 for a pair without a place there.
-
-    The threshold of a decision rises as others are made, to alpha at last; at that level the intervals of a board would not hold together.
-    """
+    """Return the level of the interval of some pairs in the family, their share of alpha; 0 for a pair without a place there."""
+    # The threshold of a decision rises as others are made, to alpha at last; at that level the intervals of a board would not hold
+    # together.
     return np.asarray(table.benchmark.spec.alpha * table.family_weights(at) / WHOLE)
 
 
 def _agreeing(low: Floats, high: Floats, side: Sides) -> Bounds:
-    """Return bounds that leave out 0 exactly where a pair is decided.
-
-    A decision stays valid while the present evidence falls, and so does an interval that ends at 0 (without it) on the decided side. Of an
-    undecided pair the larger interval with 0 is valid too: its evidence may reach a threshold that fell only later.
-    """
+    """Return bounds that leave out 0 exactly where a pair is decided."""
+    # A decision stays valid while the present evidence falls, and so does an interval that ends at 0 (without it) on the decided side. Of
+    # an undecided pair the larger interval with 0 is valid too: its evidence may reach a threshold that fell only later.
     low = np.where(side > 0, np.maximum(low, _NOTHING), np.where(side < 0, low, np.minimum(low, 0)))
     high = np.where(side < 0, np.minimum(high, -_NOTHING), np.where(side > 0, high, np.maximum(high, 0)))
     # The interval of a decision that the present evidence contradicts is empty.
@@ -101,10 +96,8 @@ def least_wins(table: PairTable, pair: int) -> int | None:
 
 
 def decision_probability(table: PairTable, at: Index) -> Floats:
-    """Return the probability of a family-wise decision by the last item, at the present threshold; nan where no item is to come.
-
-    It is nan too for graded scores, without an item count, and for more than `MOST_PAIRS` pairs.
-    """
+    """Return the probability of a family-wise decision by the last item, at the present threshold; nan where no item is to come."""
+    # It is nan too for graded scores, without an item count, and for more than `MOST_PAIRS` pairs.
     return table.kind.decision_probability(at, table.has_place(at), table.log_family_threshold)
 
 

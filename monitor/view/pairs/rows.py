@@ -74,10 +74,8 @@ def status_codes(table: PairTable, at: Index) -> NDArray[np.int8]:
 def pair_rows(
     table: PairTable, clusters: ClusterColumns | None, needed: Mapping[str, Floats], at: Index
 ) -> list[PairReport]:
-    """Report some pairs, in the order given; statistics that only rows need are computed for these pairs only.
-
-    `needed` is what `required_n_by_procedure` returns of these pairs.
-    """
+    """Report some pairs, in the order given; statistics that only rows need are computed for these pairs only."""
+    # `needed` is what `required_n_by_procedure` returns of these pairs.
     numbers = _scores(table, at) | evidence_columns(table, at)
     numbers |= {
         "required_n": needed["fixed_n"],
@@ -161,10 +159,8 @@ def _worse(table: PairTable) -> set[str]:
 
 
 def assumed_of(table: PairTable, *, rescored: bool, ignored: bool, worse: Collection[str] = ()) -> list[Assumption]:
-    """Return what verdicts of a table assume, for pairs where a model has a newer epoch, or misses items that are ignored.
-
-    `worse` are the models that the verdicts call worse.
-    """
+    """Return what verdicts of a table assume, for pairs where a model has a newer epoch, or misses items that are ignored."""
+    # `worse` are the models that the verdicts call worse.
     benchmark = table.benchmark
     at_best = benchmark.reading.at_best
     against = at_best is not None and benchmark.counters["conflicts"] > 0 and any(each != at_best for each in worse)

@@ -24,10 +24,9 @@ from stats.numerics.pairs import Index
 
 
 class PairTable:
-    """Every pair of the current models of a benchmark: its counts (`pairs`), what its kind of score shows (`kind`), and decisions.
+    """Every pair of the current models of a benchmark: its counts (`pairs`), what its kind of score shows (`kind`), and decisions."""
 
-    Each statistic is computed on first use. `superseded`: of two models by older epochs.
-    """
+    # Each statistic is computed on first use. `superseded`: of two models by older epochs.
 
     def __init__(
         self,
@@ -158,10 +157,8 @@ class PairTable:
     # --- decisions --------------------------------------------------------------------------------------------------------------------
 
     def decided(self, procedure: str) -> Sides | None:
-        """Return the side that a procedure decides for each pair; None where it is not computed, or its decisions do not count.
-
-        `clustered` is in `monitor.view.pairs.clusters`.
-        """
+        """Return the side that a procedure decides for each pair; None where it is not computed, or its decisions do not count."""
+        # `clustered` is in `monitor.view.pairs.clusters`.
         if procedure in {"anytime", "anytime_family"}:
             return self.anytime_decisions[procedure] if self.in_force else None
         if self.superseded is not None:

@@ -18,10 +18,8 @@ Floats = NDArray[np.float64]
 
 
 def weighting_of(benchmark: BoardView) -> Weighting | None:
-    """Return the weights of a benchmark over the declared sizes of its clusters, or over the items read; None without weights.
-
-    A cluster that has a weight and no item counts as one item that every model lacks.
-    """
+    """Return the weights of a benchmark over the declared sizes of its clusters, or over the items read; None without weights."""
+    # A cluster that has a weight and no item counts as one item that every model lacks.
     weights = benchmark.spec.weights
     if weights is None:
         return None
@@ -48,10 +46,8 @@ class WeightedScores:
 
     @cached_property
     def baseline(self) -> float:
-        """Weighted mean of the baselines of a suite: the weighted mean x of scores counts as (x - baseline) / (1 - baseline); else 0.
-
-        The weights are those of the gaps, weight / (1 - baseline) of each member: both sides of the equation are then the same.
-        """
+        """Weighted mean of the baselines of a suite: the weighted mean x of scores counts as (x - baseline) / (1 - baseline); else 0."""
+        # The weights are those of the gaps, weight / (1 - baseline) of each member: both sides of the equation are then the same.
         suite = self.benchmark.suite
         if suite is None:
             return 0.0

@@ -32,11 +32,9 @@ def with_committed_race(report: BenchmarkReport, table: PairTable) -> BenchmarkR
 
 
 def committed_race(table: PairTable, *, looks: int = _LOOKS) -> CommittedRace | None:
-    """Race for the declared goal over the scores of a benchmark; None where that is no comparison.
-
-    It needs scores 0 and 1, models that all have a score, a mixture that a race can use, and verdicts that do not follow a committed order
-    already.
-    """
+    """Race for the declared goal over the scores of a benchmark; None where that is no comparison."""
+    # It needs scores 0 and 1, models that all have a score, a mixture that a race can use, and verdicts that do not follow a committed
+    # order already.
     benchmark, spec = table.benchmark, table.benchmark.spec
     if spec.goal is None or benchmark.committed is not None or benchmark.undeclared or unscored_models(table):
         return None

@@ -102,10 +102,8 @@ class GoalView:
         return ranked_pairs(self.table.ranking.size)
 
     def _not_worse(self, margin: float, asked: Flags) -> Flags:
-        """Return which models are shown not to be worse than which by more than a margin, among pairs that are asked for.
-
-        The intervals have the pairs' fixed shares of alpha, so all of them hold together with probability 1 - alpha.
-        """
+        """Return which models are shown not to be worse than which by more than a margin, among pairs that are asked for."""
+        # The intervals have the pairs' fixed shares of alpha, so all of them hold together with probability 1 - alpha.
         table, (first, second) = self.table, self._pairs
         at = np.flatnonzero(self._by_rank(asked)[first, second] & (table.pairs.n > 0) & table.has_place())
         ((low, high),) = table.kind.gap_bounds(at, family_alpha(table, at))

@@ -20,10 +20,8 @@ Decisions = NDArray[np.bool_]
 
 
 def decisions_by_rank(table: PairTable, undone: Sequence[int] = ()) -> Decisions:
-    """Return the family-wise decisions in force over ranks, closed among models that are compared on the same items.
-
-    The decisions of the pairs at the positions `undone` are omitted.
-    """
+    """Return the family-wise decisions in force over ranks, closed among models that are compared on the same items."""
+    # The decisions of the pairs at the positions `undone` are omitted.
     sides = table.decided("anytime_family")
     if sides is None:
         return np.zeros((table.ranking.size, table.ranking.size), bool)
@@ -43,11 +41,9 @@ def closed_by_rank(table: PairTable, sides: Sides) -> Decisions:
 
 
 def _items_compared(table: PairTable) -> Index:
-    """Return a number for each model by rank: models with the same number are compared on the same items.
-
-    A over B on some items and B over C on others leave open who is better of A and C. Decisions are about all items of the benchmark where
-    missing ones count at their worst, and in a committed order; elsewhere about the items that a pair shares.
-    """
+    """Return a number for each model by rank: models with the same number are compared on the same items."""
+    # A over B on some items and B over C on others leave open who is better of A and C. Decisions are about all items of the benchmark
+    # where missing ones count at their worst, and in a committed order; elsewhere about the items that a pair shares.
     about_all = table.pairs.completes or table.benchmark.committed is not None
     return kinds_of_rows(table.kind.compared_on(table.ranking, about_all=about_all))
 
@@ -157,11 +153,9 @@ def count_undecided(table: PairTable, clusters: ClusterColumns | None, at: Index
 
 
 def count_unresolved(table: PairTable, needed: Mapping[str, Floats], at: Index) -> dict[str, int]:
-    """Count the pairs that are not resolved under each procedure that has an N* here; pairs whose N* is unknown do not count.
-
-    Where clusters give an N* of no pair, as weighted ones do, `clustered` is omitted. `needed` is what `required_n_by_procedure` returns
-    of these pairs.
-    """
+    """Count the pairs that are not resolved under each procedure that has an N* here; pairs whose N* is unknown do not count."""
+    # Where clusters give an N* of no pair, as weighted ones do, `clustered` is omitted. `needed` is what `required_n_by_procedure` returns
+    # of these pairs.
     closed: dict[str, Flags | None] = {
         name: is_resolved(table.pairs.n[at], n_star) | np.isnan(n_star)
         for name, n_star in needed.items()

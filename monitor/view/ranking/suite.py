@@ -31,13 +31,11 @@ from stats.numerics.pairs import Index, all_pairs, pair_count
 
 
 def suite_board(suite: Suite, boards: Mapping[str, BoardView], *, assert_complete: bool) -> BoardView:
-    """Return the union of the members of a suite as a board: the models that it ranks, by their newest epochs.
-
-    These have a score in every member, or in some member where what a model lacks counts at its worst. An item is named after its member.
-    A member that does not exist, or holds battles, has no items: then no model is ranked. The size of a member is its declared item count,
-    or the items it has if these are taken as complete; else the sizes are declared for all or unknown, and unknown where their sum is
-    beyond `MAX_GRADED_ITEMS`.
-    """
+    """Return the union of the members of a suite as a board: the models that it ranks, by their newest epochs."""
+    # These have a score in every member, or in some member where what a model lacks counts at its worst. An item is named after its member.
+    # A member that does not exist, or holds battles, has no items: then no model is ranked. The size of a member is its declared item
+    # count, or the items it has if these are taken as complete; else the sizes are declared for all or unknown, and unknown where their sum
+    # is beyond `MAX_GRADED_ITEMS`.
     members = _scored_members(suite, boards)
     lacking = _lacking(suite, members) if len(members) == len(suite.members) else {}
     models = [model for model, lacks in lacking.items() if suite.missing == "worst" or not lacks]

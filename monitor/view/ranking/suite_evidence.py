@@ -107,10 +107,8 @@ def _beyond(members: Mapping[str, BoardView], models: int) -> list[Fact]:
 
 
 def family_places(union: BoardView) -> tuple[NDArray[np.int32], list[Fact]]:
-    """Return the places of the pairs of a suite in the declared family, and why they have none; nothing if they have.
-
-    The shares of alpha are equal and do not depend on who came first, since there is no order of arrival among benchmarks.
-    """
+    """Return the places of the pairs of a suite in the declared family, and why they have none; nothing if they have."""
+    # The shares of alpha are equal and do not depend on who came first, since there is no order of arrival among benchmarks.
     capacity, place = union.spec.family.capacity, np.zeros(union.pairs, np.int32)
     if capacity is None:
         return place, [fact(Reason.NO_SUITE_FAMILY)]
@@ -131,11 +129,10 @@ class Walk(NamedTuple):
 
 
 def walk_committed(union: BoardView, weighting: Weighting, members: Mapping[str, BoardView]) -> Walk:
-    """Bet along the order of a suite: the items of all members by their keys, of which each member's own order is a part.
-
-    Keys under different seeds are independent and uniform, so this is one random permutation of the union. The prefix of a pair ends before
-    the first item that one of its models lacks. There are `_LOOKS` looks at places fixed in advance, which cost less than one at each item.
-    """
+    """Bet along the order of a suite: the items of all members by their keys, of which each member's own order is a part."""
+    # Keys under different seeds are independent and uniform, so this is one random permutation of the union. The prefix of a pair ends
+    # before the first item that one of its models lacks. There are `_LOOKS` looks at places fixed in advance, which cost less than one at
+    # each item.
     codes, cluster, reach = _in_order(union, weighting, members)
     i, j = all_pairs(codes.shape[1])
     last = np.minimum(reach[i], reach[j])

@@ -41,11 +41,9 @@ class TieBands:
 
 
 def tie_bands(table: PairTable, low_coverage: float) -> TieBands:
-    """Return the ties of a benchmark by the family-wise decisions, and what follows from them, as the ranges of ranks do.
-
-    A model with less than the share `low_coverage` of the items of the model that has most is `lacking`: it is undecided against nearly
-    all others, and would be in every band.
-    """
+    """Return the ties of a benchmark by the family-wise decisions, and what follows from them, as the ranges of ranks do."""
+    # A model with less than the share `low_coverage` of the items of the model that has most is `lacking`: it is undecided against nearly
+    # all others, and would be in every band.
     return bands_of(decisions_by_rank(table), table.kind.lacking(table.ranking, low_coverage))
 
 
@@ -130,10 +128,8 @@ def _largest_sets(tied: Flags) -> list[tuple[int, ...]] | None:
 
 
 def _cliques(neighbours: Sequence[int]) -> Iterator[tuple[int, ...] | None]:
-    """Search the maximal cliques of a graph (Bron and Kerbosch, with pivots); give up with None after too much work.
-
-    `neighbours` has one number a vertex, with a bit for each neighbour.
-    """
+    """Search the maximal cliques of a graph (Bron and Kerbosch, with pivots); give up with None after too much work."""
+    # `neighbours` has one number a vertex, with a bit for each neighbour.
     work = 0
     stack: list[tuple[tuple[int, ...], int, int]] = [((), (1 << len(neighbours)) - 1, 0)] if neighbours else []
     while stack:

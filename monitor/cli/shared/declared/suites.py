@@ -17,10 +17,8 @@ def suites_of_files(
     *,
     distinct: bool = False,
 ) -> list[Suite]:
-    """Parse the suites of benchmarks that were read, NAME=MEMBER,... each; a wrong one ends the command.
-
-    A benchmark whose own name ends with a colon or a tilde and a number needs no weight.
-    """
+    """Parse the suites of benchmarks that were read, NAME=MEMBER,... each; a wrong one ends the command."""
+    # A benchmark whose own name ends with a colon or a tilde and a number needs no weight.
     try:
         suites = parse_suites(split_suites(entries or ()), benchmarks, missing or "unranked", distinct=distinct)
     except ValueError as error:

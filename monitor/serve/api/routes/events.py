@@ -244,7 +244,10 @@ def _add_ends(routes: APIRouter, reports: ReportCache, intake: Intake, rules: Wr
         runs = _runs(reports, name, end)
         if isinstance(runs, ProblemError):
             raise runs
-        _require_open(reports, name)
+        partition = reports.partition_of(name)
+        fault = None if partition is None else partition.closed(name)
+        if fault is not None:
+            raise ProblemError(409, fault_detail(fault))
         place = await append_to_log(intake, Submission.empty()._replace(ended=[Ended(ended=name, **end.model_dump())]))
         in_force = await until(reports, lambda: _have_ended(reports, name, runs))
         taken = EndTaken(benchmark=name, place=place, in_force=in_force, runs=runs)
@@ -263,14 +266,6 @@ def _runs(reports: ReportCache, name: str, end: End) -> list[RunName] | ProblemE
     return (
         ProblemError(404, fault_detail(runs)) if isinstance(runs, Fault) else [RunName(**run._asdict()) for run in runs]
     )
-
-
-def _require_open(reports: ReportCache, name: str) -> None:
-    """Raise the 409 for a board that takes no records."""
-    partition = reports.partition_of(name)
-    fault = None if partition is None else partition.closed(name)
-    if fault is not None:
-        raise ProblemError(409, fault_detail(fault))
 
 
 def _have_ended(reports: ReportCache, name: str, runs: Sequence[RunName]) -> bool:

@@ -30,11 +30,10 @@ class _Repeatable:
 
 
 class Answers:
-    """The answers of the last requests that carried an `Idempotency-Key`, by client and key.
+    """The answers of the last requests that carried an `Idempotency-Key`, by client and key."""
 
-    They are in the memory of this process: after a restart, or at another server, the request is appended again. That harms nothing, since
-    the first score of a key counts.
-    """
+    # They are in the memory of this process: after a restart, or at another server, the request is appended again. That harms nothing,
+    # since the first score of a key counts.
 
     def __init__(self, clock: Callable[[], float] = monotonic) -> None:
         self._clock = clock

@@ -118,18 +118,15 @@ class _GzipBody:
     def add(self, piece: bytes) -> None:
         while piece and len(self.data) <= self._limit:
             if self._member.eof:
-                self._begin_member()
+                self._members += 1
+                if self._members > MAX_MEMBERS:
+                    raise ProblemError(
+                        413,
+                        f"The body has more than {MAX_MEMBERS:,} gzip members. Compress it as one, or send several requests.",
+                    )
+                self._member = zlib.decompressobj(_GZIP)
             self.data += self._member.decompress(piece, self._limit + 1 - len(self.data))
             piece = self._member.unused_data
-
-    def _begin_member(self) -> None:
-        self._members += 1
-        if self._members > MAX_MEMBERS:
-            raise ProblemError(
-                413,
-                f"The body has more than {MAX_MEMBERS:,} gzip members. Compress it as one, or send several requests.",
-            )
-        self._member = zlib.decompressobj(_GZIP)
 
     def finish(self) -> None:
         if not self._member.eof:

@@ -47,17 +47,13 @@ class Intake(Protocol):
     async def undo(
         self, change: BoardChange, partition: Callable[[], Awaitable[PartitionView | None]]
     ) -> tuple[int | None, int | None]:
-        """Begin a board again without the events that a change withdraws, and copy those that stay in the background.
-
-        `partition` returns the current state. Return how many events are withdrawn, and stay; None for an undo that goes on after an
-        interruption.
-        """
+        """Begin a board again without the events that a change withdraws, and copy those that stay in the background."""
+        # `partition` returns the current state. Return how many events are withdrawn, and stay; None for an undo that goes on after an
+        # interruption.
 
     async def append(self, submission: Submission) -> str:
-        """Append the declarations, then the events and the ends of runs; return the offsets after them once all of it is durable.
-
-        The offsets are as `monitor.serve.log_position.format_offsets` writes them.
-        """
+        """Append the declarations, then the events and the ends of runs; return the offsets after them once all of it is durable."""
+        # The offsets are as `monitor.serve.log_position.format_offsets` writes them.
 
     def is_folded(self, benchmark: str) -> bool:
         """Return whether the state holds all that the log has of a benchmark."""

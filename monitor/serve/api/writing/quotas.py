@@ -13,10 +13,8 @@ from schemas.records.text import shorten
 
 
 async def require_quotas(reports: ReportCache, submission: Submission) -> None:
-    """Raise the 403 if a request would begin more than the caller's quotas allow.
-
-    What is folded counts, with what the request adds: requests that are under way at the same time may exceed a quota together.
-    """
+    """Raise the 403 if a request would begin more than the caller's quotas allow."""
+    # What is folded counts, with what the request adds: requests that are under way at the same time may exceed a quota together.
     caller = current_caller()
     quotas = caller.grants.quotas
     if quotas.keys() <= {"events"}:

@@ -142,9 +142,16 @@ def _two(table: PairTable, pair: int, side: int) -> Fact:
         threshold=threshold,
         n=int(table.pairs.n[pair]),
         over=over,
+        missing=_missing(table, pair) if over else 0,
         close=not over or p is None or p <= _CLOSE * threshold,
         **_size(table),
     )
+
+
+def _missing(table: PairTable, pair: int) -> int:
+    """Return the items that verdicts count against the leader of a pair."""
+    missing = table.pairs.counted_missing
+    return 0 if missing is None else int(missing[pair])
 
 
 def _two_change(table: PairTable, pair: int, side: int, *, close: bool) -> list[Fact]:
@@ -156,7 +163,8 @@ def _two_change(table: PairTable, pair: int, side: int, *, close: bool) -> list[
     names = [table.benchmark.contestants[k].model for k in (table.pairs.a[pair], table.pairs.b[pair])]
     counts = {}
     if wins is not None and losses is not None:
-        counts = {"wins": wins, "losses": losses, "alike": n - wins - losses}
+        missing = _missing(table, pair)
+        counts = {"wins": wins, "losses": losses, "alike": n - wins - losses, "missing": missing}
     units = _units(table)
     facts = (
         [fact(Reason.TWO_COUNTS, models=names, low=low, high=high, **counts, **units)]
@@ -166,7 +174,7 @@ def _two_change(table: PairTable, pair: int, side: int, *, close: bool) -> list[
     if side or not n:
         return facts if n else []
     wins, losses = wins or 0, losses or 0
-    if table.kind.decides_at_end and (differ := wins + losses):
+    if table.kind.decides_at_end and not _missing(table, pair) and (differ := wins + losses):
         least = least_wins(table, pair)
         found = {} if least is None else {"gap": (2 * least - differ) / n, "turned": least - max(wins, losses)}
         found |= {} if least is None else {"p": float(exact_p(least, differ - least))}

@@ -147,6 +147,9 @@ def _two_models(given: Given) -> str:
     if not gap:
         return f"{state}: {a} and {b} are level{where}."
     text = f"{state}: {first} is {_ahead(abs(gap))} ahead of {second}{where}"
+    if missing := given["missing"]:
+        verb = "is" if missing == 1 else "are"
+        return f"{text} on {counted(given['n'], _unit(given))}, and {missing:,} {verb} missing."
     if not given["close"]:
         return f"{text}, and {counted(given['n'], _unit(given))} cannot show that."
     return f"{text}{_evidence(given)}."
@@ -160,7 +163,8 @@ def _two_counts(given: Given) -> str:
         parts.append(f"The interval of the gap is {points(given['low'])} to {points(given['high'])} points.")
     if "wins" in given:
         right = f"Only {a} is right on {counted(given['wins'], _unit(given))}, only {b} on {given['losses']:,}"
-        parts.append(f"{right}; {given['alike']:,} are alike.")
+        missing = f", {given['missing']:,} missing" if given["missing"] else ""
+        parts.append(f"{right}; {given['alike']:,} are alike{missing}.")
     return " ".join(parts)
 
 

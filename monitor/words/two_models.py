@@ -48,6 +48,7 @@ def comparison(two: Fact, change: Sequence[Fact]) -> Comparison:
     if "wins" in counts:
         a, b = two["models"]
         differ = f"{counts['wins']:,} only {a} right · {counts['losses']:,} only {b} right · {counts['alike']:,} alike"
+        differ += f" · {counts['missing']:,} missing" if counts["missing"] else ""
         rows.append(((f"{unit}s", differ),))
     title = "How close" if two["close"] else f"What {counted(two['n'], unit)} can show"
     sentences = [line([each]) for each in change if each["code"] != Reason.TWO_COUNTS]

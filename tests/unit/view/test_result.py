@@ -106,6 +106,18 @@ def test_two_models_have_a_gap_a_p_and_the_counts_that_would_decide():
     assert [each["code"] for each in decided["change"][1]] == [Reason.TWO_COUNTS]
 
 
+def test_missing_items_and_no_turned_ones_keep_two_models_undecided():
+    """17 to 6 of 23 would decide, but not with six missing items at their worst."""
+    records = [packed(paired(16, 7, 31), ["a", "b"])]
+    records += [event(f"missing {k}", "a" if k % 2 else "b", 1) for k in range(6)]
+    result = lines(*records, assert_complete=True)
+    (two,) = result["best"][1]
+    assert (two["n"], two["missing"], two["side"]) == (54, 6, None)
+    codes = [each["code"] for each in result["change"][1]]
+    assert codes == [Reason.TWO_COUNTS, Reason.GAP_NEEDS]
+    assert result["change"][1][0]["missing"] == 6
+
+
 def test_the_closest_tie_lacks_no_items():
     scores = np.vstack([three(), np.full((30, 3), np.nan)])
     scores[100:, :2] = 1

@@ -17,6 +17,7 @@ TWO = {
     "n": 50,
     "over": True,
     "close": False,
+    "missing": 0,
     "of": 50,
 }
 TURNED = {"differ": 9, "wins": 8, "gap": 0.14, "turned": 3, "p": 0.0391}
@@ -56,13 +57,14 @@ VERIFIED = {"models": ["a"], "count": 1, "of": 51, "items": 800, "p": 0.0363, "a
         (Reason.FIRST_TIE, {"models": ["a", "b"], "count": 2, "of": 9}, "First place is a tie: a and b."),
         (Reason.HELD_RESULT, {"because": [{"code": "other_items", "detail": "the runs have other items"}]}, "Held: the runs have other items."),
         (Reason.TWO_MODELS, TWO, "Not decided: new is 2 points ahead of old, and 50 items cannot show that."),
+        (Reason.TWO_MODELS, TWO | {"missing": 6}, "Not decided: new is 2 points ahead of old on 50 items, and 6 are missing."),
         (Reason.TWO_MODELS, TWO | {"gap": 0.03, "p": 0.0545, "close": True}, "Not decided: new is 3 points ahead of old, p = 0.0545 against 0.0500."),
         (Reason.TWO_MODELS, TWO | {"gap": -0.03, "p": 0.0545, "close": True}, "Not decided: old is 3 points ahead of new, p = 0.0545 against 0.0500."),
         (Reason.TWO_MODELS, TWO | {"gap": 0.0}, "Not decided: new and old are level."),
         (Reason.TWO_MODELS, TWO | {"over": False, "close": True, "of": 200}, "Not decided yet: new is 2 points ahead of old after 50 of 200 items, p = 1.00 against 0.05."),
         (Reason.TWO_MODELS, TWO | {"side": "a", "gap": 0.1, "p": 0.0078}, "Decided: new is better than old, 10 points ahead, p = 0.0078 against 0.05."),
         (Reason.TWO_MODELS, TWO | {"side": "b", "gap": -0.1, "p": None}, "Decided: old is better than new, 10 points ahead."),
-        (Reason.TWO_COUNTS, {"models": ["new", "old"], "low": -0.1, "high": 0.15, "wins": 5, "losses": 4, "alike": 41}, "The interval of the gap is -10.00 to +15.00 points. Only new is right on 5 items, only old on 4; 41 are alike."),
+        (Reason.TWO_COUNTS, {"models": ["new", "old"], "low": -0.1, "high": 0.15, "wins": 5, "losses": 4, "alike": 41, "missing": 0}, "The interval of the gap is -10.00 to +15.00 points. Only new is right on 5 items, only old on 4; 41 are alike."),
         (Reason.STEPS, {"decided": 14, "steps": 28, "ties": 12, "open": 2, "over": True}, "14 of 28 steps of the ranking are real, 12 are ties, 2 lack items."),
         (Reason.STEPS, {"decided": 1, "steps": 3, "ties": 1, "open": 1, "over": False}, "1 of 3 steps of the ranking is real, 1 is a tie, 1 is open."),
         (Reason.CLOSEST_TIE, {"rank": 26, "items": 57_012.0, "of": 12_032}, "Closest tie: ranks 26 and 27 need about 57,000 items; there are 12,032."),

@@ -33,7 +33,7 @@ def test_a_verdict_flips_without_a_reload(page, tmp_path):
         assert page.locator(".board .step-link.good").count() == 0
         page.set_viewport_size({"width": 1280, "height": 300})
         page.locator("a.step-link").first.focus()
-        page.evaluate("scrollTo(0, 200)")
+        page.evaluate("scrollTo(0, 120)")
         before = page.evaluate("scrollY")
         assert before > 0
 

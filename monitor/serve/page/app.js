@@ -38,6 +38,7 @@ const LAG_MS = 2000; // a server that gives earlier answers has much to do
 
 const at = (id) => document.getElementById(id);
 const main = at("main");
+const views = at("views");
 const lastData = new Map(); // by address, to show a view at once on return
 let withBattles = new Set(); // names of benchmarks
 let sentinels = new Set();
@@ -80,7 +81,8 @@ function tabs() {
 
 function show(...nodes) {
   shown = null;
-  morph(main, ...[tabs(), ...nodes].flat(Infinity).filter(Boolean));
+  morph(views, ...[tabs()].filter(Boolean));
+  morph(main, ...nodes.flat(Infinity).filter(Boolean));
   main.removeAttribute("aria-busy");
 }
 
@@ -307,7 +309,7 @@ function wire() {
     if (event.target.value) location.hash = link.benchmark(event.target.value);
   });
   at("theme").addEventListener("click", toggleTheme);
-  at("help").addEventListener("click", () => at("keys").showModal());
+  at("help").addEventListener("click", keys.help);
   at("keys-close").addEventListener("click", () => at("keys").close());
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", repaint);
   addEventListener("resize", () => {

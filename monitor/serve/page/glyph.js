@@ -58,15 +58,16 @@ export const answered = (state) => ["yes", "against", "equal"].includes(state);
 
 const BINS = 100;
 
-/** Draw one tick a step: tall where the answer is yes; of more than 100 steps, bins with the share of yes as height. */
+/** Draw one tick a step: tall where the answer is yes, hollow where items are missing; of more than 100 steps, bins with the share of yes as height. */
 export function ticks(values) {
   const size = Math.min(values.length, BINS);
   const marks = Array.from({ length: size }, (_, k) => {
     const part = values.slice(Math.floor((k * values.length) / size), Math.floor(((k + 1) * values.length) / size));
     const against = part.includes("against");
     const high = part.filter(answered).length / part.length;
-    const tall = Math.max(high * 10, high > 0 ? 3 : 1.5);
-    return s("rect", { class: against ? "against" : high > 0 ? "yes" : "no", x: `${(100 * (k + 0.15)) / size}%`, width: `${70 / size}%`, y: 6 - tall / 2, height: tall });
+    const open = !high && part.includes("open");
+    const tall = open ? 7 : Math.max(high * 10, high > 0 ? 3 : 1.5);
+    return s("rect", { class: against ? "against" : high > 0 ? "yes" : open ? "open" : "no", x: `${(100 * (k + 0.15)) / size}%`, width: `${70 / size}%`, y: 6 - tall / 2, height: tall });
   });
   return s("svg", { class: "ticks", height: 12, "aria-hidden": "true" }, marks);
 }

@@ -24,6 +24,12 @@ function back(route) {
   else if (route.benchmark && route.key !== "") location.hash = link.benchmark(route.benchmark);
 }
 
+/** Show the keys, and the legend of the board again. */
+export function help() {
+  document.documentElement.classList.remove("learned");
+  document.querySelector("#keys").showModal();
+}
+
 /** Act on a key. */
 export function pressed(event, route) {
   if (event.ctrlKey || event.metaKey || event.altKey || document.querySelector("dialog[open]") || !route?.view) return;
@@ -37,7 +43,7 @@ export function pressed(event, route) {
   } else if (target === find && key === "ArrowDown") done = move(true);
   else if (typing(target)) done = false;
   else if (key === "/" && find) find.focus();
-  else if (key === "?") document.querySelector("#keys").showModal();
+  else if (key === "?") help();
   else if ((key === "ArrowDown" || key === "ArrowUp") && document.activeElement.closest("main tr")) done = move(key === "ArrowDown");
   else if (key === "b" && model) choose({ to: route.options.get("to") === model ? null : model });
   else if (key === "x" && model) {

@@ -39,12 +39,13 @@ export function render(data, route) {
   const { report: b, ties } = data;
   const { words } = b;
   return [
-    h("div", { class: "title" }, h("h1", { tabindex: "-1" }, boardName(b)), h("p", { class: "about" }, facts(b))),
+    h("div", { class: "title of-board" }, h("h1", { tabindex: "-1" }, boardName(b)), h("p", { class: "about" }, facts(b))),
     words.partial_note && notice(words.partial_note),
     words.reading_notes.map((text) => notice(text)),
     words.board_note && notice(words.board_note),
     words.held_note && !b.result && !b.suite && notice(words.held_note), // else the line "Decided" gives the reason
     (!b.suite || b.models.length > 0) && result(b),
+    b.models.length > 1 && legend(b, ties),
     b.models.length ? board(data, route) : h("p", { class: "about" }, b.suite ? "No model has a score in every member yet." : "No model has a score yet. Results appear here as they arrive."),
     b.models.length > 1 && key(b, ties),
     members(b),
@@ -77,7 +78,7 @@ function result(b) {
   return h("div", { class: "result" },
     b.goal && h("dl", {}, goal(b, names)),
     h("p", { class: "headline" }, sentence(best.text, names)),
-    real && h("p", { class: "facts" }, sentence(real.text, names), h("span", { class: "drawn", "aria-hidden": "true" }, ticks(steps(b).map((pair) => states(pair).decided)))),
+    real && h("p", { class: "facts" }, sentence(real.text, names), h("span", { class: "drawn", "aria-hidden": "true" }, ticks(steps(b).map((pair) => (stepOf(pair) === "open" ? "open" : states(pair).decided))))),
     change && h("p", { class: "facts" }, sentence(change.text, names)));
 }
 
@@ -200,7 +201,7 @@ function board(data, route) {
   ];
 }
 
-const rowHeight = () => (innerWidth < 600 ? 43 : 25);
+const rowHeight = () => (innerWidth <= 600 ? 52 : 24);
 
 /** Return which rows to draw. */
 function windowOf(length) {
@@ -228,9 +229,9 @@ function head({ b, baseline, x }) {
   return h("thead", { role: "rowgroup" }, h("tr", { role: "row" },
     column("lanes", heads.ties),
     column("rank", heads.ranks),
-    column("strip", heads.places, s("svg", { class: "axis", height: 14, "aria-hidden": "true" }, edge(1), b.models.length > 1 && edge(b.models.length)), "the ranks that the decisions allow"),
+    column("strip", h("span", { class: "sr" }, heads.places), s("svg", { class: "axis", height: 14, "aria-hidden": "true" }, edge(1), b.models.length > 1 && edge(b.models.length)), "the ranks that the decisions allow"),
     column("model", heads.model),
-    column("plot", baseline ? `Gap to ${isolated(baseline.to)}, points, with family-wise interval` : heads.interval, axis(x), `${percent(1 - b.alpha, 0)} %, for one look`),
+    column("plot", baseline ? `Gap to ${isolated(baseline.to)}, points, with family-wise interval` : h("span", { class: "sr" }, heads.interval), axis(x), `${percent(1 - b.alpha, 0)} %, for one look`),
     column("score", heads.score),
     column("step", baseline ? "Against the baseline" : heads.step)));
 }
@@ -406,5 +407,24 @@ function key(b, ties) {
       h("span", {}, "Two models share a band exactly when no verdict separates them. Bands overlap: a tie is not a tier. ", passes && "A dashed stretch passes a model that is not in it. ", alone && (lacking ? "A square is in no band with another model." : "A square is tied with none."))),
     (ruled || lacking) && h("p", {}, s("svg", { width: 26, height: 30, "aria-hidden": "true" }, ruled && s("line", { class: "rule-key", x1: 1, x2: 25, y1: 8, y2: 8 }), lacking && [s("line", { class: "thread", x1: 13, x2: 13, y1: 14, y2: 30 }), s("circle", { class: "thread own", cx: 13, cy: 22, r: 3.4 })]),
       h("span", {}, ruled && ["No tie crosses a ", h("b", { class: "good" }, "blue line"), ": all above are decided over all below. "], lacking && ["A model that ", h("b", { class: "warn" }, "lacks items"), " is in no band and enters no line; its thread marks the models that it may be tied with."])),
-    h("p", {}, h("span", {}), h("span", {}, [...new Set(steps(b).map(stepOf))].map((kind) => [h("b", {}, STEP_SIGNS[kind][0]), ` ${WORDS.steps[kind].word}: ${WORDS.steps[kind].about}. `]), steps(b).some((pair) => sized(pair, stepOf(pair))) && `${WORDS.needs}. `, "The score interval is for one look and enters no verdict.")));
+    h("p", {}, h("span", {}), h("span", {}, steps(b).some((pair) => sized(pair, stepOf(pair))) && `${WORDS.needs}. `, "The score interval is for one look and enters no verdict.")));
+}
+
+/** Explain the signs on display in one line, until the reader knows them; the help shows it again. */
+function legend(b, ties) {
+  const known = () => {
+    document.documentElement.classList.add("learned");
+    try {
+      localStorage.setItem("rankwatch-legend", "known");
+    } catch {
+      // Without storage the line is back after the next reload.
+    }
+  };
+  const kinds = Object.keys(STEP_SIGNS).filter((kind) => steps(b).some((pair) => stepOf(pair) === kind));
+  const line = (kind, ...ends) => s("svg", { width: 18, height: 14, "aria-hidden": "true" }, s("line", { class: kind, ...Object.assign({}, ...ends) }));
+  return h("div", { class: "signs-key", role: "note", "aria-label": "Signs" },
+    kinds.map((kind) => h("span", {}, h("span", { class: STEP_SIGNS[kind][1], "aria-hidden": "true" }, STEP_SIGNS[kind][0]), " ", h("b", {}, WORDS.steps[kind].word), `: ${WORDS.steps[kind].about}`)),
+    ties.bands?.some(({ members }) => members.length > 1) && h("span", { class: "of-lines" }, line("band", { x1: 9, x2: 9, y1: 1, y2: 13 }), " a line joins tied models"),
+    ties.rules.length > 0 && h("span", { class: "of-lines" }, line("rule-key", { x1: 0, x2: 18, y1: 7, y2: 7 }), " all above decided over all below"),
+    h("button", { type: "button", class: "quiet", onclick: known }, "Got it"));
 }

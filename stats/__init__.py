@@ -41,7 +41,6 @@ if TYPE_CHECKING:
     from stats.clusters.design import cluster_power as cluster_power
     from stats.clusters.design import cluster_size_for_power as cluster_size_for_power
     from stats.clusters.design import clusters_for_power as clusters_for_power
-    from stats.clusters.eprocess import cluster_e_max as cluster_e_max
     from stats.clusters.eprocess import cluster_e_process as cluster_e_process
     from stats.clusters.eprocess import clusters_needed as clusters_needed
     from stats.clusters.noise import NoiseSplit as NoiseSplit
@@ -106,7 +105,6 @@ if TYPE_CHECKING:
     from stats.evidence.pair import pair_evidence as pair_evidence
     from stats.evidence.settled import SettledState as SettledState
     from stats.evidence.settled import SettledSteps as SettledSteps
-    from stats.evidence.settled import certain_side as certain_side
     from stats.evidence.settled import settled_log_e as settled_log_e
     from stats.evidence.settled import settled_start as settled_start
     from stats.evidence.settled import settled_steps as settled_steps
@@ -124,14 +122,10 @@ if TYPE_CHECKING:
     from stats.families.error_control import spending_alpha as spending_alpha
     from stats.families.ranks import rank_intervals as rank_intervals
     from stats.families.ranks import tie_groups as tie_groups
-    from stats.families.stepwise import Decisions as Decisions
     from stats.families.stepwise import StepDown as StepDown
     from stats.families.stepwise import family_weights as family_weights
     from stats.families.stepwise import step_down as step_down
-    from stats.families.stepwise import step_down_events as step_down_events
     from stats.families.stepwise import step_thresholds as step_thresholds
-    from stats.families.transitivity import partition_bound as partition_bound
-    from stats.families.transitivity import transitive_step_down as transitive_step_down
     from stats.fixed_n.bootstrap import BootstrapInterval as BootstrapInterval
     from stats.fixed_n.bootstrap import bootstrap_power as bootstrap_power
     from stats.fixed_n.bootstrap import paired_bootstrap_delta as paired_bootstrap_delta
@@ -194,7 +188,6 @@ if TYPE_CHECKING:
     from stats.intervals.completion_gap import completion_interval as completion_interval
     from stats.intervals.completion_gap import excess_low as excess_low
     from stats.intervals.confidence import gap_interval as gap_interval
-    from stats.intervals.graded_interval import graded_completion_interval as graded_completion_interval
     from stats.intervals.sequences import EmpiricalBernstein as EmpiricalBernstein
     from stats.intervals.sequences import asymptotic_interval as asymptotic_interval
     from stats.intervals.sequences import empirical_bernstein as empirical_bernstein

@@ -56,7 +56,7 @@ def cluster_e_process(
     Notes
     -----
     It assumes that clusters arrive as an exchangeable sample of categories. It moves slowly: with 14 clusters even
-    D = 1 on every item gives e = 1033 (`cluster_e_max`), and `clusters_needed` returns how many clusters a smaller gap needs.
+    D = 1 on every item gives e = 1033, and `clusters_needed` returns how many clusters a smaller gap needs.
 
     Examples
     --------
@@ -77,20 +77,6 @@ def cluster_e_process(
             capital = np.logaddexp(capital, np.log(weight) + np.log1p(bet * means).sum(-1))
         halves.append(capital)
     return np.logaddexp(*halves) - np.log(2), halves[0], halves[1]
-
-
-def cluster_e_max(clusters: int, mixture: str | Mixture = "grid98") -> float:
-    """Return the largest e-value that many clusters can reach, when one model wins every item of every cluster.
-
-    Examples
-    --------
-    >>> round(cluster_e_max(14), 1), round(cluster_e_max(14, "beta(1,1)"), 1)
-    (1032.9, 1092.3)
-    """
-    if clusters < 0:
-        raise ValueError(f"clusters must be >= 0: got {clusters}")
-    ones = np.ones(max(clusters, 1))
-    return float(np.exp(cluster_e_process(ones * (clusters > 0), ones * (clusters > 0), mixture=mixture)[0]))
 
 
 def clusters_needed(mean_gap: float, alpha: float = 0.05, mixture: str | Mixture = "grid98") -> int:

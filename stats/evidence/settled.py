@@ -26,7 +26,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from stats.numerics.checks import FloatArray, IntArray, non_negative
+from stats.numerics.checks import FloatArray, IntArray
 
 LAMBDAS: tuple[float, ...] = tuple(0.01 * 2**k for k in range(7))
 """The bets: .01, .02, .04, ..., .64, equally weighted in either direction."""
@@ -194,32 +194,6 @@ def _accumulate(operation: np.ufunc, values: npt.NDArray[Any], few: int) -> None
         return
     for before, after in pairwise(values):
         operation(before, after, out=after)
-
-
-def certain_side(
-    low: npt.ArrayLike, high: npt.ArrayLike, missing: npt.ArrayLike, unit: int = 1
-) -> npt.NDArray[np.int8]:
-    """Return which model certainly leads on all N items: 1 for A, -1 for B, `TIE` if they are all in and sum to 0, and 0 if it is open.
-
-    Parameters
-    ----------
-    low, high : array_like of int
-        The lowest and the highest sum of D that the items so far allow, in units; b - c twice if none is skipped.
-    missing : array_like of int
-        Items still to come. Count a skipped item either here or in ``low`` and ``high``.
-    unit : int
-        The integer that is a score of 1.
-
-    Examples
-    --------
-    >>> certain_side([3, 3, -4, 0], [3, 3, -4, 0], [2, 3, 3, 0]).tolist()
-    [1, 0, -1, 2]
-    """
-    lowest, highest, rest = (np.asarray(x, np.int64) for x in (low, high, missing))
-    non_negative(missing=rest)
-    room = rest * unit
-    side = np.where(lowest > room, 1, np.where(-highest > room, -1, 0))
-    return np.where((lowest == 0) & (highest == 0) & (rest == 0), TIE, side).astype(np.int8)
 
 
 class _Items(NamedTuple):

@@ -12,67 +12,13 @@ the exchanged models. Nothing here depends on the order of arrival; empirical Be
 import numpy as np
 import numpy.typing as npt
 
-from stats.evidence.graded import LAMBDAS, MAX_ITEMS, graded_completion_bound, histogram_capital
-from stats.numerics.checks import TOLERANCE, FloatArray, aligned, level, non_negative
+from stats.evidence.graded import LAMBDAS
+from stats.numerics.checks import FloatArray, level, non_negative
 from stats.numerics.rootfind import bracketed_root
 
 _NOTHING = float(np.finfo(np.float64).tiny)
 _EDGE = -1 + 1e-9
 _CELLS = 1_000_000
-
-
-def graded_completion_interval(
-    values: npt.ArrayLike,
-    counts: npt.ArrayLike,
-    missing: npt.ArrayLike,
-    alpha: npt.ArrayLike = 0.05,
-    lambdas: npt.ArrayLike = LAMBDAS,
-) -> tuple[FloatArray, FloatArray]:
-    """Return the interval for the gap of graded scores on a benchmark of known size, some items of which may be missing.
-
-    It leaves out 0 exactly when `stats.evidence.graded.graded_completion_bound` reaches ln(1/alpha).
-
-    Parameters
-    ----------
-    values : array_like, shape (V,)
-        The distinct differences D, in [-1, 1].
-    counts : array_like of int, shape (*P, V)
-        Items of each pair with each difference.
-    missing : array_like of int, shape P
-        Items of the benchmark that a pair does not share yet.
-    alpha : array_like
-        1 - coverage, of shape P or a number.
-    lambdas : array_like, shape (L,)
-        Bets in (0, 1), equally weighted.
-
-    Returns
-    -------
-    low, high : ndarray, shape P
-        Bounds in [-1, 1].
-
-    Examples
-    --------
-    >>> low, high = graded_completion_interval([-1, 0, 0.5, 1], [[40, 100, 60, 100]], [[0], [20]])
-    >>> low.round(3).ravel().tolist(), high.round(3).ravel().tolist()
-    ([0.173, 0.085], [0.422, 0.462])
-    """
-    (number,) = non_negative(counts=counts)
-    (rest,) = non_negative(missing=missing)
-    (a,) = level(alpha=alpha)
-    aligned(counts=number[..., 0], missing=rest, alpha=a)
-    shape = np.broadcast_shapes(number.shape[:-1], rest.shape, a.shape)
-    bound = graded_completion_bound(histogram_capital(values, number, lambdas), rest, lambdas)
-    held = number.sum(axis=-1) + rest <= MAX_ITEMS  # more than the sum of bets can hold decides nothing
-    for_a, for_b = (np.broadcast_to(held & (x >= -np.log(a) - TOLERANCE), shape) for x in bound)
-    difference, bets = np.asarray(values, np.float64), np.asarray(lambdas, np.float64)
-    number = np.broadcast_to(number, (*shape, number.shape[-1])).reshape(-1, number.shape[-1])
-    rest, a = np.broadcast_to(rest, shape).ravel(), np.broadcast_to(a, shape).ravel()
-    low = _low(difference, number, rest, a, bets).reshape(shape)
-    high = -_low(-difference, number, rest, a, bets).reshape(shape)
-    # The verdict is read off the evidence; the rounding of a root must not undo it.
-    low = np.where(for_a, np.maximum(low, _NOTHING), np.minimum(low, 0))
-    high = np.where(for_b, np.minimum(high, -_NOTHING), np.maximum(high, 0))
-    return low, high
 
 
 def graded_completion_low(
@@ -82,7 +28,7 @@ def graded_completion_low(
     alpha: npt.ArrayLike = 0.05,
     lambdas: npt.ArrayLike = LAMBDAS,
 ) -> FloatArray:
-    """Return the lower bound of `graded_completion_interval`, whose counts here may be fractions.
+    """Return the lower bound of the interval, for counts that may be fractions.
 
     An item between two values may count at both, with weights that keep its difference: ln(1 + lambda D) is concave, so the bound only
     falls. The upper bound is the negative of the lower one of ``-values``.

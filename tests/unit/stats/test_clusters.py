@@ -8,7 +8,7 @@ from scipy.integrate import quad
 from scipy.stats import t as student
 
 from stats.clusters import robust
-from stats.clusters.eprocess import cluster_e_max, cluster_e_process, clusters_needed
+from stats.clusters.eprocess import cluster_e_process, clusters_needed
 from stats.clusters.robust import (
     FEW_CLUSTERS,
     cluster_icc,
@@ -30,6 +30,7 @@ from stats.clusters.sensitivity import (
 )
 from stats.families.error_control import holm
 from stats.fixed_n.resolution import required_n
+from tests.stats_reference import cluster_e_max
 
 
 @pytest.fixture(scope="module")

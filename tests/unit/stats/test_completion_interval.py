@@ -12,11 +12,11 @@ from stats import (
     clopper_pearson_gap,
     completion_interval,
     curtailed_side,
-    graded_completion_interval,
     score_interval,
     score_z,
 )
 from stats.evidence.graded import LAMBDAS, graded_completion_bound, histogram_capital
+from tests.stats_reference import graded_completion_interval
 
 LEVELS = (0.5, 0.2, 0.05, 0.05 / 9, 0.05 / 406, 1e-6, 1e-9)
 

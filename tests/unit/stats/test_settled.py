@@ -8,13 +8,13 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from stats import (
     SettledState,
-    certain_side,
     log_e_value,
     settled_log_e,
     settled_start,
     settled_steps,
 )
 from stats.evidence.settled import LAMBDAS, TIE
+from tests.stats_reference import certain_side
 
 D = [1, 0, 1, -1, 0, 1, 1, 0, 0, 1, 1, 0, -1, 1, 0, 1, 1, 0, 1, 1]
 GRADED = [0.5, -0.25, 1, 0, 0.3, -1, 0.75, 0.2, 0.2, -0.1]

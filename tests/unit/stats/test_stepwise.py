@@ -10,15 +10,13 @@ from numpy.testing import assert_allclose, assert_array_equal
 from stats import (
     family_weights,
     log_e_value,
-    partition_bound,
     spending_alpha,
     step_down,
-    step_down_events,
     step_thresholds,
-    transitive_step_down,
 )
 from stats.families.stepwise import WHOLE
 from tests.published_pairs import B, C
+from tests.stats_reference import partition_bound, step_down_events, transitive_step_down
 
 
 def partitions(items):

@@ -15,7 +15,7 @@ from monitor.cli.shared.options import option
 from monitor.files.item_list import ItemListError, check_items, read_items
 from monitor.files.unit_list import UnitListError, read_units
 from schemas.records.decode import describe_error
-from schemas.records.events import MAX_LINE_BYTES, Declaration
+from schemas.records.events import DEFAULT_LOOK, MAX_LINE_BYTES, Declaration
 from stats.order import committed_items
 
 
@@ -55,6 +55,16 @@ def order(
         int | None,
         option("--every", "print every R-th item only: those that people label for --labels", min=1, metavar="R"),
     ] = None,
+    look: Annotated[
+        float | None,
+        option(
+            "--look",
+            f"with --format json: share of alpha, below 1, for one exact test of all items at the end of the order; 0 leaves all to the "
+            f"bets  \\[default: {DEFAULT_LOOK}, 0 with --units]",
+            min=0,
+            metavar="SHARE",
+        ),
+    ] = None,
     form: Annotated[
         OrderFormat,
         typer.Option("--format", help="list: one id a line; json: the declaration to send before the first score"),
@@ -70,10 +80,13 @@ def order(
     check_seed(seed)
     if every is not None and (form is OrderFormat.json or unit_file is not None):
         stop("--every: is for a list of items; omit it, or --units and --format json", USAGE)
+    if look is not None and (form is OrderFormat.list or (look and unit_file is not None)):
+        stop("--look: is part of a declaration of items without units; add --format json, or omit it or --units", USAGE)
     ids, name = _read_ids(items or [], item_file, benchmark)
     units = None if unit_file is None else _read_units(unit_file)
     if form is OrderFormat.json:
-        print(_declaration(ids, seed, benchmark or name, units))
+        share = look if look is not None or units is not None else DEFAULT_LOOK
+        print(_declaration(ids, seed, benchmark or name, units, share))
         return
     print("\n".join(committed_items(seed, ids, units)[:: every or 1]))
 
@@ -106,16 +119,25 @@ def _read_ids(items: Sequence[str], file: Path | None, benchmark: str | None) ->
         stop(file_error(error, file))
 
 
-def _declaration(ids: list[str], seed: str, benchmark: str | None, units: dict[str, str] | None) -> str:
+def _declaration(
+    ids: list[str], seed: str, benchmark: str | None, units: dict[str, str] | None, look: float | None
+) -> str:
     if benchmark is None:
         stop("--format json needs the name of the benchmark; give --benchmark NAME", USAGE)
-    declaration = {"declare": benchmark, "order": {"policy": "committed", "seed": seed}, "item_ids": ids}
+    declaration: dict[str, object] = {
+        "declare": benchmark,
+        "order": {"policy": "committed", "seed": seed},
+        "item_ids": ids,
+    }
     if units is not None:
         declaration["units"] = units
+    elif look:
+        declaration["look"] = look
     try:
         Declaration.model_validate(declaration)
     except ValidationError as error:
-        stop(f"--benchmark: {describe_error(error.errors(include_url=False)[0])}", USAGE)
+        fault = error.errors(include_url=False)[0]
+        stop(f"--{'look' if fault['loc'] == ('look',) else 'benchmark'}: {describe_error(fault)}", USAGE)
     line = json.dumps(declaration, ensure_ascii=False, separators=(",", ":"))
     if (size := len(line.encode())) > MAX_LINE_BYTES:
         stop(

@@ -239,6 +239,8 @@ def _share(value: object) -> object:
     return None if value == 0 and not isinstance(value, bool) else value
 
 
+DEFAULT_LOOK: Final = 0.2  # what commands declare with a committed order: a declaration without `look` has none
+
 MAX_CLUSTERS: Final = 1_000  # most clusters of a benchmark with weights: the state has a count of each for every pair
 
 Weights = (  # what each cluster counts

@@ -64,6 +64,13 @@ def test_the_declaration_is_a_line_of_a_log(tmp_path):
     (benchmark,) = report(path)[0]["benchmarks"]
     assert (benchmark["order"]["policy"], benchmark["pairs"][0]["status"]) == ("committed", "decided")
     assert benchmark["pairs"][0]["decided_at_n"] < 100
+    assert benchmark["look"] == json.loads(ended.stdout)["look"] == 0.2
+
+
+@pytest.mark.parametrize(("look", "declared"), [("0", None), ("0.5", 0.5)])
+def test_a_declaration_has_the_look_that_was_asked_for(look, declared):
+    ended = rankwatch("order", "--seed", "S", "--benchmark", "b", "--format", "json", "--look", look, "a", "b")
+    assert json.loads(ended.stdout).get("look") == declared
 
 
 @pytest.mark.parametrize(
@@ -77,6 +84,9 @@ def test_the_declaration_is_a_line_of_a_log(tmp_path):
         (["--seed", "s", "a\nb"], 2, "forbidden character U+000A"),
         (["--seed", "s", "--format", "json", "a"], 2, "give --benchmark"),
         (["--seed", "s", "--format", "json", "--benchmark", "\x1b[31m", "a"], 2, "--benchmark: "),
+        (["--seed", "s", "--look", "0.5", "a"], 2, "--look: is part of a declaration"),
+        (["--seed", "s", "--format", "json", "--benchmark", "b", "--look", "1", "a"], 2, "--look: "),
+        (["--seed", "s", "--format", "json", "--benchmark", "b", "--look", "nan", "a"], 2, "--look"),
         (["a"], 2, "--seed"),
     ],
 )

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from monitor.paper.demo import top_ten
+from schemas.records.events import DEFAULT_LOOK
 from stats.order import committed_order
 
 Scores = npt.NDArray[np.uint8]
@@ -62,6 +63,7 @@ def demo_stream(*, null: bool = False, seed: int = DEFAULT_SEED) -> DemoStream:
         "alpha": 0.05,
         "power": 0.8,
         "mixture": "beta(1,1)",
+        "look": DEFAULT_LOOK,
     }
     return DemoStream(
         benchmark=benchmark,

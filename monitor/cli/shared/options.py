@@ -203,7 +203,7 @@ class ScoreOptions:
             "--columns",
             "FIELD=COLUMN,...",
             "columns of a table, or fields of JSON lines, to read as model, item_id, score, ...; models=A|B for one column a model, "
-            "models=* for every other column",
+            "models=* for every other column; score=NAME:lower where less is better",
         ),
     ] = None
     scale: Annotated[

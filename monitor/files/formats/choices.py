@@ -21,6 +21,8 @@ FAILED_ZERO: Final = "zero"  # `--failed`: items whose run failed are skipped, o
 SWAP_MEAN: Final = "mean"
 SWAP_AGREE: Final = "agree"  # `--swap-rule`: two games count by their mean, or as a tie unless both agree
 
+LOWER: Final = ":lower"  # the end of a metric, or column, of which less is better: it counts as one minus its value
+
 NONE: Final = "none"  # `--cluster none`: no clusters, even if the log has some
 
 CLUSTER_FIELDS: Final = ("cluster", "category", "subject", "topic", "domain")
@@ -103,6 +105,7 @@ class Choices:
     map: str | None = None  # the path of a file with mappings (`mapping`), which comes before those next to the results
     split: Selection = field(default_factory=lambda: Selection("--split"))  # of HELM: the split of the data
     swap_rule: str | None = None  # of two games of one pair in both orders: `SWAP_MEAN` by default, or `SWAP_AGREE`
+    lower: bool = False  # whether less is better in the column of scores, so that each counts as one minus its value
     title: str | None = None  # the model of a table that has a score and no column for models: its path
 
     @classmethod
@@ -128,13 +131,17 @@ class Choices:
             raise ChoiceError(f"--failed {failed}: use {FAILED_SKIP} or {FAILED_ZERO}")
         if swap_rule not in {None, SWAP_MEAN, SWAP_AGREE}:
             raise ChoiceError(f"--swap-rule {swap_rule}: use {SWAP_MEAN} or {SWAP_AGREE}")
+        parsed = parse_columns(columns)
+        score = parsed.get("score", "")
+        if score.endswith(LOWER) and score != LOWER:
+            parsed["score"] = score.removesuffix(LOWER)
         return cls(
             Selection("--metric", metric),
             Selection("--filter", filter),
             Selection("--scorer", scorer),
             cluster,
             benchmark,
-            parse_columns(columns),
+            parsed,
             subtasks,
             parse_scale(scale),
             follow_symlinks,
@@ -142,6 +149,7 @@ class Choices:
             map,
             Selection("--split", split),
             swap_rule,
+            lower=parsed.get("score", "") != score,
         )
 
     def unused(self, *used: str) -> list[str]:
@@ -195,6 +203,15 @@ class Choices:
             return (score - smallest) / (largest - smallest)
         except OverflowError:
             return math.inf
+
+    def directed(self, score: object) -> object:
+        """Return a score from 0 to 1 of which more is better.
+
+        >>> choices = Choices.parse(columns=["score=latency:lower"])
+        >>> choices.columns, choices.directed(0.25), choices.directed(True), choices.directed(7)
+        ({'score': 'latency'}, 0.75, 0, 7)
+        """
+        return 1 - score if self.lower and isinstance(score, bool | int | float) and 0 <= score <= 1 else score
 
     def cluster_field(self, item: Mapping[str, object]) -> str | None:
         """Return the field of an item that holds its cluster, or None.

@@ -8,10 +8,10 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from monitor.files.formats.choices import FAILED_SKIP, FAILED_ZERO, NONE, cluster_of, clusters_of
+from monitor.files.formats.choices import FAILED_SKIP, FAILED_ZERO, LOWER, NONE, cluster_of, clusters_of
 from monitor.files.formats.documents import decode_document
 from monitor.files.formats.log_file import LogFile
-from monitor.files.formats.results import LOWER, Entry, Result, ResultColumns, Run, Single, Tool
+from monitor.files.formats.results import Entry, Result, ResultColumns, Run, Single, Tool
 from monitor.files.streams.encodings import open_stream
 from monitor.files.streams.event_lines import Broken, Columns, EventLineWriter, RecordTranslator, Refusal, Translator
 from monitor.files.streams.stream import Stream

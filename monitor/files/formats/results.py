@@ -2,13 +2,11 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 from monitor.files.formats.choices import FAILED_SKIP
 from monitor.files.formats.log_file import LogFile
 from schemas.records.faults import Fault
-
-LOWER: Final = ":lower"  # the end of a metric of which less is better: it counts as one minus its value
 
 
 class Result(NamedTuple):

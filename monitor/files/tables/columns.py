@@ -95,7 +95,8 @@ class Columns:
         self._prefix = next(
             (f"{each}." for each in objects if all(name.startswith(f"{each}.") for name in self._models or [""])), ""
         )
-        pairs = [f"{field} = {shorten(column)}" for field, column in self._columns.items()]
+        less = {"score": " (less is better)"} if choices.lower else {}
+        pairs = [f"{field} = {shorten(column)}{less.get(field, '')}" for field, column in self._columns.items()]
         if self._models is not None:
             of_object = f" (in {shorten(self._prefix[:-1])})" if self._prefix else ""
             pairs.append(f"models = {', '.join(map(shorten, map(self._model_name, self._models)))}{of_object}")
@@ -179,7 +180,7 @@ class Columns:
         return _read_cells(cells[self._columns[field]], read) if field in self._columns else [default] * rows
 
     def _scores(self, cells: Sequence[Any], benchmarks: Sequence[Any]) -> Sequence[Any]:
-        if not self._choices.scale:
+        if not self._choices.scale and not self._choices.lower:
             return _read_cells(cells, lambda cell: read_score(without_value(cell)))
         return [self._score(*each) for each in zip(cells, benchmarks, strict=True)]
 
@@ -204,7 +205,7 @@ class Columns:
         return column.removeprefix(self._prefix)
 
     def _score(self, value: object, benchmark: object) -> object:
-        return self._choices.scaled(read_score(without_value(value)), benchmark)
+        return self._choices.directed(self._choices.scaled(read_score(without_value(value)), benchmark))
 
     def _require(self, names: Sequence[str]) -> None:
         missing = [field for field in ("item_id", "score") if field not in self._columns]

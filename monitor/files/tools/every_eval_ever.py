@@ -5,9 +5,10 @@ from typing import Any, Final
 
 import msgspec
 
+from monitor.files.formats.choices import LOWER
 from monitor.files.formats.documents import read_beside, text_of
 from monitor.files.formats.log_file import LogFile
-from monitor.files.formats.results import LOWER, Entry, Result, Tool
+from monitor.files.formats.results import Entry, Result, Tool
 from monitor.files.streams.event_lines import Refusal
 from schemas.records.faults import Fault
 from schemas.records.text import shorten

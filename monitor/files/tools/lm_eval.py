@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import msgspec
 
-from monitor.files.formats.choices import cluster_of
+from monitor.files.formats.choices import LOWER, cluster_of
 from monitor.files.formats.log_file import LogFile
 from monitor.files.streams.event_lines import RecordTranslator, Refusal
 from monitor.files.streams.paths import show
@@ -25,7 +25,6 @@ from schemas.records.names import name_fault
 from schemas.records.text import shorten
 
 NAME: Final = re.compile(r"samples_(?P<task>.+)_(?P<time>\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d(?:\.\d+)?)\.jsonl(?:\.gz)?")
-LOWER: Final = ":lower"
 
 _NOT_METRICS: Final = frozenset(
     {"doc_id", "doc", "target", "arguments", "resps", "filtered_resps", "filter", "metrics"}

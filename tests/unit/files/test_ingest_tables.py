@@ -95,6 +95,23 @@ def test_columns_are_chosen_by_name(tmp_path):
     assert {e.cluster for e in read.events} == {"x"}
 
 
+@pytest.mark.parametrize("form", ["csv", "jsonl", "parquet"])
+@pytest.mark.parametrize(
+    ("scale", "given", "scores"),
+    [((), [0.25, 0.0, 1.0], [0.75, 1.0, 0.0]), (["8"], [2.0, 0.0, 8.0], [0.75, 1.0, 0.0])],
+)
+def test_less_is_better_in_a_column_of_which_that_is_chosen(tmp_path, form, scale, given, scores):
+    rows = [{"task": "t", "question_id": k, "model": "m", "latency": value} for k, value in enumerate(given)]
+    path = tmp_path / f"a.{form}"
+    if form == "parquet":
+        parquet(path, rows)
+    else:
+        path.write_bytes(table(rows) if form == "csv" else "".join(f"{json.dumps(row)}\n" for row in rows).encode())
+    read = Read(path, columns=["score=latency:lower"], scale=scale)
+    assert [each.score for each in read.events] == scores
+    assert "score = latency (less is better)" in read.notes[0]
+
+
 def test_a_table_of_more_columns_than_are_read_is_refused(tmp_path):
     """Two million columns took 12 s of processor time, and a line may have 32 million."""
     names = [f"c{k}" for k in range(100_001)]

@@ -6,7 +6,7 @@ races over known 0/1 scores as the engine would, for plans and error rates.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from math import ceil, log
+from math import ceil, log, log1p
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -120,6 +120,8 @@ class RaceRules:
         Gap up to which the order of two models does not matter.
     block : int, optional
         See `next_target`.
+    look : float
+        Share of alpha for the exact test of all items, at the end of a committed order.
     """
 
     goal: Goal
@@ -128,8 +130,13 @@ class RaceRules:
     mixture: str = "beta(1,1)"
     margin: float | None = None
     block: int | None = None
+    look: float = 0.0
 
     def __post_init__(self) -> None:
+        if not 0 <= self.look < 1 or (self.look and self.completion):
+            raise ValueError(
+                f"look {self.look} is no share of alpha along a committed order; use one from 0 to below 1"
+            )
         if not self.completion and not parse_mixture(self.mixture).symmetric:
             raise ValueError(f"the mixture {self.mixture} is not symmetric; use a symmetric one, such as beta(1,1)")
 
@@ -149,7 +156,10 @@ class RaceRules:
         if self.completion:
             low, high = completion_interval(np.full(n.size, size), b, c, size - n, alpha)
         else:
-            low, high = gap_interval(n, b, c, alpha, self.mixture)
+            low, high = gap_interval(n, b, c, alpha * (1 - self.look), self.mixture)
+        if self.look:
+            at_end = completion_interval(np.full(n.size, size), b, c, size - n, alpha * self.look)
+            low, high = np.maximum(low, at_end[0]), np.minimum(high, at_end[1])
         return low > -margin, high < margin
 
 
@@ -220,6 +230,7 @@ class _Race:
         self._open_weight = WHOLE
         self._reached, self._right = np.zeros((2, models), np.int64)
         self._n, self._b, self._c = np.zeros((3, pairs), np.int64)
+        self._early = log1p(-rules.look)
         self._peak = np.zeros(pairs)  # largest evidence so far from ln 1/alpha on
         self._peak_side, self._side = np.zeros((2, pairs), np.int64)
         self._state: GoalState
@@ -266,8 +277,11 @@ class _Race:
         if self._rules.margin is None:
             at = np.flatnonzero(may & asked & (self._n > 0))
             n, b, c = self._n[at], self._b[at], self._c[at]
-            lost = np.zeros(at.size, np.int64) if self._rules.completion else None
-            may[at] = may_be_decided(Counts(n, b, c, c, b), left[at], self._rules.alpha, self._rules.mixture, lost)
+            counts, none, rules = Counts(n, b, c, c, b), np.zeros(at.size, np.int64), self._rules
+            alpha = rules.alpha * (1 - rules.look)
+            may[at] = may_be_decided(counts, left[at], alpha, rules.mixture, none if rules.completion else None)
+            if rules.look:
+                may[at] |= may_be_decided(counts, left[at], rules.alpha * rules.look, rules.mixture, none)
         return may
 
     def _not_worse(self, first: IntArray, second: IntArray) -> BoolArray:
@@ -316,8 +330,12 @@ class _Race:
             b, c = self._b[pair], self._c[pair]
             self._keep(pair, -curtailed_leader_log_p(b, c, self._size - stop), np.sign(b - c))
             return
+        if self._rules.look:
+            b, c = self._b[pair], self._c[pair]
+            at_end = log(self._rules.look) - curtailed_leader_log_p(b, c, self._size - stop)
+            self._keep(pair, at_end, np.sign(b - c))
         # Evidence is at most ln 2 d^2 / m at a lead d, and that where one model wins all its items first.
-        limit = np.maximum(-log(self._rules.alpha), self._peak[pair]) - _SLACK
+        limit = np.maximum(-log(self._rules.alpha), self._peak[pair]) - _SLACK - self._early
         lead, discordant = before_b - before_c, before_b + before_c
         near = np.zeros(pair.size, bool)
         for ahead, more in ((lead, self._b[pair] - before_b), (-lead, self._c[pair] - before_c)):
@@ -347,7 +365,7 @@ class _Race:
         largest = np.maximum.reduceat(evidence, starts)
         at = np.flatnonzero(evidence == np.repeat(largest, np.diff(starts, append=of.size)))
         earliest = at[np.flatnonzero(np.diff(of[at], prepend=-1))]
-        self._keep(pair[of[starts]], largest, np.sign(lead[earliest]))
+        self._keep(pair[of[starts]], largest + self._early, np.sign(lead[earliest]))
 
     def _keep(self, pair: IntArray, evidence: FloatArray, side: IntArray) -> None:
         """Keep evidence that is larger than before, and at least ln 1/alpha."""

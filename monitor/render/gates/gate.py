@@ -82,6 +82,9 @@ def _evidence(report: BenchmarkReport, pair: PairReport, models: tuple[str, str]
         missing = "ignored" if _ignores_missing(report, pair) else "at their worst"
         p, alpha = apart(p_value, pair.p_anytime, report.alpha)
         lines.append(f"{equals('p', p)} of the exact test, missing items {missing}; decided at p <= {alpha}")
+    elif report.look and pair.p_anytime is not None:
+        p, alpha = apart(p_value, pair.p_anytime, report.alpha)
+        lines.append(f"{equals('p', p)} by bets or by one exact test of all items; decided at p <= {alpha}")
     elif pair.log_e is not None:
         e, threshold = apart(e_value, pair.log_e, -log(report.alpha))
         lines.append(f"e = {e} (ln e {pair.log_e:.3f}), threshold 1/alpha = {threshold}")

@@ -89,3 +89,18 @@ def test_a_gate_fails_where_the_report_decides_at_exactly_alpha(items):
     assert pair.decided.anytime is not None
     size = Margin(0.01)
     assert gate_report([compare_with_margin(view.table, pair, "new", "old", size)], size).verdict == "fail"
+
+
+def test_a_gate_on_a_look_names_what_decides():
+    """31 against 12 of 100 items along a committed order: the exact test at the end decides, and no e-value does."""
+    ids = [f"i{k}" for k in range(100)]
+    log = FoldLog({"declare": "bench", "order": {"policy": "committed", "seed": "s"}, "item_ids": ids, "look": 0.5})
+    for k, item in enumerate(ids):
+        scores = {"a": int(k < 31), "b": int(31 <= k < 43)}
+        log.send(*({"benchmark": "bench", "item_id": item, "model": model, "score": scores[model]} for model in "ab"))
+    view = report_view(board_view(log["bench"]), pairs="all", assert_complete=False)
+    (pair,) = view.report.pairs
+    text = gate.as_text(gate.answer(view.report, pair, ("a", "b")))
+    assert pair.decided.anytime == "a"
+    assert f"p = {p_value(pair.p_anytime)} by bets or by one exact test of all items; decided at p <= 0.05" in text
+    assert "1/alpha" not in text

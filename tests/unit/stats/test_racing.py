@@ -28,13 +28,12 @@ def scores(seed, items):
     return right.astype(np.int8)
 
 
-def engine_race(board, goal, policy):
+def engine_race(board, goal, policy, look=0.0):
     """Race through the engine; return its last look, and the items that each model ran."""
     items = [str(k) for k in range(len(board))]
     order = {"policy": policy} | ({"seed": "7"} if policy == "committed" else {})
-    log = FoldLog(
-        {"declare": "bench", "item_ids": items, "goal": goal.text, "order": order, "family": {"models": NAMES}}
-    )
+    declared = {"declare": "bench", "item_ids": items, "goal": goal.text, "family": {"models": NAMES}, "look": look}
+    log = FoldLog(declared | {"order": order})
     looks = 1
     while not (race := Race.of(PairTable(board_view(log.bench)))).over:
         looks += 1
@@ -49,19 +48,19 @@ def engine_race(board, goal, policy):
     return race, looks, board[[int(item) for item in order]]
 
 
-CASES = [("top:2", "committed"), ("ranking,margin=0.3", "completion")]
+CASES = [("top:2", "committed", 0.0), ("ranking,margin=0.3", "completion", 0.0), ("best", "committed", 0.3)]
 MORE = [
-    (goal, policy)
+    (goal, policy, look)
     for goal in ("best", "top:2", "top:3", "ranking", "pair:m1,m3", "model:m3,width=2", "top:2,margin=0.1")
-    for policy in ("committed", "completion")
+    for policy, look in (("committed", 0.0), ("committed", 0.2), ("committed", 0.7), ("completion", 0.0))
 ]
 
 
-def race_both_ways(goal, policy, seed):
+def race_both_ways(goal, policy, look, seed):
     """Race a board through the engine and over known scores, and compare the ends."""
     asked, board = parse_goal(goal), scores(seed, 160 if policy == "committed" else 90)
-    race, looks, ordered = engine_race(board, asked, policy)
-    result = run_race(ordered, rules(asked, completion=policy == "completion"))
+    race, looks, ordered = engine_race(board, asked, policy, look)
+    result = run_race(ordered, rules(asked, completion=policy == "completion", look=look))
     assert ("met" if result.met else "impossible") == race.goal.state
     run = {each.model: each.items_run for each in race.plan()}
     assert dict(zip(NAMES, result.items_run.tolist(), strict=True)) == run
@@ -73,16 +72,16 @@ def race_both_ways(goal, policy, seed):
     assert (result.side[np.ix_(ranked, ranked)] == table.pairs.matrix(sides, -sides)).all()
 
 
-@pytest.mark.parametrize(("goal", "policy"), CASES)
-def test_a_race_over_known_scores_is_that_of_the_engine(goal, policy):
-    race_both_ways(goal, policy, seed=1)
+@pytest.mark.parametrize(("goal", "policy", "look"), CASES)
+def test_a_race_over_known_scores_is_that_of_the_engine(goal, policy, look):
+    race_both_ways(goal, policy, look, seed=1)
 
 
 @pytest.mark.full
-@pytest.mark.parametrize(("goal", "policy"), MORE)
-def test_every_race_over_known_scores_is_that_of_the_engine(goal, policy):
+@pytest.mark.parametrize(("goal", "policy", "look"), MORE)
+def test_every_race_over_known_scores_is_that_of_the_engine(goal, policy, look):
     for seed in (0, 1):
-        race_both_ways(goal, policy, seed)
+        race_both_ways(goal, policy, look, seed)
 
 
 def test_blocks_grow_with_the_front():

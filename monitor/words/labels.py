@@ -69,7 +69,8 @@ def notes(size: int, outside: int, unknown: int, strangers: Sequence[str], dupli
     found = []
     if outside:
         found.append(
-            f"Labels of {counted(outside, 'item')} are not of the {size:,} that people were to label: they do not count."
+            f"Labels of {counted(outside, 'item')} are not of the {size:,} that people were to label: they do not count. "
+            "Check --label-seed and --label-every."
         )
     if unknown:
         found.append(f"Labels of {counted(unknown, 'item')} that the results do not have do not count.")

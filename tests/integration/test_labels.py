@@ -95,6 +95,7 @@ def test_labels_that_were_chosen_by_their_scores_do_not_count(judge, tmp_path):
     assert found.outside == len(set(chosen) - set(PART)) > 0
     other = read(judge, people(tmp_path, agrees), every=3)
     assert other.pairs[0].labels < 10
+    assert any("do not count. Check --label-seed and --label-every." in note for note in other.notes)
 
 
 def test_a_label_of_one_model_is_none_and_one_without_a_score_counts_at_its_worst(judge, tmp_path):
@@ -145,6 +146,11 @@ def test_three_models_share_alpha(tmp_path):
         (lambda each: {**each, "model": "a", "score": each["model"] == "b"}, 1, "labels contradict earlier ones"),
         (lambda each: {**each, "model": f"new-{each['model']}"}, 2, "the labels are of none of its models"),
         (lambda each: {**each, "item_id": f"x{each['item_id']}"}, 2, "no labelled item is one of the results"),
+        (
+            lambda each: {**each, "benchmark": "translation"},
+            2,
+            "translation is no benchmark of the results, which have chat",
+        ),
         (lambda each: {**each, "score": 4 * each["score"] + 1}, 1, "score"),
         (lambda each: {**each, "model": "a", "score": 1}, 2, "the labels are only of a"),
     ],
@@ -172,6 +178,9 @@ def test_labels_have_a_seed_and_a_file_of_their_own(judge, tmp_path):
     assert "add --label-seed SEED" in rankwatch("report", judge, "--labels", labels, "--label-every", 4, code=2).stderr
     nameless = ("--labels", labels, "--label-seed", "", "--label-every", 4)
     assert "add --label-seed SEED" in rankwatch("report", judge, *nameless, code=2).stderr
+    table = tmp_path / "people.csv"
+    table.write_text("item_id,model,score\n" + "".join(f"{i},{m},{agrees(i, m)}\n" for i in PART for m in "ab"))
+    assert [each.labels for each in read(judge, table).pairs] == [150]
     again = ("--labels", judge, "--label-seed", "people", "--label-every", 4)
     assert "read as results of the judge too" in rankwatch("report", judge, *again, code=2).stderr
 

@@ -79,15 +79,14 @@ def read_labels(
     if options.labels is None:
         return {}
     file = str(options.labels)
-    chosen = LogOptions(scale=logs.scale)
+    # A table need not name its benchmark; one that is named has to be of the results.
+    chosen = LogOptions(scale=logs.scale, benchmark=next(iter(boards)) if len(boards) == 1 else None)
     results = {path.resolve() for path in find_files(make_importer(logs), paths)}
     for path in find_files(make_importer(chosen), [file]):
         if path.resolve() in results:
             stop(f"--labels {show(path)} is read as results of the judge too; keep it in another folder", USAGE)
     found = read_results([file], max_rejected, chosen, Declarations({}, Flags({}, {})), part=True)
     stop_refused(found.values())
-    if len(found) == len(boards) == 1:  # a table need not name its benchmark
-        found = dict(zip(boards, found.values(), strict=True))
     return {name: _checked(name, each, boards, options, file) for name, each in found.items()}
 
 

@@ -14,14 +14,7 @@ from monitor.words.kinds import words_of
 from monitor.words.order import at_the_end, because
 from monitor.words.reading import skips_of
 from schemas.results.reasons import Fact, Reason, has, without
-from schemas.results.report import (
-    BenchmarkReport,
-    GoalReport,
-    GoalRun,
-    ModelReport,
-    ResultLine,
-    SuiteMember,
-)
+from schemas.results.report import BenchmarkReport, GoalReport, GoalRun, ModelReport, ResultLine, SuiteMember
 
 NO_RESULTS: Final = "No results: no score was read."
 NO_PAIR: Final = "There is no pair to compare: it takes two models with scores on the same items."

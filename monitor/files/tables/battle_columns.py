@@ -15,7 +15,7 @@ from schemas.records.events import EventFields
 from schemas.records.faults import Fault
 from schemas.records.lenient import read_index, read_name
 from schemas.records.names import MAX_NAME_LENGTH
-from schemas.records.repeated import Repeating, repeated_among
+from schemas.records.repeated import Repeating
 from schemas.records.text import shorten
 
 _SIDES: Final = (("model_a", "model_b"), ("model_1", "model_2"), ("left", "right"), ("model_x", "model_y"))
@@ -208,8 +208,14 @@ def columns_of(
 
 def repeated_cell(row: dict[str, Any], columns: Columns | BattleColumns) -> Fault | None:
     """Return the fault of a decoded object that has twice what one of the columns reads."""
-    names = columns.names if isinstance(row, Repeating) else ()
-    name = repeated_among(row, [*names, *(name.partition(".")[0] for name in names)]) if names else None
+    twice, objects = set[str](), [("", row)]
+    while objects:
+        prefix, fields = objects.pop()
+        if isinstance(fields, Repeating):
+            twice |= {f"{prefix}{name}" for name in fields.repeated}
+        objects += [(f"{prefix}{name}.", value) for name, value in fields.items() if isinstance(value, dict)]
+    read = {name[:k] for name in columns.names for k, letter in enumerate(f"{name}.") if letter == "."} if twice else ()
+    name = min(twice.intersection(read), default=None)
     benchmark = next((event.benchmark for event in columns.events(flatten(row))), None) if name else None
     return None if name is None else repeated_fault(name, benchmark)
 

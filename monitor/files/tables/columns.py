@@ -337,11 +337,16 @@ def flatten(record: dict[str, Any]) -> dict[str, Any]:
     {'id': 1, 'meta.subject': 'law'}
     """
     fields: dict[str, Any] = {}
-    for name, value in record.items():
-        if isinstance(value, dict):
-            fields |= {f"{name}.{inner}": leaf for inner, leaf in flatten(value).items()}
+    levels = [("", iter(record.items()))]  # no recursion: it would copy each field once a level
+    while levels:
+        prefix, level = levels[-1]
+        for name, value in level:
+            if isinstance(value, dict):
+                levels.append((f"{prefix}{name}.", iter(value.items())))
+                break
+            fields[f"{prefix}{name}" if prefix else name] = value
         else:
-            fields[name] = value
+            levels.pop()
     return fields
 
 

@@ -25,11 +25,7 @@ _TABLES: Final[dict[str, Callable[[Board], str]]] = {
     "table.tex": tables.as_latex,
 }
 _EMBEDDED: Final = "embed.html"
-_OF_BOARD: Final = {
-    "board": badges.board_badge,
-    "settled": badges.settled_badge,
-    "resolved": badges.resolved_badge,
-}
+_OF_BOARD: Final = {"board": badges.board_badge, "settled": badges.settled_badge, "resolved": badges.resolved_badge}
 _LINKS: Final = (
     ("index.html", "page"),
     ("ties.csv", "CSV"),

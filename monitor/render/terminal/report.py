@@ -141,13 +141,7 @@ def assumptions(benchmark: BenchmarkReport) -> list[Text]:
 
 
 def _details(
-    benchmark: BenchmarkReport,
-    console: Console,
-    extra: Extra | None,
-    limit: int,
-    low_coverage: float,
-    *,
-    verbose: bool,
+    benchmark: BenchmarkReport, console: Console, extra: Extra | None, limit: int, low_coverage: float, *, verbose: bool
 ) -> Group:
     """Build what the overview leaves to a second look: the pairs; and with `verbose` all columns, reasons, counts and levels."""
     glyphs, pairs, goal = glyphs_for(console), benchmark.pairs[:limit], benchmark.goal

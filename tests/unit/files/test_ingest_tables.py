@@ -10,6 +10,7 @@ from decimal import Decimal
 
 import pytest
 
+from monitor.files.tables.columns import flatten
 from tests.unit.files.memory_log import Log, look, once
 from tests.unit.files.native_logs import Choices, Importer, Read, write_lines
 from tests.unit.files.result_lines import event
@@ -521,6 +522,39 @@ def test_an_object_of_an_array_that_has_a_field_twice_is_refused(tmp_path, row, 
         (2, field, f"{field} comes twice in one object; keep one of the two")
     ]
     assert [e.item_id for e in read.events] == ["q0", "q2"]
+
+
+@pytest.mark.parametrize(
+    ("more", "field"),
+    [
+        (',"r":{"deep":{"score":1,"score":0}}', "r.deep.score"),
+        (',"r":{"deep":{"score":1},"deep":{"score":0}}', "r.deep"),
+        (',"r":{"deep":{"score":1}},"r":{"deep":{"score":0}}', "r"),
+        (',"r":{"deep":{"score":1,"sc\\u006fre":0}}', "r.deep.score"),
+        (',"r":{"deep.score":1,"deep.score":0}', "r.deep.score"),
+        (',"r":{"deep":{"score":1,"x":2,"x":{"y":1,"y":2}}},"other":{"score":1,"score":2}', None),
+    ],
+)
+@pytest.mark.parametrize("form", ["a.jsonl", "a.json"])
+def test_a_nested_field_that_comes_twice_is_refused_where_it_is_read(tmp_path, more, field, form):
+    rows = [
+        f'{{"benchmark":"b","item_id":"q{k}","model":"m"{text}}}'
+        for k, text in enumerate((',"r":{"deep":{"score":1}}', more))
+    ]
+    (tmp_path / form).write_text("\n".join(rows) + "\n" if form == "a.jsonl" else f"[{','.join(rows)}]")
+    read = Read(tmp_path / form, columns=["score=r.deep.score"])
+    assert [name for _, name, *_ in read.faults] == ([] if field is None else [field])
+    assert len(read.events) == (2 if field is None else 1)
+
+
+def test_nested_fields_are_named_by_their_path_in_their_order_at_any_depth():
+    record = {"a": {"b": 1, "c": {"d": 2}}, "a.b": 3, "e": {}, "f": 4}
+    assert list(flatten(record).items()) == [("a.b", 3), ("a.c.d", 2), ("f", 4)]
+    deep = value = {}
+    for _ in range(5_000):
+        value["x"] = value = {}
+    value["y"] = 1
+    assert list(flatten(deep)) == ["x." * 5_000 + "y"]
 
 
 @pytest.mark.parametrize(("row", "again", "field"), TWICE)

@@ -25,6 +25,18 @@ def run(*command):
     assert ended.returncode == 0, ended.stdout + ended.stderr
 
 
+def test_each_job_in_the_docs_names_its_runner():
+    blocks = [
+        yaml.safe_load(block)
+        for path in [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+        for block in re.findall(r"^```yaml\n(jobs:.*?|on:.*?)^```$", path.read_text("utf-8"), re.MULTILINE | re.DOTALL)
+    ]
+    assert blocks
+    for block in blocks:
+        assert {True, "jobs"} <= block.keys()  # YAML reads the key `on` as a truth value
+        assert all({"runs-on", "steps"} <= job.keys() for job in block["jobs"].values())
+
+
 def steps(path):
     jobs = yaml.safe_load(path.read_text("utf-8"))["jobs"]
     return [step for job in jobs.values() for step in job["steps"]]

@@ -14,6 +14,7 @@ ELSEWHERE = {
     **dict.fromkeys(
         (
             "admit my-model --board results/ --scores my-model.jsonl --goal model:my-model,width=3 --next 50",
+            "admit my-model --server http://127.0.0.1:8642 --benchmark my-bench --goal model:my-model,width=3 --next 50",
             "admit my-model --board results/ --scores my-model.jsonl --goal model:my-model,width=3",
             "verify my-model.admit.json",
         ),

@@ -12,6 +12,7 @@ _READS = (
     application.drift_routes,
     application.run_routes,
     application.next_routes,
+    application.admission_routes,
     application.change_routes,
 )
 _NOTHING: Any = None  # a route is described without the state that it reads

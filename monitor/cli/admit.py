@@ -3,9 +3,10 @@
 import json
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Final, NoReturn
 
 import typer
 
@@ -13,45 +14,83 @@ from monitor.cli.shared.declared.values import check_seed
 from monitor.cli.shared.errors import USAGE, file_error, note, stop
 from monitor.cli.shared.files import choose_board, find_files, is_empty, make_importer, read_results
 from monitor.cli.shared.options import MaxRejectedOption, ScoreOptions, TableFormat, TableFormatOption, option
+from monitor.cli.shared.remote.places import bearer_token
+from monitor.cli.shared.settings import read_settings
 from monitor.files.importer import named_path
 from monitor.files.newcomer import NewcomerError, read_certificate, read_scores, write_certificate
 from monitor.files.streams.paths import is_remote, show
 from monitor.files.streams.read import read_files
+from monitor.send.admissions import AdmissionPlace
+from monitor.send.http import DeliveryError
 from monitor.view.admission import AdmissionError, AdmissionGoal, certify, commit, differences, freeze, walk
 from monitor.words import admission as words
 from monitor.words.counts import counted
 from monitor.words.numbers import safe
 from schemas.records.names import name_fault
 from schemas.records.text import shorten
-from schemas.results.admission import Certificate, FrozenBoard
+from schemas.results.admission import AdmissionAsked, Certificate, FrozenBoard
 from stats.order import committed_items
 
 if TYPE_CHECKING:
     from monitor.view.board import BoardView
 
+_FILES: Final = "Files, without --server"
+
 RUN, MET, IMPOSSIBLE = 0, 5, 6  # exit codes, as of `rankwatch next`
+
+
+@dataclass(frozen=True)
+class Served:
+    """A monitor that has the board, and gets the newcomer's scores."""
+
+    server: Annotated[
+        str | None,
+        option(
+            "--server",
+            "address of a `rankwatch watch` or `serve` that has the board, and gets the scores; with --benchmark",
+            metavar="http\\[s]://HOST:PORT",
+            rich_help_panel="Server",
+        ),
+    ] = None
+    token_file: Annotated[
+        Path | None,
+        option(
+            "--token-file",
+            "file with the bearer token for --server  \\[default: $RANKWATCH_TOKEN]",
+            rich_help_panel="Server",
+        ),
+    ] = None
 
 
 def admit(
     model: Annotated[str, typer.Argument(metavar="MODEL", help="name of the newcomer", show_default=False)],
+    logs: ScoreOptions,
+    served: Served,
     board: Annotated[
-        list[str],
+        list[str] | None,
         option(
-            "--board", "file or folder with the complete results of the other models; may be repeated", metavar="PATH"
+            "--board",
+            "file or folder with the complete results of the other models; may be repeated",
+            metavar="PATH",
+            rich_help_panel=_FILES,
         ),
-    ],
+    ] = None,
     scores: Annotated[
-        str,
+        str | None,
         option(
             "--scores",
             "file that gets the newcomer's scores, and only these; without one before its order is committed",
             metavar="FILE",
+            rich_help_panel=_FILES,
         ),
-    ],
-    logs: ScoreOptions,
+    ] = None,
     certificate: Annotated[
         Path | None,
-        option("--certificate", "file of the admission  \\[default: MODEL.admit.json]", metavar="FILE"),
+        option(
+            "--certificate",
+            "file of the admission  \\[default: MODEL.admit.json; with --server, none is written]",
+            metavar="FILE",
+        ),
     ] = None,
     benchmark: Annotated[str | None, option("--benchmark", "name of the benchmark", metavar="NAME")] = None,
     goal: Annotated[
@@ -80,25 +119,50 @@ def admit(
 ) -> None:
     """Place a newcomer among the models of a board that are complete, from a part of the items.
 
-    The first call freezes the board, draws a seed and writes both to the certificate. Run the items that --next prints, add the scores to
-    the file, and call it again. `rankwatch verify` recomputes the certificate.
+    The first call freezes the board and draws a seed: in the certificate, or with --server in the log. Run the items that --next prints,
+    add the scores to the file, or send them to the server, and call it again. `rankwatch verify` recomputes the certificate.
 
     Exit 0: run the next items. 5: the goal is met, or every item is run. 6: every item is run and the goal is not met, or the scores
     contradict the order. 1: fault. 2: wrong usage.
 
     Example: rankwatch admit my-model --board results/ --scores my-model.jsonl --goal model:my-model,width=3 --next 50
+
+    Example: rankwatch admit my-model --server http://localhost:8642 --benchmark my-bench --next 50
     """
     if fault := name_fault(model):
         stop(f"MODEL {fault}; use 1 to 200 printable characters", USAGE)
-    if (place := named_path(scores)[1]) == "-" or is_remote(place):
-        stop("--scores: give a file or a folder; it is read again at every call", USAGE)
     if seed is not None:
         check_seed(seed)
     try:
         asked = None if goal is None else AdmissionGoal.parse(goal, model)
     except ValueError as error:
         stop(f"--goal: {error}", USAGE)
+    if served.server is not None:
+        if board or scores:
+            stop("--board and --scores: the server has the board and the scores; omit them", USAGE)
+        now, order, ahead = _on_server(served, benchmark, model, alpha, seed, certificate)
+        _print(now, order, ahead, asked, following, form, certificate)
+    if not board or scores is None:
+        stop("give --board and --scores, or --server http://host:port of a monitor that has the board", USAGE)
+    if (place := named_path(scores)[1]) == "-" or is_remote(place):
+        stop("--scores: give a file or a folder; it is read again at every call", USAGE)
     path = certificate or Path(re.sub(r"^\.|[^\w.-]", "_", model) + ".admit.json")
+    now, order, ahead = _on_files(model, board, scores, logs, path, benchmark, alpha, seed, max_rejected)
+    _print(now, order, ahead, asked, following, form, path)
+
+
+def _on_files(
+    model: str,
+    board: Sequence[str],
+    scores: str,
+    logs: ScoreOptions,
+    path: Path,
+    benchmark: str | None,
+    alpha: float | None,
+    seed: str | None,
+    max_rejected: float,
+) -> tuple[Certificate, list[str], int]:
+    """Admit a newcomer to a board of files; return how many of its scores lie ahead of the order too."""
     try:
         view = _board(board, logs, max_rejected, benchmark, model)
         frozen = freeze(view)
@@ -125,7 +189,33 @@ def admit(
         stop(str(error))
     except OSError as error:
         stop(file_error(error, path))
-    _print(now, order, scored, asked, following, form, path)
+    return now, order, len(scored) - now.result.items_run
+
+
+def _on_server(
+    served: Served, benchmark: str | None, model: str, alpha: float | None, seed: str | None, path: Path | None
+) -> tuple[Certificate, list[str], int]:
+    """Admit a newcomer to a board of a server, or ask for its ranks; return how many of its scores lie ahead of the order too."""
+    assert served.server is not None
+    if benchmark is None:
+        stop("--server: name the benchmark, with --benchmark NAME", USAGE)
+    place = AdmissionPlace(served.server, bearer_token(read_settings(), served.token_file))
+    try:
+        taken = place.admit(AdmissionAsked(benchmark=benchmark, model=model, alpha=alpha, seed=seed))
+        if taken.place is not None:
+            note(f"the log of {served.server} holds the frozen board ({taken.admission.board[:12]}) and the order")
+        if taken.left_out:
+            note(f"not complete, so not compared with: {', '.join(map(shorten, taken.left_out))}")
+        now, ahead = place.certificate(benchmark, model)
+        if path is not None:
+            write_certificate(path, now)
+    except ValueError as error:
+        stop(f"--server: {error}", USAGE)
+    except DeliveryError as error:
+        stop(str(error))
+    except OSError as error:
+        stop(file_error(error, path or Path()))
+    return now, taken.items, ahead
 
 
 def _board(
@@ -198,18 +288,17 @@ def _now(before: Certificate, order: Sequence[str], scored: dict[str, int | None
 def _print(
     now: Certificate,
     order: Sequence[str],
-    scored: dict[str, int | None],
+    ahead: int,
     goal: AdmissionGoal | None,
     following: int | None,
     form: TableFormat,
-    path: Path,
-) -> None:
+    path: Path | None,
+) -> NoReturn:
     """Print the answer, or the next items; end the command with what to do."""
     done, left = now.result.items_run, len(order) - now.result.items_run
     state = "open" if goal is None else goal.state(now.board, now.result)
     over = state != "open" or not left
     items = [] if over else order[done : done + (following or 0)]
-    ahead = len(scored) - done
     if form is TableFormat.json:
         facts = {
             "benchmark": now.board.benchmark,
@@ -220,7 +309,7 @@ def _print(
             "over": over,
             "ahead": ahead,
             "next": items,
-            "certificate": str(path),
+            "certificate": None if path is None else str(path),
             "board_digest": now.commitment.board,
             "result": now.result.model_dump(mode="json"),
         }

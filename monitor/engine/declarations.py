@@ -22,7 +22,7 @@ from monitor.words.changes import UNDECLARED_UNITS
 from schemas.records.decode import describe_error
 from schemas.records.events import MAX_GRADED_ITEMS, Spec, alias_problem, unit_name_problem
 from schemas.records.faults import Fault, Refusal
-from schemas.records.redeclared import KEEP, changed_fields, parts_chosen, version_fault
+from schemas.records.redeclared import KEEP, admitted, changed_fields, parts_chosen, version_fault
 from schemas.records.scores import SCORE_UNIT
 from schemas.records.text import shorten
 from schemas.results.assumptions import PARTS
@@ -33,7 +33,7 @@ _COMMITTED: Final = ("order", "item_ids", "items")
 
 
 def with_late_parts(benchmark: Benchmark, spec: Spec) -> Spec:
-    """Return a declaration with the parts that were declared after the first score, and what is known of the scores, now or before."""
+    """Return a declaration with the parts that were declared late, what is known of the scores, and the newcomers, now or before."""
     late: set[str] = (
         {*benchmark.spec.declared_late, *spec.declared_late} if benchmark.declared else {*spec.declared_late}
     )
@@ -43,7 +43,11 @@ def with_late_parts(benchmark: Benchmark, spec: Spec) -> Spec:
         late |= set(parts_chosen(benchmark.name, benchmark.spec, spec))
     provenance = benchmark.spec.provenance | spec.provenance
     return spec.model_copy(
-        update={"declared_late": tuple(name for name in PARTS if name in late), "provenance": provenance}
+        update={
+            "declared_late": tuple(name for name in PARTS if name in late),
+            "provenance": provenance,
+            "admissions": admitted(benchmark.spec, spec),
+        }
     )
 
 
@@ -54,6 +58,8 @@ def refusal(benchmark: Benchmark, spec: Spec) -> Fault | None:
         differing = next((name for name in _COMMITTED if getattr(old, name) != getattr(spec, name)), None)
         if differing is not None:
             return _seed_fault(benchmark, differing)
+    if (fault := _admission_fault(benchmark, spec)) is not None:
+        return fault
     begun = benchmark.sentinel is not None and benchmark.sentinel.has_begun
     if not benchmark.counters["events"] and not begun:
         return None
@@ -135,6 +141,33 @@ def _scores_fault(benchmark: Benchmark, spec: Spec) -> Fault | None:
     if spec.bets_are_graded and items > MAX_GRADED_ITEMS:
         reason = f"{items:,} items are too many for graded scores, repeats, units or weights; use at most {MAX_GRADED_ITEMS:,}"
         return Refusal("scores", spec.scores, reason, benchmark.name)
+    return None
+
+
+def _admission_fault(benchmark: Benchmark, spec: Spec) -> Fault | None:
+    """Return why a newcomer is not admitted: its seed may have been chosen after a look."""
+    known, board, generation = benchmark.spec.admissions or {}, benchmark.board, benchmark.generation
+    for model, new in (spec.admissions or {}).items():
+        old, name = known.get(model), shorten(model)
+        if new == old or new.generation < generation:  # copies of an undo repeat what was declared, and count no more
+            continue
+        twin = next((other for other, each in known.items() if each.seed == new.seed and other != model), None)
+        problem = None
+        if new.generation > generation:
+            problem = f"the board is in generation {generation:,}, not {new.generation:,}"
+        elif board is not None and board.unfinished is not None:
+            problem = "the records of the board are still being copied; wait until that has ended"
+        elif old is not None and old.generation == generation:
+            problem = f"{name} is admitted already, and its first seed counts; go on along that order"
+        elif model in benchmark.model_names() | spec.aliases.keys():
+            problem = (
+                f"{name} has scores or is an alias, and an order that is drawn after a look is not random; admit a model before its "
+                "first score, under a name of its own"
+            )
+        elif twin is not None:
+            problem = f"{shorten(twin)} has this seed; each newcomer needs its own, drawn after it is fixed"
+        if problem is not None:
+            return Refusal("admissions", name, problem, benchmark.name)
     return None
 
 

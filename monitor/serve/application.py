@@ -16,6 +16,7 @@ from monitor.serve.api.openapi import add_openapi
 from monitor.serve.api.problems import add_problems
 from monitor.serve.api.reading.cached_answers import CachedAnswers
 from monitor.serve.api.reading.state_watcher import StateWatcher
+from monitor.serve.api.routes.admissions import admission_routes, admit_routes
 from monitor.serve.api.routes.boards import board_routes
 from monitor.serve.api.routes.changes import change_routes
 from monitor.serve.api.routes.drift import drift_routes
@@ -97,9 +98,11 @@ def make_application(
     web.include_router(drift_routes(readable))
     web.include_router(run_routes(readable))
     web.include_router(next_routes(readable, watcher, intake))
+    web.include_router(admission_routes(readable, intake))
     web.include_router(change_routes(readable, watcher))
     writes = intake or ReadOnlyIntake(), WriteRules(BodyReader(body_bytes), limits, audit, count_quota)
     web.include_router(write_routes(reports, *writes))
+    web.include_router(admit_routes(reports, *writes))
     web.include_router(board_routes(reports, *writes))
     web.include_router(otlp_routes(reports, *writes, read_otlp))
     web.include_router(file_routes(reports, *writes, read_file))

@@ -2,7 +2,7 @@
 
 import secrets
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final, Literal, NamedTuple
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from monitor.view.board import BoardView
 from schemas.records.goals import parse_goal
-from schemas.records.scores import SCORE_UNIT, ZERO
+from schemas.records.scores import ABSENT, SCORE_UNIT, ZERO
 from schemas.records.text import shorten
 from schemas.results.admission import METHOD, AdmissionResult, Certificate, Commitment, FrozenBoard, Opponent, Settled
 from stats.admission.newcomer import Admission, thousandths
@@ -50,14 +50,21 @@ class BoardScores(NamedTuple):
         return low, low + self.unit * (~self.present).sum(axis=0)
 
 
-def scores_of(board: BoardView) -> BoardScores:
-    """Return the scores of a board; it must have one score an item of each model."""
+def scores_of(board: BoardView, of: Collection[str] | None = None) -> BoardScores:
+    """Return the scores of a board, or of some of its models alone; it must have one score an item of each model."""
     if not board.single_scores:
         raise AdmissionError(
             f"{board.name!r} is a suite, or has battles, repeats, units or weights; a model is admitted where an item has one score "
             "of each model"
         )
-    row_of = {key.item: row for row, key in enumerate(board.item_keys)}
+    current = np.flatnonzero(board.current()).tolist()
+    models = sorted(
+        (k for k in current if of is None or board.contestants[k].model in of), key=lambda k: board.contestants[k].model
+    )
+    there = (
+        range(len(board.item_keys)) if of is None else np.flatnonzero((board.item_codes()[:, models] != ABSENT).any(1))
+    )
+    row_of = {board.item_keys[row].item: row for row in map(int, there)}
     items = sorted(row_of if board.spec.item_ids is None else board.spec.item_ids)
     if board.spec.item_ids is None and board.spec.items not in {None, len(items)}:
         raise AdmissionError(
@@ -65,7 +72,6 @@ def scores_of(board: BoardView) -> BoardScores:
         )
     if strange := min(row_of.keys() - items, default=None):
         raise AdmissionError(f"{board.name!r} has a score of {shorten(strange)}, which is not in the declared list")
-    models = sorted(np.flatnonzero(board.current()).tolist(), key=lambda k: board.contestants[k].model)
     if not models or not items:
         raise AdmissionError(f"{board.name!r} has no scores; give the complete results of its models")
     rows = np.array([row_of.get(item, -1) for item in items])
@@ -78,9 +84,9 @@ def scores_of(board: BoardView) -> BoardScores:
     )
 
 
-def freeze(board: BoardView) -> FrozenBoard:
-    """Return what is known of a board before the first score of a newcomer."""
-    known = scores_of(board)
+def freeze(board: BoardView, of: Collection[str] | None = None) -> FrozenBoard:
+    """Return what is known of a board, or of some of its models, before the first score of a newcomer."""
+    known = scores_of(board, of)
     low, high = known.totals()
     return FrozenBoard(
         benchmark=board.name,
@@ -138,13 +144,17 @@ def follow(board: FrozenBoard, commitment: Commitment, scores: Sequence[int | No
         alpha=commitment.alpha,
         unit=board.unit,
     )
-    newcomer.add(*(np.array([skip if x is None else x for x in scores], np.int64) for skip in (0, board.unit)))
+    go_on(newcomer, scores)
     return newcomer
 
 
-def conclude(board: FrozenBoard, commitment: Commitment, scores: Sequence[int | None]) -> AdmissionResult:
+def go_on(newcomer: Admission, scores: Sequence[int | None]) -> None:
+    """Add the next scores along the order."""
+    newcomer.add(*(np.array([skip if x is None else x for x in scores], np.int64) for skip in (0, newcomer.unit)))
+
+
+def conclude(board: FrozenBoard, newcomer: Admission, scores: Sequence[int | None]) -> AdmissionResult:
     """Return what the scores show."""
-    newcomer = follow(board, commitment, scores)
     above, below, at = newcomer.above, newcomer.below, newcomer.settled_at
     first, last = newcomer.ranks
     least, most = newcomer.interval()
@@ -167,10 +177,16 @@ def conclude(board: FrozenBoard, commitment: Commitment, scores: Sequence[int | 
     )
 
 
-def certify(board: FrozenBoard, commitment: Commitment, scores: Sequence[int | None], version: str) -> Certificate:
-    """Return the certificate of an admission."""
+def certify(
+    board: FrozenBoard,
+    commitment: Commitment,
+    scores: Sequence[int | None],
+    version: str,
+    newcomer: Admission | None = None,
+) -> Certificate:
+    """Return the certificate of an admission; `newcomer`: the evidence of these scores, if it is known."""
     open_ = Certificate(
-        result=conclude(board, commitment, scores),
+        result=conclude(board, newcomer or follow(board, commitment, scores), scores),
         commitment=commitment,
         board=board,
         scores=list(scores),
@@ -199,7 +215,7 @@ def faults(certificate: Certificate) -> Iterator[str]:
     if not _fits(board):
         yield "its difficulties are not those of models with these totals"
     try:
-        expected = conclude(board, commitment, certificate.scores)
+        expected = conclude(board, follow(board, commitment, certificate.scores), certificate.scores)
     except (ValueError, OverflowError) as error:
         yield f"its numbers fit no admission: {error}"
         return

@@ -9,7 +9,7 @@ import numpy as np
 from monitor.engine.state.battles import JUDGE, ORDER, OUTCOME, PAIR, PROMPT, REPEAT
 from monitor.view.board import BattleFacts, BoardView
 from schemas.records.battles import BattleFields, Winner
-from schemas.records.events import Ended, EventFields, Provenance
+from schemas.records.events import Admitted, Ended, EventFields, Provenance
 from schemas.records.scores import ABSENT, SCORE_UNIT, SKIPPED
 from stats.numerics.pairs import pair_members
 
@@ -26,7 +26,9 @@ def score_lines(benchmark: BoardView, start: int, end: int) -> bytes:
     """Return some rows as JSON lines: ahead of the first one the declaration, after the last one the ends of runs."""
     lines: list[bytes] = []
     if start == 0:
-        spec = benchmark.spec.model_copy(update={"provenance": _provenance(benchmark)})
+        spec = benchmark.spec.model_copy(
+            update={"provenance": _provenance(benchmark), "admissions": _admissions(benchmark)}
+        )
         declaration = spec.model_dump(mode="json", exclude_defaults=True)
         if benchmark.declared or declaration:
             lines.append(msgspec.json.encode({"declare": benchmark.name, **declaration}))
@@ -70,6 +72,16 @@ def _provenance(benchmark: BoardView) -> Provenance:
         unread_items=benchmark.unread,
         not_whole=bool(not reading.whole or benchmark.incomplete),
     )
+
+
+def _admissions(benchmark: BoardView) -> dict[str, Admitted] | None:
+    """Return the newcomers of this generation of a board, as they are in the first one of its copy."""
+    known = (benchmark.spec.admissions or {}).items()
+    return {
+        model: each.model_copy(update={"generation": 1})
+        for model, each in known
+        if each.generation == benchmark.generation
+    } or None
 
 
 def _scores(benchmark: BoardView, start: int, end: int) -> Iterator[EventFields]:

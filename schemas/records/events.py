@@ -9,6 +9,7 @@ from typing import Annotated, Any, Final, Literal, Self
 import msgspec
 from pydantic import (
     AfterValidator,
+    AwareDatetime,
     BaseModel,
     BeforeValidator,
     ConfigDict,
@@ -219,15 +220,16 @@ def _seed(value: str) -> str:
     return value
 
 
+Seed = Annotated[str, Field(min_length=1, max_length=200), AfterValidator(_seed)]
+
+
 class OrderSpec(BaseModel):
     """The order policy of a benchmark: when an anytime verdict may be given."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
     policy: Literal["completion", "committed", "trusted", "none"] = "none"
-    seed: Annotated[str, Field(min_length=1, max_length=200), AfterValidator(_seed)] | None = Field(
-        None, description="committed: the seed of the permutation"
-    )
+    seed: Seed | None = Field(None, description="committed: the seed of the permutation")
 
 
 def _bare_policy(value: object) -> object:
@@ -289,6 +291,34 @@ class Provenance(BaseModel):
     def __or__(self, other: "Provenance") -> "Provenance":
         """Return what is known of the scores of two exports together."""
         return Provenance.model_construct(**{name: max(value, getattr(other, name)) for name, value in self})
+
+
+def _newcomer_alpha(value: float) -> float:
+    if not 1e-6 <= value <= 1 / 2:
+        raise ValueError(f"alpha {value:g} is out of range; use a number from 0.000001 to 0.5")
+    return value
+
+
+NewcomerAlpha = Annotated[float, AfterValidator(_newcomer_alpha)]
+"""Probability, at most, that any statement about a newcomer is ever wrong."""
+
+
+class Admitted(BaseModel):
+    """What is committed for a newcomer before its first score: the board that is frozen, and the seed of its own order of the items."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
+
+    board: Annotated[str, Field(pattern="^[0-9a-f]{64}$")] = Field(description="digest of the frozen board")
+    models: dict[Name, tuple[StrictInt, StrictInt]] = Field(
+        min_length=1, description="the models of that board, with the lowest and the highest total of each, in units"
+    )
+    seed: Seed
+    seed_given: StrictBool = Field(description="whether a person chose the seed; else the server drew it")
+    alpha: NewcomerAlpha
+    at: AwareDatetime
+    generation: Annotated[StrictInt, Field(ge=1, le=MAX_INDEX)] = Field(
+        1, description="the generation of the board; in a later one the admission does not count"
+    )
 
 
 class Spec(BaseModel):
@@ -360,6 +390,11 @@ class Spec(BaseModel):
     )
     aliases: dict[Name, Name] = Field(
         {}, description="other names of models: events of the first name count as the second's; more may be added later"
+    )
+    admissions: dict[Name, Admitted] | None = Field(
+        None,
+        description="newcomers that are admitted to the board, each before its first score; the server writes it, and the first seed of a "
+        "newcomer counts",
     )
     declared_late: tuple[Part, ...] = Field(
         (), description="the parts of this declaration that were chosen when some scores were known: verdicts name them"
@@ -497,7 +532,7 @@ class Spec(BaseModel):
     def _without_weights(self, serialize: SerializerFunctionWrapHandler) -> dict[str, Any]:
         """Omit `weights`, `clusters` and `units` where none are declared, so that a declaration without them is stored as before."""
         fields: dict[str, Any] = serialize(self)
-        added = {"weights", "clusters", "units", "drift", "look"}
+        added = {"weights", "clusters", "units", "drift", "look", "admissions"}
         return {name: value for name, value in fields.items() if value is not None or name not in added}
 
     @model_validator(mode="after")

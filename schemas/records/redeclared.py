@@ -3,10 +3,17 @@
 from typing import Final
 
 from schemas.records.catalogue import published
-from schemas.records.events import Spec
+from schemas.records.events import Admitted, Spec
 from schemas.records.faults import Fault, Refusal
 
-FREE_TO_CHANGE: Final = ("power", "margin", "goal", "anchor", "aliases")  # declared fields that no latch depends on
+FREE_TO_CHANGE: Final = (
+    "power",
+    "margin",
+    "goal",
+    "anchor",
+    "aliases",
+    "admissions",
+)  # declared fields that no latch depends on
 
 KEEP: Final = "repeat the stored declaration; another order is for new items, and is declared before their first score"
 """What to do, in place of the same scores under another name: these would be tested once more, with an alpha of their own."""
@@ -16,6 +23,15 @@ def changed_fields(old: Spec, new: Spec) -> list[str]:
     """Return the fields that verdicts rest on and in which two declarations differ."""
     free = {*FREE_TO_CHANGE, "version", "declared_late", "provenance"}
     return [name for name in Spec.model_fields if name not in free and getattr(old, name) != getattr(new, name)]
+
+
+def admitted(old: Spec, new: Spec) -> dict[str, Admitted] | None:
+    """Return the admissions after a declaration: an earlier one of the same newcomer stays, unless the board has begun again since."""
+    kept, added = old.admissions or {}, new.admissions or {}
+    later = {
+        model: each for model, each in added.items() if model not in kept or each.generation > kept[model].generation
+    }
+    return {**kept, **later} or None
 
 
 def parts_chosen(benchmark: str, old: Spec, new: Spec) -> list[str]:

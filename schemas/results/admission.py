@@ -6,7 +6,11 @@ from typing import Final, Literal
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
 
+from schemas.records.events import Admitted, NewcomerAlpha, Seed
 from schemas.records.names import Name
+from schemas.records.text import Sentence
+
+AHEAD: Final = "Rankwatch-Ahead"  # header of a certificate that a server sends: how many scores lie ahead of the order
 
 METHOD: Final = "admission-1"  # the procedure from the scores to the result; another one gets another name
 
@@ -95,3 +99,84 @@ def canonical(part: BaseModel, without: str | None = None) -> bytes:
     """Return the one way in which a part of a certificate is written."""
     fields = part.model_dump(mode="json", exclude=None if without is None else {without})
     return json.dumps(fields, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
+
+
+class AdmissionAsked(_Part):
+    """A newcomer that is to be admitted to a board of a server."""
+
+    benchmark: Name
+    model: Name = Field(description="the newcomer; it has no score yet")
+    alpha: NewcomerAlpha | None = Field(
+        None, description="probability, at most, that any statement is ever wrong; .05 by default"
+    )
+    seed: Seed | None = Field(
+        None,
+        description="seed of the order, if others draw it once the newcomer is fixed; else the server draws it now",
+    )
+
+
+class AdmissionTaken(_Part):
+    """A newcomer is admitted."""
+
+    benchmark: Name
+    model: Name
+    place: str | None = Field(description="position in the log; null if it was admitted before")
+    in_force: bool = Field(description="whether the log is folded up to there; if false, GET the admission later")
+    admission: Admitted
+    items: list[Name] = Field(description="the items in the committed order")
+    left_out: list[Name] = Field(
+        description="models of the board that are not complete; the newcomer is not compared with them"
+    )
+
+
+class AdmittedModel(Settled):
+    """A model of the frozen board, and where the newcomer's total lies against it."""
+
+    low: int = Field(description="total in units; lowest one where scores are missing")
+    high: int = Field(description="highest total")
+
+
+class PossibleTotals(_Part):
+    """The totals that were possible after some items."""
+
+    items: int
+    least: int
+    most: int
+
+
+class AdmissionGoalReport(_Part):
+    """What the newcomer is admitted to answer."""
+
+    goal: str
+    state: Literal["met", "open", "out of reach"]
+    among: bool | None = Field(description="top:K: whether the newcomer is among them; null while that is open")
+
+
+class AdmissionWords(_Part):
+    """The sentences of an admission."""
+
+    headline: Sentence
+    opponents_line: Sentence
+    score_line: Sentence
+    goal_line: Sentence | None
+    ahead_line: Sentence | None
+    promise: Sentence
+    claim_line: Sentence
+
+
+class AdmissionReport(_Part):
+    """A newcomer on a frozen board, now."""
+
+    benchmark: Name
+    model: Name
+    items: int
+    unit: int = Field(description="the whole number that is a score of 1")
+    admission: Admitted
+    goal: AdmissionGoalReport | None
+    over: bool = Field(description="whether the goal is met, or every item is run")
+    ahead: int = Field(description="scores that lie ahead of the order, and wait")
+    next: list[Name] = Field(description="the next items to run, in order")
+    result: AdmissionResult
+    models: list[AdmittedModel] = Field(description="the frozen board, the highest total first")
+    totals: list[PossibleTotals] = Field(description="how the interval of the total has closed")
+    words: AdmissionWords

@@ -12,6 +12,7 @@ from monitor.cli.app import app
 from monitor.files import newcomer
 from monitor.view import admission
 from tests.commands import rankwatch, write
+from tests.served import Served
 
 random.seed(1)
 ITEMS = [f"q{k}" for k in range(160)]
@@ -322,3 +323,32 @@ def test_a_board_of_more_than_a_certificate_holds_is_refused_before_its_order_is
     monkeypatch.setattr(newcomer, "_LARGEST", 500)
     assert "shorten the item ids" in admit(code=1)[1]
     assert not (place / "new.admit.json").exists()
+
+
+def test_a_newcomer_is_admitted_on_a_server_and_its_certificate_verifies_elsewhere(place):
+    with Served() as served:
+        for path in (place / "results").iterdir():
+            served.post(path.read_bytes())
+        there = ("admit", "new", "--server", served.url, "--benchmark", "demo")
+        lines, notes = run(*there, "--next", 20)
+        assert f"the log of {served.url} holds the frozen board" in notes
+        looks = 0
+        while lines:
+            looks += 1
+            served.post(rows("new", {item: TRUTH[item] for item in lines}))
+            lines, notes = run(*there, "--goal", "model:new,width=3", "--next", 20, code=None)
+        assert 1 < looks < 8
+        assert "holds the frozen board" not in notes
+        shown, _ = run(*there, "--goal", "model:new,width=3", "--certificate", place / "copy.json", code=5)
+        assert rankwatch("verify", place / "copy.json").stdout.splitlines()[1] == shown[0]
+        answer = json.loads("\n".join(run(*there, "--format", "json")[0]))
+        assert (answer["result"]["items_run"], answer["certificate"]) == (20 * looks, None)
+        assert "another seed or alpha" in run(*there, "--seed", "other", code=1)[1]
+        assert "drawn after a look" in run("admit", "ash", *there[2:], code=1)[1]
+    for wrong, reason in (
+        (there[:4], "name the benchmark"),
+        ((*there, "--board", "results"), "omit them"),
+        (("admit", "new", "--board", "results"), "give --board and --scores, or --server"),
+        (("admit", "new", "--server", "ftp://x", "--benchmark", "demo"), "is not the address of a server"),
+    ):
+        assert reason in run(*wrong, code=2)[1]

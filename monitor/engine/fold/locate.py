@@ -197,7 +197,9 @@ def _refuse_ended(
 ) -> list[tuple[int, Fault]]:
     """Refuse new cells of ended runs: set their codes to ABSENT."""
     inside = np.flatnonzero((codes != ABSENT) & np.isin(contestant, list(benchmark.ended)))
-    inside = inside[_is_new(benchmark, benchmark.scores[row[inside], contestant[inside]], codes[inside])]
+    inside = inside[
+        _is_new(benchmark, benchmark.scores[row[inside], contestant[inside]], codes[inside], contestant[inside])
+    ]
     codes[inside] = ABSENT
     faults = ((k, ended_fault(benchmark, events[k], int(row[k]), int(contestant[k]))) for k in inside.tolist())
     return [(k, fault) for k, fault in faults if fault is not None]
@@ -206,16 +208,16 @@ def _refuse_ended(
 def ended_fault(benchmark: Benchmark, event: EventFields, row: int | None, contestant: int | None) -> Fault | None:
     """Return why a score of an ended run is refused; None if the run has that cell, so that it is a duplicate or a conflict."""
     existing = ABSENT if row is None or row >= len(benchmark.scores) else benchmark.scores[row, contestant]
-    if not _is_new(benchmark, existing, SKIPPED if event.score is None else ONE):
+    if not _is_new(benchmark, existing, SKIPPED if event.score is None else ONE, contestant):
         return None
     model = shorten(event.model)
     reason = f"the run of {model} has ended; send changed scores under a new epoch"
     return Refusal("model", model, reason, benchmark.name)
 
 
-def _is_new(benchmark: Benchmark, existing: Any, code: Any) -> Any:  # noqa: ANN401 - a code, or an array of codes
+def _is_new(benchmark: Benchmark, existing: Any, code: Any, contestant: Any) -> Any:  # noqa: ANN401 - one cell, or arrays of cells
     """Return whether a code would enter the matrix where another one is."""
-    return (existing == ABSENT) | ((existing == SKIPPED) & (code != SKIPPED) & benchmark.skips_wait)
+    return (existing == ABSENT) | ((existing == SKIPPED) & (code != SKIPPED) & benchmark.skips_wait(contestant))
 
 
 def row_fault(

@@ -118,7 +118,7 @@ def _compare(
     first[1:] = (row[1:] != row[:-1]) | (contestant[1:] != contestant[:-1])
     arrived = row, contestant, position
     if not (first & (existing == ABSENT)).all():
-        keys, had = compare_cells(existing, code, first, fills=benchmark.skips_wait), benchmark.has_choice
+        keys, had = compare_cells(existing, code, first, benchmark.skips_wait(contestant)), benchmark.has_choice
         filled = keys.writes & ~keys.arrives
         benchmark.counters["filled"] += int(np.count_nonzero(filled))
         if not had and (chosen_at := position[filled | keys.conflict]).size:

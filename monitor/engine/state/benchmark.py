@@ -1,6 +1,7 @@
 """The state of one benchmark: its score matrix, and what the pairs, the arrival order and the order policy add to it."""
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -213,10 +214,13 @@ class Benchmark(PairState):
         cluster = "" if self.weighting is None else self.weighting.exceeded
         return cluster and too_many_of_cluster(shorten(cluster), (self.spec.clusters or {})[cluster])
 
-    @property
-    def skips_wait(self) -> bool:
-        """Whether a score fills an earlier skip: under a committed order the skip has bet."""
-        return self.spec.order.policy != "committed" and self.spec.nulls == "filled"
+    def skips_wait(self, contestant: Any) -> Any:  # noqa: ANN401 - a contestant, or an array of them
+        """Return whether a score fills an earlier skip: under a committed order the skip has bet, also under that of a newcomer."""
+        waits = self.spec.order.policy != "committed" and self.spec.nulls == "filled"
+        if not waits or not self.spec.admissions:
+            return np.full(np.shape(contestant), waits)
+        newcomers = [k for k, each in enumerate(self.contestants) if each.model in self.spec.admissions]
+        return ~np.isin(contestant, newcomers)
 
     @property
     def unread(self) -> int:

@@ -36,7 +36,8 @@ class OneScore:
             if benchmark is None or not event.model:  # a battle has no model
                 continue
             key = self._key(event, benchmark)
-            if key not in self._scores or (self._scores[key] is None and benchmark.skips_wait):
+            contestant = benchmark.epoch_contestant_of.get(key[2:4], -1)
+            if key not in self._scores or (self._scores[key] is None and benchmark.skips_wait(contestant)):
                 self._scores[key] = event.score
             elif self._scores[key] != event.score:
                 self._scores[key] = self._chosen(key[2], self._scores[key], event.score)

@@ -91,6 +91,9 @@ READS = [
     "/api/v1/early-stop?benchmark={}&model=c",
     "/api/v1/next?benchmark={}",
     "/api/v1/next/stream?benchmark={}",
+    "/api/v1/admissions?benchmark={}",
+    "/api/v1/admissions/report?benchmark={}&model=c",
+    "/api/v1/admissions/certificate?benchmark={}&model=c",
     "/api/v1/boards/{}",
     "/api/v1/boards/{}/scores",
 ]

@@ -119,7 +119,7 @@ async def store(
         if place % _CHECKED_AT_ONCE == 0:
             await asyncio.sleep(0)
             await reports.at_rest()
-        _check(reports, intake, declaration)
+        check_declaration(reports, intake, declaration)
     submission, rejected = await refuse(reports, intake, submission, until)
     writing.rejected = len(rejected)
     if submission:
@@ -190,7 +190,7 @@ def _add_declarations(routes: APIRouter, reports: ReportCache, intake: Intake, r
             asked = Submission.empty()._replace(declarations=[declaration])
             await require_quotas(reports, asked)
             await reports.at_rest()
-            _check(reports, intake, declaration)
+            check_declaration(reports, intake, declaration)
             place = await append_to_log(intake, asked)
             in_force = await until(reports, lambda: _in_force(reports, intake, declaration))
         return DeclarationTaken(benchmark=benchmark, place=place, in_force=in_force, spec=spec)
@@ -210,7 +210,7 @@ def _in_force(reports: ReportCache, intake: Intake, declaration: Declaration) ->
     partition = reports.partition_of(declaration.declare)
     if partition is not None and partition.is_declared(declaration):
         return True
-    _check(reports, intake, declaration)
+    check_declaration(reports, intake, declaration)
     return False
 
 
@@ -275,7 +275,7 @@ def _have_ended(reports: ReportCache, name: str, runs: Sequence[RunName]) -> boo
     )
 
 
-def _check(reports: ReportCache, intake: Intake, declaration: Declaration) -> None:
+def check_declaration(reports: ReportCache, intake: Intake, declaration: Declaration) -> None:
     """Raise the 409 if a declaration contradicts the one under which scores exist, or is of a benchmark too many."""
     name = declaration.declare
     partition = reports.partition_of(name)
@@ -293,6 +293,13 @@ async def append_to_log(intake: Intake, submission: Submission) -> str:
         raise ProblemError(503, str(error), headers={"Retry-After": "5"}) from error
     note_position(parse_offsets(place))
     return place
+
+
+async def until_folded(reports: ReportCache, intake: Intake | None, benchmark: str) -> None:
+    """Wait until what was written to a benchmark before is folded, where this process writes and so can know that."""
+    await reports.at_rest()
+    if intake is not None and reports.owns(benchmark):
+        await until(reports, lambda: intake.is_folded(benchmark))
 
 
 async def until(reports: ReportCache, condition: Callable[[], bool]) -> bool:

@@ -11,7 +11,7 @@ from fastapi.responses import StreamingResponse
 from monitor.serve.api.problems import ProblemError
 from monitor.serve.api.reading.event_stream import HEARTBEAT, HEARTBEAT_SECONDS, STREAM, event_stream, frame
 from monitor.serve.api.reading.state_watcher import StateWatcher
-from monitor.serve.api.routes.events import until
+from monitor.serve.api.routes.events import until_folded
 from monitor.serve.api.routes.found import Name, live_pairs
 from monitor.serve.api.writing.intake import Intake
 from monitor.serve.report_cache import ReportCache
@@ -72,10 +72,9 @@ def next_routes(reports: ReportCache, watcher: StateWatcher, intake: Intake | No
         in `If-None-Match`, the next answer comes as soon as it is another one. The order policy has to be `committed`, or `completion` with
         a list of items: their verdicts stay valid wherever runs stop.
         """
-        await reports.at_rest()
-        if intake is not None and reports.owns(benchmark):
-            # Scores that were written before the request are not asked for again.
-            await until(reports, lambda: intake.is_folded(benchmark))
+        await until_folded(
+            reports, intake, benchmark
+        )  # scores that were written before the request are not asked for again
         text, tag = await _wait(benchmark, looking(benchmark, goal, model, block), watcher, wait, if_none_match)
         answer = Response(status_code=304) if tag == if_none_match else Response(text, media_type="application/json")
         answer.headers.update({"ETag": tag, "Cache-Control": "no-store"})  # an old answer is paid for in items

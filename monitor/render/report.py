@@ -18,6 +18,7 @@ from monitor.words.columns import PROCEDURES
 from monitor.words.counts import counted
 from monitor.words.flags import named_flags
 from monitor.words.header import NO_PAIR, PLANNED, TWO_WORDS
+from monitor.words.kinds import suite
 from monitor.words.labels import pair_lines
 from monitor.words.reading import first
 from schemas.results.battles import JudgeReport
@@ -180,7 +181,7 @@ def facts(document: ReportDocument) -> list[tuple[str, str]]:
         "Error rate": None if held else header.error_rate(b, several=document.several),
         "Clusters": header.clusters(b),
         "Weights": header.weights(b),
-        "Suite": " ".join(header.members(b)) or None,
+        "Suite": " ".join(suite.members(b)) or None,
         "Epochs": header.epochs(b),
         "Titles": header.titles(b),
         "Aliases": header.aliases(b),

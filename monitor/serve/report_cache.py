@@ -15,7 +15,7 @@ from monitor.serve.shown_boards import ShownBoards
 from monitor.state_lock import StateLock
 from monitor.store.commit_times import CommitTimes
 from monitor.view.board import BoardView
-from monitor.view.build import ReportView, Which, board_report, order_report, suite_view, table_view
+from monitor.view.build import ReportView, Which, board_report, order_report, table_view
 from monitor.view.live_pairs import LivePairs
 from monitor.view.news import BoardNews, PairNames, board_news
 from monitor.view.pairs.table import PairTable
@@ -144,11 +144,8 @@ class ReportCache(ShownBoards):
         return self._tables.get(("union", name, self.revision), origin, unite, size=_LEAST_PAIRS, most_seconds=0)
 
     def _view(self, benchmark: BoardView, pairs: Which) -> ReportView:
-        table = self._live_pairs(benchmark).table
-        if benchmark.suite is None:
-            view = table_view(table, pairs)
-            return replace(view, report=priced_report(view.report, self.prices))
-        return suite_view(benchmark.suite, self._every_benchmark(), table, pairs)
+        view = table_view(self._live_pairs(benchmark).table, pairs)
+        return replace(view, report=priced_report(view.report, self.prices))
 
     def benchmark_report(self, name: str, pairs: Which = "adjacent") -> BenchmarkReport | None:
         """Return the report of a benchmark, or None if there is no such benchmark."""
@@ -195,9 +192,10 @@ class ReportCache(ShownBoards):
         return b"[%b]" % b",".join(filter(None, summaries))
 
     def _summary(self, benchmark: BoardView) -> BenchmarkSummary:
-        return (
-            _board_summary(benchmark) if benchmark.suite is None else _suite_summary(self._live_pairs(benchmark).table)
-        )
+        if benchmark.suite is None:
+            return _summary(benchmark, _decided_pairs(benchmark))
+        sides = self._live_pairs(benchmark).table.decided("anytime_family")
+        return _summary(benchmark, 0 if sides is None else int(np.count_nonzero(sides)))
 
     def _listed(
         self, name: str, what: str, compute: Callable[[BoardView], _Result], model_bytes: int = 0
@@ -277,17 +275,6 @@ def _cost(benchmark: BoardView) -> int:
     return benchmark.pairs + benchmark.rows * len(benchmark.contestants) // _CELLS_A_PAIR
 
 
-def _board_summary(board: BoardView) -> BenchmarkSummary:
-    """Return the summary of a benchmark."""
-    return _summary(board, _decided_pairs(board))
-
-
-def _suite_summary(table: PairTable) -> BenchmarkSummary:
-    """Return the summary of the members of a suite, which are one benchmark here."""
-    sides = table.decided("anytime_family")
-    return _summary(table.benchmark, 0 if sides is None else int(np.count_nonzero(sides)))
-
-
 def _summary(benchmark: BoardView, decided: int) -> BenchmarkSummary:
     models = len(benchmark.latest_epoch)
     return BenchmarkSummary(
@@ -302,7 +289,7 @@ def _summary(benchmark: BoardView, decided: int) -> BenchmarkSummary:
         conflicts=benchmark.counters["conflicts"],
         partial=because(partial(benchmark)),
         board=board_report(benchmark),
-        members=list(benchmark.suite.members) if benchmark.suite is not None else None,
+        members=benchmark.members,
         battles=benchmark.battles is not None,
         sentinel=benchmark.drift is not None,
     )

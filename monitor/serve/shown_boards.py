@@ -83,7 +83,7 @@ class ShownBoards:
     @property
     def suites(self) -> list[Suite]:
         """The suites that are shown and may be read: a caller may read the suite, and every member."""
-        return [suite for suite in self._suites.values() if self._is_readable(suite)]
+        return list(filter(self._is_readable, self._suites.values()))
 
     def suite(self, name: str) -> Suite | None:
         """Return a suite that is shown and may be read, or None."""

@@ -179,6 +179,12 @@ class BoardView(Rules):
     unknown_units: bool = False
     has_choice: bool = False
     united: United | None = None
+    baselines: Mapping[str, float] = field(default_factory=dict)  # of a suite: the score that counts as 0, by member
+    least_scored: int = (
+        0  # items that count in each cluster at least: 1 where a member of a suite that a model lacks counts 0
+    )
+    members: Sequence[str] | None = None  # of a suite
+    suite_report: Callable[[Any], Any] = lambda _: None  # makes the report of the members from the table of pairs
     drift: Callable[[], DriftReport] | None = None  # what the runs of a sentinel show; None for what is none
 
     scored: Index

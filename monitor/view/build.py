@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final, Literal
 
 import numpy as np
@@ -18,7 +18,7 @@ from monitor.view.pairs.rows import pair_rows, report_assumptions, superseded_ro
 from monitor.view.pairs.table import PairTable
 from monitor.view.ranking.goal import goal_report
 from monitor.view.ranking.standings import count_undecided, count_unresolved, model_reports, shared_means
-from monitor.view.ranking.suite import suite_board, suite_report
+from monitor.view.ranking.suite import suite_board
 from monitor.view.reasons import of_order, partial, unit_items
 from monitor.view.result import result_report
 from monitor.words.assumptions import clause, clauses, place
@@ -95,23 +95,13 @@ def report_views(
     for suite in suites:
         union = suite_board(suite, boards, assert_complete=assert_complete)
         table = PairTable.of(union, assert_complete=assert_complete)
-        yield suite_view(suite, boards, table, pairs, with_rows=with_rows)
+        yield table_view(table, pairs, with_rows=with_rows)
     hidden = {suite.name for suite in suites}
     for name, benchmark in sorted(boards.items(), key=lambda item: natural(item[0])):
         if name in hidden:
             continue
         table = PairTable.of(benchmark, assert_complete=assert_complete)
         yield table_view(table, pairs, model, with_rows=with_rows)
-
-
-def suite_view(
-    suite: Suite, benchmarks: Mapping[str, BoardView], table: PairTable, pairs: Which, *, with_rows: bool = True
-) -> ReportView:
-    """Report the suite of a table, and its members; `benchmarks` are all there are, by name."""
-    view = table_view(table, pairs, with_rows=with_rows)
-    adjacent, hides = np.flatnonzero(table.pairs.adjacent), suite.name in benchmarks
-    members = suite_report(suite, benchmarks, table, adjacent, hides=hides)
-    return replace(view, report=view.report.model_copy(update={"suite": members}))
 
 
 def benchmark_report(
@@ -193,7 +183,7 @@ def table_view(table: PairTable, pairs: Which, model: str | None = None, *, with
         shared_items=None if shared is None else shared.items,
         clusters=clusters_report(table, displayed),
         weights=table.kind.weights(table.ranking),
-        suite=None,
+        suite=benchmark.suite_report(table),
         result=result_report(table),
         goal=goal_report(table),
         battles=battles_report(table),

@@ -289,12 +289,12 @@ def _with_names(places: Places, benchmark: Benchmark, delta: BenchmarkDelta) -> 
                 contestant = benchmark.add_contestant(benchmark.spec.aliases.get(model, model), 0)
                 delta.contestants.append(benchmark.contestants[contestant])
         places.one[k], places.other[k] = (benchmark.contestant_of[x] for x in (events[k].model_a, events[k].model_b))
-    for k in np.flatnonzero(places.judge == _NEW).tolist():
-        judge = events[k].cluster
-        if judge not in battles.judge_of:
-            battles.add_judge(judge)
-            delta.judges.append(judge)
-        places.judge[k] = battles.judge_of[judge]
+    unknown = np.flatnonzero(places.judge == _NEW)
+    judges = [events[k].cluster for k in unknown.tolist()]
+    for judge in dict.fromkeys(judges):
+        battles.add_judge(judge)
+        delta.judges.append(judge)
+    places.judge[unknown] = [battles.judge_of[judge] for judge in judges]
     return places
 
 

@@ -18,6 +18,7 @@ from monitor.view.ranking.tie_bands import TieBands
 from monitor.words import header as facts
 from monitor.words import numbers as form
 from monitor.words.counts import counted
+from monitor.words.kinds import suite
 from schemas.results.report import BenchmarkReport, PairReport
 
 _ONE_SCREEN: Final = 10  # models that fit one screen; more take two
@@ -140,7 +141,7 @@ class _Screen(Ranking):
         b = self.benchmark
         text, weights = "" if b.result is None else facts.assumed(b, several=several), facts.weights(b)
         lines = [] if weights is None else [Text(form.safe(f"Scores are weighted: {weights}."), UNDECIDED)]
-        lines += [Text(form.safe(each), UNDECIDED) for each in facts.members(self.benchmark)]
+        lines += [Text(form.safe(each), UNDECIDED) for each in suite.members(self.benchmark)]
         return [*lines, *([Text(form.safe(text), UNDECIDED)] if text else [])]
 
     def next(self, plan: str | None = None) -> Text:

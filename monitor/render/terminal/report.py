@@ -19,6 +19,7 @@ from monitor.render.terminal.two_models import compared
 from monitor.view.ranking.tie_bands import TieBands
 from monitor.words import header as facts
 from monitor.words.counts import counted
+from monitor.words.kinds import suite
 from monitor.words.numbers import safe
 from monitor.words.reading import first
 from schemas.results.report import BenchmarkReport, PairReport, Report
@@ -128,7 +129,7 @@ def assumptions(benchmark: BenchmarkReport) -> list[Text]:
         ("order", f"{b.order.policy} ({facts.order_sentence(b)})", held_order),
         ("", f"{family}; {levels}", ""),
         ("weights", facts.weights(b), ""),
-        *(("", each, "") for each in facts.members(b)),
+        *(("", each, "") for each in suite.members(b)),
         ("titles", facts.titles(b), ""),
         ("aliases", facts.aliases(b), ""),
         ("epochs", facts.epochs(b), unranked),

@@ -48,10 +48,8 @@ class WeightedScores:
     def baseline(self) -> float:
         """Weighted mean of the baselines of a suite: the weighted mean x of scores counts as (x - baseline) / (1 - baseline); else 0."""
         # The weights are those of the gaps, weight / (1 - baseline) of each member: both sides of the equation are then the same.
-        suite = self.benchmark.suite
-        if suite is None:
-            return 0.0
-        return float(self.weighting.weight @ [suite.members[name].baseline for name in self.weighting.names])
+        baselines = self.benchmark.baselines
+        return float(self.weighting.weight @ [baselines.get(name, 0.0) for name in self.weighting.names])
 
     @property
     def gap_scale(self) -> float:
@@ -90,8 +88,7 @@ class WeightedScores:
     def means(self) -> Floats:
         """Weighted mean score of each contestant; nan for one without a score in some cluster, unless such a member of a suite counts 0."""
         n, s1, _ = self.of_models
-        suite = self.benchmark.suite
-        return self.mean(np.maximum(n, 1) if suite is not None and suite.missing == "worst" else n, s1)
+        return self.mean(np.maximum(n, self.benchmark.least_scored), s1)
 
     def mean(self, n: Floats, s1: Floats) -> Floats:
         """Return the weighted mean of scores from their numbers and sums by cluster, on the last axis; nan where a cluster has none."""

@@ -5,7 +5,7 @@ Nothing of a suite is stored: it is computed from the states of its members, wit
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 
 import numpy as np
 
@@ -83,6 +83,12 @@ def suite_board(suite: Suite, boards: Mapping[str, BoardView], *, assert_complet
             terms.shares_items,
             rescored=any(member.contestants[k].epoch for member in each for k in _newest(member).tolist()),
             unit_items=_unit_items(each),
+        ),
+        baselines={name: member.baseline for name, member in suite.members.items()},
+        least_scored=int(suite.missing == "worst"),
+        members=list(suite.members),
+        suite_report=partial(
+            _suite_report, suite, {name: boards[name] for name in suite.members if name in boards}, suite.name in boards
         ),
         **of_scores(scores),
         family_index=lambda: np.zeros(pairs, np.int32),
@@ -212,11 +218,10 @@ def _lacking(suite: Suite, members: Mapping[str, BoardView]) -> dict[str, list[s
     return {model: [name for name in suite.members if model not in scored.get(name, ())] for model in models}
 
 
-def suite_report(
-    suite: Suite, benchmarks: Mapping[str, BoardView], table: PairTable, at: Index, *, hides: bool
-) -> SuiteReport:
-    """Report the members of a suite, and what each adds to the gap of some pairs; `hides`: as `SuiteReport` has it."""
+def _suite_report(suite: Suite, benchmarks: Mapping[str, BoardView], hides: bool, table: PairTable) -> SuiteReport:  # noqa: FBT001
+    """Report the members of a suite, and what each adds to the gaps of neighbours; `hides`: as `SuiteReport` has it."""
     assert isinstance(table.kind, Members)
+    at = np.flatnonzero(table.pairs.adjacent)
     scores, names = table.kind.weighted, [contestant.model for contestant in table.benchmark.contestants]
     members = _scored_members(suite, benchmarks)
     lacking = {model: lacks for model, lacks in sorted(_lacking(suite, members).items()) if lacks}

@@ -5,7 +5,7 @@ import hashlib
 import numpy as np
 import pytest
 
-from monitor.view.build import suite_view
+from monitor.view.build import table_view
 from monitor.view.from_state import board_views
 from monitor.view.pairs.table import PairTable
 from monitor.view.ranking.suite import suite_board
@@ -48,7 +48,7 @@ OVERALL = Suite("overall", dict.fromkeys(SIZES, Member()), distinct=True)
 def suite_of(log, suite=OVERALL):
     boards = board_views([log.partition])
     table = PairTable(suite_board(suite, boards, assert_complete=False))
-    return suite_view(suite, boards, table, "all").report
+    return table_view(table, "all").report
 
 
 def pair_of(report, *models):

@@ -22,6 +22,7 @@ _AT_ONCE: Final = 5_000  # events that are checked before other requests get a t
 
 _NAMES_AT_ONCE: Final = 100
 
+_NOUNS: Final = "battles", "scores of items"
 _ONE_EACH: Final = "Nothing was stored: give scores and battles a benchmark each."
 
 Until = Callable[
@@ -56,18 +57,19 @@ async def refuse(
 
 def _require_one_kind(reports: ReportCache, submission: Submission) -> None:
     """Raise the 409 if a benchmark holds battles, or gets any, and would get scores, or the reverse."""
-    kinds = dict.fromkeys((event.benchmark, isinstance(event, BattleFields)) for event in submission.events)
-    for name, battles in kinds:
+    kinds = dict.fromkeys((event.benchmark, not isinstance(event, BattleFields)) for event in submission.events)
+    for name, scored in kinds:
         benchmark = reports.benchmark(name)
         begun = benchmark is not None and bool(benchmark.counters["events"])
-        if (name, not battles) in kinds:
+        if (name, not scored) in kinds:
             raise ProblemError(
                 409,
                 f"The request has both scores and battles for {name!r}, and a benchmark holds one of them. {_ONE_EACH}",
             )
-        if begun and benchmark is not None and battles != (benchmark.battles is not None):
-            held, sent = ("scores of items", "battles") if battles else ("battles", "scores of items")
-            raise ProblemError(409, f"{name!r} holds {held}, so it takes no {sent}. {_ONE_EACH}")
+        if begun and benchmark is not None and scored != benchmark.by_item.has_scores:
+            raise ProblemError(
+                409, f"{name!r} holds {_NOUNS[not scored]}, so it takes no {_NOUNS[scored]}. {_ONE_EACH}"
+            )
 
 
 async def refused_events(reports: ReportCache, intake: Intake, submission: Submission) -> dict[int, Fault]:

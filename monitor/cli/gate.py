@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, NoReturn, get_args
 
 import typer
 
+from monitor.cli.gates.ages import check_age
 from monitor.cli.gates.baselines import stored_baseline
 from monitor.cli.gates.cases import gate_cases
 from monitor.cli.gates.checks import check
@@ -128,6 +129,8 @@ def gate(
             "--epoch": epoch,
             "--inherit": inherit,
             "--conflicts": conflicts is not Conflicts.worst,
+            "--baseline-max-age": question.max_age,
+            "--baseline-refresh": question.refresh,
         }
         _check(
             paths or (), pair, benchmark or (), form, question, before, evaluation, stored, logs, declared, max_rejected,
@@ -142,17 +145,18 @@ def gate(
     files = [*(paths or ())]
     if has_several_metrics(logs):
         _check_several_metrics(question, evaluation, files, from_service=from_service)
+    baseline = pair[1] if pair is not None else question.baseline or ""
+    _check_age(question, baseline, benchmark or (), files, logs, max_rejected, from_service=from_service)
     with ExitStack() as stack:
         if from_service:
             importer = make_importer(logs)
             names = benchmark or (
                 sorted(benchmarks_in(find_files(importer, files), importer, max_rejected)) if files else []
             )
-            name = pair[1] if pair is not None else question.baseline or ""
             # Ahead of the others: a benchmark begins with the declaration of its board.
-            files.insert(0, str(stack.enter_context(stored_baseline(stored, name, names))))
+            files.insert(0, str(stack.enter_context(stored_baseline(stored, baseline, names))))
         runs = parse_epoch(epoch, inherit=inherit)
-        resolution = Resolution(conflicts.value, pair[1] if pair is not None else question.baseline or "")
+        resolution = Resolution(conflicts.value, baseline)
         readings = read_metrics(
             logs,
             lambda chosen: read_results(
@@ -244,6 +248,25 @@ def _check(
     check(
         paths, logs, declared, question.margin, baseline, benchmarks, form, max_rejected, run_anyway=before.run_anyway
     )
+
+
+def _check_age(
+    question: MarginOptions,
+    baseline: str,
+    benchmarks: "Sequence[str]",
+    files: list[str],
+    logs: ScoreOptions,
+    max_rejected: float,
+    *,
+    from_service: bool,
+) -> None:
+    if question.max_age is None:
+        if question.refresh is not None:
+            stop("--baseline-refresh: is for --baseline-max-age; add it, for example --baseline-max-age 30d", USAGE)
+        return
+    if from_service or has_several_metrics(logs):
+        stop("--baseline-max-age: reads one metric of files; omit --server and --redis-url, and name one metric", USAGE)
+    check_age(files, logs, max_rejected, baseline, benchmarks, question.max_age, question.refresh)
 
 
 def _check_question(

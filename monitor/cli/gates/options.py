@@ -70,6 +70,24 @@ class MarginOptions:
             rich_help_panel=_PANEL,
         ),
     ] = None
+    max_age: Annotated[
+        str | None,
+        option(
+            "--baseline-max-age",
+            "end with an error if results of the baseline are older, by the date in the name of their file or folder, for example 30d",
+            metavar="N[h|d|w]",
+            rich_help_panel=_PANEL,
+        ),
+    ] = None
+    refresh: Annotated[
+        str | None,
+        option(
+            "--baseline-refresh",
+            "with --baseline-max-age: run this first where they are older; it evaluates the baseline and replaces its files",
+            metavar="COMMAND",
+            rich_help_panel=_PANEL,
+        ),
+    ] = None
     candidate: Annotated[
         list[str] | None,
         option(

@@ -72,6 +72,16 @@ class PlanOptions:
         0.8
     )
     mixture: Annotated[str, typer.Option("--mixture", help="mixture of the anytime procedures")] = "beta(1,1)"
+    look: Annotated[
+        float,
+        option(
+            "--look",
+            "share of alpha for one exact test of all items at the end of a committed order, as it is declared",
+            min=0,
+            max=0.999999,
+            metavar="SHARE",
+        ),
+    ] = 0.0
 
 
 _MOST_ITEMS = 100_000
@@ -202,6 +212,7 @@ def plan(
             alpha=options.alpha,
             power=options.power,
             mixture=options.mixture,
+            look=options.look,
         )
     except ValueError as error:
         stop(str(error), USAGE)
@@ -215,7 +226,7 @@ def plan(
 def _plan_admission(options: PlanOptions, question: GoalPlanOptions, paths: list[str], form: TableFormat) -> None:
     other = {f"--{name}": value for name, value in vars(options).items() if name in _NOT_OF_AN_ADMISSION}
     other |= {"--model": question.model, "--price": question.price, "--prices": question.prices}
-    other["--family"] = None if options.family == 1 else options.family
+    other |= {"--family": None if options.family == 1 else options.family, "--look": options.look or None}
     if unused := next((name for name, value in other.items() if value is not None), None):
         stop(f"{unused} is not for a plan of an admission; omit it, or omit --admit", USAGE)
     if not paths:
@@ -247,6 +258,7 @@ def _plan_labels(options: PlanOptions, form: TableFormat) -> None:
         "--benchmark": options.benchmark,
         "--clusters": options.clusters,
         "--icc": options.icc,
+        "--look": options.look or None,
     }
     if other := next((name for name, value in given.items() if value is not None), None):
         stop(f"{other} is not for a plan of labels; omit it", USAGE)
@@ -288,6 +300,7 @@ def _plan_goal(options: PlanOptions, question: GoalPlanOptions, paths: list[str]
         alpha=options.alpha,
         power=options.power,
         mixture=options.mixture,
+        look=options.look,
     )
     rendered = render_goal_plan(planned, as_json=form is TableFormat.json)
     if isinstance(rendered, str):

@@ -92,11 +92,14 @@ class Procedure:
         `committed`. "clustered": the cluster-robust test.
     alpha : float
         Its level: p is at most this, or e at least its inverse.
+    at_end : float
+        "anytime": the level of the exact test of all items, at the end of a committed order; 0 without one.
     """
 
     name: str
     kind: Kind
     alpha: float
+    at_end: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -165,7 +168,7 @@ class Planned:
         return next(row for row in self.rows if row.procedure.name == name)
 
 
-def procedures(family: int, alpha: float, *, clustered: bool = False) -> list[Procedure]:
+def procedures(family: int, alpha: float, *, clustered: bool = False, look: float = 0.0) -> list[Procedure]:
     """Return the procedures of a plan, each at its own threshold.
 
     A declared family of m pairs starts at alpha/m. As pairs are decided the threshold of the others relaxes, to alpha for the last one:
@@ -177,18 +180,19 @@ def procedures(family: int, alpha: float, *, clustered: bool = False) -> list[Pr
     >>> [(each.name, round(1 / each.alpha)) for each in procedures(45, 0.05) if each.kind == "anytime"]
     [('anytime', 20), ('anytime_family', 900), ('anytime_spending', 10253), ('anytime_spending_last', 4236)]
     """
-    procedures = [Procedure("fixed_n", "exact", alpha), *_watched("", alpha)]
+    procedures = [Procedure("fixed_n", "exact", alpha), *_watched("", alpha, look)]
     if clustered:
         procedures.append(Procedure("clustered", "clustered", alpha))
     if family > 1:
         first, last = spending_levels(family, alpha)
-        procedures += [Procedure("bonferroni", "exact", alpha / family), *_watched("_family", alpha / family)]
-        procedures += [*_watched("_spending", first), *_watched("_spending_last", last)]
+        procedures += [Procedure("bonferroni", "exact", alpha / family), *_watched("_family", alpha / family, look)]
+        procedures += [*_watched("_spending", first, look), *_watched("_spending_last", last, look)]
     return procedures
 
 
-def _watched(suffix: str, alpha: float) -> list[Procedure]:
-    return [Procedure("completion" + suffix, "completion", alpha), Procedure("anytime" + suffix, "anytime", alpha)]
+def _watched(suffix: str, alpha: float, look: float) -> list[Procedure]:
+    bets = Procedure("anytime" + suffix, "anytime", alpha * (1 - look), alpha * look)
+    return [Procedure("completion" + suffix, "completion", alpha), bets]
 
 
 def spending_levels(family: int, alpha: float) -> tuple[float, float]:
@@ -214,6 +218,7 @@ def plan_items(
     alpha: float = 0.05,
     power: float = 0.8,
     mixture: str = "beta(1,1)",
+    look: float = 0.0,
 ) -> Planned:
     """Plan a comparison of two models.
 
@@ -232,6 +237,8 @@ def plan_items(
         Clusters of the items; None: items are independent.
     alpha, power, mixture
         Error rate, probability of a decision for the better model, and mixture of the e-process.
+    look : float
+        Share of alpha for the exact test of all items, at the end of a committed order; the e-process has the rest.
 
     Examples
     --------
@@ -252,7 +259,7 @@ def plan_items(
         )
     plan = _Plan(likeness, largest, alpha, power, mixture, clusters)
     rows = []
-    for procedure in procedures(family, alpha, clustered=clusters is not None):
+    for procedure in procedures(family, alpha, clustered=clusters is not None, look=look):
         if gap is not None:
             rows.append(plan.at_gap(procedure, gap, items))
         elif effect is not None:
@@ -309,6 +316,9 @@ class _Plan:
             threshold = -log(procedure.alpha)
             needed = effect.items_for_anytime_power(threshold, self.power, self.mixture)
             reached = None if items is None else effect.anytime_power(items, threshold, self.mixture)
+            if procedure.at_end:
+                needed = min(needed, effect.items_for_test_power(procedure.at_end, self.power))
+                reached = None if items is None else max(reached or 0.0, effect.test_power(items, procedure.at_end))
         elif procedure.kind == "clustered":
             assert self.clusters is not None
             number, icc = self.clusters.number, self.clusters.icc
@@ -323,7 +333,10 @@ class _Plan:
     def needed(self, procedure: Procedure, gap: float) -> float:
         """Return the items that give the power."""
         if procedure.kind == "anytime":
-            return self._law(procedure, gap).quantile(self.power)
+            bets = self._law(procedure, gap).quantile(self.power)
+            if not procedure.at_end:
+                return bets
+            return min(bets, _exact_items(*self.likeness.rates(gap), procedure.at_end, self.power))
         if procedure.kind == "clustered":
             assert self.clusters is not None
             number, icc = self.clusters.number, self.clusters.icc
@@ -335,7 +348,10 @@ class _Plan:
     def reached(self, procedure: Procedure, gap: float, items: float) -> float:
         """Return the power that some items give."""
         if procedure.kind == "anytime":
-            return self._law(procedure, gap).by(items)
+            bets = self._law(procedure, gap).by(items)
+            if not procedure.at_end:
+                return bets
+            return max(bets, leader_power(items, *self.likeness.rates(gap), procedure.at_end))
         if procedure.kind == "clustered":
             assert self.clusters is not None
             size = max(items / self.clusters.number, 1.0)
@@ -373,6 +389,9 @@ class _Plan:
         else:
             return {}
         first = {share: law.quantile(share) for share in QUANTILES}
+        if procedure.at_end and isfinite(items):
+            at_end = CompletionLaw(items, *self.likeness.rates(gap), procedure.at_end)
+            first = {share: min(item, at_end.quantile(share)) for share, item in first.items()}
         return {share: item for share, item in first.items() if isfinite(item)}
 
     def _law(self, procedure: Procedure, gap: float) -> AnytimeLaw:

@@ -197,7 +197,7 @@ class GoalSimulation:
         return plan if raced is None else replace(plan, completion_items=raced, completion=self._completion(raced))
 
     def _completion(self, items: int) -> Ends:
-        rules, found = replace(self.rules, completion=True), []
+        rules, found = replace(self.rules, completion=True, look=0.0), []
         for board in range(self.runs):
             found.append(run_race(self._draw(board)[:items], rules))
             self.on_board()

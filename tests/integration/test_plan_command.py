@@ -190,3 +190,30 @@ def test_goals_that_cannot_be_planned(pilot, arguments, says):
     ended = rankwatch("plan", *[str(pilot) if x == "PILOT" else x for x in arguments], code=2)
     assert ended.stdout == ""
     assert says in ended.stderr
+
+
+def test_a_look_is_part_of_a_plan_of_a_gap_and_of_a_goal():
+    asked = ("--gap", "0.05", "--discordance", "0.2", "--items", "1500")
+    bets, with_look = plan(*asked), plan(*asked, "--look", "0.2")
+    assert with_look["levels"]["anytime"] == pytest.approx(0.04)
+    assert with_look["levels_at_end"]["anytime"] == pytest.approx(0.01)
+    assert with_look["required_n"]["anytime"] < bets["required_n"]["anytime"]
+    assert with_look["required_n"]["completion"] == bets["required_n"]["completion"]
+    assert "one pair at p ≤ 0.01" in rankwatch("plan", *asked, "--look", "0.2").stdout
+    goal = (
+        "--goal",
+        "best",
+        "--model",
+        "a=0.7",
+        "--model",
+        "b=0.6",
+        "--rho",
+        "0.5",
+        "--items",
+        "200",
+        "--boards",
+        "20",
+    )
+    assert plan(*goal, "--look", "0.5")["look"] == 0.5
+    ended = rankwatch("plan", "--admit", "a", "--look", "0.2", code=2)
+    assert "--look is not for a plan of an admission" in ended.stderr

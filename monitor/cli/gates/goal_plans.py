@@ -40,6 +40,7 @@ def plan_goal(
     alpha: float,
     power: float,
     mixture: str,
+    look: float,
 ) -> PlannedGoal:
     """Plan a goal; what cannot be planned ends the command."""
     try:
@@ -66,7 +67,7 @@ def plan_goal(
         try:
             simulation = GoalSimulation(
                 drawn,
-                RaceRules(race_goal(goal.kind, goal.size, places), False, alpha, mixture, goal.margin),
+                RaceRules(race_goal(goal.kind, goal.size, places), False, alpha, mixture, goal.margin, look=look),
                 size,
                 items is not None,
                 power,
@@ -76,7 +77,7 @@ def plan_goal(
             plan = simulation.plan()
         except ValueError as error:
             stop(str(error), USAGE)
-    return PlannedGoal(goal.text, source, names, alpha, power, mixture, boards, items is not None, plan, cost)
+    return PlannedGoal(goal.text, source, names, alpha, power, mixture, boards, items is not None, plan, cost, look)
 
 
 def _places(goal: Goal, names: list[str]) -> list[int]:

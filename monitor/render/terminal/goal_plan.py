@@ -30,6 +30,7 @@ class PlannedGoal:
     known: bool
     plan: GoalPlan
     prices: list[float] | None
+    look: float
 
 
 def render_goal_plan(planned: PlannedGoal, *, as_json: bool) -> RenderableType | str:
@@ -88,6 +89,7 @@ def _fields(planned: PlannedGoal) -> dict[str, Any]:
         "alpha": planned.alpha,
         "power": planned.power,
         "mixture": planned.mixture,
+        "look": planned.look or None,
         "boards": planned.boards,
         "procedures": procedures,
     }
@@ -98,7 +100,8 @@ def _tables(planned: PlannedGoal) -> Group:
     head = [
         f"Goal {safe(planned.goal)}: {safe(planned.source)}.",
         (
-            f"{'' if planned.known else 'Up to '}{plan.items:,} items, alpha {planned.alpha:g} for all pairs, mixture {planned.mixture}; "
+            f"{'' if planned.known else 'Up to '}{plan.items:,} items, alpha {planned.alpha:g} for all pairs, mixture {planned.mixture}"
+            f"{f', look {planned.look:g}' if planned.look else ''}; "
             f"{planned.boards:,} simulated boards"
         ),
     ]

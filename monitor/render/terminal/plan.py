@@ -57,6 +57,7 @@ def _json(planned: Planned, source: str) -> str:
             "gap": planned.gap,
             "effect": effect and {"pilot_gap": effect.pilot_gap, "gap": effect.gap, "interval": effect.interval()},
             "levels": {name: row.procedure.alpha for name, row in rows.items()},
+            "levels_at_end": {name: row.procedure.at_end for name, row in rows.items() if row.procedure.at_end},
             "required_n": {name: _finite(row.needed) for name, row in rows.items() if row.needed is not None},
             "required_n_interval": {
                 name: [_finite(each) for each in row.interval] for name, row in rows.items() if row.interval
@@ -183,6 +184,10 @@ def _notes(planned: Planned) -> list[str]:
             f"A declared family starts at alpha/{planned.family:,}. Each decision relaxes it, to alpha for the last pair (as one pair).",
             f"`watch` spends alpha over a family that grows; pair {planned.family:,} has the strictest threshold of so many.",
         ]
+    if at_end := planned["anytime"].procedure.at_end:
+        notes.append(
+            f"`anytime` is along a committed order here: the exact test of all items decides too, one pair at p ≤ {at_end:.2g}."
+        )
     if planned.clusters is not None and planned.gap is not None:
         notes.append(_clusters(planned))
     return notes

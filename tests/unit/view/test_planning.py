@@ -4,6 +4,7 @@ import io
 import json
 import math
 
+import numpy as np
 import pytest
 from rich.console import Console
 
@@ -13,6 +14,7 @@ from stats.fixed_n.power import exact_power
 from stats.planning.comparison_plan import Clusters, Likeness, plan_items, spending_levels
 from stats.planning.pilot import PilotEffect
 from stats.planning.stopping import AnytimeLaw
+from tests.calibration.test_look import peaks
 
 
 def text_of(planned):
@@ -183,3 +185,17 @@ def test_json_has_every_number():
     assert numbers["decided_by"]["anytime"]["0.5"] == planned["anytime"].decided_by[0.5]
     assert numbers["tests"] == planned.tests
     assert [point["gap"] for point in numbers["curve"]] == [gap for gap, _ in planned.curve]
+
+
+@pytest.mark.parametrize("items", [300, 800])
+def test_a_plan_with_a_look_is_at_the_thresholds_of_its_verdicts(items):
+    """At least the planned power, and little more: one of the two tests decides nearly all that either does."""
+    likeness, look = Likeness(discordance=0.25), 0.2
+    row = plan_items(likeness, gap=0.07, items=items, look=look)["anytime"]
+    assert (row.procedure.alpha, row.procedure.at_end) == pytest.approx((0.04, 0.01))
+    draw = np.random.default_rng(items).random((items, 2_000))
+    won, lost = likeness.rates(0.07)
+    evidence = peaks((draw < won) * 1.0, (draw > 1 - lost) * 1.0, look)[-1]
+    share = (evidence >= np.log(20)).mean()
+    assert row.power - 0.03 < share < row.power + 0.08
+    assert row.power > plan_items(likeness, gap=0.07, items=items)["anytime"].power

@@ -21,10 +21,8 @@ def usage_of(benchmark: Benchmark) -> Usage:
 def may_exceed(
     benchmarks: Mapping[str, Benchmark], usage: Usage, batches: Sequence[EventBatch], limits: Limits
 ) -> bool:
-    """Return whether events may take benchmarks beyond a budget, if each of them names a new item and a new model.
-
-    `usage` is what the benchmarks take together before the events.
-    """
+    """Return whether events may take benchmarks beyond a budget, if each of them names a new item and a new model."""
+    # `usage` is what the benchmarks take together before the events.
     for batch in batches:
         benchmark, size = benchmarks.get(batch.benchmark), len(batch.events)
         rows, contestants = (len(benchmark.rows), len(benchmark.contestants)) if benchmark is not None else (0, 0)

@@ -73,7 +73,7 @@ _MOST_LOST: Final = 10_000
 LOSE_ITEMS: Final = frozenset({"unit", "score"})
 """The fields for which an event is refused that is of an item of the benchmark: other ids and other clusters are none of it."""
 _COUNTERS: Final = ("records", "rejected", "skipped_spans", "misrouted", "republished")
-_LATER_FIELDS: Final[dict[str, Any]] = {
+_LATER_FIELDS: Final[dict[str, Any]] = {  # declared fields that are stored only where they are not the default
     "goal": None,
     "anchor": None,
     "aliases": {},
@@ -84,7 +84,6 @@ _LATER_FIELDS: Final[dict[str, Any]] = {
     "provenance": Provenance(),
     "version": 1,
 }
-"""Declared fields that are stored only where they are not the default."""
 
 
 class Partition:
@@ -95,25 +94,18 @@ class Partition:
     ) -> None:
         self.number = number
         self.off = 0
-        self.owner = owner
-        """Maps a benchmark's name to its partition; None: this partition owns all."""
+        self.owner = owner  # maps a benchmark's name to its partition; None: this partition owns all
         self.limits = limits or Limits()
         self.benchmarks: dict[str, Benchmark] = {}
-        self.usage = NOTHING
-        """What the benchmarks take of the budgets together."""
+        self.usage = NOTHING  # what the benchmarks take of the budgets together
         self.sources: dict[str, Source] = {}
         self.origins: dict[int, tuple[int, int]] = {}
-        self.gaps: list[Gap] = []
-        """Records that the log no longer held when they were to be folded."""
+        self.gaps: list[Gap] = []  # records that the log no longer held when they were to be folded
         self.counters = dict.fromkeys(_COUNTERS, 0)
-        self.quarantine = Quarantine()
-        """The benchmarks that are set aside, and those with unreadable records."""
-        self.columns = ItemColumns()
-        """The item lists of the last run messages."""
-        self.boards = Boards()
-        """The boards that are archived, deleted, begun again or renamed."""
-        self.folded_together: set[str] = set()
-        """The benchmarks of the last piece."""
+        self.quarantine = Quarantine()  # the benchmarks that are set aside, and those with unreadable records
+        self.columns = ItemColumns()  # the item lists of the last run messages
+        self.boards = Boards()  # the boards that are archived, deleted, begun again or renamed
+        self.folded_together: set[str] = set()  # the benchmarks of the last piece
         self.readings = Readings(most=_MOST_LOST)
         """What reading watched files has shown besides scores, and the declarations that were refused."""
 
@@ -148,19 +140,15 @@ class Partition:
         return folding.finish()
 
     def piece_size(self) -> tuple[int, float]:
-        """Return how many records, and bytes of them, to decode and fold next, given the benchmarks of the piece before.
-
-        Only of many benchmarks may these be more than `PIECE_RECORDS`.
-        """
+        """Return how many records, and bytes of them, to decode and fold next, given the benchmarks of the piece before."""
+        # Only of many benchmarks may these be more than `PIECE_RECORDS`.
         boards = [each for name in self.folded_together if (each := self.benchmarks.get(name)) is not None]
         times = max(1, min(len(boards) // _BOARDS, _MOST_PIECES))
         return times * PIECE_RECORDS, min([times * _PIECE_BYTES, *map(_most_bytes, boards)])
 
     def may_be_wide(self, piece: Chunk) -> bool:
-        """Return whether many records of a piece are of one benchmark of which so many could bring too many changes at once.
-
-        They are decoded for it, which takes a hundredth of their fold where they are of many benchmarks.
-        """
+        """Return whether many records of a piece are of one benchmark of which so many could bring too many changes at once."""
+        # They are decoded for it, which takes a hundredth of their fold where they are of many benchmarks.
         events = contained(decode_records, piece.records)
         if not isinstance(events, list):
             return True
@@ -172,11 +160,9 @@ class Partition:
         return len(models) + (0 if known is None else len(known.contestants)) > WIDE
 
     def skip(self, end: int) -> Delta:
-        """Continue at `end`, because the log no longer holds what comes before; return the changes to store.
-
-        Every benchmark, also one that begins later, has the gap from then on: it may have lost scores or declarations. Of watched files
-        nothing is noted that matches, so that they are read again from their start: what is there already counts as duplicates.
-        """
+        """Continue at `end`, because the log no longer holds what comes before; return the changes to store."""
+        # Every benchmark, also one that begins later, has the gap from then on: it may have lost scores or declarations. Of watched files
+        # nothing is noted that matches, so that they are read again from their start: what is there already counts as duplicates.
         folding = _Folding(self, end)
         gap = Gap(self.number, self.off, end)
         self.gaps = folding.delta.gaps = [*self.gaps, gap]
@@ -188,11 +174,9 @@ class Partition:
         return folding.finish()
 
     def set_aside(self, chunk: Chunk, error: BaseException) -> bool:
-        """Set the benchmarks of a chunk's only record aside, which crashes the fold; return False if it names none that is not yet.
-
-        Such a crash may depend on more than the log: on the program, or on the machine. So the decision is stored with the next chunk that
-        is folded, and holds from this record on.
-        """
+        """Set the benchmarks of a chunk's only record aside, which crashes the fold; return False if it names none that is not yet."""
+        # Such a crash may depend on more than the log: on the program, or on the machine. So the decision is stored with the next chunk
+        # that is folded, and holds from this record on.
         decoder = Decoder(None if self.owner is None else self.is_ours, self.sources, self.origins)
         names = set()
         for step in decoder.steps(chunk):
@@ -252,10 +236,8 @@ class Partition:
         places: Sequence[FileLine] = (),
         ended: Sequence[Ended] = (),
     ) -> Delta:
-        """Fold declarations, events and ends of runs, read straight from files; offsets are counted from the current one up to `end`.
-
-        `rejected` has the benchmark of each rejected record, `places` the file and line of each declaration.
-        """
+        """Fold declarations, events and ends of runs, read straight from files; offsets are counted from the current one up to `end`."""
+        # `rejected` has the benchmark of each rejected record, `places` the file and line of each declaration.
         folding = _Folding(self, end, in_log=False)
         for declaration, place in zip_longest(declarations, places):
             folding.take(folding.decoder.declared(declaration, self.off, 0, place))
@@ -374,15 +356,13 @@ class _Folding:
         )
         self.delta = Delta(partition=partition.number, expected=partition.off, off=end)
         self.pending: dict[str, list[EventBatch]] = {}
-        self.folded: set[str] = set()
-        """The benchmarks of the piece."""
+        self.folded: set[str] = set()  # the benchmarks of the piece
         self.pending_rejects: list[str] = []
         """Benchmarks with pending events: their rejects count after these, however the log is chunked."""
         self.deltas: dict[str, BenchmarkDelta] = {}
         self.cells: dict[str, list[Cells]] = {}
         self.widths: dict[str, int] = {}
-        self.paths: dict[int, str] = {}
-        """The file of each span, by its place in the log."""
+        self.paths: dict[int, str] = {}  # the file of each span, by its place in the log
 
     def take(self, step: Step) -> None:
         """Apply a step; events wait for `flush`."""

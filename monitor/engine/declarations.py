@@ -28,8 +28,7 @@ from schemas.records.text import shorten
 from schemas.results.assumptions import PARTS
 from schemas.results.verdict_changes import VerdictChanges
 
-_COMMITTED: Final = ("order", "item_ids", "items")
-"""What a committed order is made of."""
+_COMMITTED: Final = ("order", "item_ids", "items")  # what a committed order is made of
 
 
 def with_late_parts(benchmark: Benchmark, spec: Spec) -> Spec:
@@ -221,10 +220,8 @@ def under_version(benchmark: Benchmark, spec: Spec) -> StoredBenchmark:
 
 
 def with_found_units(benchmark: Benchmark) -> Spec:
-    """Return the declaration of a benchmark of files with the units that its events name: files are read whole before a verdict.
-
-    An item with the name of a unit is one of it.
-    """
+    """Return the declaration of a benchmark of files with the units that its events name: files are read whole before a verdict."""
+    # An item with the name of a unit is one of it.
     found = benchmark.found_units
     if found.clash:
         raise ValueError(f"{benchmark.name}: {found.clash}")
@@ -253,10 +250,8 @@ def follow(old: Benchmark, new: Benchmark) -> None:
 
 
 def redeclare(old: Benchmark, new: Benchmark, batch: EventBatch, delta: BenchmarkDelta) -> None:
-    """Let the restored state of `under_version` follow a benchmark, and judge its pairs as they are now.
-
-    `batch` has the place of the declaration in the log.
-    """
+    """Let the restored state of `under_version` follow a benchmark, and judge its pairs as they are now."""
+    # `batch` has the place of the declaration in the log.
     replace(old, batch, new.spec.version, delta)
     follow(old, new)
     registered = np.flatnonzero(new.family_index).astype(np.uint32)

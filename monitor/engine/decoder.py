@@ -133,11 +133,10 @@ def contained(decode: Callable[..., T], *arguments: object) -> T | Fault:
 
 
 class Decoder:
-    """Decodes chunks of one partition.
+    """Decodes chunks of one partition."""
 
-    Take its steps one by one: each may depend on the position that an earlier one moved in `sources` or `origins`. `gapped`: the log may
-    lack records ahead of these.
-    """
+    # Take its steps one by one: each may depend on the position that an earlier one moved in `sources` or `origins`. `gapped`: the log may
+    # lack records ahead of these.
 
     def __init__(
         self,
@@ -363,10 +362,8 @@ class Decoder:
             yield EventBatch(run.benchmark, events, [offset] * len(events), range(len(events)))
 
     def _continues(self, path: str, generation: int, start: int | None) -> bool:
-        """Return whether a span of a watched file starts where the last one ended, or starts a newer generation.
-
-        What was between them may be in a gap of the log.
-        """
+        """Return whether a span of a watched file starts where the last one ended, or starts a newer generation."""
+        # What was between them may be in a gap of the log.
         known = self._sources.get(path)
         if known is None or start is None or generation > known.generation:
             return start == 0 or (self.gapped and start is not None)
@@ -384,9 +381,7 @@ def _key(chunk: Chunk, k: int) -> bytes | None:
 
 
 def _first_index(declared: Sequence[Any]) -> int:
-    """Return the index of the first event of a record after these declarations.
-
-    It is 0, and theirs too, unless one of them is a new version: then each has an index of its own, for the ids of its verdict changes.
-    """
+    """Return the index of the first event of a record after these declarations."""
+    # It is 0, and theirs too, unless one of them is a new version: then each has an index of its own, for the ids of its verdict changes.
     new = any(isinstance(each, dict) and each.get("version", 1) != 1 for each in declared)
     return len(declared) if new else 0

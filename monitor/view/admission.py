@@ -21,8 +21,7 @@ from stats.order import committed_items
 
 GOAL_FORMS: Final = "model:MODEL,width=3, top:K or score,width=2"
 
-MOST_CELLS: Final = 250_000_000
-"""Most items times totals of models: more take minutes at every look."""
+MOST_CELLS: Final = 250_000_000  # most items times totals of models: more take minutes at every look
 
 GoalState = Literal["met", "open", "out of reach"]
 

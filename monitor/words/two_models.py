@@ -16,13 +16,10 @@ class Comparison(NamedTuple):
     gap: float
     low: float | None
     high: float | None
-    rows: list[tuple[tuple[str, str], ...]]
-    """Names with their values; two in a row where they belong together."""
-    title: str
-    """What heads the sentences."""
+    rows: list[tuple[tuple[str, str], ...]]  # names with their values; two in a row where they belong together
+    title: str  # what heads the sentences
     sentences: list[str]
-    plan: str | None
-    """The command that plans a test of this gap."""
+    plan: str | None  # the command that plans a test of this gap
 
 
 def points(gap: float) -> str:

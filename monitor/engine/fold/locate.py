@@ -80,11 +80,9 @@ def _still_unknown(
     *,
     before: tuple[int, int],
 ) -> Index:
-    """Look unknown events up again if the one before them has just added a name; return those that are still unknown.
-
-    `before`: how many rows and contestants there were. It ends at the first event that has an unknown model where a model was added, an
-    unknown item otherwise. Eight times as many are looked up each time: a name that many events share costs each of them one search.
-    """
+    """Look unknown events up again if the one before them has just added a name; return those that are still unknown."""
+    # `before`: how many rows and contestants there were. It ends at the first event that has an unknown model where a model was added, an
+    # unknown item otherwise. Eight times as many are looked up each time: a name that many events share costs each of them one search.
     row, contestant, plain = places
     models = len(benchmark.contestants) > before[1]
     if not (models or len(benchmark.rows) > before[0]):
@@ -160,10 +158,8 @@ def _add_items(
 def _place(
     benchmark: Benchmark, event: EventFields, delta: BenchmarkDelta, limits: Limits, row_limits: Limits | None
 ) -> tuple[int, int, int] | Fault:
-    """Return (row, contestant, code) of an event and add those that are new; or refuse the event and add nothing.
-
-    `row_limits` is None where no limit of rows can be met.
-    """
+    """Return (row, contestant, code) of an event and add those that are new; or refuse the event and add nothing."""
+    # `row_limits` is None where no limit of rows can be met.
     item, model = event.item_id, event.model
     row = benchmark.repeat_row_of.get((item, event.repeat)) if event.repeat else benchmark.row_of.get(item)
     contestant = benchmark.epoch_contestant_of.get((model, event.epoch))
@@ -223,10 +219,8 @@ def _is_new(benchmark: Benchmark, existing: Any, code: Any, contestant: Any) -> 
 def row_fault(
     benchmark: Benchmark, event: EventFields, limits: Limits | None, rows: int = 0, items: int = 0
 ) -> Fault | None:
-    """Return why a new row is refused, when so many rows and items come before it that the state does not have yet.
-
-    `limits` is None where none can be met.
-    """
+    """Return why a new row is refused, when so many rows and items come before it that the state does not have yet."""
+    # `limits` is None where none can be met.
     # The first event of a row sets its cluster; the fold ignores later ones, however the log is chunked.
     fault = bad_name(benchmark.name, "item_id", event.item_id) or bad_name(benchmark.name, "cluster", event.cluster)
     if fault is not None:

@@ -25,21 +25,17 @@ from schemas.records.text import shorten
 from schemas.results.changes import CLAIMS, PROCEDURES
 from stats.numerics.pairs import Index, chosen, pair_members
 
-_CELLS: Final = 4_000_000
-"""Scores of the items that come in a part of a chunk, with those of all models: 32 MB."""
+_CELLS: Final = 4_000_000  # scores of the items that come in a part of a chunk, with those of all models: 32 MB
 
 Cells = tuple[Index, Index, NDArray[np.uint32], NDArray[np.bool_]]
 """Row, contestant and code of new scores, and whether each replaces a skip."""
 
-NewCells = tuple[Index, Index, NDArray[np.uint32], Index]
-"""Row, contestant, code and position in the piece."""
+NewCells = tuple[Index, Index, NDArray[np.uint32], Index]  # row, contestant, code and position in the piece
 
 
 def fold_located(benchmark: Benchmark, located: Located, delta: BenchmarkDelta, cells: list[Cells]) -> None:
-    """Fold located events into a benchmark.
-
-    `delta` gets the changes to store, except for the new scores: `cells` gets these, for `record_cells`.
-    """
+    """Fold located events into a benchmark."""
+    # `delta` gets the changes to store, except for the new scores: `cells` gets these, for `record_cells`.
     benchmark.grow()
     batch = located.batch
     # An item too many ends what rests on the count, a newer epoch the verdicts on the older one: fold what is before it on its own.
@@ -280,11 +276,9 @@ def _count(benchmark: Benchmark, rows: tuple[Codes, Codes], cells: NewCells, del
 
 
 def _register(benchmark: Benchmark, new: NewScores, pair: Index, delta: BenchmarkDelta) -> None:
-    """Give pairs with their first shared item their place in the family, in the order of arrival.
-
-    One event may give several pairs their first item: these go by the order in which the models came. Never by rank or score: the
-    family-wise error rate would not hold.
-    """
+    """Give pairs with their first shared item their place in the family, in the order of arrival."""
+    # One event may give several pairs their first item: these go by the order in which the models came. Never by rank or score: the
+    # family-wise error rate would not hold.
     pair = benchmark.eligible(pair)
     if pair.size:
         pair = pair[np.lexsort((pair, new.first_shared(*pair_members(pair))))]
@@ -298,10 +292,8 @@ def _register(benchmark: Benchmark, new: NewScores, pair: Index, delta: Benchmar
 def end_runs(
     benchmark: Benchmark, ended: Ended, place: tuple[int, int], delta: BenchmarkDelta, cells: list[Cells]
 ) -> Fault | None:
-    """End runs at an event: what they inherit is copied, and their incomplete items bet; return why there is no such run.
-
-    `place` is the offset and index of the event in the log. A run that has ended already is unchanged.
-    """
+    """End runs at an event: what they inherit is copied, and their incomplete items bet; return why there is no such run."""
+    # `place` is the offset and index of the event in the log. A run that has ended already is unchanged.
     runs = runs_of(benchmark, ended)
     if isinstance(runs, Fault):
         return runs

@@ -121,10 +121,8 @@ class SingleRows:
         """Return the first of new cells that is a scored repeat beyond those declared, or None."""
 
     def enter(self, scores: Codes, cells: ItemCells, values: NDArray[np.int64]) -> tuple[ItemCells, Index]:
-        """Enter new cells, none of them undeclared; return the items that bet or are skipped now, and contestants that lost a skip.
-
-        `values` are the scores of the codes. The codes of the items returned are not written yet. With `turns` they are in their order.
-        """
+        """Enter new cells, none of them undeclared; return the items that bet or are skipped now, and contestants that lost a skip."""
+        # `values` are the scores of the codes. The codes of the items returned are not written yet. With `turns` they are in their order.
         return cells, np.zeros(0, np.int64)
 
     def pending(self, contestant: int) -> ItemCells:

@@ -78,10 +78,9 @@ class Matrix:
 
 
 class Monitor:
-    """One sequence of runs that is watched: a model's scores, or its judge's scores of frozen answers.
+    """One sequence of runs that is watched: a model's scores, or its judge's scores of frozen answers."""
 
-    Each run moves it on once, and what it shows depends on the runs up to there alone.
-    """
+    # Each run moves it on once, and what it shows depends on the runs up to there alone.
 
     def __init__(self, name: str, of: Of, settings: DriftSettings, *, both: bool, shifted: bool = False) -> None:
         self.name, self.of, self.settings, self.both, self.shifted = name, of, settings, both, shifted
@@ -92,16 +91,13 @@ class Monitor:
         self.limit = log(count * settings.false_alarm_runs if settings.ever is None else count / settings.ever)
         self.runs: list[str] = []
         self.shown: list[Rank] = []
-        self.scores = Matrix()
-        """On the scale that is shown."""
+        self.scores = Matrix()  # on the scale that is shown
         self.shifts: list[float] = []
         """Of a model with frozen answers: their mean in each run, which is taken off its scores."""
         self.alarms: list[Alarm] = []
-        self.breaks: list[int] = []
-        """The places of the first runs after announced changes."""
+        self.breaks: list[int] = []  # the places of the first runs after announced changes
         self.refuted: float | None = None
-        self.unused = 0
-        """Items that too few runs of the segment hold, as of the last run."""
+        self.unused = 0  # items that too few runs of the segment hold, as of the last run
         self._begin(0)
 
     def _begin(self, first: int) -> None:
@@ -318,11 +314,8 @@ def _item(monitor: Monitor, levels: Rows, before: int, item: int) -> FallenItem:
 
 # --- the runs of a model ------------------------------------------------------------------------------------------------------------------
 
-Scores = dict[str, dict[int, float]]
-"""The score of each item, by repeat."""
-
-_NAMED: Final = 20
-"""Runs of a kind that are named; the others are counted."""
+Scores = dict[str, dict[int, float]]  # the score of each item, by repeat
+_NAMED: Final = 20  # runs of a kind that are named; the others are counted
 
 
 @dataclass
@@ -330,12 +323,9 @@ class OpenRun:
     """A run that is not closed."""
 
     name: str
-    number: int
-    """Its place among the runs of the benchmark."""
-    started: bool = False
-    """Whether its start was declared: then only its end closes it."""
-    mixed: bool = False
-    """Whether its model was changed meanwhile."""
+    number: int  # its place among the runs of the benchmark
+    started: bool = False  # whether its start was declared: then only its end closes it
+    mixed: bool = False  # whether its model was changed meanwhile
     fresh: Scores = field(default_factory=dict)
     anchors: Scores = field(default_factory=dict)
 
@@ -364,11 +354,9 @@ class ModelRuns:
 
     def __init__(self, benchmark: str, model: str, settings: DriftSettings) -> None:
         self.benchmark, self.model, self.settings = benchmark, model, settings
-        self.runs: list[DriftRun] = []
-        """The closed runs, in the order of closing."""
+        self.runs: list[DriftRun] = []  # the closed runs, in the order of closing
         self.open: dict[str, OpenRun] = {}
-        self.closed: dict[str, int] = {}
-        """Where each closed run is."""
+        self.closed: dict[str, int] = {}  # where each closed run is
         self.monitors: list[Monitor] = []
         """Empty until the first run with enough items: it decides whether there are frozen answers, unless a judge was declared."""
         self.counts = dict.fromkeys(("duplicates", "conflicts", "skipped", "late"), 0)
@@ -376,8 +364,7 @@ class ModelRuns:
         self.named: dict[str, list[str]] = {"repeated": [], "out_of_order": []}
         """The first runs that came again after they had closed, or in another order than their dates."""
         self.graded = False
-        self.announced: list[str] = []
-        """The first run after each announced change."""
+        self.announced: list[str] = []  # the first run after each announced change
         self._whole: int | None = settings.items
         self._first: dict[str, float] | None = None
         self._changed = False

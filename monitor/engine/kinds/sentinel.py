@@ -43,15 +43,11 @@ class Moved(NamedTuple):
     of: Of
     kind: DriftKind
     run: str
-    number: int
-    """Of the monitor among those of the sentinel."""
-    place: int
-    """Of the run among those that it has ranked."""
+    number: int  # of the monitor among those of the sentinel
+    place: int  # of the run among those that it has ranked
     facts: DriftAlarm | None
-    judge_moved: bool | None
-    """Whether the judge of the model has moved so far; None without frozen answers."""
-    position: int
-    """Of the event with which the run closed."""
+    judge_moved: bool | None  # whether the judge of the model has moved so far; None without frozen answers
+    position: int  # of the event with which the run closed
 
 
 class Sentinel:
@@ -85,10 +81,8 @@ class Sentinel:
     def fold(
         self, batch: EventBatch, limits: Limits, files: Mapping[int, str]
     ) -> tuple[list[tuple[int, Fault]], list[Moved]]:
-        """Take the scores of a batch; return the position and fault of each that is refused, and what monitors report.
-
-        `files` has the file of each record that was read from one: it names the run of scores that name none.
-        """
+        """Take the scores of a batch; return the position and fault of each that is refused, and what monitors report."""
+        # `files` has the file of each record that was read from one: it names the run of scores that name none.
         refused: list[tuple[int, Fault]] = []
         moved: list[Moved] = []
         for position, event in enumerate(batch.events):

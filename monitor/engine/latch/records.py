@@ -26,7 +26,7 @@ CERTAIN: Final[Proof] = "certain"  # what settles pairs where only the missing i
 SETTLED_BETS: Final[Proof] = "without replacement"
 """What settles pairs along a committed order: bets on items that are drawn without replacement."""
 
-RECORD: Final = np.dtype(
+RECORD: Final = np.dtype(  # a latch: what its verdict change does not share with others
     [
         ("offset", "<i8"),  # the id: offset, and the sequence, which holds the pair, the claim and the kind
         ("sequence", "<u8"),
@@ -40,7 +40,6 @@ RECORD: Final = np.dtype(
         ("side", "i1"),  # 1 or -1 for the earlier or the later contestant, `stats.evidence.settled.TIE` for a tie
     ]
 )
-"""A latch: what its verdict change does not share with others."""
 
 Records = NDArray[np.void]  # a structured array of `RECORD`, shape (latches,)
 
@@ -306,10 +305,8 @@ def _facts(kind: Kind, after: Outcome, evidence: sentences.Numbers, items: int) 
 
 
 def id_sequence(index: Any, pair: Any, claim: Any, kind: Any, *, later: bool) -> Any:  # noqa: ANN401 - an integer, or an array of uint64
-    """Return the second part of the id of a change, after the offset: index of the event in its record, then pair and kind.
-
-    `claim` and `kind` are places in `CLAIMS` and `KINDS`. The two highest bits of the pair are free: there are fewer than 2^33 pairs.
-    """
+    """Return the second part of the id of a change, after the offset: index of the event in its record, then pair and kind."""
+    # `claim` and `kind` are places in `CLAIMS` and `KINDS`. The two highest bits of the pair are free: there are fewer than 2^33 pairs.
     settled, code = claim >> 1, (2 * kind + (claim & 1)) & 7
     pair = pair | later << (_PAIR_BITS - 1) | settled << (_PAIR_BITS - 2)
     return index << (_PAIR_BITS + _CODE_BITS) | pair << _CODE_BITS | code

@@ -62,10 +62,8 @@ class Arrival:
         return touched, self.state[touched]
 
     def restarted(self, items: Index) -> "Arrival":
-        """Return the test after arrivals that it did not see, or under another list of items; `items` are those each contestant has.
-
-        What is not known counts for a good order: the state has no same-cluster successions, and no places.
-        """
+        """Return the test after arrivals that it did not see, or under another list of items; `items` are those each contestant has."""
+        # What is not known counts for a good order: the state has no same-cluster successions, and no places.
         if self.finding is not None:
             return self
         state = np.zeros((items.size, 4), np.int64)
@@ -81,11 +79,9 @@ class Arrival:
         present: Callable[[int], NDArray[np.bool_]],
         cells: tuple[Index, Index, Index],
     ) -> int | None:
-        """Add new cells, and test the order at the looks they reach; return the position of the event that first refutes it, or None.
-
-        `items` are all items, `places` the place of each if a list is declared, `present` returns which of them a contestant had before,
-        `cells` are the (item, contestant, position) of the first cell of each item, skipped ones included.
-        """
+        """Add new cells, and test the order at the looks they reach; return the position of the event that first refutes it, or None."""
+        # `items` are all items, `places` the place of each if a list is declared, `present` returns which of them a contestant had before,
+        # `cells` are the (item, contestant, position) of the first cell of each item, skipped ones included.
         if self.finding is not None or cells[0].size == 0:
             return None
         self._enter(items, places)
@@ -178,11 +174,9 @@ class Arrival:
         return looks
 
     def _worth_testing(self, looks: list[_Look]) -> list[_Look]:
-        """Omit the looks that cannot refute the order for any clusters of their items.
-
-        Successions surprise most when clusters are equally large, so that case rules most looks out without counting their clusters.
-        Where an item has a place, the count is needed anyway.
-        """
+        """Omit the looks that cannot refute the order for any clusters of their items."""
+        # Successions surprise most when clusters are equally large, so that case rules most looks out without counting their clusters.
+        # Where an item has a place, the count is needed anyway.
         if self._place.size:
             return looks
         if not looks:

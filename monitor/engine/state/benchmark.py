@@ -51,12 +51,10 @@ class FoundUnits:
 
 
 class Benchmark(PairState):
-    """Everything that the verdicts of one benchmark are made of.
+    """Everything that the verdicts of one benchmark are made of."""
 
-    Rows are (item, repeat), in the order of their first event; columns are contestants. While each item has one row, rows are items;
-    with the first item of two rows, or declared repeats, `by_item` is made of `Repeats`.
-    """
-
+    # Rows are (item, repeat), in the order of their first event; columns are contestants. While each item has one row, rows are items; with
+    # the first item of two rows, or declared repeats, `by_item` is made of `Repeats`.
     sentinel: Sentinel | None = None
     """The runs of its models, if it is a sentinel: it has no pairs then, and no contestant."""
 
@@ -83,29 +81,21 @@ class Benchmark(PairState):
         """Which repeat or unit came that is not declared, and what to declare; empty without one. From there on only scores are kept."""
         self.found_units, self.unknown_units = FoundUnits(), False
         """Units that events have named and nobody declared, which are not stored; and whether there are any."""
-        self.ended: set[int] = set()
-        """Contestants whose runs have ended."""
-        self.assumed_ended: set[int] = set()
-        """Those of them whose end is not in the log: a report assumes it."""
+        self.ended: set[int] = set()  # contestants whose runs have ended
+        self.assumed_ended: set[int] = set()  # those of them whose end is not in the log: a report assumes it
         self.complete_files = False
         """Whether this was read from files that are complete, and no family was declared: all pairs found then share alpha."""
-        self.reading: Reading = Reading()
-        """What is known of the files that were read."""
-        self.incomplete = ""
-        """Which of the files that a report has read breaks off; empty if none does."""
+        self.reading: Reading = Reading()  # what is known of the files that were read
+        self.incomplete = ""  # which of the files that a report has read breaks off; empty if none does
         self.gaps: list[Gap] = []
         """Records that may have been of this benchmark, and that the log no longer held; this is permanent."""
-        self.quarantine: Suspect | None = None
-        """Since when and why its records are set aside; None while they count."""
-        self.board: BoardEntry | None = None
-        """What operators have done with the board; None while it is as it began."""
+        self.quarantine: Suspect | None = None  # since when and why its records are set aside; None while they count
+        self.board: BoardEntry | None = None  # what operators have done with the board; None while it is as it began
         self.exceeded: bool = False
         """Whether an item beyond the declared count has been folded: nothing is settled from there on."""
         self.counters = dict.fromkeys(COUNTERS, 0)
-        self.revision = 0
-        """Grows whenever the state changes, within a chunk too; not stored."""
-        self.reading_side: object = None
-        """What readers keep of its present state; not stored."""
+        self.revision = 0  # grows whenever the state changes, within a chunk too; not stored
+        self.reading_side: object = None  # what readers keep of its present state; not stored
         self.declared = False
         self.declare(spec or Spec())
         self.declared = spec is not None
@@ -120,8 +110,7 @@ class Benchmark(PairState):
         if self.sentinel is None or not self.sentinel.has_begun:
             self.sentinel = None if spec.drift is None else Sentinel(self.name, spec)
         self.declared_items = None if spec.item_ids is None else frozenset(spec.item_ids)
-        self.unit_names = frozenset(spec.unit_sizes)
-        """The declared units."""
+        self.unit_names = frozenset(spec.unit_sizes)  # the declared units
         self._places: dict[str, int] | None = None
         self.weighting = Weighting.of(spec)
         self.lead_scale = 1.0 if self.weighting is None else self.weighting.largest

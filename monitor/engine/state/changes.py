@@ -13,16 +13,13 @@ from schemas.results.assumptions import Seed
 from schemas.results.verdict_changes import VerdictChanges
 from stats.order import OrderFinding
 
-_LARGE = 500_000
-"""Pairs that joined their families in one chunk."""
+_LARGE = 500_000  # pairs that joined their families in one chunk
 
 
-_MANY_CHANGES = 20_000
-"""Verdict changes of one chunk: 0.03 s of encoding."""
+_MANY_CHANGES = 20_000  # verdict changes of one chunk: 0.03 s of encoding
 
 
-_MANY = 200
-"""Benchmarks that one chunk changed."""
+_MANY = 200  # benchmarks that one chunk changed
 
 
 class DeletedBoard(NamedTuple):
@@ -38,20 +35,16 @@ Listed = NDArray[np.uint32]
 """Row, contestant, the code that counts and the refused one of each conflict, shape (conflicts, 4)."""
 
 
-Again = NDArray[np.int64]
-"""Duplicates and conflicts of each contestant, shape (contestants, 2)."""
+Again = NDArray[np.int64]  # duplicates and conflicts of each contestant, shape (contestants, 2)
 
 
 class ConflictChanges(NamedTuple):
     """What a chunk adds."""
 
-    start: int
-    """Place of the first new entry in the list."""
+    start: int  # place of the first new entry in the list
     listed: Listed
-    contestants: NDArray[np.int64]
-    """The contestants whose counts have changed, ascending."""
-    again: Again
-    """Their counts."""
+    contestants: NDArray[np.int64]  # the contestants whose counts have changed, ascending
+    again: Again  # their counts
 
 
 @dataclass
@@ -61,8 +54,7 @@ class BenchmarkDelta:
     key: str
     name: str
     off: int
-    spec: str | None = None
-    """The declaration as JSON when it changed."""
+    spec: str | None = None  # the declaration as JSON when it changed
     rows: list[RowKey] = field(default_factory=list)
     contestants: list[Contestant] = field(default_factory=list)
     values: list[int] = field(default_factory=list)
@@ -71,8 +63,7 @@ class BenchmarkDelta:
     """Row, contestant and code of the new scores, sorted by (contestant, row)."""
     filled: tuple[NDArray[np.int64], NDArray[np.int64]] | None = None
     """Row and contestant of those new scores that replace a stored skip."""
-    width: int = 1
-    """Bytes a code takes: 1, or 4 once there are more than 254 codes."""
+    width: int = 1  # bytes a code takes: 1, or 4 once there are more than 254 codes
     columns: NDArray[np.uint32] | None = None
     """The whole score matrix, shape (contestants, rows), when `width` has just changed: it replaces the stored one."""
     registered: list[NDArray[np.uint32]] = field(default_factory=list)
@@ -83,42 +74,34 @@ class BenchmarkDelta:
     """New verdict changes, by their field in the table of latches."""
     votes: list[NDArray[np.int32]] = field(default_factory=list)
     """New votes of battles; see `monitor.engine.state.battles`."""
-    judges: list[str] = field(default_factory=list)
-    """New judges of battles."""
+    judges: list[str] = field(default_factory=list)  # new judges of battles
     run_lines: list[tuple[Any, ...]] = field(default_factory=list)
     """Of a sentinel: what its journal gets; see `monitor.engine.kinds.sentinel`."""
     run_scores: NDArray[Any] = field(default_factory=lambda: np.zeros(0, RUN_SCORE))
-    run_state: dict[str, Any] | None = None
-    """What the journal does not show, if it may have changed."""
+    run_state: dict[str, Any] | None = None  # what the journal does not show, if it may have changed
     counters: dict[str, int] = field(default_factory=dict)
     arrival: tuple[NDArray[np.int64], NDArray[np.int64]] | None = None
     """Contestants with new scores, and their state in `monitor.engine.state.arrival`."""
-    finding: OrderFinding | None = None
-    """The finding against the arrival order, if made in this chunk."""
+    finding: OrderFinding | None = None  # the finding against the arrival order, if made in this chunk
     conflict_offsets: list[int] = field(default_factory=list)
     """The record of each conflict, to find who sent it; not stored."""
     conflicts: ConflictChanges | None = None
     undeclared: tuple[str, bool] | None = None
     """Why a repeat or unit of this chunk holds the benchmark, and whether graded scores had ended the betting before."""
-    unknown_units: bool | None = None
-    """Whether an event has named a unit while none was declared, if that has changed."""
-    ended: list[int] | None = None
-    """All contestants whose runs have ended, if any ended in this chunk."""
+    unknown_units: bool | None = None  # whether an event has named a unit while none was declared, if that has changed
+    ended: list[int] | None = None  # all contestants whose runs have ended, if any ended in this chunk
     gaps: list[Gap] | None = None
     """All gaps in the log, which may have held records of the benchmark; None if there are none."""
     redeclared: bool = False
     """Whether a new version of the declaration has begun, after which `registered` replaces what is stored."""
-    seed: Seed | None = None
-    """Where the first seed was committed, if in this chunk."""
+    seed: Seed | None = None  # where the first seed was committed, if in this chunk
 
 
 @dataclass
 class Delta:
-    """What one chunk changed in a partition.
+    """What one chunk changed in a partition."""
 
-    `expected` is the offset the stored state must have for this delta to apply, `off` the offset it then has.
-    """
-
+    # `expected` is the offset the stored state must have for this delta to apply, `off` the offset it then has.
     partition: int
     expected: int
     off: int
@@ -126,8 +109,7 @@ class Delta:
     sources: dict[str, Source] = field(default_factory=dict)
     origins: dict[int, tuple[int, int]] = field(default_factory=dict)
     """Offset and place of the last copy that came from each other partition."""
-    gaps: list[Gap] | None = None
-    """All gaps in the log, if the chunk is one."""
+    gaps: list[Gap] | None = None  # all gaps in the log, if the chunk is one
     last: tuple[int, str] | None = None
     """Offset of the last record, and its digest: a log that holds another record there is another log."""
     counters: dict[str, int] = field(default_factory=dict)
@@ -141,8 +123,7 @@ class Delta:
     """Changed entries of the boards, by benchmark; a `clear` one ends."""
     readings: dict[str, str] = field(default_factory=dict)
     """The changed entries of what reading files has shown, by path, as `FileReading.dump` has them; an empty one ends."""
-    records: int = 0
-    """How many records of its chunk it covers: where they bring many verdict changes, not all."""
+    records: int = 0  # how many records of its chunk it covers: where they bring many verdict changes, not all
 
     @property
     def change_count(self) -> int:

@@ -34,8 +34,7 @@ _SPARE: Final = 1 / 4
 """Of a capital that grows: copying it takes long, and spare rows take no memory before they are used."""
 
 Capital = NDArray[np.int64]
-Differences = NDArray[np.int64]
-"""D in units of `SCORE_UNIT`, shape (pairs, items)."""
+Differences = NDArray[np.int64]  # D in units of `SCORE_UNIT`, shape (pairs, items)
 
 
 class GradedPairs:
@@ -135,16 +134,13 @@ class Weighting:
         self.weight = declared / declared.sum()
         scales, self.largest = bet_scales(self.weight, self.size)
         self.unit = np.rint(scales * SCORE_UNIT).astype(np.int64)
-        self.most = self.unit + 1
-        """What an item can move the lead by, rounded up: even the smallest weight leaves room."""
+        self.most = self.unit + 1  # what an item can move the lead by, rounded up: even the smallest weight leaves room
         self.worst = log_increments(-self.unit / SCORE_UNIT)[:, 0]  # shape (clusters, L)
         self._place = {name: k for k, name in enumerate(self.names)}
         self._cluster = np.zeros(0, np.int64)
         self._items = 0
-        self.count = np.zeros(len(self.names), np.int64)
-        """Items of each cluster so far."""
-        self.exceeded = ""
-        """The first cluster with more items than declared; empty without one."""
+        self.count = np.zeros(len(self.names), np.int64)  # items of each cluster so far
+        self.exceeded = ""  # the first cluster with more items than declared; empty without one
 
     @classmethod
     def of(cls, spec: Spec) -> "Weighting | None":
@@ -213,8 +209,7 @@ class Weighting:
 class WeightedPairs(GradedPairs):
     """Capital and lead of each pair on weighted differences, and its shared items by cluster."""
 
-    ROUNDING = 3
-    """As for any graded scores, and the weight and its product are rounded too."""
+    ROUNDING = 3  # as for any graded scores, and the weight and its product are rounded too
 
     def __init__(self, weighting: Weighting) -> None:
         super().__init__()

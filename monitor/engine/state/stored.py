@@ -18,11 +18,9 @@ from stats.order import OrderFinding
 
 @dataclass
 class PairSnapshot:
-    """The pair arrays of a benchmark as of `off`, so that a restart need not rebuild them.
+    """The pair arrays of a benchmark as of `off`, so that a restart need not rebuild them."""
 
-    Pair (i, j) of contestants i < j has index j (j - 1) / 2 + i. `meta` travels along as JSON (item counts per model and the like).
-    """
-
+    # Pair (i, j) of contestants i < j has index j (j - 1) / 2 + i. `meta` travels along as JSON (item counts per model and the like).
     off: int
     arrays: dict[str, NDArray[Any]]
     meta: dict[str, Any] = field(default_factory=dict)
@@ -45,8 +43,7 @@ class StoredBenchmark:
     registered: NDArray[np.uint32]
     changes: VerdictChanges
     counters: dict[str, int]
-    pairs: PairSnapshot | None
-    """None when there is no snapshot, or its offset is not the benchmark's."""
+    pairs: PairSnapshot | None  # none when there is no snapshot, or its offset is not the benchmark's
     arrival: NDArray[np.int64] = field(default_factory=lambda: np.zeros((0, 4), np.int64))
     """Four numbers a contestant: see `monitor.engine.state.arrival`; shorter than the number of contestants where the rest is 0."""
     finding: OrderFinding | None = None
@@ -55,8 +52,7 @@ class StoredBenchmark:
     again: NDArray[np.int64] = field(default_factory=lambda: np.zeros((0, 2), np.int64))
     """Duplicates and conflicts of each contestant; shorter than the number of contestants where the rest is 0."""
     undeclared: Sentence = ""
-    mixed: bool = False
-    """Whether graded scores had ended the betting before the undeclared repeat."""
+    mixed: bool = False  # whether graded scores had ended the betting before the undeclared repeat
     unknown_units: bool = False
     ended: list[int] = field(default_factory=list)
     gaps: list[Gap] = field(default_factory=list)
@@ -67,8 +63,7 @@ class StoredBenchmark:
     run_lines: list[list[Any]] = field(default_factory=list)
     """Of a sentinel: the journal of its runs; see `monitor.engine.kinds.sentinel`."""
     run_scores: NDArray[Any] = field(default_factory=lambda: np.zeros(0, RUN_SCORE))
-    run_state: dict[str, Any] = field(default_factory=dict)
-    """What the journal does not show."""
+    run_state: dict[str, Any] = field(default_factory=dict)  # what the journal does not show
     peaks: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
     """Largest evidence of each pair, see `PairState.peak`; shorter than the number of pairs where the rest is 0."""
 

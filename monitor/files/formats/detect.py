@@ -38,14 +38,13 @@ _LEAST_TEXT: Final = 0.95
 """Share of other bytes below which a file is no text: random bytes have 0.9. Fewer damaged bytes are rejected by line."""
 
 _PAGE: Final = "the file is an HTML page, not results; download the file itself, signed in where the site asks for it"
-_FOREIGN: Final = {
+_FOREIGN: Final = {  # how files begin that hold no results, and what to do
     b"<!doctype html": _PAGE,
     b"<html": _PAGE,
     b"<?xml": "the file is an XML document, not results; convert it to JSON lines or a table",
     b"\xd0\xcf\x11\xe0": "the file is a workbook of an old Excel (.xls), or has a password; save it as .xlsx without one, "
     "and give that file",
 }
-"""How files begin that hold no results, and what to do."""
 
 _JSON_BYTES: Final = 1 << 16
 _LINE_BYTES: Final = 1 << 20

@@ -26,14 +26,12 @@ def new_hash() -> "blake2b":
 
 
 class Block(NamedTuple):
-    """Whole lines of a file, each ended by a newline.
+    """Whole lines of a file, each ended by a newline."""
 
-    `start` and `end` are positions in the (gunzipped) contents, `first_line` counts from 1. `data` holds the bytes from `start` to `end`,
-    with a newline added if the last line of the file has none. A block with a `fault` is one line that cannot be read, and `data` is its
-    beginning; if `start` is `end`, the file cannot be read from there on. `before` is the hash of everything before `start`, from a reader
-    that hashes. The lines of a log of another program are `translated`. A block with `events` has no lines: see `Stream.run`.
-    """
-
+    # `start` and `end` are positions in the (gunzipped) contents, `first_line` counts from 1. `data` holds the bytes from `start` to `end`,
+    # with a newline added if the last line of the file has none. A block with a `fault` is one line that cannot be read, and `data` is its
+    # beginning; if `start` is `end`, the file cannot be read from there on. `before` is the hash of everything before `start`, from a
+    # reader that hashes. The lines of a log of another program are `translated`. A block with `events` has no lines: see `Stream.run`.
     start: int
     end: int
     first_line: int

@@ -31,10 +31,8 @@ def is_yaml(path: Path) -> bool:
 
 
 def open_stream(path: Path, note: Callable[[str], None] | None = None) -> Stream:
-    """Open a file: gunzip it by its name or first bytes, decode UTF-16 with a byte order mark, write a workbook as CSV and YAML as JSON.
-
-    `note` takes a sentence about what of the file is not read.
-    """
+    """Open a file: gunzip it by its name or first bytes, decode UTF-16 with a byte order mark, write a workbook as CSV and YAML as JSON."""
+    # `note` takes a sentence about what of the file is not read.
     stream = Utf16Stream(_open_bytes(path)) if is_utf16(path) else _open_bytes(path)
     if is_yaml(path):
         stream = ConvertedStream(stream, import_module("monitor.files.streams.yaml_text").text)

@@ -54,10 +54,8 @@ def _blocks(
 
 
 def prefetch(items: Iterator[T], depth: int = 8) -> Iterator[T]:
-    """Run an iterator in a thread, at most `depth` items ahead of the caller.
-
-    The depth covers a fold: while the caller folds, the thread gets the interpreter a few times at best.
-    """
+    """Run an iterator in a thread, at most `depth` items ahead of the caller."""
+    # The depth covers a fold: while the caller folds, the thread gets the interpreter a few times at best.
     queue: Queue[tuple[T] | BaseException | None] = Queue(depth)
     stopped = Event()
 

@@ -20,11 +20,9 @@ _GROUP: Final = 32
 
 
 class DecodedBlock(NamedTuple):
-    """The segments of a block, without a gap between them, and the benchmark of the last line that names one.
+    """The segments of a block, without a gap between them, and the benchmark of the last line that names one."""
 
-    `converted` has a clause for each kind of value that was converted (`schemas.records.lenient`).
-    """
-
+    # `converted` has a clause for each kind of value that was converted (`schemas.records.lenient`).
     segments: list[Segment]
     benchmark: str | None
     converted: frozenset[str] = frozenset()

@@ -30,8 +30,7 @@ _INTEGER: Final = re.compile(r"-?[0-9]+")
 _COUNT: Final = re.compile(r"[0-9]{1,9}")
 _NUMBER: Final = re.compile(r"[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]{1,3})?")
 _ESCAPE: Final = re.compile(r"_x([0-9A-Fa-f]{4})_")
-_NOT_A_DATE: Final = re.compile(r'"[^"]*"|\[[^\]]*\]|\\.|_.|\*.')
-"""Texts, colors and spaces in a number format."""
+_NOT_A_DATE: Final = re.compile(r'"[^"]*"|\[[^\]]*\]|\\.|_.|\*.')  # texts, colors and spaces in a number format
 
 _DATES: Final = frozenset({*range(14, 23), *range(27, 37), 45, 47, *range(50, 59)})  # formats that Excel has built in
 _EXACT: Final = 1 << 53  # whole numbers up to it are exact in a cell
@@ -116,8 +115,7 @@ class _Directory:
     def __init__(self) -> None:
         self.parts: dict[str, str] = {}
         self.kinds: dict[str, str] = {}
-        self.sheets: list[tuple[bool, str, str]] = []
-        """Whether each sheet is hidden, its name and its part."""
+        self.sheets: list[tuple[bool, str, str]] = []  # whether each sheet is hidden, its name and its part
         self.from_1904 = False
 
     def start(self, name: str, have: dict[str, str]) -> None:

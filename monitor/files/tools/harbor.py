@@ -44,10 +44,8 @@ class Trial(msgspec.Struct):
 
 
 def read(log: LogFile) -> Iterator[Entry]:
-    """Return the result of a trial; the trials of a task are its repeats, named by the end of the trial's name.
-
-    A reward counts, with or without an exception: the verifier judges an agent that ran out of time too.
-    """
+    """Return the result of a trial; the trials of a task are its repeats, named by the end of the trial's name."""
+    # A reward counts, with or without an exception: the verifier judges an agent that ran out of time too.
     trial = read_document(log.path, Trial, TOOL.name)
     agent = trial.agent_info or Agent()
     names = (agent.name, agent.model_info.name if agent.model_info else None)

@@ -9,12 +9,11 @@ from monitor.files.tools.scored_rows import metrics_of, read_rows, results_of, t
 
 _ITEM: Final = ("user_input", "question")
 _METRICS: Final = ("answer_correctness", "factual_correctness", "faithfulness")
-_SAMPLE: Final = {
+_SAMPLE: Final = {  # the columns of a sample, in any version; every other column of numbers is a metric
     *_ITEM, "id", "model", "response", "answer", "retrieved_contexts", "contexts", "retrieved_context_ids", "reference",
     "reference_contexts", "reference_context_ids", "reference_tool_calls", "multi_responses", "ground_truth", "ground_truths", "rubrics",
     "rubric", "persona_name", "query_style", "query_length", "synthesizer_name", "",
 }  # fmt: skip
-"""The columns of a sample, in any version; every other column of numbers is a metric."""
 
 
 def read(log: LogFile) -> Iterator[Entry]:

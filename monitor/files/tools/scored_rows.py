@@ -22,8 +22,7 @@ _JSON: Final = frozenset(b"[{")
 
 _MOST: Final = 1 << 53  # whole numbers from which not all are floats
 
-Rows = Mapping[str, Sequence[Any]]
-"""The cells of each column."""
+Rows = Mapping[str, Sequence[Any]]  # the cells of each column
 
 
 class Titles(NamedTuple):
@@ -165,11 +164,9 @@ def results_of(
     unscored: bool = True,
     benchmark: str | None = None,
 ) -> Iterator[Entry]:
-    """Return the results of rows: the columns of each model, and failed ones one by one.
-
-    The file names the benchmark, and the model of a row, where they are not given. Without `attempts` rows of one item are its
-    repeats; rows without a score are omitted unless `unscored`.
-    """
+    """Return the results of rows: the columns of each model, and failed ones one by one."""
+    # The file names the benchmark, and the model of a row, where they are not given. Without `attempts` rows of one item are its repeats;
+    # rows without a score are omitted unless `unscored`.
     titles = titles_of(log, tool)
     titles = titles._replace(benchmark=benchmark or titles.benchmark)
     names = [name or titles.model for name in models] if models is not None else [titles.model] * len(items)

@@ -72,11 +72,10 @@ def _as_github(found: GateCases) -> str:
     return annotation(_LEVELS[found.verdict], "rankwatch gate", text)
 
 
-RENDERERS: Final[Mapping[str, Callable[[GateCases], str]]] = {
+RENDERERS: Final[Mapping[str, Callable[[GateCases], str]]] = {  # by format; the terminal lays out `document`
     "markdown": _as_markdown,
     "html": _as_html,
     "json": _as_json,
     "junit": _as_junit,
     "github": _as_github,
 }
-"""By format; the terminal lays out `document`."""

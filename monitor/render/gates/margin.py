@@ -305,7 +305,7 @@ def as_github(report: GateReport) -> str:
     return annotation(level, "rankwatch gate", as_text(report))
 
 
-RENDERERS: Final[Mapping[str, Callable[[GateReport], str]]] = {
+RENDERERS: Final[Mapping[str, Callable[[GateReport], str]]] = {  # by format
     "text": as_text,
     "markdown": as_markdown,
     "html": as_html,
@@ -314,4 +314,3 @@ RENDERERS: Final[Mapping[str, Callable[[GateReport], str]]] = {
     "github": as_github,
     "svg": as_svg,
 }
-"""By format."""

@@ -14,11 +14,8 @@ from schemas.results.reasons import Reason
 from schemas.results.report import BenchmarkReport
 
 _LABEL: Final = 10
-_SECOND: Final = 32
-"""Cells to the second number of a row."""
-
-_LEAST, _MOST = 30, 51
-"""Cells of the axis."""
+_SECOND: Final = 32  # cells to the second number of a row
+_LEAST, _MOST = 30, 51  # cells of the axis
 
 _MARGIN: Final = 6
 _ASCII: Final = str.maketrans({"−": "-", "·": ";"})

@@ -97,10 +97,8 @@ class Battles(Kind):
         return self.sums[0][at], self.sums[1][at]
 
     def win_matrices(self) -> tuple[NDArray[Any], NDArray[Any]]:
-        """Return the prompts on which models met, and those that the model of the row won, by rank.
-
-        As for the ratings, all votes count, also those of prompts that wait for more.
-        """
+        """Return the prompts on which models met, and those that the model of the row won, by rank."""
+        # As for the ratings, all votes count, also those of prompts that wait for more.
         units, pairs = ratings_of(self.pairs.drawn).units, self.pairs
         met, first, second = (
             np.bincount(units.pair[some], minlength=self.benchmark.pairs)[pairs.pair]

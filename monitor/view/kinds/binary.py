@@ -74,10 +74,8 @@ class Binary(Kind):
 
     @cached_property
     def uniform(self) -> tuple[PairEvidence, NDArray[np.int32]] | None:
-        """Exact tests and e-values from one integral, on all shared items; None for other mixtures.
-
-        They are of the distinct counts, which come with the place of each pair among them: millions of pairs have few.
-        """
+        """Exact tests and e-values from one integral, on all shared items; None for other mixtures."""
+        # They are of the distinct counts, which come with the place of each pair among them: millions of pairs have few.
         mixture = parse_mixture(self.benchmark.spec.mixture)
         if mixture.beta != (1.0, 1.0):
             return None
@@ -137,11 +135,9 @@ class Binary(Kind):
 
     @cached_property
     def evidence(self) -> tuple[Index, Index, Index, Index, Index]:
-        """Counts n, b and c that verdicts use, then c at its worst and b at its best for a: these differ where items were skipped.
-
-        Along a committed order they count the prefix, skipped items among n, until runs end whose missing items are ignored. Else they
-        count all shared items.
-        """
+        """Counts n, b and c that verdicts use, then c at its worst and b at its best for a: these differ where items were skipped."""
+        # Along a committed order they count the prefix, skipped items among n, until runs end whose missing items are ignored. Else they
+        # count all shared items.
         pairs, committed = self.pairs, self.benchmark.committed
         shared = pairs.n, pairs.wins, pairs.losses, pairs.losses, pairs.wins
         if committed is None:
@@ -228,11 +224,9 @@ class Binary(Kind):
         return np.asarray(np.abs(b - c) < margin * n)
 
     def items_to_decision(self, at: Index, threshold: Floats) -> Floats:
-        """Return the items until the decision; more than are missing is an extrapolation.
-
-        It is of the test that decides: of all items of a benchmark that is as large, or of bets. Nan where missing items count at their
-        worst and will not come.
-        """
+        """Return the items until the decision; more than are missing is an extrapolation."""
+        # It is of the test that decides: of all items of a benchmark that is as large, or of bets. Nan where missing items count at their
+        # worst and will not come.
         pairs, spec = self.pairs, self.benchmark.spec
         n, wins, losses, _, _ = (column[at] for column in self.evidence)
         if pairs.missing is None or (spec.order.policy in {"committed", "trusted"} and not pairs.asserted):

@@ -24,8 +24,7 @@ from stats.fixed_n.ttest import paired_t_from_moments
 from stats.numerics.pairs import Index
 
 _SLAB_CELLS: Final = 100_000
-_GRID: Final = 60
-"""Points a unit at which differences of graded scores count in an order-free interval."""
+_GRID: Final = 60  # points a unit at which differences of graded scores count in an order-free interval
 
 _SMALL_SPREAD: Final = 1e-4
 """Below it the standard deviation of D is computed from the rows: as a difference of sums of squares it has an error of about 1e-8."""
@@ -141,10 +140,8 @@ class Graded(Kind):
         return np.where(held, for_a, np.minimum(for_a, 0)), np.where(held, for_b, np.minimum(for_b, 0))
 
     def bounds_now(self, at: Index, *levels: Floats) -> list[Bounds]:
-        """Return the empirical Bernstein bounds of the gap at each level; nan where there are none.
-
-        The items are taken in the order in which the benchmark saw them first, or in the committed order.
-        """
+        """Return the empirical Bernstein bounds of the gap at each level; nan where there are none."""
+        # The items are taken in the order in which the benchmark saw them first, or in the committed order.
         bounds, pairs = [(np.full(at.size, np.nan), np.full(at.size, np.nan)) for _ in levels], self.pairs
         if max(at.size, pairs.listed) > MOST_PAIRS:
             return bounds

@@ -59,14 +59,11 @@ class Course(NamedTuple):
 
 
 class Kind(ABC):
-    """The pairs of a board by the kind of its scores; each statistic is computed on first use.
+    """The pairs of a board by the kind of its scores; each statistic is computed on first use."""
 
-    The defaults are those of scores of items that count the same.
-    """
-
+    # The defaults are those of scores of items that count the same.
     unit: ClassVar = "item"
-    has_end: ClassVar = True
-    """Whether there is a last item, so that files may hold all items, and a pair share them."""
+    has_end: ClassVar = True  # whether there is a last item, so that files may hold all items, and a pair share them
 
     def __init__(self, pairs: PairCounts) -> None:
         self.pairs, self.benchmark = pairs, pairs.benchmark
@@ -135,10 +132,8 @@ class Kind(ABC):
         return np.asarray((self.benchmark.item_codes()[:, models] >= ZERO).T)
 
     def lacking(self, models: Index, share: float) -> Flags:
-        """Return which models have less than a share of the items of the model that has most.
-
-        A model whose missing items are ignored lacks none: its pairs are judged on the items that they share.
-        """
+        """Return which models have less than a share of the items of the model that has most."""
+        # A model whose missing items are ignored lacks none: its pairs are judged on the items that they share.
         pairs, scored = self.pairs, self.benchmark.scored[models]
         lacks = scored < share * scored.max(initial=0)
         if pairs.counted_missing is not None and pairs.ignored.any():
@@ -360,10 +355,8 @@ class Kind(ABC):
         return np.full(at.size, np.nan)
 
     def decision_probability(self, at: Index, placed: Flags, threshold: Callable[[Index], Floats]) -> Floats:
-        """Return the probability of a family-wise decision by the last item, at the present thresholds; nan where it is not computed.
-
-        `placed`: which pairs have a place in the family.
-        """
+        """Return the probability of a family-wise decision by the last item, at the present thresholds; nan where it is not computed."""
+        # `placed`: which pairs have a place in the family.
         return np.full(at.size, np.nan)
 
     def reachable(self, at: Index, left: Index) -> Flags:

@@ -21,8 +21,7 @@ from stats.numerics.pairs import Index
 _FLOAT_ROUNDING: Final = 8
 """Units of `SCORE_UNIT` an item by which a sum of floats over at most `MAX_GRADED_ITEMS` scores may be wrong: more than their spacing."""
 
-_NO_ROOM: Final = 2**60
-"""More than any lead."""
+_NO_ROOM: Final = 2**60  # more than any lead
 
 _Ints = NDArray[np.int64]
 
@@ -69,10 +68,8 @@ class Weighted(Graded):
 
     @cached_property
     def moments(self) -> tuple[Floats, Floats]:
-        """The weighted gap, and the deviation that makes its variance that of a mean over the shared items.
-
-        Both are nan without a shared item of some cluster, the deviation also with a single one.
-        """
+        """The weighted gap, and the deviation that makes its variance that of a mean over the shared items."""
+        # Both are nan without a shared item of some cluster, the deviation also with a single one.
         gap, variance, *_ = self.stratified[0]
         return gap, np.sqrt(self.pairs.n * variance)
 
@@ -145,10 +142,9 @@ class Weighted(Graded):
 
 
 class Members(Weighted):
-    """Pairs on the items of all members of a suite.
+    """Pairs on the items of all members of a suite."""
 
-    Live decisions rest on evidence that never falls: the bound of policy completion, or the largest e along committed orders.
-    """
+    # Live decisions rest on evidence that never falls: the bound of policy completion, or the largest e along committed orders.
 
     @property
     def bets(self) -> bool:

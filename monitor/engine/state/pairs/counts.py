@@ -46,14 +46,11 @@ class Gains(NamedTuple):
 def chunk_counts(
     before: Codes, after: Codes, row: NDArray[np.int64], contestant: NDArray[np.int64], code: NDArray[np.uint32]
 ) -> Gains:
-    """Count the items that each pair gains from new, scored cells: at most `CHUNK_CELLS`.
-
-    `before` and `after` are the rows with new cells, without and with these, shape (rows, contestants).
-
-    A new cell of contestant k meets every partner p present *before* the chunk, and every new cell of p meets each k present *after* it:
-    two new cells of one row meet exactly once. The three counts of a pair are digits of one number: shared items, items that only p has
-    right, items that only k has right.
-    """
+    """Count the items that each pair gains from new, scored cells: at most `CHUNK_CELLS`."""
+    # `before` and `after` are the rows with new cells, without and with these, shape (rows, contestants). A new cell of contestant k meets
+    # every partner p present *before* the chunk, and every new cell of p meets each k present *after* it: two new cells of one row meet
+    # exactly once. The three counts of a pair are digits of one number: shared items, items that only p has right, items that only k has
+    # right.
     rows, contestants = before.shape
     cells = np.bincount(contestant, minlength=contestants)
     members = np.flatnonzero(cells)
@@ -110,11 +107,9 @@ def _meetings(
     *,
     graded: bool,
 ) -> Any:  # noqa: ANN401
-    """Return the digits that each new cell adds when it meets each kind of cell, shape (groups, 2 or 3 rows).
-
-    The first digit counts a wrong cell that meets a right one, the second a right cell that meets a wrong one. The matrix is dense or
-    sparse, depending on which is faster.
-    """
+    """Return the digits that each new cell adds when it meets each kind of cell, shape (groups, 2 or 3 rows)."""
+    # The first digit counts a wrong cell that meets a right one, the second a right cell that meets a wrong one. The matrix is dense or
+    # sparse, depending on which is faster.
     (group, row), (groups, rows) = place, shape
     worth = [1 + digits[0] * (code == ZERO), 1 + digits[1] * (code == ONE)] + [np.ones(code.size)] * graded
     kinds = len(worth)
@@ -132,10 +127,8 @@ def _meetings(
 
 
 def _triangle(rows: Callable[[int, int], Floats], contestants: int, shift: int) -> Gains:
-    """Return the digits of a whole table of pairs, computed in blocks that fit the cache.
-
-    Row j of its lower triangle holds the pairs (., j): this is the order of pair indices.
-    """
+    """Return the digits of a whole table of pairs, computed in blocks that fit the cache."""
+    # Row j of its lower triangle holds the pairs (., j): this is the order of pair indices.
     gains = [np.empty(pair_count(contestants), np.int32) for _ in range(3)]
     step = max(1, _BLOCK_CELLS // contestants)
     for low in range(0, contestants, step):

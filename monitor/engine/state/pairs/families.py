@@ -47,11 +47,9 @@ def comparable(contestants: Sequence[Contestant], models: Sequence[str], pair: I
 
 
 def families_of(contestants: Sequence[Contestant], pair: Index) -> Index:
-    """Return the family of each pair: twice the newer epoch of its two models, and 1 more where only one model has that epoch.
-
-    So scores that are replaced for every model start a family with its own alpha, and pairs of an old and a new epoch, which exist
-    only meanwhile, take no places in it.
-    """
+    """Return the family of each pair: twice the newer epoch of its two models, and 1 more where only one model has that epoch."""
+    # So scores that are replaced for every model start a family with its own alpha, and pairs of an old and a new epoch, which exist only
+    # meanwhile, take no places in it.
     epochs = np.array([contestant.epoch for contestant in contestants], np.int64)
     if not epochs.any():
         return np.zeros(pair.shape, np.int64)
@@ -81,10 +79,8 @@ def thresholds_of(
     open_weight: Callable[[int], int],
     alpha: float,
 ) -> NDArray[np.float64]:
-    """Return ln 1/alpha_j of pairs by weight, given what is decided of each and open in each family; infinite without weight.
-
-    It never exceeds what a decided pair has met.
-    """
+    """Return ln 1/alpha_j of pairs by weight, given what is decided of each and open in each family; infinite without weight."""
+    # It never exceeds what a decided pair has met.
     threshold = np.full(weight.shape, np.inf)
     for family, own in families:
         share = np.maximum(open_weight(family) + decided[own], 1) / WHOLE

@@ -28,45 +28,36 @@ class Decision(NamedTuple):
 
 
 class PairState(Rules):
-    """Sums, family places and latches of every pair.
+    """Sums, family places and latches of every pair."""
 
-    A contestant is an epoch of a model; contestants are in the order of their first event. Pair arrays have shape (pairs or more,),
-    in the order of `stats.numerics.pairs`.
-    """
+    # A contestant is an epoch of a model; contestants are in the order of their first event. Pair arrays have shape (pairs or more,), in
+    # the order of `stats.numerics.pairs`.
 
     def __init__(self, name: str) -> None:
         self.name = name
         self.spec: Spec = Spec()
         self.lead_scale = 1.0
         """What turns the mean of the differences that bet into the gap: not 1 only where clusters are weighted."""
-        self.seed: Seed | None = None
-        """Where the committed seed was declared first; None under another order policy."""
-        self.generation: int = 1
-        """How often the name was begun: 2 or more after a deleted board of the same name."""
+        self.seed: Seed | None = None  # where the committed seed was declared first; None under another order policy
+        self.generation: int = 1  # how often the name was begun: 2 or more after a deleted board of the same name
         self.contestants: list[Contestant] = []
         self.contestant_of: dict[str, int] = {}  # of epoch 0
         self.epoch_contestant_of: dict[tuple[str, int], int] = {}
         self.latest_epoch: dict[str, int] = {}
-        self.epochs: dict[str, list[int]] = {}
-        """Contestants of each model, in the order of their first event."""
-        self.superseded: list[bool] = []
-        """For each contestant, whether a newer epoch of its model has begun."""
+        self.epochs: dict[str, list[int]] = {}  # contestants of each model, in the order of their first event
+        self.superseded: list[bool] = []  # for each contestant, whether a newer epoch of its model has begun
         self.n = np.zeros(0, np.int32)  # shared items
         self.b = np.zeros(0, np.int32)  # items that only contestant i has right
         self.c = np.zeros(0, np.int32)  # items that only contestant j has right
         self.closed = np.zeros(0, bool)  # pairs of a superseded contestant: no hypotheses any more
         self.family_index = np.zeros(0, np.int32)  # place in its family, from 1; 0 outside it
-        self.met = 0
-        """Pairs that share an item."""
-        self.registered: Counter[int] = Counter()
-        """Pairs registered so far in each family; see `families`."""
+        self.met = 0  # pairs that share an item
+        self.registered: Counter[int] = Counter()  # pairs registered so far in each family; see `families`
         self._joined = 0  # contestants whose pairs `grow_pairs` has seen
         self.claims = {claim: StepDown() for claim in CLAIMS}
         """What is latched. Decisions: 2 and -2 once the lead has reversed since; settled: `stats.evidence.settled.TIE` for a tie."""
-        self.changes = VerdictChanges()
-        """By `change_field`; those of earlier versions of the declaration stay."""
-        self.holds_battles = False
-        """Whether pairs meet in battles, and share no items."""
+        self.changes = VerdictChanges()  # by `change_field`; those of earlier versions of the declaration stay
+        self.holds_battles = False  # whether pairs meet in battles, and share no items
         self.change_counts: Counter[tuple[str, str]] = Counter()
         self.loop: Any = None
         """The `Loop` that follows its 0/1 scores, if any: dropped where something else changes latches or places."""
@@ -161,10 +152,8 @@ class PairState(Rules):
         return families.by_family(self.contestants, pair)
 
     def eligible(self, pair: Index, *, had_place: NDArray[np.bool_] | bool = False) -> Index:
-        """Return the pairs that may have a place in a family: of two models, neither of which has a newer epoch.
-
-        `had_place`: which of them had a place under an earlier declaration, before a newer epoch.
-        """
+        """Return the pairs that may have a place in a family: of two models, neither of which has a newer epoch."""
+        # `had_place`: which of them had a place under an earlier declaration, before a newer epoch.
         pair = pair[self.comparable(pair) & (~self.closed[pair] | had_place)]
         return pair[self.in_family(pair)]
 
@@ -181,10 +170,8 @@ class PairState(Rules):
         return families.weights_of(self.family_index[pair], self.spec.family.capacity)
 
     def family_thresholds(self, pair: Index, later: NDArray[np.int64] | int = 0) -> NDArray[np.float64]:
-        """Return ln 1/alpha_j of pairs given the decisions of their family; infinite where a pair has no place in it.
-
-        It never exceeds what a decided pair has met. `later`: the weight that was decided after the event that is asked for.
-        """
+        """Return ln 1/alpha_j of pairs given the decisions of their family; infinite where a pair has no place in it."""
+        # It never exceeds what a decided pair has met. `later`: the weight that was decided after the event that is asked for.
         weight, latch = self.family_weights(pair), self.claims["anytime_family"]
         decided = np.where(latch.side[pair] != 0, weight, 0) + later
         return families.thresholds_of(self.by_family(pair), weight, decided, latch.open_weight, self.spec.alpha)

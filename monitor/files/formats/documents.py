@@ -18,6 +18,8 @@ from schemas.records.decode import BOM
 from schemas.records.text import shorten
 
 MAX_BYTES: Final = 1 << 30  # largest document that is read: a small gzip file could otherwise fill the memory
+MAX_OBJECTS: Final = 25_000_000  # most braces and brackets that open in it: `{},` takes 64 bytes and more
+MAX_VALUES: Final = 100_000_000  # most commas in it: `1.5,` takes 32 bytes
 
 _JSON_STARTS: Final = frozenset({b"{", b"[", b'"'})
 _LONGEST_NUMBER: Final = 100
@@ -40,12 +42,14 @@ def read_bytes(path: Path, note: Callable[[str], None] | None = None) -> bytes:
     stream = open_stream(path, note)
     try:
         pieces: list[bytes] = []
-        length = 0
+        length = objects = values = 0
         while piece := stream.read(_PIECE):
             pieces.append(piece)
             length += len(piece)
-            if length > MAX_BYTES:
-                found = f"more than {MAX_BYTES:,} bytes"
+            objects += piece.count(b"{") + piece.count(b"[")
+            values += piece.count(b",")
+            sizes = {"bytes": (length, MAX_BYTES), "objects": (objects, MAX_OBJECTS), "values": (values, MAX_VALUES)}
+            if found := next((f"more than {most:,} {what}" for what, (size, most) in sizes.items() if size > most), ""):
                 raise Refusal("file", found, f"the document has {found}; split it, or write events one a line")
         if stream.damage and stream.whole:  # copied again, it would be no better
             raise Refusal("file", shorten(stream.damage), f"{stream.damage}; {stream.remedy}")

@@ -10,6 +10,7 @@ from decimal import Decimal
 
 import pytest
 
+from monitor.files.formats import documents
 from monitor.files.tables.columns import flatten
 from tests.unit.files.memory_log import Log, look, once
 from tests.unit.files.native_logs import Choices, Importer, Read, write_lines
@@ -511,6 +512,23 @@ TWICE = [
     ('{"benchmark":"b","id":"q%d","run":{"model":"m"},"model":"m","correct":NaN%s}', ',"corr\\u0065ct":0', "correct"),
     ('{"benchmark":"b","item_id":"q%d","model_a":"m","model_b":"n","winner":"a"%s}', ',"winner":"b"', "winner"),
 ]
+
+
+@pytest.mark.parametrize(
+    ("limit", "rest", "found"),
+    [
+        ("MAX_OBJECTS", ",{}" * 60, "50 objects"),
+        ("MAX_OBJECTS", ",[]" * 60, "50 objects"),
+        ("MAX_VALUES", ",1" * 60, "50 values"),
+    ],
+)
+def test_a_document_of_more_values_than_fit_the_memory_is_refused(tmp_path, monkeypatch, limit, rest, found):
+    monkeypatch.setattr(documents, limit, 50)
+    row = '{"benchmark":"b","item_id":"q","model":"m","score":1}'
+    with gzip.open(tmp_path / "a.json.gz", "wt") as file:
+        file.write(f"[{row}{rest}]")
+    ((_, field, _, reason),) = Read(tmp_path / "a.json.gz").faults
+    assert (field, reason) == ("file", f"the document has more than {found}; split it, or write events one a line")
 
 
 @pytest.mark.parametrize(("row", "again", "field"), TWICE)

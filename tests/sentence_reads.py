@@ -5,6 +5,7 @@ what a function derives from these. To read one is to compare it, search it, cut
 """
 
 import ast
+import gc
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -147,11 +148,12 @@ class _Reader:
         self._tree, self._known = tree, known
         self._words: set[str] = set(known.constants.get(module, ()))
         """Names of this module that are sentences."""
-        self._errors = {node.name for node in ast.walk(tree) if isinstance(node, ast.ExceptHandler) and node.name}
+        nodes = list(ast.walk(tree))
+        self._errors = {node.name for node in nodes if isinstance(node, ast.ExceptHandler) and node.name}
         """Names of exceptions: what they say is a sentence, of rankwatch or of another program."""
         self._modules: dict[str, str] = {}
         """Imported modules by name."""
-        for node in ast.walk(tree):
+        for node in nodes:
             if isinstance(node, ast.ImportFrom) and node.module is not None:
                 for each in node.names:
                     name, full = each.asname or each.name, f"{node.module}.{each.name}"
@@ -173,9 +175,11 @@ class _Reader:
             args = scope.args
             named = [*args.posonlyargs, *args.args, *args.kwonlyargs]
             local |= {arg.arg for arg in named if _mentions(arg.annotation)}
+        bound = [pair for node in own for pair in _bound(node)]
         for _ in range(3):  # a name may be derived from another one, which is bound below in a loop
-            for node in own:
-                local |= {name for name, value in _bound(node) if self._says(value, local)}
+            for name, value in bound:
+                if self._says(value, local):
+                    local.add(name)
         for node in own:
             if self._is_read(node, local):
                 yield Read(node.lineno, ast.unparse(node)[:160])
@@ -300,10 +304,11 @@ def _pairs(target: ast.expr, value: ast.expr) -> Iterator[tuple[str, ast.expr]]:
 
 def modules(root: Path, rooms: Iterable[str]) -> dict[str, ast.Module]:
     """Return the trees of all modules of some packages, by name."""
-    paths = sorted(path for room in rooms for path in (root / room).rglob("*.py"))
-    return {
-        ".".join(path.relative_to(root).with_suffix("").parts).removesuffix(".__init__"): ast.parse(
-            path.read_text("utf-8")
-        )
-        for path in paths
-    }
+    gc.disable()  # a million nodes that all stay: to look for cycles in them takes longer than to parse
+    try:
+        paths = sorted(path for room in rooms for path in (root / room).rglob("*.py"))
+        names = (".".join(path.relative_to(root).with_suffix("").parts).removesuffix(".__init__") for path in paths)
+        return {name: ast.parse(path.read_text("utf-8")) for name, path in zip(names, paths, strict=True)}
+    finally:
+        gc.freeze()
+        gc.enable()

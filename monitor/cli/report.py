@@ -9,7 +9,7 @@ from monitor.cli.shared.declared.epochs import parse_epoch
 from monitor.cli.shared.declared.prices import parse_prices
 from monitor.cli.shared.declared.suites import suites_of_files
 from monitor.cli.shared.files import read_results, stop_refused
-from monitor.cli.shared.labels import LabelOptions, check_label_options, read_labels
+from monitor.cli.shared.labels import LabelOptions, check_label_options, check_suites_labelled, read_labels
 from monitor.cli.shared.options import (
     ConflictsOption,
     DeclareOptions,
@@ -79,11 +79,8 @@ def report(
     check_conflicts_file(conflicts)
     boards = read_results(paths, max_rejected, logs, declared, parse_epoch(epoch, inherit=inherit), inherit=inherit)
     labels = read_labels(people, boards, paths, logs, max_rejected)
+    suites = suites_of_files(suite, boards, None if suite_missing is None else suite_missing.value, distinct=distinct)
+    check_suites_labelled(suites, labels)
     save_conflicts(boards.values(), conflicts)
-    print_report(
-        boards,
-        output,
-        suites_of_files(suite, boards, None if suite_missing is None else suite_missing.value, distinct=distinct),
-        labels,
-    )
+    print_report(boards, output, suites, labels)
     stop_refused(boards.values())

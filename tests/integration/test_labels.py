@@ -293,6 +293,15 @@ def test_a_gate_refuses_labels_that_it_cannot_use(judge, tmp_path):
     assert "omit --labels" in rankwatch("gate", "--check", "--margin", "0.05", *asked, code=2).stderr
 
 
+def test_a_suite_of_a_labelled_benchmark_is_refused(tmp_path):
+    both = [*rows(agrees, IDS), *rows(agrees, [f"q{k + 600}" for k in range(600)], benchmark="other")]
+    judge, labels = write(tmp_path / "judge.jsonl", both), people(tmp_path, agrees)
+    refused = labelled(judge, labels, "--suite", "all=chat,other", code=2)
+    assert "the suite all would rank by the judge alone, and people labelled its benchmark chat" in refused.stderr
+    assert not refused.stdout
+    assert "all" in rankwatch("report", judge, "--suite", "all=chat,other").stdout
+
+
 def test_a_plan_names_the_labels_that_a_gap_takes():
     asked = ("--gap", 0.2, "--discordance", 0.3, "--items", 400)
     found = json.loads(rankwatch("plan", "--labels", 0.9, *asked, "--format", "json").stdout)

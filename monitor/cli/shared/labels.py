@@ -15,6 +15,7 @@ from monitor.view.board import BoardView
 from monitor.view.items.conflict_rows import conflict_rows
 from monitor.view.kinds.found import kind_of
 from monitor.view.labels import Labels, item_ids
+from schemas.records.suites import Suite
 from schemas.records.text import shorten
 
 _PANEL = "Labels of people"
@@ -122,6 +123,17 @@ def _checked(name: str, labels: BoardView, boards: Mapping[str, BoardView], opti
     if {key.item for key in labels.item_keys}.isdisjoint(item_ids(board)):
         stop(f"{where}: no labelled item is one of the results; use the same item ids", USAGE)
     return Labels(labels, seed, options.label_every or 1)
+
+
+def check_suites_labelled(suites: Sequence[Suite], labels: Mapping[str, Labels]) -> None:
+    """End the command if a suite has a labelled member: it would rank by the judge alone."""
+    for suite in suites:
+        if name := next((each for each in suite.members if each in labels), None):
+            stop(
+                f"--labels: the suite {shorten(suite.name)} would rank by the judge alone, and people labelled its benchmark "
+                f"{shorten(name)}; omit --suite or --labels",
+                USAGE,
+            )
 
 
 def check_labelled(labels: Labels, models: Sequence[str]) -> None:

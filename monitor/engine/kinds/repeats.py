@@ -181,7 +181,6 @@ class Repeats(SingleRows):
         self.ready: NDArray[np.uint32] = np.zeros((0, 0), np.uint32)
 
     def __contains__(self, item: str) -> bool:
-        """Return whether an item has a row."""
         return item in (self._item_of if self.members is None else self.members)
 
     def add_row(self, key: RowKey) -> None:

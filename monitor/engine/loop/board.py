@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 from monitor.engine.latch.base import Closed
 from monitor.engine.loop import bets, kernels, layout
 from monitor.engine.state.codes import Codes
-from monitor.engine.state.graded import WeightedPairs
 from schemas.records.scores import SCORE_UNIT
 from schemas.results.changes import CLAIMS
 from stats.evidence.graded import LAMBDAS, log_increments
@@ -239,19 +238,12 @@ class Loop:
                 step=np.zeros((rows, 2 * len(LAMBDAS)), np.int64), known=np.zeros(rows, np.int64),
                 key=np.zeros(slots, np.int64), row=np.full(slots, -1, np.int32),
             )  # fmt: skip
-        weighting = graded.weighting if isinstance(graded, WeightedPairs) else None
         worst, best = _extremes()
-        most, none = np.full(1, SCORE_UNIT), np.zeros(0, np.int64)
         completion = self._benchmark.spec.order.policy == "completion"
         return self._bets._replace(
             capital=graded.capital.reshape(-1, 2 * len(LAMBDAS)),
             lead=graded.lead,
-            shared=graded.shared if isinstance(graded, WeightedPairs) else np.zeros((0, 0), np.int32),
-            cluster=none if weighting is None else self._clusters,
-            share=np.zeros(0) if weighting is None else weighting.unit / SCORE_UNIT,
-            size=none if weighting is None else weighting.size,
-            most=most if weighting is None else weighting.most,
-            worst=worst if weighting is None else np.ascontiguousarray(weighting.worst),
+            **({"worst": worst, "cluster": self._clusters} | graded.bets()),
             rise=best - worst[0] if completion else best,
             missing=np.zeros(len(LAMBDAS), np.int64),
         )

@@ -69,11 +69,10 @@ class Battles:
         if votes is not None:
             self.add(votes)
 
-    def add_judge(self, name: str) -> int:
-        """Add a judge and return its number."""
-        self.judge_of[name] = number = len(self.judges)
+    def add_judge(self, name: str) -> None:
+        """Add a judge."""
+        self.judge_of[name] = len(self.judges)
         self.judges.append(name)
-        return number
 
     @property
     def votes(self) -> Votes:

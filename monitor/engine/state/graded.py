@@ -5,7 +5,7 @@ difference times u_k = v_k / max v (`stats.clusters.weighted`), in units of `SCO
 """
 
 from collections.abc import Callable, Sequence
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -56,6 +56,11 @@ class GradedPairs:
     def rebuild(self, codes: Codes, values: NDArray[np.int64], i: Index, j: Index) -> None:
         """Compute the state from a whole matrix of items."""
         self.capital, self.lead = capital_of(codes, values, i, j)
+
+    def bets(self) -> dict[str, NDArray[Any]]:
+        """Return the arrays of the loop that weights change; see `monitor.engine.loop.layout.Bets`."""
+        none, shared = np.zeros(0, np.int64), np.zeros((0, 0), np.int32)
+        return {"cluster": none, "share": np.zeros(0), "size": none, "most": np.full(1, SCORE_UNIT), "shared": shared}
 
     def add(self, pair: Index, difference: Index) -> None:
         """Add items, each with its pair and D in units of `SCORE_UNIT`."""
@@ -224,3 +229,8 @@ class WeightedPairs(GradedPairs):
     def rebuild(self, codes: Codes, values: NDArray[np.int64], i: Index, j: Index) -> None:
         """Compute the state from a whole matrix of items."""
         self.capital, self.lead, self.shared = self.weighting.pairs_of(codes, values, i, j)
+
+    def bets(self) -> dict[str, NDArray[Any]]:
+        """Return the arrays of the loop that weights change."""
+        w, worst = self.weighting, np.ascontiguousarray(self.weighting.worst)
+        return {"shared": self.shared, "share": w.unit / SCORE_UNIT, "size": w.size, "most": w.most, "worst": worst}

@@ -57,7 +57,8 @@ def _best(table: PairTable, sides: NDArray[np.int8], of_leader: Index) -> Fact:
     if not open_pairs.size:
         return fact(Reason.BEST, model=best, others=others)
     lacks = _lack(table, open_pairs)
-    rivals = table.pairs.b[open_pairs]
+    rivals, missing = table.pairs.b[open_pairs], table.pairs.missing
+    own = np.clip(table.item_count - table.benchmark.scored[rivals], 0, None)  # of a pair the leader may lack some too
     if lacks.all() and rivals.size <= min(_FEW, others - 1) and (sides[open_pairs] == 0).all():
         return fact(
             Reason.BEST_BUT,
@@ -65,7 +66,7 @@ def _best(table: PairTable, sides: NDArray[np.int8], of_leader: Index) -> Fact:
             better=others - int(rivals.size),
             others=others,
             rivals=_names(table, rivals),
-            missing=None if table.pairs.missing is None else int(table.pairs.missing[open_pairs].max()),
+            missing=None if missing is None else int(np.minimum(own, missing[open_pairs]).max()),
             over=bool(table.pairs.ended[open_pairs].all()),
         )
     unbeaten = np.ones(len(table.benchmark.contestants), bool)
@@ -104,6 +105,8 @@ def _change(table: PairTable, sides: NDArray[np.int8], steps: Index) -> list[Fac
     is_open = not (undecided & ~lacks).any()
     ties = steps[undecided & (lacks == is_open)]
     needed = needs_items(table, ties)
+    if is_open:  # items are missing, and not evidence
+        needed[needed <= table.pairs.n[ties]] = np.nan
     if not np.isfinite(needed).any():
         return []
     closest = int(np.nanargmin(needed))

@@ -124,7 +124,8 @@ def _best_but(given: Given) -> str:
     rivals = listed(given["rivals"], len(given["rivals"]))
     verb = "lack" if len(given["rivals"]) > 1 else "lacks"
     items = "items" if given["missing"] is None else counted(given["missing"], "item")
-    could = f"{rivals} {verb} {items} and could have passed it" if given["over"] else f"{rivals} could still pass it"
+    who = f"{given['model']} lacks items, and {rivals}" if given["missing"] == 0 else f"{rivals} {verb} {items} and"
+    could = f"{who} could have passed it" if given["over"] else f"{rivals} could still pass it"
     return f"{given['model']} is better than {given['better']:,} of the {given['others']:,} others. {could}."
 
 

@@ -60,9 +60,9 @@ def badge(label: str, value: str, state: State, question: Question = "decided") 
 
 
 def rank_badge(report: BenchmarkReport, standing: Standing) -> str:
-    """Draw the range of ranks of a model."""
-    every = (standing.model.rank_low, standing.model.rank_high) == (1, standing.models)
-    return _unanswered(report) or badge(report.benchmark, standing.place, "no" if every else "yes")
+    """Draw the range of ranks of a model; filled where one rank is left."""
+    one = standing.model.rank_low == standing.model.rank_high
+    return _unanswered(report) or badge(report.benchmark, standing.place, "yes" if one else "no")
 
 
 def tie_badge(report: BenchmarkReport, standing: Standing) -> str:

@@ -15,8 +15,8 @@ const SIGNS = { yes: "M.5 11a4 4 0 1 0 8 0a4 4 0 1 0-8 0z", no: "M.5 11a4 4 0 1 
 /** Return what the badge of a model states, and whether that is an answer. */
 export function place(b, model) {
   if (b.order.policy === "none" || (b.pairs.length > 0 && b.pairs.every(isHeld))) return { state: "held", words: "held: no verdict" };
-  const every = model.rank_low === 1 && model.rank_high === b.models.length;
-  return { state: every ? "no" : "yes", words: `rank ${ranks(model.rank_low, model.rank_high)} of ${count(b.models.length)}` };
+  const one = model.rank_low === model.rank_high;
+  return { state: one ? "yes" : "no", words: `rank ${ranks(model.rank_low, model.rank_high)} of ${count(b.models.length)}` };
 }
 
 /** Return the badge of a model as the text of an SVG file. */

@@ -73,6 +73,17 @@ def test_a_model_that_lacks_items_may_still_be_best(ended, code):
     assert (best["over"], best["missing"]) == (code == "over", 30)
 
 
+def test_the_items_that_a_rival_lacks_are_its_own():
+    """a lacks 4 items and c 30 others: their pair lacks 34, and c is said to lack 30."""
+    scores = np.vstack([three(), np.full((40, 3), np.nan)])
+    scores[100:, 1] = 0
+    scores[100:136, 0] = 1
+    scores[130:, 2] = 0
+    ended = [{"ended": "bench", "model": each} for each in "abc"]
+    (best,) = lines(packed(scores, ["a", "b", "c"]), *ended, items=140)["best"][1]
+    assert (best["code"], best["rivals"], best["missing"]) == (Reason.BEST_BUT, ["c"], 30)
+
+
 def test_first_place_is_a_tie_or_open():
     result = lines(packed(three()[:, [1, 2, 0]] * [1, 1, 0], ["b", "c", "d"]), assert_complete=True)
     assert result["best"] == (False, [fact(Reason.FIRST_TIE, models=["b", "c"], count=2, of=3)])

@@ -52,6 +52,7 @@ VERIFIED = {"models": ["a"], "count": 1, "of": 51, "items": 800, "p": 0.0363, "a
         (Reason.BEST_BUT, BUT | {"over": False}, "a is better than 27 of the 28 others. d could still pass it."),
         (Reason.BEST_BUT, BUT | {"over": True}, "a is better than 27 of the 28 others. d lacks 1,681 items and could have passed it."),
         (Reason.BEST_BUT, BUT | {"over": True, "rivals": ["d", "e"], "missing": None}, "a is better than 27 of the 28 others. d and e lack items and could have passed it."),
+        (Reason.BEST_BUT, BUT | {"over": True, "missing": 0}, "a is better than 27 of the 28 others. a lacks items, and d could have passed it."),
         (Reason.FIRST_OPEN, {"models": [], "count": 12, "of": 44}, "First place is open: 12 of 44 models may hold it."),
         (Reason.FIRST_OPEN, {"models": [], "count": 44, "of": 44}, "First place is open: any of the 44 models may hold it."),
         (Reason.FIRST_TIE, {"models": ["a", "b"], "count": 2, "of": 9}, "First place is a tie: a and b."),

@@ -198,7 +198,7 @@ class Choices:
         scale = self.scale.of(*(name for name in benchmarks if isinstance(name, str)))
         if scale is None or isinstance(score, bool) or not isinstance(score, int | float):
             return score
-        smallest, largest = _ends(scale)
+        smallest, largest = ends_of(scale)
         try:
             return (score - smallest) / (largest - smallest)
         except OverflowError:
@@ -245,7 +245,7 @@ def parse_scale(entries: Iterable[str]) -> Selection:
     entries = list(entries)
     for entry in entries:
         try:
-            smallest, largest = _ends(entry.rpartition("=")[2])
+            smallest, largest = ends_of(entry.rpartition("=")[2])
             good = -math.inf < smallest < largest < math.inf
         except ValueError:
             good = False
@@ -257,7 +257,7 @@ def parse_scale(entries: Iterable[str]) -> Selection:
     return Selection("--scale", entries)
 
 
-def _ends(scale: str) -> tuple[float, float]:
+def ends_of(scale: str) -> tuple[float, float]:
     """Return the smallest and the largest score of a scale."""
     smallest, _, largest = scale.rpartition(":")
     return float(smallest or 0), float(largest)

@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from monitor.files.tables.columns import USUAL
+from monitor.files.tables.columns import USUAL, names_answer
 
 EXACT: Final = 3  # the least rank of a usual name
 
@@ -159,6 +159,15 @@ def is_count(label: str) -> bool:
     return not _COUNTS.isdisjoint(words(label))
 
 
+def is_answer(label: str) -> bool:
+    """Return whether a name is that of an answer, or of its key.
+
+    >>> is_answer("predicted_label"), is_answer("label_correct")
+    (True, False)
+    """
+    return names_answer(label) and rank("score", label) < HINTED
+
+
 def is_number(label: str) -> bool:
     """Return whether a name ends like that of an id or a number: `seg_id`, `row_index`."""
     return words(label)[-1:] in (["id"], ["idx"], ["index"], ["nr"], ["no"], ["number"], ["uid"], ["uuid"])
@@ -205,7 +214,11 @@ def may_be_data(name: str) -> bool:
         rank(field, name) >= HINTED for field in ("model", "cluster", "repeat", "epoch", "benchmark") if len(parts) == 1
     )
     return not (
-        fields or is_count(name) or is_summary(name) or (len(parts) == 1 and parts[0] in {*_TRAILING, *_ITEM_NAMES})
+        fields
+        or is_count(name)
+        or is_summary(name)
+        or is_answer(name)
+        or (len(parts) == 1 and parts[0] in {*_TRAILING, *_ITEM_NAMES})
     )
 
 

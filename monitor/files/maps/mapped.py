@@ -237,8 +237,8 @@ def _score(mapping: FileMap, value: object) -> object:
         return number
     if mapping.threshold is not None:
         return (number <= mapping.threshold) if mapping.lower_is_better else (number >= mapping.threshold)
-    if mapping.scale != 1 and not isinstance(number, bool):
-        number = number / mapping.scale if abs(number) < _HUGE else math.inf
+    if (mapping.lowest, mapping.scale) != (0, 1) and not isinstance(number, bool):
+        number = (number - mapping.lowest) / (mapping.scale - mapping.lowest) if abs(number) < _HUGE else math.inf
     return 1 - number if mapping.lower_is_better and 0 <= number <= 1 else number
 
 

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any, Final, NamedTuple
 
 from monitor.files.maps import hints
@@ -16,6 +17,7 @@ EVERY: Final = "*"
 _DEPTH: Final = 8
 _MOST_RECORDS: Final = 5_000
 _MOST_NAMES: Final = 60
+_MOST_FIELDS: Final = 500
 _FEW: Final = 2
 _LARGEST: Final = 100
 _ALIKE: Final = 0.5
@@ -78,6 +80,8 @@ def _walk(nodes: list[_Node], names: tuple[str, ...]) -> Iterator[Place]:
     if nodes and (_one_each(nodes, fields) or all(_names_are_data(node.value) for node in nodes)):
         inner = [_Node(each, n, name) for n in nodes for name, each in n.value.items()]
         yield from _level(inner[:_MOST_RECORDS], (*names, KEYED))
+    elif len(nodes) == 1 and (named := _records_among(nodes[0].value)):
+        yield _place([_Node(nodes[0].value[name], nodes[0], name) for name in named], (*names, KEYED), named)
     for name in fields[:_MOST_NAMES]:
         inner = [_Node(n.value[name], n, name) for n in nodes if isinstance(n.value.get(name), dict | list)]
         if inner and len(inner) >= _ALIKE * len(nodes):
@@ -119,7 +123,7 @@ def _place(nodes: list[_Node], names: tuple[str, ...], only: tuple[str, ...] = (
             row |= {(0, (str(k),)): each for k, each in enumerate(node.value) if not isinstance(each, dict | list)}
             labels |= {(0, (str(k),)): label for k, label in enumerate(node.labels)}
         else:
-            row |= {(0, path): value for path, value in _leaves(node.value, "")}
+            row |= {(0, path): value for path, value in islice(_leaves(node.value, ""), _MOST_FIELDS)}
         if node.parent is not None:
             if id(node.parent) not in above:
                 above[id(node.parent)] = _above(node, only or ((node.key,) if names[-1] == KEYED else ()))
@@ -142,9 +146,8 @@ def _above(node: _Node, melted: tuple[str, ...]) -> dict[tuple[int, tuple[str, .
     up, key, outer = 1, node.key, node.parent
     while outer is not None:
         if isinstance(outer.value, dict):
-            fields |= {
-                (up, path): value for path, value in _leaves(outer.value, key) if up > 1 or path[0] not in melted
-            }
+            leaves = islice(_leaves(outer.value, key), _MOST_NAMES)  # the siblings of a record may hold thousands
+            fields |= {(up, path): value for path, value in leaves if up > 1 or path[0] not in melted}
         up, key, outer = up + 1, outer.key, outer.parent
     return fields
 
@@ -186,6 +189,14 @@ def _names_are_data(value: dict[str, Any]) -> bool:
     shared = set.intersection(*(set(each) for each in inner))
     scalars = all(not isinstance(each, dict | list) for one in inner[:_MOST_NAMES] for each in one.values())
     return scalars or len(shared) >= _ALIKE * max(len(each) for each in inner)
+
+
+def _records_among(value: dict[str, Any]) -> tuple[str, ...]:
+    """Return the names of the objects of one shape that are among fields of an object, none if they have others."""
+    named = {name: each for name, each in value.items() if isinstance(each, dict)}
+    others = [each for name, each in value.items() if name not in named]
+    alike = bool(others) and all(not isinstance(each, dict | list) for each in others) and _names_are_data(named)
+    return tuple(named) if alike else ()
 
 
 def _one_each(nodes: Sequence[_Node], fields: Sequence[str]) -> bool:

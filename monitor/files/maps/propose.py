@@ -20,7 +20,7 @@ from monitor.files.maps.roles import Roles, assign, some
 from monitor.files.streams.encodings import open_stream
 from monitor.files.streams.event_lines import Refusal
 from monitor.files.tables.battle_columns import is_battle, refusal_of
-from monitor.files.tables.columns import flatten
+from monitor.files.tables.columns import answer_remedy, flatten
 from monitor.files.tables.json_lines import is_sample
 from monitor.files.tables.parquet import is_lighteval
 from monitor.files.tables.tables import SUMMARY, SUMMARY_REMEDY
@@ -80,6 +80,9 @@ def propose(path: Path, note: Callable[[str], None] | None = None) -> Proposal:
     found = [roles for place in places(root) if (roles := assign(place)) is not None]
     best = max(found, key=lambda roles: roles.fit, default=None)
     if best is None:
+        answers = dict.fromkeys(c.label for place in places(root) for c in place.columns if hints.is_answer(c.label))
+        if len(answers) > 1:
+            raise Refusal("score", "no score", answer_remedy(list(answers)))
         if crowded := [roles for place in places(root) if (roles := assign(place, crowded=True)) is not None]:
             raise _swapped(max(crowded, key=lambda roles: roles.fit))
         raise Refusal("file", "no records", f"{_missing(root)}; write the mapping by hand (docs/how-to/map-files.md)")
@@ -324,10 +327,13 @@ def _largest(label: str, values: Sequence[object], guesses: list[str]) -> dict[s
         if isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
     ]
     largest = max(numbers, default=0)
-    if min(numbers, default=0) < 0:
+    if (smallest := min(numbers, default=0)) < 0:
+        size = max(largest, -smallest)
+        end = next((each for each in (1, *_SCALES) if size <= each), size)
         guesses.append(
-            f"the smallest score is {min(numbers):g}: scores below 0 are rejected; add a threshold, or write scores from 0 to 1"
+            f'scale = "-{end:g}:{end:g}": scores go from {smallest:g} to {largest:g}; correct both ends if a score can be another'
         )
+        return {"scale": f'"-{end:g}:{end:g}"'}
     if largest <= 1:
         return {}
     stated = hints.largest(label)

@@ -18,6 +18,8 @@ _LISTED: Final = 12
 _LISTED_LENGTH: Final = 120
 _FEW: Final = 2  # models that may be more than the items: a file may be the beginning of one
 _CROSSED: Final = 0.9
+_MOST_IDS: Final = 24
+_MOST_REPEATS: Final = 8
 
 
 class Roles(NamedTuple):
@@ -110,6 +112,7 @@ def _names_another(column: Column) -> bool:
     others = ("item_id", "model", "repeat", "cluster", "benchmark", "epoch")
     return (
         hints.is_count(column.label)
+        or hints.is_answer(column.label)
         or hints.is_number(column.label)
         or any(hints.rank(field, column.label) >= hints.HINTED for field in others)
     )
@@ -131,7 +134,7 @@ def _is_id(column: Column) -> bool:
 
 def _pairs(place: Place, columns: Sequence[Column]) -> Iterator[_Pair]:
     """Return the columns that may be those of the item and the model, with how well they fit."""
-    ids = [column for column in columns if _is_id(column)]
+    ids = _likeliest([column for column in columns if _is_id(column)], ("item_id", "model"))
     models: list[tuple[float, Column | None]] = [(0, None)]
     for column in ids:
         level = hints.rank("model", column.label)
@@ -140,16 +143,28 @@ def _pairs(place: Place, columns: Sequence[Column]) -> Iterator[_Pair]:
             models.append((max(level, 0.5 if column.level is not None else 0), column))
     if any(level >= hints.HINTED for level, _ in models):
         models = [each for each in models if each[0] >= hints.HINTED]
-    items = [(hints.rank("item_id", column.label), column) for column in ids]
+    items = [(max(hints.rank("item_id", column.label), 0.5 * (column.level is not None)), column) for column in ids]
     if place.is_score:
         items += [(-1, column) for column in columns if column.position and column.level == len(place.names) - 1]
     others = [(strength, column) for column in columns if (strength := _distinguishes(place, column))]
+    others = sorted(others, key=lambda each: -each[0])[:_MOST_REPEATS]
     for rank, item in items:
         if any(hints.rank(field, item.label) >= hints.EXACT for field in ("repeat", "epoch", "cluster", "model")):
             continue
         for level, model in models:
             if model is not item and (pair := _pair((rank, item), (level, model), others)) is not None:
                 yield pair
+
+
+def _likeliest(columns: list[Column], fields: Sequence[str]) -> list[Column]:
+    """Return the columns whose names hint at a field the most, in their order: all pairs of hundreds are too many."""
+    if len(columns) <= _MOST_IDS:
+        return columns
+    ranks = {
+        id(each): (each.level is not None, max(hints.rank(field, each.label) for field in fields)) for each in columns
+    }
+    kept = {id(each) for each in sorted(columns, key=lambda each: ranks[id(each)], reverse=True)[:_MOST_IDS]}
+    return [each for each in columns if id(each) in kept]
 
 
 def _pair(
@@ -159,7 +174,7 @@ def _pair(
     (rank, item), (level, model) = ranked, leveled
     keys = list(zip(item.values, model.values if model else item.values, strict=True))
     distinct, items, models = len(set(keys)), len(set(item.values)), len(set(model.values)) if model else 1
-    if rank < 1 and items == 1 and len(keys) > 1:
+    if rank < hints.EXACT and items == 1 and len(keys) > 1:
         return None
     unique = 2.0
     if distinct < len(keys):
@@ -176,7 +191,7 @@ def _pair(
             return None
         order = (items > models) - (items < models) + 2 * (_numbered(item) - _numbered(model))
         order = order or (item.level or 0) > (model.level or 0)  # of two levels of names, the outer ones
-    fit = (unique >= 1, level, shared, int(rank), order, unique, rank, crossing, -item.up)
+    fit = (unique >= 1 and shared > 0, level, shared, int(rank), order, unique, rank, crossing, -item.up)
     return _Pair(fit, item, model, unnamed and rank < 1 and models == items)
 
 
@@ -295,7 +310,8 @@ def _tell_apart(columns: dict[str, Column], rest: Sequence[Column]) -> list[str]
         if "benchmark" not in columns:
             columns["benchmark"] = column
             return [f"the {_name(column)} are benchmarks"]
-    whole = [c for c in rest if "repeat" not in columns and (c.position or (c.level is None and _numbers_repeats(c)))]
+    named = [c for c in rest if c.level is None and hints.rank("repeat", c.label) and _numbers_repeats(c)]
+    whole = [*named, *(c for c in rest if c.position)] if "repeat" not in columns else []
     whole.sort(key=lambda c: -hints.rank("repeat", c.label))
     for column in whole:
         if _unique(keys, column):

@@ -3,11 +3,12 @@
 import math
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, Self
 
-from monitor.files.formats.choices import FIELDS, ChoiceError
+from monitor.files.formats.choices import FIELDS, ChoiceError, ends_of
 from monitor.files.streams.paths import show
 from monitor.files.streams.regular import UnsafePathError, parse_settings, read_settings
 from monitor.files.tools.open_telemetry import NAME, SOURCES
@@ -80,6 +81,7 @@ class FileMap:
     only: tuple[str, ...] = ()
     scores: Mapping[str, float] = field(default_factory=dict)
     scale: float = 1.0
+    lowest: float = 0.0
     lower_is_better: bool = False
     threshold: float | None = None
     folder: Path = Path()
@@ -117,17 +119,28 @@ class FileMap:
         for name in _REQUIRED:
             if name not in sources and name not in captured:
                 raise ChoiceError(f"{where}: {name} is missing; give its path in the record, or {{ value = ... }}")
-        scale, lower = _number(table, "scale", where), table.get("lower_is_better", False)
-        if scale is not None and not 0 < scale < math.inf:
-            raise ChoiceError(f"{where}: scale: use the largest score, above 0")
+        (lowest, scale), lower = _scale(table, where), table.get("lower_is_better", False)
         if not isinstance(lower, bool):
             raise ChoiceError(f"{where}: lower_is_better: use true or false")
         items, others = _rest(table, where)
         return cls(
             where, _pattern(table, where), records, sources, _names(table, where, "models"), _names(table, where, "only"),
             _scores(table, where),
-            1.0 if scale is None else scale, lower, _number(table, "threshold", where), folder, items, others, evaluation, spans,
+            scale, lowest, lower, _number(table, "threshold", where), folder, items, others, evaluation, spans,
         )  # fmt: skip
+
+
+def _scale(table: Mapping[str, Any], where: str) -> tuple[float, float]:
+    """Return the smallest and the largest score: a number is the largest, and text has both."""
+    scale = table.get("scale", 1.0)
+    if isinstance(scale, str):
+        with suppress(ValueError):
+            smallest, largest = ends_of(scale)
+            if math.isfinite(largest - smallest) and smallest < largest:
+                return smallest, largest
+    if isinstance(scale, bool) or not isinstance(scale, int | float) or not 0 < scale < math.inf:
+        raise ChoiceError(f'{where}: scale: use the largest score, above 0, or both ends as in "-10:10"')
+    return 0.0, float(scale)
 
 
 def read_mappings(file: Path, *, found: bool = False) -> list[FileMap]:

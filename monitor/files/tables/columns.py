@@ -44,6 +44,11 @@ _COLUMN: Final = "COLUMN"  # what stands in a flag for a name that nothing shows
 _PROMPTS: Final = "prompt question instruction query problem input task_id instance_id name key user_input".split()  # noqa: SIM905
 """Columns that name the items where none has a usual name: proposed, and never taken unasked."""
 
+_ANSWERS: Final = frozenset(
+    "predicted prediction predictions pred label labels gold golden truth expected target targets reference actual".split()  # noqa: SIM905
+)
+"""Words in names of an answer, or of its key: neither is a score."""
+
 _FLAG_LENGTH: Final = 100  # models in a flag to copy; more would hide the rest of the message
 
 
@@ -82,6 +87,7 @@ class Columns:
         self._used = set(self._columns.values())
         others = [name for name in names if name not in self._used]
         self._text = [name for name in others if isinstance(read_score(without_value((first or {}).get(name))), str)]
+        self._answers = [name for name in others if first and name not in self._text and names_answer(name)]
         chosen = choices.columns.get("models")
         self._every_other = chosen == EVERY_OTHER
         self._models = None if chosen is None else others if self._every_other else self._listed(chosen, names)
@@ -211,6 +217,8 @@ class Columns:
         missing = [field for field in ("item_id", "score") if field not in self._columns]
         if self._models is not None:
             missing = [field for field in missing if field != "score"]
+        if "score" in missing and self._models is None and len(self._answers) > 1:
+            raise _missing("the score", names, answer_remedy(self._answers))
         if missing and (wide := self._wide_remedy(names)):
             raise WideTableError(_missing(" and ".join(missing), names, wide))
         if self._models is None and "model" not in self._columns and self._model is None:
@@ -277,6 +285,20 @@ def _flag(models: Sequence[str]) -> str:
     return (
         named if models and len(models) <= _FLAG_MODELS and len(named) <= _FLAG_LENGTH else MODELS_SEPARATOR.join("AB")
     )
+
+
+def names_answer(name: str) -> bool:
+    """Return whether a name has a word of an answer, or of its key.
+
+    >>> names_answer("predicted_label"), names_answer("gpt-4")
+    (True, False)
+    """
+    return not _ANSWERS.isdisjoint(re.split(r"[\W_]+", name.lower()))
+
+
+def answer_remedy(names: Sequence[str]) -> str:
+    """Return what to do with columns of answers and their keys."""
+    return f"{_shown(names)} are answers and their keys, and no scores; add a column that is 1 where they are equal, else 0"
 
 
 def find_battle(names: Sequence[str]) -> str | None:

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
+from monitor.files.formats.choices import FIELDS
 from monitor.files.formats.log_file import LogFile
 from monitor.files.formats.plugins import match
 from monitor.files.formats.registry import Format
@@ -24,10 +25,8 @@ _EVENTS: Final = ("benchmark", "item_id", "model", "score"), ("benchmark", "item
 
 _SAMPLE: Final = frozenset({"doc_id", "doc", "target"})  # fields of a sample of lm-evaluation-harness
 
-_ONE_EVENT: Final = frozenset({"declare", "ended", "events", "model", "score"})
-"""Fields of a record that is not a row with a field for each model."""
-
-_EVENT: Final = _ONE_EVENT.union(*_EVENTS)  # fields of which a record of ours has one, however bad it is
+_OWN: Final = frozenset(FIELDS)
+_OTHER_RECORDS: Final = frozenset({"declare", "ended", "events"})
 
 
 def open_log(log: LogFile) -> Stream:
@@ -81,7 +80,7 @@ def _choose_columns(record: dict[str, Any], log: LogFile) -> Translator | None:
         if choices.columns or model is not None:
             return _Refused(str(error))
         wide = isinstance(error, WideTableError) and _holds_scores(record)
-        return _RowTranslator(names, str(error)) if wide or record.keys().isdisjoint(_EVENT) else None
+        return _RowTranslator(names, str(error)) if wide or not _is_event(record) else None
     log.note_columns(columns)
     return _ObjectTranslator(columns, log)
 
@@ -108,7 +107,7 @@ class _RowTranslator(RecordTranslator):
     def events(self, line: bytes) -> Iterator[EventFields | Fault | bytes]:
         """Reject a row that shares two fields with the first one."""
         record = _object(line)
-        if record is not None and not record.keys() & _ONE_EVENT and len(self._names & flatten(record).keys()) > 1:
+        if record is not None and not _is_event(record) and len(self._names & flatten(record).keys()) > 1:
             yield Fault("columns", shorten(line.decode("utf-8", "replace")), self._reason)
         else:
             yield line + b"\n"
@@ -179,6 +178,12 @@ class _ObjectTranslator(RecordTranslator):
         fault = decode_record(line)
         assert isinstance(fault, Fault), "only an object is an event"
         yield fault
+
+
+def _is_event(record: dict[str, Any]) -> bool:
+    """Return whether an object is a record of ours, however bad: it lacks one field at most, or has no field of another name."""
+    lacks = min(len({*each} - record.keys()) for each in _EVENTS)
+    return lacks < 2 or record.keys() <= _OWN or not record.keys().isdisjoint(_OTHER_RECORDS)
 
 
 def _holds_scores(record: dict[str, Any]) -> bool:

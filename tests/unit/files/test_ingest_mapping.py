@@ -356,7 +356,7 @@ def test_a_proposal_follows_how_models_and_items_are_crossed(tmp_path, shape):
 UNCERTAIN = {
     "two judges": ([{"item": q, "model": m, "judge": j, "score": s} for m, q, s in LONG for j in "xy"], "differ in judge (x, y)"),
     "words without a score": ([{"item": q, "model": m, "score": "partly"} for m, q, s in LONG], "partly: no score is known"),
-    "scores below 0": ([{"item": q, "model": m, "score": -s} for m, q, s in LONG], "scores below 0 are rejected"),
+    "scores below 0": ([{"item": q, "model": m, "score": -s} for m, q, s in LONG], "correct both ends if a score can be another"),
     "two scores": ([{"item": q, "model": m, "strict": s, "loose": 1} for m, q, s in LONG], "loose may be it too"),
     "totals": ([{"model": m, "mmlu": 0.5, "gsm8k": 0.7} for m in "ab"], "each model has one record"),
     "a row of totals": ([{"id": q, "a": 1, "b": 0} for q in ("1", "Total")], "Total may be a total"),

@@ -166,16 +166,12 @@ def _two_change(table: PairTable, pair: int, side: int, *, close: bool) -> list[
     names = [table.benchmark.contestants[k].model for k in (table.pairs.a[pair], table.pairs.b[pair])]
     counts = {}
     if wins is not None and losses is not None:
-        missing = _missing(table, pair)
-        counts = {"wins": wins, "losses": losses, "alike": n - wins - losses, "missing": missing}
+        counts = {"wins": wins, "losses": losses, "alike": n - wins - losses, "missing": _missing(table, pair)}
     units = _units(table)
-    facts = (
-        [fact(Reason.TWO_COUNTS, models=names, low=low, high=high, **counts, **units)]
-        if counts or low is not None
-        else []
-    )
+    facts = [fact(Reason.TWO_COUNTS, models=names, low=low, high=high, **counts, **units)]
+    facts = facts if n and (counts or low is not None) else []
     if side or not n:
-        return facts if n else []
+        return facts
     wins, losses = wins or 0, losses or 0
     if table.kind.decides_at_end and not _missing(table, pair) and (differ := wins + losses):
         least = least_wins(table, pair)

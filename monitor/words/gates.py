@@ -13,8 +13,8 @@ from schemas.results.gate import ConflictRule, GateCandidate, GateComparison
 from schemas.results.reasons import Fact, Reason
 
 ON_UNDECIDED: Final = {  # what an undecided gate counts as, by the flag that changes it
-    "wait": "Undecided ends with code 3: --on-undecided pass (a workflow: on-undecided) lets it pass, and bounds nothing.",
-    "pass": "It passes because of --on-undecided pass, which bounds nothing: models that are worse by the margin pass too.",
+    "wait": "Undecided ends with code 3: --on-undecided pass (a workflow: on-undecided) lets it pass, and worse models too.",
+    "pass": "It passes because of --on-undecided pass: models that are worse by the margin pass too.",
     "fail": "It fails because of --on-undecided fail.",
 }
 

@@ -128,7 +128,7 @@ def _checked(name: str, labels: BoardView, boards: Mapping[str, BoardView], opti
 def check_suites_labelled(suites: Sequence[Suite], labels: Mapping[str, Labels]) -> None:
     """End the command if a suite has a labelled member: it would rank by the judge alone."""
     for suite in suites:
-        if name := next((each for each in suite.members if each in labels), None):
+        for name in filter(labels.__contains__, suite.members):
             stop(
                 f"--labels: the suite {shorten(suite.name)} would rank by the judge alone, and people labelled its benchmark "
                 f"{shorten(name)}; omit --suite or --labels",

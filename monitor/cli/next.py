@@ -245,7 +245,7 @@ def _fold(
 def _declarations(
     paths: list[str], files: FileOptions, benchmark: str | None, family: list[str] | None
 ) -> "Declarations":
-    """Return what the flags declare, as `rankwatch order --format json` and a rankwatch.toml would."""
+    """Return what the flags declare, as `rankwatch order --look 0 --format json` and a rankwatch.toml would."""
     if (files.seed is None) != (files.items is None):
         stop("--seed and --items FILE belong together: they are the committed order", USAGE)
     fields: dict[str, object] = {}

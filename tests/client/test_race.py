@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
-from rankwatch_client import async_race, race, race_blocks
+from rankwatch_client import Client, async_race, race, race_blocks
 from rankwatch_client.next_runs import Answer, NextRun, NextRuns
 
 from tests.ports import free_port
@@ -30,6 +30,19 @@ def test_a_race_stops_at_the_answer_and_ends_the_runs(served):
     assert benchmark["goal"]["items_run"] == benchmark["events"] == result.items_run
     assert {m["model"]: m["run_ended"] for m in benchmark["models"]} == dict.fromkeys(SKILLS, True)
     assert (benchmark["rejected"], benchmark["duplicates"]) == (0, 0)
+
+
+def test_a_race_keeps_the_look_of_a_declared_order(served):
+    """As `rankwatch order --format json` declares it; the scores that come first make it final."""
+    declared = {"order": {"policy": "committed", "seed": "s"}, "item_ids": ITEMS, "family": {"models": [*SKILLS]}}
+    with Client(served.url, None, "kept") as client:
+        client.declare(**declared, goal="best", look=0.2)
+        client.flush(30)
+    for seed in (None, "s"):
+        assert race(SKILLS, ITEMS, score, benchmark="kept", url=served.url, seed=seed).state == "met"
+    (benchmark,) = served.get("benchmarks").json["benchmarks"]
+    assert (benchmark["look"], benchmark["rejected"]) == (0.2, 0)
+    assert served.get("declarations?benchmark=kept").json["look"] == 0.2
 
 
 def test_a_race_with_asyncio(served):

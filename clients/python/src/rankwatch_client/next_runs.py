@@ -131,6 +131,13 @@ def declared_seed(declaration: dict[str, Any], items: Iterable[str]) -> str | No
     return seed if isinstance(seed, str) else None
 
 
+def declared_look(declaration: dict[str, Any], seed: str) -> dict[str, Any]:
+    """Return the look of a declared order of a seed, as a field of the next declaration; nothing without one."""
+    order, look = declaration.get("order"), declaration.get("look")
+    same = isinstance(order, dict) and order.get("seed") == seed
+    return {"look": look} if same and isinstance(look, float) else {}
+
+
 def in_committed_order(seed: str, items: Iterable[str]) -> list[str]:
     """Return items in the order that a seed commits to."""
     return sorted(items, key=lambda item: hashlib.sha256(f"{seed}\0{item}".encode()).digest())

@@ -8,7 +8,7 @@ import time
 from typing import Any
 
 from rankwatch_client.client import Client
-from rankwatch_client.next_runs import HELD_SECONDS, Answer, NextRuns, declared, undecided
+from rankwatch_client.next_runs import HELD_SECONDS, Answer, NextRuns, declared, declared_look, undecided
 from rankwatch_client.races import AWAY_BLOCK, AWAY_SECONDS
 
 log = logging.getLogger("rankwatch_client")
@@ -143,6 +143,7 @@ class Asker:
                 return
             spec: dict[str, object] = {} if self._models is None else {"family": {"models": self._models}}
             spec["order"] = {"policy": "committed", "seed": self._seed}
+            spec.update(declared_look(declared(self._client, self._benchmark), self._seed))
             self._answered = time.monotonic()
             self._client.declare(benchmark=self._benchmark, item_ids=self._items, goal=self._goal, **spec)
             if self._client.flush(AWAY_SECONDS):

@@ -10,7 +10,15 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict
 
 from rankwatch_client.client import Client
-from rankwatch_client.next_runs import Answer, NextRuns, declared, declared_seed, in_committed_order, undecided
+from rankwatch_client.next_runs import (
+    Answer,
+    NextRuns,
+    declared,
+    declared_look,
+    declared_seed,
+    in_committed_order,
+    undecided,
+)
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -186,7 +194,8 @@ class Race:
         self._ids = [str(item) for item in items]
         self._goal = goal
         self._client = Client(url, token, benchmark)
-        self._seed = seed or declared_seed(declared(self._client, benchmark), self._ids) or secrets.token_hex(16)
+        before = declared(self._client, benchmark)
+        self._seed = seed or declared_seed(before, self._ids) or secrets.token_hex(16)
         self._next = NextRuns(self._client, benchmark, goal, (), self._ids)
         self._clusters = clusters or {}
         self._done: set[tuple[str, str]] = set()
@@ -200,6 +209,7 @@ class Race:
             item_ids=self._ids,
             family={"models": self._models},
             goal=goal,
+            **declared_look(before, self._seed),
         )
 
     def __enter__(self) -> Race:  # noqa: PYI034 - Self is younger than Python 3.9

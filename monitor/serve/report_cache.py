@@ -291,6 +291,7 @@ def _summary(benchmark: BoardView, decided: int) -> BenchmarkSummary:
         board=board_report(benchmark),
         members=benchmark.members,
         battles=benchmark.battles is not None,
+        newcomers=sum(each.generation == benchmark.generation for each in (benchmark.spec.admissions or {}).values()),
         sentinel=benchmark.drift is not None,
     )
 

@@ -255,6 +255,8 @@ class AdmissionGoal:
 
         >>> AdmissionGoal.parse("score,width=2", "a").points, AdmissionGoal.parse("model:a,width=3", "a").ranks
         (2.0, 3)
+        >>> AdmissionGoal.parse('model:"a b, c", width=3', "a b, c").ranks
+        3
         """
         kind, _, width = text.replace(" ", "").partition(",width=")
         if kind == "score":
@@ -268,7 +270,7 @@ class AdmissionGoal:
                 )
             return cls(text, points=points)
         try:
-            goal = parse_goal(text)
+            goal = parse_goal(text.strip())
         except ValueError:
             goal = None
         if goal is None or goal.margin is not None or goal.kind not in {"model", "top"}:

@@ -70,10 +70,7 @@ def promise(certificate: Certificate) -> Sentence:
 def claim(certificate: Certificate) -> Sentence:
     """Return what the statements are about, and what they are not."""
     items = counted(len(certificate.board.items), "item")
-    return (
-        f"Settled, about these {items}: they do not show that the model is better on items of this kind. "
-        "Assumes that the board was frozen, and the order committed, before the first score."
-    )
+    return f"Settled, about these {items}: they do not show that the model is better on items of this kind."
 
 
 def ahead(model: str, items: int, following: str) -> Sentence:

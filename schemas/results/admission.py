@@ -160,7 +160,7 @@ class AdmissionWords(_Part):
     score_line: Sentence
     goal_line: Sentence | None
     ahead_line: Sentence | None
-    promise: Sentence
+    promise_line: Sentence
     claim_line: Sentence
 
 

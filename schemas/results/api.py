@@ -66,6 +66,7 @@ class BenchmarkSummary(_Answer):
     )
     members: list[str] | None = Field(description="of a suite, its benchmarks; null for a benchmark")
     battles: bool = Field(description="whether it has battles, and not scores of items")
+    newcomers: int = Field(0, description="newcomers that are admitted to it: GET /api/v1/admissions")
     sentinel: bool = Field(description="whether it watches the runs of each model: GET /api/v1/drift")
 
 

@@ -94,6 +94,9 @@ export async function sendFile(file, model) {
   return response.json();
 }
 
+/** Get the certificate of a newcomer, byte by byte as `rankwatch verify` takes it. */
+export const certificate = async (benchmark, model) => (await request(`/admissions/certificate?${query({ benchmark, model })}`)).text();
+
 /** Announce that a model of a sentinel was changed on purpose. */
 export async function announce(benchmark, model, reason) {
   const record = { change: model, benchmark, ...(reason && { reason }) };

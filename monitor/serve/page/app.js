@@ -16,6 +16,7 @@ import * as home from "./views/home.js";
 import * as items from "./views/items.js";
 import * as matrix from "./views/matrix.js";
 import * as model from "./views/model.js";
+import * as newcomer from "./views/newcomer.js";
 import * as neighbours from "./views/neighbours.js";
 import * as pair from "./views/pair.js";
 import * as time from "./views/time.js";
@@ -25,6 +26,7 @@ const VIEWS = [
   ["drift", drift, "Drift"],
   ["pairs", neighbours, "Neighbours"],
   ["matrix", matrix, "All pairs"],
+  ["newcomers", newcomer, "Newcomers"],
   ["items", items, "Items"],
   ["categories", categories, "Categories"],
   ["time", time, "Time"],
@@ -42,6 +44,7 @@ const views = at("views");
 const lastData = new Map(); // by address, to show a view at once on return
 let withBattles = new Set(); // names of benchmarks
 let sentinels = new Set();
+let admitting = new Set(); // those that have admitted newcomers
 let route = null;
 let stopFollowing = () => {};
 let leaving = new AbortController(); // aborted when the view is left
@@ -65,6 +68,7 @@ function parse(hash) {
   const [root, benchmark, name = "", a, b] = parts;
   if (root !== "b" || !benchmark) return null;
   if (name === "pair" && a && b && parts.length === 5) return { view: pair, path, options, benchmark, a, b };
+  if (name === "newcomers" && a && parts.length === 4) return { view: newcomer, path, options, benchmark, model: a, key: name };
   if (name === "model" && a && parts.length === 4) return { view: model, path, options, benchmark, model: a };
   const known = VIEWS.find(([key]) => key === name);
   return known && parts.length <= 3 ? { view: known[1], path, options, benchmark, key: name } : null;
@@ -74,7 +78,7 @@ function tabs() {
   if (!route.benchmark || route.missing) return null;
   const battles = withBattles.has(route.benchmark);
   const watched = sentinels.has(route.benchmark);
-  const offered = ([key]) => (watched ? OF_RUNS.has(key) : key !== "drift" && (!battles || !OF_ITEMS.has(key)));
+  const offered = ([key]) => (watched ? OF_RUNS.has(key) : key !== "drift" && (!battles || !OF_ITEMS.has(key)) && (key !== "newcomers" || admitting.has(route.benchmark)));
   return h("nav", { class: "tabs", "aria-label": "Views", "data-key": "tabs" }, VIEWS.filter(offered).map(([key, , label]) =>
     h("a", { href: link.benchmark(route.benchmark, key), "aria-current": route.key === key && "page" }, label)));
 }
@@ -191,9 +195,10 @@ async function navigate(first) {
     main.querySelector("h1")?.focus({ preventScroll: true });
   }
   if (!route.benchmark) return;
-  const known = withBattles.has(route.benchmark) || sentinels.has(route.benchmark);
+  const kind = () => [withBattles, sentinels, admitting].map((each) => each.has(current.benchmark)).join();
+  const known = kind();
   offerBenchmarks(await summaries().catch(() => []));
-  if (current === route && known !== (withBattles.has(route.benchmark) || sentinels.has(route.benchmark))) redraw();
+  if (current === route && known !== kind()) redraw();
 }
 
 /** Show the current view with the choices in its address; load what these need besides. */
@@ -224,6 +229,7 @@ function printing(on) {
 /** Fill the benchmark menu at the top; a single benchmark opens directly. */
 function offerBenchmarks(benchmarks) {
   withBattles = new Set(benchmarks.filter((b) => b.battles).map((b) => b.benchmark));
+  admitting = new Set(benchmarks.filter((b) => b.newcomers).map((b) => b.benchmark));
   sentinels = new Set(benchmarks.filter((b) => b.sentinel).map((b) => b.benchmark));
   if (route.view === home && benchmarks.length === 1) {
     location.replace(link.benchmark(benchmarks[0].benchmark, benchmarks[0].sentinel ? "drift" : ""));

@@ -17,7 +17,7 @@ function cell(value) {
 const csv = (rows) => rows.map((row) => `${rows[0].map((_, k) => cell(row[k])).join(",")}\n`).join("");
 
 /** Hand a file to the reader. */
-function save(name, content, type) {
+export function save(name, content, type) {
   const href = URL.createObjectURL(new Blob([content], { type }));
   h("a", { href, download: name }).click();
   setTimeout(() => URL.revokeObjectURL(href), 60_000);

@@ -17,6 +17,7 @@ export const headsOf = (benchmark) => (benchmark.battles ? { ...WORDS.heads, ...
 export const link = {
   home: () => "#/",
   benchmark: (name, view = "") => `#/b/${encodeURIComponent(name)}${view && `/${view}`}`,
+  newcomer: (name, model) => `#/b/${encodeURIComponent(name)}/newcomers/${encodeURIComponent(model)}`,
   model: (name, model) => `#/b/${encodeURIComponent(name)}/model/${encodeURIComponent(model)}`,
   items: (name, a, b) => `#/b/${encodeURIComponent(name)}/items?a=${encodeURIComponent(a)}&b=${encodeURIComponent(b)}`,
   categories: (name, to) => `#/b/${encodeURIComponent(name)}/categories?to=${encodeURIComponent(to)}`,

@@ -171,8 +171,8 @@ def test_two_newcomers_have_an_order_each_and_only_complete_models_are_frozen(bo
     assert report(board).json["result"]["items_run"] == 20
     done = report(board, "newer").json
     assert (done["over"], done["result"]["items_run"]) == (True, 120)
-    assert "the given seed was chosen before the first score" in done["words"]["promise"]
-    assert "At most 2.5 %" in done["words"]["promise"]
+    assert "the given seed was chosen before the first score" in done["words"]["promise_line"]
+    assert "At most 2.5 %" in done["words"]["promise_line"]
     assert report(board, "newest").status == 409
 
 

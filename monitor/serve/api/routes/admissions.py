@@ -212,7 +212,7 @@ def _report(newcomers: Newcomers, found: Standing, goal: AdmissionGoal | None, f
             score_line=words.score(certificate),
             goal_line=None if asked is None else words.goal(asked.goal, asked.state, len(left), among=asked.among),
             ahead_line=words.ahead(found.commitment.model, found.ahead, left[0]) if found.ahead else None,
-            promise=words.promise(certificate),
+            promise_line=words.promise(certificate),
             claim_line=words.claim(certificate),
         ),
     )

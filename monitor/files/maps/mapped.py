@@ -95,12 +95,21 @@ def read_rows(path: Path, note: Callable[[str], None] | None = None) -> list[Any
             if number > 1:
                 reason = f"{number} columns are called {shorten(twice)}; rename or remove all but one"
                 raise Refusal("columns", "a table", reason)
-            return [list(table)]
+            return [_whole_rows(list(table), note)]
         except (UnicodeDecodeError, csv.Error) as error:
             raise Refusal("file", "a table", "the table is not valid CSV in UTF-8; write it again") from error
     if name.endswith(_LINES):
         return [[decode_document(line, object, _NAME) for line in data.splitlines() if line.strip()]]
     return [decode_document(data, object, _NAME)]
+
+
+def _whole_rows(rows: list[dict[Any, Any]], note: Callable[[str], None] | None) -> list[dict[Any, Any]]:
+    whole = [row for row in rows if None not in row]  # what a row has beyond the columns
+    if len(whole) < len(rows) and note is not None:
+        note(
+            f"{len(rows) - len(whole):,} rows have more cells than columns, and are omitted; quote cells that hold a separator"
+        )
+    return whole
 
 
 def _records(mapping: FileMap, root: object) -> Iterator[Node]:

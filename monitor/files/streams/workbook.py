@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from io import BufferedReader
 from pathlib import Path
 from posixpath import basename, join, normpath
-from typing import Final, Protocol
+from typing import Final
 from xml.parsers import expat
 from zipfile import BadZipFile, ZipFile
 
@@ -47,7 +47,7 @@ def is_workbook(path: Path) -> bool:
         return False
 
 
-class _Handler(Protocol):
+class _Handler:
     """Takes the tags and texts of a part."""
 
     def start(self, name: str, have: dict[str, str]) -> None: ...
@@ -109,7 +109,7 @@ def _local(name: str) -> str:
     return name.rpartition(" ")[2]
 
 
-class _Directory:
+class _Directory(_Handler):
     """Names of parts, and of sheets."""
 
     def __init__(self) -> None:
@@ -132,14 +132,8 @@ class _Directory:
             if len(self.sheets) > _MOST_SHEETS:
                 raise ConversionError(f"it has more than {_MOST_SHEETS:,} sheets", "save the one with the table alone")
 
-    def end(self, name: str) -> None:
-        pass
 
-    def text(self, text: str) -> None:
-        pass
-
-
-class _Texts:
+class _Texts(_Handler):
     """The texts that cells share."""
 
     def __init__(self) -> None:
@@ -163,7 +157,7 @@ class _Texts:
             self._parts.append(text)
 
 
-class _Styles:
+class _Styles(_Handler):
     """Which styles of cells show a date."""
 
     def __init__(self) -> None:
@@ -183,11 +177,8 @@ class _Styles:
     def end(self, name: str) -> None:
         self._cells &= name != "cellXfs"
 
-    def text(self, text: str) -> None:
-        pass
 
-
-class _Sheet:
+class _Sheet(_Handler):
     """Writes the rows of a sheet as lines."""
 
     def __init__(self, texts: list[str], dates: list[bool], *, from_1904: bool) -> None:

@@ -90,3 +90,14 @@ def test_hundreds_of_fields_beside_the_records_do_not_hide_them(tmp_path):
     rows = [{"id": f"q{k}", "score": k % 2} for k in range(9)]
     read, _ = mapped(tmp_path, {"model": "m", "statistics": beside, "rounds": rows})
     assert {(event.model, event.score) for event in read.events} == {("m", 0), ("m", 1)}
+
+
+def test_rows_with_more_cells_than_columns_are_omitted_with_a_note(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text(
+        "task,system,good\n" + "".join(f"q{k},{m},{k % 2}\n" for k in range(9) for m in "ab") + "q9,a,1,x,y\n"
+    )
+    (tmp_path / "rankwatch.toml").write_text(propose(path).text)
+    read = Read(path)
+    assert len(read.events) == 18
+    assert any("1 rows have more cells than columns, and are omitted" in note for note in read.notes)

@@ -59,5 +59,5 @@ def test_two_newcomers_have_a_page_each_and_an_unknown_one_has_none(page, monito
     open_view(page, url, "demo", "newcomers")
     page.wait_for_selector("p.actions a")
     page.locator("p.actions a", has_text="a <b> & c").click()
-    page.wait_for_selector("h1:has-text('a <b> & c is between rank 1 and 7 of 7, after 0 of 120 items')")
+    page.wait_for_selector("h1:has-text('a <b> & c is between rank 1 and')")
     assert overflows(page) == 0

@@ -45,7 +45,7 @@ PANELS: Final[Mapping[str, Mapping[str, str]]] = {
     },
     "Reference": {
         "config": "Print every setting: its value, its source and its meaning.",
-        "schema": "Print a JSON Schema: of events, run messages, declarations, ends of runs, verdict changes, reports or gates.",
+        "schema": "Print a JSON Schema: of events, run messages, declarations, ends of runs, verdict changes, reports, gates or drift.",
         "reproduce": "Recompute the paper's numbers and compare them with the published ones.",
     },
 }

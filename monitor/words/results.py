@@ -141,6 +141,8 @@ def _two_models(given: Given) -> str:
     if given["side"] is not None:
         better, worse = (a, b) if given["side"] == "a" else (b, a)
         ahead = gap if given["side"] == "a" else -gap
+        if ahead < 0:
+            return f"Decided for {better}, but {worse} is {_ahead(-ahead)} ahead on these items{_evidence(given)}."
         return f"Decided: {better} is better than {worse}, {_ahead(ahead)} ahead{_evidence(given)}."
     first, second = (a, b) if gap >= 0 else (b, a)
     state = "Not decided" if given["over"] else "Not decided yet"

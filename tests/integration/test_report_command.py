@@ -26,12 +26,12 @@ HYPOTHESES = 3
 BENCHMARK = (
     "benchmark alike differing off_scale refused refused_elsewhere skipped skipped_by_model unread_items refused_declarations reading "
     "items unit_items declared_items events duplicates conflicts filled rejected conflicts_by_model duplicates_by_model "
-    "epochs unranked incomplete partial board order alpha looks power mixture family family_outside family_assumption "
+    "epochs unranked incomplete partial board order alpha looks power mixture look family family_outside family_assumption "
     "assumption assumptions heads models shared_items clusters weights suite result goal battles labels summary pairs"
 )
 SINCE_0_1 = (
     "alike heads differing off_scale refused refused_elsewhere skipped skipped_by_model unread_items refused_declarations reading "
-    "unit_items labels"
+    "unit_items labels look"
 )
 """Fields of a benchmark that an earlier server answers without."""
 

@@ -16,7 +16,6 @@ from schemas.results.report import BenchmarkReport
 _LABEL: Final = 10
 _SECOND: Final = 32  # cells to the second number of a row
 _LEAST, _MOST = 30, 51  # cells of the axis
-
 _MARGIN: Final = 6
 _ASCII: Final = str.maketrans({"−": "-", "·": ";"})
 
@@ -62,7 +61,8 @@ def _axis(found: Comparison, width: int, *, ascii_only: bool) -> list[Text]:
     room = min(_MOST, width - 2 * _MARGIN)
     if found.low is None or found.high is None or room < _LEAST:
         return []
-    least, most = min(found.low, 0.0), max(found.high, 0.0)
+    # An interval of several looks may miss the gap.
+    least, most = min(found.low, found.gap, 0.0), max(found.high, found.gap, 0.0)
     if least == most:
         return []
 

@@ -11,13 +11,18 @@ from monitor.render.terminal.report import render_report
 from monitor.view.build import benchmark_report
 from monitor.view.from_state import board_view
 from schemas.results.report import Report
-from tests.fold_log import FoldLog, packed, paired
+from tests.fold_log import FoldLog, event, packed, paired
 
 
 def printed(scores, names=("new", "old"), *, width=80, encoding="utf-8"):
     """The lines of a report on complete files."""
     log = FoldLog()
     log.send(packed(scores, list(names)))
+    return shown(log, width=width, encoding=encoding)
+
+
+def shown(log, *, width=80, encoding="utf-8"):
+    """The lines of a report on what was folded."""
     shown = benchmark_report(board_view(log.bench), assert_complete=True)
     raw = io.BytesIO()
     console = Console(file=io.TextIOWrapper(raw, encoding, write_through=True), width=width, highlight=False)
@@ -62,6 +67,16 @@ def test_the_gap_is_on_the_side_of_the_better_model(counts):
     gap = 100 * (counts[0] - counts[1]) / sum(counts)
     assert gap == 0 or zero is None or (dot - zero) * abs(gap) >= 0
     assert numbers.strip()
+
+
+def test_a_gap_outside_of_its_interval_is_on_the_axis():
+    log = FoldLog({"declare": "bench", "order": "trusted"})
+    for item in range(90):  # the lead turns, so that the interval of all looks is left
+        log.send(*(event(f"i{item}", model, int((model == "late") == (item >= 30))) for model in ("early", "late")))
+    text = shown(log)
+    assert text[1].startswith("○ Decided for early, but late is 33.33 points ahead on these items, p = ")
+    (axis,) = (line.split() for line in text if "●" in line)
+    assert axis == ["├─────┼", "●"]
 
 
 def test_a_decided_pair_claims_no_more_than_its_numbers():

@@ -94,8 +94,7 @@ def admit(
     ] = None,
     benchmark: Annotated[str | None, option("--benchmark", "name of the benchmark", metavar="NAME")] = None,
     goal: Annotated[
-        str | None,
-        option("--goal", "model:MODEL,width=3, top:K or score,width=2 (points); it may change at any time"),
+        str | None, option("--goal", "model:MODEL,width=3, top:K or score,width=2 (points); it may change at any time")
     ] = None,
     following: Annotated[
         int | None,

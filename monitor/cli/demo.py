@@ -148,9 +148,7 @@ async def _play(
             naive.follow(stream, int(benchmark.sums().n.min()))
         events = benchmark.counters["events"] if benchmark else 0
         view.update(
-            monitor.reports.report("all"),
-            _status(monitor, stream, events, rate.update(events)),
-            naive_column(naive),
+            monitor.reports.report("all"), _status(monitor, stream, events, rate.update(events)), naive_column(naive)
         )
         await asyncio.sleep(max(0.0, start + seconds * (step + 1) / steps - monotonic()))
 

@@ -84,8 +84,7 @@ def export(
     unknown = sorted(context.datasets.keys() - boards.keys())
     if unknown:
         stop(
-            f"--dataset {unknown[0]}: the results have no benchmark of this name; they have {', '.join(boards)}",
-            USAGE,
+            f"--dataset {unknown[0]}: the results have no benchmark of this name; they have {', '.join(boards)}", USAGE
         )
     try:
         files = export_files(exporter, boards_of(boards, pairs or Pairs.adjacent), context)

@@ -48,8 +48,7 @@ def order(
         ),
     ] = None,
     benchmark: Annotated[
-        str | None,
-        option("--benchmark", "name of the benchmark, for --format json or for results of several"),
+        str | None, option("--benchmark", "name of the benchmark, for --format json or for results of several")
     ] = None,
     every: Annotated[
         int | None,

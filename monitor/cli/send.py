@@ -93,8 +93,7 @@ def send(
     ] = False,
     again: Annotated[bool, typer.Option("--again", help="send everything, including what was sent before")] = False,
     data_dir: Annotated[
-        Path | None,
-        option("--data-dir", "where to record what was sent  \\[default: $XDG_STATE_HOME/rankwatch]"),
+        Path | None, option("--data-dir", "where to record what was sent  \\[default: $XDG_STATE_HOME/rankwatch]")
     ] = None,
     max_rejected: MaxRejectedSetting = None,
 ) -> None:
@@ -123,9 +122,7 @@ def send(
         record = SendRecord.load(destination.url, folder, forget=again)
         importer.resume(record.chosen)
         epochs = Epochs(
-            parsed,
-            newest=destination.newest or (lambda _: {}),
-            record=EpochRecord(record.epochs_path, forget=again),
+            parsed, newest=destination.newest or (lambda _: {}), record=EpochRecord(record.epochs_path, forget=again)
         )
         sent_before = frozenset(record.benchmarks)
         changed = declare.resume(record.specs(), lambda: benchmarks_in(files, importer))

@@ -244,6 +244,16 @@ def test_graded_scores_are_recognised_or_declared(tmp_path, records):
     assert "(scores: graded)" in held["order"]["reason"]
 
 
+def test_a_committed_order_of_graded_scores_decides_nothing_and_says_why(tmp_path):
+    declared = {"declare": "bench", "order": {"policy": "committed", "seed": "x"}, "item_ids": ["0", "1"]}
+    events = [{"benchmark": "bench", "item_id": str(i), "model": m, "score": 0.5} for i in range(2) for m in "ab"]
+    ended = rankwatch("report", write(tmp_path / "r.jsonl", [declared, *events]), "--pairs", "all", "--format", "json")
+    note = " ".join(ended.stderr.split())
+    assert "bench: some scores are neither 0 nor 1, so no pair is decided: order policy 'committed'" in note
+    (pair,) = json.loads(ended.stdout)["benchmarks"][0]["pairs"]
+    assert (pair["status"], set(pair["decided"].values())) == ("held", {None})
+
+
 def test_missing_items_count_against_the_leader_or_not(tmp_path, records):
     absent = [
         e | {"score": None} if e["model"] == records[0]["model"] and k % 5 == 0 else e for k, e in enumerate(records)

@@ -28,8 +28,7 @@ _FLIPS = 0.28
 def plan(
     logs: LogOptions,
     paths: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="PATH", help="runs of one model, for their noise", show_default=False),
+        list[str] | None, typer.Argument(metavar="PATH", help="runs of one model, for their noise", show_default=False)
     ] = None,
     items: Annotated[
         list[int] | None,

@@ -51,8 +51,7 @@ class ShapeOptions:
     organization: Annotated[str | None, _shape_option("--organization", "NAME", "who evaluated")] = None
     source: Annotated[str | None, _shape_option("--source", "URL", "address of the results")] = None
     percent: Annotated[
-        bool,
-        typer.Option("--percent", help="write scores from 0 to 100 instead of 0 to 1", rich_help_panel=_PANEL),
+        bool, typer.Option("--percent", help="write scores from 0 to 100 instead of 0 to 1", rich_help_panel=_PANEL)
     ] = False
 
     @property

@@ -123,19 +123,8 @@ VerboseOption = Annotated[
     ),
 ]
 MAX_REJECTED: Final = "largest share of unreadable lines; the first 20 are always allowed"
-MaxRejectedOption = Annotated[
-    float,
-    typer.Option(
-        "--max-rejected",
-        min=0,
-        max=1,
-        help=MAX_REJECTED,
-    ),
-]
-MaxRejectedSetting = Annotated[
-    float | None,
-    typer.Option("--max-rejected", min=0, max=1, help=MAX_REJECTED),
-]
+MaxRejectedOption = Annotated[float, typer.Option("--max-rejected", min=0, max=1, help=MAX_REJECTED)]
+MaxRejectedSetting = Annotated[float | None, typer.Option("--max-rejected", min=0, max=1, help=MAX_REJECTED)]
 EpochOption = Annotated[
     str | None,
     option(
@@ -180,8 +169,7 @@ class ScoreOptions:
     """Where to find the scores in evaluation logs and tables."""
 
     metric: Annotated[
-        list[str] | None,
-        _log_option("--metric", _TASKS, "lm-eval: metric to read; NAME:lower reads 1 - its value"),
+        list[str] | None, _log_option("--metric", _TASKS, "lm-eval: metric to read; NAME:lower reads 1 - its value")
     ] = None
     filter: Annotated[
         list[str] | None, _log_option("--filter", _TASKS, "lm-eval: filter to read  \\[default: the first]")
@@ -235,15 +223,12 @@ class ScoreOptions:
         ),
     ] = None
     follow_symlinks: Annotated[
-        bool,
-        typer.Option("--follow-symlinks", help="follow links that lead out of a folder", rich_help_panel="Logs"),
+        bool, typer.Option("--follow-symlinks", help="follow links that lead out of a folder", rich_help_panel="Logs")
     ] = False
     subtasks: Annotated[
         bool,
         typer.Option(
-            "--subtasks",
-            help="lm-eval: read each subtask of a group as a benchmark of its own",
-            rich_help_panel="Logs",
+            "--subtasks", help="lm-eval: read each subtask of a group as a benchmark of its own", rich_help_panel="Logs"
         ),
     ] = False
 

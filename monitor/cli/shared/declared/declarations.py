@@ -135,8 +135,13 @@ class Declarations:
         if known and self.chooses_scores():
             fields = {**fields, "provenance": {**fields.get("provenance", {}), "score_choice": True}}
         if graded and "scores" not in fields:
-            fields = {**fields, "scores": "graded"}
             text = "some scores are neither 0 nor 1; they count as graded, as with --scores graded"
+            try:
+                Spec.model_validate(fields | {"scores": "graded"})
+                fields = {**fields, "scores": "graded"}
+            except ValidationError as error:
+                fault = describe_error(error.errors(include_url=False)[0])
+                text = f"some scores are neither 0 nor 1, so no pair is decided: {fault}"
             self.notes(f"{shorten(benchmark)}: {text}", "with graded scores")
         if self._live is not None and not fields.keys() & {"items", "item_ids", "clusters", "order"}:
             fields = self._count_published(benchmark, fields)

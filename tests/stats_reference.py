@@ -58,7 +58,7 @@ def step_down_events(
 ) -> Decisions:
     """Decide undecided pairs of one family at the first event at which each meets its threshold.
 
-    The result is that of `step_down` after every single event, with the largest evidence so far; it does not depend on how events are
+    The result equals `step_down` after every single event, with the largest evidence so far; it does not depend on how events are
     divided into calls. A decision of one pair may decide others at the same event.
 
     Parameters

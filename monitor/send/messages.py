@@ -34,7 +34,7 @@ class Outgoing(NamedTuple):
 
 
 def write_messages(segments: Iterable[Segment], *, packed: bool = False) -> list[Outgoing]:
-    """Write segments as messages; those of a benchmark stay in order."""
+    """Write segments as messages; a benchmark's stay in order."""
     # An event with a message of its own is sent as its line is in the file, with fields that rankwatch does not read. Between lines that
     # needed a closer look, and in packed messages, only the fields that count are written.
     ready: list[Outgoing] = []

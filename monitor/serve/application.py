@@ -120,7 +120,7 @@ def make_worker_application(
     holds: Callable[[], str],
 ) -> FastAPI:
     """Make the application of a worker: probes, and metrics of the process. Any other path is a 404 that names `rankwatch serve`."""
-    # The parameters are those of `make_application`.
+    # `make_application` has the same parameters.
     web = _make(reports, access, audit, None, loopback=loopback)
     add_problems(web, no_route=_AT_READERS)
     _add_probes(web, waiting_for, holds)

@@ -90,7 +90,7 @@ class RedisStore(StateReader, StoredOutbox):
         return [partition for (partition, off), at in zip(known, stored, strict=True) if int(at or 0) < off]
 
     async def origin_key(self, identity: str) -> OriginKey:
-        """Return the key with which the workers of this topic sign origins; the first worker draws it. `identity`: of the log."""
+        """Return the key that signs origins for the workers of this topic; the first worker draws it. `identity`: of the log."""
         # Each load of a state, and `keep_origin_key`, keep it the one that the server has.
         self._origin_key = OriginKey(await self._origin_secret(secrets.token_hex().encode()), identity)
         return self._origin_key

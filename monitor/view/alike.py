@@ -49,7 +49,7 @@ def _may_have_zeros(text: str) -> bool:
 
 
 def alike_names(benchmark: BoardView) -> list[AlikeNames]:
-    """Return what is alike among the names of models, and among those of items; items of models that never meet come first."""
+    """Return what is alike among the names of models, and among the ids of items; items of models that never meet come first."""
     # The benchmark is one of scores, or of battles; a suite has none, since its members report theirs.
     if benchmark.suite is not None:
         return []

@@ -20,7 +20,7 @@ from schemas.results.admission import Certificate, Commitment, FrozenBoard
 from stats.admission.newcomer import Admission
 from stats.order import committed_items
 
-_KEPT: Final = 16  # newcomers of which the evidence stays in memory: each takes up to some megabytes
+_KEPT: Final = 16  # newcomers whose evidence stays in memory: each takes up to some megabytes
 
 
 class Proposal(NamedTuple):

@@ -111,7 +111,7 @@ def decided(
     weighted: bool = False,
 ) -> str:
     """Return the sentence of a decision under some assumptions, at alpha; `weighted` is whether clusters have weights."""
-    # `evidence` is that of the better model against the other.
+    # `evidence` speaks for the better model against the other.
     kind = "prompts" if policy == BATTLES else "items"
     if policy == BATTLES and evidence.b is not None and evidence.c is not None:
         outcome = battle_counts(better, worse, evidence.n, evidence.b, evidence.c)

@@ -289,7 +289,7 @@ def decode_next(records: Iterator[bytes]) -> list[EventFields]:
 
 
 def decode_converted(records: Sequence[bytes], converted: set[str] | None = None) -> list[EventFields] | None:
-    """Decode messages of one event each, some of whose values are converted; None if any needs a closer look."""
+    """Decode messages of one event each, and convert some of their values; None if any needs a closer look."""
     # They come to the same as one by one in `decode_message`, at a fraction of the cost.
     if max(map(len, records), default=0) > MAX_LINE_BYTES:
         return None

@@ -53,7 +53,7 @@ def check_age(
 def _oldest(
     paths: Sequence[str], logs: ScoreOptions, max_rejected: float, baseline: str, benchmarks: Sequence[str]
 ) -> _Dated | None:
-    """Return the oldest results of a baseline; None where it has none, of which the gate itself gives an account."""
+    """Return the oldest results of a baseline; None where it has none; the gate itself reports that."""
     runs = read_runs(paths, logs, max_rejected, DatedRuns(str, by_file=True), models=True).sentinels()
     files = {
         run.name
@@ -66,7 +66,7 @@ def _oldest(
 
 
 def _dated(file: str) -> _Dated:
-    """Return the age of a file by the date in its name, or in that of a folder above it; one without a date ends the command."""
+    """Return the age of a file by the date in its own name or the name of a folder above it; one without a date ends the command."""
     date = date_in(name_of(file))
     try:
         begun = None if date is None else datetime.fromisoformat(date).replace(tzinfo=UTC)

@@ -25,7 +25,7 @@ from schemas.records.text import shorten
 from schemas.results.changes import CLAIMS, PROCEDURES
 from stats.numerics.pairs import Index, chosen, pair_members
 
-_CELLS: Final = 4_000_000  # scores of the items that come in a part of a chunk, with those of all models: 32 MB
+_CELLS: Final = 4_000_000  # scores of all models on the items that come in a part of a chunk: 32 MB
 
 Cells = tuple[Index, Index, NDArray[np.uint32], NDArray[np.bool_]]
 """Row, contestant and code of new scores, and whether each replaces a skip."""

@@ -100,7 +100,7 @@ class SingleRows:
         """Make room for all items and contestants."""
 
     def matrix(self, scores: Codes) -> Codes:
-        """Return the codes of the items, from those of the rows, with their spare room."""
+        """Return the codes of the items, made from the rows' codes, with their spare room."""
         return scores
 
     def present(self, codes: Codes, contestant: int) -> NDArray[np.bool_]:

@@ -43,7 +43,7 @@ class Moved(NamedTuple):
     of: Of
     kind: DriftKind
     run: str
-    number: int  # of the monitor among those of the sentinel
+    number: int  # of the monitor in its sentinel
     place: int  # of the run among those that it has ranked
     facts: DriftAlarm | None
     judge_moved: bool | None  # whether the judge of the model has moved so far; None without frozen answers

@@ -82,7 +82,7 @@ class Benchmark(PairState):
         self.found_units, self.unknown_units = FoundUnits(), False
         """Units that events have named and nobody declared, which are not stored; and whether there are any."""
         self.ended: set[int] = set()  # contestants whose runs have ended
-        self.assumed_ended: set[int] = set()  # those of them whose end is not in the log: a report assumes it
+        self.assumed_ended: set[int] = set()  # ended, but their end is not in the log: a report assumes it
         self.complete_files = False
         """Whether this was read from files that are complete, and no family was declared: all pairs found then share alpha."""
         self.reading: Reading = Reading()  # what is known of the files that were read
@@ -204,7 +204,7 @@ class Benchmark(PairState):
         return cluster and too_many_of_cluster(shorten(cluster), (self.spec.clusters or {})[cluster])
 
     def skips_wait(self, contestant: Any) -> Any:  # noqa: ANN401 - a contestant, or an array of them
-        """Return whether a score fills an earlier skip: under a committed order the skip has bet, also under that of a newcomer."""
+        """Return whether a score fills an earlier skip: under a committed order the skip has bet, also under a newcomer's order."""
         waits = self.spec.order.policy != "committed" and self.spec.nulls == "filled"
         if not waits or not self.spec.admissions:
             return np.full(np.shape(contestant), waits)

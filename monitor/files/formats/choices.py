@@ -21,7 +21,7 @@ FAILED_ZERO: Final = "zero"  # `--failed`: items whose run failed are skipped, o
 SWAP_MEAN: Final = "mean"
 SWAP_AGREE: Final = "agree"  # `--swap-rule`: two games count by their mean, or as a tie unless both agree
 
-LOWER: Final = ":lower"  # the end of a metric, or column, of which less is better: it counts as one minus its value
+LOWER: Final = ":lower"  # the end of a metric, or column, where less is better: it counts as one minus its value
 
 NONE: Final = "none"  # `--cluster none`: no clusters, even if the log has some
 
@@ -205,7 +205,7 @@ class Choices:
             return math.inf
 
     def directed(self, score: object) -> object:
-        """Return a score from 0 to 1 of which more is better.
+        """Return a score from 0 to 1 where more is better.
 
         >>> choices = Choices.parse(columns=["score=latency:lower"])
         >>> choices.columns, choices.directed(0.25), choices.directed(True), choices.directed(7)

@@ -36,7 +36,7 @@ _EXACT: Final[Mapping[str, tuple[str, ...]]] = {
     "item_id": _ITEM_NAMES,
     "model": _MODEL_NAMES,
 }
-_LOWER: Final = _set(  # words in names of scores of which less is better
+_LOWER: Final = _set(  # words in names of scores where less is better
     """
 error errors loss wer cer perplexity mae mse rmse distance wrong incorrect fail failed failure failures mistake mistakes
 hallucinated hallucination hallucinations violation violations
@@ -160,7 +160,7 @@ def is_count(label: str) -> bool:
 
 
 def is_answer(label: str) -> bool:
-    """Return whether a name is that of an answer, or of its key.
+    """Return whether a name means an answer, or its key.
 
     >>> is_answer("predicted_label"), is_answer("label_correct")
     (True, False)

@@ -11,7 +11,7 @@ Floats = NDArray[np.float64]
 
 def bootstrap_tails(n: int, b: ArrayLike, c: ArrayLike) -> tuple[Floats, Floats]:
     """Return P(Dbar* <= 0) and P(Dbar* < 0) of the paired bootstrap with infinitely many resamples."""
-    # A resample has Binomial(n, (b + c) / n) discordant items, of which Binomial(., b / (b + c)) go to A. At least one discordant item is
+    # A resample has Binomial(n, (b + c) / n) discordant items; Binomial(., b / (b + c)) of them go to A. At least one discordant item is
     # required.
     wins, losses = (np.asarray(x, dtype=np.float64)[..., None] for x in np.broadcast_arrays(b, c))
     rate, share = (wins + losses) / n, wins / (wins + losses)

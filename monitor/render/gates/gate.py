@@ -46,7 +46,7 @@ def answer(
     labels: LabelsReport | None = None,
 ) -> Answer:
     """Answer for two models, A first, by the procedure `anytime`: alpha is for this pair only, under the order policy in force."""
-    # `rule` is which score counts where an item has several. With `labels` the verdict is that of people.
+    # `rule` is which score counts where an item has several. With `labels` people give the verdict.
     side = pair.decided.anytime
     held = pair.status in {"held", "invalidated"}
     if labels is not None:

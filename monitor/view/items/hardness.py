@@ -104,7 +104,7 @@ SURPRISE: Final = 0.5  # by how much a score has to differ from the mean score o
 
 
 def surprises(benchmark: BoardView, columns: ItemColumns, contestant: int, most: int) -> tuple[Index, Index]:
-    """Return the items whose score is most unlike those of the other models: higher ones, and lower ones; at most `most` each."""
+    """Return the items whose score is most unlike the other models' scores: higher ones, and lower ones; at most `most` each."""
     # A description of the items, chosen after a look at them; it is no finding about the model.
     codes = benchmark.item_codes()[:, contestant]
     own = np.where(codes >= ZERO, benchmark.item_values[codes] / SCORE_UNIT, np.nan)

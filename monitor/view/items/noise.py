@@ -31,7 +31,7 @@ def rerun_difference(benchmark: BoardView, first: str, second: str) -> float:
 
 def noise_of_pair(benchmark: BoardView, one: str, other: str) -> NoiseSplit | None:
     """Return the components of the variance of the gap of two models; None where no item has repeats of both."""
-    # The noise of a repeat is that of both models; the spread of the items is that of their difference.
+    # The noise of a repeat comes from both models; the spread of the items comes from their difference.
     if benchmark.spec.units is not None:  # its items are no repeats, and not independent
         return None
     items = _items(benchmark)

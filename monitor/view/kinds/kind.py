@@ -61,7 +61,7 @@ class Course(NamedTuple):
 class Kind(ABC):
     """The pairs of a board by the kind of its scores; each statistic is computed on first use."""
 
-    # The defaults are those of scores of items that count the same.
+    # The defaults fit scores of items that count the same.
     unit: ClassVar = "item"
     has_end: ClassVar = True  # whether there is a last item, so that files may hold all items, and a pair share them
 

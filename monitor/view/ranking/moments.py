@@ -90,7 +90,7 @@ _COLUMNS: Final = {
 
 def sides_at(table: PairTable, times: VerdictTimes, offset: int) -> tuple[Sides, Sides]:
     """Return who was decided to be better in each pair, and who led it for certain, after the record at an offset."""
-    # A decision names the same model as long as it is in force, so the sides are those of the latches.
+    # A decision names the same model as long as it is in force, so the latches have the sides.
     decided, settled = times.in_force(offset)
     side = table.benchmark.claims["settled"]().side[table.pairs.pair]
     leads = np.where(table.pairs.flip & (side != TIE), -side, side)

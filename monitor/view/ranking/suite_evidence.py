@@ -129,7 +129,7 @@ class Walk(NamedTuple):
 
 
 def walk_committed(union: BoardView, weighting: Weighting, members: Mapping[str, BoardView]) -> Walk:
-    """Bet along the order of a suite: the items of all members by their keys, of which each member's own order is a part."""
+    """Bet along the order of a suite: the items of all members by their keys; each member's own order is a part of it."""
     # Keys under different seeds are independent and uniform, so this is one random permutation of the union. The prefix of a pair ends
     # before the first item that one of its models lacks. There are `_LOOKS` looks at places fixed in advance, which cost less than one at
     # each item.

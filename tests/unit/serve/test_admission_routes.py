@@ -103,7 +103,7 @@ def test_a_skip_of_a_newcomer_is_final_and_counts_as_any_score(board):
     assert report(board).json["result"] == first
     board.post(rows("late", 0.7, ["q0"], q0=None) + rows("late", 0.7, ["q0"]))
     counters = board.get("benchmarks/demo").json["benchmarks"][0]
-    assert counters["conflicts"] == 2, "a score that comes after a skip fills that of any other model"
+    assert counters["conflicts"] == 2, "a score that comes after a skip fills any other model's skip"
 
 
 @pytest.mark.parametrize(

@@ -14,8 +14,8 @@ from schemas.results.report import BenchmarkReport
 
 def parse_prices(entries: Sequence[str], file: Path | None, *, of_all: bool = False) -> dict[str, float] | None:
     """Parse `MODEL=PRICE` and a table of model and price; None without either."""
-    # With `of_all`, PRICE without a model is that of all other models; its name is empty. In a table with a column `tokens`, a price is
-    # that of one token, and each item takes so many.
+    # With `of_all`, PRICE without a model holds for all other models; its name is empty. In a table with a column `tokens`, a price is
+    # for one token, and each item takes so many.
     given = [("--price", name, price, "1") for name, price in split_prices(entries)]
     prices: dict[str, float] = {}
     for where, name, text, tokens in [*given, *([] if file is None else _price_rows(file))]:

@@ -205,7 +205,7 @@ def _check(
     asked = "--per-case" if cases else "--check" if before.check else "--replay"
     refused = {
         "--pass-k": before.pass_k is not None and not cases,
-        "--equal-runs": before.equal_runs and not cases,
+        "--equal-runs": before.equal_runs and asked == "--check",
         "--margin": question.margin is not None and cases,
         "--check and --replay": cases and (before.check or before.replay is not None),
         **ignored,
@@ -243,7 +243,7 @@ def _check(
             stop("--replay: takes the archive alone; omit PATH and --check", USAGE)
         replay_gate(
             before.replay, logs, declared, question.margin, candidates, baseline, benchmarks, form, max_rejected,
-            parse_prices(question.price or (), question.prices), named_prices(question.price),
+            parse_prices(question.price or (), question.prices), named_prices(question.price), equal_runs=before.equal_runs,
         )  # fmt: skip
     check(
         paths, logs, declared, question.margin, baseline, benchmarks, form, max_rejected, run_anyway=before.run_anyway
@@ -278,7 +278,7 @@ def _check_question(
     evaluation: RunOptions,
 ) -> None:
     if before.equal_runs:
-        stop("--equal-runs: is for --per-case; omit it", USAGE)
+        stop("--equal-runs: is for --per-case and --replay; omit it", USAGE)
     if before.pass_k is not None:
         stop("--pass-k: is for --per-case; add it, for example --per-case 0.8", USAGE)
     if before.run_anyway and evaluation.run is None:

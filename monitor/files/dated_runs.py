@@ -45,6 +45,14 @@ class Run:
         scores = self.anchors if role == ANCHOR else self.fresh
         return {item: sum(each.score for each in of.values()) / len(of) for item, of in scores.items()}
 
+    def by_file(self) -> dict[str, set[tuple[str, int, float]]]:
+        """Return what is scored in each file, frozen answers not."""
+        found: dict[str, set[tuple[str, int, float]]] = {}
+        for item, of in self.fresh.items():
+            for repeat, (score, source) in of.items():
+                found.setdefault(source, set()).add((item, repeat, score))
+        return found
+
 
 class DatedRuns:
     """Collects the runs that files hold; `name` gives the run of a file, also where `by_file` its events name one."""
@@ -106,21 +114,24 @@ class DatedRuns:
         return {key: _in_order(runs) for key, runs in sorted(found.items())}
 
     def copied(self, runs: Sequence[Run]) -> tuple[str, str] | None:
-        """Return the files of a run of one model that may be a copy, and of its original: every line, or every score, is there."""
-        held: dict[bytes, int] = {}  # by line: a bit for each run
+        """Return a file of one run of a model that may be a copy, and its original in another: every line, or every score, is there."""
+        held: dict[bytes, int] = {}  # by line: a bit for each file
         scored: dict[frozenset[tuple[str, int, float]], str] = {}
-        lines = [_lines(self.files[run.name]) for run in runs]
+        of_file: dict[str, list[set[tuple[str, int, float]]]] = {}
+        for run in runs:
+            for source, scores in run.by_file().items():
+                of_file.setdefault(source, []).append(scores)
+        files = [source for source, of in of_file.items() if len(of) == 1]  # the field `run` names those of the others
+        lines = [_lines(self.files[source]) for source in files]
         for k, of_run in enumerate(lines):
             held |= {line: held.get(line, 0) | 1 << k for line in of_run}
-        for k in reversed(range(len(runs))):
-            run, of_run = runs[k], lines[k]
+        for k in reversed(range(len(files))):
             others = ~(1 << k)
-            for line in of_run:
+            for line in lines[k]:
                 others &= held[line]
-            scores = frozenset((item, n, each.score) for item, of in run.fresh.items() for n, each in of.items())
-            first = scored.setdefault(scores, run.name)
-            if scores and (others or _suffix(first) != _suffix(run.name)):
-                return run.name, runs[(others & -others).bit_length() - 1].name if others else first
+            first = scored.setdefault(frozenset(of_file[files[k]][0]), files[k])
+            if others or _suffix(first) != _suffix(files[k]):
+                return files[k], files[(others & -others).bit_length() - 1] if others else first
         return None
 
 

@@ -41,7 +41,7 @@ def findings(report: DriftReport) -> Iterator[str]:
             yield from _wrapped(note, "  ")
         yield ""
     yield from _wrapped(words.promise(report.settings))
-    yield from _wrapped(words.assumption(report.settings, anchored=_anchored(report)))
+    yield from _wrapped(words.assumption(report))
 
 
 def _wrapped(sentence: str, indent: str = "") -> Iterator[str]:
@@ -62,7 +62,7 @@ def _document(report: DriftReport) -> Iterator[Element]:
         yield from _table(sentinel)
         yield from [plain(found)] if (found := _quiet(sentinel)) is not None else []
         yield from map(plain, words.otherwise(sentinel))
-    yield plain(words.promise(report.settings), words.assumption(report.settings, anchored=_anchored(report)))
+    yield plain(words.promise(report.settings), words.assumption(report))
 
 
 def _indented(lines: Iterator[str]) -> Iterator[str]:
@@ -70,10 +70,6 @@ def _indented(lines: Iterator[str]) -> Iterator[str]:
     if shown:
         yield ""
     yield from (f"  {line}" for line in shown)
-
-
-def _anchored(report: DriftReport) -> bool:
-    return any(run.anchors for sentinel in report.sentinels for run in sentinel.runs)
 
 
 def _quiet(sentinel: Sentinel) -> str | None:

@@ -68,7 +68,8 @@ def sentinel_of(
 
 def shown(watched: ModelRuns, *, ordered_by: Literal["date", "appearance", "closing"] = "closing") -> Sentinel:
     """Return what the runs of a model show."""
-    monitors = [_monitor(each) for each in watched.monitors] or [_nothing(watched.settings)]
+    settings = watched.settings
+    monitors = [_monitor(each) for each in watched.monitors or [Monitor("", "model", settings, both=settings.both)]]
     why = Counter(run.unranked for run in watched.runs)
     model = watched.monitor("model")
     return Sentinel(
@@ -135,11 +136,6 @@ def _back(monitor: Monitor) -> float | None:
     reach = 1.96 * _spread(rows[:start]) / _SHORT**0.5
     is_back = late >= old - reach and late > (old + low) / 2 + reach
     return float(np.nanmean(monitor.scores.rows(last - _SHORT, last), axis=1).mean()) if is_back else None
-
-
-def _nothing(settings: DriftSettings) -> DriftMonitor:
-    """Return the monitor of a model before its first run that is ranked."""
-    return _monitor(Monitor("", "model", settings, both=settings.both))
 
 
 # --- while it is quiet ----------------------------------------------------------------------------------------------------------------

@@ -2,6 +2,9 @@
 
 from collections.abc import Sequence
 from math import ceil, floor, log10
+from typing import Final
+
+EQUAL_RUNS: Final = "Files with equal contents count as runs of their own (--equal-runs)."
 
 
 def probability(share: float) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from statistics import mean, median
 from typing import Final
 
-from monitor.words.counts import counted
+from monitor.words.counts import EQUAL_RUNS, counted
 from schemas.records.drift import DriftSettings
 from schemas.records.run_names import date_in
 from schemas.records.text import Sentence, shorten
@@ -212,8 +212,7 @@ def change_sentence(benchmark: str, model: str, kind: DriftKind, alarm: DriftAla
 
 def page(report: DriftReport) -> DriftPage:
     """Return what the sentinels of a benchmark show, with words for a page."""
-    anchored = any(run.anchors for each in report.sentinels for run in each.runs)
-    bound, assumed = promise(report.settings), assumption(report.settings, anchored=anchored)
+    bound, assumed = promise(report.settings), assumption(report)
     words = [
         DriftWords(
             title=title(each),
@@ -257,16 +256,18 @@ def promise(settings: DriftSettings) -> str:
     return f"At most one false alarm is expected in {span}, {each}."
 
 
-def assumption(settings: DriftSettings, *, anchored: bool) -> str:
+def assumption(report: DriftReport) -> str:
     """Return what an alarm assumes."""
     runs = "Assumes that runs were exchangeable while nothing changed: same items and harness, no level that wanders for days."
-    items = " Assumes too that items are independent within a run." if settings.assume == "independent-items" else ""
+    items = (
+        " Assumes too that items are independent within a run." if report.settings.assume == "independent-items" else ""
+    )
     judge = (
         " Assumes that the judge moves alike on frozen and fresh answers."
-        if anchored
+        if any(run.anchors for each in report.sentinels for run in each.runs)
         else " A judge that moves looks like a model that moves. Judge frozen answers in every run (role: anchor) to separate the two."
     )
-    return runs + items + judge
+    return runs + items + judge + f" {EQUAL_RUNS}" * report.equal_runs
 
 
 def remedy(report: DriftReport) -> str:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from monitor.words.counts import counted
+from monitor.words.counts import EQUAL_RUNS, counted
 from monitor.words.gates import ON_UNDECIDED
 from monitor.words.numbers import apart
 from schemas.records.text import Sentence, shorten
@@ -52,7 +52,7 @@ def remarks(found: GateCases) -> Iterator[Sentence]:
     if found.conflicts:
         yield f"{counted(found.conflicts, 'score')} of an answer that has one already: the first counts. Name each run, or its repeat."
     if found.equal_runs:
-        yield "Files with equal contents count as runs of their own (--equal-runs)."
+        yield EQUAL_RUNS
     if found.verdict == "undecided":
         yield ON_UNDECIDED[found.on_undecided]
     elif found.verdict == "pass":

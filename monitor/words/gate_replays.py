@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from monitor.words.counts import counted
+from monitor.words.counts import EQUAL_RUNS, counted
 from monitor.words.gates import margin as in_points
 from monitor.words.numbers import money
 from schemas.records.text import Sentence, shorten
@@ -22,7 +22,7 @@ def headline(found: Replay) -> Sentence:
 def savings(found: Replay) -> Iterator[Sentence]:
     """Yield what each gate would have saved, and how often the statistical one differs from the full run."""
     items = sum(run.items for run in found.runs)
-    exact, bets = (sum(of) for of in (_exact(found), _bets(found)))
+    exact, bets = (sum(getattr(run, of) for run in found.runs) for of in ("exact_items", "statistical_items"))
     yield f"The exact gate runs {_share(exact, items)} of the items, evidence along a committed order {_share(bets, items)}."
     if found.costs is not None:
         full, sure, along = (money(each) for each in found.costs)
@@ -50,8 +50,8 @@ def flips(found: Replay) -> Sentence:
 
 def title(found: Replay) -> Sentence:
     """Return what was replayed."""
-    by = in_points(found.margin, relative=False)
-    return f"{shorten(found.baseline)} on {shorten(found.benchmark)}, a margin of {by}, alpha = {found.alpha:g}, {found.orders} orders."
+    what, by = f"{shorten(found.baseline)} on {shorten(found.benchmark)}", in_points(found.margin, relative=False)
+    return f"{what}, a margin of {by}, alpha = {found.alpha:g}, {found.orders} orders.{f' {EQUAL_RUNS}' * found.equal_runs}"
 
 
 _NAMED: Final = 10
@@ -61,14 +61,6 @@ TABLE: Final = (
     "order decides; with the verdicts of the latter."
 )
 _FIELDS: Final = {"pass": "passed", "fail": "failed", "undecided": "undecided"}
-
-
-def _exact(found: Replay) -> Iterator[float]:
-    return (run.exact_items for run in found.runs)
-
-
-def _bets(found: Replay) -> Iterator[float]:
-    return (run.statistical_items for run in found.runs)
 
 
 def _share(part: float, whole: float) -> str:

@@ -127,6 +127,7 @@ class DriftReport(msgspec.Struct, frozen=True, kw_only=True):
 
     settings: DriftSettings
     sentinels: tuple[Sentinel, ...]
+    equal_runs: bool = False  # whether files with equal contents count as runs of their own
 
     @property
     def exit_code(self) -> int:

@@ -50,3 +50,4 @@ class Replay(msgspec.Struct, frozen=True, kw_only=True):
     equal: Verdicts  # the verdicts of the gate on them
     equal_red: int  # how many of them are red where means are compared
     costs: Costs | None = None  # none without prices
+    equal_runs: bool = False  # whether files with equal contents count as runs of their own

@@ -24,17 +24,12 @@ def log_beta(p: FloatArray, q: FloatArray) -> FloatArray:
     return by_slab(_log_beta, p, q)
 
 
-def log_half_beta(p: FloatArray, q: FloatArray) -> FloatArray:
-    """Return the logarithm of 2^(p + q) times the integral of t^(p-1) (1-t)^(q-1) over (0, 1/2), elementwise, for p >= q > 0.
+def log_half_and_whole(p: FloatArray, q: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return the logarithm of 2^(p + q) times the integral of t^(p-1) (1-t)^(q-1) over (0, 1/2), and `log_beta`, of vectors p >= q > 0.
 
     With t = (1 - tanh u) / 2 it is 2 times the integral of exp(-(p-q) u) sech(u)^(p+q) over u > 0, which `stats.numerics.mills` looks up
     to 13 digits, however small the result: it neither cancels nor underflows.
     """
-    return by_slab(_log_half, p, q)
-
-
-def log_half_and_whole(p: FloatArray, q: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return `log_half_beta` and `log_beta` of vectors p >= q > 0, faster than in separate calls."""
     whole = _log_beta(p, q)
     return _log_half(p, q, whole), whole
 
@@ -42,7 +37,7 @@ def log_half_and_whole(p: FloatArray, q: FloatArray) -> tuple[FloatArray, FloatA
 def log_upper_beta(p: FloatArray, q: FloatArray) -> FloatArray:
     """Return the logarithm of 2^(p + q) times the integral of t^(p-1) (1-t)^(q-1) over (1/2, 1), elementwise, for p, q > 0.
 
-    For p < q it is the half of `log_half_beta`; otherwise the whole less the other half.
+    For p < q it is the half of `log_half_and_whole`; otherwise the whole less the other half.
     """
     return by_slab(_log_upper, p, q)
 

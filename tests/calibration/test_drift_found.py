@@ -9,13 +9,14 @@ from itertools import islice
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from monitor.engine.kinds.runs import ModelRuns, Monitor, mean_of
 from monitor.render.drift import markdown
 from monitor.view.drift import report_of, shown
 from monitor.words.drift import assumption, otherwise
 from schemas.records.drift import DriftSettings
-from schemas.results.drift import DriftReport
+from schemas.results.drift import DriftReport, DriftRun
 from stats.drift.bets import DROPS, log_bet
 from tests.fold_log import FoldLog, event
 
@@ -188,9 +189,12 @@ def test_without_frozen_answers_the_model_is_blamed_for_its_judge():
         scores = judged(rng, rng.random(300) < chance, RIGHT - (run >= HISTORY) * 0.05 / chance.mean())
         watched.enter(f"r{run:03}", named(scores), {})
     assert shown(watched).outcome == "worse"
-    told = markdown(DriftReport(settings=watched.settings, sentinels=(shown(watched),)))
-    assert assumption(watched.settings, anchored=False) in told
-    assert assumption(watched.settings, anchored=False) != assumption(watched.settings, anchored=True)
+    report = DriftReport(settings=watched.settings, sentinels=(shown(watched),))
+    assert assumption(report) in markdown(report)
+    frozen = tuple(
+        replace(sentinel, runs=(DriftRun(run="a", items=1, mean=1.0, anchors=1),)) for sentinel in report.sentinels
+    )
+    assert assumption(report) != assumption(replace(report, sentinels=frozen))
 
 
 # --- how soon a drop is found -------------------------------------------------------------------------------------------------------------
@@ -404,7 +408,7 @@ def test_levels_that_wander_break_the_bound_and_the_sentence_names_them():
     assert wanders > 3 * EXPECTED
     assert first_day > steady
     report = DriftReport(settings=one.settings, sentinels=(shown(one),))
-    assert assumption(one.settings, anchored=False) in markdown(report)
+    assert assumption(report) in markdown(report)
 
 
 def test_a_history_of_one_day_is_named():

@@ -75,7 +75,7 @@ def test_a_copy_of_a_run_is_no_run(tmp_path):
         (tmp_path / "runs" / f"again-{run}.jsonl").write_bytes(path.read_bytes())
     call = (tmp_path / "runs", "--per-case", 0.8)
     refused = " ".join(rankwatch("gate", *call, code=1).stderr.split())
-    assert "each file counts as a run; remove the copy" in refused
+    assert "each counts as a run; remove the copy" in refused
     assert "again-" in refused
     allowed = judged(*call, "--equal-runs", code=0)
     assert (allowed["answers"], allowed["equal_runs"]) == (14, True)
@@ -119,7 +119,7 @@ def test_a_line_that_cannot_be_read_keeps_a_gate_from_passing(tmp_path):
         (("--per-case", 0.8, "--baseline", "new"), "the files have the baseline alone"),
         (("--pass-k", 3, "--pair", "new", "old", "--margin", 0.1), "--pass-k: is for --per-case"),
         (("--pass-k", 3, "--check", "--margin", 0.1), "omit --pass-k"),
-        (("--equal-runs", "--pair", "new", "old", "--margin", 0.1), "--equal-runs: is for --per-case"),
+        (("--equal-runs", "--pair", "new", "old", "--margin", 0.1), "--equal-runs: is for --per-case and --replay"),
         (("--per-case", 0.8, "--pass-k", 10**400), "use 1000 or less"),
     ],
 )

@@ -3,6 +3,7 @@
 import json
 import random
 import shlex
+import shutil
 import sys
 
 import pytest
@@ -20,6 +21,7 @@ def archive(tmp_path_factory):
         for model in ("old", "new"):
             rows = [
                 {"benchmark": "suite", "item_id": f"case-{k}", "model": model, "repeat": r}
+                | {"attributes": {"ms": run}}
                 | {
                     "score": int(
                         rng.random() < (0.5 if k == 0 else 0 if model == "new" and run > 4 and k % 3 == 0 else 1)
@@ -92,6 +94,17 @@ def test_prices_of_items_show_what_each_gate_would_have_cost(archive):
     assert found["costs"] == pytest.approx([each / 2 for each in items])
     assert f"The candidates cost {items[0] / 2:,.2f} in full" in rankwatch(*call).stdout
     assert "no candidate has this name" in rankwatch(*call[:-1], "nwe=1", code=2).stderr
+
+
+def test_a_copy_of_a_past_run_is_no_run(archive, tmp_path):
+    shutil.copytree(archive / "run-0", tmp_path / "archive/run-0")
+    shutil.copytree(archive / "run-0", tmp_path / "archive/run-1")
+    call = ("gate", "--replay", tmp_path / "archive", "--pair", "new", "old", "--margin", 0.1)
+    refused = " ".join(rankwatch(*call, code=1).stderr.split())
+    assert "each counts as a run; remove the copy" in refused
+    allowed = json.loads(rankwatch(*call, "--equal-runs", "--format", "json").stdout)
+    assert (len(allowed["runs"]), allowed["equal_runs"]) == (2, True)
+    assert "(--equal-runs)" in rankwatch(*call, "--equal-runs").stdout
 
 
 @pytest.mark.full

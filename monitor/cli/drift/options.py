@@ -13,3 +13,6 @@ RunsAYearOption = Annotated[
 MonitorsOption = Annotated[
     int, typer.Option("--monitors", min=1, max=1_000_000, help="monitors that share that false alarm")
 ]
+EqualRunsOption = Annotated[
+    bool, typer.Option("--equal-runs", help="files with equal contents are runs that answered alike, not copies")
+]

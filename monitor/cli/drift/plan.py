@@ -6,7 +6,7 @@ import msgspec
 import typer
 from rich.text import Text
 
-from monitor.cli.drift.options import MonitorsOption, RunsAYearOption, YearsOption
+from monitor.cli.drift.options import EqualRunsOption, MonitorsOption, RunsAYearOption, YearsOption
 from monitor.cli.drift.runs import read_runs
 from monitor.cli.shared.errors import USAGE, stop
 from monitor.cli.shared.options import LogOptions, MaxRejectedOption, TableFormat, TableFormatOption, option
@@ -65,6 +65,7 @@ def plan(
     years: YearsOption = 5,
     runs_a_year: RunsAYearOption = 365,
     monitors: MonitorsOption = 1,
+    equal_runs: EqualRunsOption = False,
     max_rejected: MaxRejectedOption = 0.1,
     form: TableFormatOption = TableFormat.table,
 ) -> None:
@@ -78,7 +79,7 @@ def plan(
     if paths:
         if flips is not None:
             stop("--flips: the noise comes from the runs; omit one of the two", USAGE)
-        source, runs, noise = _own(paths, logs, max_rejected)
+        source, runs, noise = _own(paths, logs, max_rejected, equal_runs=equal_runs)
     else:
         noise = Noise((flips or _FLIPS) / 2)
     made = planned(
@@ -98,9 +99,9 @@ def plan(
         _print(made)
 
 
-def _own(paths: list[str], logs: LogOptions, max_rejected: float) -> "tuple[tuple[str, str], int, Noise]":
+def _own(paths: list[str], logs: LogOptions, most: float, *, equal_runs: bool) -> "tuple[tuple[str, str], int, Noise]":
     """Return the benchmark and model of runs, how many there are, and their noise."""
-    found = read_runs(paths, logs, max_rejected).sentinels()
+    found = read_runs(paths, logs, most, equal_runs=equal_runs).sentinels()
     if len(found) > 1:
         (one, first), (two, second), *_ = found
         stop(

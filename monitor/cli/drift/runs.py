@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING, Annotated
 import msgspec
 import typer
 
-from monitor.cli.drift.options import MonitorsOption, RunsAYearOption, YearsOption
+from monitor.cli.drift.options import EqualRunsOption, MonitorsOption, RunsAYearOption, YearsOption
 from monitor.cli.shared.errors import USAGE, note, stop
 from monitor.cli.shared.options import LogOptions, MaxRejectedOption, OutputOption, Paths, ReportFormat, option
 from monitor.cli.shared.output import choose_output
 from monitor.cli.shared.runs import read_runs as read_shared
+from monitor.cli.shared.runs import refuse_copies
 from monitor.files.dated_runs import DatedRuns
 from monitor.files.streams.paths import show
 from monitor.render import drift as shown
@@ -83,6 +84,7 @@ def runs(
     seed: Annotated[
         str | None, option("--seed", "splits ties between runs  \\[default: follows from the other flags]")
     ] = None,
+    equal_runs: EqualRunsOption = False,
     max_rejected: MaxRejectedOption = 0.1,
 ) -> None:
     """Find out whether a model has got worse: each file, or each value of the field run, is one run of it.
@@ -110,14 +112,17 @@ def runs(
         seed=seed,
         changes=tuple(change or ()),
     )
-    report = _report(read_runs(paths, logs, max_rejected), settings)
+    report = _report(read_runs(paths, logs, max_rejected, equal_runs=equal_runs), settings, equal_runs=equal_runs)
     _print(report, output)
     raise SystemExit(report.exit_code)
 
 
-def read_runs(paths: list[str], logs: LogOptions, max_rejected: float) -> DatedRuns:
+def read_runs(paths: list[str], logs: LogOptions, max_rejected: float, *, equal_runs: bool) -> DatedRuns:
     """Read the runs of files; an error ends the command."""
     runs = read_shared(paths, logs, max_rejected, DatedRuns())
+    for of, _ in runs.sentinels().values():
+        most = max(len(run.fresh) for run in of)
+        refuse_copies(runs, [run for run in of if len(run.fresh) > most / 2], equal_runs=equal_runs)
     for name, path in runs.declaring.items():
         note(
             f"{show(path)}: it declares drift of {shorten(name)}, or reports a cancelled run or a change: `rankwatch watch` goes by that; "
@@ -126,7 +131,7 @@ def read_runs(paths: list[str], logs: LogOptions, max_rejected: float) -> DatedR
     return runs
 
 
-def _report(runs: "DatedRuns", settings: "DriftSettings") -> "DriftReport":
+def _report(runs: "DatedRuns", settings: "DriftSettings", *, equal_runs: bool) -> "DriftReport":
     found = runs.sentinels()
     names = {run.name for of, _ in found.values() for run in of}
     for change in settings.changes:
@@ -138,7 +143,7 @@ def _report(runs: "DatedRuns", settings: "DriftSettings") -> "DriftReport":
         sentinel_of(benchmark, model, of, settings, ordered_by=ordered_by)
         for (benchmark, model), (of, ordered_by) in found.items()
     ]
-    return with_found(DriftReport(settings=settings, sentinels=tuple(sentinels)))
+    return with_found(DriftReport(settings=settings, sentinels=tuple(sentinels), equal_runs=equal_runs))
 
 
 def _some(names: list[str]) -> str:

@@ -10,7 +10,7 @@ from monitor.cli.shared.declared.flags import parse_flags
 from monitor.cli.shared.declared.values import first_names, name_hint
 from monitor.cli.shared.errors import USAGE, stop
 from monitor.cli.shared.options import DeclareOptions, ScoreOptions
-from monitor.cli.shared.runs import read_runs
+from monitor.cli.shared.runs import read_runs, refuse_copies
 from monitor.files.dated_runs import DatedRuns, Run
 from monitor.files.streams.paths import show
 from monitor.render.gates.cases import RENDERERS, document
@@ -55,11 +55,7 @@ def gate_cases(
     models = {model: of for (name, model), (of, _) in found.items() if name == benchmark}
     candidate = _candidate(models, candidates, baseline)
     for model in (candidate, baseline):
-        if not equal_runs and (copy := runs.copied(models.get(model or "", ()))):
-            stop(
-                f"{show(copy[0])}: {show(copy[1])} has all that it has, and each file counts as a run; remove the copy, name the runs "
-                "(a field run), or add --equal-runs if these are runs that answered alike"
-            )
+        refuse_copies(runs, models.get(model or "", ()), equal_runs=equal_runs)
     answers, old = (_whole(models.get(model, ()), model) for model in (candidate, baseline or ""))
     if not answers:
         stop(f"{show(candidate)} has no score on {shorten(benchmark)}; give results with scores")

@@ -189,7 +189,7 @@ class CheckOptions:
         bool,
         typer.Option(
             "--equal-runs",
-            help="with --per-case: files with equal contents are runs that answered alike, not copies",
+            help="with --per-case or --replay: files with equal contents are runs that answered alike, not copies",
             rich_help_panel=_CASE_PANEL,
         ),
     ] = False

@@ -13,7 +13,7 @@ from monitor.cli.shared.declared.flags import parse_flags
 from monitor.cli.shared.declared.values import name_hint
 from monitor.cli.shared.errors import USAGE, stop
 from monitor.cli.shared.options import DeclareOptions, ScoreOptions
-from monitor.cli.shared.runs import read_runs
+from monitor.cli.shared.runs import read_runs, refuse_copies
 from monitor.files.dated_runs import DatedRuns
 from monitor.files.streams.paths import show
 from monitor.render import markdown
@@ -41,6 +41,8 @@ def replay_gate(
     max_rejected: float,
     prices: Mapping[str, float] | None,
     named: Sequence[str],
+    *,
+    equal_runs: bool,
 ) -> NoReturn:
     """Print how a gate answers on each run of an archive; exit with 0."""
     size = absolute_margin("--replay", margin)
@@ -64,6 +66,7 @@ def replay_gate(
             stop(f"{show(model)} has no results; {name_hint([model], models, 'the archive has')}", USAGE)
     runs: dict[str, dict[str, dict[str, float]]] = {}
     for model, of in models.items():
+        refuse_copies(read, of, equal_runs=equal_runs)
         for run in of:
             if scores := run.means():
                 runs.setdefault(run.name, {})[model] = scores
@@ -75,6 +78,7 @@ def replay_gate(
     judged = [*candidates] or sorted({model for run in runs.values() for model in run} - {baseline}, key=natural)
     check_prices(prices, named, judged, baseline)
     made = replay(benchmark, baseline, candidates, past, size, alpha / max(1, len(set(candidates))), prices)
+    made = msgspec.structs.replace(made, equal_runs=equal_runs)
     if not made.runs:
         stop(
             f"no run of the archive has both {shorten(baseline)} and a candidate; put the files of both into one folder"

@@ -6,9 +6,9 @@ from monitor.cli.shared.errors import file_error, stop
 from monitor.cli.shared.files import RejectedLines, find_files, make_importer, stop_without_results
 from monitor.cli.shared.options import ScoreOptions
 from monitor.cli.shared.progress import progress_bar
-from monitor.files.dated_runs import DatedRuns, RunFault
+from monitor.files.dated_runs import DatedRuns, Run, RunFault
 from monitor.files.reject_limit import RejectedLine, RejectLimit, TooManyRejected
-from monitor.files.streams.paths import origin
+from monitor.files.streams.paths import origin, show
 from monitor.files.streams.read import read_files
 from schemas.records.names import natural
 
@@ -38,3 +38,12 @@ def read_runs(
     if not runs.sentinels():
         stop_without_results(files)
     return runs
+
+
+def refuse_copies(runs: DatedRuns, of: Sequence[Run], *, equal_runs: bool) -> None:
+    """End the command where a file of the runs of a model may be a copy."""
+    if not equal_runs and (copy := runs.copied(of)):
+        stop(
+            f"{show(copy[0])}: {show(copy[1])} has all that it has, and each counts as a run; remove the copy, name the runs "
+            "(a field run), or add --equal-runs if these are runs that answered alike"
+        )

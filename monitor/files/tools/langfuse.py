@@ -1,7 +1,7 @@
 """Langfuse: traces or observations as its page exports them (CSV, JSON, JSON lines), and items of its experiments API."""
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any, Final
 
 import msgspec
@@ -59,11 +59,7 @@ def _once(rows: Rows) -> Rows:
     if len({*names}) == len(names):
         return rows
     kept = sorted({name: k for k, name in reversed([*enumerate(names)])}.values())
-    return {name: _at(column, kept) for name, column in rows.items()}
-
-
-def _at(column: Sequence[Any], places: list[int]) -> list[Any]:
-    return [column[k] for k in places]
+    return {name: [column[k] for k in kept] for name, column in rows.items()}
 
 
 def _object(value: object) -> dict[str, Any]:

@@ -260,7 +260,7 @@ def _parse(line: bytes) -> Sample | None:
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         pass
     try:  # Python writes NaN, which is not JSON
-        record = json.loads(line, parse_constant=_nothing)
+        record = json.loads(line, parse_constant=lambda _: None)
     except (ValueError, RecursionError):
         return None
     return {name: _raw(value) for name, value in record.items()} if isinstance(record, dict) else None
@@ -272,10 +272,6 @@ def _raw(value: object) -> msgspec.Raw:
         return msgspec.Raw(msgspec.json.encode(value))
     except (ValueError, OverflowError, RecursionError):
         return msgspec.Raw(b"null")
-
-
-def _nothing(_: str) -> None:
-    return None
 
 
 def _field(sample: Sample, path: str) -> Any:  # noqa: ANN401 - any JSON value

@@ -180,7 +180,7 @@ def results_of(
         raise Refusal("metric", "no scores", reason)
     scored = [True] * len(items)
     if not unscored:
-        scored = list(map(_has_score, zip(*metrics.values(), strict=True))) or failed
+        scored = [any(each is not None for each in row) for row in zip(*metrics.values(), strict=True)] or failed
     keep = [bool(item) and (has or fails) for item, has, fails in zip(items, scored, failed, strict=True)]
     if len(keep) > sum(keep):
         lack = "item" if unscored else "score, or no item,"
@@ -204,10 +204,6 @@ def results_of(
             if failures is not None and failed[k]:
                 values = {name: column[k] for name, column in metrics.items()}
                 yield Result(titles.benchmark, model, items[k], values, attempts[k], failure=failures[k], number=k + 1)
-
-
-def _has_score(row: Sequence[object]) -> bool:
-    return any(each is not None for each in row)
 
 
 def _repeats(log: LogFile, models: Sequence[str], items: Sequence[str], keep: Sequence[bool]) -> list[int]:

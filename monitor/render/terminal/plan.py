@@ -121,7 +121,8 @@ def _columns(planned: Planned) -> Iterator[Column]:
         yield numbers(title, (_at_items(row, several=several) for row in rows))
     if planned.gap is not None:
         for share in _SHOWN_QUANTILES if planned.items is None else _SHOWN_QUANTILES[:2]:
-            yield numbers(f"{share:.0%} by\nitem", [_quantile(row, share) for row in rows])
+            found = [row.decided_by.get(share) for row in rows]
+            yield numbers(f"{share:.0%} by\nitem", ["-" if n is None else planned_items(n) for n in found])
     m = f"{planned.family:,}"
     clusters = f"{planned.clusters.number:,}" if planned.clusters else ""
     yield Column("holds for", texts(_HOLDS_FOR[row.procedure.name].format(m=m, clusters=clusters) for row in rows))
@@ -150,10 +151,6 @@ def _at_items(row: Row, *, several: bool) -> str:
     if several:
         return decimal(row.power, 3)
     return "none" if row.detectable is None else f"{_points(row.detectable)} points"
-
-
-def _quantile(row: Row, share: float) -> str:
-    return planned_items(row.decided_by[share]) if share in row.decided_by else "-"
 
 
 def _likeness(planned: Planned, source: str) -> str:

@@ -67,6 +67,21 @@ def test_bad_inputs_are_answered_by_what_to_do(tmp_path):
     rankwatch("drift", tmp_path / "none", code=2)
 
 
+def test_a_copy_of_a_run_is_no_run_in_a_history_or_a_plan(tmp_path):
+    runs = tmp_path / "runs"
+    write_runs(runs, 10)
+    (runs / "qa_2026-09-01.jsonl").write_bytes((runs / "qa_2026-08-03.jsonl").read_bytes())
+    for call in (("drift", runs), ("drift", "plan", runs)):
+        refused = " ".join(rankwatch(*call, code=1).stderr.split())
+        assert "qa_2026-09-01.jsonl" in refused
+        assert "qa_2026-08-03.jsonl" in refused
+        assert "--equal-runs" in refused
+    allowed = rankwatch("drift", runs, "--equal-runs")
+    assert "(--equal-runs)" in allowed.stdout
+    assert json.loads(rankwatch("drift", runs, "--equal-runs", "--format", "json").stdout)["equal_runs"]
+    rankwatch("drift", "plan", runs, "--equal-runs")
+
+
 def lines_of(path):
     return [json.loads(line) for line in path.read_text().splitlines()]
 
@@ -108,8 +123,9 @@ def test_what_drift_does_not_read_of_a_file_is_printed(tmp_path):
     runs = tmp_path / "runs"
     write_runs(runs, 12)
     last = runs / "qa_2026-08-12.jsonl"
+    scores = lines_of(last)
     for record in ({"declare": "qa", "drift": {}}, {"change": "gpt-x", "benchmark": "qa"}):
-        write(last, [*lines_of(runs / "qa_2026-08-11.jsonl"), record])
+        write(last, [*scores, record])
         assert "qa_2026-08-12.jsonl" in rankwatch("drift", runs).stderr
 
 

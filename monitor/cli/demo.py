@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     from schemas.results.changes import AnyChange
     from schemas.results.drift import DriftReport
 
-
 _STEPS_PER_SECOND: Final = 10
+_LATE_SECONDS: Final = 1.0  # between two looks at the board where the replay is late, as with interpreted loops
 
 
 def demo(
@@ -137,7 +137,7 @@ async def _play(
 ) -> None:
     """Append the events evenly over so many seconds, and show the board after each part."""
     await monitor.log.append([stream.declaration])
-    rate, steps, start = EventRate(), max(1, round(seconds * _STEPS_PER_SECOND)), monotonic()
+    rate, steps, start, shown = EventRate(), max(1, round(seconds * _STEPS_PER_SECOND)), monotonic(), -_LATE_SECONDS
     for step in range(steps):
         part = slice(*(len(stream.events) * k // steps for k in (step, step + 1)))
         if stream.events[part]:
@@ -147,10 +147,12 @@ async def _play(
         if benchmark is not None and benchmark.pairs:
             naive.follow(stream, int(benchmark.sums().n.min()))
         events = benchmark.counters["events"] if benchmark else 0
-        view.update(
-            monitor.reports.report("all"), _status(monitor, stream, events, rate.update(events)), naive_column(naive)
-        )
-        await asyncio.sleep(max(0.0, start + seconds * (step + 1) / steps - monotonic()))
+        due = start + seconds * (step + 1) / steps
+        if monotonic() < due or monotonic() >= shown + _LATE_SECONDS or step == steps - 1:
+            report = monitor.reports.report("all") if view.shows_reports else None
+            view.update(report, _status(monitor, stream, events, rate.update(events)), naive_column(naive))
+            shown = monotonic()
+        await asyncio.sleep(max(0.0, due - monotonic()))
 
 
 def _status(monitor: "EmbeddedMonitor", stream: "DemoStream", events: int, rate: float) -> "LiveStatus":

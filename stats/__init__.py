@@ -108,6 +108,7 @@ if TYPE_CHECKING:
     from stats.evidence.settled import settled_log_e as settled_log_e
     from stats.evidence.settled import settled_start as settled_start
     from stats.evidence.settled import settled_steps as settled_steps
+    from stats.families.error_control import StepDown as StepDown
     from stats.families.error_control import benjamini_hochberg as benjamini_hochberg
     from stats.families.error_control import benjamini_yekutieli as benjamini_yekutieli
     from stats.families.error_control import bonferroni as bonferroni
@@ -117,15 +118,14 @@ if TYPE_CHECKING:
     from stats.families.error_control import e_bonferroni as e_bonferroni
     from stats.families.error_control import e_holm as e_holm
     from stats.families.error_control import e_lond as e_lond
+    from stats.families.error_control import family_weights as family_weights
     from stats.families.error_control import holm as holm
     from stats.families.error_control import sidak as sidak
     from stats.families.error_control import spending_alpha as spending_alpha
+    from stats.families.error_control import step_down as step_down
+    from stats.families.error_control import step_thresholds as step_thresholds
     from stats.families.ranks import rank_intervals as rank_intervals
     from stats.families.ranks import tie_groups as tie_groups
-    from stats.families.stepwise import StepDown as StepDown
-    from stats.families.stepwise import family_weights as family_weights
-    from stats.families.stepwise import step_down as step_down
-    from stats.families.stepwise import step_thresholds as step_thresholds
     from stats.fixed_n.bootstrap import BootstrapInterval as BootstrapInterval
     from stats.fixed_n.bootstrap import bootstrap_power as bootstrap_power
     from stats.fixed_n.bootstrap import paired_bootstrap_delta as paired_bootstrap_delta
@@ -135,18 +135,18 @@ if TYPE_CHECKING:
     from stats.fixed_n.mcnemar import exact_p as exact_p
     from stats.fixed_n.mcnemar import mid_p as mid_p
     from stats.fixed_n.means import mean_interval as mean_interval
-    from stats.fixed_n.paired import correlation as correlation
-    from stats.fixed_n.paired import difference_variance as difference_variance
-    from stats.fixed_n.paired import hoeffding_bounds as hoeffding_bounds
-    from stats.fixed_n.paired import moments as moments
-    from stats.fixed_n.paired import moments_from_sums as moments_from_sums
-    from stats.fixed_n.paired import phi_correlation as phi_correlation
     from stats.fixed_n.power import exact_power as exact_power
     from stats.fixed_n.power import items_for_power as items_for_power
     from stats.fixed_n.power import leader_power as leader_power
     from stats.fixed_n.power import wald_power as wald_power
+    from stats.fixed_n.resolution import correlation as correlation
+    from stats.fixed_n.resolution import difference_variance as difference_variance
+    from stats.fixed_n.resolution import hoeffding_bounds as hoeffding_bounds
     from stats.fixed_n.resolution import inflation as inflation
     from stats.fixed_n.resolution import mde as mde
+    from stats.fixed_n.resolution import moments as moments
+    from stats.fixed_n.resolution import moments_from_sums as moments_from_sums
+    from stats.fixed_n.resolution import phi_correlation as phi_correlation
     from stats.fixed_n.resolution import required_n as required_n
     from stats.fixed_n.resolution import required_n_paired as required_n_paired
     from stats.fixed_n.resolution import resolution_ratio as resolution_ratio

@@ -7,8 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from stats.fixed_n.bootstrap import bootstrap_power, paired_bootstrap_delta
-from stats.fixed_n.paired import difference_variance
-from stats.fixed_n.resolution import required_n, required_n_paired
+from stats.fixed_n.resolution import difference_variance, required_n, required_n_paired
 from stats.fixed_n.shortcut import cohens_h, shortcut_n
 from stats.numerics.checks import FloatArray
 

@@ -29,7 +29,7 @@ from schemas.results.changes import CLAIMS, PROCEDURES, Claim, Procedure
 from schemas.results.drift import DriftReport
 from schemas.results.reasons import Fact
 from schemas.results.verdict_changes import VerdictChanges, change_field
-from stats.families.stepwise import WHOLE
+from stats.families.error_control import WHOLE
 from stats.numerics.pairs import Index
 from stats.order import OrderFinding
 
@@ -314,7 +314,7 @@ class BoardView(Rules):
         return families.by_family(self.contestants, pair)
 
     def family_weights(self, pair: Index) -> NDArray[np.int64]:
-        """Return the weight of each pair in its family, out of `stats.families.stepwise.WHOLE`; 0 for a pair without a place."""
+        """Return the weight of each pair in its family, out of `stats.families.error_control.WHOLE`; 0 for a pair without a place."""
         return families.weights_of(self.family_index()[pair], self.spec.family.capacity)
 
     def family_thresholds(self, pair: Index) -> NDArray[np.float64]:

@@ -16,10 +16,9 @@ below what matters, so that p = 1/16 decides at alpha = 1/16. Every function her
 import numpy as np
 import numpy.typing as npt
 
-from stats.numerics.checks import TOLERANCE, BoolArray, FloatArray, IntArray, aligned, level, non_negative
+from stats.numerics.checks import TOLERANCE, BoolArray, FloatArray, IntArray, aligned, level, non_negative, slabbed
 from stats.numerics.halfbeta import log_half_and_whole
 from stats.numerics.rootfind import items_until
-from stats.numerics.slabs import slabbed
 
 _LOG2 = float(np.log(2))
 _SLAB = 12_288  # pairs at a time, so that the temporaries stay in cache

@@ -19,10 +19,9 @@ import numpy.typing as npt
 
 from stats.evidence.mixtures import Mixture, parse_mixture
 from stats.fixed_n.resolution import required_n, z_sum
-from stats.numerics.checks import FloatArray, aligned, level, non_negative
+from stats.numerics.checks import FloatArray, aligned, by_distinct, by_slab, level, non_negative, slabbed
 from stats.numerics.halfbeta import log_beta, log_half_and_whole, log_less, log_upper_beta
 from stats.numerics.rootfind import bracketed_root
-from stats.numerics.slabs import by_distinct, by_slab, slabbed
 from stats.numerics.special import ndtri
 
 _SLAB = 1024  # pairs at a time: 98 atoms x 1024 pairs of float64 are 0.8 MB, which stays in cache

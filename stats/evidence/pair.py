@@ -8,9 +8,8 @@ import numpy.typing as npt
 from stats.evidence.eprocess import log_e_halves, log_e_value
 from stats.evidence.mixtures import Mixture, parse_mixture
 from stats.fixed_n.mcnemar import exact_p, mid_p
-from stats.numerics.checks import FloatArray, non_negative
+from stats.numerics.checks import FloatArray, non_negative, slabbed
 from stats.numerics.halfbeta import log_half_and_whole
-from stats.numerics.slabs import slabbed
 
 _LOG2 = float(np.log(2))
 _FAR = 1e300

@@ -7,7 +7,7 @@ and R items left, the next D has mean mu = -S / R if the whole sums to 0, so the
     e+ = mean over lambda of prod_t (1 + min(lambda, 1 / (1 + mu_t)) (D_t - mu_t)),    e- the same with -D and -mu,
 
 are test martingales, and e+ is a supermartingale as long as A's total is at most B's. The two-sided e is their mean, infinite once certain.
-Settled at 1/alpha at any time; in a family by the same step-down as decisions (`stats.families.stepwise`) on 1 / (largest e so far).
+Settled at 1/alpha at any time; in a family by the same step-down as decisions (`stats.families.error_control`) on 1 / (largest e so far).
 
 A skipped score may be any score: e+ takes the lowest D that it allows, e- the highest, and each half has a sum of its own.
 

@@ -6,9 +6,8 @@ Arguments are the discordant counts ``b`` (A right, B wrong) and ``c``; they bro
 import numpy as np
 import numpy.typing as npt
 
-from stats.numerics.checks import FloatArray, non_negative
+from stats.numerics.checks import FloatArray, non_negative, slabbed
 from stats.numerics.halfbeta import half_beta_tail
-from stats.numerics.slabs import slabbed
 from stats.numerics.special import erfc
 
 

@@ -9,8 +9,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from stats.fixed_n.paired import admissible_rho, difference_variance
-from stats.fixed_n.resolution import required_n_paired, z_sum
+from stats.fixed_n.resolution import admissible_rho, difference_variance, required_n_paired, z_sum
 from stats.numerics.checks import FloatArray, aligned, between, finite, level
 
 

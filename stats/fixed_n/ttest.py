@@ -3,7 +3,7 @@
 import numpy as np
 import numpy.typing as npt
 
-from stats.fixed_n.paired import moments_from_sums
+from stats.fixed_n.resolution import moments_from_sums
 from stats.numerics.checks import FloatArray, aligned, finite, non_negative
 from stats.numerics.special import stdtr
 

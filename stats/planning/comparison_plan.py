@@ -9,8 +9,8 @@ import numpy as np
 
 from stats.clusters.design import MANY, cluster_power, cluster_size_for_power, clusters_for_power
 from stats.families.error_control import spending_alpha, spent_before
-from stats.fixed_n.paired import admissible_rho, difference_variance, hoeffding_bounds
 from stats.fixed_n.power import items_for_power, leader_power
+from stats.fixed_n.resolution import admissible_rho, difference_variance, hoeffding_bounds
 from stats.planning.pilot import PilotEffect
 from stats.planning.stopping import AnytimeLaw, CompletionLaw
 

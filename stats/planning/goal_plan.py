@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from stats.evidence.curtailed import curtailed_leader_log_p
-from stats.families.stepwise import WHOLE, place_weights, step_down
+from stats.families.error_control import WHOLE, place_weights, step_down
 from stats.families.transitivity import transitive_closure
 from stats.numerics.checks import BoolArray, FloatArray, IntArray
 from stats.numerics.special import ndtri

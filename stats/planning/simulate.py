@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import betaincinv, ndtr, ndtri, roots_legendre
 
-from stats.fixed_n.paired import admissible_rho
+from stats.fixed_n.resolution import admissible_rho
 from stats.numerics.checks import FloatArray, aligned, between, level
 
 Scores = NDArray[np.int8]

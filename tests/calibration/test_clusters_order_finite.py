@@ -11,7 +11,7 @@ from stats.clusters.eprocess import cluster_e_process
 from stats.clusters.robust import clustered_p, effective_clusters
 from stats.evidence.eprocess import log_e_value
 from stats.evidence.settled import settled_log_e, settled_start, settled_steps
-from stats.families.stepwise import family_weights, step_down
+from stats.families.error_control import family_weights, step_down
 from stats.order import order_diagnostic
 
 FULL = os.environ.get("RANKWATCH_SLOW") == "1"

@@ -9,8 +9,8 @@ it are next to each other: an event reads one row of the score matrix and adds t
 *Alarms.* Evidence is convex in (b, c), so among all ways that some further items may go it is largest where one model wins all of them.
 `calm` counts down a number of items that certainly closes nothing; only at 0 the pair is looked at. Any other meeting is an addition.
 
-*Step-down by a heap.* A pair needs evidence + ln(alpha weight) >= ln(open weight) of its family (`stats.families.stepwise`). Pairs within
-`MARGIN` of that wait in a heap, the nearest first; the others are looked through again when the need has fallen by the margin.
+*Step-down by a heap.* A pair needs evidence + ln(alpha weight) >= ln(open weight) of its family (`stats.families.error_control`). Pairs
+within `MARGIN` of that wait in a heap, the nearest first; the others are looked through again when the need has fallen by the margin.
 
 The functions are compiled by Numba where it is installed (`monitor.engine.loop.compiled`); they allocate nothing and know no object.
 """
@@ -109,7 +109,7 @@ def _belongs(state: State, pair: int, family: int) -> bool:
 
 @entry
 def weight_at(capacity: int, place: int) -> int:
-    """Return the weight of a place in a family, out of WHOLE (`stats.families.stepwise.place_weights`).
+    """Return the weight of a place in a family, out of WHOLE (`stats.families.error_control.place_weights`).
 
     1/capacity; or a quarter of 1 / (k (k - 1)^2) + ln 20.5 / ((j + 20) ln^2 (j + 20)), where k models have at least j pairs, times two.
     """

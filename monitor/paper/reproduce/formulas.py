@@ -10,9 +10,8 @@ from monitor.paper.reproduce.lattice import bootstrap_power
 from monitor.paper.reproduce.rows import Row, Section, items, number, proportion, simulated, word
 from monitor.paper.reproduce.tables import required, rho
 from stats.evidence.eprocess import anytime_inflation, boundary_u
-from stats.fixed_n.paired import difference_variance, hoeffding_bounds
 from stats.fixed_n.power import exact_power
-from stats.fixed_n.resolution import inflation, required_n_paired, z_sum
+from stats.fixed_n.resolution import difference_variance, hoeffding_bounds, inflation, required_n_paired, z_sum
 from stats.fixed_n.shortcut import admissible_delta, calculator_table, shortcut_constant, shortcut_n
 from stats.planning.simulate import latent_joint
 

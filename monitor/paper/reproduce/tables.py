@@ -8,8 +8,7 @@ from monitor.paper.reproduce.rows import Row, Section, figures, items, number, p
 from stats.clusters.robust import design_effect
 from stats.evidence.eprocess import anytime_inflation, log_e_value
 from stats.fixed_n.mcnemar import chi2_p, exact_p, mid_p
-from stats.fixed_n.paired import correlation
-from stats.fixed_n.resolution import inflation, required_n, rho_sensitivity
+from stats.fixed_n.resolution import correlation, inflation, required_n, rho_sensitivity
 from stats.numerics.checks import FloatArray
 
 ALPHA = 0.05

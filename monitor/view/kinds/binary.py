@@ -18,12 +18,11 @@ from stats.evidence.mixtures import parse_mixture
 from stats.evidence.pair import PairEvidence, pair_evidence
 from stats.fixed_n import bootstrap
 from stats.fixed_n.mcnemar import chi2_p, corrected_p, exact_p, mid_p
-from stats.fixed_n.paired import correlation, hoeffding_bounds, moments
-from stats.fixed_n.resolution import required_n, z_sum
+from stats.fixed_n.resolution import correlation, hoeffding_bounds, moments, required_n, z_sum
 from stats.intervals.completion_gap import completion_interval
 from stats.intervals.confidence import gap_interval
+from stats.numerics.checks import distinct_counts
 from stats.numerics.pairs import Index
-from stats.numerics.slabs import distinct_counts
 from stats.planning.racing import Counts, may_be_decided
 
 

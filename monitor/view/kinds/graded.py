@@ -18,8 +18,7 @@ from stats.evidence.graded import (
     initial_capital,
     log_increments,
 )
-from stats.fixed_n.paired import moments_from_sums
-from stats.fixed_n.resolution import required_n_paired
+from stats.fixed_n.resolution import moments_from_sums, required_n_paired
 from stats.fixed_n.ttest import paired_t_from_moments
 from stats.numerics.pairs import Index
 

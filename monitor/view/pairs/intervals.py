@@ -8,7 +8,7 @@ from monitor.view.kinds.kind import Bounds
 from monitor.view.pairs.counts import Flags, Floats, Sides
 from monitor.view.pairs.table import PairTable
 from schemas.results.changes import PROCEDURES
-from stats.families.stepwise import WHOLE
+from stats.families.error_control import WHOLE
 from stats.fixed_n.mcnemar import exact_p
 from stats.fixed_n.resolution import mde
 from stats.numerics.pairs import Index

@@ -17,8 +17,7 @@ from schemas.records.text import Sentence
 from schemas.results.reasons import Fact
 from stats.clusters.robust import holm_rejects
 from stats.evidence.settled import TIE
-from stats.families.error_control import benjamini_hochberg, e_bh, holm
-from stats.families.stepwise import WHOLE, step_down, step_thresholds
+from stats.families.error_control import WHOLE, benjamini_hochberg, e_bh, holm, step_down, step_thresholds
 from stats.numerics.checks import TOLERANCE
 from stats.numerics.pairs import Index
 

@@ -14,10 +14,10 @@ from monitor.view.pairs.table import PairTable
 from monitor.words import unavailable
 from schemas.results.replay import Replay, ReplayedStep
 from stats.evidence.eprocess import log_e_value
-from stats.families.stepwise import WHOLE, step_down
+from stats.families.error_control import WHOLE, step_down
 from stats.fixed_n.mcnemar import exact_p
+from stats.numerics.checks import distinct_counts
 from stats.numerics.pairs import ranked_pairs
-from stats.numerics.slabs import distinct_counts
 
 LEVEL: Final = 0.05
 _LOOKS: Final = 120

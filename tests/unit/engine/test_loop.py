@@ -13,7 +13,7 @@ import pytest
 from monitor.engine.loop import board, compiled, evidence, kernels
 from monitor.settings import unknown_variables
 from stats.evidence.eprocess import log_completion_bound, log_e_value
-from stats.families.stepwise import place_weights
+from stats.families.error_control import place_weights
 from tests.fold_log import FoldLog, packed
 from tests.golden.verdict_digests import POLICIES, RECORDED, digest, made
 from tests.loop_streams import compare

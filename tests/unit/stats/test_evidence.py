@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import stats
-from stats.numerics.slabs import by_distinct
+from stats.numerics.checks import by_distinct
 
 
 @pytest.mark.parametrize("mixture", ["beta(1,1)", "beta(2,2)", "grid98"])

@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import beta, kstest, multivariate_normal, norm
 
-from stats.fixed_n.paired import hoeffding_bounds
+from stats.fixed_n.resolution import hoeffding_bounds
 from stats.planning.simulate import (
     bernoulli_joint,
     equal_models,

@@ -14,7 +14,7 @@ from stats import (
     step_down,
     step_thresholds,
 )
-from stats.families.stepwise import WHOLE
+from stats.families.error_control import WHOLE
 from tests.published_pairs import B, C
 from tests.stats_reference import partition_bound, step_down_events, transitive_step_down
 

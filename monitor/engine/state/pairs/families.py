@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from schemas.records.events import FamilySpec
 from schemas.records.scores import Contestant
-from stats.families.stepwise import WHOLE, place_weights, step_thresholds
+from stats.families.error_control import WHOLE, place_weights, step_thresholds
 from stats.numerics.pairs import Index, pair_index, pair_members
 
 
@@ -68,7 +68,7 @@ def by_family(contestants: Sequence[Contestant], pair: Index) -> Iterator[tuple[
 
 
 def weights_of(place: NDArray[np.integer], capacity: int | None) -> NDArray[np.int64]:
-    """Return the weight of each place in a family, out of `stats.families.stepwise.WHOLE`; 0 for a pair without a place."""
+    """Return the weight of each place in a family, out of `stats.families.error_control.WHOLE`; 0 for a pair without a place."""
     return np.where(place > 0, place_weights(np.maximum(place, 1), capacity), 0)
 
 

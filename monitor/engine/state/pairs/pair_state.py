@@ -166,7 +166,7 @@ class PairState(Rules):
             self.registered[each] += some.size
 
     def family_weights(self, pair: Index) -> NDArray[np.int64]:
-        """Return the weight of each pair in its family, out of `stats.families.stepwise.WHOLE`; 0 for a pair without a place."""
+        """Return the weight of each pair in its family, out of `stats.families.error_control.WHOLE`; 0 for a pair without a place."""
         return families.weights_of(self.family_index[pair], self.spec.family.capacity)
 
     def family_thresholds(self, pair: Index, later: NDArray[np.int64] | int = 0) -> NDArray[np.float64]:

@@ -6,13 +6,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from monitor.engine.state.codes import grown
-from stats.families.stepwise import WHOLE
+from stats.families.error_control import WHOLE
 
 Index = NDArray[np.int64]
 
 
 class StepDown:
-    """The state of a claim, in the order of pair indices; see `stats.families.stepwise`."""
+    """The state of a claim, in the order of pair indices; see `stats.families.error_control`."""
 
     def __init__(self) -> None:
         self.side = np.zeros(0, np.int8)

@@ -22,7 +22,8 @@ from monitor.engine.chunk_fold import Partition
 from monitor.view.from_state import board_view
 from monitor.view.pairs.table import PairTable
 from monitor.view.ranking.race import Race
-from schemas.records.events import Declaration, EventFields
+from schemas.records.declaration import Declaration
+from schemas.records.events import EventFields
 
 ITEMS = 1_000
 _TICKS = os.sysconf("SC_CLK_TCK")

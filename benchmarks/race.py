@@ -28,7 +28,8 @@ from monitor.engine.chunk_fold import Partition
 from monitor.view.from_state import board_view
 from monitor.view.pairs.table import PairTable
 from monitor.view.ranking.race import Race
-from schemas.records.events import Declaration, EventFields
+from schemas.records.declaration import Declaration
+from schemas.records.events import EventFields
 from stats.numerics.special import betaincinv
 from stats.planning.racing import RaceResult, RaceRules, race_goal, run_race
 

@@ -9,9 +9,9 @@ import msgspec
 from pydantic import BaseModel
 from pydantic.json_schema import JsonSchemaMode
 
-from schemas.records.battles import Battle
-from schemas.records.events import Declaration, Ended, Event
-from schemas.records.runs import Run
+from schemas.records.declaration import Declaration
+from schemas.records.events import Battle, Ended, Event
+from schemas.records.run_columns import Run
 from schemas.results.changes import DriftChange, VerdictChange
 from schemas.results.detail import DetailedReport
 from schemas.results.drift import DriftReport

@@ -17,7 +17,8 @@ from monitor.serve.server import WebServer
 from monitor.service.intake import FileIntake
 from monitor.view.partition_view import PartitionView
 from schemas.records.chunks import Chunk
-from schemas.records.events import Declaration, EventFields
+from schemas.records.declaration import Declaration
+from schemas.records.events import EventFields
 from tests.commands import until
 
 

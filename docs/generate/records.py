@@ -5,7 +5,8 @@ from typing import Any
 from pydantic import BaseModel
 from pydantic_core import PydanticUndefined
 
-from schemas.records.events import Declaration, Event
+from schemas.records.declaration import Declaration
+from schemas.records.events import Event
 
 
 def event() -> str:

@@ -14,7 +14,7 @@ from monitor.cli.shared.options import TableFormat, TableFormatOption, option, s
 from monitor.cli.shared.remote.places import Place
 from monitor.cli.shared.scores import check_scores_file, write_scores
 from monitor.render.terminal.layout import output_console
-from schemas.records.events import Spec
+from schemas.records.declaration import Spec
 from schemas.records.operations import BoardChange
 from schemas.records.text import printable, shorten
 

@@ -28,7 +28,7 @@ from monitor.send.race import ask_next
 from monitor.view.from_files.fold import declared_board
 from monitor.view.pairs.table import PairTable
 from monitor.view.ranking.race import NoRaceError, Race
-from schemas.records.events import Declaration
+from schemas.records.declaration import Declaration
 from schemas.records.goals import parse_goal
 
 if TYPE_CHECKING:

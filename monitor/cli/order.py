@@ -14,8 +14,9 @@ from monitor.cli.shared.errors import FAULT, USAGE, file_error, note, stop
 from monitor.cli.shared.options import option
 from monitor.files.item_list import ItemListError, check_items, read_items
 from monitor.files.unit_list import UnitListError, read_units
+from schemas.records.declaration import DEFAULT_LOOK, Declaration
 from schemas.records.decode import describe_error
-from schemas.records.events import DEFAULT_LOOK, MAX_LINE_BYTES, Declaration
+from schemas.records.events import MAX_LINE_BYTES
 from stats.order import committed_items
 
 

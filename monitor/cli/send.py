@@ -61,7 +61,8 @@ if TYPE_CHECKING:
     from monitor.files.importer import Importer
     from monitor.send.sender import Deliver
     from monitor.settings import Settings
-    from schemas.records.events import Ended, Spec
+    from schemas.records.declaration import Spec
+    from schemas.records.events import Ended
 
 
 _BLOCKS = 16  # blocks of lines in a delivery

@@ -72,7 +72,8 @@ from monitor.view.ranking.goal import priced_report
 from monitor.words.counts import counted
 from monitor.words.flags import with_flags
 from monitor.words.reading import not_read, why_not_whole
-from schemas.records.events import Declaration, Ended
+from schemas.records.declaration import Declaration
+from schemas.records.events import Ended
 from schemas.records.text import mask_url, shorten
 from schemas.results.drift import DriftReport
 from schemas.results.report import Report

@@ -5,10 +5,9 @@ from monitor.engine.fold.locate import contestant_fault, ended_fault, role_fault
 from monitor.engine.limits import Limits, Usage, exceeds
 from monitor.engine.state.battles import event_fault
 from monitor.engine.state.benchmark import Benchmark
-from schemas.records.battles import BattleFields
-from schemas.records.events import EventFields
-from schemas.records.faults import Fault
+from schemas.records.events import BattleFields, EventFields
 from schemas.records.scores import SCORE_UNIT
+from schemas.records.text import Fault
 from stats.evidence.graded import MAX_ITEMS
 
 

@@ -45,15 +45,15 @@ from monitor.engine.state.stored import StoredState
 from monitor.words.changes import DELETED, UNDONE
 from schemas.records.chunks import Chunk, DeadLetter, Gap, Misrouted, Source
 from schemas.records.columns import EventList, JoinedEvents
+from schemas.records.declaration import Declaration, Provenance, Spec
 from schemas.records.decode import check_object, decode_records
-from schemas.records.events import Declaration, Ended, EventFields, Provenance, Spec
-from schemas.records.faults import Fault, Refusal
+from schemas.records.events import Ended, EventFields
 from schemas.records.names import name_fault
 from schemas.records.operations import BoardChange
 from schemas.records.packed import WIDE
 from schemas.records.reading import Readings
 from schemas.records.run_columns import ItemColumns
-from schemas.records.text import shorten
+from schemas.records.text import Fault, Refusal, shorten
 from schemas.results.assumptions import Seed
 
 PIECE_RECORDS: Final = 6_000

@@ -19,12 +19,11 @@ from monitor.engine.state.graded import unweighted_reason
 from monitor.engine.state.stored import StoredBenchmark
 from monitor.words import assumptions as words
 from monitor.words.changes import UNDECLARED_UNITS
+from schemas.records.declaration import MAX_GRADED_ITEMS, Spec, alias_problem, unit_name_problem
 from schemas.records.decode import describe_error
-from schemas.records.events import MAX_GRADED_ITEMS, Spec, alias_problem, unit_name_problem
-from schemas.records.faults import Fault, Refusal
 from schemas.records.redeclared import KEEP, admitted, changed_fields, parts_chosen, version_fault
 from schemas.records.scores import SCORE_UNIT
-from schemas.records.text import shorten
+from schemas.records.text import Fault, Refusal, shorten
 from schemas.results.assumptions import PARTS
 from schemas.results.verdict_changes import VerdictChanges
 

@@ -9,6 +9,7 @@ import msgspec
 from monitor.engine.chunk import EventBatch
 from schemas.records.chunks import Chunk, DeadLetter, Misrouted, Origin, Source
 from schemas.records.columns import EventList
+from schemas.records.declaration import Declaration
 from schemas.records.decode import (
     BOM,
     Decoded,
@@ -19,13 +20,12 @@ from schemas.records.decode import (
     decode_records,
     read_object,
 )
-from schemas.records.events import Declaration, Ended, EventFields
-from schemas.records.faults import Fault, Found, Reject
+from schemas.records.events import Ended, EventFields
 from schemas.records.names import name_fault
 from schemas.records.operations import BoardChange, Release, decode_operation
 from schemas.records.packed import decode_packed, decode_packed_loosely
-from schemas.records.run_columns import ItemColumns, RunEvents
-from schemas.records.runs import RunFields, decode_run, decode_run_loosely
+from schemas.records.run_columns import ItemColumns, RunEvents, RunFields, decode_run, decode_run_loosely
+from schemas.records.text import Fault, Found, Reject
 
 _RAW_LENGTH: Final = 2_000
 

@@ -3,9 +3,8 @@
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from schemas.records.faults import Fault, Refusal
 from schemas.records.names import name_fault
-from schemas.records.text import shorten
+from schemas.records.text import Fault, Refusal, shorten
 from stats.numerics.pairs import pair_count
 
 SNAPSHOT_PAIRS: Final = 2_000_000

@@ -16,8 +16,8 @@ from monitor.files.streams.segments import decode
 from monitor.files.streams.watched import WatchedFile
 from schemas.records.chunks import Source
 from schemas.records.decode import Checker
-from schemas.records.faults import Reject
 from schemas.records.packed import Segment, record_events
+from schemas.records.text import Reject
 
 _BLOCK_BYTES: Final = 1 << 17
 _BLOCK_LINES: Final = 1_000

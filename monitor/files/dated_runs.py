@@ -8,8 +8,8 @@ from typing import Literal, NamedTuple
 from monitor.files.streams.blocks import BLOCK_BYTES, new_hash
 from monitor.files.streams.encodings import open_stream
 from monitor.files.streams.paths import SUFFIXES, show
-from schemas.records.battles import BattleFields
-from schemas.records.events import ANCHOR, EventFields
+from schemas.records.declaration import ANCHOR
+from schemas.records.events import BattleFields, EventFields
 from schemas.records.packed import Segment
 from schemas.records.run_names import date_in, name_of
 from schemas.records.text import shorten

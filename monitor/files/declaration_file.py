@@ -4,8 +4,8 @@
     items = 12032
     alpha = 0.01
 
-A table holds the fields of a declaration (`schemas.records.events.Spec`). It may name a list of items by `item_file`: a file with one id a
-line, or results. The path is relative to the file of the table, and stays below its folder.
+A table holds the fields of a declaration (`schemas.records.declaration.Spec`). It may name a list of items by `item_file`: a file
+with one id a line, or results. The path is relative to the file of the table, and stays below its folder.
 """
 
 import re
@@ -18,8 +18,9 @@ from pydantic import ValidationError
 from monitor.files.item_list import ItemListError, read_items
 from monitor.files.streams.paths import show
 from monitor.files.streams.regular import UnsafePathError, inside, parse_settings, read_settings
+from schemas.records.declaration import Declaration, Spec
 from schemas.records.decode import describe_error
-from schemas.records.events import MAX_LINE_BYTES, Declaration, Spec
+from schemas.records.events import MAX_LINE_BYTES
 from schemas.records.text import shorten
 
 FILE: Final = "rankwatch.toml"

@@ -5,7 +5,8 @@ from operator import attrgetter
 from typing import Any, Final
 
 from schemas.records.columns import JoinedEvents
-from schemas.records.events import Declaration, EventFields
+from schemas.records.declaration import Declaration
+from schemas.records.events import EventFields
 from schemas.records.packed import Segment
 from schemas.records.run_columns import RunEvents
 

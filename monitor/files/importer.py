@@ -20,8 +20,8 @@ from schemas.records.text import mask_url
 
 if TYPE_CHECKING:
     from monitor.files.maps.table import FileMap
-    from schemas.records.faults import Found
     from schemas.records.reading import Reading
+    from schemas.records.text import Found
 
 MAP_FILE: Final = "rankwatch.toml"  # the file next to results with mappings (and declarations)
 

@@ -5,8 +5,7 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple, Self
 
 from monitor.files.streams.paths import show
-from schemas.records.faults import Reject
-from schemas.records.text import Sentence, shorten
+from schemas.records.text import Reject, Sentence, shorten
 
 _NAMED: Final = 3
 _HALF: Final = 0.5

@@ -7,8 +7,8 @@ from monitor.files.epochs import Epochs
 from monitor.files.streams.encodings import OpenStream, open_stream
 from monitor.files.streams.paths import show
 from monitor.files.streams.read import read_files
-from schemas.records.battles import models_of
-from schemas.records.events import Ended, Spec
+from schemas.records.declaration import Spec
+from schemas.records.events import Ended, models_of
 
 
 def ends_of_runs(

@@ -21,8 +21,8 @@ from monitor.files.epochs import Epochs
 from monitor.files.importer import Importer, named_path
 from monitor.files.reject_limit import RejectLimit
 from schemas.records.chunks import Source
-from schemas.records.faults import Found
 from schemas.records.packed import Segment, SourceSpan, encode_span, mark_imported
+from schemas.records.text import Found
 
 
 class Tailer:

@@ -7,7 +7,7 @@ from monitor.words.columns import PROCEDURES
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from schemas.results.changes import Side
+    from schemas.results.reasons import Side
     from schemas.results.report import PairReport, ResultLine
 
 SUMMARY_ONLY: Final = {"bonferroni_adjacent": "Bonferroni (neighbours)"}

@@ -15,7 +15,7 @@ from urllib.request import Request, urlopen
 
 from monitor.retries import RetryPolicy
 from monitor.send.messages import Outgoing
-from schemas.records.events import Spec
+from schemas.records.declaration import Spec
 from schemas.records.packed import IMPORTED_HEADER, LAG_HEADER, OFFSET_HEADER, parse_offsets
 from schemas.records.text import mask_url, shorten
 

@@ -8,7 +8,7 @@ import msgspec
 
 from schemas.records.events import EventFields
 from schemas.records.packed import Segment, encode_events, mark_imported
-from schemas.records.runs import encode_run
+from schemas.records.run_columns import encode_run
 
 PACK_EVENTS: Final = 1_000
 LEAST_RUN: Final = 20  # a message of a run has at least so many events

@@ -8,7 +8,7 @@ from typing import Any, Final, Self
 
 from monitor.durable import replace_file
 from schemas.records.chunks import Source
-from schemas.records.events import Declaration, Spec
+from schemas.records.declaration import Declaration, Spec
 
 _VERSION: Final = 1
 

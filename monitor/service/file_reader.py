@@ -13,7 +13,7 @@ from monitor.files.streams.read import read_files
 from monitor.files.streams.zip_archive import Archive
 from monitor.serve.api.routes.files import FileError, FileResults
 from monitor.serve.api.writing.intake import Submission
-from schemas.records.battles import models_of
+from schemas.records.events import models_of
 from schemas.records.packed import Segment
 from schemas.records.text import shorten
 from schemas.results.api import RecordError

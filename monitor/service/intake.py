@@ -19,13 +19,12 @@ from monitor.serve.log_position import format_offsets
 from monitor.service.operations.record_logs import FileRecords, TopicRecords
 from monitor.service.operations.undo import BackgroundUndoes, BoardError, FoldedBoard, Undoing, view_of
 from monitor.view.partition_view import PartitionView
-from schemas.records.battles import by_kind
-from schemas.records.events import Ended, EventFields
-from schemas.records.faults import Reject
+from schemas.records.events import Ended, EventFields, by_kind
 from schemas.records.operations import BoardChange, encode_board_change
 from schemas.records.origins import OriginKey
 from schemas.records.ownership import owner
 from schemas.records.packed import mark_imported, record_events
+from schemas.records.text import Reject
 
 _log = structlog.get_logger()
 

@@ -20,9 +20,8 @@ from monitor.serve.api.routes.otlp import OtlpResults
 from monitor.serve.api.writing.intake import Submission
 from schemas.records.decode import check_object
 from schemas.records.events import EventFields
-from schemas.records.faults import Fault, Reject
 from schemas.records.names import name_fault
-from schemas.records.text import shorten
+from schemas.records.text import Fault, Reject, shorten
 
 _NO_FILE: Final = Path("otlp")  # in place of the path of a file: posted results have none
 

@@ -19,7 +19,7 @@ from monitor.engine.state.rows import Rows
 from monitor.engine.state.rules import Rules
 from schemas.records.boards import BoardEntry, Suspect
 from schemas.records.chunks import Gap
-from schemas.records.events import Spec
+from schemas.records.declaration import Spec
 from schemas.records.reading import Reading
 from schemas.records.scores import Contestant, RowKey
 from schemas.records.suites import Suite

@@ -13,9 +13,8 @@ from monitor.view.pairs.counts import Flags, Floats
 from monitor.view.pairs.table import PairTable
 from monitor.words import labels as words
 from schemas.records.scores import ABSENT, SCORE_UNIT, ZERO
-from schemas.results.changes import Side
 from schemas.results.labels import LabelledPair, LabelsReport
-from schemas.results.reasons import Reason, fact
+from schemas.results.reasons import Reason, Side, fact
 from stats.evidence.labels import labelled_gap, labelled_log_e, labelled_settled_log_e
 from stats.families.error_control import holm
 from stats.numerics.checks import TOLERANCE

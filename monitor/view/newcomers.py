@@ -13,7 +13,7 @@ import numpy as np
 
 from monitor.view.admission import AdmissionError, AdmissionGoal, certify, follow, freeze, go_on, scores_of, walk
 from monitor.view.board import BoardView
-from schemas.records.events import Admitted
+from schemas.records.declaration import Admitted
 from schemas.records.scores import ABSENT, SCORE_UNIT, ZERO
 from schemas.records.text import shorten
 from schemas.results.admission import Certificate, Commitment, FrozenBoard

@@ -15,10 +15,11 @@ from monitor.view.board import BoardView
 from monitor.view.from_files.tally import excess
 from monitor.view.from_state import current_view, state_version
 from schemas.records.boards import BoardEntry, Suspect
-from schemas.records.events import Declaration, Ended, EventFields
-from schemas.records.faults import Fault
+from schemas.records.declaration import Declaration
+from schemas.records.events import Ended, EventFields
 from schemas.records.operations import BoardChange
 from schemas.records.scores import Contestant
+from schemas.records.text import Fault
 
 Judge = Callable[[EventFields], Fault | None]  # returns why the fold would refuse the next event, or None
 

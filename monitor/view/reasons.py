@@ -6,8 +6,7 @@ from monitor.view.board import BoardView
 from schemas.records.boards import Suspect
 from schemas.results.assumptions import Assumption
 from schemas.results.assumptions import facts as assumed
-from schemas.results.changes import Side
-from schemas.results.reasons import Fact, Reason, fact
+from schemas.results.reasons import Fact, Reason, Side, fact
 from schemas.results.report import RepeatsReport, Status
 
 _HALF_DIGIT: Final = 0.00005

@@ -8,8 +8,8 @@ import numpy as np
 
 from monitor.engine.state.battles import JUDGE, ORDER, OUTCOME, PAIR, PROMPT, REPEAT
 from monitor.view.board import BattleFacts, BoardView
-from schemas.records.battles import BattleFields, Winner
-from schemas.records.events import Admitted, Ended, EventFields, Provenance
+from schemas.records.declaration import Admitted, Provenance
+from schemas.records.events import BattleFields, Ended, EventFields, Winner
 from schemas.records.scores import ABSENT, SCORE_UNIT, SKIPPED
 from stats.numerics.pairs import pair_members
 

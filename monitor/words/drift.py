@@ -7,12 +7,11 @@ from statistics import mean, median
 from typing import Final
 
 from monitor.words.counts import EQUAL_RUNS, counted
-from schemas.records.drift import DriftSettings
+from schemas.records.declaration import DriftSettings
 from schemas.records.run_names import date_in
 from schemas.records.text import Sentence, shorten
 from schemas.results.drift import (
     DriftAlarm,
-    DriftKind,
     DriftMonitor,
     DriftOutcome,
     DriftPage,
@@ -22,6 +21,7 @@ from schemas.results.drift import (
     Sentinel,
     Unranked,
 )
+from schemas.results.reasons import DriftKind
 
 SIGNS: Final = {
     DriftOutcome.WORSE: "▼",

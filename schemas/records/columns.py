@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from typing_extensions import override
 
-from schemas.records.battles import has_battles
-from schemas.records.events import EventFields
+from schemas.records.events import EventFields, has_battles
 
 Index = NDArray[np.int64]
 Scores = NDArray[np.float64]  # scores of events; NaN for a skipped item

@@ -11,9 +11,17 @@ import msgspec
 from pydantic import BaseModel, ValidationError
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
-from schemas.records.battles import BATTLE_MARK, Battle, BattleFields, names_of
-from schemas.records.events import MAX_LINE_BYTES, Declaration, Ended, Event, EventFields
-from schemas.records.faults import Fault
+from schemas.records.declaration import Declaration
+from schemas.records.events import (
+    BATTLE_MARK,
+    MAX_LINE_BYTES,
+    Battle,
+    BattleFields,
+    Ended,
+    Event,
+    EventFields,
+    names_of,
+)
 from schemas.records.goals import LEAST_MARGIN
 from schemas.records.lenient import Kinds, convert, convert_column, read_name
 from schemas.records.names import name_fault
@@ -36,7 +44,7 @@ from schemas.records.repeated import (
     shape_in_array,
     shape_of,
 )
-from schemas.records.text import printable, shorten
+from schemas.records.text import Fault, printable, shorten
 
 BOM: Final = b"\xef\xbb\xbf"  # the UTF-8 byte order mark, with which some programs begin a file or a message
 

@@ -75,3 +75,6 @@ Name = Annotated[
     ),
     AfterValidator(_check),
 ]
+
+
+MAX_INDEX: Final = 2**31 - 1  # largest repeat or epoch

@@ -9,12 +9,11 @@ from typing import Any, Final, NamedTuple
 import msgspec
 from pydantic_core import to_json
 
-from schemas.records.battles import BattleFields, by_kind
+from schemas.records.declaration import Declaration
 from schemas.records.decode import repeats_in_pack
-from schemas.records.events import Declaration, Ended, EventFields
-from schemas.records.faults import Found, Reject
+from schemas.records.events import BattleFields, Ended, EventFields, by_kind
 from schemas.records.repeated import decode_whole, is_once_in_array, shape_in_array
-from schemas.records.text import Sentence
+from schemas.records.text import Found, Reject, Sentence
 
 _BROKEN: Final = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 _MOST_NESTED: Final = 150

@@ -7,8 +7,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
-from schemas.records.faults import Fault, Found, Reject
-from schemas.records.text import Sentence, shorten
+from schemas.records.text import Fault, Found, Reject, Sentence, shorten
 
 LOG: Final = "log"  # in place of a file: records that were sent on their own
 

@@ -3,8 +3,8 @@
 from typing import Final
 
 from schemas.records.catalogue import published
-from schemas.records.events import Admitted, Spec
-from schemas.records.faults import Fault, Refusal
+from schemas.records.declaration import Admitted, Spec
+from schemas.records.text import Fault, Refusal
 
 FREE_TO_CHANGE: Final = (
     "power",

@@ -11,8 +11,8 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from schemas.records.battles import BattleFields
-from schemas.records.events import MAX_INDEX, EventFields, NameField
+from schemas.records.events import BattleFields, EventFields, NameField
+from schemas.records.names import MAX_INDEX
 
 _BRACE, _COLON, _QUOTE, _SPACE, _NEWLINE = b'{:" \n'
 _ESCAPED_LETTER: Final = re.compile(rb"\\u00[567]")

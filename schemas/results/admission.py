@@ -6,7 +6,7 @@ from typing import Final, Literal
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
 
-from schemas.records.events import Admitted, NewcomerAlpha, Seed
+from schemas.records.declaration import Admitted, NewcomerAlpha, Seed
 from schemas.records.names import Name
 from schemas.records.text import Sentence
 

@@ -5,7 +5,7 @@ from typing import Literal
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
 
-from schemas.records.events import Spec
+from schemas.records.declaration import Spec
 from schemas.records.names import Name
 from schemas.records.operations import AskedAction
 from schemas.records.text import Sentence

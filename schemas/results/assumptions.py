@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any, Final, NamedTuple, Protocol, get_args
 
-from schemas.records.events import FamilySpec, Part
+from schemas.records.declaration import FamilySpec, Part
 
 BATTLES: Final = "battles"  # in place of the order policy `trusted` where pairs meet in battles
 

@@ -5,11 +5,8 @@ from typing import Any, Final, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from schemas.records.text import Sentence
-from schemas.results.drift import DriftKind
-from schemas.results.reasons import Fact
+from schemas.results.reasons import DriftKind, Fact, Outcome
 
-Side = Literal["a", "b"]
-Outcome = Literal["a", "b", "tie"]
 Procedure = Literal["anytime", "anytime_family"]
 Claim = Literal["anytime", "anytime_family", "settled"]
 Kind = Literal["decided", "reversed", "invalidated", "superseded", "settled"]

@@ -4,7 +4,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from schemas.results.changes import Side
+from schemas.results.reasons import Side
 from schemas.results.report import BenchmarkReport, StrictModel
 
 Interval = tuple[float | None, float | None]

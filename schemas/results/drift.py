@@ -5,10 +5,9 @@ from typing import Literal
 
 import msgspec
 
-from schemas.records.drift import DriftSettings
+from schemas.records.declaration import DriftSettings
 
 Side = Literal["worse", "better"]  # of a model: its scores fell or rose. Of a judge: it became stricter or more lenient
-DriftKind = Literal["drift.worse", "drift.better", "drift.judge", "drift.held"]  # what a monitor reports
 
 RunClosed = Literal["ended", "complete", "next", "cancelled"]
 """How a run closed: by its end, with its last item, with the next run of its model, or because it was cancelled."""

@@ -3,8 +3,7 @@
 from pydantic import BaseModel, ConfigDict, Field
 
 from schemas.records.text import Sentence
-from schemas.results.changes import Outcome, Side
-from schemas.results.reasons import Fact
+from schemas.results.reasons import Fact, Outcome, Side
 
 
 class _Model(BaseModel):

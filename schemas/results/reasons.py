@@ -1,7 +1,7 @@
 """Reasons of verdicts as facts: codes with their numbers and names. The package `monitor.words` makes them sentences."""
 
 from enum import StrEnum
-from typing import Any
+from typing import Any, Literal
 
 Fact = dict[str, Any]  # a code, and the numbers and names that go with it; `because` has the reasons of a reason
 
@@ -154,3 +154,10 @@ def has(facts: list[Fact], *codes: Reason) -> bool:
 def without(facts: list[Fact], *codes: Reason) -> list[Fact]:
     """Return the facts that have other codes."""
     return [each for each in facts if each["code"] not in codes]
+
+
+DriftKind = Literal["drift.worse", "drift.better", "drift.judge", "drift.held"]  # what a monitor reports
+
+
+Side = Literal["a", "b"]
+Outcome = Literal["a", "b", "tie"]

@@ -6,9 +6,8 @@ from pydantic import BaseModel, ConfigDict, Field, SkipValidation
 
 from schemas.records.text import Sentence
 from schemas.results.battles import BattlesReport
-from schemas.results.changes import Outcome, Side
 from schemas.results.labels import LabelsReport
-from schemas.results.reasons import Fact
+from schemas.results.reasons import Fact, Outcome, Side
 
 Looks = Literal["one", "several"]
 """Whether an error rate holds at one look at complete results, or however often somebody looks."""

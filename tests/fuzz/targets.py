@@ -19,12 +19,12 @@ from monitor.files.tables.columns import find_battle, flatten
 from monitor.serve.api.problems import ProblemError
 from monitor.serve.api.writing.body_parser import parse_body
 from monitor.store.transfer.archive import ArchiveDamaged, read_archive
-from schemas.records.battles import BattleFields
 from schemas.records.chunks import Chunk, DeadLetter
+from schemas.records.declaration import Declaration
 from schemas.records.decode import decode_message
-from schemas.records.events import Declaration, EventFields
-from schemas.records.faults import Fault
+from schemas.records.events import BattleFields, EventFields
 from schemas.records.names import name_fault
+from schemas.records.text import Fault
 from tests.unit.files.tool_files import TOOLS
 
 CORPUS = Path(__file__).with_name("corpus")

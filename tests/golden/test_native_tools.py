@@ -20,7 +20,7 @@ import pytest
 from monitor.files.formats.choices import Choices
 from monitor.files.importer import Importer
 from monitor.files.streams.read import read_files
-from schemas.records.battles import BattleFields
+from schemas.records.events import BattleFields
 
 pytestmark = pytest.mark.data
 

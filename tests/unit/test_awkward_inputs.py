@@ -21,8 +21,9 @@ from monitor.send.messages import write_messages
 from monitor.serve.api.problems import ProblemError
 from monitor.serve.api.writing.body_parser import parse_body
 from schemas.records.chunks import Chunk
+from schemas.records.declaration import Declaration
 from schemas.records.decode import Checker, check_object, decode_converted, decode_message
-from schemas.records.events import Declaration, Ended
+from schemas.records.events import Ended
 from tests.awkward import FIRST, GOOD, LAST, RECORDS
 from tests.unit.files.memory_log import Log, once
 

@@ -16,7 +16,7 @@ from monitor.files.dated_runs import DatedRuns
 from monitor.files.streams.paths import show
 from monitor.render import drift as shown
 from monitor.view.drift import sentinel_of, with_found
-from schemas.records.drift import DriftSettings
+from schemas.records.declaration import DriftSettings
 from schemas.records.run_names import date_in
 from schemas.records.text import shorten
 from schemas.results.drift import DriftReport

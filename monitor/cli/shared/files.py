@@ -25,8 +25,7 @@ from monitor.view.board import BoardView
 from monitor.view.from_files.fold import fold_files
 from monitor.view.from_files.one_score import OneScore, has_conflicts, take_counts
 from monitor.view.from_state import board_views
-from schemas.records.battles import models_of
-from schemas.records.events import Ended
+from schemas.records.events import Ended, models_of
 from schemas.records.text import shorten
 from schemas.results.gate import ConflictRule
 

@@ -25,12 +25,11 @@ from monitor.engine.state.battles import (
 from monitor.engine.state.benchmark import Benchmark
 from monitor.engine.state.changes import BenchmarkDelta
 from monitor.engine.state.pairs.counts import CHUNK_CELLS
-from schemas.records.battles import BattleFields
 from schemas.records.columns import EventColumns
-from schemas.records.faults import Fault, Refusal
+from schemas.records.events import BattleFields
 from schemas.records.names import MAX_NAME_LENGTH
 from schemas.records.scores import ONE, SCORE_UNIT, ZERO
-from schemas.records.text import shorten
+from schemas.records.text import Fault, Refusal, shorten
 from stats.evidence.graded import MAX_ITEMS
 from stats.numerics.pairs import Index, pair_index, pair_members
 

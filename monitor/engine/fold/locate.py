@@ -13,11 +13,11 @@ from monitor.engine.state.changes import BenchmarkDelta
 from monitor.engine.state.graded import unweighted_reason
 from monitor.words.changes import UNDECLARED_UNITS
 from schemas.records.columns import EventColumns, Scores
-from schemas.records.events import ANCHOR, EventFields, unit_name_problem
-from schemas.records.faults import Fault, Refusal
+from schemas.records.declaration import ANCHOR, unit_name_problem
+from schemas.records.events import EventFields
 from schemas.records.names import names_hold
 from schemas.records.scores import ABSENT, ONE, SCORE_UNIT, SKIPPED, ZERO
-from schemas.records.text import shorten
+from schemas.records.text import Fault, Refusal, shorten
 from stats.evidence.graded import MAX_ITEMS
 from stats.numerics.pairs import Index
 

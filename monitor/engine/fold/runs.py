@@ -11,8 +11,7 @@ from monitor.engine.limits import Limits
 from monitor.engine.state.benchmark import Benchmark
 from monitor.engine.state.changes import BenchmarkDelta
 from monitor.words.drift import change_sentence
-from schemas.records.faults import Fault, Refusal
-from schemas.records.text import shorten
+from schemas.records.text import Fault, Refusal, shorten
 from schemas.records.versions import STATISTICS_VERSION
 from schemas.results.changes import DRIFT_KINDS, DriftChange
 from schemas.results.drift import DriftAlarm

@@ -19,9 +19,8 @@ from monitor.engine.state.codes import Codes
 from monitor.engine.state.pairs.counts import CHUNK_CELLS, chunk_counts
 from schemas.records.columns import EventList
 from schemas.records.events import Ended
-from schemas.records.faults import Fault, Refusal
 from schemas.records.scores import ABSENT, ONE, SKIPPED, ZERO
-from schemas.records.text import shorten
+from schemas.records.text import Fault, Refusal, shorten
 from schemas.results.changes import CLAIMS, PROCEDURES
 from stats.numerics.pairs import Index, chosen, pair_members
 

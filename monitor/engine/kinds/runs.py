@@ -15,7 +15,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from schemas.records.drift import DriftSettings
+from schemas.records.declaration import DriftSettings
 from schemas.results.drift import DriftAlarm, DriftRun, FallenItem, RunClosed, Side, Unranked
 from stats.drift.bets import DROPS, Ranks
 from stats.drift.detector import ChangePoint, DriftState, begin, localize, log_ever, log_sum, step

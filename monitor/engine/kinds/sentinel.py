@@ -25,13 +25,13 @@ from monitor.engine.kinds.runs import (
     weekday,
 )
 from monitor.engine.limits import Limits, Usage, bad_name, limit_fault, model_fault, usage_fault
-from schemas.records.battles import BattleFields
-from schemas.records.events import ANCHOR, Ended, EventFields, Spec
-from schemas.records.faults import Fault, Refusal
+from schemas.records.declaration import ANCHOR, Spec
+from schemas.records.events import BattleFields, Ended, EventFields
 from schemas.records.run_names import name_of
 from schemas.records.scores import RUN_SCORE
-from schemas.records.text import shorten
-from schemas.results.drift import DriftAlarm, DriftKind, RunClosed
+from schemas.records.text import Fault, Refusal, shorten
+from schemas.results.drift import DriftAlarm, RunClosed
+from schemas.results.reasons import DriftKind
 
 Journal = NDArray[np.void]
 

@@ -14,8 +14,8 @@ from pydantic_core import to_json
 from monitor.words import changes as sentences
 from schemas.records.scores import SCORE_UNIT, Contestant
 from schemas.results.assumptions import BATTLES, FAMILY, Assumption, facts, flagged, late_of, only, without
-from schemas.results.changes import CLAIMS, KINDS, Claim, Kind, Outcome, Proof, VerdictChange
-from schemas.results.reasons import Fact, Reason, fact
+from schemas.results.changes import CLAIMS, KINDS, Claim, Kind, Proof, VerdictChange
+from schemas.results.reasons import Fact, Outcome, Reason, fact
 from schemas.results.verdict_changes import Order, change_field
 from stats.evidence.settled import TIE
 from stats.fixed_n.resolution import required_n, resolution_ratio

@@ -12,11 +12,10 @@ from numpy.typing import NDArray
 
 from monitor.engine.state.codes import grown
 from monitor.engine.state.key_index import KeyIndex
-from schemas.records.battles import BattleFields
-from schemas.records.events import Spec
-from schemas.records.faults import Fault, Refusal
+from schemas.records.declaration import Spec
+from schemas.records.events import BattleFields
 from schemas.records.scores import SCORE_UNIT
-from schemas.records.text import shorten
+from schemas.records.text import Fault, Refusal, shorten
 from stats.numerics.pairs import Index, pair_members
 
 COLUMNS: Final = 6

@@ -24,7 +24,7 @@ from monitor.words.changes import too_many_items, too_many_of_cluster, too_many_
 from monitor.words.order import suspicion
 from schemas.records.boards import BoardEntry, Suspect
 from schemas.records.chunks import Gap
-from schemas.records.events import Spec
+from schemas.records.declaration import Spec
 from schemas.records.reading import Reading
 from schemas.records.scores import SCORE_UNIT, RowKey
 from schemas.records.text import Sentence, shorten

@@ -7,9 +7,8 @@ import shlex
 from collections.abc import Collection, Iterable, Iterator
 
 from schemas.records.boards import BoardEntry, Undo
-from schemas.records.faults import Refusal
 from schemas.records.operations import BoardChange
-from schemas.records.text import shorten
+from schemas.records.text import Refusal, shorten
 
 
 class Boards:

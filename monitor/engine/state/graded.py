@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from monitor.engine.state.codes import Codes, Counts, grown
-from schemas.records.events import Spec, Weights
+from schemas.records.declaration import Spec, Weights
 from schemas.records.scores import ONE, SCORE_UNIT, ZERO, RowKey
 from schemas.records.text import shorten
 from schemas.results.changes import Proof

@@ -11,7 +11,7 @@ from monitor.engine.state.codes import Codes
 from monitor.engine.state.conflicts import Conflicts
 from monitor.engine.state.pairs.counts import matrix_counts
 from monitor.engine.state.stored import StoredBenchmark
-from schemas.records.events import Spec
+from schemas.records.declaration import Spec
 from schemas.records.scores import ONE, SKIPPED, ZERO
 from schemas.results.changes import Claim, VerdictChange
 from stats.evidence.settled import TIE

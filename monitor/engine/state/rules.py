@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from math import log
 from typing import TYPE_CHECKING
 
-from schemas.records.events import Spec
+from schemas.records.declaration import Spec
 from schemas.records.reading import Reading
 from schemas.records.scores import Contestant
 from stats.numerics.pairs import pair_count

@@ -8,7 +8,7 @@ from typing import Final
 from monitor.files.importer import Importer
 from monitor.files.streams.read import read_files
 from schemas.records.events import EventFields
-from schemas.records.faults import Reject
+from schemas.records.text import Reject
 
 _CUTS: Final = 8
 

@@ -10,9 +10,8 @@ from typing import Final, NamedTuple, Protocol
 from monitor.files.formats.choices import Choices
 from monitor.files.streams.event_lines import Refusal
 from monitor.files.streams.paths import show
-from schemas.records.faults import Found
 from schemas.records.reading import Reading
-from schemas.records.text import shorten
+from schemas.records.text import Found, shorten
 
 _LISTED_FILES: Final = 20
 _RESULTS: Final = "results"  # the benchmark of files of several folders

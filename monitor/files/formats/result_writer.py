@@ -18,9 +18,8 @@ from monitor.files.streams.stream import Stream
 from monitor.files.streams.translated import DocumentStream, Piece, TranslatedStream
 from schemas.records.decode import OUT_OF_RANGE, above_scale
 from schemas.records.events import EventFields
-from schemas.records.faults import Fault
 from schemas.records.lenient import read_score
-from schemas.records.text import shorten
+from schemas.records.text import Fault, shorten
 
 _PART: Final = "subtask"
 _MISSING: Final = "the score is missing; choose another metric with --metric, or add the score"

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from monitor.files.formats.choices import FAILED_SKIP
 from monitor.files.formats.log_file import LogFile
-from schemas.records.faults import Fault
+from schemas.records.text import Fault
 
 
 class Result(NamedTuple):

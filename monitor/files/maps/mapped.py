@@ -32,9 +32,8 @@ from monitor.files.streams.paths import show
 from monitor.files.streams.regular import inside, open_regular
 from monitor.files.tables.parquet import open_table
 from monitor.files.tools.open_telemetry import ERROR, NAME, Spans, as_export, evaluations, no_span, spans_of
-from schemas.records.faults import Fault
 from schemas.records.lenient import read_index, read_name, read_score, without_value
-from schemas.records.text import shorten
+from schemas.records.text import Fault, shorten
 
 _MOST_ITEMS: Final = 1_000_000
 

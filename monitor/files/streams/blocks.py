@@ -8,7 +8,7 @@ from monitor.files.streams.encodings import OpenStream, open_stream
 from monitor.files.streams.stream import is_whole
 from schemas.records.decode import too_long
 from schemas.records.events import MAX_LINE_BYTES
-from schemas.records.faults import Fault
+from schemas.records.text import Fault
 
 if TYPE_CHECKING:
     from hashlib import blake2b

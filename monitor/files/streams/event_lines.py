@@ -11,9 +11,9 @@ import msgspec
 
 from monitor.files.streams.stream import is_record
 from schemas.records.decode import BOM, Checker, check_object, plain_text
-from schemas.records.events import MAX_INDEX, EventFields
-from schemas.records.faults import Fault
-from schemas.records.names import MAX_NAME_LENGTH, names_hold
+from schemas.records.events import EventFields
+from schemas.records.names import MAX_INDEX, MAX_NAME_LENGTH, names_hold
+from schemas.records.text import Fault
 
 if TYPE_CHECKING:
     from schemas.records.run_columns import RunEvents

@@ -7,11 +7,11 @@ from typing import Final, NamedTuple
 from monitor.files.streams.blocks import Block
 from monitor.files.streams.event_lines import REJECT_START, EventLines, read_reject
 from monitor.files.streams.paths import origin
+from schemas.records.declaration import Declaration
 from schemas.records.decode import BOM, Checker, decode_block, decode_converted, decode_record, plain_text
-from schemas.records.events import Declaration, Ended, EventFields
-from schemas.records.faults import Fault, Reject
+from schemas.records.events import Ended, EventFields
 from schemas.records.packed import Segment
-from schemas.records.text import shorten
+from schemas.records.text import Fault, Reject, shorten
 
 RAW_LENGTH: Final = 2_000  # how much of a rejected line is kept, in characters
 

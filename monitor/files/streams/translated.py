@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, Union
 
 from monitor.files.streams.event_lines import RAW_BYTES, Broken, EventLines, EventLineWriter, Refusal, Translator
 from monitor.files.streams.stream import Stream
-from schemas.records.faults import Fault
+from schemas.records.text import Fault
 
 if TYPE_CHECKING:
     from schemas.records.run_columns import RunEvents

@@ -7,9 +7,10 @@ from typing import Final, NamedTuple
 from monitor.files.streams.blocks import BlockReader
 from monitor.files.streams.encodings import OpenStream, open_stream
 from schemas.records.chunks import Source
+from schemas.records.declaration import Declaration
 from schemas.records.decode import decode_record
-from schemas.records.events import Declaration, Ended
-from schemas.records.faults import Fault
+from schemas.records.events import Ended
+from schemas.records.text import Fault
 
 _MARK_BYTES: Final = 1 << 10
 

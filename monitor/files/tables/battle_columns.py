@@ -9,14 +9,12 @@ from typing import Any, Final, NamedTuple
 
 from monitor.files.formats.choices import NONE, SWAP_AGREE, Choices
 from monitor.files.tables.columns import USUAL, ColumnError, Columns, event_of, find_battle, flatten
-from schemas.records.battles import BattleFields
 from schemas.records.decode import repeated_fault
-from schemas.records.events import EventFields
-from schemas.records.faults import Fault
+from schemas.records.events import BattleFields, EventFields
 from schemas.records.lenient import read_index, read_name
 from schemas.records.names import MAX_NAME_LENGTH
 from schemas.records.repeated import Repeating
-from schemas.records.text import shorten
+from schemas.records.text import Fault, shorten
 
 _SIDES: Final = (("model_a", "model_b"), ("model_1", "model_2"), ("left", "right"), ("model_x", "model_y"))
 """Columns of the two models; of several the first are read."""

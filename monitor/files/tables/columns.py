@@ -11,11 +11,11 @@ import msgspec
 
 from monitor.files.formats.choices import EVERY_OTHER, FIELDS, MODELS_SEPARATOR, NONE, Choices
 from monitor.files.streams.event_lines import prompt_id
+from schemas.records.declaration import Declaration
 from schemas.records.decode import SCORES, check_object, events_of_columns
-from schemas.records.events import Declaration, Ended, EventFields
-from schemas.records.faults import Fault
+from schemas.records.events import Ended, EventFields
 from schemas.records.lenient import read_index, read_name, read_score, without_value
-from schemas.records.text import shorten
+from schemas.records.text import Fault, shorten
 
 USUAL: Final[Mapping[str, tuple[str, ...]]] = {
     "benchmark": ("benchmark", "task", "dataset"),

@@ -13,12 +13,12 @@ from monitor.files.streams.stream import Stream
 from monitor.files.streams.translated import TranslatedStream
 from monitor.files.tables.battle_columns import BattleColumns, columns_of, refusal_of, repeated_cell
 from monitor.files.tables.columns import ColumnError, Columns, WideTableError, flatten
+from schemas.records.declaration import Declaration
 from schemas.records.decode import BOM, Decoded, decode_message, decode_record, read_object
-from schemas.records.events import Declaration, Ended, EventFields
-from schemas.records.faults import Fault
+from schemas.records.events import Ended, EventFields
 from schemas.records.lenient import read_name, read_score, without_value
 from schemas.records.repeated import decode_whole, is_repeated
-from schemas.records.text import shorten
+from schemas.records.text import Fault, shorten
 
 _EVENTS: Final = ("benchmark", "item_id", "model", "score"), ("benchmark", "item_id", "model_a", "model_b", "winner")
 """The fields of a score, and of a battle."""

@@ -13,7 +13,7 @@ from monitor.files.tables.battle_columns import BattleColumns, columns_of
 from monitor.files.tables.columns import ColumnError, Columns, WideTableError
 from monitor.files.tables.parquet_memory import DAMAGED, Table
 from monitor.files.tools import lighteval
-from schemas.records.faults import Fault
+from schemas.records.text import Fault
 
 
 def open_log(log: LogFile) -> Stream:

@@ -13,8 +13,8 @@ from monitor.files.streams.stream import Stream
 from monitor.files.streams.translated import DocumentStream
 from monitor.files.tables.battle_columns import BattleColumns, columns_of, refusal_of, repeated_cell
 from monitor.files.tables.columns import ColumnError, Columns, flatten
-from schemas.records.faults import Fault
 from schemas.records.repeated import array_values
+from schemas.records.text import Fault
 
 _BLOCK: Final = 2_000  # rows that are read at once
 _SPACED: Final = re.compile(rb'"\s+:')

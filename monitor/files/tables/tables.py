@@ -14,8 +14,7 @@ from monitor.files.tables.battle_columns import BattleColumns, columns_of
 from monitor.files.tables.columns import ColumnError, Columns, WideTableError
 from schemas.records.decode import BOM, not_utf8
 from schemas.records.events import EventFields
-from schemas.records.faults import Fault
-from schemas.records.text import shorten
+from schemas.records.text import Fault, shorten
 
 _SEPARATORS: Final = ",;\t"
 _TOGETHER: Final = 1_000  # rows that are translated together

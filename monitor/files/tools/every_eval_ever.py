@@ -10,8 +10,7 @@ from monitor.files.formats.documents import read_beside, text_of
 from monitor.files.formats.log_file import LogFile
 from monitor.files.formats.results import Entry, Result, Tool
 from monitor.files.streams.event_lines import Refusal
-from schemas.records.faults import Fault
-from schemas.records.text import shorten
+from schemas.records.text import Fault, shorten
 
 
 class Evaluation(msgspec.Struct):

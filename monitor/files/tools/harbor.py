@@ -9,7 +9,7 @@ import msgspec
 from monitor.files.formats.documents import read_document
 from monitor.files.formats.log_file import LogFile
 from monitor.files.formats.results import Entry, Result, Run, Tool
-from schemas.records.events import MAX_INDEX
+from schemas.records.names import MAX_INDEX
 from schemas.records.text import shorten
 
 

@@ -8,7 +8,7 @@ import msgspec
 from monitor.files.formats.documents import DOCUMENT, broken, decode_as, read_bytes, wrong_field
 from monitor.files.streams.event_lines import Broken, Refusal
 from monitor.files.streams.zip_archive import Archive
-from schemas.records.events import MAX_INDEX
+from schemas.records.names import MAX_INDEX
 from schemas.records.text import shorten
 
 _HEAD: Final = 4_096  # how much of a document shows whether it may be a log

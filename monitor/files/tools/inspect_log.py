@@ -18,8 +18,7 @@ from monitor.files.streams.translated import DocumentStream
 from monitor.files.tools.inspect_archive import Log, Sample, read_log
 from monitor.files.tools.inspect_scores import choose_scorer
 from schemas.records.events import EventFields
-from schemas.records.faults import Fault
-from schemas.records.text import shorten
+from schemas.records.text import Fault, shorten
 
 _UNFINISHED: Final = ("started", "cancelled", "error")
 _FINGERPRINT: Final = 200

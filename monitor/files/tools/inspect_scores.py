@@ -8,9 +8,8 @@ from typing import Any, Final
 from monitor.files.formats.choices import Choices
 from monitor.files.streams.event_lines import Refusal
 from schemas.records.decode import OUT_OF_RANGE, above_scale
-from schemas.records.faults import Fault
 from schemas.records.lenient import read_score
-from schemas.records.text import shorten
+from schemas.records.text import Fault, shorten
 
 LETTERS: Final[Mapping[str, float]] = {"C": 1.0, "I": 0.0, "P": 0.5, "N": 0.0}
 """Correct, incorrect, partly correct, no answer, with the values that Inspect gives them."""

@@ -11,8 +11,7 @@ import msgspec
 from monitor.files.formats.documents import read_beside, scalars
 from monitor.files.formats.log_file import LogFile
 from monitor.files.formats.results import Entry, Result, Run, Tool
-from schemas.records.faults import Fault
-from schemas.records.text import shorten
+from schemas.records.text import Fault, shorten
 
 COLUMNS: Final = frozenset({"doc", "metric"})
 _FILE: Final = re.compile(r"details_(.+)_(\d{4}-\d\d-\d\dT.+)\.parquet")

@@ -8,7 +8,7 @@ import msgspec
 from monitor.files.formats.documents import text_of
 from monitor.files.formats.log_file import LogFile
 from monitor.files.formats.results import Entry, Result, Tool
-from schemas.records.faults import Fault
+from schemas.records.text import Fault
 
 
 class Judgment(msgspec.Struct):

@@ -20,9 +20,8 @@ from monitor.files.streams.paths import show
 from monitor.files.tools.lm_eval_results import Results, read_results
 from schemas.records.decode import OUT_OF_RANGE, above_scale
 from schemas.records.events import EventFields
-from schemas.records.faults import Fault
 from schemas.records.names import name_fault
-from schemas.records.text import shorten
+from schemas.records.text import Fault, shorten
 
 NAME: Final = re.compile(r"samples_(?P<task>.+)_(?P<time>\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d(?:\.\d+)?)\.jsonl(?:\.gz)?")
 

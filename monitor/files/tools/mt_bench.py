@@ -8,8 +8,7 @@ import msgspec
 from monitor.files.formats.documents import bytes_beside, text_of
 from monitor.files.formats.log_file import LogFile
 from monitor.files.formats.results import Entry, Result, Tool
-from schemas.records.faults import Fault
-from schemas.records.text import shorten
+from schemas.records.text import Fault, shorten
 
 _FAILED: Final = -1
 

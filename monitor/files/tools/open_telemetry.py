@@ -12,8 +12,7 @@ from typing import Any, Final, Literal, NamedTuple
 import msgspec
 
 from monitor.files.formats.documents import read_bytes
-from schemas.records.faults import Fault
-from schemas.records.text import shorten
+from schemas.records.text import Fault, shorten
 
 EVENT: Final = "gen_ai.evaluation.result"
 NAME: Final = "gen_ai.evaluation.name"

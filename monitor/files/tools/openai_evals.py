@@ -7,7 +7,7 @@ import msgspec
 
 from monitor.files.formats.log_file import LogFile
 from monitor.files.formats.results import Entry, Result, Tool
-from schemas.records.faults import Fault
+from schemas.records.text import Fault
 
 _SCORED: Final = ("match", "metrics")
 _NO_METRICS: Final = frozenset({"expected", "picked", "sampled", "options"})

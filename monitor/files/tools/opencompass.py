@@ -11,8 +11,7 @@ from monitor.files.formats.documents import read_document
 from monitor.files.formats.log_file import LogFile
 from monitor.files.formats.results import Entry, Result, ResultColumns, Tool
 from monitor.files.streams.event_lines import Refusal
-from schemas.records.faults import Fault
-from schemas.records.text import shorten
+from schemas.records.text import Fault, shorten
 
 _VERDICTS: Final = ("is_correct", "correct")
 _SPLIT: Final = re.compile(r"(.+)_(\d+)")

@@ -11,8 +11,7 @@ from monitor.files.formats.documents import read_document, read_unique, read_ver
 from monitor.files.formats.log_file import LogFile
 from monitor.files.formats.results import Entry, Result, ResultColumns, Run, Tool
 from monitor.files.streams.event_lines import Derived, Refusal
-from schemas.records.faults import Fault
-from schemas.records.text import shorten
+from schemas.records.text import Fault, shorten
 
 _REPOSITORY: Final = re.compile(r"^(?:instance_)?(.+?__.+?)-[0-9a-f].*$", re.MULTILINE)
 _PRO: Final = "instance_"

@@ -11,7 +11,7 @@ from monitor.files.formats.choices import FAILED_ZERO
 from monitor.files.formats.documents import read_beside, read_document
 from monitor.files.formats.log_file import LogFile
 from monitor.files.formats.results import Entry, Result, Run, Tool
-from schemas.records.events import MAX_INDEX
+from schemas.records.names import MAX_INDEX
 from schemas.records.text import shorten
 
 _ATTEMPT: Final = re.compile(r".*\.(\d+)-of-(\d+)\..*", re.DOTALL)

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from monitor.paper.demo import top_ten
-from schemas.records.events import DEFAULT_LOOK
+from schemas.records.declaration import DEFAULT_LOOK
 from stats.order import committed_order
 
 Scores = npt.NDArray[np.uint8]

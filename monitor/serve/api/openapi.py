@@ -9,7 +9,8 @@ from pydantic import BaseModel
 
 from monitor.background import in_background
 from monitor.serve.api.problems import MEDIA_TYPE
-from schemas.records.events import Declaration, Ended, Event, Spec
+from schemas.records.declaration import Declaration, Spec
+from schemas.records.events import Ended, Event
 from schemas.results.api import Problem
 
 _REQUEST_MODELS: Final[tuple[type[BaseModel], ...]] = (Event, Declaration, Ended, Spec)

@@ -10,7 +10,7 @@ from starlette.exceptions import HTTPException
 
 from monitor.state_lock import StateTorn
 from schemas.records.decode import describe_error, show_input
-from schemas.records.faults import Fault
+from schemas.records.text import Fault
 from schemas.results.api import Problem, RecordError
 
 MEDIA_TYPE: Final = "application/problem+json"

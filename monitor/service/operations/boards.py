@@ -18,12 +18,12 @@ from monitor.store.transfer.transfer import StoredBoard, Transfer
 from monitor.view.from_state import board_view
 from monitor.view.score_lines import SENTINEL, all_score_lines
 from schemas.records.boards import BoardEntry
-from schemas.records.events import Spec
-from schemas.records.faults import Refusal
+from schemas.records.declaration import Spec
 from schemas.records.names import natural
 from schemas.records.operations import BoardChange, Undone, encode_board_change
 from schemas.records.origins import OriginKey
 from schemas.records.ownership import owner
+from schemas.records.text import Refusal
 
 _POLL_SECONDS = 0.2
 

@@ -16,14 +16,12 @@ import structlog
 from monitor.engine.chunk import EventBatch
 from monitor.engine.chunk_fold import Partition
 from monitor.engine.decoder import BoardChanged, Declared, Decoder, Republished, RunEnded, SpanRead, Step
-from schemas.records.battles import by_kind, models_of
 from schemas.records.boards import BoardEntry, Undo
 from schemas.records.chunks import Chunk, Origin, Source
-from schemas.records.events import Ended, EventFields
-from schemas.records.faults import Fault
+from schemas.records.events import Ended, EventFields, by_kind, models_of
 from schemas.records.operations import BoardChange, Undone, encode_board_change
 from schemas.records.packed import mark_imported
-from schemas.records.text import shorten
+from schemas.records.text import Fault, shorten
 
 _log = structlog.get_logger()
 

@@ -11,7 +11,7 @@ from monitor.engine.latch.records import LatchRecords, latch_of
 from monitor.engine.state.battles import JUDGE, NO_JUDGE, ORDER, OUTCOME, PAIR, PROMPT, REPEAT, cast_keys, unit_keys
 from monitor.engine.state.benchmark import COUNTERS
 from monitor.engine.state.stored import StoredBenchmark
-from schemas.records.events import Spec
+from schemas.records.declaration import Spec
 from schemas.records.names import name_fault, names_hold
 from schemas.records.scores import ABSENT, SCORE_UNIT
 from schemas.results.changes import CLAIMS, KINDS

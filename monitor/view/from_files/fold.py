@@ -25,7 +25,8 @@ from monitor.view.from_files.tally import Tally
 from monitor.view.from_state import board_views
 from schemas.records.chunks import Chunk
 from schemas.records.columns import EventColumns, EventList, JoinedEvents
-from schemas.records.events import Declaration, EventFields
+from schemas.records.declaration import Declaration
+from schemas.records.events import EventFields
 from schemas.records.packed import Segment
 from schemas.records.scores import SCORE_UNIT
 

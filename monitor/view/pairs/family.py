@@ -8,7 +8,7 @@ import numpy as np
 from monitor.view.board import BoardView
 from monitor.view.pairs.table import PairTable
 from monitor.words.pairs import PairBoard
-from schemas.records.events import FamilySpec
+from schemas.records.declaration import FamilySpec
 from schemas.results.assumptions import Assumption, joining
 from schemas.results.reasons import Fact, Reason, fact
 from schemas.results.report import FamilyReport

@@ -28,8 +28,8 @@ from monitor.words.pairs import Pair, reason
 from schemas.results.assumptions import Assumption, flagged, late, late_of, order, sampled
 from schemas.results.assumptions import Fact as AssumptionFact
 from schemas.results.assumptions import facts as assumed_facts
-from schemas.results.changes import PROCEDURES, Outcome, Side
-from schemas.results.reasons import Fact
+from schemas.results.changes import PROCEDURES
+from schemas.results.reasons import Fact, Outcome, Side
 from schemas.results.report import RESOLUTION_PROCEDURES, ClusterReport, PairReport, Status
 from stats.evidence.settled import TIE
 from stats.numerics.pairs import Index, pair_members

@@ -22,7 +22,7 @@ from monitor.view.pairs.table import PairTable
 from monitor.view.pairs.weights import WeightedScores
 from monitor.view.ranking.suite_evidence import Terms, family_places, terms_of, walk_committed
 from monitor.view.reasons import unit_items
-from schemas.records.events import MAX_GRADED_ITEMS, FamilySpec, OrderSpec, Provenance, Spec
+from schemas.records.declaration import MAX_GRADED_ITEMS, FamilySpec, OrderSpec, Provenance, Spec
 from schemas.records.reading import Reading
 from schemas.records.scores import ABSENT, SKIPPED, ZERO, Contestant, RowKey
 from schemas.records.suites import Suite

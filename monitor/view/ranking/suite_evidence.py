@@ -11,7 +11,7 @@ from monitor.engine.state.codes import Codes
 from monitor.engine.state.graded import Capital, Weighting, capital_gained
 from monitor.view.board import BoardView
 from monitor.view.reasons import held
-from schemas.records.events import MAX_GRADED_ITEMS, FamilySpec
+from schemas.records.declaration import MAX_GRADED_ITEMS, FamilySpec
 from schemas.records.scores import ABSENT, ONE, SCORE_UNIT, SKIPPED, ZERO
 from schemas.records.suites import Suite
 from schemas.results.reasons import Fact, Reason, fact

@@ -11,7 +11,7 @@ from monitor.view.from_state import board_view
 from monitor.view.pairs.evidence_path import COMMITTED, POINTS, chart_data, pair_path
 from monitor.view.pairs.table import PairTable
 from monitor.words.assumptions import TEXTS
-from schemas.records.events import Declaration
+from schemas.records.declaration import Declaration
 from stats import committed_order, log_e_halves, log_e_value
 from tests.fold_log import FoldLog, event
 

@@ -8,7 +8,7 @@ import pytest
 from monitor.engine.chunk_fold import Partition
 from monitor.engine.state.graded import capital_gained
 from schemas.records.chunks import Chunk
-from schemas.records.events import Spec
+from schemas.records.declaration import Spec
 from schemas.records.scores import SCORE_UNIT
 from stats.evidence.graded import graded_log_e_halves
 from tests.fold_log import FoldLog, event

@@ -6,10 +6,10 @@ import pytest
 
 from monitor.engine.chunk_fold import Partition
 from schemas.records.chunks import Chunk
+from schemas.records.declaration import Declaration
 from schemas.records.decode import decode_block
-from schemas.records.events import Declaration
-from schemas.records.faults import Found
 from schemas.records.packed import Segment, SourceSpan, encode_span
+from schemas.records.text import Found
 from tests.memory_store import MemoryStore
 
 ITEMS = 30

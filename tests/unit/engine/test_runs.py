@@ -14,8 +14,7 @@ from schemas.records.chunks import Chunk
 from schemas.records.columns import EventList, JoinedEvents
 from schemas.records.events import EventFields
 from schemas.records.packed import Segment
-from schemas.records.run_columns import ItemColumns, RunEvents
-from schemas.records.runs import Run, decode_run, encode_run
+from schemas.records.run_columns import ItemColumns, Run, RunEvents, decode_run, encode_run
 from tests.fold_log import FoldLog, counts_of, event
 
 RUN = {"benchmark": "bench", "model": "m", "item_ids": ["1", "2", "3"], "scores": [1, 0, None]}

@@ -8,7 +8,7 @@ from monitor.view.from_state import board_view
 from monitor.words.changes import UNDECLARED_UNITS
 from schemas.records.events import EventFields
 from schemas.records.packed import encode_events
-from schemas.records.runs import encode_run
+from schemas.records.run_columns import encode_run
 from stats import committed_order
 from tests.fold_log import FoldLog, event
 

@@ -15,7 +15,7 @@ from monitor.files.importer import Importer
 from monitor.files.streams.paths import PathError
 from monitor.files.streams.read import read_files
 from monitor.files.tables.battle_columns import BattleColumns
-from schemas.records.battles import BattleFields
+from schemas.records.events import BattleFields
 
 
 def read(path, benchmark="arena", **choices):

@@ -1,8 +1,7 @@
 import pytest
 
 from monitor.files.dated_runs import DatedRuns, RunFault, date_in, name_of
-from schemas.records.battles import BattleFields
-from schemas.records.events import EventFields
+from schemas.records.events import BattleFields, EventFields
 from schemas.records.packed import Segment
 
 

@@ -10,7 +10,8 @@ from monitor.notify.notification import Wording
 from monitor.notify.states import DAY_SECONDS, HELD_WITHIN_SECONDS, StateWatch
 from monitor.view.from_state import board_view
 from monitor.view.news import BoardState, board_state
-from schemas.records.events import Declaration, Ended, EventFields
+from schemas.records.declaration import Declaration
+from schemas.records.events import Ended, EventFields
 from tests.deploy.monitoring import DEPLOY
 
 START = 1_000_000_000.0

@@ -22,8 +22,8 @@ from monitor.render.signs import UNDECIDED
 from monitor.view.build import build_report
 from monitor.view.from_state import board_views
 from schemas.records.chunks import Chunk
+from schemas.records.declaration import Declaration
 from schemas.records.decode import decode_block, decode_record
-from schemas.records.events import Declaration
 from stats import committed_order
 from stats.evidence.eprocess import log_e_value
 from stats.fixed_n.mcnemar import exact_p

@@ -9,8 +9,8 @@ from pydantic import ValidationError
 
 from schemas.records.decode import Checker, decode_block, decode_message, decode_record, decode_records
 from schemas.records.events import MAX_LINE_BYTES, Event, EventFields
-from schemas.records.faults import Fault
 from schemas.records.names import name_fault
+from schemas.records.text import Fault
 
 GOOD = {"benchmark": "bench", "item_id": "item 1", "model": "m", "score": 1}
 

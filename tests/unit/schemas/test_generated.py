@@ -1,7 +1,8 @@
 import json
 
 from schemas.generate import FOLDER, main, render, stale
-from schemas.records.events import Declaration, Event
+from schemas.records.declaration import Declaration
+from schemas.records.events import Event
 
 
 def test_the_generated_files_are_what_the_models_say():

@@ -2,7 +2,7 @@
 
 import pytest
 
-from schemas.records.events import Spec
+from schemas.records.declaration import Spec
 from schemas.records.goals import Goal, named_goal, parse_goal
 
 

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 
 from monitor.serve.api.problems import ProblemError
 from monitor.serve.api.writing.body_parser import parse_body
-from schemas.records.battles import BattleFields, names_of
 from schemas.records.decode import (
     decode_array,
     decode_block,
@@ -18,10 +17,10 @@ from schemas.records.decode import (
     decode_next,
     decode_records,
 )
-from schemas.records.events import EventFields
-from schemas.records.faults import Fault
+from schemas.records.events import BattleFields, EventFields, names_of
 from schemas.records.packed import decode_packed
-from schemas.records.runs import decode_run, decode_run_loosely
+from schemas.records.run_columns import decode_run, decode_run_loosely
+from schemas.records.text import Fault
 
 GOOD = '{"benchmark":"b","item_id":"1","model":"m","score":1}'
 BATTLE = '{"benchmark":"b","item_id":"1","model_a":"m","model_b":"n","winner":"a"%s}'

@@ -12,7 +12,8 @@ from monitor.send.http import newest_epochs
 from monitor.serve import cache
 from monitor.serve.report_cache import ReportCache
 from monitor.view.partition_view import PartitionView
-from schemas.records.events import Declaration, EventFields
+from schemas.records.declaration import Declaration
+from schemas.records.events import EventFields
 from tests.commands import until
 from tests.served import Served, folded
 

@@ -27,7 +27,8 @@ from monitor.view.from_state import board_view
 from monitor.view.metrics_view import metrics_view
 from monitor.view.partition_view import PartitionView
 from schemas.records.chunks import Chunk
-from schemas.records.events import Declaration, EventFields
+from schemas.records.declaration import Declaration
+from schemas.records.events import EventFields
 from schemas.results.verdict_changes import VerdictChanges
 from stats.evidence.eprocess import anytime_required_n
 from tests.unit.engine.test_sentinel import ITEMS

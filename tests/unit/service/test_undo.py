@@ -16,8 +16,8 @@ from monitor.service.operations.undo import BoardError, Undoing, marks_of, view_
 from monitor.view.build import benchmark_report
 from monitor.view.from_state import board_view
 from monitor.words.assumptions import TEXTS
-from schemas.records.battles import BattleFields
-from schemas.records.events import Declaration, Ended, EventFields
+from schemas.records.declaration import Declaration
+from schemas.records.events import BattleFields, Ended, EventFields
 from schemas.records.operations import BoardChange
 
 PRODUCERS = ("ci", "bad", None)

@@ -12,7 +12,7 @@ from monitor.view.pairs.family import unlisted, unscored
 from monitor.words import header
 from monitor.words.assumptions import TEXTS
 from monitor.words.header import family, registration
-from schemas.records.events import Spec
+from schemas.records.declaration import Spec
 from stats.order import committed_order
 from tests.fold_log import FoldLog, packed
 

@@ -18,8 +18,8 @@ from monitor.view.pairs.family import unlisted, unscored
 from monitor.view.pairs.table import PairTable
 from monitor.words.assumptions import clauses
 from schemas.records.catalogue import published
+from schemas.records.declaration import Declaration, Spec, alias_problem
 from schemas.records.decode import describe_error
-from schemas.records.events import Declaration, Spec, alias_problem
 from schemas.records.redeclared import changed_fields, parts_chosen, version_fault
 from schemas.records.text import shorten
 from schemas.results.assumptions import late

@@ -9,7 +9,8 @@ from monitor.files.importer import Importer
 from monitor.files.streams.paths import origin, show
 from monitor.view.board import BoardView
 from monitor.words.counts import counted
-from schemas.records.events import MAX_INDEX, Ended
+from schemas.records.events import Ended
+from schemas.records.names import MAX_INDEX
 
 
 def parse_epoch(text: str | None, *, inherit: bool) -> int | str | None:

@@ -13,8 +13,8 @@ from monitor.cli.shared.declared.values import flag_text, show_value
 from monitor.cli.shared.errors import USAGE, file_error, stop
 from monitor.cli.shared.options import DeclareOptions
 from monitor.files.unit_list import UnitListError, read_units
+from schemas.records.declaration import Spec, alias_problem
 from schemas.records.decode import describe_error
-from schemas.records.events import Spec, alias_problem
 from schemas.records.goals import GOAL_FORMS, named_goal, parse_goal
 from schemas.records.text import shorten
 

@@ -8,8 +8,8 @@ from typing import Final
 from pydantic import ValidationError
 
 from monitor.cli.shared.errors import USAGE, stop
+from schemas.records.declaration import OrderSpec
 from schemas.records.decode import describe_error
-from schemas.records.events import OrderSpec
 from schemas.records.names import natural
 from schemas.records.text import shorten
 

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from schemas.records.events import FamilySpec
+from schemas.records.declaration import FamilySpec
 from schemas.records.scores import Contestant
 from stats.families.error_control import WHOLE, place_weights, step_thresholds
 from stats.numerics.pairs import Index, pair_index, pair_members

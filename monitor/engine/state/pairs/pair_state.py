@@ -11,7 +11,7 @@ from monitor.engine.state.codes import grown
 from monitor.engine.state.pairs import families
 from monitor.engine.state.pairs.step_down import StepDown
 from monitor.engine.state.rules import Rules
-from schemas.records.events import Spec
+from schemas.records.declaration import Spec
 from schemas.records.scores import Contestant
 from schemas.results.assumptions import Seed
 from schemas.results.changes import CLAIMS, PROCEDURES, Claim, Procedure, VerdictChange

@@ -28,8 +28,9 @@ from monitor.serve.report_cache import ReportCache
 from monitor.view.admission import AdmissionError, AdmissionGoal
 from monitor.view.newcomers import Newcomers, Proposal, Standing, admission_of, over, propose, standing
 from monitor.words import admission as words
+from schemas.records.declaration import MAX_GOAL_LENGTH, Admitted, Declaration
 from schemas.records.decode import validate_body
-from schemas.records.events import MAX_GOAL_LENGTH, MAX_LINE_BYTES, Admitted, Declaration
+from schemas.records.events import MAX_LINE_BYTES
 from schemas.records.text import shorten
 from schemas.results.admission import (
     AHEAD,

@@ -21,11 +21,12 @@ from monitor.serve.api.writing.request import WriteRules, Writing
 from monitor.serve.log_position import note_position
 from monitor.serve.report_cache import ReportCache
 from monitor.view.board import BoardView
+from schemas.records.declaration import Declaration, Spec
 from schemas.records.decode import validate_body
-from schemas.records.events import Declaration, End, Ended, Event, Spec
-from schemas.records.faults import Fault
+from schemas.records.events import End, Ended, Event
 from schemas.records.names import Name as CheckedName
 from schemas.records.packed import IMPORTED_HEADER, parse_offsets
+from schemas.records.text import Fault
 from schemas.results.api import Accepted, DeclarationTaken, EndTaken, RunName
 
 FOLD_SECONDS: Final = 2.0  # how long a response waits until the log is folded to a record

@@ -17,7 +17,7 @@ from monitor.serve.api.writing.intake import Intake
 from monitor.serve.report_cache import ReportCache
 from monitor.view.ranking.goal import priced
 from monitor.view.ranking.race import NoRaceError, Race
-from schemas.records.events import MAX_GOAL_LENGTH
+from schemas.records.declaration import MAX_GOAL_LENGTH
 from schemas.records.goals import parse_goal
 from schemas.results.api import Next
 

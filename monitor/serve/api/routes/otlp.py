@@ -19,8 +19,8 @@ from monitor.serve.api.writing.quotas import require_quotas
 from monitor.serve.api.writing.refusals import refused_events
 from monitor.serve.api.writing.request import WriteRules
 from monitor.serve.report_cache import ReportCache
-from schemas.records.faults import Fault
 from schemas.records.packed import IMPORTED_HEADER
+from schemas.records.text import Fault
 
 _PROTOBUF: Final = "application/x-protobuf"
 _TYPES: Final = (_PROTOBUF, "application/json")

@@ -7,6 +7,7 @@ import msgspec
 
 from monitor.serve.api.problems import ProblemError, fault_detail
 from monitor.serve.api.writing.intake import Submission
+from schemas.records.declaration import Declaration
 from schemas.records.decode import (
     BOM,
     Checker,
@@ -19,9 +20,9 @@ from schemas.records.decode import (
     is_blank,
     read_object,
 )
-from schemas.records.events import Declaration, Ended, EventFields
-from schemas.records.faults import Fault
+from schemas.records.events import Ended, EventFields
 from schemas.records.repeated import array_values
+from schemas.records.text import Fault
 from schemas.results.api import RecordError
 
 MAX_ERRORS: Final = 100  # bad records in one response; parsing stops there

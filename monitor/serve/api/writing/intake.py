@@ -4,9 +4,10 @@ from collections.abc import Awaitable, Callable
 from typing import NamedTuple, Protocol, Self
 
 from monitor.view.partition_view import PartitionView
-from schemas.records.events import Declaration, Ended, EventFields
-from schemas.records.faults import Reject
+from schemas.records.declaration import Declaration
+from schemas.records.events import Ended, EventFields
 from schemas.records.operations import BoardChange
+from schemas.records.text import Reject
 
 
 class Submission(NamedTuple):

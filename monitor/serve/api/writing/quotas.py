@@ -7,8 +7,8 @@ from monitor.serve.api.problems import QuotaExceeded
 from monitor.serve.api.writing.intake import Submission
 from monitor.serve.report_cache import ReportCache
 from monitor.view.board import BoardView
-from schemas.records.battles import BattleFields, models_of
-from schemas.records.events import Declaration
+from schemas.records.declaration import Declaration
+from schemas.records.events import BattleFields, models_of
 from schemas.records.text import shorten
 
 

@@ -13,9 +13,8 @@ from monitor.serve.api.problems import ProblemError
 from monitor.serve.api.writing.intake import Intake, Submission
 from monitor.serve.report_cache import ReportCache
 from monitor.view.partition_view import Judge
-from schemas.records.battles import BattleFields, models_of
-from schemas.records.events import Ended
-from schemas.records.faults import Fault
+from schemas.records.events import BattleFields, Ended, models_of
+from schemas.records.text import Fault
 from schemas.results.api import RecordError
 
 _AT_ONCE: Final = 5_000  # events that are checked before other requests get a turn

@@ -8,9 +8,8 @@ from starlette.types import ASGIApp
 
 from monitor.serve.access.audit import Audit
 from monitor.serve.access.caller import may_read
-from monitor.serve.access.control import AccessControl
+from monitor.serve.access.control import AccessControl, caller_routes
 from monitor.serve.access.limits import ClientLimits
-from monitor.serve.access.routes import caller_routes
 from monitor.serve.access.rules import AccessRules, require_all
 from monitor.serve.api.openapi import add_openapi
 from monitor.serve.api.problems import add_problems

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Annotated
 import msgspec
 import typer
 
-from monitor.cli.drift.options import EqualRunsOption, MonitorsOption, RunsAYearOption, YearsOption
 from monitor.cli.shared.errors import USAGE, note, stop
 from monitor.cli.shared.options import LogOptions, MaxRejectedOption, OutputOption, Paths, ReportFormat, option
 from monitor.cli.shared.output import choose_output
@@ -20,6 +19,20 @@ from schemas.records.declaration import DriftSettings
 from schemas.records.run_names import date_in
 from schemas.records.text import shorten
 from schemas.results.drift import DriftReport
+
+YearsOption = Annotated[
+    float, typer.Option("--years", min=0.01, max=1000, help="years of runs in which one false alarm is expected")
+]
+RunsAYearOption = Annotated[
+    float, typer.Option("--runs-a-year", min=1, max=1_000_000, help="runs of a monitor in a year")
+]
+MonitorsOption = Annotated[
+    int, typer.Option("--monitors", min=1, max=1_000_000, help="monitors that share that false alarm")
+]
+EqualRunsOption = Annotated[
+    bool, typer.Option("--equal-runs", help="files with equal contents are runs that answered alike, not copies")
+]
+
 
 if TYPE_CHECKING:
     from monitor.cli.shared.output import Output

@@ -4,17 +4,42 @@ Plain ASGI, so streams pass through unbuffered.
 """
 
 import re
+from collections.abc import Sequence
 from typing import Final
 from urllib.parse import urlsplit
 
+from fastapi import APIRouter
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from monitor.serve.access.audit import Audit
-from monitor.serve.access.caller import Caller, set_caller
+from monitor.serve.access.caller import Caller, current_caller, set_caller
 from monitor.serve.access.rules import AccessRules
 from monitor.serve.api.problems import ProblemError
 from monitor.serve.page_files import page_paths
+from schemas.results.api import CallerReport
+
+
+def caller_routes(rules: AccessRules, watched: Sequence[str], topic: str | None) -> APIRouter:
+    """Make the route. Where scores come from is shown to callers who may do everything: a path shows what the machine has."""
+    routes = APIRouter(prefix="/api/v1")
+
+    @routes.get("/caller")
+    async def caller() -> CallerReport:
+        """Report whose token the request carries, what it may do, and until when."""
+        caller = current_caller()
+        return CallerReport(
+            name=caller.name,
+            scopes=list(caller.grants.scopes),
+            expires=caller.expires,
+            signed_in=caller.signed_in,
+            tokens=rules.restricted,
+            watched=list(watched) if caller.grants.admin else [],
+            topic=topic if caller.grants.admin else None,
+        )
+
+    return routes
+
 
 LOOPBACK_NAMES: Final = frozenset({"127.0.0.1", "localhost", "::1"})
 PROBES: Final = frozenset({"/healthz", "/readyz"})

@@ -1,12 +1,20 @@
 """Choose the boards whose models and pairs have series, so that the series of a process stay within a budget."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from math import inf
+from time import thread_time
 from typing import Final, NamedTuple
+
+import numpy as np
 
 from monitor.serve.metrics import catalogue
 from monitor.serve.metrics.catalogue import CATALOGUE
+from monitor.serve.metrics.exposition import Exposition, label
+from monitor.serve.report_cache import ReportCache
+from monitor.store.commit_times import CommitTimes
 from monitor.view.board import BoardView
-from monitor.view.metrics_view import PAIR_CAP
+from monitor.view.metrics_view import PAIR_CAP, BoardCounts, MetricsView, board_counts, metrics_view
+from schemas.results.changes import PROCEDURES
 
 MODEL_CAP: Final = 500  # models with series of their own, per benchmark
 
@@ -101,3 +109,81 @@ def allot(boards: Sequence[Size], budget: int, first: Callable[[str], bool]) -> 
                 else:
                     omitted += cost
     return Allotment(shown, omitted)
+
+
+SCRAPE_SECONDS: Final = 0.4
+"""Processor time after which a scrape renews no more statistics; the next one goes on where it ended."""
+
+_BOARD_BYTES: Final = 2_000
+_PAIR_BYTES: Final = 300
+
+
+def statistics_of(
+    reports: ReportCache, benchmarks: Mapping[str, BoardView], shown: Mapping[str, Shown]
+) -> dict[str, BoardCounts]:
+    """Return the statistics of all benchmarks; those that changed may be slightly old, unless the request asks for a later offset."""
+    start, cache = thread_time(), reports.cache
+
+    def key(name: str) -> tuple[object, ...]:
+        return "statistics", name, shown[name]
+
+    def renew(benchmark: BoardView) -> BoardCounts:
+        some, table = shown[benchmark.name], reports.pair_table(benchmark)
+        return metrics_view(benchmark, some.pairs, table) if some.models else board_counts(table)
+
+    def of(name: str) -> BoardCounts:
+        benchmark = benchmarks[name]
+        return cache.get(
+            key(name),
+            reports.origin_of(name, (benchmark,)),
+            lambda: renew(benchmark),
+            size=_BOARD_BYTES + _PAIR_BYTES * min(shown[name].pairs, benchmark.pairs),
+            most_seconds=inf,
+            is_busy=lambda: thread_time() - start >= SCRAPE_SECONDS,
+        )
+
+    return {name: of(name) for name in sorted(benchmarks, key=lambda name: cache.at(key(name)))}
+
+
+def add_pairs(benchmark: BoardView, view: MetricsView, commits: CommitTimes, exposition: Exposition) -> None:
+    """Add the series of every followed pair of a benchmark."""
+    columns = view.columns
+    first = label("benchmark", benchmark.name)
+    series = [f"{first},{label('model_a', min(names))},{label('model_b', max(names))}" for names in view.names]
+    swap = np.array([a > b for a, b in view.names], bool)
+    sign = np.where(swap, -1.0, 1.0)
+    exposition.add_column(catalogue.PAIR_ITEMS, series, view.n.astype(float).tolist())
+    exposition.add_column(catalogue.PAIR_GAP, series, (sign * columns["gap"]).tolist())
+    exposition.add_column(catalogue.PAIR_LOG_E, series, columns["log_e"].tolist())
+    a, b = columns["log_e_a"], columns["log_e_b"]
+    for side, values in (("a", np.where(swap, b, a)), ("b", np.where(swap, a, b))):
+        exposition.add_column(catalogue.PAIR_LOG_E_SIDE, series, values.tolist(), ("side", side))
+    exposition.add_column(catalogue.PAIR_TO_DECISION, series, columns["items_to_decision"].tolist())
+    for procedure, name in (("anytime", "gap"), ("anytime_family", "gap_family")):
+        low, high = columns[f"{name}_low"], columns[f"{name}_high"]
+        extra = ("procedure", procedure)
+        exposition.add_column(catalogue.PAIR_GAP_LOW, series, np.where(swap, -high, low).tolist(), extra)
+        exposition.add_column(catalogue.PAIR_GAP_HIGH, series, np.where(swap, -low, high).tolist(), extra)
+    for metric, by_procedure in (
+        (catalogue.PAIR_THRESHOLD, view.log_threshold),
+        (catalogue.PAIR_RESOLUTION, {name: q for name, q in view.resolution.items() if name != "anytime_family"}),
+        (catalogue.PAIR_DECIDED, {name: np.where(swap, -view.sides[name], view.sides[name]) for name in PROCEDURES}),
+    ):
+        for procedure, values in by_procedure.items():
+            exposition.add_column(metric, series, values.astype(float).tolist(), ("procedure", procedure))
+    for text, status in zip(series, view.statuses, strict=True):
+        exposition.add_column(catalogue.PAIR_STATUS, [text], [1.0], ("status", status))
+    _add_latches(benchmark, commits, view, series, exposition)
+
+
+def _add_latches(
+    benchmark: BoardView, commits: CommitTimes, view: MetricsView, series: list[str], exposition: Exposition
+) -> None:
+    for procedure, latch in view.latched.items():
+        closed = latch != 0
+        turned = np.where(closed, np.abs(latch) > 1, np.nan)
+        exposition.add_column(catalogue.PAIR_REVERSED, series, turned.tolist(), ("procedure", procedure))
+        # The times are current; the rest of the view may be slightly older.
+        pairs = [(text, pair) for text, pair, decided in zip(series, view.pair, closed, strict=True) if decided]
+        times = [commits.changes.get(benchmark.change_field(pair, procedure, "decided"), np.nan) for _, pair in pairs]
+        exposition.add_column(catalogue.DECIDED_TIME, [text for text, _ in pairs], times, ("procedure", procedure))

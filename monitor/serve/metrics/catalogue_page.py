@@ -4,9 +4,8 @@ from pathlib import Path
 from typing import Final, get_args
 
 from monitor.serve.cache import REST, SLOW_SECONDS
-from monitor.serve.metrics.budget import MODEL_CAP
+from monitor.serve.metrics.budget import MODEL_CAP, SCRAPE_SECONDS
 from monitor.serve.metrics.catalogue import CATALOGUE, Metric, Mode
-from monitor.serve.metrics.statistics import SCRAPE_SECONDS
 from monitor.settings import Settings
 from monitor.view.metrics_view import PAIR_CAP
 

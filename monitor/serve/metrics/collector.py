@@ -13,10 +13,8 @@ from prometheus_client import CollectorRegistry
 from prometheus_client.exposition import choose_encoder
 
 from monitor.serve.metrics import catalogue
-from monitor.serve.metrics.budget import ALWAYS, MODEL_CAP, Allotment, allot, size_of
+from monitor.serve.metrics.budget import ALWAYS, MODEL_CAP, Allotment, add_pairs, allot, size_of, statistics_of
 from monitor.serve.metrics.exposition import Exposition, label
-from monitor.serve.metrics.pair_series import add_pairs
-from monitor.serve.metrics.statistics import statistics_of
 from monitor.serve.report_cache import ReportCache
 from monitor.state_lock import StateTorn
 from monitor.store.commit_times import CommitTimes

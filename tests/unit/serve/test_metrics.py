@@ -16,7 +16,7 @@ from monitor.engine.chunk_fold import Partition
 from monitor.engine.state.changes import BenchmarkDelta, Delta
 from monitor.instruments import ProcessMetrics
 from monitor.serve import cache
-from monitor.serve.metrics import statistics
+from monitor.serve.metrics import budget
 from monitor.serve.metrics.budget import allot, size_of
 from monitor.serve.metrics.catalogue import CATALOGUE
 from monitor.serve.metrics.collector import MetricsCollector, WorkerInfo
@@ -331,8 +331,8 @@ def three_boards():
 
 def test_a_scrape_renews_the_oldest_statistics_while_it_has_time(three_boards, monkeypatch):
     add, shown = three_boards
-    monkeypatch.setattr(statistics, "SCRAPE_SECONDS", 2)
-    monkeypatch.setattr(statistics, "thread_time", itertools.count().__next__)  # each look at the clock takes a second
+    monkeypatch.setattr(budget, "SCRAPE_SECONDS", 2)
+    monkeypatch.setattr(budget, "thread_time", itertools.count().__next__)  # each look at the clock takes a second
     add(2)
     assert shown() == [2, 1, 1]
     add(3)

@@ -3,17 +3,44 @@
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Iterator
+from contextlib import suppress
 from functools import lru_cache
 from time import monotonic
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
+from fastapi.responses import StreamingResponse
 from pydantic_core import to_json
 
-from monitor.serve.api.reading.event_stream import frame
 from monitor.serve.log_position import without_position
 from monitor.serve.report_cache import ReportCache
 from monitor.state_lock import StateTorn
 from schemas.results.api import Update
+
+HEARTBEAT_SECONDS: Final = 15.0
+HEARTBEAT: Final = b": alive\n\n"  # a comment that keeps a silent connection open
+
+STREAM: Final[dict[int | str, dict[str, Any]]] = {  # the answer of a stream, for the description of the API
+    200: {"content": {"text/event-stream": {"schema": {"type": "string"}}}, "description": "events"}
+}
+
+
+def event_stream(events: AsyncIterator[bytes]) -> StreamingResponse:
+    """Answer with events; proxies pass them on at once, and keep none. The stream ends where the state cannot be read any more."""
+
+    async def readable() -> AsyncIterator[bytes]:
+        with suppress(StateTorn):
+            async for event in events:
+                yield event
+
+    headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+    return StreamingResponse(readable(), media_type="text/event-stream", headers=headers)
+
+
+def frame(event: str, data: bytes, id_: str | None = None) -> bytes:
+    """Encode one event; JSON has no newline, so `data` is one line."""
+    id_line = "" if id_ is None else f"id: {id_}\n"
+    return b"".join((f"event: {event}\n{id_line}data: ".encode(), data, b"\n\n"))
+
 
 POLL_SECONDS: Final = 0.1
 _REST: Final = 20  # of many boards, the state is looked at again after this many times the time that it took

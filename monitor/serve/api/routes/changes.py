@@ -8,8 +8,14 @@ from fastapi.responses import StreamingResponse
 from pydantic_core import to_json
 
 from monitor.serve.api.reading.change_feed import CURSOR_PATTERN, ChangeFeed, ChangeFeeds, Cursor
-from monitor.serve.api.reading.event_stream import HEARTBEAT, HEARTBEAT_SECONDS, STREAM, event_stream, frame
-from monitor.serve.api.reading.state_watcher import StateWatcher
+from monitor.serve.api.reading.state_watcher import (
+    HEARTBEAT,
+    HEARTBEAT_SECONDS,
+    STREAM,
+    StateWatcher,
+    event_stream,
+    frame,
+)
 from monitor.serve.report_cache import ReportCache
 from monitor.words.page import change_words
 from schemas.records.names import MAX_NAME_LENGTH

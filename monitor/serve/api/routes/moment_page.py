@@ -5,7 +5,7 @@ from typing import Final
 
 import numpy as np
 
-from monitor.serve.api.reading.ties import tie_report
+from monitor.serve.api.reading.cached_answers import tie_report
 from monitor.store.commit_times import CommitTimes
 from monitor.view.live_pairs import LivePairs
 from monitor.view.ranking.moments import sides_at

@@ -9,8 +9,14 @@ from fastapi import APIRouter, Header, Query, Response
 from fastapi.responses import StreamingResponse
 
 from monitor.serve.api.problems import ProblemError
-from monitor.serve.api.reading.event_stream import HEARTBEAT, HEARTBEAT_SECONDS, STREAM, event_stream, frame
-from monitor.serve.api.reading.state_watcher import StateWatcher
+from monitor.serve.api.reading.state_watcher import (
+    HEARTBEAT,
+    HEARTBEAT_SECONDS,
+    STREAM,
+    StateWatcher,
+    event_stream,
+    frame,
+)
 from monitor.serve.api.routes.events import until_folded
 from monitor.serve.api.routes.found import Name, live_pairs
 from monitor.serve.api.writing.intake import Intake

@@ -5,8 +5,7 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Request, Response
 
 from monitor.serve.api.problems import ProblemError, unknown_benchmark
-from monitor.serve.api.reading.cached_answers import CachedAnswers
-from monitor.serve.api.reading.ties import tie_report
+from monitor.serve.api.reading.cached_answers import CachedAnswers, tie_report
 from monitor.serve.api.routes.category_page import MOST_CATEGORIES, category_page
 from monitor.serve.api.routes.found import (
     TOO_MANY_PAIRS,

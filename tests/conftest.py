@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, settings
 settings.register_profile("laws", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("laws")
 
-pytest_plugins = ["tests.kafka.fixtures", "tests.served"]
+pytest_plugins = ["tests.kafka.fixtures"]
 
 TESTS = Path(__file__).parent
 QUICK_FOLDERS = {"client", "contract", "golden", "property", "unit"}
@@ -53,3 +53,19 @@ def pytest_collection_modifyitems(items):
             )
     # The longest tests first: then no worker is left with one of them at the end.
     items.sort(key=lambda item: ("smoke" not in item.keywords, item.path.parent.name not in LONG_FOLDERS))
+
+
+@pytest.fixture(scope="module")
+def server():
+    """Serve one server to a whole module."""
+    # Not a plugin: the process that hands out tests would import the whole monitor first, while the workers wait for it.
+    from tests.served import Served
+
+    with Served() as server:
+        yield server
+
+
+@pytest.fixture
+def served(server):
+    """Empty the server of the module for this test."""
+    return server.hold()

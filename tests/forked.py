@@ -1,7 +1,7 @@
 """Start commands by forking a process that has imported everything: importing it again costs each of a thousand commands 2 s of a core.
 
 What starts is a real process with its own streams, environment, signals and exit code. It differs from a fresh interpreter in that its
-imports are done, and in that its parent is not the test. With RANKWATCH_SLOW=1,
+imports are done, its compiled loops loaded and its models complete, and in that its parent is not the test. With RANKWATCH_SLOW=1,
 and where Python's own settings change, the interpreter is fresh.
 """
 
@@ -115,39 +115,45 @@ class Forked(subprocess.Popen):
 
 
 def serve(connection):
-    """Fork for each request; return the command in the process that is to run it, and None at the end of the tests."""
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for the keepers
+    """Fork for each request, and report how each command ends; return the command in the process that is to run it, and None at the end."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # a Ctrl-C in the terminal is for the tests
+    running = {}
     while True:
-        head, fds, _, _ = socket.recv_fds(connection, LENGTH, 4)
-        if not head:
-            return None
-        size, request = int.from_bytes(head, "big"), b""
-        while len(request) < size:
-            request += connection.recv(size - len(request))
-        if os.fork() == 0:
-            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-            connection.close()
-            return _keep(fds, *json.loads(request))
-        for fd in fds:
-            os.close(fd)
-
-
-def _keep(fds, command, folder, env):
-    """Fork the command; report its process id and how it ended."""
-    *streams, report = fds
-    child = os.fork()
-    if child:
-        for fd in streams:
-            os.close(fd)
-        with contextlib.suppress(BrokenPipeError):
+        for ready in select.select([connection, *running], [], [])[0]:
+            if ready is not connection:
+                _report_end(ready, running.pop(ready))
+                continue
+            head, fds, _, _ = socket.recv_fds(connection, LENGTH, 4)
+            if not head:
+                return None
+            size, request = int.from_bytes(head, "big"), b""
+            while len(request) < size:
+                request += connection.recv(size - len(request))
+            *streams, report = fds
+            child = os.fork()
+            if child == 0:
+                connection.close()
+                for fd in (report, *running, *running.values()):
+                    os.close(fd)
+                return _become(streams, *json.loads(request))
+            for fd in streams:
+                os.close(fd)
             os.write(report, b"%d\n" % child)
-            end = os.waitid(
-                os.P_PID, child, os.WEXITED | os.WNOWAIT
-            )  # no other process gets its id before its end is reported
-            os.write(report, b"%d\n" % (end.si_status if end.si_code == os.CLD_EXITED else -end.si_status))
-        os._exit(0)
+            running[os.pidfd_open(child)] = report
+
+
+def _report_end(process, report):
+    """Report how a process ended; no other gets its id before."""
+    end = os.waitid(os.P_PIDFD, process, os.WEXITED | os.WNOWAIT)
+    with contextlib.suppress(BrokenPipeError):
+        os.write(report, b"%d\n" % (end.si_status if end.si_code == os.CLD_EXITED else -end.si_status))
+    os.waitid(os.P_PIDFD, process, os.WEXITED)
+    os.close(process)
     os.close(report)
+
+
+def _become(streams, command, folder, env):
+    """Give this process the streams, folder and environment of a command."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
     for number, fd in enumerate(streams):
         os.dup2(fd, number)
@@ -164,13 +170,32 @@ def _keep(fds, command, folder, env):
     return command
 
 
+def _warm_up():
+    """Do once what every command does first: load the compiled loops and the parts of Faust, and complete the models of pydantic."""
+    from faust.transport import drivers
+    from pydantic import BaseModel
+
+    from monitor.log.faust_app import make_app
+    from monitor.service.loops import load_loops
+
+    load_loops()
+    drivers.by_url("file:///log")
+    make_app("file:///log", "events", app_id="warm")
+    models = BaseModel.__subclasses__()
+    for model in models:
+        models += model.__subclasses__()
+        model.model_rebuild(raise_errors=False)
+
+
 def main():
     """Import what the commands import, and serve."""
+    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")  # as the command line does
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # as the command line does, before numpy is imported
     for package in (monitor, schemas, stats):
         for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
             if not module.name.endswith("__main__"):
                 importlib.import_module(module.name)
+    _warm_up()
     assert threading.active_count() == 1, "a fork keeps no other thread"
     gc.collect()
     gc.freeze()

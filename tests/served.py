@@ -7,8 +7,6 @@ import threading
 import urllib.error
 import urllib.request
 
-import pytest
-
 from monitor.engine.chunk_fold import Partition
 from monitor.serve.access.rules import AccessRules
 from monitor.serve.application import make_application
@@ -200,16 +198,3 @@ def folded(records, **spec):
     events = [EventFields(**record) for record in records]
     partition.fold_events(declarations, events, [], max(len(events), 1))
     return partition
-
-
-@pytest.fixture(scope="module")
-def server():
-    """Serve one server to a whole module."""
-    with Served() as server:
-        yield server
-
-
-@pytest.fixture
-def served(server):
-    """Empty the server of the module for this test."""
-    return server.hold()

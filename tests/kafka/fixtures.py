@@ -4,7 +4,6 @@ import uuid
 
 import pytest
 
-from tests.kafka.broker import KafkaCluster
 from tests.kafka.jars import class_archive_options, classpath
 from tests.maven import UnavailableError
 
@@ -21,6 +20,8 @@ def broker_or_skip():
 def kafka():
     """Run one node for the whole session; use the fixture `topic` so that no two tests share a name."""
     broker_or_skip()
+    from tests.kafka.broker import KafkaCluster
+
     with class_archive_options() as java, KafkaCluster(java=java) as cluster:
         yield cluster
         if java:
@@ -31,6 +32,8 @@ def kafka():
 def own_kafka(request):
     """Run a cluster for this test only, so that it may kill brokers; an indirect parameter sets the number of nodes."""
     broker_or_skip()
+    from tests.kafka.broker import KafkaCluster
+
     with KafkaCluster(getattr(request, "param", 1)) as cluster:
         yield cluster
 

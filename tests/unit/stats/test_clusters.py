@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-import statsmodels.api as sm
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.integrate import quad
 from scipy.stats import t as student
@@ -58,11 +57,13 @@ def test_sums_equal_a_loop_over_items(items, sums):
 
 
 def test_icc_equals_the_analysis_of_variance_of_the_items(items, sums):
+    from statsmodels.api import OLS, add_constant
+
     d, labels = items
     expected = []
     for x in d:
         ok = ~np.isnan(x)
-        fit = sm.OLS(x[ok], sm.add_constant(np.eye(9)[labels[ok]][:, 1:])).fit()
+        fit = OLS(x[ok], add_constant(np.eye(9)[labels[ok]][:, 1:])).fit()
         sizes = np.bincount(labels[ok], minlength=9)
         n0 = (ok.sum() - (sizes**2).sum() / ok.sum()) / 8
         expected.append((fit.mse_model - fit.mse_resid) / (fit.mse_model + (n0 - 1) * fit.mse_resid))
@@ -71,6 +72,8 @@ def test_icc_equals_the_analysis_of_variance_of_the_items(items, sums):
 
 
 def test_clustered_p_equals_statsmodels_cluster_robust_regression():
+    from statsmodels.api import OLS
+
     rng = np.random.default_rng(15)
     labels = rng.choice(40, 900, p=np.arange(20, 60) / np.arange(20, 60).sum())
     d = rng.choice([-1.0, 0.0, 1.0], (4, 900), p=[0.2, 0.5, 0.3]) * (rng.random(40) < 0.8)[labels]
@@ -78,7 +81,7 @@ def test_clustered_p_equals_statsmodels_cluster_robust_regression():
     assert (effective_clusters(n) > FEW_CLUSTERS).all()
     p, se = clustered_p(n, s1), clustered_se(n, s1)
     for pair, x in enumerate(d):
-        fit = sm.OLS(x, np.ones(900)).fit(
+        fit = OLS(x, np.ones(900)).fit(
             cov_type="cluster", cov_kwds={"groups": labels, "use_correction": False}, use_t=True
         )
         # Without its (N - 1) / (N - k) factor, which is 1 for a mean up to 1 / N.

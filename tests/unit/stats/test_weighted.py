@@ -5,7 +5,6 @@ from itertools import product
 import numpy as np
 import pytest
 from scipy.stats import t as student
-from statsmodels.stats.weightstats import ttest_ind
 
 from stats.clusters.weighted import bet_scales, normalised, stratified_moments, stratified_p, weighted_mean_interval
 
@@ -15,6 +14,8 @@ def sums(*strata):
 
 
 def test_two_strata_of_equal_weight_are_a_welch_test_of_one_against_the_mirrored_other():
+    from statsmodels.stats.weightstats import ttest_ind
+
     rng = np.random.default_rng(1)
     one, other = rng.choice([-1, 0, 1], 70, p=[0.1, 0.6, 0.3]), rng.choice([-1, 0, 1], 23, p=[0.3, 0.5, 0.2])
     moments = stratified_moments(*sums(one, other), [1, 1])

@@ -5,8 +5,6 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from statsmodels.stats.contingency_tables import mcnemar
-from statsmodels.stats.multitest import multipletests
 
 from monitor.view.build import benchmark_report, report_view
 from monitor.view.from_state import board_view
@@ -68,6 +66,8 @@ METHODS = {
 
 @pytest.mark.parametrize("name", METHODS)
 def test_adjusted_p_values_are_those_of_statsmodels(view, found, name):
+    from statsmodels.stats.multitest import multipletests
+
     everything = [p.p_exact for p in view.report.pairs]
     neighbours = [p.p_exact for p, _ in found]
     among_all = dict(zip(everything, multipletests(everything, method=METHODS[name])[1], strict=True))
@@ -79,6 +79,8 @@ def test_adjusted_p_values_are_those_of_statsmodels(view, found, name):
 
 
 def test_one_more_p_value_and_the_bounds_of_rho(found):
+    from statsmodels.stats.contingency_tables import mcnemar
+
     for pair, detail in found:
         assert detail.p_corrected == pytest.approx(
             mcnemar([[0, pair.b], [pair.c, 0]], exact=False, correction=True).pvalue

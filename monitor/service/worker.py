@@ -213,7 +213,7 @@ class ClusterWorker(MonitorProcess):
                 LogSpan(earliest=first[tp], end=ends[tp], accept_gap=self.settings.accept_gap),
                 republish=self._republish,
                 notices=self._notices,
-                owner=self._owner,
+                owner=lambda benchmark: owner(benchmark, self._source.partitions),
                 process_metrics=self.process_metrics,
                 state=self._state,
             )
@@ -238,9 +238,6 @@ class ClusterWorker(MonitorProcess):
         except (KafkaError, TimeoutError):
             return False
         return True
-
-    def _owner(self, benchmark: str) -> int:
-        return owner(benchmark, self._source.partitions)
 
     async def _pause(self, partitions: set[TP]) -> None:  # noqa: ARG002 - it is always all of them
         """Store what is folded ahead of a rebalance; most partitions stay, and are not loaded again."""

@@ -95,10 +95,6 @@ def _repeats(given: Mapping[str, Any]) -> str:
     return f"{number} repeats an item on average, {least:,} to {most:,}{more}: {score}"
 
 
-def _both(given: Mapping[str, Any]) -> str:
-    return f"{' and '.join(map(shorten, given['members']))} both have an item {shorten(given['item'])}"
-
-
 _MEMBER_ORDERS: Final = {
     "none": "no order policy",
     "trusted": "order policy trusted, and there is no order of arrival among benchmarks",
@@ -143,8 +139,8 @@ _CLAUSES: Final[Mapping[str, Callable[[Mapping[str, Any]], str]]] = {
         f"under committed: {because(given['because'])}"
     ),
     Reason.SHARED_ITEM: lambda given: (
-        f"{_both(given)}, and an item that counts twice makes verdicts err; declare that items of the same id are different ones "
-        "(distinct_items: true, --distinct), or leave one of the two out"
+        f"{' and '.join(map(shorten, given['members']))} both have an item {shorten(given['item'])}, and an item that counts twice makes "
+        "verdicts err; declare that items of the same id are different ones (distinct_items: true, --distinct), or leave one of the two out"
     ),
     Reason.MEMBER_UNSCORED: lambda given: f"{shorten(given['member'])} has no scores",
     Reason.MEMBER_ORDER: lambda given: f"{shorten(given['member'])} has {_MEMBER_ORDERS[given['policy']]}",

@@ -77,7 +77,7 @@ def _alike(names: AlikeNames) -> str:
             f"with {flags}; nothing is joined without it."
         )
     subject = f"Item ids differ by {by} alone, and count as different items: {pairs}{more}."
-    remedy = "If they are the same items, write each id in one way in all files; nothing is joined."
+    remedy = "If they are the same items, write each id in one way, or give them one unit (--units FILE); nothing is joined without it."
     if names.apart is None:
         return f"{subject} {remedy}"
     a = names.apart

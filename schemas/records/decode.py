@@ -38,6 +38,7 @@ from schemas.records.repeated import (
     parts_of,
     parts_of_lines,
     raw_fields,
+    raw_values,
     repeated_among,
     repeats_a_field,
     repeats_in_array,
@@ -221,6 +222,12 @@ def decode_records(records: Sequence[bytes]) -> list[EventFields] | None:
         return None if repeats_a_field(parts, kind) else events
     # A field of this name is no part of an event, and does not make it a battle.
     return _decode_marked(records) if battles else None
+
+
+def long_in_array(body: bytes) -> dict[int, Fault]:
+    """Return the faults of the values of a JSON array that are too long for a record, by their number from 1."""
+    sizes = [len(memoryview(value)) for value in raw_values(body)] if len(body) > MAX_LINE_BYTES else []
+    return {number: too_long(size) for number, size in enumerate(sizes, 1) if size > MAX_LINE_BYTES}
 
 
 def decode_array(body: bytes) -> list[EventFields] | None:

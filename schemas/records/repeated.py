@@ -257,11 +257,17 @@ def repeats_a_field(parts: Iterable[Part], kind: type[EventFields] = EventFields
 
 def repeats_in_array(body: bytes | msgspec.Raw, kind: type[EventFields] = EventFields) -> bool:
     """Return whether one of the JSON objects in an array has a field twice that is read."""
+    values = raw_values(body)
+    # Of a body that is no array the whole rule has the fault.
+    return not values or repeats_a_field(parts_of(list(map(bytes, values))), kind)
+
+
+def raw_values(body: bytes | msgspec.Raw) -> list[msgspec.Raw]:
+    """Return the values of a JSON array as they are written; none if it is no array."""
     try:
-        values = _RAW_VALUES.decode(body)
+        return _RAW_VALUES.decode(body)
     except _BROKEN:
-        return True  # the whole rule has the fault
-    return repeats_a_field(parts_of(list(map(bytes, values))), kind)
+        return []
 
 
 def _suspects(part: Part, kind: type[EventFields], begin: int = _NEWLINE) -> list[int]:

@@ -117,7 +117,8 @@ def labelled_log_e(
     both = np.stack([_differences("people", people), _differences("judge_labelled", judge_labelled)])
     (h, of), n_h = np.unique(both, axis=1, return_counts=True)
     grids = _REFINED if refined else 1
-    return _mean([_smallest(j, n_j, h, of, n_h, c, grids) for c in coefficients])
+    logs = [_smallest(j, n_j, h, of, n_h, c, grids) for c in coefficients]
+    return float(np.logaddexp.reduce(logs) - np.log(len(logs)))
 
 
 def _smallest(
@@ -156,10 +157,6 @@ def _log_means(values: FloatArray, counts: IntArray, shift: FloatArray, bets: Fl
         some = slice(start, start + _VALUES)
         total += np.log1p(bets[:, :, None] * (often[some] + shift[:, None])) @ counts[some]
     return np.asarray(np.logaddexp.reduce(total) - np.log(_BETS.size))
-
-
-def _mean(logs: Sequence[float]) -> float:
-    return float(np.logaddexp.reduce(logs) - np.log(len(logs)))
 
 
 def labelled_settled_log_e(

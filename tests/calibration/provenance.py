@@ -222,6 +222,24 @@ def retried(rng: Rng, rule: str) -> Seen:
     return Seen(comparison.verdict == "pass", any(each["code"] == "score_choice" for each in comparison.assumptions))
 
 
+SPELLINGS: Final = ("q{}", "Q{}", "q0{}", "Q0{}", "q{} ")
+
+
+def spelled(rng: Rng) -> Seen:
+    """Report each item under five spellings of its id: they stay apart, are named first, and are no independent items."""
+    record = packed(plain(exchangeable(rng, 40, 2)))
+    events = [
+        msgspec.structs.replace(each, item_id=spelling.format(each.item_id))
+        for each in record["events"]
+        for spelling in SPELLINGS
+    ]
+    boards = _files({"runs.jsonl": record | {"events": events}}, DeclareOptions())
+    report = benchmark_report(boards["bench"], pairs="all", assert_complete=True)
+    false = any(pair.decided.anytime_family is not None for pair in report.pairs)
+    listed_first = [each.groups for each in report.alike] == [40]
+    return Seen(false, listed_first and any(each["code"] == "independent" for each in report.assumptions))
+
+
 def copies(rng: Rng, *, distinct: bool) -> Seen:
     """Report a suite of five members that are copies of one another."""
     scores, models = exchangeable(rng, 40, 2), [named(0), named(1)]
@@ -268,6 +286,7 @@ def _attacks() -> Iterator[Attack]:
     held, stated = partial(copies, distinct=False), partial(copies, distinct=True)
     yield Attack("a suite of five copies of one benchmark", "completion", held, refused="held")
     yield Attack("the same, `--distinct`", "completion", stated, ("distinct",))
+    yield Attack("five spellings of the id of each of 40 items", "completion", spelled, ("independent",))
 
 
 ATTACKS: Final = {f"{each.row}, {each.policy}": each for each in _attacks()}

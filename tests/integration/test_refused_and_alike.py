@@ -223,6 +223,21 @@ def test_models_whose_ids_never_meet_are_what_the_report_says_first(tmp_path, ru
     assert "would share 40" in gate["notes"][0]
 
 
+@pytest.mark.parametrize("rule", ["case", "surrounding space"])
+def test_ids_that_are_alike_come_with_the_flag_that_joins_them(tmp_path, rule):
+    first, second = SPELLINGS[rule]
+    events = rows(lambda _, k: k % 4 > 0, ["new"], item=first) + rows(lambda _, k: k % 4 == 0, ["old"], item=second)
+    path = write(tmp_path / "r.csv", events)
+    assert "(--units FILE)" in " ".join(rankwatch("report", path).stdout.split())
+    (tmp_path / "units.json").write_text(
+        json.dumps({spelling(k): first(k) for k in range(40) for spelling in (first, second)})
+    )
+    joined, _ = only(path, "--units", tmp_path / "units.json")
+    [pair] = joined["pairs"]
+    assert (joined["alike"], pair["n"], pair["gap"]) == ([], 40, 0.5)
+    assert "units" in {each["code"] for each in joined["assumptions"]}
+
+
 @pytest.mark.parametrize(("new", "old"), [("GPT-4", "gpt-4"), ("gpt-4 ", "gpt-4")])
 def test_model_names_that_are_alike_come_with_the_flag_that_joins_them(tmp_path, new, old):
     events = rows(lambda _, k: k % 2, ["gpt-4", "llama"])

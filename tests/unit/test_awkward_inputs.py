@@ -5,6 +5,7 @@ import gzip
 import json
 import random
 from contextlib import suppress
+from math import inf
 from typing import Any, NamedTuple
 
 import msgspec
@@ -182,8 +183,8 @@ WAYS = {
     "topic": from_topic,
     "packed message": from_packed_message,
 }
-INSIDE = {"HTTP array", "packed message"}
-"""Ways on which a record is a part of a larger JSON text."""
+INSIDE = {"HTTP array": inf, "packed message": 1_000_000}
+"""Ways on which a record is a part of a larger JSON text, with the bytes from which on that text is too long itself."""
 
 
 def is_json_text(record):
@@ -192,14 +193,14 @@ def is_json_text(record):
         json.loads(record.decode(), parse_constant=lambda _: 1 / 0)
     except (ValueError, RecursionError, ZeroDivisionError):
         return False
-    return len(record) < 1_000_000 and not record.startswith(b"\xef\xbb\xbf")
+    return not record.startswith(b"\xef\xbb\xbf")
 
 
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("name", RECORDS)
 def test_a_record_comes_to_the_same_on_every_way(name, way, tmp_path):
     record, answer, remedy = RECORDS[name]
-    if way in INSIDE and not is_json_text(record):
+    if way in INSIDE and not (len(record) < INSIDE[way] and is_json_text(record)):
         pytest.skip("it cannot be a part of a JSON text")
     events, others, rejects, notes = WAYS[way](record, tmp_path / "results.jsonl")
     if isinstance(answer, dict):

@@ -106,7 +106,7 @@ def _tables(planned: Planned, source: str) -> Iterator[Table | Notes]:
 
 def _columns(planned: Planned) -> Iterator[Column]:
     rows = planned.rows
-    yield Column("procedure", texts(_name(row.procedure) for row in rows))
+    yield Column("procedure", texts(_NAMES.get(row.procedure.name, row.procedure.kind) for row in rows))
     yield Column("decided at", texts(_threshold(row.procedure) for row in rows))
     if planned.effect is not None and planned.gap is None:
         for end, title in ((1, "upper end"), (0, "lower end")):
@@ -135,10 +135,6 @@ def _items(count: int) -> str:
 def _points(gap: float) -> str:
     """Format a gap that may be very small."""
     return percent(gap) if gap >= _SMALL else f"{100 * gap:.3g}"
-
-
-def _name(procedure: Procedure) -> str:
-    return _NAMES.get(procedure.name, procedure.kind)
 
 
 def _threshold(procedure: Procedure) -> str:

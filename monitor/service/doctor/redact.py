@@ -240,6 +240,5 @@ def _of_files(files: Iterable[Path | None]) -> Iterator[str]:
 
 
 def _hexadecimal(secret: str) -> Iterator[str]:
-    for separator in ("", ":", " ", "-") if len(secret) >= 2 * _SHORT else ():
-        digits = secret.encode().hex(separator) if separator else secret.encode().hex()
-        yield from (digits, digits.upper())
+    for separator in ("", ":", " ", "-", ", ", ", 0x") if len(secret) >= 2 * _SHORT else ():
+        yield from (separator.join(f"{byte:02{case}}" for byte in secret.encode()) for case in "xX")

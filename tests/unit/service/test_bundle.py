@@ -223,6 +223,8 @@ def _every_html(secret):
         _every_html,
         lambda secret: secret.encode().hex(":"),
         lambda secret: secret.encode().hex(" ").upper(),
+        lambda secret: ",".join(f"0x{byte:02X}" for byte in secret.encode()).removeprefix("0x"),
+        lambda secret: ",\n  ".join(f"{byte:02x}" for byte in secret.encode()),
         lambda secret: "".join(f"\\{byte:03o}" for byte in secret.encode()),
         lambda secret: _base64(_base64(secret)),
         lambda secret: _base64(secret.encode().hex()),

@@ -5,8 +5,6 @@ from typing import Final
 from monitor.serve.api.routes.found import rank_of
 from monitor.view.items.categories import CategoryScores, category_gaps, category_scores
 from monitor.view.live_pairs import LivePairs
-from monitor.view.pairs.counts import Floats
-from monitor.view.pairs.table import PairTable
 from schemas.results.api import Category, CategoryPage, CategoryVerdicts
 
 MOST_CATEGORIES: Final = 500
@@ -21,7 +19,7 @@ def category_page(live: LivePairs, baseline: str | None, limit: int) -> Category
         benchmark=table.benchmark.name,
         alpha=table.benchmark.spec.alpha,
         models=live.models,
-        mean=_means(table).tolist(),
+        mean=table.kind.means_of(table.ranking)[0].tolist(),
         categories=[
             Category(name=name, items=int(items))
             for name, items in zip(scores.names[shown], scores.items[shown], strict=True)
@@ -31,11 +29,6 @@ def category_page(live: LivePairs, baseline: str | None, limit: int) -> Category
         means=scores.mean[:, shown].tolist(),
         baseline=None if baseline is None else _against(live, scores, baseline, shown),
     )
-
-
-def _means(table: PairTable) -> Floats:
-    """Return the means that rank the models, by rank; nan without one."""
-    return table.kind.means_of(table.ranking)[0]
 
 
 def _against(live: LivePairs, scores: CategoryScores, baseline: str, shown: slice) -> CategoryVerdicts:

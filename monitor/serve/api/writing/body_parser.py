@@ -1,6 +1,6 @@
 """Parse the body of a request into events and declarations, or list the records that are wrong."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 import msgspec
@@ -18,6 +18,7 @@ from schemas.records.decode import (
     decode_message,
     decode_records,
     is_blank,
+    long_in_array,
     read_object,
 )
 from schemas.records.events import Ended, EventFields
@@ -80,18 +81,19 @@ def _line_blocks(body: bytes, converted: set[str]) -> Iterator[Block]:
 
 
 def _array(body: bytes, converted: set[str]) -> Iterator[Block]:
-    events = decode_array(body)
-    yield events, range(1, 1 + len(events or ())), _array_records(body, converted)
+    long = long_in_array(body)
+    events = None if long else decode_array(body)
+    yield events, range(1, 1 + len(events or ())), _array_records(body, converted, long)
 
 
-def _array_records(body: bytes, converted: set[str]) -> Iterator[NumberedRecord]:
+def _array_records(body: bytes, converted: set[str], long: Mapping[int, Fault]) -> Iterator[NumberedRecord]:
     try:
         values = array_values(body)
     except (ValueError, RecursionError):
         raise ProblemError(
             422, "The body is not a JSON array of events. Send an array, or JSON lines as application/x-ndjson."
         ) from None
-    yield from ((number, read_object(value, converted)) for number, value in enumerate(values, 1))
+    yield from ((number, long.get(number) or read_object(value, converted)) for number, value in enumerate(values, 1))
 
 
 def _refusal(errors: list[RecordError]) -> ProblemError:

@@ -140,6 +140,31 @@ def script_reads(source: str, fields: Collection[str], codes: Collection[str] = 
     return sorted(set(_Script(tokens(source), fields, codes).reads()), key=lambda read: (read.line, read.code))
 
 
+_VERDICT: Final = re.compile(
+    r"\b(decide[sd]|undecided|a tie|ties|tied|settled|ahead|better|worse|held|resolved|unresolved|equivalent|verdicts?|withdrawn|needs"
+    r"|level with|items? missing)\b|^ missing$",
+    re.IGNORECASE,
+)
+_CHOSEN: Final = frozenset({"?", "return", "&&", "||", "??"})
+"""Before a literal that depends on a fact."""
+
+
+def script_verdicts(source: str) -> list[Read]:
+    """Return every place of a script that makes a sentence about a verdict: it has the words of one, and values or a fact choose it.
+
+    A label, and a whole sentence that is always there, explain what is drawn.
+    """
+    found = tokens(source)
+    places = []
+    for k, token in enumerate(found):
+        if token.kind not in {"string", "template"} or not is_sentence(token.text) or not _VERDICT.search(token.text):
+            continue
+        filled = token.kind == "template" and (k + 1 < len(found) and found[k + 1].text == "(")
+        if filled or not token.text[0].isupper() or (k and found[k - 1].text in _CHOSEN):
+            places.append(Read(token.line, f'"{token.text}"'))
+    return places
+
+
 class _Script:
     def __init__(self, found: list[Token], fields: Collection[str], codes: Collection[str]) -> None:
         self._tokens, self._fields, self._codes = found, fields, codes

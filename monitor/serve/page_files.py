@@ -9,7 +9,8 @@ from typing import Final, NamedTuple
 import msgspec
 from fastapi import APIRouter, Request, Response
 
-from monitor.words.columns import GOAL, HEADS, NEEDS, PROCEDURES, RATED, STEPS
+from monitor.words.columns import GOAL, HEADS, PROCEDURES, RATED, STEPS
+from monitor.words.page_templates import ANSWERS, LEADS, TEMPLATES
 
 _FOLDER: Final = Path(__file__).with_name("page")
 _MEDIA_TYPES: Final = {
@@ -33,7 +34,9 @@ _WORDS: Final = msgspec.json.encode(
         "heads": HEADS,
         "rated": RATED,
         "goal": GOAL,
-        "needs": NEEDS[0].upper() + NEEDS[1:],
+        "templates": TEMPLATES,
+        "answers": ANSWERS,
+        "leads": LEADS,
         "steps": {key: {"word": word, "about": about} for key, (word, about) in STEPS.items()},
         "procedures": [{"key": key, **each._asdict()} for key, each in PROCEDURES.items()],
     }

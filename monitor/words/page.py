@@ -8,6 +8,7 @@ import msgspec
 
 from monitor.words import pairs
 from monitor.words.assumptions import clauses
+from monitor.words.columns import NEEDS, needs, sized
 from monitor.words.header import coverage, goal_line, weights
 from monitor.words.kinds import words_of
 from monitor.words.order import POLICIES, because
@@ -106,6 +107,8 @@ def board_words(report: BenchmarkReport) -> BoardWords:
         weights_note=None if (given := weights(b)) is None else f"Scores are weighted: {given}.",
         goal_note=None if b.goal is None else goal_line(b.goal).text,
         assumed_note=text,
+        need_note=_paragraph(NEEDS if any(sized(pair) for pair in b.pairs if pair.adjacent) else None),
+        need_notes=list(map(needs, b.pairs)),
         reasons=[
             _reason(b, pair, stated=k in made and made[k].assumptions == common[made[k].kind])
             for k, pair in enumerate(b.pairs)

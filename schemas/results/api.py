@@ -133,6 +133,7 @@ class PairPage(_Answer):
     """One page of the pairs of a benchmark."""
 
     pairs: list[PairReport]
+    need_notes: list[Sentence | None] = Field(description="how many items each pair needs in all, or lacks")
     total: int = Field(description="number of pairs that match the filters")
     next_cursor: str | None = Field(description="`cursor` of the next page; null on the last page")
 
@@ -263,6 +264,8 @@ class BoardWords(_Answer):
     weights_note: Sentence | None
     goal_note: Sentence | None
     assumed_note: Sentence | None = Field(description="what most verdicts of the pairs assume")
+    need_note: Sentence | None = Field(description="what it means that a pair needs items, where one does")
+    need_notes: list[Sentence | None] = Field(description="how many items each pair needs in all, or lacks")
     reasons: list[Sentence] = Field(description="the reason of each pair, without `assumed_note`")
 
 

@@ -1,11 +1,13 @@
-"""Code never reads a sentence: facts say the same for programs, and the package of words alone knows English."""
+"""Code never reads a sentence: facts phrase the same for programs, and the package of words alone knows English."""
 
 import ast
+import re
 from pathlib import Path
 
 import pytest
 
-from tests.script_reads import script_reads, tokens
+from monitor.words.page_templates import TEMPLATES
+from tests.script_reads import script_reads, script_verdicts, tokens
 from tests.sentence_reads import WORDS, Known, modules, python_reads
 
 ROOT = Path(__file__).parents[2]
@@ -45,10 +47,9 @@ def found():
     trees = modules(ROOT, ROOMS)
     known = Known.of(trees)
     ours = {module: tree for module, tree in trees.items() if not module.startswith(WORDS)}
-    scripts = {path.name: path.read_text("utf-8") for path in sorted((ROOT / "monitor").rglob("*.js"))}
     return {f"{module}: {read.code}" for module, tree in ours.items() for read in python_reads(tree, module, known)} | {
         f"{name}: {read.code}"
-        for name, script in scripts.items()
+        for name, script in SCRIPTS.items()
         for read in script_reads(script, known.fields, known.codes)
     }
 
@@ -60,6 +61,78 @@ def test_no_code_reads_a_sentence(found):
 
 def test_the_list_names_only_what_is_there(found):
     assert [start for start in OF_OTHERS if not any(place.startswith(start) for place in found)] == []
+
+
+SCRIPTS = {path.name: path.read_text("utf-8") for path in sorted((ROOT / "monitor").rglob("*.js"))}
+LABELS = {
+    "changes.js": {"good settled"},
+    "data.js": {"required for “resolved”"},
+    "home.js": {" Verdicts wait for the number of items. Start with "},
+    "items.js": {"category better-one"},
+    "matrix.js": {
+        "Where a cell has room, it has the percentage of the pair's prompts that the row's model wins, a tie as half."
+    },
+    "neighbours.js": {"data verdicts"},
+    "time.js": {"verdict against"},
+}
+"""Labels, classes of elements and explanations in scripts that have the words of a verdict and are no sentence of one."""
+
+
+def test_no_script_has_a_sentence_of_a_verdict():
+    found = {name: {read.code.strip('"') for read in script_verdicts(script)} for name, script in SCRIPTS.items()}
+    assert {name: places for name, places in found.items() if places} == LABELS, "write it in words/page_templates.py"
+
+
+def test_scripts_fill_in_the_sentences_that_there_are():
+    said = {key for script in SCRIPTS.values() for key in re.findall(r'[^\w.]phrase\("(\w+)"', script)}
+    chosen = {
+        key
+        for script in SCRIPTS.values()
+        for call in re.findall(r"[^\w.]phrase\(([^)]*)", script)
+        for key in TEMPLATES
+        if f'"{key}"' in call
+    }
+    assert said - set(TEMPLATES) == set()
+    assert set(TEMPLATES) - said - chosen == BY_NAME
+
+
+BY_NAME = (
+    {"row", "column", "open", "against"}
+    | {f"settled_{each}" for each in ("then", "yes", "against", "equal")}
+    | {"decided_then"}
+)
+"""Sentences that a script names by a fact."""
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        'h("p", {}, `${first} is better than ${second}`)',
+        'h("p", {}, name(first), " is ahead of ", name(second))',
+        "const text = `needs ${count(n)} items`",
+        'const text = tied ? "The two are a tie." : ""',
+        'const f = (n) => { if (!n) return "Nothing is settled"; }',
+        'const side = { a: "decided against the rank" }',
+        "const text = `${count(n)} items missing`",
+        'const note = held && "Verdicts are held."',
+    ],
+)
+def test_a_sentence_of_a_verdict_in_javascript_is_found(code):
+    assert script_verdicts(code)
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        'h("p", {}, "Who is best and whether that is decided, then one row for each model.")',
+        'h("h2", {}, "Verdict changes")',
+        'const side = pair.decided === "held"',
+        "const text = `${count(n)} models`",
+        'h("p", {}, phrase("tied", { n }))',
+    ],
+)
+def test_an_explanation_in_javascript_is_fine(code):
+    assert not script_verdicts(code)
 
 
 SCHEMA = """

@@ -77,103 +77,38 @@ _info = partial(Metric, "info")
 EVENTS = _counter("rankwatch_events", BENCHMARK)
 DUPLICATES = _counter("rankwatch_duplicates", BENCHMARK)
 CONFLICTS = _counter("rankwatch_conflicts", BENCHMARK)
-CONFLICTS_BY_PRODUCER = _counter(
-    "rankwatch_conflicts_by_producer",
-    ("producer",),
-    of_process=True,
-)
-QUOTA_REFUSALS = _counter(
-    "rankwatch_quota_refusals",
-    ("quota",),
-    per_label=4,
-    of_process=True,
-)
-REJECTED = _counter(
-    "rankwatch_rejected",
-    BENCHMARK,
-    only=get_args(Mode),
-)
+CONFLICTS_BY_PRODUCER = _counter("rankwatch_conflicts_by_producer", ("producer",), of_process=True)
+QUOTA_REFUSALS = _counter("rankwatch_quota_refusals", ("quota",), per_label=4, of_process=True)
+REJECTED = _counter("rankwatch_rejected", BENCHMARK, only=get_args(Mode))
 LAST_EVENT = _gauge("rankwatch_last_event_timestamp_seconds", BENCHMARK)
 
 # Benchmarks.
-BENCHMARK_INFO = _info(
-    "rankwatch_benchmark",
-    (*BENCHMARK, "order", "family", "mixture"),
-)
-OWNED = _gauge(
-    "rankwatch_benchmark_owned",
-    BENCHMARK,
-    only=("watch", "run"),
-)
+BENCHMARK_INFO = _info("rankwatch_benchmark", (*BENCHMARK, "order", "family", "mixture"))
+OWNED = _gauge("rankwatch_benchmark_owned", BENCHMARK, only=("watch", "run"))
 ITEMS = _gauge("rankwatch_items", BENCHMARK)
 EFFECTIVE_CLUSTERS = _gauge("rankwatch_effective_clusters", BENCHMARK)
-ITEMS_WITHOUT_CLUSTER = _gauge(
-    "rankwatch_items_without_cluster",
-    BENCHMARK,
-)
+ITEMS_WITHOUT_CLUSTER = _gauge("rankwatch_items_without_cluster", BENCHMARK)
 ITEMS_DECLARED = _gauge("rankwatch_items_declared", BENCHMARK)
 MODELS = _gauge("rankwatch_models", BENCHMARK)
 PAIRS = _gauge("rankwatch_pairs", BENCHMARK)
 ALPHA = _gauge("rankwatch_alpha_ratio", BENCHMARK)
 HELD = _gauge("rankwatch_held", BENCHMARK)
-PARTIAL = _gauge(
-    "rankwatch_partial",
-    BENCHMARK,
-)
-FILES_REFUSED = _gauge(
-    "rankwatch_files_refused",
-    BENCHMARK,
-)
+PARTIAL = _gauge("rankwatch_partial", BENCHMARK)
+FILES_REFUSED = _gauge("rankwatch_files_refused", BENCHMARK)
 ITEMS_UNREAD = _gauge("rankwatch_items_unread", BENCHMARK)
-PAIRS_DECIDED = _gauge(
-    "rankwatch_pairs_decided",
-    (*BENCHMARK, "procedure"),
-    per_label=2,
-)
+PAIRS_DECIDED = _gauge("rankwatch_pairs_decided", (*BENCHMARK, "procedure"), per_label=2)
 PAIRS_SETTLED = _gauge("rankwatch_pairs_settled", BENCHMARK)
-PAIRS_EXHAUSTED = _gauge(
-    "rankwatch_pairs_exhausted_undecided",
-    BENCHMARK,
-)
-BEYOND_CAPACITY = _gauge(
-    "rankwatch_pairs_beyond_family_capacity",
-    BENCHMARK,
-)
-ADJACENT_UNDECIDED = _gauge(
-    "rankwatch_adjacent_pairs_undecided",
-    (*BENCHMARK, "procedure"),
-    per_label=9,
-    detail=True,
-)
-ADJACENT_UNRESOLVED = _gauge(
-    "rankwatch_adjacent_pairs_unresolved",
-    (*BENCHMARK, "procedure"),
-    per_label=5,
-    detail=True,
-)
+PAIRS_EXHAUSTED = _gauge("rankwatch_pairs_exhausted_undecided", BENCHMARK)
+BEYOND_CAPACITY = _gauge("rankwatch_pairs_beyond_family_capacity", BENCHMARK)
+ADJACENT_UNDECIDED = _gauge("rankwatch_adjacent_pairs_undecided", (*BENCHMARK, "procedure"), per_label=9, detail=True)
+ADJACENT_UNRESOLVED = _gauge("rankwatch_adjacent_pairs_unresolved", (*BENCHMARK, "procedure"), per_label=5, detail=True)
 GOAL_MET = _gauge("rankwatch_goal_met", (*BENCHMARK, "goal"))
 GOAL_OPEN_PAIRS = _gauge("rankwatch_goal_pairs_undecided", BENCHMARK)
-GOAL_MODELS_NEEDED = _gauge(
-    "rankwatch_goal_models_needed",
-    BENCHMARK,
-)
-SAVED_RATIO = _gauge(
-    "rankwatch_scores_saved_ratio",
-    BENCHMARK,
-)
-RUN_COST = _gauge(
-    "rankwatch_scores_run_cost",
-    BENCHMARK,
-)
-SAVED_COST = _gauge(
-    "rankwatch_scores_saved_cost",
-    BENCHMARK,
-)
-VERDICTS = _counter(
-    "rankwatch_verdict_changes",
-    (*BENCHMARK, "procedure", "kind"),
-    per_label=7,
-)
+GOAL_MODELS_NEEDED = _gauge("rankwatch_goal_models_needed", BENCHMARK)
+SAVED_RATIO = _gauge("rankwatch_scores_saved_ratio", BENCHMARK)
+RUN_COST = _gauge("rankwatch_scores_run_cost", BENCHMARK)
+SAVED_COST = _gauge("rankwatch_scores_saved_cost", BENCHMARK)
+VERDICTS = _counter("rankwatch_verdict_changes", (*BENCHMARK, "procedure", "kind"), per_label=7)
 
 SENTINEL_MEAN = _gauge("rankwatch_sentinel_mean_ratio", (*MODEL, "of"), per_label=2)
 
@@ -186,35 +121,18 @@ MODEL_MEAN = _gauge("rankwatch_model_mean_ratio", MODEL)
 MODEL_MEAN_LOW = _gauge("rankwatch_model_mean_low_ratio", MODEL)
 MODEL_MEAN_HIGH = _gauge("rankwatch_model_mean_high_ratio", MODEL)
 MODEL_ITEMS = _gauge("rankwatch_model_items", MODEL)
-MODEL_SCORES_RUN = _gauge(
-    "rankwatch_model_scores_run",
-    MODEL,
-)
-MODEL_SAVED_RATIO = _gauge(
-    "rankwatch_model_scores_saved_ratio",
-    MODEL,
-)
+MODEL_SCORES_RUN = _gauge("rankwatch_model_scores_run", MODEL)
+MODEL_SAVED_RATIO = _gauge("rankwatch_model_scores_saved_ratio", MODEL)
 MODEL_ITEMS_LEAST = _gauge("rankwatch_model_items_least", BENCHMARK)
 MODELS_OMITTED = _gauge("rankwatch_model_series_omitted", BENCHMARK)
 
 # Suites.
-SUITE_MEMBERS = _gauge(
-    "rankwatch_suite_members",
-    (*SUITE, "state"),
-    per_label=4,
-)
+SUITE_MEMBERS = _gauge("rankwatch_suite_members", (*SUITE, "state"), per_label=4)
 SUITE_MODELS = _gauge("rankwatch_suite_models", SUITE)
 SUITE_MODELS_LACKING = _gauge("rankwatch_suite_models_unranked", SUITE)
-SUITE_UNDECIDED = _gauge(
-    "rankwatch_suite_adjacent_pairs_undecided",
-    (*SUITE, "procedure"),
-    per_label=6,
-)
+SUITE_UNDECIDED = _gauge("rankwatch_suite_adjacent_pairs_undecided", (*SUITE, "procedure"), per_label=6)
 SUITE_MODEL_RANK = _gauge("rankwatch_suite_model_rank", SUITE_MODEL)
-SUITE_MODEL_MEAN = _gauge(
-    "rankwatch_suite_model_mean_ratio",
-    SUITE_MODEL,
-)
+SUITE_MODEL_MEAN = _gauge("rankwatch_suite_model_mean_ratio", SUITE_MODEL)
 
 # Followed pairs.
 PAIR_ITEMS = _gauge("rankwatch_pair_items", PAIR)
@@ -224,11 +142,7 @@ PAIR_GAP_HIGH = _gauge("rankwatch_pair_gap_high_ratio", PAIR_PROCEDURE, per_labe
 PAIR_LOG_E = _gauge("rankwatch_pair_log_e", PAIR)
 PAIR_LOG_E_SIDE = _gauge("rankwatch_pair_log_e_directional", (*PAIR, "side"), per_label=2)
 PAIR_THRESHOLD = _gauge("rankwatch_pair_log_threshold", PAIR_PROCEDURE, per_label=2)
-PAIR_RESOLUTION = _gauge(
-    "rankwatch_pair_resolution_ratio",
-    PAIR_PROCEDURE,
-    per_label=3,
-)
+PAIR_RESOLUTION = _gauge("rankwatch_pair_resolution_ratio", PAIR_PROCEDURE, per_label=3)
 PAIR_TO_DECISION = _gauge("rankwatch_pair_items_to_decision", PAIR)
 PAIR_DECIDED = _gauge("rankwatch_pair_decided", PAIR_PROCEDURE, 2)
 PAIR_REVERSED = _gauge("rankwatch_pair_reversed", PAIR_PROCEDURE, per_label=2)
@@ -238,26 +152,14 @@ PAIR_SERIES_OMITTED = _gauge("rankwatch_pair_series_omitted", BENCHMARK)
 
 # The budget.
 SERIES_BUDGET = _gauge("rankwatch_series_budget", (), only=READ_SIDE)
-SERIES_OMITTED = _gauge(
-    "rankwatch_series_omitted",
-    (),
-    only=READ_SIDE,
-)
+SERIES_OMITTED = _gauge("rankwatch_series_omitted", (), only=READ_SIDE)
 
 # The log.
 LOG_POSITION = _gauge("rankwatch_log_position", PARTITION)
 LOG_END = _gauge("rankwatch_log_end", PARTITION)
 LOG_LAG = _gauge("rankwatch_log_lag", PARTITION)
-SOURCE_GAP = _gauge(
-    "rankwatch_source_gap",
-    (),
-    of_process=True,
-)
-QUARANTINED = _gauge(
-    "rankwatch_quarantined_benchmarks",
-    PARTITION,
-    of_process=True,
-)
+SOURCE_GAP = _gauge("rankwatch_source_gap", (), of_process=True)
+QUARANTINED = _gauge("rankwatch_quarantined_benchmarks", PARTITION, of_process=True)
 PARTITION_OWNED = _gauge("rankwatch_partition_owned", PARTITION, only=("watch", "run"))
 PARTITIONS = _gauge("rankwatch_partitions", ())
 RECORDS = _counter("rankwatch_records", PARTITION)
@@ -267,58 +169,24 @@ REPUBLISHED = _counter("rankwatch_republished", PARTITION)
 FOLD_SECONDS = _histogram("rankwatch_fold_seconds", (), buckets=_SECONDS, of_process=True)
 COMMIT_SECONDS = _histogram("rankwatch_commit_seconds", (), buckets=_SECONDS, of_process=True)
 CHUNK_RECORDS = _histogram("rankwatch_chunk_records", (), buckets=_RECORDS)
-STALE_COMMITS = _counter(
-    "rankwatch_stale_commits",
-    (),
-    of_process=True,
-)
+STALE_COMMITS = _counter("rankwatch_stale_commits", (), of_process=True)
 
 # The process and its dependencies.
 READY = _gauge("rankwatch_ready", ())
 STORE_UP = _gauge("rankwatch_store_up", (), of_process=True)
 BROKER_UP = _gauge("rankwatch_broker_up", (), of_process=True, only=("run", "serve"))
-STALENESS = _gauge(
-    "rankwatch_staleness_seconds",
-    (),
-    of_process=True,
-    only=("serve",),
-)
+STALENESS = _gauge("rankwatch_staleness_seconds", (), of_process=True, only=("serve",))
 UNCONFIRMED = _gauge("rankwatch_unconfirmed_records", PARTITION, only=("serve",))
-RELOADS = _counter(
-    "rankwatch_reloads",
-    (),
-    of_process=True,
-    only=("serve",),
-)
-SIGNING_KEY_MISSING = _gauge(
-    "rankwatch_signing_key_missing",
-    (),
-    of_process=True,
-    only=("serve",),
-)
+RELOADS = _counter("rankwatch_reloads", (), of_process=True, only=("serve",))
+SIGNING_KEY_MISSING = _gauge("rankwatch_signing_key_missing", (), of_process=True, only=("serve",))
 OUTBOX = _gauge("rankwatch_outbox_entries", PARTITION, of_process=True)
-OUTBOX_LIMIT = _gauge(
-    "rankwatch_outbox_limit_entries",
-    PARTITION,
-    of_process=True,
-)
+OUTBOX_LIMIT = _gauge("rankwatch_outbox_limit_entries", PARTITION, of_process=True)
 RELAYED = _counter("rankwatch_relayed", ("publisher",), per_label=2, of_process=True)
-RELAY_FAILURES = _counter(
-    "rankwatch_relay_failures",
-    ("publisher",),
-    per_label=2,
-    of_process=True,
-)
+RELAY_FAILURES = _counter("rankwatch_relay_failures", ("publisher",), per_label=2, of_process=True)
 NOTIFICATIONS_OMITTED = _counter(
-    "rankwatch_notifications_omitted",
-    ("publisher",),
-    of_process=True,
-    only=("watch", "run"),
+    "rankwatch_notifications_omitted", ("publisher",), of_process=True, only=("watch", "run")
 )
 BUILD = _info("rankwatch_build", ("version", "statistics_version", "state_version"))
-CONFIGURATION = _info(
-    "rankwatch_configuration",
-    ("mode", "topic", "group", "pair_series_cap", "webhook"),
-)
+CONFIGURATION = _info("rankwatch_configuration", ("mode", "topic", "group", "pair_series_cap", "webhook"))
 
 CATALOGUE: tuple[Metric, ...] = tuple(value for value in list(globals().values()) if isinstance(value, Metric))

@@ -135,7 +135,7 @@ export async function allPairs(benchmark, model, signal) {
   let cursor = null;
   do {
     const page = await get("/pairs", { benchmark, model, limit: 1000, cursor }, signal);
-    pairs.push(...page.pairs);
+    pairs.push(...page.pairs.map((pair, k) => ({ ...pair, need: page.need_notes[k] })));
     cursor = page.next_cursor;
   } while (cursor);
   return pairs;

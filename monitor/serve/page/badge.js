@@ -1,9 +1,10 @@
 // Draw the possible ranks of a model as an SVG badge, like those of `rankwatch export`: light or dark as the page that shows it.
 
 import { s } from "./dom.js";
-import { count, ranks } from "./format.js";
+import { ranks } from "./format.js";
 import { isHeld } from "./parts.js";
 import { FORBIDDEN } from "./picture.js";
+import { phrase } from "./words.js";
 
 const [HEIGHT, PAD, SIGN] = [22, 8, 15]; // pixels; SIGN is that of the sign with the space after it
 const STYLE = "text{font:12px system-ui,sans-serif}.v{font-weight:600}.p{fill:#fff}.t{fill:#1b222b}"
@@ -14,9 +15,9 @@ const SIGNS = { yes: "M.5 11a4 4 0 1 0 8 0a4 4 0 1 0-8 0z", no: "M.5 11a4 4 0 1 
 
 /** Return what the badge of a model states, and whether that is an answer. */
 export function place(b, model) {
-  if (b.order.policy === "none" || (b.pairs.length > 0 && b.pairs.every(isHeld))) return { state: "held", words: "held: no verdict" };
+  if (b.order.policy === "none" || (b.pairs.length > 0 && b.pairs.every(isHeld))) return { state: "held", words: phrase("held") };
   const one = model.rank_low === model.rank_high;
-  return { state: one ? "yes" : "no", words: `rank ${ranks(model.rank_low, model.rank_high)} of ${count(b.models.length)}` };
+  return { state: one ? "yes" : "no", words: phrase("place", { ranks: ranks(model.rank_low, model.rank_high), all: b.models.length }) };
 }
 
 /** Return the badge of a model as the text of an SVG file. */

@@ -3,6 +3,7 @@
 import { h } from "./dom.js";
 import { count, fixed, plural } from "./format.js";
 import { link, name, table } from "./parts.js";
+import { WORDS, phrase } from "./words.js";
 
 const NAMED = 20; // disagreements in the table
 
@@ -25,7 +26,7 @@ export function battles(b) {
   if (!b.battles) return null;
   const centre = b.battles.anchor === null ? "the mean of the models is 1,000" : [name(b.battles.anchor), " is 1,000"];
   return [
-    h("p", { class: "about" }, "Ratings are Bradley-Terry estimates: 400 points are odds of 10 to 1, ", centre, ". Their intervals are asymptotic and valid at a planned number of battles only. Ties, possible ranks and steps come from the direct battles of each pair."),
+    h("p", { class: "about" }, phrase("ratings", { centre })),
     islands(b),
     unrated(b),
     contradictions(b),
@@ -66,7 +67,7 @@ function contradictions({ battles: { disagreements: all }, benchmark }) {
   ];
   const rows = all.slice(0, NAMED).map((d) => ({
     key: `${d.higher} ${d.lower}`,
-    cells: [h("a", { href: link.pair(benchmark, d.higher, d.lower) }, name(d.higher)), name(d.lower), fixed(d.rating_gap, 0), fixed(100 * d.direct_gap, 1), count(d.prompts), d.decided ? h("span", { class: "warn" }, "▼ decided") : "no"],
+    cells: [h("a", { href: link.pair(benchmark, d.higher, d.lower) }, name(d.higher)), name(d.lower), fixed(d.rating_gap, 0), fixed(100 * d.direct_gap, 1), count(d.prompts), d.decided ? h("span", { class: "warn" }, `▼ ${WORDS.answers.decided.yes}`) : "no"],
   }));
   return [
     h("h2", {}, "Direct battles against the ratings"),

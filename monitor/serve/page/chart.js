@@ -2,6 +2,7 @@
 
 import { h, s } from "./dom.js";
 import { apart, count, evalue, fixed, isolated, plural, points, small, superscript } from "./format.js";
+import { phrase } from "./words.js";
 
 const HEIGHT = 284;
 const PAD = { left: 48, right: 20, top: 30, bottom: 42 };
@@ -132,10 +133,10 @@ export function scaleOfP(p, limit) {
   const x = (log) => 14 + (412 * -Math.min(log, 0)) / most;
   const step = Math.ceil(most / 7);
   const [at, edge, alone] = logs.map(x);
-  return s("svg", { class: "scale-of-p", viewBox: "0 0 440 62", role: "img", "aria-label": `p ${small(Math.log(p))}, decided at or below ${small(Math.log(limit))}` },
+  return s("svg", { class: "scale-of-p", viewBox: "0 0 440 62", role: "img", "aria-label": phrase("scale", { p: small(Math.log(p)), limit: small(Math.log(limit)) }) },
     s("rect", { class: "decides", x: edge, y: 26, width: 426 - edge, height: 14 }), s("line", { class: "axis-line", x1: 14, x2: 426, y1: 40, y2: 40 }),
     Array.from({ length: Math.floor(most / step) + 1 }, (_, k) => k * step).map((tens) => [s("line", { class: "axis-line", x1: x(-tens), x2: x(-tens), y1: 40, y2: 44 }), s("text", { x: x(-tens), y: 57, "text-anchor": "middle" }, tens < 4 ? String(10 ** -tens) : `10${superscript(-tens)}`)]),
-    s("line", { class: "edge", x1: edge, x2: edge, y1: 20, y2: 44 }), s("text", { class: "decides", x: edge + 6, y: 22 }, "decided from here"),
+    s("line", { class: "edge", x1: edge, x2: edge, y1: 20, y2: 44 }), s("text", { class: "decides", x: edge + 6, y: 22 }, phrase("from_here")),
     Math.abs(alone - edge) > 40 && s("line", { class: "axis-line", x1: alone, x2: alone, y1: 32, y2: 44 }),
     s("circle", { class: "here", cx: at, cy: 33, r: 5 }), s("text", { class: "here", ...(at < edge && edge - at < 60 ? { x: at + 6, "text-anchor": "end" } : { x: Math.min(Math.max(at, 32), 408), "text-anchor": "middle" }), y: at > edge ? 12 : 20 }, "this pair"));
 }
@@ -172,7 +173,7 @@ export function evidence(path, { order: { policy }, look }, wide = width()) {
     h("span", { class: "swatch-line main" }), " both directions ", h("span", { class: "swatch-line half-a" }), ` for ${isolated(path.model_a)} `,
     h("span", { class: "swatch-line half-b" }), ` for ${isolated(path.model_b)}. `,
     `Thresholds: ${joint === null ? "" : `family-wise ${jointText}, `}this pair only ${aloneText} (dotted). Order of the items: ${path.order}. `,
-    policy === "committed" ? `The pair is decided where the line crosses the threshold${look ? `, or by one exact test of all items with ${Number((100 * look).toPrecision(3))} % of alpha, which is not drawn` : ""}.` : `Under the order policy ${policy}, the decision need not fall where the line crosses the threshold.`,
+    policy === "committed" ? phrase("crosses", { look: look ? phrase("look", { share: Number((100 * look).toPrecision(3)) }) : "" }) : phrase("crosses_elsewhere", { policy }),
   ];
   return figure({ title: "Evidence against its thresholds", xs: n, read, caption, start }, picture);
 }
@@ -194,11 +195,11 @@ export function interval(path, alpha, held) {
       s("path", { class: "band", d: `${line(x, y, n, high)}L${line(x, y, [...n].reverse(), [...low].reverse()).slice(1)}Z` }),
       s("line", { class: "zero", x1: PAD.left, x2: right, y1: y(0), y2: y(0) }),
       s("path", { class: "line main", d: line(x, y, n, gap) }),
-      s("text", { class: "tag", x: right - 4, y: PAD.top + 6, "text-anchor": "end" }, `${isolated(path.model_a)} ahead`),
-      s("text", { class: "tag", x: right - 4, y: HEIGHT - PAD.bottom - 6, "text-anchor": "end" }, `${isolated(path.model_b)} ahead`),
+      s("text", { class: "tag", x: right - 4, y: PAD.top + 6, "text-anchor": "end" }, phrase("ahead", { model: isolated(path.model_a) })),
+      s("text", { class: "tag", x: right - 4, y: HEIGHT - PAD.bottom - 6, "text-anchor": "end" }, phrase("ahead", { model: isolated(path.model_b) })),
     ],
   });
-  const caption = `Gap in points with its ${fixed(100 * (1 - alpha), 0)} % interval, ${held ? "not valid while verdicts are held" : "valid at any time"}. While the interval contains 0, this pair is undecided on its own.`;
+  const caption = phrase("interval", { level: fixed(100 * (1 - alpha), 0), validity: phrase(held ? "interval_held" : "interval_valid") });
   return figure({ title: "Gap with its interval", xs: n, read, caption, start: `Now: ${read(last)}` }, picture);
 }
 

@@ -92,7 +92,7 @@ export function evalue(logE, extra = 0) {
 }
 
 /** Format an estimate of items, rounded to two digits at most, as `two_digits` of the words does. */
-export function estimate(items) {
+function estimate(items) {
   if (items >= 1e6) return "> 1 million";
   const step = 10 ** Math.max(0, Math.floor(Math.log10(Math.max(items, 1))) - 1);
   return count(step > 1 ? Math.round(items / step) * step : Math.max(1, Math.ceil(items)));

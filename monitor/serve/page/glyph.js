@@ -1,6 +1,7 @@
 // The three questions and the signs of their answers. Filled is yes, hollow is no; the shape names the question.
 
 import { h, s } from "./dom.js";
+import { WORDS, phrase } from "./words.js";
 
 const SHAPES = {
   settled: () => s("path", { d: "M6 .8 11.2 6 6 11.2 .8 6Z" }),
@@ -37,20 +38,14 @@ export const QUESTIONS = ["settled", "decided", "resolved"];
 
 /** Show the answer to one question as a line of a result: its sign and word, a sentence, and what comes after it. */
 export function answerLine(question, state, words, ...others) {
-  const word = { no: `Not ${question}`, held: "Held" }[state] ?? question[0].toUpperCase() + question.slice(1);
+  const word = state === "no" ? `Not ${question}` : state === "held" ? "Held" : question[0].toUpperCase() + question.slice(1);
   return h("div", { class: `line ${state}` }, h("dt", {}, glyph(question, state), ` ${word}`), h("dd", {}, words), others);
 }
-
-const WORDS = {
-  settled: { yes: "settled", no: "not settled", against: "settled against the rank", equal: "equal on these items", unknown: "no shared item" },
-  decided: { yes: "decided", no: "undecided", against: "decided against the rank", held: "held", unknown: "no shared item" },
-  resolved: { yes: "resolved", no: "not resolved", unknown: "not computed" },
-};
 
 /** Draw the three signs of a pair, with their words for screen readers. */
 export function signs(pair) {
   const state = states(pair);
-  return h("span", { class: "signs" }, QUESTIONS.map((question) => [glyph(question, state[question]), h("span", { class: "sr" }, `${WORDS[question][state[question]]}, `)]));
+  return h("span", { class: "signs" }, QUESTIONS.map((question) => [glyph(question, state[question]), h("span", { class: "sr" }, `${WORDS.answers[question][state[question]] ?? phrase("nothing_shared")}, `)]));
 }
 
 /** Return whether a state answers its question. */

@@ -2,7 +2,7 @@
 
 import { h, s } from "./dom.js";
 import { count, fixed, share } from "./format.js";
-import { WORDS } from "./words.js";
+import { WORDS, phrase } from "./words.js";
 
 /** The setting `low_coverage`: the page marks a model with a smaller share of the items. */
 export const LOW_COVERAGE = Number(document.documentElement.dataset.lowCoverage);
@@ -93,16 +93,17 @@ const tested = (pair, procedure) => {
 /** Return sign, tone and words of one decision. */
 export function decision(pair, procedure) {
   const side = pair.decided[procedure];
-  if (side === "a") return ["●", "good", `decided: ${pair.model_a} is better`];
-  if (side === "b") return ["▼", "warn", `decided: ${pair.model_b} is better`];
-  return tested(pair, procedure) ? ["○", "open", "undecided"] : ["·", "open", "not computed"];
+  if (side === "a") return ["●", "good", phrase("better", { model: pair.model_a })];
+  if (side === "b") return ["▼", "warn", phrase("better", { model: pair.model_b })];
+  return tested(pair, procedure) ? ["○", "open", WORDS.answers.decided.no] : ["·", "open", WORDS.answers.resolved.unknown];
 }
 
 /** Return sign, tone and words of one resolution; its signs are squares, those of decisions are round. */
 export function resolution(pair, procedure) {
   const value = pair.resolved[procedure];
-  if (value === null) return ["·", "open", "not computed"];
-  return value ? ["■", "good", "resolved"] : ["□", "open", "not resolved"];
+  const { yes, no, unknown } = WORDS.answers.resolved;
+  if (value === null) return ["·", "open", unknown];
+  return value ? ["■", "good", yes] : ["□", "open", no];
 }
 
 export const sign = ([glyph, tone, words]) =>

@@ -406,7 +406,12 @@ def test_what_cannot_be_raced_is_a_problem(server, spec, parameters, status, det
 
 def test_a_page_beyond_the_end_is_empty(server):
     served = server.hold(SITUATIONS["completion"])
-    assert served.get(f"pairs?{query(cursor='999')}").json == {"pairs": [], "total": 10, "next_cursor": None}
+    assert served.get(f"pairs?{query(cursor='999')}").json == {
+        "pairs": [],
+        "need_notes": [],
+        "total": 10,
+        "next_cursor": None,
+    }
 
 
 def test_any_name_can_be_in_a_path_too(server):

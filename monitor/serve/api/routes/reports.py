@@ -26,6 +26,7 @@ from monitor.view.items.conflict_rows import conflict_rows, counts_by_model, lis
 from monitor.view.live_pairs import LivePairs, Procedure, Sort
 from monitor.view.pairs.evidence_path import pair_path
 from monitor.view.pairs.rows import STATUSES
+from monitor.words.columns import needs
 from schemas.results.api import BenchmarkSummary, ConflictPage, Matrix, PairPage, PathReport
 from schemas.results.report import PairReport, Report, Status
 
@@ -230,4 +231,6 @@ def _matches(row: PairReport, model: str | None, decided: Procedure | None, adja
 
 
 def _page(pairs: list[PairReport], total: int, end: int) -> PairPage:
-    return PairPage(pairs=pairs, total=total, next_cursor=str(end) if end < total else None)
+    return PairPage(
+        pairs=pairs, need_notes=list(map(needs, pairs)), total=total, next_cursor=str(end) if end < total else None
+    )

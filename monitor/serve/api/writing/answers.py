@@ -61,10 +61,7 @@ class Answers:
             response = await _result(kept.response)
             if response is not None:
                 return Response(
-                    response.body,
-                    response.status_code,
-                    {REPEATED: "true"},
-                    response.headers.get("content-type"),
+                    response.body, response.status_code, {REPEATED: "true"}, response.headers.get("content-type")
                 )
         return await self._do((client, keys[0]), digest, work)
 

@@ -4,13 +4,13 @@ import { allPairs, board as getBoard } from "../api.js";
 import { battles, ratings, unit, votes } from "../battles.js";
 import { h, s } from "../dom.js";
 import { downloads } from "../downloads.js";
-import { byName, count, estimate, fixed, isolated, percent, plural, points, ranks } from "../format.js";
+import { byName, count, fixed, isolated, percent, plural, points, ranks } from "../format.js";
 import { states, ticks } from "../glyph.js";
 import { goal } from "../goal.js";
 import { members } from "../members.js";
 import { choose } from "../options.js";
-import { LOW_COVERAGE, STEP_SIGNS, aliases, axis, boardName, coverage, headsOf, link, lowCoverage, missingOf, modelTitle, name, notice, scaleOf, sentence, size, someEnded, stepOf, titled, waits, whisker } from "../parts.js";
-import { WORDS } from "../words.js";
+import { LOW_COVERAGE, STEP_SIGNS, aliases, axis, boardName, coverage, headsOf, link, lowCoverage, modelTitle, name, notice, scaleOf, sentence, size, someEnded, stepOf, titled, waits, whisker } from "../parts.js";
+import { WORDS, phrase } from "../words.js";
 import { MAX_LANES, arrange, fitColumns, rankX, strip, tieCell, tiedRanks } from "../ties.js";
 
 export const title = ({ benchmark }) => benchmark;
@@ -68,7 +68,7 @@ function facts(b) {
 
 // --- the result --------------------------------------------------------------------------------------------------------------------
 
-const steps = (b) => b.pairs.filter((p) => p.adjacent);
+const steps = (b) => b.pairs.map((p, k) => ({ ...p, need: b.words.need_notes[k] })).filter((p) => p.adjacent);
 
 /** Show who is best and whether that is decided, how many steps are real with one tick for each, and what would change it; a goal comes first. */
 function result(b) {
@@ -162,7 +162,7 @@ function files(b, shown, next) {
   return downloads({
     name: [b.benchmark, "board"], rows: () => [columns, ...shown.map(line)], json: () => b,
     figure: shown.length > 0 && shown.length <= WINDOWED ? ".board" : null, why: shown.length > 0 && `A picture takes at most ${WINDOWED} rows: choose some models first.`,
-    heading: b.benchmark, caption: `${facts(b)}${shown.length < b.models.length ? `, ${count(shown.length)} of the models drawn` : ""}; ties by family-wise decisions at ${percent(b.alpha, 0)} %`,
+    heading: b.benchmark, caption: `${facts(b)}${shown.length < b.models.length ? `, ${count(shown.length)} of the models drawn` : ""}${phrase("ties_at", { level: percent(b.alpha, 0) })}`,
   });
 }
 
@@ -196,8 +196,8 @@ function board(data, route) {
         head(context),
         h("tbody", { role: "rowgroup", onpointerover: (event) => dim(event, context.tied), onpointerleave: undim },
           from > 0 && gap(from), rows, to < shown.length && gap(shown.length - to))),
-    context.arranged.omitted && h("p", { class: "about" }, `More than ${MAX_LANES} bands overlap here, so the ties are shown as possible ranks only. Choose a model under “Tied with” to see its ties.`),
-    context.arranged.threadsOmitted > 0 && h("p", { class: "about" }, `${plural(context.arranged.threadsOmitted, "model")} with low coverage: choose one under “Tied with” to see its ties.`),
+    context.arranged.omitted && h("p", { class: "about" }, phrase("too_many_bands", { n: MAX_LANES })),
+    context.arranged.threadsOmitted > 0 && h("p", { class: "about" }, phrase("low_coverage", { n: context.arranged.threadsOmitted })),
   ];
 }
 
@@ -246,7 +246,7 @@ function row(m, place, shown, context) {
   const others = tied?.get(m.rank)?.size;
   const ownRow = baseline?.to === m.model;
   return h("tr", { role: "row", "data-key": m.model, "aria-rowindex": place + 2, "data-rank": m.rank, class: [rule && "ruled", ownRow && "own"].filter(Boolean).join(" ") },
-    h("td", { role: "cell", class: "lanes" }, tieCell(arranged, place, (members) => keepOnly(members, b)), h("span", { class: "sr" }, others === undefined ? "" : others ? `tied with ${count(others)}` : "tied with none")),
+    h("td", { role: "cell", class: "lanes" }, tieCell(arranged, place, (members) => keepOnly(members, b)), h("span", { class: "sr" }, others === undefined ? "" : others ? phrase("tied", { n: others }) : phrase("tied_with_none"))),
     h("td", { role: "cell", class: "rank" }, ranks(m.rank_low, m.rank_high)),
     h("td", { role: "cell", class: "strip" }, strip(m, b.models.length)),
     h("th", { role: "rowheader", scope: "row", class: "model" }, modelName(m, b, options)),
@@ -320,16 +320,6 @@ function scorePlot(m, x, { of, text }) {
 
 // --- one step, and all models against one ------------------------------------------------------------------------------------------
 
-/** As `sized` of monitor/words/columns.py. */
-const sized = (pair, kind) => pair.n > 0 && pair.needs_items !== null && ["collecting", "exhausted"].includes(pair.status) && !(kind === "open" && missingOf(pair));
-
-/** Return how many items are missing, or how many a step needs in all. */
-function needs(pair, kind) {
-  if (pair.n === 0) return "no shared item";
-  if (sized(pair, kind)) return `needs ${estimate(pair.needs_items)}`;
-  return kind === "open" && missingOf(pair) ? `${plural(missingOf(pair), "item")} missing` : "";
-}
-
 /** Show a pair in one line: its sign, its gap, its verdict, and the items that it needs. */
 function step(pair, b) {
   const kind = stepOf(pair);
@@ -338,8 +328,8 @@ function step(pair, b) {
   const turned = pair.gap < 0 && pair.oriented === undefined;
   return h("a", { class: `step-link ${tone}`, href: link.pair(b.benchmark, pair.model_a, pair.model_b), title: pair.reason },
     h("span", { class: "sr" }, `${pair.model_a} against ${pair.model_b}: `), h("span", { class: "sign", "aria-hidden": "true" }, sign),
-    h("span", { class: `points${turned ? " warn" : ""}` }, turned && h("span", { class: "sr" }, "the shared items are against the rank: "), points(pair.oriented ?? pair.gap)),
-    h("span", { class: "word" }, word), h("span", { class: "need" }, needs(pair, kind)));
+    h("span", { class: `points${turned ? " warn" : ""}` }, turned && h("span", { class: "sr" }, phrase("against_rank")), points(pair.oriented ?? pair.gap)),
+    h("span", { class: "word" }, word), h("span", { class: "need" }, pair.need));
 }
 
 /** Return the pairs of a baseline by the other model, with the gap of that model to the baseline. */
@@ -365,7 +355,7 @@ function gapPlot(pair, x, own) {
   if (!pair || pair.gap === null) return null;
   const decided = pair.decided.anytime_family !== null;
   return whisker(pair.low === null ? null : 100 * pair.low, pair.low === null ? null : 100 * pair.high, 100 * pair.oriented, x, decided ? "sure" : "open",
-    `${points(pair.oriented)} points${pair.low === null ? "" : `, from ${points(pair.low)} to ${points(pair.high)}`}, ${decided ? "decided" : "undecided"}`);
+    `${points(pair.oriented)} points${pair.low === null ? "" : `, from ${points(pair.low)} to ${points(pair.high)}`}, ${WORDS.answers.decided[decided ? "yes" : "no"]}`);
 }
 
 // --- many models, and how to read it ------------------------------------------------------------------------------------------------
@@ -385,17 +375,17 @@ function overview(shown, b, ties, byScore) {
   return h("figure", { class: "overview" },
     s("svg", { viewBox: "0 0 1000 60", preserveAspectRatio: "none", "aria-hidden": "true", onclick: go },
       s("path", { class: "ranges", d: ranges }), byScore && s("path", { class: "own-rank", d: own }), s("path", { class: "rules", d: rules.map((rank) => `M${x(rank)} 0V60`).join("") })),
-    h("figcaption", {}, openRanks(shown, all), byScore && " The thin line is the order by score.", rules.length > 0 && ` No tie crosses the ${plural(rules.length, "blue line")}.`));
+    h("figcaption", {}, openRanks(shown, all), byScore && " The thin line is the order by score.", rules.length > 0 && phrase("no_tie_crosses", { n: rules.length })));
 }
 
 /** Return how many ranks the verdicts leave open to the models on display. */
 function openRanks(shown, all) {
   const widths = shown.map((m) => m.rank_high - m.rank_low + 1).sort((x, y) => x - y);
-  if (widths[0] === all) return `Nothing is decided yet: each of the ${count(all)} models could have any rank.`;
+  if (widths[0] === all) return phrase("nothing_decided", { n: all });
   const [least, most, middle] = [widths[0], widths.at(-1), widths[Math.floor(widths.length / 2)]];
   const open = least === most ? count(least) : `${count(least)} to ${count(most)}`;
-  const half = middle < most && middle > least ? `, and half of the models at least ${count(middle)}` : "";
-  return `Each column is a model, with rank 1 at the top and ${count(all)} at the bottom. Shaded: the ranks that the decisions allow. A model has ${open} of ${plural(all, "rank")} open${half}.`;
+  const half = middle < most && middle > least ? phrase("half_open", { n: middle }) : "";
+  return phrase("open_ranks", { all, open, half });
 }
 
 function key(b, ties) {
@@ -404,10 +394,10 @@ function key(b, ties) {
   const passes = ties.bands?.some(({ members }) => members.at(-1) - members[0] >= members.length);
   return h("div", { class: "reading" },
     h("p", {}, s("svg", { width: 26, height: 30, "aria-hidden": "true" }, s("line", { class: "band", x1: 7, x2: 7, y1: 6, y2: 24 }), [6, 24].map((y) => s("circle", { class: "band", cx: 7, cy: y, r: 2.8 })), alone && s("rect", { class: "alone", x: 17, y: 12, width: 6, height: 6 })),
-      h("span", {}, "Two models share a band exactly when no verdict separates them. Bands overlap: a tie is not a tier. ", passes && "A dashed stretch passes a model that is not in it. ", alone && (lacking ? "A square is in no band with another model." : "A square is tied with none."))),
+      h("span", {}, "Two models share a band exactly when no verdict separates them. Bands overlap: a tie is not a tier. ", passes && "A dashed stretch passes a model that is not in it. ", alone && (`A square is ${lacking ? "in no band with another model" : phrase("tied_with_none")}.`))),
     (ruled || lacking) && h("p", {}, s("svg", { width: 26, height: 30, "aria-hidden": "true" }, ruled && s("line", { class: "rule-key", x1: 1, x2: 25, y1: 8, y2: 8 }), lacking && [s("line", { class: "thread", x1: 13, x2: 13, y1: 14, y2: 30 }), s("circle", { class: "thread own", cx: 13, cy: 22, r: 3.4 })]),
-      h("span", {}, ruled && ["No tie crosses a ", h("b", { class: "good" }, "blue line"), ": all above are decided over all below. "], lacking && ["A model that ", h("b", { class: "warn" }, "lacks items"), " is in no band and enters no line; its thread marks the models that it may be tied with."])),
-    h("p", {}, h("span", {}), h("span", {}, steps(b).some((pair) => sized(pair, stepOf(pair))) && `${WORDS.needs}. `, "The score interval is for one look and enters no verdict.")));
+      h("span", {}, ruled && phrase("rules", { line: h("b", { class: "good" }, "blue line") }), lacking && phrase("lacking", { lacks: h("b", { class: "warn" }, "lacks items") }))),
+    h("p", {}, h("span", {}), h("span", {}, b.words.need_note, b.words.need_note && " ", "The score interval is for one look and enters no verdict.")));
 }
 
 /** Explain the signs on display in one line, until the reader knows them; the help shows it again. */
@@ -424,7 +414,7 @@ function legend(b, ties) {
   const line = (kind, ...ends) => s("svg", { width: 18, height: 14, "aria-hidden": "true" }, s("line", { class: kind, ...Object.assign({}, ...ends) }));
   return h("div", { class: "signs-key", role: "note", "aria-label": "Signs" },
     kinds.map((kind) => h("span", {}, h("span", { class: STEP_SIGNS[kind][1], "aria-hidden": "true" }, STEP_SIGNS[kind][0]), " ", h("b", {}, WORDS.steps[kind].word), `: ${WORDS.steps[kind].about}`)),
-    ties.bands?.some(({ members }) => members.length > 1) && h("span", { class: "of-lines" }, line("band", { x1: 9, x2: 9, y1: 1, y2: 13 }), " a line joins tied models"),
-    ties.rules.length > 0 && h("span", { class: "of-lines" }, line("rule-key", { x1: 0, x2: 18, y1: 7, y2: 7 }), " all above decided over all below"),
+    ties.bands?.some(({ members }) => members.length > 1) && h("span", { class: "of-lines" }, line("band", { x1: 9, x2: 9, y1: 1, y2: 13 }), phrase("joined")),
+    ties.rules.length > 0 && h("span", { class: "of-lines" }, line("rule-key", { x1: 0, x2: 18, y1: 7, y2: 7 }), phrase("above")),
     h("button", { type: "button", class: "quiet", onclick: known }, "Got it"));
 }

@@ -7,6 +7,7 @@ import { count, fixed, isolated, percent, plural, points } from "../format.js";
 import { answerLine } from "../glyph.js";
 import { choose } from "../options.js";
 import { crumb, link, name } from "../parts.js";
+import { WORDS, phrase } from "../words.js";
 import { onTheseItems, seenFrom } from "./model.js";
 
 export const title = ({ benchmark }) => `Categories, ${benchmark}`;
@@ -21,9 +22,9 @@ export async function load({ benchmark, options }, signal) {
 }
 
 const TONES = {
-  1: ["better", "▲", "better than the baseline, decided"],
-  "-1": ["worse", "▼", "worse, decided"],
-  0: ["open", "", "undecided"],
+  1: ["better", "▲", phrase("cell_better")],
+  "-1": ["worse", "▼", phrase("cell_worse")],
+  0: ["open", "", WORDS.answers.decided.no],
 };
 
 export function render({ page, pairs }, route) {
@@ -40,15 +41,15 @@ export function render({ page, pairs }, route) {
     tools(page, route, shown),
     shown.length ? h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Scores by category" }, grid(page, shown)) : h("p", { class: "about" }, "No model matches."),
     h("p", { class: "about assumes" }, v?.side
-      ? `A column is about the items of its category alone. All ${count(v.comparisons)} comparisons, of every pair in every category, share the ${percent(page.alpha, 0)} %, so baseline and category may be chosen after a look at the results. They are computed from the scores of this moment and are not kept: a new model or category may withdraw one.`
-      : v ? "Scores are in percent of the items of a category, gaps in points. A profile: it enters no verdict." : "Scores are in percent of the items of a category; the stronger the grey, the higher the score. A profile: it enters no verdict."),
+      ? phrase("cells_about", { n: v.comparisons, level: percent(page.alpha, 0) })
+      : phrase("profile", { reading: v ? ", gaps in points" : "; the stronger the grey, the higher the score" })),
   ];
 }
 
 /** Answer the three questions for the baseline: on all items, in each category, and whether there are enough items. */
 function verdicts(page, pairs) {
   const { baseline: v, models, alpha } = page;
-  if (!v.side) return h("p", { class: "notice" }, `No verdicts by category: ${v.why}.`);
+  if (!v.side) return h("p", { class: "notice" }, phrase("no_cells", { why: v.why }));
   const cells = v.side.flatMap((row, k) => (models[k] === v.model ? [] : row));
   const of = (side) => cells.filter((cell) => cell === side).length;
   const yes = (n) => (n > 0 ? "yes" : "no");
@@ -59,8 +60,8 @@ function verdicts(page, pairs) {
   return [
     h("dl", { class: "result" },
       answerLine("settled", yes(place.closed), [place.words, extremes(page)], tally(place.closed, pairs.length, "other")),
-      answerLine("decided", yes(decided), [h("b", {}, `${count(decided)} of ${plural(cells.length, "comparison")} by category`), `, at ${percent(alpha, 0)} % over all pairs and categories.`], tally(decided, cells.length, "cell")),
-      answerLine("resolved", yes(resolved), [h("b", {}, `Enough items for ${count(resolved)} of its ${plural(pairs.length, "gap")}`), ` over all categories, in a planned test. ${sizes(page)}`], tally(resolved, pairs.length, "other"))),
+      answerLine("decided", yes(decided), [h("b", {}, phrase("cells_decided", { some: decided, n: cells.length })), phrase("cells_level", { level: percent(alpha, 0) })], tally(decided, cells.length, "cell")),
+      answerLine("resolved", yes(resolved), [phrase("cells_enough", { enough: h("b", {}, phrase("enough", { unit: "item", some: resolved, n: pairs.length })) }), sizes(page)], tally(resolved, pairs.length, "other"))),
     h("ul", { class: "key" }, Object.entries(TONES).map(([side, [tone, sign, words]]) => h("li", {}, h("span", { class: `cell ${tone}`, "aria-hidden": "true" }, sign || "±"), ` ${words} `, h("b", {}, count(of(Number(side))))))),
   ];
 }
@@ -104,7 +105,7 @@ function tools(page, { benchmark, options }, shown) {
     h("span", { class: "spacer" }),
     downloads({
       name: [benchmark, "categories"], rows: () => [["rank", "model", ...columns], ...shown.map((k) => [k + 1, page.models[k], ...values[k]])], json: () => page,
-      figure: shown.length ? ".categories" : null, heading: `Categories, ${benchmark}`, caption: `${what}; ▲ ▼ decided at ${percent(page.alpha, 0)} % over all pairs and categories`,
+      figure: shown.length ? ".categories" : null, heading: `Categories, ${benchmark}`, caption: `${what}${phrase("cells_caption", { level: percent(page.alpha, 0) })}`,
     }));
 }
 
@@ -128,7 +129,7 @@ function grid(page, shown) {
     if (gap === null) return h("td", { class: "number" }, "–");
     const [tone, sign, words] = TONES[v.side?.[k][j] ?? 0];
     const href = `${link.items(page.benchmark, models[k], v.model)}&cluster=${encodeURIComponent(categories[j].name)}`;
-    return h("td", { class: "number" }, h("a", { class: `cell ${tone}`, href, title: `${models[k]}, ${categories[j].name}: ${points(gap, 1)} points on ${plural(v.n[k][j], "shared item")}, ${v.side ? words : "no verdict"}` },
+    return h("td", { class: "number" }, h("a", { class: `cell ${tone}`, href, title: `${models[k]}, ${categories[j].name}: ${points(gap, 1)} points on ${plural(v.n[k][j], "shared item")}, ${v.side ? words : phrase("cell_none")}` },
       sign && h("span", { "aria-hidden": "true" }, sign), points(gap, 0), v.side && h("span", { class: "sr" }, ` ${words}`)));
   };
   const row = (k) => h("tr", { "data-key": models[k], "data-rank": k + 1, class: v?.model === models[k] && "own" },

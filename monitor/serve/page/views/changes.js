@@ -4,6 +4,7 @@ import { get } from "../api.js";
 import { h } from "../dom.js";
 import { apart, count, fixed, plural, points, ratio, small } from "../format.js";
 import { heading, link, sentence } from "../parts.js";
+import { phrase } from "../words.js";
 
 export const title = ({ benchmark }) => `Changes, ${benchmark}`;
 
@@ -62,6 +63,6 @@ function entry(change, benchmark, text) {
       h("p", { class: "evidence" },
         h("a", { href: link.pair(benchmark, a, b) }, "The pair", h("span", { class: "sr" }, ` ${a} and ${b}`)),
         ` · after ${plural(e.n, "shared item")} · gap ${points(Math.abs(e.gap))} points · ${strength(change)}`,
-        e.missing > 0 && ` · ${plural(e.missing, "missing item")}${change.procedure === "settled" ? "" : " counted against the leader"}`,
+        e.missing > 0 && phrase("missing", { n: e.missing }), e.missing > 0 && change.procedure !== "settled" && phrase("missing_against"),
         e.resolution_ratio !== null && ` · q\u00a0${ratio(e.resolution_ratio)}`)));
 }

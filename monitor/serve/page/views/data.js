@@ -5,6 +5,7 @@ import { h, s } from "../dom.js";
 import { count, fixed, percent, plural } from "../format.js";
 import { aliases, coverage, hasRepeats, heading, name, notice, repeats, size, someEnded, table } from "../parts.js";
 import { loadUpload, upload } from "../upload.js";
+import { phrase } from "../words.js";
 
 export const title = ({ benchmark }) => `Data, ${benchmark}`;
 
@@ -87,8 +88,8 @@ function conflicts(b) {
 
 function declared(b) {
   const family = [b.family.policy === "capacity" ? "declared capacity" : "alpha spending: any number of models may join; pairs that come later get smaller shares (equal ones if you declare the models)",
-    b.family_assumption && `verdicts assume that ${b.family_assumption}`,
-    b.family_outside > 0 && `${plural(b.family_outside, "pair")} outside it, without family-wise verdicts`].filter(Boolean).join("; ");
+    b.family_assumption && phrase("assumes", { assumption: b.family_assumption }),
+    b.family_outside > 0 && phrase("outside", { n: b.family_outside })].filter(Boolean).join("; ");
   return h("dl", { class: "list" },
     fact("Order policy", b.words.policy_note),
     fact("Arrival order", b.order.suspect ? "suspect" : "no problem detected", b.order.suspect && b.order.reason, b.order.suspect ? "odd" : ""),

@@ -5,17 +5,13 @@ import { h } from "../dom.js";
 import { downloads } from "../downloads.js";
 import { count, fixed, isolated, plural } from "../format.js";
 import { heading, link, name, table } from "../parts.js";
+import { WORDS, phrase } from "../words.js";
 
 export const title = ({ benchmark }) => `All pairs, ${benchmark}`;
 
 export const load = ({ benchmark }, signal) => get("/matrix", { benchmark }, signal);
 
-const TONES = [
-  ["row", "the row's model is decided to be better"],
-  ["column", "the column's model is decided to be better"],
-  ["open", "undecided: a tie"],
-  ["against", "decided against the current rank"],
-];
+const TONES = ["row", "column", "open", "against"].map((tone) => [tone, phrase(tone)]);
 const SHOW_NAMES_FROM = 13; // pixels of a cell
 const NAME_ROOM = 236;
 const HEAD = 18; // pixels above the cells, and left of them where names have no room: ranks
@@ -27,7 +23,7 @@ export function render(m, route) {
   const size = m.models.length;
   const decided = m.decided.flat().filter((x) => x > 0).length;
   const pairs = (size * (size - 1)) / 2;
-  const about = `${count(decided)} of ${plural(pairs, "pair")} decided family-wise. Rows and columns are the models by rank, best first.`;
+  const about = `${phrase("matrix", { some: decided, n: pairs })} Rows and columns are the models by rank, best first.`;
   const open = (row, column) => (location.hash = link.pair(route.benchmark, m.models[Math.min(row, column)], m.models[Math.max(row, column)]));
   const view = new Grid(m, open);
   const won = m.wins && "Where a cell has room, it has the percentage of the pair's prompts that the row's model wins, a tie as half.";
@@ -35,7 +31,7 @@ export function render(m, route) {
     ...heading(route.benchmark, "All pairs", won ? `${about} ${won}` : about),
     h("ul", { class: "key" }, TONES.map(([tone, words]) => h("li", {}, h("span", { class: `swatch ${tone}`, "aria-hidden": "true" }), ` ${words}`))),
     h("p", { class: "actions" }, downloads({
-      name: [route.benchmark, "pairs"], rows: () => (m.wins ? results(m) : [["better than", ...m.models], ...m.models.map((model, k) => [model, ...m.decided[k]])]), json: () => m, figure: "#matrix",
+      name: [route.benchmark, "pairs"], rows: () => (m.wins ? results(m) : [[WORDS.leads.better, ...m.models], ...m.models.map((model, k) => [model, ...m.decided[k]])]), json: () => m, figure: "#matrix",
       heading: `All pairs, ${route.benchmark}`, caption: about,
     })),
     h("div", { class: "grid" },
@@ -192,8 +188,8 @@ class Grid {
     if (row === column) return place(row);
     const side = this.decided[row][column];
     const status = this.statuses[this.status[row][column]];
-    const verdict = side === 0 ? ` · ${status}` : [" · decided: ", name(this.models[side > 0 ? row : column]), " is better"];
-    return [...place(row), " v. ", ...place(column), ...[verdict].flat(), this.wins && this.#battles(row, column)].filter(Boolean);
+    const verdict = side === 0 ? ` · ${status}` : [" · ", phrase("better", { model: name(this.models[side > 0 ? row : column]) })];
+    return [...place(row), " v. ", ...place(column), ...[verdict].flat(2), this.wins && this.#battles(row, column)].filter(Boolean);
   }
 
   #battles(row, column) {

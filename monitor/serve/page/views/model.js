@@ -8,6 +8,7 @@ import { downloads } from "../downloads.js";
 import { count, fixed, more, percent, plural, points } from "../format.js";
 import { QUESTIONS, answerLine, glyph, signs, states } from "../glyph.js";
 import { bars } from "./items.js";
+import { WORDS, phrase } from "../words.js";
 import { aliases, axis, coverage, crumb, link, lowCoverage, modelTitle, name, notice, scaleOf, size, table, titled, waits, whisker } from "../parts.js";
 
 const CATEGORIES = 30;
@@ -57,7 +58,7 @@ export function render({ b, pairs, profile, surprises }, { model }) {
     inColumns(
       rows.length > 0 && [
         h("h2", {}, "Against every other model"),
-        h("p", { class: "about" }, `Gap on the shared ${unit(b)}s in points, with its family-wise interval. Hollow: undecided. Right of the line this model is better.`),
+        h("p", { class: "about" }, phrase("gaps", { unit: unit(b) })),
         against(own, rows, b),
       ],
       [profile?.total > 0 && byCategory(own, profile), surprises.higher.length + surprises.lower.length > 0 && unlike(surprises)].filter(Boolean)),
@@ -129,32 +130,32 @@ export function onTheseItems(rows) {
   const [ahead, trailing, level] = ["own", "other", "tie"].map((side) => rows.filter((r) => r.settled === side).length);
   const closed = ahead + trailing + level;
   const open = rows.length - closed;
-  const places = enumerated({ "ahead of": ahead, below: trailing, "level with": level });
-  return { closed, words: [h("b", {}, places ? `${places} on these items` : "Nothing is settled on these items"), open > 0 && `; ${count(open)} ${open === 1 ? "is" : "are"} still open`, "."] };
+  const places = enumerated({ ahead, below: trailing, level });
+  return { closed, words: [h("b", {}, places ? phrase("settled", { places }) : phrase("nothing_settled")), open > 0 && phrase("settled_open", { n: open }), "."] };
 }
 
 /** Return numbers of models with the words before each, without those of none: "Ahead of 3 models, below 1". */
 function enumerated(numbers) {
-  const words = Object.entries(numbers).filter(([, n]) => n > 0).map(([lead, n], k) => `${lead} ${k ? count(n) : plural(n, "model")}`).join(", ");
+  const words = Object.entries(numbers).filter(([, n]) => n > 0).map(([to, n], k) => phrase(k ? "lead_more" : "lead", { lead: WORDS.leads[to], n })).join(", ");
   return words && words[0].toUpperCase() + words.slice(1);
 }
 
 /** Answer the three questions for one model. */
 function result(own, rows, b) {
   const of = (test) => rows.filter(test).length;
-  const place = b.battles ? { closed: 0, words: [h("b", {}, "Nothing is settled"), ": battles have no last prompt."] } : onTheseItems(rows);
+  const place = b.battles ? { closed: 0, words: phrase("nothing_settled_in_battles") } : onTheseItems(rows);
   const [better, worse] = [of((r) => r.decided === "own"), of((r) => r.decided === "other")];
   const held = of((r) => states(r.pair).decided === "held");
   const tied = rows.length - better - worse - held;
   const resolved = of((r) => r.pair.resolved.fixed_n);
-  const possible = own.rank_low === own.rank_high ? `No other rank than ${own.rank_low} is left.` : `The decisions leave ranks ${own.rank_low} to ${own.rank_high} open.`;
+  const possible = own.rank_low === own.rank_high ? phrase("one_rank", { rank: own.rank_low }) : phrase("several_ranks", { low: own.rank_low, high: own.rank_high });
   const closest = rows.filter((r) => r.decided === null && r.pair.needs_items !== null).sort((x, y) => x.pair.needs_items - y.pair.needs_items)[0];
   const line = (question, state, words, n) => answerLine(question, state, words, h("dd", { class: "tally" }, h("b", {}, count(n)), ` of ${plural(rows.length, "other")}`));
   const yes = (n) => (n > 0 ? "yes" : "no");
   return h("dl", { class: "result" },
     line("settled", yes(place.closed), place.words, place.closed),
-    line("decided", held === rows.length ? "held" : yes(better + worse), [h("b", {}, enumerated({ "better than": better, "worse than": worse, "tied with": tied, "held against": held })), `. ${possible}`], better + worse),
-    line("resolved", yes(resolved), [h("b", {}, `Enough ${unit(b)}s for ${count(resolved)} of its ${plural(rows.length, "gap")}`), ", in a planned test.", closest && [" Closest tie: ", name(closest.other), `, which needs ${more(closest.pair.needs_items)} ${unit(b)}s in all.`]], resolved));
+    line("decided", held === rows.length ? "held" : yes(better + worse), [h("b", {}, enumerated({ better, worse, tied, held })), `. ${possible}`], better + worse),
+    line("resolved", yes(resolved), [phrase("planned", { enough: h("b", {}, phrase("enough", { unit: unit(b), some: resolved, n: rows.length })) }), closest && phrase("closest", { model: name(closest.other), items: more(closest.pair.needs_items), unit: unit(b) })], resolved));
 }
 
 function against(own, rows, b) {
@@ -167,7 +168,7 @@ function against(own, rows, b) {
     { title: "Other model", head: true, class: "model" },
     { title: "Gap with family-wise interval", mark: ["Gap with family-wise interval", axis(x)], class: "plot" },
     { title: "Points", class: "number" },
-    { title: "Settled, decided, resolved", mark: [h("span", { class: "sr" }, "Settled, decided, resolved"), h("span", { class: "signs", "aria-hidden": "true" }, QUESTIONS.map((question) => glyph(question, "yes")))], class: "verdict" },
+    { title: QUESTIONS.map((key) => WORDS.heads[key]).join(", "), mark: [h("span", { class: "sr" }, QUESTIONS.map((key) => WORDS.heads[key]).join(", ")), h("span", { class: "signs", "aria-hidden": "true" }, QUESTIONS.map((question) => glyph(question, "yes")))], class: "verdict" },
   ];
   const cells = (r) => {
     const m = rankOf.get(r.other);

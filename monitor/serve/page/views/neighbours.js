@@ -4,6 +4,7 @@ import { report } from "../api.js";
 import { h } from "../dom.js";
 import { count, fixed, points, range } from "../format.js";
 import { DECISIONS, RESOLUTIONS, chip, decision, heading, link, name, notice, resolution, sentence, sign, table } from "../parts.js";
+import { WORDS, phrase } from "../words.js";
 
 export const title = ({ benchmark }) => `Neighbours, ${benchmark}`;
 
@@ -12,11 +13,13 @@ export const load = ({ benchmark }, signal) => report(benchmark, signal);
 /** The words for each group of signs, by the procedure that begins it; a phone shows them next to the group. */
 const GROUPS = { anytime_family: "Any time", fixed_n: "Planned n" };
 
+const { decided: DECIDED, resolved: RESOLVED } = WORDS.answers;
+
 const COLUMNS = [
   { title: "Pair", head: true, class: "pair" },
   { title: "Gap in points", class: "number gap" },
-  ...DECISIONS.map((p) => ({ title: p.short, about: `decided, ${p.name}: ${p.about}`, class: `mark ${GROUPS[p.key] ? "edge" : ""}`, group: GROUPS[p.key], mark: [h("span", { class: "sr" }, "Decided, "), p.short] })),
-  ...RESOLUTIONS.map((p, k) => ({ title: p.short, about: `resolved, ${p.name}`, class: `mark ${k ? "" : "edge"}`, group: k ? null : "Resolved", mark: [h("span", { class: "sr" }, "Resolved, "), p.short] })),
+  ...DECISIONS.map((p) => ({ title: p.short, about: `${DECIDED.yes}, ${p.name}: ${p.about}`, class: `mark ${GROUPS[p.key] ? "edge" : ""}`, group: GROUPS[p.key], mark: [h("span", { class: "sr" }, `${DECIDED.yes}, `), p.short] })),
+  ...RESOLUTIONS.map((p, k) => ({ title: p.short, about: `${RESOLVED.yes}, ${p.name}`, class: `mark ${k ? "" : "edge"}`, group: k ? null : "Resolved", mark: [h("span", { class: "sr" }, `${RESOLVED.yes}, `), p.short] })),
 ];
 
 export function render(b) {
@@ -37,7 +40,7 @@ function counts({ summary }) {
     h("th", { scope: "row" }, label),
     procedures.map(({ key: procedure }) => h("td", { class: "number" }, procedure === null ? "" : count(values[procedure]))));
   const resolved = DECISIONS.map(({ key: procedure }) => ({ key: RESOLUTIONS.some((r) => r.key === procedure) ? procedure : null }));
-  return h("details", { class: "legend" }, h("summary", {}, `Undecided and unresolved pairs under each procedure, of ${count(summary.pairs)}`),
+  return h("details", { class: "legend" }, h("summary", {}, phrase("procedures", { n: summary.pairs })),
     h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Counts per procedure" },
       h("table", { class: "data small" },
         h("caption", { class: "sr" }, "Undecided and unresolved pairs per procedure"),
@@ -46,8 +49,8 @@ function counts({ summary }) {
 }
 
 const SIGNS = [
-  ["●", "good", "decided"], ["▼", "warn", "decided for the second model"], ["○", "open", "undecided"],
-  ["■", "good", "resolved"], ["□", "open", "not resolved"], ["·", "open", "not computed"],
+  ["●", "good", DECIDED.yes], ["▼", "warn", DECIDED.against], ["○", "open", DECIDED.no],
+  ["■", "good", RESOLVED.yes], ["□", "open", RESOLVED.no], ["·", "open", RESOLVED.unknown],
 ];
 
 const key = () => h("ul", { class: "key" }, SIGNS.map(([glyph, tone, words]) =>

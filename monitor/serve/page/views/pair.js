@@ -6,6 +6,7 @@ import { h } from "../dom.js";
 import { downloads } from "../downloads.js";
 import { apart, count, evalue, plural, small } from "../format.js";
 import { DECISIONS, RESOLUTIONS, STEP_SIGNS, better, copies, decision, isHeld, link, name, notice, resolution, sentence, sign } from "../parts.js";
+import { phrase } from "../words.js";
 
 export const title = ({ benchmark, a, b }) => `${a} v. ${b}, ${benchmark}`;
 
@@ -82,11 +83,11 @@ function restsOn(p, words, names, bets) {
   if (bets) {
     const e = p.p_anytime < 1 ? -Math.log(p.p_anytime) : p.log_e;
     const [now, needed] = apart(evalue, e, -limit);
-    return h("div", {}, h("div", { class: "duo" }, figure(now, words.number), h("p", { class: "than" }, e < -limit ? "<" : "≥"), figure(needed, "decided at or above", "good")), below);
+    return h("div", {}, h("div", { class: "duo" }, figure(now, words.number), h("p", { class: "than" }, e < -limit ? "<" : "≥"), figure(needed, phrase("at_or_above"), "good")), below);
   }
   const [found, level] = p.p_anytime === 0 ? ["< 10⁻³⁰⁰", small(limit, DIGITS)] : apart((x, extra) => small(x, extra + DIGITS), Math.log(p.p_anytime), limit);
   return [
-    h("div", {}, h("div", { class: "duo" }, figure(found, words.number), h("p", { class: "than" }, p.p_anytime > p.family_threshold ? ">" : "≤"), figure(level, "decided at or below", "good")), below),
+    h("div", {}, h("div", { class: "duo" }, figure(found, words.number), h("p", { class: "than" }, p.p_anytime > p.family_threshold ? ">" : "≤"), figure(level, phrase("at_or_below"), "good")), below),
     scaleOfP(p.p_anytime, p.family_threshold),
   ];
 }

@@ -7,6 +7,7 @@ import { glyph, ticks } from "../glyph.js";
 import { choose, chosen } from "../options.js";
 import { heading, headsOf, link, name, sentence } from "../parts.js";
 import { arrange, fitColumns, strip, tieCell } from "../ties.js";
+import { WORDS, phrase } from "../words.js";
 
 const ROWS = 150;
 const HEADS = { lanes: "ties", rank: "ranks", strip: "places", model: "model", step: "step" };
@@ -27,7 +28,7 @@ export function render(data, { benchmark, options }) {
   const { moments } = data;
   return [
     ...heading(benchmark, "The board over time", "The verdicts in force at any moment so far. A verdict falls at the same place on every replay."),
-    moments.length === 0 ? h("p", { class: "about" }, data.kept ? "No verdict has fallen yet. Each one appears on this line as soon as it is reached." : "A suite has no verdict changes of its own, so its past is not kept. Those of its members are on their boards.") : [
+    moments.length === 0 ? h("p", { class: "about" }, phrase(data.kept ? "none_fell" : "not_kept")) : [
       result(data),
       line(data, options),
       happened(data, benchmark),
@@ -50,8 +51,8 @@ function result(data) {
     const values = steps.map((side) => STEP[side]);
     const yes = values.filter((value) => value !== "no").length;
     return h("div", { class: `line ${n ? "yes" : "no"}` },
-      h("dt", {}, glyph(question, n ? "yes" : "no"), question === "settled" ? " Settled" : " Decided"),
-      h("dd", {}, h("b", {}, `${count(n)} of ${plural(data.pairs, "pair")}`), question === "settled" ? " on the items of the benchmark." : ", family-wise."),
+      h("dt", {}, glyph(question, n ? "yes" : "no"), ` ${question[0].toUpperCase()}${question.slice(1)}`),
+      h("dd", {}, h("b", {}, `${count(n)} of ${plural(data.pairs, "pair")}`), phrase(`${question}_then`)),
       h("dd", { class: "tally" }, h("b", {}, count(yes)), ` of ${plural(values.length, "step")}`),
       h("dd", { class: "drawn", "aria-hidden": "true" }, ticks(values)));
   };
@@ -81,25 +82,25 @@ function line(data, options) {
     event.stopPropagation();
     go(placeOf({ moments, at: Number(chosen("at") ?? end) }) + MOVES[event.key]); // a key that repeats is ahead of the view
   };
-  const words = `${moment(data, options, place)}: ${plural(data.decided, "pair")} decided, ${count(data.settled)} settled`;
+  const words = phrase("moment", { moment: moment(data, options, place), pairs: plural(data.decided, "pair"), settled: data.settled });
   return h("div", { class: "timeline" },
     marks(data, x),
     h("input", { type: "range", id: "moment", min: 0, max: SCALE, step: 1, "aria-label": "Moment", "aria-valuetext": words, "data-at": at,
       paint: (node) => { node.value = String(Math.round(x(at))); },
       oninput: (event) => go(nearest(Number(event.target.value))), onkeydown }),
-    h("p", { class: "span-of-log" }, h("span", {}, when(data.first_time) ?? "first verdict"), h("b", { role: "status" }, moment(data, options, place)), h("span", {}, when(data.last_time) ?? "last verdict")),
+    h("p", { class: "span-of-log" }, h("span", {}, when(data.first_time) ?? phrase("first")), h("b", { role: "status" }, moment(data, options, place)), h("span", {}, when(data.last_time) ?? phrase("last"))),
     h("p", { class: "steps-of-time" },
       h("button", { type: "button", class: "chip-button", disabled: place <= 0, onclick: () => go(place - 1) }, "‹ earlier"),
       h("button", { type: "button", class: "chip-button", disabled: place >= moments.length - 1, onclick: () => go(place + 1) }, "later ›"),
       h("button", { type: "button", class: "chip-button", "aria-pressed": String(!options.has("at")), onclick: () => choose({ at: null }) }, "Now")),
-    h("p", { class: "about" }, "Above the line: verdicts, a dot where two neighbours were decided. Below it ", h("b", { class: "warn" }, "▼"), ": a verdict was withdrawn, replaced or reversed. ← → move by one moment, Home and End to the first and the last.",
+    h("p", { class: "about" }, phrase("timeline", { sign: h("b", { class: "warn" }, "▼") }),
       data.moments_total > moments.length && ` ${count(moments.length)} of ${count(data.moments_total)} moments are drawn.`));
 }
 
 const when = (time) => (time ? new Date(time).toLocaleString([], { dateStyle: "medium", timeStyle: "medium" }) : null);
 
 function moment(data, options, place) {
-  const which = place < 0 ? "ahead of the first verdict" : `moment ${count(place + 1)} of ${count(data.moments.length)}, ${when(data.time) ?? "time not recorded"}`;
+  const which = place < 0 ? phrase("before_first") : `moment ${count(place + 1)} of ${count(data.moments.length)}, ${when(data.time) ?? "time not recorded"}`;
   return `${options.has("at") ? "" : "Now: "}${which}`;
 }
 
@@ -162,8 +163,8 @@ function board(data, benchmark, options) {
 }
 
 const words = (settled, decided) => {
-  const lead = decided === 1 ? h("b", { class: "good" }, "decided") : decided === -1 ? h("b", { class: "warn" }, "decided against") : "tie";
-  return [lead, settled === 0 ? "" : settled === 2 ? ", settled as equal" : settled === 1 ? ", settled" : ", settled against"];
+  const lead = decided === 1 ? h("b", { class: "good" }, WORDS.steps.decided.word) : decided === -1 ? h("b", { class: "warn" }, WORDS.steps.against.word) : WORDS.steps.tie.word;
+  return [lead, settled !== 0 && phrase(`settled_${STEP[settled]}`)];
 };
 
 // --- the replay --------------------------------------------------------------------------------------------------------------------
@@ -196,13 +197,12 @@ function replayed(replay, benchmark) {
     head,
     h("p", {}, h("b", {}, `p < .05 at each of ${count(looks)} looks calls ${plural(replay.called, "winner")} and withdraws ${count(replay.undone)}`),
       `, in ${count(replay.undone_pairs)} of ${plural(pairs, "pair")}. `,
-      h("b", {}, `Anytime verdicts: ${count(replay.decided)}`), ", and none is withdrawn."),
+      h("b", {}, phrase("anytime", { n: replay.decided })), phrase("none_withdrawn")),
     h("table", { class: "replay" }, h("caption", { class: "sr" }, "Calls of p < .05 and anytime verdicts for each step down the ranking"),
       h("thead", {}, h("tr", {}, column("model", "Step down from"), column("strip-of-time", "p < .05 at each look", span()), column("n", "Withdrawn"),
         column("strip-of-time", "Anytime verdict", span()), column("n", "At item"))),
       h("tbody", {}, shown.map(row))),
-    h("p", { class: "about" }, `The scores on the ${plural(items, "item")} that all models have, in one random order; the verdicts are among all ${plural(pairs, "pair")}. Pale bar: p < .05 for the upper model; orange bar: for the lower one; `,
-      h("b", { class: "warn" }, "▼"), ": the call was withdrawn. These are no verdicts of this board: no order was committed for its scores. ",
+    h("p", { class: "about" }, phrase("replay", { items: plural(items, "item"), pairs: plural(pairs, "pair"), sign: h("b", { class: "warn" }, "▼") }),
       shown.length < steps.length && `The first ${count(ROWS)} of ${count(steps.length)} steps are drawn.`),
   ];
 }

@@ -1,6 +1,8 @@
 """Decide which tests `make test` leaves to `make check`, and in which order they run."""
 
+import gc
 import re
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -12,6 +14,9 @@ settings.load_profile("laws")
 
 pytest_plugins = ["tests.kafka.fixtures"]
 
+# Imports and thousands of tests are objects that live to the end: searching them for cycles is an eighth of the processor time.
+gc.set_threshold(50_000)
+
 TESTS = Path(__file__).parent
 QUICK_FOLDERS = {"client", "contract", "golden", "property", "unit"}
 LONG_FOLDERS = {"fault", "soak"}
@@ -22,10 +27,12 @@ EXPRESSIONS = ("not full", "full")
 """What `make test` and `make check` select."""
 
 
+@cache
 def _in_quick_folder(path):
     return path.relative_to(TESTS).parts[0] in QUICK_FOLDERS
 
 
+@cache
 def _can_hold(path, *, full):
     """Whether a file can hold tests of a tier: by its folder, and by the markers in its text, which take tests to the other tier."""
     if _in_quick_folder(path) is not full:
@@ -53,6 +60,11 @@ def pytest_collection_modifyitems(items):
             )
     # The longest tests first: then no worker is left with one of them at the end.
     items.sort(key=lambda item: ("smoke" not in item.keywords, item.path.parent.name not in LONG_FOLDERS))
+
+
+def pytest_collection_finish():
+    """Leave what was imported and collected out of every later search for cycles."""
+    gc.freeze()
 
 
 @pytest.fixture(scope="module")

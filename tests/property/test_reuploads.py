@@ -88,7 +88,7 @@ def test_uploads_again_overwrite_nothing_and_are_the_same_however_they_are_cut(p
     files = uploads(seed)
     events = [event for file in files for event in file]
     rng = random.Random(seed)
-    whole = folded(policy, events, [])
+    whole = found_in(folded(policy, events, []))
     ends = [sum(map(len, files[:k])) for k in range(1, len(files))]
     for cuts, restart in (
         (ends, True),
@@ -98,10 +98,10 @@ def test_uploads_again_overwrite_nothing_and_are_the_same_however_they_are_cut(p
     ):
         cut = folded(policy, events, cuts, restart=restart)
         # The identity of a change is the place of its record, and the records are the same.
-        assert found_in(cut) == found_in(whole)
+        assert found_in(cut) == whole
 
     counted = Counted(events, fills=policy != "committed")
-    report, _ = found_in(whole)
+    report, _ = whole
     assert (report["events"], report["duplicates"], report["conflicts"]) == (
         len(events),
         counted.duplicates,

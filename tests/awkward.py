@@ -91,6 +91,8 @@ RECORDS: dict[str, Record] = {
     "repeat as text": changed("repeat is text and is read as a whole number", repeat=("2", 2)),
     "whole float as epoch": changed("epoch is a decimal number and is read as a whole number", epoch=(1.0, 1)),
     "null repeat": made(GOOD, "repeat is null and is read as 0", repeat=None),
+    "half a surrogate pair as run": made("run", "half a surrogate pair", run="\ud800"),
+    "half a surrogate pair in a role": made("run", "half a surrogate pair", role={"of": "\udfff"}),
     "half a repeat": made("repeat", "whole number", repeat=1.5),
     "half a line": Record(LINE[:40], "record", "is not valid JSON"),
     "not UTF-8": Record(LINE.replace(b'"17"', b'"\xff"'), "record", "is not valid UTF-8"),

@@ -10,6 +10,7 @@ from monitor.files.streams.encodings import open_stream
 from monitor.files.streams.paths import SUFFIXES, show
 from schemas.records.declaration import ANCHOR
 from schemas.records.events import BattleFields, EventFields
+from schemas.records.names import name_fault
 from schemas.records.packed import Segment
 from schemas.records.run_names import date_in, name_of
 from schemas.records.text import shorten
@@ -86,6 +87,9 @@ class DatedRuns:
         key = event.benchmark, event.model, name
         run = self._runs.get(key)
         if run is None:
+            # A path that is a name itself is escaped where it is shown.
+            if name != source and (fault := name_fault(name)) is not None:
+                raise RunFault(f"{show(source)}: the name of its run {fault}; use 1 to 200 printable characters")
             run = self._runs[key] = Run(*key)
         if event.score is None:
             run.skipped += 1

@@ -379,16 +379,19 @@ def not_utf8(error: UnicodeDecodeError) -> Fault:
 
 def read_object(data: object, converted: set[str] | None = None) -> Decoded | Fault:
     """Check one decoded JSON value as `decode_message` checks a message."""
-    if isinstance(data, Repeating):
-        return check_object(data, converted)
+    for kind in () if isinstance(data, Repeating) else (EventFields, BattleFields):
+        with suppress(*_BROKEN):
+            return _writable(msgspec.convert(data, kind))
+    return check_object(data, converted)
+
+
+def _writable(event: EventFields) -> EventFields | Fault:
+    """Return an event, or the fault of a run or role that no log can hold."""
     try:
-        return msgspec.convert(data, EventFields)
-    except _BROKEN:
-        pass
-    try:
-        return msgspec.convert(data, BattleFields)
-    except _BROKEN:
-        return check_object(data, converted)
+        msgspec.json.encode((event.run, event.role))
+    except UnicodeEncodeError:
+        return Fault("run", "half a surrogate pair", "run or role holds half a surrogate pair; write whole characters")
+    return event
 
 
 def check_object(data: object, converted: set[str] | None = None) -> Decoded | Fault:
@@ -423,7 +426,7 @@ def check_object(data: object, converted: set[str] | None = None) -> Decoded | F
         return Fault("record", "deep nesting", "the record is nested too deeply; remove what is not a score")
     if converted is not None:
         converted.update(clauses)
-    return record
+    return _writable(record) if isinstance(record, EventFields) else record
 
 
 def repeated_fault(name: str, benchmark: str | None = None) -> Fault:

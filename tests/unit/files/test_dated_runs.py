@@ -39,6 +39,14 @@ def test_a_run_that_two_files_hold_is_refused_with_both_names():
         runs.add(segment("b/2026-08-01.csv", ("q1", "m", 1.0, {})))
 
 
+@pytest.mark.parametrize("name", ["a\x1b[31m", "a\u202eb", "a" * 201])
+def test_the_name_of_a_run_is_shown_and_so_a_name_like_others(name):
+    with pytest.raises(RunFault, match=r"all\.jsonl: the name of its run "):
+        DatedRuns().add(segment("all.jsonl", ("q1", "m", 1.0, {"run": name})))
+    with pytest.raises(RunFault, match="the name of its run "):
+        DatedRuns().add(segment(f"runs/{name}.jsonl", ("q1", "m", 1.0, {})))
+
+
 def test_battles_are_no_runs():
     battle = BattleFields("arena", "p1", model_a="x", model_b="y", winner="a")
     with pytest.raises(RunFault, match=r"votes\.jsonl: arena holds battles"):

@@ -381,11 +381,11 @@ def read_object(data: object, converted: set[str] | None = None) -> Decoded | Fa
     """Check one decoded JSON value as `decode_message` checks a message."""
     for kind in () if isinstance(data, Repeating) else (EventFields, BattleFields):
         with suppress(*_BROKEN):
-            return _writable(msgspec.convert(data, kind))
+            return writable(msgspec.convert(data, kind))
     return check_object(data, converted)
 
 
-def _writable(event: EventFields) -> EventFields | Fault:
+def writable(event: EventFields) -> EventFields | Fault:
     """Return an event, or the fault of a run or role that no log can hold."""
     try:
         msgspec.json.encode((event.run, event.role))
@@ -426,7 +426,7 @@ def check_object(data: object, converted: set[str] | None = None) -> Decoded | F
         return Fault("record", "deep nesting", "the record is nested too deeply; remove what is not a score")
     if converted is not None:
         converted.update(clauses)
-    return _writable(record) if isinstance(record, EventFields) else record
+    return writable(record) if isinstance(record, EventFields) else record
 
 
 def repeated_fault(name: str, benchmark: str | None = None) -> Fault:

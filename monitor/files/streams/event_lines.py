@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, Self, overload
 import msgspec
 
 from monitor.files.streams.stream import is_record
-from schemas.records.decode import BOM, Checker, check_object, plain_text
+from schemas.records.decode import BOM, Checker, check_object, plain_text, writable
 from schemas.records.events import EventFields
 from schemas.records.names import MAX_INDEX, MAX_NAME_LENGTH, names_hold
 from schemas.records.text import Fault
@@ -195,10 +195,9 @@ class EventLineWriter:
             else:
                 if plain_text(line):
                     return line + b"\n"
-        if self._checker.bad([event]):
-            fault = check_object(msgspec.to_builtins(event))
-            if isinstance(fault, Fault):
-                return self.reject(fault, number, raw)
+        found = check_object(msgspec.to_builtins(event)) if self._checker.bad([event]) else writable(event)
+        if isinstance(found, Fault):
+            return self.reject(found, number, raw)
         return msgspec.json.encode(event) + b"\n"
 
     def add(self, event: EventFields, number: int, raw: bytes = b"") -> None:

@@ -52,6 +52,16 @@ def test_lines_by_column_decode_to_their_events_or_are_not_written(rows):
     assert typed(lines.events) == typed(decoded)
 
 
+@pytest.mark.parametrize("field", ["run", "role"])
+def test_half_a_surrogate_pair_that_is_no_name_is_a_reject_too(field):
+    writer = EventLineWriter()
+    writer.add(EventFields("b", "i", "m", 1.0), 1)
+    writer.add(EventFields("b", "i", "m", 1.0, **{field: "\ud800"}), 2)
+    event, reject = map(json.loads, writer.flush().splitlines())
+    assert event["score"] == 1.0
+    assert "half a surrogate pair" in json.dumps(reject)
+
+
 def test_usual_events_are_written_by_column():
     usual = [("b", f"item {k}", "m", k % 2 == 0, None, 0, 0) for k in range(4)]
     lines = EventLineWriter().columns(list(zip(*usual, strict=True)))

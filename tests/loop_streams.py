@@ -33,6 +33,8 @@ def stream(seed):
     spec = {"declare": "bench", "alpha": float(rng.choice([0.05, 0.2, 0.4, 1 / 16])), "order": policy}
     if policy == "completion" or (policy == "trusted" and rng.random() < 0.5):
         spec["items"] = items - int(rng.choice([0, 0, 0, 1]))
+    if policy == "completion" and seed % 2:
+        spec["known"] = True
     if policy == "committed":
         spec |= {"order": {"policy": policy, "seed": str(seed)}, "item_ids": names, "items": items}
         spec |= {"look": (0.2, 0.5, 0.9)[seed % 5 % 3]} if seed % 2 else {}
@@ -132,6 +134,7 @@ def compare(seed):
         weights=spec.get("weights"),
         clusters=spec.get("clusters"),
         look=spec.get("look", 0),
+        known=spec.get("known", False),
         capacity=family.get("size") or (None if pairs is None else len(pairs)),
         family_pairs=pairs,
     )

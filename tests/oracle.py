@@ -132,8 +132,9 @@ class Oracle:
         weights=None,
         clusters=None,
         look=0,
+        known=False,
     ):
-        self.look = look
+        self.look, self.known = look, known and not (scores == "graded" or repeats != 1 or weights is not None)
         self.alpha, self.policy, self.items_declared, self.capacity = alpha, policy, items, capacity
         self.family_pairs = None if family_pairs is None else {frozenset(pair) for pair in family_pairs}
         self.graded, self.repeats, self.mixed = (
@@ -247,6 +248,9 @@ class Oracle:
             self.shared[first, second][self.clusters[item]] += 1
             share = 1 if self.share is None else self.share[self.clusters[item]]
             self.pair((first, second), mine[first], mine[second], place, share)
+        for other in others if score is not None and self.known else ():
+            if (item, other) not in self.item_scores or self.item_scores[item, other] is None:
+                self.alone(tuple(sorted((model, other), key=self.models.get)), place)
         for other in others if self.permutation and self.betting and not self.mixed else ():
             self.walk(tuple(sorted((model, other), key=self.models.get)), place)
         self.step_down(place)
@@ -352,7 +356,9 @@ class Oracle:
         if not self.betting or self.mixed:
             return
         n, b, c = count
-        if self.settles:
+        if self.known and self.policy == "completion":
+            self.certain(pair)
+        elif self.settles:
             lead, missing = self.leads[pair], sum(d * count for d, count in self.left(pair).items())
             if abs(lead) > missing or missing == lead == 0:
                 sums = (n, None, None) if self.graded else (n, b, c)
@@ -366,10 +372,41 @@ class Oracle:
             return
         if self.policy == "completion":
             missing = self.items_declared - n
-            evidence = log_exact(b, c, missing)
+            evidence = self.at_worst(pair) if self.known else log_exact(b, c, missing)
         else:
             evidence = log_e(b, c)
         self.latch(pair, (n, b, c), evidence, place)
+
+    def extremes(self, pair):
+        """How many items A wins and B wins on all items: where all that is open goes against A, and where it goes against B."""
+        worst, best = [0, 0], [0, 0]
+        scores = [[self.item_scores.get((item, model)) for model in pair] for item in self.items]
+        for x, y in [*scores, *[(None, None)] * (self.items_declared - len(self.items))]:
+            x_low, x_high = (0, 1) if x is None else (x, x)
+            y_low, y_high = (0, 1) if y is None else (y, y)
+            worst = [worst[0] + (x_low - y_high == 1), worst[1] + (x_low - y_high == -1)]
+            best = [best[0] + (x_high - y_low == 1), best[1] + (x_high - y_low == -1)]
+        return worst, best
+
+    def alone(self, pair, place):
+        """A score that the other model lacks: what is known of the pair, once it shares an item."""
+        n, b, c = self.counts[pair]
+        usual = n and pair[0][0] != pair[1][0] and not self.superseded & set(pair) and self.betting and not self.mixed
+        if usual and self.policy == "completion":
+            self.certain(pair)
+            self.latch(pair, (n, b, c), self.at_worst(pair), place)
+
+    def at_worst(self, pair):
+        """-ln of the exact p at N, everything open at its worst for the leader."""
+        worst, best = self.extremes(pair)
+        return max(log_exact(won, lost, 0) if won > lost else 0.0 for won, lost in (worst, best[::-1]))
+
+    def certain(self, pair):
+        """Settle a pair if every way that open items may go has the same leader, or if all are in and none leads."""
+        worst, best = self.extremes(pair)
+        low, high = worst[0] - worst[1], best[0] - best[1]
+        if self.settles and (low > 0 or high < 0 or (low == high == 0 and self.counts[pair][0] == self.size)):
+            self.claims["settled"].steps[pair].append((math.inf, tuple(self.counts[pair]), (low > 0) - (high < 0)))
 
     def left(self, pair):
         """How many items are missing of a pair, by how far each can move the lead."""

@@ -264,8 +264,8 @@ def _check_age(
         if question.refresh is not None:
             stop("--baseline-refresh: is for --baseline-max-age; add it, for example --baseline-max-age 30d", USAGE)
         return
-    if from_service or has_several_metrics(logs):
-        stop("--baseline-max-age: reads one metric of files; omit --server and --redis-url, and name one metric", USAGE)
+    if from_service:
+        stop("--baseline-max-age: a board keeps no dates of its scores; omit it, or give the baseline as files", USAGE)
     check_age(files, logs, max_rejected, baseline, benchmarks, question.max_age, question.refresh)
 
 

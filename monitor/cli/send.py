@@ -38,6 +38,7 @@ from monitor.cli.shared.remote.places import bearer_token
 from monitor.cli.shared.running.process import log_to_terminal
 from monitor.cli.shared.settings import read_settings
 from monitor.files.batches import BatchReader
+from monitor.files.declare import benchmarks_of
 from monitor.files.epochs import NEXT, EpochRecord, Epochs
 from monitor.files.importer import show_argument
 from monitor.files.reject_limit import RejectedLine, RejectLimit, TooManyRejected
@@ -257,6 +258,7 @@ async def _send(
     async def deliveries() -> "AsyncGenerator[Delivery, None]":
         async with aclosing(reader.read(files, final=True)) as batches:
             async for batch in batches:
+                importer.keep_direction(set().union(*(benchmarks_of(part.segment.events) for part in batch.parts)))
                 yield Delivery(batch.path, batch.source, [part.segment for part in batch.parts], batch.place)
 
     async with destination.open() as deliver:

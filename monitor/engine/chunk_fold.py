@@ -80,6 +80,7 @@ _LATER_FIELDS: Final[dict[str, Any]] = {  # declared fields that are stored only
     "drift": None,
     "missing": "worst",
     "nulls": "filled",
+    "known": False,
     "declared_late": (),
     "provenance": Provenance(),
     "version": 1,

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from monitor.files.formats.choices import ChoiceError, Choices
+from monitor.files.formats.choices import LOWER, ChoiceError, Choices
 from monitor.files.formats.detect import format_of, looks_like_results
 from monitor.files.formats.log_file import LogFile, Notices, RunRegistry, Title, titles
 from monitor.files.formats.open_format import open_format, open_mapped
@@ -16,7 +16,7 @@ from monitor.files.streams.copies import Copies
 from monitor.files.streams.encodings import is_utf16
 from monitor.files.streams.paths import SUFFIXES, UNREADABLE, PathError, find_files, is_remote, show
 from monitor.files.streams.stream import Stream
-from schemas.records.text import mask_url
+from schemas.records.text import mask_url, shorten
 
 if TYPE_CHECKING:
     from monitor.files.maps.table import FileMap
@@ -117,6 +117,18 @@ class Importer:
     def resume(self, chosen: Mapping[str, Mapping[str, str]]) -> None:
         """Read files by the metric, filter, scorer or judge that an earlier command has read others of the benchmark by."""
         self._runs.chosen |= {name: dict(each) for name, each in chosen.items()}
+
+    def keep_direction(self, benchmarks: Iterable[str]) -> None:
+        """Keep of which benchmarks less of a column of scores is better; refuse one that earlier results have another column of."""
+        column = f"score={self.choices.columns.get('score', 'score')}{LOWER if self.choices.lower else ''}"
+        for name in benchmarks:
+            if self.choices.lower or "columns" in self.chosen.get(name, {}):
+                known = self._runs.chosen.setdefault(name, {}).setdefault("columns", column)
+                if known != column:
+                    raise ChoiceError(
+                        f"{shorten(name)}: its earlier results were read with --columns {shorten(known)}, where less is better; add "
+                        "it, or send these results under another --benchmark"
+                    )
 
     @property
     def chosen(self) -> Mapping[str, dict[str, str]]:

@@ -67,6 +67,7 @@ PARTS: Final[dict[str, str]] = {  # the parts of a declaration that verdicts res
     "nulls": "what a null counts",
     "mixture": "the mixture",
     "look": "the share of alpha for the last item",
+    "known": "what counts of items that one model lacks",
     "alpha": "alpha",
     "margin": "the equivalence margin",
 }

@@ -291,6 +291,7 @@ Part = Literal[  # a part of a declaration that verdicts rest on; `declaration` 
     "mixture",
     "alpha",
     "look",
+    "known",
     "margin",
     "drift",
 ]
@@ -393,6 +394,11 @@ class Spec(BaseModel):
         None,
         description="committed: the share of alpha that is kept for the exact test of all items, at the end of the order; 0 or null: all "
         "of alpha is for the bets",
+    )
+    known: StrictBool = Field(
+        False,
+        description="completion of 0/1 scores without repeats, units and weights: an item that one model lacks counts against the leader "
+        "only where the score of the other one lets it; commands declare it for new benchmarks",
     )
     margin: Annotated[float, Field(ge=LEAST_MARGIN, lt=1)] | None = Field(
         None, description="equivalence margin in score units, from 0.000001: a gap whose interval is inside it is a tie"

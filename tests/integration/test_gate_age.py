@@ -32,6 +32,8 @@ def test_an_old_baseline_is_an_error_with_its_file_and_its_date(runs):
     refused = gate(runs, "--baseline-max-age", "30d", code=1)
     assert f"old_{TODAY - timedelta(days=40)}.jsonl are of {TODAY - timedelta(days=40)}, older than" in refused.stderr
     assert not refused.stdout
+    both = ("--columns", "score=score", "--columns", "score=score:lower")
+    assert "are of" in gate(runs, "--baseline-max-age", "30d", *both, code=1).stderr, "each metric has the same files"
     (old,) = runs.glob("old_*")
     for name, words in (
         ("old.jsonl", "has no date in its name or its folder"),

@@ -49,6 +49,7 @@ def meaning(data):
         "policy": policy or ("completion" if items else "none"),
         "items": items,
         "capacity": family.get("size"),
+        "known": data.get("known", False),
     }
 
 

@@ -10,7 +10,7 @@ from tests.simulation.operations import operations
 SPECS = (
     {"order": "trusted"},
     {"order": "trusted", "family": {"policy": "capacity", "size": 3}},
-    {"items": None},
+    {"items": None, "known": True},
     {},
 )
 

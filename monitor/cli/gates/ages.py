@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Final, NamedTuple
 
+from monitor.cli.gates.readings import each_metric
 from monitor.cli.shared.errors import USAGE, note, stop
 from monitor.cli.shared.options import ScoreOptions
 from monitor.cli.shared.runs import read_runs
@@ -54,10 +55,14 @@ def _oldest(
     paths: Sequence[str], logs: ScoreOptions, max_rejected: float, baseline: str, benchmarks: Sequence[str]
 ) -> _Dated | None:
     """Return the oldest results of a baseline; None where it has none; the gate itself reports that."""
-    runs = read_runs(paths, logs, max_rejected, DatedRuns(str, by_file=True), models=True).sentinels()
     files = {
         run.name
-        for (benchmark, model), (of, _) in runs.items()
+        for each in each_metric(logs)
+        for (benchmark, model), (of, _) in read_runs(
+            paths, each, max_rejected, DatedRuns(str, by_file=True), models=True
+        )
+        .sentinels()
+        .items()
         if model == baseline and (not benchmarks or benchmark in benchmarks)
         for run in of
     }

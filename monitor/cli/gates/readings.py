@@ -32,13 +32,10 @@ def read_metrics(logs: ScoreOptions, read: Callable[[ScoreOptions], Mapping[str,
     if not flags:
         boards = read(logs)
         return [Reading(boards, dict.fromkeys(boards))]
-    if len(flags) > 1:
-        stop(f"--{' and --'.join(flags)} name several metrics each; use one of the two, and call the gate again", USAGE)
+    readings, each = [], each_metric(logs)
     ((flag, names_of),) = flags.items()
-    readings = []
-    for k in range(max(map(len, names_of.values()))):
-        chosen = {benchmark: names[min(k, len(names) - 1)] for benchmark, names in names_of.items()}
-        boards = read(_with(logs, flag, chosen))
+    for k, chosen in enumerate(each):
+        boards = read(chosen)
         for benchmark, names in names_of.items():
             if benchmark is not None and len(names) > 1 and benchmark not in boards:
                 known = ", ".join(map(show, boards))
@@ -47,6 +44,18 @@ def read_metrics(logs: ScoreOptions, read: Callable[[ScoreOptions], Mapping[str,
         metrics = {name: names[k] if names else None for name, names in of.items() if k < max(1, len(names))}
         readings.append(Reading(boards, metrics))
     return readings
+
+
+def each_metric(logs: ScoreOptions) -> list[ScoreOptions]:
+    """Return how files are read, once, or once for each metric if one benchmark or all have several."""
+    flags = _several(logs)
+    if len(flags) > 1:
+        stop(f"--{' and --'.join(flags)} name several metrics each; use one of the two, and call the gate again", USAGE)
+    return [
+        _with(logs, flag, {benchmark: names[min(k, len(names) - 1)] for benchmark, names in names_of.items()})
+        for flag, names_of in flags.items()
+        for k in range(max(map(len, names_of.values())))
+    ] or [logs]
 
 
 def _several(logs: ScoreOptions) -> dict[str, dict[str | None, list[str]]]:

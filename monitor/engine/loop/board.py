@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from monitor.engine.latch.base import Closed
 from monitor.engine.loop import bets, kernels, layout
 from monitor.engine.state.codes import Codes
-from schemas.records.scores import SCORE_UNIT
+from schemas.records.scores import ONE, SCORE_UNIT, ZERO
 from schemas.results.changes import CLAIMS
 from stats.evidence.graded import LAMBDAS, log_increments
 from stats.evidence.mixtures import parse_mixture
@@ -59,6 +59,7 @@ class Loop:
         self._mark, self._near = np.zeros(0, np.uint8), np.zeros(0, np.float32)
         self._joins = np.zeros(0, np.bool_)
         self._models = np.zeros((3, 0), np.int64)
+        self._tally = np.zeros((2, 0), np.int64)
         self._epochs: dict[int, int] = {}
         self._joined = np.empty(_ROWS, np.int32)
         self._out = _Output.of(_ROWS)
@@ -199,6 +200,7 @@ class Loop:
             1 if graded is None else SCORE_UNIT,
             0 if graded is None else graded.ROUNDING,
             True,
+            policy == layout.COMPLETION and spec.known and graded is None and benchmark.has_fixed_items,
             log1p(-(spec.look or 0.0)),
             log(spec.look) if spec.look and policy == layout.COMMITTED else -inf,
         )
@@ -220,7 +222,7 @@ class Loop:
             )  # fmt: skip
         registered, left, need, floor, root = self._families
         return layout.State(
-            cells, values, self._models, benchmark.n, benchmark.b, benchmark.c, self._calm, benchmark.closed, self._joins,
+            cells, self._tally, values, self._models, benchmark.n, benchmark.b, benchmark.c, self._calm, benchmark.closed, self._joins,
             benchmark.family_index, alone.side, family.side, settled.side, family.own_peak(),
             np.zeros(0) if committed is None else settled.own_peak(), self._near, self._mark, self._raised, self._joined,
             registered, left, need, floor, root, self._score, self._link, self._count, prefix, self._with_bets(),
@@ -261,6 +263,7 @@ class Loop:
             epochs = [contestant.epoch for contestant in benchmark.contestants]
             rows = epochs, [self._epochs[epoch] for epoch in epochs], [0] * models
             self._models = np.array(rows, np.int64)
+            self._tally = np.pad(self._tally, ((0, 0), (0, models - self._tally.shape[1])))
             if benchmark.spec.family.models is not None or benchmark.spec.family.pairs is not None:
                 self._joins = benchmark.in_family(np.arange(pairs))
             fresh = self._open_families(2 * len(self._epochs) - self._families[0].size)
@@ -279,6 +282,9 @@ class Loop:
     def _fill(self, rule: layout.Rule, state: layout.State) -> layout.State:
         """Compute what follows from the state of the benchmark."""
         self._calm[:], self._near[:] = 0, 0
+        if rule.known:  # without the scores that come
+            codes = self._benchmark.item_codes()
+            self._tally[:] = (codes == ZERO).sum(axis=0), (codes == ONE).sum(axis=0)
         for place, family in enumerate(self._family_ids()):
             state.registered[place] = self._benchmark.registered[family]
         while not kernels.fill(rule, state):

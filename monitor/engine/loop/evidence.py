@@ -129,6 +129,20 @@ def ahead(rule: Rule, b: int, c: int, missing: int, left: int) -> float:
 
 
 @compiled
+def quiet_scores(rule: Rule, lead: int, trail: int, limit: float) -> int:
+    """Return a number of further scores that certainly leave the evidence for one model below a limit, by the worst counts for it.
+
+    A score is one more win, or one item less that it can lose: that is the nearer, until nothing can be lost.
+    """
+    k = 1
+    while True:
+        won, lost = lead + max(k - trail, 0), max(trail - k, 0)
+        if won > lost and log_exact(rule, won, lost, 0) >= limit:
+            return k >> 1
+        k *= 2
+
+
+@compiled
 def quiet(rule: Rule, b: int, c: int, missing: int, limit: float) -> int:
     """Return a number of further items that certainly leave the evidence below a limit, at least half of the largest such number."""
     lead, trail, k = max(b, c), min(b, c), 1

@@ -32,7 +32,7 @@ from monitor.engine.loop.bets import (
     weighed,
 )
 from monitor.engine.loop.compiled import compiled, entry, mode
-from monitor.engine.loop.evidence import ahead, along, log_e, log_exact, quiet
+from monitor.engine.loop.evidence import ahead, along, log_e, log_exact, quiet, quiet_scores
 from monitor.engine.loop.layout import (
     ABSENT,
     ANYTIME,
@@ -406,7 +406,19 @@ def present(rule: Rule, state: State, pair: int, missing: int) -> Step:
         now, side = log_e_of_bets(state.bets, pair, missing, 0)
         leading = lead_of(rule, state, pair)
         return _step(n, leading, 0, max(missing, 0), now, side if missing >= 0 else _sign(leading))
+    if missing > 0 and rule.known:
+        i, j = members(pair)
+        missing = _slack(rule, state, i, j) + b - c if b >= c else _slack(rule, state, j, i) + c - b
     return _step(n, b, c, max(missing, 0), ahead(rule, b, c, missing, rule.items - n), _sign(b - c))
+
+
+@compiled
+def _slack(rule: Rule, state: State, i: int, j: int) -> int:
+    """Return how far the first of two models is from leading on all items, if everything open went against it: 0 is level.
+
+    It then has right what it has right now, and the other all but what that has wrong now.
+    """
+    return rule.items - state.tally[1, i] - state.tally[0, j]
 
 
 @compiled
@@ -448,6 +460,11 @@ def _by_arrival(rule: Rule, state: State, out: Rows, when: int, pair: int, famil
         rest = 0
     elif limit < inf and rule.graded:
         rest = quiet_items(state, pair, missing, step.evidence, limit)
+    elif limit < inf and rule.known:
+        i, j = members(pair)
+        b, c = np.int64(state.b[pair]), np.int64(state.c[pair])
+        rest = quiet_scores(rule, b, _slack(rule, state, i, j) + b, limit)
+        rest = min(rest, quiet_scores(rule, c, _slack(rule, state, j, i) + c, limit))
     elif limit < inf:
         rest = quiet(rule, state.b[pair], state.c[pair], missing, limit)
     return max(-1, min(rest, _steady(rule, state, pair, leading) if missing < 0 else FAR))
@@ -459,20 +476,24 @@ def _open(rule: Rule, state: State, pair: int) -> int:
     if rule.graded:
         return open_items(rule, state, pair)
     n, leading = state.n[pair], abs(state.b[pair] - state.c[pair])
+    if rule.known:
+        i, j = members(pair)
+        room = min(_slack(rule, state, i, j), _slack(rule, state, j, i))  # a score of either takes away 1 at most
+        return -1 if room < 0 or (n == rule.items and leading == 0) else max(0, room - 1)
     room = rule.items - n - leading
     # A shared item brings certainty nearer by at most 2.
     return -1 if room < 0 or (n == rule.items and leading == 0) else max(0, room - 1) >> 1
 
 
 @compiled
-def _look(rule: Rule, state: State, out: Rows, when: int, pair: int, i: int, j: int) -> None:
-    """Look at a pair after a shared item: its place in the family, its evidence by arrival, and whether it is certain; set the alarm."""
-    n, rest, family = state.n[pair], FAR, family_of(state.models, i, j)
-    state.count[MET] += n == 1
+def _look(rule: Rule, state: State, out: Rows, when: int, pair: int, i: int, j: int, shared: bool) -> None:
+    """Look at a pair after a score: its place in the family, its evidence by arrival, and whether it is certain; set the alarm."""
+    rest, family, meets = FAR, family_of(state.models, i, j), shared and state.n[pair] == 1
+    state.count[MET] += meets
     if state.closed[pair]:
         state.calm[pair] = FAR
         return
-    if n == 1 and (state.joins.size == 0 or state.joins[pair]):
+    if meets and (state.joins.size == 0 or state.joins[pair]):
         state.registered[family] += 1
         state.place[pair] = state.registered[family]
         state.joined[state.count[JOINED]] = pair
@@ -761,72 +782,77 @@ def _step_down(rule: Rule, state: State, out: Rows, when: int, claim: int, model
 
 
 @compiled
-def _meet(row: Array, n: Array, gained: Array, calm: Array, other: int, every: bool) -> bool:
+def _meet(row: Array, n: Array, gained: Array, calm: Array, other: int, every: bool, known: bool) -> bool:
     """Add a score to the pairs of its model with earlier ones; return whether one of them must be looked at.
 
-    `every`: whether items on which both are alike bring anything nearer.
+    `every`: whether items on which both are alike bring anything nearer; `known`: whether items of one model do, once they share one.
     """
-    due = np.int32(0)
+    due, one = np.int32(0), np.int32(known)
     for k in range(row.size):
         there, differs = np.int32(row[k] >= ZERO), np.int32(row[k] == other)
         n[k] += there
         gained[k] += differs
-        calm[k] -= there if every else differs
-        due |= (calm[k] - np.int32(1)) & -there
+        nearer = there | (one & np.int32(n[k] > 0))
+        calm[k] -= nearer if every else differs
+        due |= (calm[k] - np.int32(1)) & -nearer
     return due < 0
 
 
 @compiled
-def _meet_later(row: Array, n: Array, gained: Array, calm: Array, m: int, other: int, every: bool) -> bool:
+def _meet_later(row: Array, n: Array, gained: Array, calm: Array, m: int, other: int, every: bool, known: bool) -> bool:
     """Add a score to the pairs of its model with later ones, as `_meet` does; their sums are not next to each other."""
     due = False
     for k in range(m + 1, row.size):
-        if row[k] >= ZERO:
+        if row[k] >= ZERO or known:
             pair = k * (k - 1) // 2 + m
-            n[pair] += 1
+            n[pair] += row[k] >= ZERO
             gained[pair] += row[k] == other
-            calm[pair] -= every or row[k] == other
-            due |= calm[pair] <= 0
+            calm[pair] -= (every or row[k] == other) and n[pair] > 0
+            due |= calm[pair] <= 0 and n[pair] > 0
     return due
 
 
 if mode() == "interpreted":  # numpy goes through some 30 models faster than Python
 
-    def _meet(row: Array, n: Array, gained: Array, calm: Array, other: int, every: bool) -> bool:
+    def _meet(row: Array, n: Array, gained: Array, calm: Array, other: int, every: bool, known: bool) -> bool:
         """Do the same."""
         there, differs = row >= ZERO, row == other
         n += there
         gained += differs
-        calm -= there if every else differs
-        return bool((there & (calm <= 0)).any())
+        nearer = there | (known & (n > 0))
+        calm -= nearer if every else differs
+        return bool((nearer & (calm <= 0)).any())
 
-    def _meet_later(row: Array, n: Array, gained: Array, calm: Array, m: int, other: int, every: bool) -> bool:
+    def _meet_later(
+        row: Array, n: Array, gained: Array, calm: Array, m: int, other: int, every: bool, known: bool
+    ) -> bool:
         """Do the same."""
-        k = m + 1 + np.flatnonzero(row[m + 1 :] >= ZERO)
+        k = m + 1 + np.flatnonzero((row[m + 1 :] >= ZERO) | known)
         pair, differs = k * (k - 1) // 2 + m, row[k] == other
-        n[pair] += 1
+        n[pair] += row[k] >= ZERO
         gained[pair] += differs
-        calm[pair] -= every | differs
-        return bool((calm[pair] <= 0).any())
+        calm[pair] -= (every | differs) & (n[pair] > 0)
+        return bool(((calm[pair] <= 0) & (n[pair] > 0)).any())
 
 
 @compiled
 def _enter(rule: Rule, state: State, out: Rows, when: int, m: int, x: int, s: int) -> None:
     """Give a model a score: meet every model that has the item, and look at the pairs whose alarm is due."""
-    row = state.cells[x]
+    row, known = state.cells[x], rule.known
     n, b, c, calm = state.n, state.b, state.c, state.calm
     low, high, other, every = m * (m - 1) // 2, m * (m + 1) // 2, ZERO if s == ONE else ONE, rule.items > 0
-    due = _meet(row[:m], n[low:high], (c if s == ONE else b)[low:high], calm[low:high], other, every)
+    due = _meet(row[:m], n[low:high], (c if s == ONE else b)[low:high], calm[low:high], other, every, known)
     models = state.models.shape[1]
-    due |= _meet_later(row[:models], n, b if s == ONE else c, calm, m, other, every)
+    due |= _meet_later(row[:models], n, b if s == ONE else c, calm, m, other, every, known)
     row[m] = s
+    if known:
+        state.tally[s - ZERO, m] += 1
     if due:
-        for k in range(m):
-            if row[k] >= ZERO and calm[low + k] <= 0:
-                _look(rule, state, out, when, low + k, k, m)
-        for k in range(m + 1, models):
-            if row[k] >= ZERO and calm[k * (k - 1) // 2 + m] <= 0:
-                _look(rule, state, out, when, k * (k - 1) // 2 + m, m, k)
+        for k in range(models):
+            i, j = min(k, m), max(k, m)
+            pair, shared = j * (j - 1) // 2 + i, row[k] >= ZERO
+            if k != m and calm[pair] <= 0 and (shared or (known and n[pair] > 0)):
+                _look(rule, state, out, when, pair, i, j, shared)
 
 
 @compiled
@@ -888,7 +914,7 @@ def _enter_value(rule: Rule, state: State, out: Rows, when: int, m: int, x: int,
             bets.shared[pair, bets.cluster[x]] += 1
         state.calm[pair] -= rule.items > 0 or difference != 0
         if state.calm[pair] <= 0:
-            _look(rule, state, out, when, pair, i, j)
+            _look(rule, state, out, when, pair, i, j, True)
 
 
 @compiled
@@ -902,7 +928,7 @@ def _enter_unit(rule: Rule, state: State, out: Rows, when: int, pair: int, diffe
     state.calm[pair] -= difference != 0
     if state.calm[pair] <= 0:
         i, j = members(pair)
-        _look(rule, state, out, when, pair, i, j)
+        _look(rule, state, out, when, pair, i, j, True)
 
 
 @entry

@@ -53,6 +53,7 @@ class Rule(NamedTuple):
     unit: int  # of leads: 1, or that of graded scores
     rounding: int  # units by which rounding moves a lead at most with each item
     decides: bool  # else scores are only added up
+    known: bool  # under completion, what one model scored bounds what the pair lacks of the other
     early: float  # ln of the share of alpha that the bets along a committed order have
     late: float  # the same of the exact test of all items; minus infinity without one
 
@@ -92,12 +93,15 @@ class State(NamedTuple):
     """The arrays of a benchmark. Arrays of pairs are in the order of pair indices."""
 
     cells: Array  # uint8, shape (items or more, models or more)
+    tally: Array  # int64, shape (2, models): items that each has wrong, and right; of rule `known` alone
     values: Array  # int64, shape (items, models): graded scores of the items that come, in units; negative for none
     models: Array  # int64, shape (3, models): epoch, which epoch that is, and whether pairs of such models are judged at once
     n: Array  # int32: shared items, those that only i has right, and only j
     b: Array
     c: Array
-    calm: Array  # int32: at 0 or below, the next shared item is looked at
+    calm: (
+        Array  # int32: at 0 or below, the next shared item is looked at; of rule `known` the next score of either model
+    )
     closed: Array  # bool: no hypothesis any more
     joins: Array  # bool, of all pairs or of none: whether the pair has a place in the declared family
     place: Array  # int32: place in its family, from 1; 0 without one

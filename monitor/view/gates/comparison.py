@@ -66,7 +66,11 @@ def compare_with_margin(
     if held or x.size + int(skipped.sum()) == 0:
         evidence = _Evidence("none", 0.0, None, inf)
     elif table.pairs.completes:
-        evidence = _completion(x, y, missing or 0, margin, spec.alpha, binary=benchmark.binary)
+        against = table.pairs.threats[
+            int(table.pairs.a[at] != one)
+        ]  # of the missing items, those that the candidate may lose
+        lost = min(int(against[at]), missing or 0)
+        evidence = _completion(x, y, (missing or 0, lost), margin, spec.alpha, binary=benchmark.binary)
     else:
         evidence = _in_order(table, one, other, margin)
     sign = 1 if pair.model_a == candidate else -1
@@ -166,15 +170,18 @@ def _codes(table: PairTable, one: int, other: int) -> tuple[Codes, Flags]:
     return codes, np.zeros(len(codes), bool)
 
 
-def _completion(x: Floats, y: Floats, missing: int, margin: Margin, alpha: float, *, binary: bool) -> _Evidence:
-    """Judge all items at once, missing ones at their worst: the order of arrival does not matter."""
+def _completion(
+    x: Floats, y: Floats, lacks: tuple[int, int], margin: Margin, alpha: float, *, binary: bool
+) -> _Evidence:
+    """Judge all items at once, missing ones at their worst, and those that may be lost: the order of arrival does not matter."""
+    missing, lost = lacks
     d = margin.differences(x, y)
     mean, variance = float(d.mean()) if d.size else 0.0, float(d.var()) if d.size else 0.0
     needed = excess_required_n(mean, variance, margin.bound, alpha)
     if binary and not margin.relative:
-        n, b, c = x.size, int((x > y).sum()), int((x < y).sum())
-        p = float(excess_p(n, b, c, margin.bound, missing))
-        return _Evidence("exact test", _log(p), float(excess_low(n, b, c, alpha, missing)), needed)
+        n, b, c = x.size + missing - lost, int((x > y).sum()), int((x < y).sum())
+        p = float(excess_p(n, b, c, margin.bound, lost))
+        return _Evidence("exact test", _log(p), float(excess_low(n, b, c, alpha, lost)), needed)
     log_e = float(graded_excess_log_e(d, margin.bound, missing, worst=margin.worst))
     low = None if margin.relative else graded_excess_low(d, alpha, missing)
     return _Evidence("bets", -max(log_e, 0.0), low, items_to_bets(d, margin, alpha))

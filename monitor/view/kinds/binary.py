@@ -121,8 +121,7 @@ class Binary(Kind):
 
     @property
     def lead(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-        assert self.pairs.missing is not None
-        return self.pairs.wins - self.pairs.losses, self.pairs.missing, 0 * self.pairs.n
+        return self.pairs.wins - self.pairs.losses, self.pairs.exposed, 0 * self.pairs.n
 
     def settled_log_e(self, open_pairs: Flags) -> Floats:
         log_e, committed = super().settled_log_e(open_pairs), self.benchmark.committed
@@ -216,7 +215,13 @@ class Binary(Kind):
 
     def bounds_at_worst(self, at: Index, missing: Index, alpha: Floats) -> Bounds:
         pairs = self.pairs
-        return completion_interval(pairs.n[at] + missing, pairs.wins[at], pairs.losses[at], missing, alpha)
+        counts = pairs.n[at] + missing, pairs.wins[at], pairs.losses[at]
+        if not pairs.known:
+            return completion_interval(*counts, missing, alpha)
+        low, high = (
+            completion_interval(*counts, np.minimum(missing, open_items[at]), alpha) for open_items in pairs.threats
+        )
+        return low[0], high[1]
 
     def near(self, at: Index, margin: float) -> Flags:
         n, b, c, _, _ = (column[at] for column in self.evidence)
@@ -239,7 +244,7 @@ class Binary(Kind):
         left = pairs.left[at]
         within = items_to_curtailed_decision(n, wins, losses, left, threshold)
         beyond = np.maximum(items_to_exact_decision(n, wins, losses, threshold), left + 1)
-        lost = np.zeros(left.shape, bool) if pairs.counted_missing is None else pairs.counted_missing[at] > left
+        lost = np.zeros(left.shape, bool) if pairs.missing is None else pairs.at_risk[at] > left
         return np.where(lost, np.nan, np.where(np.isfinite(within), within, beyond))
 
     def decision_probability(self, at: Index, placed: Flags, threshold: Callable[[Index], Floats]) -> Floats:
@@ -259,7 +264,7 @@ class Binary(Kind):
         needed, left = threshold(some), pairs.left[some]
         n, wins, losses, _, _ = (column[some] for column in self.evidence)
         if pairs.completes:
-            lost = np.maximum(pairs.counted_missing[some] - left, 0)
+            lost = np.maximum(pairs.at_risk[some] - left, 0)
             chance[coming] = completion_decision_probability(n, wins, losses, left, needed, lost)
         else:
             look, mixture = self.look, self.benchmark.spec.mixture
@@ -274,7 +279,7 @@ class Binary(Kind):
         lost = None
         if self.pairs.completes:
             assert self.pairs.counted_missing is not None
-            lost = self.pairs.counted_missing[at] - left
+            lost = np.minimum(self.pairs.counted_missing, np.minimum(*self.pairs.threats))[at] - left
         counts, spec, look = Counts(*(column[at] for column in self.evidence)), self.benchmark.spec, self.look
         may = may_be_decided(counts, left, spec.alpha * (1 - look), spec.mixture, lost)
         if look and self.benchmark.committed is not None:

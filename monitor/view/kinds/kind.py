@@ -300,8 +300,7 @@ class Kind(ABC):
         """Ln e that missing items cannot undo under policy completion, where the order of arrival may be anything; else ln e now."""
         if not self.pairs.completes:
             return self.log_e
-        assert self.pairs.counted_missing is not None
-        return self.log_e_at_worst(self.pairs.counted_missing)
+        return self.log_e_at_worst(self.pairs.at_risk)
 
     @abstractmethod
     def log_e_at_worst(self, missing: Index) -> Floats:

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from monitor.view.board import BoardView
+from schemas.records.scores import SCORE_UNIT
 from stats.numerics.pairs import Index, pair_index, ranked_pairs
 
 Floats = NDArray[np.float64]
@@ -114,8 +115,37 @@ class PairCounts:
 
     @cached_property
     def counted_missing(self) -> Index | None:
-        """Missing items that verdicts count against the leader."""
+        """Missing items that are not ignored."""
         return None if self.missing is None else np.where(self.ignored > 0, 0, self.missing)
+
+    @property
+    def known(self) -> bool:
+        """Whether what one model scored bounds what the pair lacks of the other: where 0/1 scores of all items decide; see `Spec.known`."""
+        whole = self.completes and self.benchmark.committed is None and self.benchmark.battles is None
+        return whole and self.benchmark.binary and (self.asserted or self.benchmark.spec.known)
+
+    @cached_property
+    def threats(self) -> tuple[Index, Index]:
+        """Missing items that may still go against a, and those that may go against b, ignored ones among them."""
+        assert self.missing is not None
+        if not self.known:
+            return self.missing, self.missing
+        wrong, right = self.benchmark.scored - (total := self.benchmark.total // SCORE_UNIT), total
+        items, lead = self.n + self.missing, self.wins - self.losses
+        against_a = items - right[self.a] - wrong[self.b] + lead
+        against_b = items - right[self.b] - wrong[self.a] - lead
+        return np.clip(against_a, 0, self.missing), np.clip(against_b, 0, self.missing)
+
+    @cached_property
+    def exposed(self) -> Index:
+        """Missing items that may still go against the leader, ignored ones among them."""
+        (for_a, for_b), lead = self.threats, self.wins - self.losses
+        return np.where(lead > 0, for_a, np.where(lead < 0, for_b, np.maximum(for_a, for_b)))
+
+    @cached_property
+    def at_risk(self) -> Index:
+        """Missing items that verdicts count against the leader."""
+        return np.where(self.ignored > 0, 0, self.exposed)
 
     @cached_property
     def left(self) -> Index | None:

@@ -142,9 +142,8 @@ class PairTable:
     @cached_property
     def _step_down(self) -> tuple[Sides, Floats]:
         """Family-wise decisions at the end of complete files, and the threshold of each pair given the decisions of the others."""
-        assert self.pairs.counted_missing is not None
         alpha, weights = self.benchmark.spec.alpha, self.family_weights()
-        evidence, side = self.kind.bound(self.pairs.counted_missing)
+        evidence, side = self.kind.bound(self.pairs.at_risk)
         decided, threshold = np.zeros(self.pairs.size, bool), step_thresholds(weights, WHOLE, alpha)
         for _, own in self.benchmark.by_family(self.pairs.pair):
             decisions = step_down(evidence[own], weights[own], WHOLE, alpha)
@@ -223,8 +222,7 @@ class PairTable:
         """Anytime decisions made so far, in force or not: the latches, or the completion bound of complete files."""
         benchmark = self.benchmark
         if self.kind.decides_at_end:
-            assert self.pairs.counted_missing is not None
-            bound, side = self.kind.bound(self.pairs.counted_missing)
+            bound, side = self.kind.bound(self.pairs.at_risk)
             alone = np.where(bound >= benchmark.limit - TOLERANCE, side, 0).astype(np.int8)
             return {"anytime": alone, "anytime_family": self._step_down[0]}
         pair, sign = self.pairs.pair, np.where(self.pairs.flip, np.int8(-1), np.int8(1))
@@ -253,8 +251,7 @@ class PairTable:
     def p_anytime(self, at: Index) -> Floats:
         """Return what anytime verdicts on some pairs rest on: the exact p at worst, or 1 / e; see `PairReport`."""
         if self.pairs.completes or self.kind.decides_at_end:
-            assert self.pairs.counted_missing is not None
-            return np.exp(-np.maximum(self.kind.bound(self.pairs.counted_missing[at], at)[0], 0))
+            return np.exp(-np.maximum(self.kind.bound(self.pairs.at_risk[at], at)[0], 0))
         peak = np.abs(self.benchmark.claims["anytime_family"]().peak[self.pairs.pair[at]])
         return np.minimum(1, np.exp(-np.maximum(peak, self.kind.anytime_evidence(at))))
 
@@ -281,6 +278,6 @@ class PairTable:
         among, undecided = assumed[self.pairs.a] | assumed[self.pairs.b], self.anytime_decisions["anytime_family"] == 0
         if self.pairs.missing is None:
             return bool((among & undecided).any())
-        bound, _ = self.kind.bound(self.pairs.missing)
+        bound, _ = self.kind.bound(self.pairs.exposed)
         by_end = (self.pairs.ignored > 0) & (bound < self.log_family_threshold())
         return bool((among & (self.pairs.missing > 0) & (undecided | by_end)).any())

@@ -57,3 +57,15 @@ def test_a_folder_without_results_says_what_was_looked_for(tmp_path):
 def test_choices_that_cannot_be_meant_are_refused(options, message):
     with pytest.raises(ChoiceError, match=message):
         Choices.parse(**options)
+
+
+def test_the_direction_of_a_column_is_that_of_earlier_calls():
+    first = Importer(Choices.parse(columns=["score=cost:lower"]))
+    first.keep_direction(["qa"])
+    for columns in (["score=cost"], ["score=time:lower"], []):
+        later = Importer(Choices.parse(columns=columns))
+        later.resume(first.chosen)
+        later.keep_direction(["other"])
+        with pytest.raises(ChoiceError, match="score=cost:lower"):
+            later.keep_direction(["qa"])
+    first.keep_direction(["qa", "more"])

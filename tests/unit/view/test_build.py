@@ -527,7 +527,10 @@ def test_asserted_completeness_is_named_and_gives_way_to_what_was_declared():
 
 def test_asserted_completeness_counts_unshared_items_against_the_leader():
     scores = paired(60, 5, 35).astype(float)
-    scores[65:, 1] = np.nan  # the ties are no longer shared: 35 items are missing for the pair
+    lacks = scores.copy()
+    lacks[65:, 1] = np.nan  # the leader has these right, so the other one cannot win them
+    assert only(of(lacks), assert_complete=True).decided.anytime == "a"
+    scores[65:, 0] = np.nan  # the leader may lose them: 35 items are missing for the pair
     pair = only(of(scores), assert_complete=True)
     assert (pair.n, pair.status, pair.decided.anytime) == (65, "exhausted", None)
     assert pair.facts[:2] == [

@@ -145,6 +145,8 @@ class Declarations:
             self.notes(f"{shorten(benchmark)}: {text}", "with graded scores")
         if self._live is not None and not fields.keys() & {"items", "item_ids", "clusters", "order"}:
             fields = self._count_published(benchmark, fields)
+        if Spec.model_validate(fields).order.policy == "completion" and not own:
+            fields = {**fields, "known": True}
         self._begun[benchmark] = fields
         return fields
 

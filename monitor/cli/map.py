@@ -91,5 +91,5 @@ def _show_events(path: Path, mapping: Path | None, benchmark: str | None) -> Non
         stop(
             "the file gives no event"
             if mapping is None
-            else f"the mapping gives no event; correct {mapping}, and run the command again"
+            else f"the mapping gives no event; correct {mapping}, or add --output FILE here, and --map FILE to read it"
         )

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from monitor.files.formats.choices import LOWER, ChoiceError, Choices
-from monitor.files.formats.detect import format_of, looks_like_results
+from monitor.files.formats.detect import NO_BENCHMARK, format_of, looks_like_results
 from monitor.files.formats.log_file import LogFile, Notices, RunRegistry, Title, titles
 from monitor.files.formats.open_format import open_format, open_mapped
 from monitor.files.formats.plugins import problems
@@ -27,6 +27,8 @@ MAP_FILE: Final = "rankwatch.toml"  # the file next to results with mappings (an
 
 RESULT_SUFFIXES: Final = (*SUFFIXES, ".eval", ".json", ".csv", ".tsv", ".csv.gz", ".tsv.gz", ".xlsx", ".parquet")
 """How the names of results in a folder end; a file given as a PATH may have any name."""
+
+_FEW: Final = 2
 
 _URL: Final = re.compile(r"[a-z][a-z0-9+.-]*://", re.IGNORECASE)
 
@@ -57,6 +59,9 @@ class Importer:
         self._copies = Copies()
         self._titles: Mapping[Path, Title] = {}  # what the paths of the files that were named give
         self._folders: set[Path] = set()
+        self._nameless: set[Path] = set()  # files of folders that lack a name for their benchmark
+        self._skipped: set[Path] = set()  # those of them that are not read
+        self._alike: dict[Path, Title] = {}  # what the paths of those that are read give
         self._maps: dict[Path, list[FileMap]] = {}
         self._given = self._read_maps(Path(self.choices.map)) if self.choices.map is not None else []
 
@@ -76,7 +81,7 @@ class Importer:
                 place = str(self._copies.file(place))
             if Path(place).is_dir():
                 self._folders.add(Path(place).resolve())
-            found = self._find(place, strict=strict, listed=plain if model is None else set())
+            found = self._found(place, strict=strict, listed=plain if model is None else set())
             files |= dict.fromkeys(found)
             for file in found:
                 self._maps_of(file)  # a mapping that is not valid ends the command here
@@ -85,7 +90,22 @@ class Importer:
             if not Path(place).is_dir():
                 named += found
         self._titles = titles(named, models=not self._runs_of_models) if len(paths) == len(named) else {}
+        self._titles = {**self._alike, **self._titles}
         return list(files)
+
+    def _found(self, place: str, *, strict: bool, listed: set[tuple[int, int]]) -> list[Path]:
+        """Find the files of a place; those without a name for their benchmark have its, if a folder holds several, and no other results."""
+        seen = {*listed}
+        found = self._find(place, strict=strict, listed=seen)
+        nameless = {file for file in found if file in self._nameless and file not in self._alike}
+        if nameless and (len(nameless) < _FEW or not {*found} <= nameless | self._alike.keys()):
+            self._skipped |= nameless
+            return self._find(place, strict=strict, listed=listed)
+        for folder in {file.parent for file in nameless}:
+            alike = sorted(each for each in nameless if each.parent == folder)
+            self._alike |= titles(alike, models=not self._runs_of_models)
+        listed |= seen
+        return found
 
     def _name(self, files: Iterable[Path], model: str, *, strict: bool) -> None:
         for file in files:
@@ -185,6 +205,11 @@ class Importer:
             self._notices.kind(file, f"the file is skipped: it repeats {original}")
             return False
         accepted = looks_like_results(file, self.choices)
+        if accepted is None:
+            self._nameless.add(file.resolve())
+            if file.resolve() not in self._skipped:
+                return True
+            accepted = NO_BENCHMARK
         if isinstance(accepted, str):
             if not is_companion(file):
                 self._notices.kind(file, f"the file is skipped: {accepted}")

@@ -8,11 +8,6 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 CONTRACTS = {
-    "monitor/files/formats/contract.py",
-    "monitor/files/formats/documents.py",
-    "monitor/files/formats/log_file.py",
-    "monitor/files/formats/results.py",
-    "monitor/files/streams/event_lines.py",
     "monitor/notify/targets.py",
     "monitor/publish/relay.py",
     "monitor/render/board/contract.py",

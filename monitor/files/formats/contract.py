@@ -19,19 +19,8 @@ Row = tuple[str, str, str, int, float | None]
 def check_importer(path: Path, expected: Collection[Row], *, lines: bool) -> None:
     """Check that a file gives its events whole, cut at several places, doubled and empty; its content is restored.
 
-    Parameters
-    ----------
-    path : Path
-        A file as the harness writes it.
-    expected : collection of (benchmark, item, model, repeat, score)
-        Everything that the file holds.
-    lines : bool
-        Whether the harness appends a record a line, so that a file that is cut off gives the events ahead of the cut.
-
-    Raises
-    ------
-    AssertionError
-        With what the importer did not keep.
+    The file is as the harness writes it, and `expected` everything that it holds. `lines`: the harness appends a record a line, so that a
+    file that is cut off gives the events ahead of the cut. Raise `AssertionError` with what the importer did not keep.
     """
     whole = {(*row[:4], None if row[4] is None else float(row[4])) for row in expected}
     events, rejects = read_one(path)

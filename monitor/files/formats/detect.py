@@ -46,6 +46,8 @@ _FOREIGN: Final = {  # how files begin that hold no results, and what to do
     "and give that file",
 }
 
+NO_BENCHMARK: Final = "no column names the benchmark; give each file by name, or add --benchmark NAME"
+
 _JSON_BYTES: Final = 1 << 16
 _LINE_BYTES: Final = 1 << 20
 _BATTLES: Final = ("*.model_a", "*.model_b", "*.winner")
@@ -220,8 +222,11 @@ def foreign(head: bytes) -> str | None:
     return None
 
 
-def looks_like_results(path: Path, choices: Choices) -> bool | str:
-    """Return whether a file in a folder holds results, as far as its first bytes show; text is the reason why it does not."""
+def looks_like_results(path: Path, choices: Choices) -> bool | str | None:
+    """Return whether a file in a folder holds results, as far as its first bytes show; text is the reason why it does not.
+
+    None if it holds them and lacks a name for the benchmark: files that are alike get that of their folder.
+    """
     name = path.name.lower()
     if name.endswith((".eval", ".parquet")):
         return True
@@ -245,9 +250,9 @@ def looks_like_results(path: Path, choices: Choices) -> bool | str:
     return _INSPECT.match(head) is not None if name.endswith((".json", ".json.gz")) else _is_lines(first, choices)
 
 
-def _is_table(path: Path, head: bytes, choices: Choices) -> bool | str:
+def _is_table(path: Path, head: bytes, choices: Choices) -> bool | str | None:
     names, first = _columns_in(path, head)
-    if found := refusal_of(names) or _has_columns(names, choices):
+    if (found := refusal_of(names) or _has_columns(names, choices)) is not False:
         return found
     try:
         columns_of(names, choices, None, first=first)
@@ -258,7 +263,7 @@ def _is_table(path: Path, head: bytes, choices: Choices) -> bool | str:
     return True
 
 
-def _is_lines(first: bytes, choices: Choices) -> bool | str:
+def _is_lines(first: bytes, choices: Choices) -> bool | str | None:
     """Return whether a first line may be a result; certainly none is a battle, or a question of a data set or the like."""
     try:
         record = json.loads(first)
@@ -270,19 +275,15 @@ def _is_lines(first: bytes, choices: Choices) -> bool | str:
     return refusal_of(names) or _has_columns(names, choices)
 
 
-def _has_columns(names: list[str], choices: Choices) -> bool | str:
-    """Return whether columns are those of results; text where nothing but the benchmark is missing."""
+def _has_columns(names: list[str], choices: Choices) -> bool | str | None:
+    """Return whether columns are those of results; text, or None, where nothing but the benchmark is missing."""
     model = None if is_battle(names) else "any model"
     for named in (choices, replace(choices, benchmark=choices.benchmark or "any benchmark")):
         try:
             columns_of(names, named, model)
         except ColumnError:
             continue
-        return (
-            True
-            if named is choices
-            else "no column names the benchmark; give each file by name, or add --benchmark NAME"
-        )
+        return True if named is choices else NO_BENCHMARK if model is None else None
     return False
 
 

@@ -1,5 +1,6 @@
 """Read JSON documents whole: their size is bounded, and what is wrong with one is reported with what to do."""
 
+import hashlib
 import json
 import math
 import re
@@ -32,12 +33,7 @@ T = TypeVar("T")
 def read_bytes(path: Path, note: Callable[[str], None] | None = None) -> bytes:
     """Return the contents of a file, gunzipped and as UTF-8; `note` takes a sentence about what of it is not read.
 
-    Raises
-    ------
-    Refusal
-        If it is too large.
-    Broken
-        If it breaks off.
+    Raise `Refusal` if it is too large, and `Broken` if it breaks off.
     """
     stream = open_stream(path, note)
     try:
@@ -63,12 +59,7 @@ def read_bytes(path: Path, note: Callable[[str], None] | None = None) -> bytes:
 def decode_as(data: bytes, kind: type[T]) -> T:
     """Decode JSON, or what Python writes as such, which may hold NaN.
 
-    Raises
-    ------
-    msgspec.ValidationError
-        If it has other fields.
-    ValueError, RecursionError
-        If it is not JSON.
+    Raise `msgspec.ValidationError` if it has other fields, and `ValueError` or `RecursionError` if it is not JSON.
     """
     try:
         return msgspec.json.decode(data, type=kind)
@@ -81,12 +72,7 @@ def decode_as(data: bytes, kind: type[T]) -> T:
 def decode_document(data: bytes, kind: type[T], tool: str) -> T:
     """Decode a document, or a line, as the fields of it that are read.
 
-    Raises
-    ------
-    Refusal
-        If it has other fields.
-    Broken
-        If it is not JSON.
+    Raise `Refusal` if it has other fields, and `Broken` if it is not JSON.
     """
     try:
         return decode_as(data, kind)
@@ -102,8 +88,6 @@ def decode_document(data: bytes, kind: type[T], tool: str) -> T:
 def wrong_field(error: msgspec.ValidationError) -> str | None:
     """Return the field that an error is about, with the path to it; None if it is the document.
 
-    Examples
-    --------
     >>> try:
     ...     msgspec.json.decode(b'{"eval": [{}]}', type=msgspec.defstruct("Log", [("eval", list[msgspec.defstruct("Spec", ["task"])])]))
     ... except msgspec.ValidationError as error:
@@ -139,13 +123,7 @@ def read_document(path: Path, kind: type[T], tool: str) -> T:
 
 
 def read_beside(path: Path, kind: type[T], above: int = 0) -> T | None:
-    """Read and decode a file that a harness writes next to its results; see `bytes_beside`.
-
-    Raises
-    ------
-    Refusal
-        If it is a link, or no regular file.
-    """
+    """Read and decode a file that a harness writes next to its results; see `bytes_beside`."""
     data = bytes_beside(path, above)
     try:
         return None if data is None else decode_document(data, kind, "such a file")
@@ -156,16 +134,8 @@ def read_beside(path: Path, kind: type[T], above: int = 0) -> T | None:
 def bytes_beside(path: Path, above: int = 0) -> bytes | None:
     """Return the contents of a file that a harness writes next to its results; None if there is none that can be read.
 
-    Parameters
-    ----------
-    path : Path
-    above : int
-        How many folders above it belong to the layout of the harness: none of those on the way down may be a link.
-
-    Raises
-    ------
-    Refusal
-        If it is a link, or no regular file.
+    `above` is how many folders above it belong to the layout of the harness: none of those on the way down may be a link.
+    Raise `Refusal` if the file is one, or no regular file.
     """
     try:
         return read_bytes(inside(path.parents[above], path.relative_to(path.parents[above])))
@@ -202,12 +172,7 @@ def read_verdicts(path: Path) -> tuple[dict[str, bool], dict[str, Any]]:
 def read_unique(path: Path) -> dict[str, Any]:
     """Read a document whose fields are items, each of which may come once.
 
-    Raises
-    ------
-    Refusal
-        If an item comes twice: the later one would replace the first.
-    Broken
-        If it is not JSON.
+    Raise `Refusal` if an item comes twice, as the later one would replace the first, and `Broken` if it is not JSON.
     """
     return _unique_fields(read_bytes(path))
 
@@ -242,6 +207,20 @@ def text_of(value: object) -> str | None:
     if isinstance(value, str):
         return value
     return str(value) if isinstance(value, int) and not isinstance(value, bool) and abs(value) < 10**18 else None
+
+
+def field_at(value: object, *names: str) -> Any:  # noqa: ANN401 - any JSON value
+    """Return a field of a field of an object, None if there is none."""
+    for name in names:
+        value = value.get(name) if isinstance(value, dict) else None
+    return value
+
+
+def item_of(text: str, longest: int = 120) -> str:
+    """Return the id of an item that is named by a text: the text, or a hash of one that is long or has line breaks."""
+    if 0 < len(text) <= longest and text.isprintable():
+        return text
+    return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:16]
 
 
 def scalars(fields: object) -> Mapping[str, Any]:

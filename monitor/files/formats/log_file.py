@@ -18,16 +18,33 @@ _RESULTS: Final = "results"  # the benchmark of files of several folders
 
 _SUFFIXES: Final = re.compile(r"(\.(csv|tsv|xlsx|txt|jsonl?|ndjson|ya?ml|parquet|gz))+$", re.IGNORECASE)
 
+_PLAIN: Final = re.compile(
+    r"(?:(?:eval|evaluation|all)[_-]?)?(?:results?|reports?|scores?|samples|outputs?|runs?|eval|evaluation)",
+    re.IGNORECASE,
+)
+_OF_RESULTS: Final = re.compile(r"^(?:eval[_-])?results?[_-]|[_-](?:eval[_-])?results?$", re.IGNORECASE)
+
 
 def table_name(path: Path) -> str:
     """Return the name of a file without the extensions of the formats that are read: any other dot is part of the name.
 
-    Examples
-    --------
     >>> table_name(Path("gpt-4.1_eval_results.json")), table_name(Path("runs/llama-3.1-8b.csv.gz"))
     ('gpt-4.1_eval_results', 'llama-3.1-8b')
     """
     return _SUFFIXES.sub("", path.name)
+
+
+def model_of(path: Path) -> str:
+    """Return the model whose results a file holds: its name without words such as `results`, else the nearest folder with another name.
+
+    >>> model_of(Path("m1/results/results.json")), model_of(Path("eval/eval_results_gpt5.json"))
+    ('m1', 'gpt5')
+    """
+    for name in (table_name(path), *(folder.name for folder in path.parents)):
+        named = _SUFFIXES.sub("", _OF_RESULTS.sub("", name))
+        if named and not _PLAIN.fullmatch(named):
+            return named
+    return path.parent.name
 
 
 class Title(NamedTuple):
@@ -71,13 +88,7 @@ class Table(Protocol):
 
 
 class Notices:
-    """Passes on notes about the files, each once.
-
-    Parameters
-    ----------
-    report : callable, optional
-        Takes a sentence.
-    """
+    """Passes on notes about the files, each once, to a callable that takes a sentence."""
 
     def __init__(self, report: Callable[[str], None] | None = None) -> None:
         self._report = report
@@ -176,21 +187,9 @@ class RunRegistry:
     ) -> None:
         """Add a run.
 
-        Parameters
-        ----------
-        path : Path
-        task, model : str
-        version : object
-            Of the task; None if the log has none.
-        run : str
-            The same for the logs of one run and of its retries.
-        benchmark : str, optional
-            Whose report has what is noted; `task` by default.
-
-        Raises
-        ------
-        Refusal
-            If an earlier run has another version of the task: equal ids need not mean equal items.
+        `version` is that of the task, None if the log has none, and `run` the same for the logs of one run and of its retries. The report
+        of `benchmark`, by default `task`, has what is noted. Raise `Refusal` if an earlier run has another version: equal ids need not
+        mean equal items.
         """
         first, where = self._versions.setdefault(task, (version, path))
         if version is not None and first is None:
@@ -250,26 +249,14 @@ class RunRegistry:
 
 @dataclass(frozen=True)
 class LogFile:
-    """A file of results.
-
-    Attributes
-    ----------
-    path : Path
-    model : str or None
-        The model, as named on the command line.
-    choices : Choices
-    runs : RunRegistry
-    notices : Notices
-    title : Title, optional
-        What the path of a file that the command names gives.
-    """
+    """A file of results."""
 
     path: Path
-    model: str | None
+    model: str | None  # as named on the command line
     choices: Choices
     runs: RunRegistry
     notices: Notices
-    title: Title | None = None
+    title: Title | None = None  # what the path of a file that the command names gives
 
     @property
     def table_choices(self) -> Choices:

@@ -67,6 +67,7 @@ FORMATS: Final = (
     Format("ragas", "ragas", row=("user_input", "response"), matches=_only_metrics),
     Format("ragas", "ragas", row=("user_input", "retrieved_contexts"), matches=_only_metrics),
     Format("ragas", "ragas", row=("question", "answer", "contexts"), matches=_only_metrics),
+    Format("HumanEval", "human_eval", row=("task_id", "completion", "passed")),
     Format("Terminal-Bench", "terminal_bench", document=("results.*.task_id", "results.*.is_resolved")),
     Format("Harbor", "harbor", document=("task_name", "trial_name", "config.trial_name")),
     Format("SWE-bench", "swe_bench", document=("resolved_ids", "submitted_instances"), attribute="REPORT"),

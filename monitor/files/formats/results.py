@@ -10,60 +10,33 @@ from schemas.records.text import Fault
 
 
 class Result(NamedTuple):
-    """What a harness recorded of one item and one model.
-
-    Attributes
-    ----------
-    benchmark, model, item : str
-    values : mapping
-        By the name of the metric: a number, a boolean, text that is one of these, or None for an item that was not scored.
-    repeat : int
-    tags : mapping
-        Properties of the item; one of them is its cluster.
-    failure : str or None
-        Why there is no score, where the run failed and not the model.
-    number : int
-        The place in the file, from 1, as rejects name it.
-    part : str or None
-        The subtask of a benchmark with several, each with ids of its own: a cluster, and the first part of the item's name.
-    epoch : int
-    """
+    """What a harness recorded of one item and one model."""
 
     benchmark: str
     model: str
     item: str
+    # by the name of the metric: a number, a boolean, text that is one of these, or None for an item that was not scored
     values: Mapping[str, object] = {}
     repeat: int = 0
-    tags: Mapping[str, object] = {}
-    failure: str | None = None
-    number: int = 1
-    part: str | None = None
+    tags: Mapping[str, object] = {}  # properties of the item; one of them is its cluster
+    failure: str | None = None  # why there is no score, where the run failed and not the model
+    number: int = 1  # the place in the file, from 1, as rejects name it
+    part: str | None = (
+        None  # of a benchmark with several subtasks, each with ids of its own: a cluster, and the first part of the item's name
+    )
     epoch: int = 0
 
 
 class ResultColumns(NamedTuple):
-    """Results of one model that have the same fields, by column: faster than a `Result` each, where a file has little else.
-
-    Attributes
-    ----------
-    benchmark, model : str
-    items : sequence of str
-    values, tags : mapping of str to sequence
-        As in `Result`, for each item; a tag may be `Derived` from the items.
-    repeats : sequence of int, optional
-        0 by default.
-    numbers : sequence of int, optional
-        The places in the file; from 1 on by default.
-    part : str, optional
-    """
+    """Results of one model that have the same fields, by column: faster than a `Result` each, where a file has little else."""
 
     benchmark: str
     model: str
     items: Sequence[str]
-    values: Mapping[str, Sequence[object]]
-    tags: Mapping[str, Sequence[object]] = {}
-    repeats: Sequence[int] | None = None
-    numbers: Sequence[int] | None = None
+    values: Mapping[str, Sequence[object]]  # as in `Result`, for each item
+    tags: Mapping[str, Sequence[object]] = {}  # likewise; one may be `Derived` from the items
+    repeats: Sequence[int] | None = None  # 0 by default
+    numbers: Sequence[int] | None = None  # the places in the file; from 1 on by default
     part: str | None = None
 
     def rows(self, start: int = 0, stop: int | None = None) -> Iterator[Result]:
@@ -97,39 +70,17 @@ Entry = Single | ResultColumns
 
 @dataclass(frozen=True)
 class Tool:
-    """A harness: what its files hold, and what counts in them unless an option chooses otherwise.
+    """A harness: what its files hold, and what counts in them unless an option chooses otherwise."""
 
-    Attributes
-    ----------
-    name : str
-        As notes name it, with its article: "a log of promptfoo".
-    read : callable, optional
-        Returns what a whole file holds. It raises `Broken` where the file breaks off, and `Refusal` for a file that is not read.
-    lines : callable, optional
-        Returns for a file a callable that returns what each record of it holds: for files of a record a line, which grow.
-    record : type
-        The fields of a record that are read.
-    metrics : tuple of str
-        The metrics that count, the first of them that a file has; else the first one by name.
-    scale : mapping of str to float
-        The largest value of a metric, where it is not 1.
-    lower : frozenset of str
-        Metrics of which less is better.
-    failed : str
-        Whether failures are skipped or count as 0, as in the tool's own result.
-    cluster : str, optional
-        The tag that is the cluster, before those with usual names.
-    partial : bool
-        Whether one record has some of the metrics of an item, and others have the rest.
-    """
-
-    name: str
+    name: str  # as notes name it, with its article: "a log of promptfoo"
+    # returns what a whole file holds; it raises `Broken` where the file breaks off, and `Refusal` for a file that is not read
     read: Callable[[LogFile], Iterable[Entry]] | None = None
+    # returns for a file a callable that returns what each record of it holds: for files of a record a line, which grow
     lines: Callable[[LogFile], Callable[[Any], Iterable[Entry]]] | None = None
-    record: type = dict
-    metrics: tuple[str, ...] = ()
-    scale: Mapping[str, float] = field(default_factory=dict)
-    lower: frozenset[str] = frozenset()
-    failed: str = FAILED_SKIP
-    cluster: str | None = None
-    partial: bool = False
+    record: type = dict  # the fields of a record that are read
+    metrics: tuple[str, ...] = ()  # those that count, the first of them that a file has; else the first one by name
+    scale: Mapping[str, float] = field(default_factory=dict)  # the largest value of a metric, where it is not 1
+    lower: frozenset[str] = frozenset()  # metrics of which less is better
+    failed: str = FAILED_SKIP  # whether failures are skipped or count as 0, as in the tool's own result
+    cluster: str | None = None  # the tag that is the cluster, before those with usual names
+    partial: bool = False  # whether one record has some of the metrics of an item, and others have the rest

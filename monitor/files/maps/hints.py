@@ -67,7 +67,7 @@ comet bertscore levenshtein
     | _LOWER,
     "repeat": _set(
         """
-repeat trial attempt run seed sample rep iteration epoch replicate
+repeat trial attempt run seed sample rep iteration epoch replicate turn round
 """
     ),
     "benchmark": _set(
@@ -94,13 +94,20 @@ mode phase rater role scorer setting split stage status style template type vari
 _COUNTS: Final = _set(  # words in names of numbers that are no scores
     """
 ms s sec secs second seconds time timestamp date latency duration tokens token cost price count length len size seed threshold
-cutoff weight max min total temperature year version top std stderr ci n num tstamp ts nano ns
+cutoff weight max min total temperature year version top std stderr ci n num tstamp ts nano ns confidence prob probability logprob
 """
 )
 _SUMMARIES: Final = _set(  # names of columns that sum up others
     """
 avg average mean median overall total sum all macro micro std stderr max min rank best
 """
+)
+_TOTALS: Final = _set(
+    "summary summaries aggregate aggregates aggregated statistics stats metrics totals overall usage tokens"
+)
+_ITEMS: Final = _set("questions items cases examples instances problems positions queries samples tasks")
+_OF_ASSESSORS: Final = _set(
+    "annotator evaluator grader judge rater scorer worker metric category difficulty lang language filter"
 )
 _FAMILIES: Final = (  # how words in names of models begin
     "gpt", "claude", "llama", "gemini", "gemma", "mistral", "mixtral", "qwen", "deepseek", "grok", "sonnet", "haiku", "opus", "kimi",
@@ -152,6 +159,34 @@ def rank(field: str, label: str) -> float:
 def is_condition(label: str) -> bool:
     """Return whether a name is that of a judge, a metric, a prompt style or the like: a difference that is no model."""
     return not _NO_CONTESTANT.isdisjoint(words(label)) or rank("cluster", label) >= EXACT
+
+
+def is_setting(label: str) -> bool:
+    """Return whether a name is that of a setting under which one system answers: a style, a mode, a method.
+
+    >>> is_setting("prompt_style"), is_setting("inference_type"), is_setting("judge"), is_setting("notes")
+    (True, True, False, False)
+    """
+    return is_condition(label) and _OF_ASSESSORS.isdisjoint(words(label)) and rank("cluster", label) < EXACT
+
+
+def holds_totals(name: str) -> bool:
+    """Return whether a name on a path is that of an object that sums up items: `summary`, `metrics`."""
+    return not _TOTALS.isdisjoint(words(name))
+
+
+def counts_items(label: str) -> bool:
+    """Return whether a name is that of a number of items, so that its record is a total of them.
+
+    >>> counts_items("total_questions"), counts_items("samples_evaluated"), counts_items("num_samples"), counts_items("tests")
+    (True, True, False, False)
+    """
+    parts = set(words(label))
+    if _ITEMS.isdisjoint(parts):
+        return False
+    return not {"evaluated", "attempted"}.isdisjoint(parts) or (
+        "samples" not in parts and not {"n", "num", "total", "count", "test"}.isdisjoint(parts)
+    )
 
 
 def is_count(label: str) -> bool:

@@ -16,7 +16,7 @@ from monitor.files.formats.registry import Format
 from monitor.files.maps import hints
 from monitor.files.maps.mapped import percentage, read_rows
 from monitor.files.maps.places import EVERY, KEYED, Column, holds_columns, places
-from monitor.files.maps.roles import Roles, assign, some
+from monitor.files.maps.roles import Roles, assign, counts, some
 from monitor.files.streams.encodings import open_stream
 from monitor.files.streams.event_lines import Refusal
 from monitor.files.tables.battle_columns import is_battle, refusal_of
@@ -83,6 +83,9 @@ def propose(path: Path, note: Callable[[str], None] | None = None) -> Proposal:
         answers = dict.fromkeys(c.label for place in places(root) for c in place.columns if hints.is_answer(c.label))
         if len(answers) > 1:
             raise Refusal("score", "no score", answer_remedy(list(answers)))
+        if totals := list(dict.fromkeys(c.label for place in places(root) for c in place.columns if counts(c))):
+            reason = f"its records sum up items ({some(totals)}), and a total is no score of an item; give the file with a score an item"
+            raise Refusal("score", "totals", reason)
         if crowded := [roles for place in places(root) if (roles := assign(place, crowded=True)) is not None]:
             raise _swapped(max(crowded, key=lambda roles: roles.fit))
         raise Refusal("file", "no records", f"{_missing(root)}; write the mapping by hand (docs/how-to/map-files.md)")
@@ -160,7 +163,7 @@ def _lists_of_ids(root: object, path: Path) -> Proposal | None:
     for name in lists:
         guesses.append(f"the items of {shorten(name)} have the score {_verdict(name)}")
         own = {"item_id": '"."', **fields, "score": f"{{ value = {_verdict(name)} }}"}
-        tables.append(_lines(_pattern(path, alike), (name, EVERY), own))
+        tables += [_lines(pattern, (name, EVERY), own) for pattern in _patterns(path, alike)]
     return Proposal("\n".join(tables), guesses)
 
 
@@ -179,7 +182,7 @@ def _table(path: Path, roles: Roles) -> Proposal:
     alike = _alike_files(path)
     fields |= _from_path(path, alike, {**fields, **columns}, guesses)
     fields |= _scale(columns["score"], guesses)
-    return Proposal(_lines(_pattern(path, alike), names, fields), guesses)
+    return Proposal("\n".join(_lines(pattern, names, fields) for pattern in _patterns(path, alike)), guesses)
 
 
 def _lines(files: str, names: Sequence[str], fields: Mapping[str, str]) -> str:
@@ -189,10 +192,13 @@ def _lines(files: str, names: Sequence[str], fields: Mapping[str, str]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _pattern(path: Path, alike: Sequence[Path]) -> str:
-    """Return the name of a file as a pattern; with files of its shape next to it, what their names have in common."""
-    name = path.resolve().name
-    return f"{escape(_common(path, alike)[0])}*{escape(path.suffix)}" if alike else escape(name)
+def _patterns(path: Path, alike: Sequence[Path]) -> list[str]:
+    """Return the names of a file and of those of its shape next to it: as one pattern, if that matches no file of another shape."""
+    path = path.resolve()
+    pattern = f"{escape(_common(path, alike)[0])}*{escape(path.suffix)}"
+    if alike and {each for each in path.parent.glob(pattern) if each.is_file()} <= {path, *alike}:
+        return [pattern]
+    return [escape(each.name) for each in (path, *alike)]
 
 
 def _from_path(path: Path, others: Sequence[Path], known: Mapping[str, Any], guesses: list[str]) -> dict[str, str]:

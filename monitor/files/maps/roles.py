@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 
 from monitor.files.maps import hints
 from monitor.files.maps.mapped import percentage
-from monitor.files.maps.places import Column, Place, in_range, is_score
+from monitor.files.maps.places import KEYED, Column, Place, in_range, is_score
 from schemas.records.lenient import without_value
 from schemas.records.text import shorten
 
@@ -20,6 +20,8 @@ _FEW: Final = 2  # models that may be more than the items: a file may be the beg
 _CROSSED: Final = 0.9
 _MOST_IDS: Final = 24
 _MOST_REPEATS: Final = 8
+_OUTPUTS: Final = frozenset({"output", "response", "answer", "completion"})
+_OF_CALLS: Final = (["success"], ["succeeded"], ["ok"], ["status"])  # what a record has next to its error
 
 
 class Roles(NamedTuple):
@@ -43,17 +45,18 @@ def assign(place: Place, *, crowded: bool = False) -> Roles | None:
     """Return the columns of the fields of an event, None if the records have no score or no item, or more models than items."""
     # `crowded` allows more models than items, for the message.
     scores = _scores(place)
-    if not scores:
+    of_totals = any(map(hints.holds_totals, place.names))
+    if not scores or (place.is_score and of_totals):
         return None
     score = scores[0]
     others = [column for column in place.columns if column is not score]
     pairs = [each for each in _pairs(place, others) if crowded or not _is_crowded(each)]
     pair = max(pairs, key=lambda each: each.fit, default=None)
-    if pair is None:
+    if pair is None or not _usable(place, pair.item, pair.model) or _is_total(place, pair.item):
         return None
+    if pair.model is None:
+        pair = pair._replace(model=_setting(place, pair.item))
     item, model = pair.item, pair.model
-    if not _usable(place, item, model):
-        return None
     if not place.names and min(hints.rank("item_id", item.label), hints.rank("score", score.label) + 1) < hints.EXACT:
         return None  # a document is one record only if its fields have the names of one
     columns = {"item_id": item, "score": score} | ({} if model is None else {"model": model})
@@ -61,22 +64,68 @@ def assign(place: Place, *, crowded: bool = False) -> Roles | None:
     rest = [column for column in place.columns if column not in columns.values()]
     for field in ("benchmark", "cluster", "repeat", "epoch"):
         named = [c for c in rest if hints.rank(field, c.label) >= hints.EXACT and _fits(field, c)]
-        if best := max(named, key=lambda c: (hints.rank(field, c.label), -c.up), default=None):
+        best = max(named, key=lambda c: (hints.rank(field, c.label), -c.up), default=None)
+        if best is not None and not (field == "benchmark" and _has_one_item_each(best, item)):
             columns[field] = best
-    guesses += _tell_apart(columns, [c for c in rest if c not in columns.values()])
+    lost = _tell_apart(columns, [c for c in rest if c not in columns.values()])
+    if lost and "repeat" not in columns and _most_are_lost(columns):
+        return None  # no field names the items
+    guesses += lost
     hinted = max(hints.rank("score", score.label), hints.EXACT if place.is_score else 0)
     direct = all(column.level is None and not column.up and len(column.path) == 1 for column in (item, score))
     by_name = direct and min(hints.rank("item_id", item.label), hinted) >= hints.HINTED
     fit = (
-        by_name, len({"item_id", "model", "score"} & columns.keys()), pair.fit[0], min(pair.fit[1], hints.HINTED), place.size > 1,
-        min(hinted, hints.HINTED), place.size, -len(place.names),
+        not of_totals, by_name, len({"item_id", "model", "score"} & columns.keys()), pair.fit[0], min(pair.fit[1], hints.HINTED),
+        place.size > 1, min(hinted, hints.HINTED), place.size, -len(place.names),
     )  # fmt: skip
     return Roles(place, columns, fit, tuple(guesses))
 
 
+def _is_total(place: Place, item: Column) -> bool:
+    """Return whether each record sums up items: it has their number, and no id of its own, or models are what it is of."""
+    names = list(map(str, dict.fromkeys(item.values)))
+    if item.level is not None and len(names) > _FEW and sum(map(hints.is_model, names)) * 2 > len(names):
+        return True
+    if hints.rank("item_id", item.label) >= hints.EXACT and not hints.counts_items(item.label):
+        return False
+    return any(counts(column) for column in place.columns)
+
+
+def counts(column: Column) -> bool:
+    """Return whether a column has the number of items that each record sums up."""
+    numbers = [percentage(value) for value in column.values]
+    own = column.level is None and not column.up and hints.counts_items(column.label)
+    return own and all(type(each) is int and each > 1 for each in numbers)
+
+
+def _setting(place: Place, item: Column) -> Column | None:
+    """Return the setting that tells the records of an item apart where no field names a model; None if there is none."""
+    if len(set(item.values)) == len(item.values):
+        return None
+    settings = [
+        column for column in place.columns if not column.up and column.level is None and hints.is_setting(column.label)
+    ]
+    return next((c for c in settings if all(isinstance(v, str) for v in c.values) and _unique(item.values, c)), None)
+
+
+def _has_one_item_each(benchmark: Column, item: Column) -> bool:
+    """Return whether each of several benchmarks would have one item: their names are those of items."""
+    names = set(benchmark.values)
+    return len(names) > 1 and len(set(zip(benchmark.values, item.values, strict=True))) == len(names)
+
+
+def _most_are_lost(columns: dict[str, Column]) -> bool:
+    """Return whether most records have the item and the model of an earlier one, and no name shows that it is the item."""
+    keys = list(
+        zip(*(columns[name].values for name in ("benchmark", "model", "item_id") if name in columns), strict=True)
+    )
+    return len(set(keys)) * 2 < len(keys) and hints.rank("item_id", columns["item_id"].label) < hints.EXACT
+
+
 def _is_crowded(pair: _Pair) -> bool:
-    models = len(set(pair.model.values)) if pair.model is not None else 1
-    return models > max(_FEW, len(set(pair.item.values)))
+    if pair.model is None or (pair.fit[1] >= hints.HINTED and pair.model.up > pair.item.up):
+        return False  # what holds the records is no item
+    return len(set(pair.model.values)) > max(_FEW, len(set(pair.item.values)))
 
 
 def _fits(field: str, column: Column) -> bool:
@@ -91,16 +140,19 @@ def _scores(place: Place) -> list[Column]:
     if place.is_score:
         return [next(column for column in place.columns if column.level is None and not column.up)]
     own = [column for column in place.columns if column.level is None and not column.up]
+    tried = any({"error", "exception"}.intersection(hints.words(column.label)) for column in own)
     found = list[tuple[tuple[float, ...], Column]]()
     for column in own:
         values = [value for value in column.values if without_value(value) is not None]
         hinted = hints.rank("score", column.label)
+        if hinted >= hints.HINTED and tried and hints.words(column.label)[-1:] in _OF_CALLS:
+            hinted = 1  # that the call worked
         if not values or any(isinstance(value, dict | list) for value in values):
             continue
         if hinted >= hints.HINTED and (hinted >= hints.EXACT or is_score(values[0])):
             found.append(((hinted,), column))
         elif all(map(is_score, values)) and not _names_another(column) and in_range(values):
-            verdicts = all(isinstance(value, bool) or isinstance(percentage(value), str) for value in values)
+            verdicts = all(percentage(value) in {0, 1} or isinstance(percentage(value), str) for value in values)
             found.append(((min(hinted, 1), verdicts, len(set(values)) > 1), column))
     found.sort(key=lambda each: each[0], reverse=True)
     best = found[0][0][0] if found else 0
@@ -120,6 +172,9 @@ def _names_another(column: Column) -> bool:
 
 def _is_id(column: Column) -> bool:
     """Return whether every value of a column can be an id."""
+    said = not _OUTPUTS.isdisjoint(hints.words(column.label))
+    if hints.rank("item_id", column.label) < hints.EXACT and (said or any(map(_is_fraction, column.values))):
+        return False
     return (
         (column.level is None or not column.position)
         and (not hints.is_count(column.label) or hints.rank("item_id", column.label) >= hints.EXACT)
@@ -130,6 +185,11 @@ def _is_id(column: Column) -> bool:
             for value in column.values
         )
     )
+
+
+def _is_fraction(value: object) -> bool:
+    number = percentage(value) if isinstance(value, str) else value
+    return isinstance(number, float) and not number.is_integer()
 
 
 def _pairs(place: Place, columns: Sequence[Column]) -> Iterator[_Pair]:
@@ -144,7 +204,7 @@ def _pairs(place: Place, columns: Sequence[Column]) -> Iterator[_Pair]:
     if any(level >= hints.HINTED for level, _ in models):
         models = [each for each in models if each[0] >= hints.HINTED]
     items = [(max(hints.rank("item_id", column.label), 0.5 * (column.level is not None)), column) for column in ids]
-    if place.is_score:
+    if place.is_score or (place.names[:1] == (KEYED,) and all(column.level is not None for _, column in items)):
         items += [(-1, column) for column in columns if column.position and column.level == len(place.names) - 1]
     others = [(strength, column) for column in columns if (strength := _distinguishes(place, column))]
     others = sorted(others, key=lambda each: -each[0])[:_MOST_REPEATS]

@@ -36,12 +36,7 @@ class Broken(Exception):  # noqa: N818 - the file may still be completed
 
 
 class EventLines(bytes):
-    """Event lines with the events that they decode to, so that their reader need not decode them.
-
-    Attributes
-    ----------
-    events : list of EventFields
-    """
+    """Event lines with the events that they decode to, so that their reader need not decode them."""
 
     events: list[EventFields]
 
@@ -66,11 +61,7 @@ class EventLines(bytes):
 class Derived(Sequence[str | None]):
     """The clusters of items whose names hold them: part of the name each, made when somebody asks for it.
 
-    Parameters
-    ----------
-    items : sequence of str
-    derive : callable
-        Returns the cluster of each of some items, or None.
+    `derive` returns the cluster of each of some items, or None.
     """
 
     def __init__(self, items: Sequence[str], derive: Callable[[Sequence[str]], Sequence[str | None]]) -> None:

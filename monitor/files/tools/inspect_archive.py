@@ -162,7 +162,7 @@ def _decode(data: bytes, kind: Any, entry: str | None = "an entry of the archive
     try:
         return decode_as(data, kind)
     except msgspec.ValidationError as error:
-        if entry is None and b'"eval"' not in data[:_HEAD]:
+        if entry is None and not all(name in data[:_HEAD] for name in (b'"eval"', b'"status"')):
             reason = f"{what} has a shape that no importer knows; `rankwatch map FILE` proposes how to read it"
             raise Refusal("file", "a JSON document", reason) from error
         name = wrong_field(error)

@@ -1,20 +1,18 @@
 """MLflow: the traces of ``mlflow.genai.evaluate``, as ``search_traces`` returns them, with ``runs.csv`` next to them."""
 
 import csv
-import hashlib
 import io
 from collections.abc import Iterator
 from typing import Any, Final
 
 import msgspec
 
-from monitor.files.formats.documents import bytes_beside, read_document
+from monitor.files.formats.documents import bytes_beside, field_at, item_of, read_document
 from monitor.files.formats.log_file import LogFile
 from monitor.files.formats.results import Entry, Result, Tool
 from schemas.records.text import shorten
 
 _RUN: Final = "mlflow.sourceRun"
-_LONGEST_ITEM: Final = 120
 
 
 class Feedback(msgspec.Struct):
@@ -32,22 +30,10 @@ class Assessment(msgspec.Struct):
     valid: bool = True
 
 
-class Experiment(msgspec.Struct):
-    """Where a trace is."""
-
-    experiment_id: str | None = None
-
-
-class Location(msgspec.Struct):
-    """Where a trace is."""
-
-    mlflow_experiment: Experiment | None = None
-
-
 class Info(msgspec.Struct):
     """What is read of a trace."""
 
-    trace_location: Location = msgspec.field(default_factory=Location)
+    trace_location: dict[str, Any] = {}
     trace_metadata: dict[str, Any] = {}
     assessments: list[Assessment] = []
     tags: dict[str, Any] = {}
@@ -76,8 +62,8 @@ def read(log: LogFile) -> Iterator[Entry]:
                     f"no runs.csv next to the file has params.model of run {shorten(run)}; the model is called "
                     f"{shorten(model)}; name it with NAME=PATH (the field model of an upload)"
                 )
-        experiment = info.trace_location.mlflow_experiment
-        benchmark = f"mlflow-{experiment.experiment_id}" if experiment and experiment.experiment_id else "mlflow"
+        experiment = field_at(info.trace_location, "mlflow_experiment", "experiment_id")
+        benchmark = f"mlflow-{experiment}" if isinstance(experiment, str) and experiment else "mlflow"
         feedback = {
             each.assessment_name: each.feedback for each in reversed(info.assessments) if each.feedback and each.valid
         }
@@ -89,10 +75,7 @@ def read(log: LogFile) -> Iterator[Entry]:
 
 def _item(info: Info) -> str:
     name = info.tags.get("item_id")
-    text = name if isinstance(name, str) and name else info.request_preview or info.trace_id
-    if len(text) <= _LONGEST_ITEM and text.isprintable():
-        return text
-    return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:16]
+    return item_of(name if isinstance(name, str) and name else info.request_preview or info.trace_id)
 
 
 def _models(log: LogFile) -> dict[str, str]:

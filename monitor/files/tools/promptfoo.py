@@ -1,6 +1,5 @@
 """promptfoo: ``promptfoo eval -o results.json``."""
 
-import hashlib
 import json
 from collections import Counter
 from collections.abc import Iterator
@@ -8,13 +7,12 @@ from typing import Any, Final
 
 import msgspec
 
-from monitor.files.formats.documents import read_document, scalars
+from monitor.files.formats.documents import field_at, item_of, read_document, scalars
 from monitor.files.formats.log_file import LogFile
 from monitor.files.formats.results import Entry, Result, Tool
 from schemas.records.text import shorten
 
 _ERROR: Final = 2
-_LONGEST_ITEM: Final = 120
 _LONGEST_LABEL: Final = 60
 
 
@@ -28,12 +26,6 @@ class Provider(msgspec.Struct):
     def name(self) -> str:
         """The label, or the id where there is none: several labels may share an id."""
         return self.label or self.id
-
-
-class Prompt(msgspec.Struct):
-    """What was asked."""
-
-    label: str | None = None
 
 
 class TestCase(msgspec.Struct):
@@ -50,7 +42,7 @@ class Row(msgspec.Struct):
     test_idx: int = msgspec.field(default=0, name="testIdx")
     prompt_idx: int = msgspec.field(default=0, name="promptIdx")
     prompt_id: str = msgspec.field(default="", name="promptId")
-    prompt: Prompt = msgspec.field(default_factory=Prompt)
+    prompt: dict[str, Any] | None = None
     test_case: TestCase = msgspec.field(default_factory=TestCase, name="testCase")
     vars: dict[str, Any] | None = None
     score: Any = msgspec.UNSET
@@ -65,34 +57,29 @@ class Rows(msgspec.Struct):
     results: list[Row]
 
 
-class Config(msgspec.Struct):
-    """The configuration of an evaluation."""
-
-    description: str | None = None
-
-
 class Document(msgspec.Struct):
     """What is read of a file."""
 
     results: Rows
-    config: Config = msgspec.field(default_factory=Config)
+    config: dict[str, Any] | None = None
 
 
 def read(log: LogFile) -> Iterator[Entry]:
     """Return the results of an evaluation, repeats in the order of their test numbers."""
     document = read_document(log.path, Document, TOOL.name)
     rows = sorted(document.results.results, key=lambda row: (row.test_idx, row.prompt_idx))
-    prompts = list(dict.fromkeys((row.prompt_id, row.prompt.label) for row in rows))
-    benchmark = document.config.description or "promptfoo"
+    asked = [(row.prompt_id, field_at(row.prompt, "label")) for row in rows]
+    prompts = list(dict.fromkeys(asked))
+    benchmark = field_at(document.config, "description") or "promptfoo"
     if len(prompts) > 1:
         log.note(f"{len(prompts):,} prompts: each provider with each prompt is a model of its own")
     seen: Counter[tuple[str, str]] = Counter()
     for number, row in enumerate(rows, 1):
         model = row.provider.name
         if len(prompts) > 1:
-            label = row.prompt.label or ""
+            label = asked[number - 1][1] or ""
             short = 0 < len(label) <= _LONGEST_LABEL and "\n" not in label
-            model += f" [{label if short else f'prompt {prompts.index((row.prompt_id, row.prompt.label)) + 1}'}]"
+            model += f" [{label if short else f'prompt {prompts.index(asked[number - 1]) + 1}'}]"
         item = _item(row)
         repeat = seen[model, item]
         seen[model, item] += 1
@@ -114,9 +101,7 @@ def _item(row: Row) -> str:
         if len(values) == 1 and isinstance(values[0], str)
         else json.dumps(variables, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
     )
-    if 0 < len(text) <= _LONGEST_ITEM and text.isprintable():
-        return text
-    return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:16]
+    return item_of(text)
 
 
 TOOL: Final = Tool("results of promptfoo", read, metrics=("score",))

@@ -8,7 +8,7 @@ import msgspec
 
 from monitor.files.formats.choices import FAILED_SKIP
 from monitor.files.formats.documents import read_document, read_unique, read_verdicts
-from monitor.files.formats.log_file import LogFile
+from monitor.files.formats.log_file import LogFile, model_of
 from monitor.files.formats.results import Entry, Result, ResultColumns, Run, Tool
 from monitor.files.streams.event_lines import Derived, Refusal
 from schemas.records.text import Fault, shorten
@@ -90,9 +90,7 @@ class First(msgspec.Struct):
 def read_first(log: LogFile) -> Iterator[Entry]:
     """Return the results of a run: resolved counts as 1, any other that was generated, or has no patch, as 0."""
     report = read_document(log.path, First, FIRST.name)
-    model = log.path.parent.name
-    if log.model is None:
-        log.note(f"the model is called {shorten(model)}, like the folder")
+    model = _model(log)
     items = list(dict.fromkeys([*report.resolved, *report.generated, *report.no_generation]))
     resolved = set(report.resolved)
     yield Run("swe-bench", model)
@@ -102,17 +100,22 @@ def read_first(log: LogFile) -> Iterator[Entry]:
 def read_list(log: LogFile) -> Iterator[Entry]:
     """Return the results of a list of instances, each true or false; an instance that is absent has no score."""
     results, others = read_verdicts(log.path)
-    model = log.path.parent.name
+    model = _model(log)
     pro = next(iter(results or others), "").startswith(_PRO)
     if not pro and log.choices.benchmark is None:
         reason = "the file does not name the benchmark of its ids; add --benchmark NAME"
         raise Refusal("benchmark", "nothing", reason)
     benchmark = "swe-bench-pro" if pro else log.choices.benchmark or ""
-    if log.model is None:
-        log.note(f"the model is called {shorten(model)}, like the folder")
     for item, found in others.items():
         yield Fault("resolved", shorten(found), f"{shorten(item)} is neither true nor false; use one of these")
     yield _by_column(benchmark, model, list(results), list(results.values()))
+
+
+def _model(log: LogFile) -> str:
+    model = model_of(log.path)
+    if log.model is None:
+        log.note(f"the model is called {shorten(model)}, like the file or its folder")
+    return model
 
 
 def _by_column(benchmark: str, model: str, items: Sequence[str], resolved: Sequence[bool]) -> ResultColumns:

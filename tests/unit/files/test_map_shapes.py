@@ -9,9 +9,6 @@ from monitor.files.streams.event_lines import Refusal, prompt_id
 from tests.commands import rankwatch
 from tests.unit.files.native_logs import Read
 
-RIGHT = 0.9
-"""The least share of shapes that are read right without an edit."""
-
 SCORES = {"gpt-4.1": [1, 0, 1, 1], "gpt-4.5": [0, 0, 1, 0], "llama-3.1-8b": [1, 1, 0, 1]}
 LONG = [(m, f"q{k}", s) for m, scores in SCORES.items() for k, s in enumerate(scores)]
 TWO = [(m, q, s) for m, q, s in LONG if m != "llama-3.1-8b"]
@@ -132,6 +129,8 @@ SHAPES = {
 def wanted(shape):
     if "long prompts" in shape:
         return {(prompt_id(f"{q} " + "word " * 60), m, s) for q, m, s in ALL}
+    if shape == "positions in lists":
+        return {(q[1:], m, s) for q, m, s in ALL}
     content = json.dumps(SHAPES[shape]) if not isinstance(SHAPES[shape], str) else SHAPES[shape]
     return ALL if "llama-3.1-8b" in content else MINE
 
@@ -150,22 +149,11 @@ def read_right(folder, shape):
     } == wanted(shape)
 
 
-MISREAD = {"positions in lists": "may be models and no items"}
-"""Shapes that are read wrong, with what the proposal says of them."""
-
-
 @pytest.mark.parametrize("shape", SHAPES)
 def test_a_shape_is_read_right_at_the_first_try(tmp_path, shape):
     folder = tmp_path / "runs"
     folder.mkdir()
-    assert read_right(folder, shape) == (shape not in MISREAD)
-    if shape in MISREAD:
-        assert MISREAD[shape] in "\n".join(propose(folder / "gpt-4.1.json").guesses)
-
-
-def test_nine_of_ten_shapes_are_read_right():
-    assert len(SHAPES) >= 40
-    assert 1 - len(MISREAD) / len(SHAPES) >= RIGHT
+    assert read_right(folder, shape)
 
 
 def test_more_models_than_items_are_refused_with_the_flag(tmp_path):

@@ -99,7 +99,7 @@ def counts(column: Column) -> bool:
 
 
 def _setting(place: Place, item: Column) -> Column | None:
-    """Return the setting that tells the records of an item apart where no field names a model; None if there is none."""
+    """Return the setting that distinguishes the records of an item where no field names a model; None if there is none."""
     if len(set(item.values)) == len(item.values):
         return None
     settings = [

@@ -8,7 +8,6 @@ from monitor.engine.state.benchmark import Benchmark
 from schemas.records.events import BattleFields, EventFields
 from schemas.records.scores import SCORE_UNIT
 from schemas.records.text import Fault
-from stats.evidence.graded import MAX_ITEMS
 
 
 class Admission:
@@ -24,7 +23,7 @@ class Admission:
     def needed(self, events: int, contestants: int, *, battles: bool) -> bool:
         """Return whether any of so many events, of so many contestants, may be refused; `battles` if any is a battle."""
         benchmark, limits = self._benchmark, self._limits
-        rows = min(limits.rows, MAX_ITEMS) if benchmark.graded else limits.rows
+        rows = min(limits.rows, benchmark.bets.most_items)
         most = Usage.sized(len(benchmark.rows) + events, len(benchmark.contestants) + contestants)
         return (
             bool(benchmark.ended)

@@ -314,7 +314,7 @@ class Decoder:
         for index, (declared, line) in enumerate(zip_longest(packed.declare, lines, fillvalue=0)):
             file_line = (source.path, line) if source is not None and line else None
             yield from self._one(contained(check_object, declared), offset, min(index, start), record, file_line)
-        events = [*packed.events, *packed.battles] if packed.battles else packed.events
+        events = [*packed.events, *packed.battles]
         if events:
             yield from self.batches(events, [offset] * len(events), range(start, start + len(events)))
         for index, ended in enumerate(packed.ended, start=start + len(events)):
@@ -331,10 +331,10 @@ class Decoder:
         if data is None or isinstance(data, Fault):
             yield from self._message(chunk, k)
             return
-        declared, ended = (value if isinstance(value := data.get(name), list) else [] for name in ("declare", "ended"))
-        start = _first_index(declared)
-        battles = data.get("battles")
-        events = [*data["events"], *(battles if isinstance(battles, list) else [])]
+        declared, battles, ended = (
+            value if isinstance(value := data.get(name), list) else [] for name in ("declare", "battles", "ended")
+        )
+        start, events = _first_index(declared), [*data["events"], *battles]
         for index, item in enumerate(declared):
             yield from self._one(contained(check_object, item), offset, min(index, start), repr(item).encode(), key=key)
         for index, item in enumerate(events, start=start):

@@ -179,12 +179,7 @@ class Wording:
         )
 
     def _notification(
-        self,
-        alert: _Alert,
-        ids: Iterable[str],
-        board: str,
-        title: str,
-        lines: tuple[str, ...],
+        self, alert: _Alert, ids: Iterable[str], board: str, title: str, lines: tuple[str, ...]
     ) -> Notification:
         page = self._page()
         return Notification(

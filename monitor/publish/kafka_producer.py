@@ -36,11 +36,7 @@ class KafkaProducer:
     # one call, without lingering: callers collect what is worth sending together.
 
     def __init__(
-        self,
-        options: Mapping[str, Any],
-        *,
-        compression: Compression | None = None,
-        timeout: float = 60.0,
+        self, options: Mapping[str, Any], *, compression: Compression | None = None, timeout: float = 60.0
     ) -> None:
         self._options = dict(options)
         self._compression = compression

@@ -18,7 +18,7 @@ from monitor.words.columns import PROCEDURES
 from monitor.words.counts import counted
 from monitor.words.flags import named_flags
 from monitor.words.header import NO_PAIR, PLANNED, TWO_WORDS
-from monitor.words.kinds import suite
+from monitor.words.kinds import suite, words_of
 from monitor.words.labels import pair_lines
 from monitor.words.reading import first
 from schemas.results.battles import JudgeReport
@@ -101,9 +101,9 @@ def elements(document: ReportDocument, *, drawn: bool) -> Iterator[Element]:
     ranking = document.ranking(drawn=drawn)
     # The table of neighbours has the signs of each step.
     yield ranking.of(key for key in ranking.columns if key not in {"settled", "decided", "resolved"})
-    if b.battles is not None and b.battles.judges:
+    if judges := words_of(b).judges:
         yield Heading("Judges")
-        yield _judges(b.battles.judges)
+        yield _judges(judges)
     low = [model for model in b.models if document.is_low(model)]
     yield from _warnings(header.notes(b, low, document.low_coverage))
     yield Notes([Note(value, name) for name, value in facts(document)], "facts")
@@ -152,10 +152,9 @@ def _reading(document: ReportDocument) -> str:
     ties = document.ties
     threads, drawn = any(ties.lacking.values()), ties.bands is not None
     texts = [
-        "Ranks: those that the family-wise verdicts leave open. Ties: the models that no verdict separates from one."
+        "Ranks: those that the family-wise verdicts leave open. Ties: the models that no verdict separates from one.",
+        *words_of(document.report).reading,
     ]
-    if document.report.battles is None:
-        texts.append("Scores are in percent.")
     if ties.rules:
         texts.append("No tie crosses a line: every model above is decided to be better than every one below.")
     if threads:

@@ -188,14 +188,7 @@ def _detail(answer: bytes) -> str:
 
 
 def call(
-    url: str,
-    token: str | None,
-    method: str,
-    path: str,
-    body: object = None,
-    *,
-    what: str,
-    known: str | None = None,
+    url: str, token: str | None, method: str, path: str, body: object = None, *, what: str, known: str | None = None
 ) -> tuple[bytes, Message]:
     """Ask a server for something below ``/api/v1``, `what` in the words of an error; return the answer and its headers."""
     # The answer is empty if it is still the one whose ``ETag`` is `known`.

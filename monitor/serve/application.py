@@ -164,12 +164,7 @@ def _add_probes(web: FastAPI, waiting_for: Callable[[], str | None], holds: Call
         return Response(f"{waiting or holds()}\n", 503 if waiting else 200, media_type="text/plain")
 
 
-def _add_metrics(
-    web: FastAPI,
-    reports: ReportCache,
-    scrape: Scrape,
-    default: Collect = "all",
-) -> None:
+def _add_metrics(web: FastAPI, reports: ReportCache, scrape: Scrape, default: Collect = "all") -> None:
     @web.get("/metrics", include_in_schema=False)
     async def metrics(request: Request, collect: Collect = default) -> Response:
         require_all("read", "the metrics, which are of every benchmark")

@@ -186,12 +186,7 @@ def _add_numbers(call: ScriptCall, key: str, place: NDArray[Any], state: NDArray
 
 
 def _add_cells(
-    call: ScriptCall,
-    keys: Keys,
-    delta: BenchmarkDelta,
-    row: NDArray[Any],
-    contestant: NDArray[Any],
-    code: NDArray[Any],
+    call: ScriptCall, keys: Keys, delta: BenchmarkDelta, row: NDArray[Any], contestant: NDArray[Any], code: NDArray[Any]
 ) -> None:
     """Write the new scores in ranges of consecutive rows of one contestant."""
     starts = np.flatnonzero((np.diff(contestant, prepend=-1) != 0) | (np.diff(row, prepend=-1) != 1))

@@ -133,7 +133,7 @@ def weights(benchmark: BenchmarkReport) -> str | None:
     given = benchmark.weights
     if given is None:
         return None
-    noun = "cluster" if benchmark.suite is None else "benchmark"
+    noun = words_of(benchmark).of_weights
     if given.equal:
         text = f"each of the {counted(len(given.clusters), noun)} counts the same"
     else:

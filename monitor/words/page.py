@@ -102,7 +102,7 @@ def board_words(report: BenchmarkReport) -> BoardWords:
         reading_notes=not_counted(b),
         board_note=None if b.board is None or b.board.note is None else f"This board is {b.board.note}.",
         policy_note=f"{b.order.policy}: {POLICIES[b.order.policy]}",
-        assumption_note=_assumption(b),
+        assumption_note=words_of(b).how(b),
         coverage_note=_paragraph(coverage(b)),
         weights_note=None if (given := weights(b)) is None else f"Scores are weighted: {given}.",
         goal_note=None if b.goal is None else goal_line(b.goal).text,
@@ -151,16 +151,6 @@ def _order(report: BenchmarkReport) -> Sentence | None:
         return None
     harmless = all(each["harmless"] for each in facts if each["code"] == Reason.SUSPECT_ORDER)
     return "The arrival order is suspect; no verdict here depends on it." if harmless else f"Note: {because(facts)}."
-
-
-def _assumption(report: BenchmarkReport) -> Sentence:
-    """Return how verdicts are given, and what they assume."""
-    b = report
-    if b.suite is not None and b.order.policy == "none":
-        return "The suite has no anytime verdict: ranking, tests at a planned n and settled leads rest on the scores so far."
-    how = f"Order policy {b.order.policy}: {POLICIES[b.order.policy]}."
-    made = ", and that ".join(filter(None, (b.assumption, b.family_assumption)))
-    return f"{how} Assumes that {made}." if made else how
 
 
 def _paragraph(text: str | None) -> Sentence | None:

@@ -5,14 +5,7 @@ from operator import attrgetter
 from typing import Annotated, Any, Final, Literal, Self
 
 import msgspec
-from pydantic import (
-    BaseModel,
-    ConfigDict,
-    Field,
-    StrictInt,
-    WithJsonSchema,
-    model_validator,
-)
+from pydantic import BaseModel, ConfigDict, Field, StrictInt, WithJsonSchema, model_validator
 
 from schemas.records.names import MAX_INDEX, MAX_NAME_LENGTH, Name
 

@@ -212,10 +212,7 @@ def encode_run(events: Sequence[EventFields]) -> bytes:
     b'{"benchmark":"quiz","model":"m","item_ids":["1","2"],"scores":[1,0.5]}'
     """
     first = events[0]
-    optional = {
-        "clusters": [event.cluster for event in events],
-        "units": [event.unit for event in events],
-    }
+    optional = {"clusters": [event.cluster for event in events], "units": [event.unit for event in events]}
     run: dict[str, Any] = {
         "benchmark": first.benchmark,
         "model": first.model,

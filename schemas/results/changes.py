@@ -68,7 +68,7 @@ class VerdictChange(BaseModel):
     before: Outcome | None
     after: Outcome | None = Field(
         description="null: the decision no longer counts (kind invalidated), or its scores or its declaration were replaced (kind "
-        "superseded)",
+        "superseded)"
     )
     order_policy: str
     alpha: float | None = Field(

@@ -86,7 +86,7 @@ class ModelReport(StrictModel):
     )
     shared_rank: int | None = Field(description="rank by `shared_mean`, ties by name")
     unweighted_mean: float | None = Field(
-        description="mean over all items, each counting the same; null unless clusters are weighted, when `mean` is the weighted mean",
+        description="mean over all items, each counting the same; null unless clusters are weighted, when `mean` is the weighted mean"
     )
     unweighted_rank: int | None = Field(
         description="rank by `unweighted_mean`, ties by name; null unless clusters are weighted"

@@ -265,7 +265,7 @@ def _benchmark(boards: Mapping[str, BoardView], baseline: str, name: str | None)
     if name is None and len(benchmarks) > 1:
         stop(f"the baseline has results of {len(benchmarks)} benchmarks; choose one with --benchmark: {known}", USAGE)
     chosen = benchmarks[name] if name is not None else next(iter(benchmarks.values()))
-    check_items(chosen.name, weights=chosen.spec.weights is not None, battles=chosen.battles is not None)
+    check_items(chosen.name, chosen)
     if chosen.incomplete:
         stop(f"{chosen.incomplete}; complete the file, and run the command again")
     if reasons := refused(chosen):

@@ -14,6 +14,7 @@ from monitor.cli.shared.progress import progress_bar
 from monitor.files.streams.paths import show
 from monitor.render.terminal.goal_plan import PlannedGoal
 from monitor.view.board import BoardView
+from monitor.view.kinds.found import kind_of
 from schemas.records.goals import Goal, parse_goal
 from schemas.records.scores import ONE, ZERO
 from stats.evidence.mixtures import parse_mixture
@@ -142,7 +143,7 @@ def _pilot(paths: Sequence[str], name: str | None, rho: float | None) -> tuple[l
 
 def _shared_scores(name: str, benchmark: BoardView) -> tuple[list[str], np.ndarray[tuple[int, int], np.dtype[np.int8]]]:
     """Return the models by name, and their 0/1 scores on the items that all of them have."""
-    if benchmark.battles is not None or not benchmark.binary:
+    if not kind_of(benchmark).right_or_wrong:
         stop(f"{show(name)}: a plan of a goal needs a pilot with scores 0 and 1", USAGE)
     current = np.flatnonzero(benchmark.current())
     current = np.array(sorted(current.tolist(), key=lambda k: benchmark.contestants[k].model), np.int64)

@@ -11,12 +11,14 @@ from monitor.cli.gates.readings import Reading
 from monitor.cli.shared.declared.values import first_names, name_hint
 from monitor.cli.shared.errors import USAGE, file_error, note, stop
 from monitor.files.streams.paths import show
+from monitor.view.board import BoardView
 from monitor.view.build import ReportView, report_views
 from monitor.view.gates.comparison import compare_with_margin
 from monitor.view.gates.gate import holm_ratios
 from monitor.view.gates.margin import Margin
 from monitor.view.gates.reasons import with_facts
 from monitor.view.items.noise import rerun_difference
+from monitor.view.kinds.found import kind_of
 from monitor.words.reading import first
 from schemas.records.goals import LEAST_MARGIN
 from schemas.records.names import natural
@@ -101,7 +103,7 @@ def _compare(
             note(f"{name}: the baseline has no results there, so nothing is compared")
         return []
     stop_incomplete(report)
-    check_items(name, weights=report.weights is not None, battles=view.table.benchmark.battles is not None)
+    check_items(name, view.table.benchmark)
     if absent := [model for model in candidates if model not in here]:
         note(f"{name}: no results of {first_names(absent)}: not compared there")
     pairs = {frozenset((pair.model_a, pair.model_b)): pair for pair in report.pairs if pair.status != "superseded"}
@@ -114,10 +116,10 @@ def _compare(
     ]
 
 
-def check_items(benchmark: str, *, weights: bool, battles: bool) -> None:
+def check_items(benchmark: str, board: BoardView) -> None:
     """End the command if a margin has no meaning for the scores of a benchmark."""
-    if weights or battles:
-        what, fix = ("weights", "omit --weights, or compare") if weights else ("battles", "compare")
+    if what := kind_of(board).marginless:
+        fix = {"weights": "omit --weights, or compare"}.get(what, "compare")
         stop(
             f"{shorten(benchmark)}: a margin is not available with {what}; {fix} two models without a margin (--pair A B)",
             USAGE,

@@ -30,7 +30,6 @@ from schemas.records.events import BattleFields
 from schemas.records.names import MAX_NAME_LENGTH
 from schemas.records.scores import ONE, SCORE_UNIT, ZERO
 from schemas.records.text import Fault, Refusal, shorten
-from stats.evidence.graded import MAX_ITEMS
 from stats.numerics.pairs import Index, pair_index, pair_members
 
 _HALF: Final = SCORE_UNIT // 2
@@ -89,7 +88,7 @@ def _count(benchmark: Benchmark, piece: EventBatch, votes: Votes, at: Index, del
     new = np.flatnonzero((stored < 0) & (first == np.arange(len(votes))))
     again = np.flatnonzero((stored >= 0) | (first != np.arange(len(votes))))
     if again.size:
-        kept = np.where(stored >= 0, battles.votes[stored, OUTCOME] if battles.size else 0, votes[first, OUTCOME])
+        kept = battles.outcomes(stored, votes[first, OUTCOME])
         if not benchmark.has_choice and (differs := at[again[votes[again, OUTCOME] != kept[again]]]).size:
             piece.note_choice(int(differs.min()))
         _count_again(benchmark, votes[again], kept[again], [piece.offsets[k] for k in at[again].tolist()], delta)
@@ -162,7 +161,7 @@ class Places(NamedTuple):
         prompts, votes = len(benchmark.rows) + new[0], benchmark.battles.size + len(self.events)
         models, judges = len(benchmark.contestants) + new[1] + new[2], len(benchmark.battles.judges) + new[3]
         return (
-            prompts <= _most_prompts(benchmark, limits)
+            prompts <= min(limits.rows, benchmark.bets.most_items)
             and models <= limits.contestants
             and max(votes, judges) <= limits.rows
             and not exceeds(limits.others.plus(Usage.of_battles(prompts, votes, models)), limits.budget)
@@ -212,7 +211,9 @@ class Places(NamedTuple):
         model_faults = (model_fault(name, model, limits, models + i) for i, model in enumerate(new))
         return (
             (
-                limit_fault(name, "item_id", event.item_id, len(benchmark.rows), _most_prompts(benchmark, limits))
+                limit_fault(
+                    name, "item_id", event.item_id, len(benchmark.rows), min(limits.rows, benchmark.bets.most_items)
+                )
                 if new_prompt
                 else None
             )
@@ -295,10 +296,6 @@ def _with_names(places: Places, benchmark: Benchmark, delta: BenchmarkDelta) -> 
         delta.judges.append(judge)
     places.judge[unknown] = [battles.judge_of[judge] for judge in judges]
     return places
-
-
-def _most_prompts(benchmark: Benchmark, limits: Limits) -> int:
-    return min(limits.rows, MAX_ITEMS) if benchmark.graded else limits.rows
 
 
 def board_fault(benchmark: Benchmark, event: BattleFields) -> Fault | None:

@@ -18,7 +18,6 @@ from schemas.records.events import EventFields
 from schemas.records.names import names_hold
 from schemas.records.scores import ABSENT, ONE, SCORE_UNIT, SKIPPED, ZERO
 from schemas.records.text import Fault, Refusal, shorten
-from stats.evidence.graded import MAX_ITEMS
 from stats.numerics.pairs import Index
 
 
@@ -126,8 +125,7 @@ def _rows_may_fill(
     rows = len(benchmark.rows) + int(np.count_nonzero((row < 0) | ~others))
     models = len(benchmark.contestants) + int(np.count_nonzero((contestant < 0) | ~others))
     most = Usage.sized(rows, min(models, limits.contestants))
-    most_rows = min(limits.rows, MAX_ITEMS) if benchmark.graded else limits.rows
-    return rows > most_rows or exceeds(limits.others.plus(most), limits.budget)
+    return rows > min(limits.rows, benchmark.bets.most_items) or exceeds(limits.others.plus(most), limits.budget)
 
 
 def _add_items(
@@ -230,8 +228,10 @@ def row_fault(
     )
     if fault is not None or limits is None:
         return fault
-    if benchmark.graded and event.item_id not in benchmark.by_item:
-        fault = limit_fault(benchmark.name, "item_id", event.item_id, benchmark.items + items, MAX_ITEMS)
+    if event.item_id not in benchmark.by_item:
+        fault = limit_fault(
+            benchmark.name, "item_id", event.item_id, benchmark.items + items, benchmark.bets.most_items
+        )
     count = len(benchmark.rows) + rows
     return (
         fault

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from monitor.engine.state.codes import Codes, ScoreTable, grown
+from schemas.records.declaration import Spec
 from schemas.records.scores import ABSENT, SKIPPED, ZERO, RowKey
 from stats.numerics.pairs import Index
 
@@ -362,3 +363,10 @@ def _running(values: NDArray[np.int64], start: Index, group: Index) -> NDArray[n
     """Add up values within each group, up to and with each of them."""
     along = np.cumsum(values)
     return np.asarray(along - (along - values)[start][group])
+
+
+def rows_of(spec: Spec, rows: tuple[Sequence[RowKey], ScoreTable, dict[str, int]], turns: Turns | None) -> SingleRows:
+    """Return the items of a benchmark without scores: its rows, unless its declaration joins several rows in one item."""
+    if spec.repeats == 1 and spec.units is None:
+        return SingleRows(*rows)
+    return Repeats(None if spec.repeats == "all" else spec.repeats, units=spec.units, turns=turns)

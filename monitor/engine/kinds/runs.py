@@ -452,11 +452,7 @@ class ModelRuns:
             self.monitors.append(Monitor(f"{name}/judge", "judge", self.settings, both=True))
 
     def _rank(
-        self,
-        name: str,
-        fresh: Mapping[str, float],
-        anchors: Mapping[str, float],
-        known: Mapping[str, Rank] | None,
+        self, name: str, fresh: Mapping[str, float], anchors: Mapping[str, float], known: Mapping[str, Rank] | None
     ) -> list[tuple[Monitor, Alarm | None]]:
         moved = []
         for monitor in self.monitors:

@@ -19,7 +19,6 @@ from monitor.engine.latch.records import (
     id_sequence,
 )
 from monitor.engine.state.changes import BenchmarkDelta
-from monitor.engine.state.graded import GRADED_MIXTURE
 from monitor.engine.state.pairs.pair_state import Decision, PairState
 from schemas.records.versions import STATISTICS_VERSION
 from schemas.results.assumptions import BATTLES, Assumption, flagged, joining, late, order, sampled
@@ -58,7 +57,7 @@ def _terms(pairs: PairState, besides: Iterable[Assumption]) -> Terms:
     return Terms(
         version=spec.version,
         policy=spec.order.policy,
-        mixture=GRADED_MIXTURE if pairs.graded else mixture,
+        mixture=pairs.bets.mixture or mixture,
         alpha=spec.alpha,
         power=spec.power,
         items=spec.items or 0,
@@ -78,10 +77,7 @@ def _assumptions(pairs: PairState) -> list[Assumption]:
     listed = spec.item_ids is not None
     named = order(policy, listed=listed, seed=pairs.seed), joining(spec.family)
     holds = flagged(
-        listed=listed,
-        labelled=spec.weights is not None,
-        begun_again=pairs.begun_again,
-        repeated=spec.repeats != 1,
+        listed=listed, labelled=spec.weights is not None, begun_again=pairs.begun_again, repeated=spec.repeats != 1
     )
     items = sampled(policy, units=spec.units is not None)
     return [*(each for each in named if each is not None), *items, *late(spec.declared_late), *holds]

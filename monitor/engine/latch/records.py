@@ -11,20 +11,15 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic_core import to_json
 
+from monitor.engine.kinds.bets import CERTAIN, Bets, bets_of
 from monitor.words import changes as sentences
-from schemas.records.scores import SCORE_UNIT, Contestant
+from schemas.records.scores import Contestant
 from schemas.results.assumptions import BATTLES, FAMILY, Assumption, facts, flagged, late_of, only, without
-from schemas.results.changes import CLAIMS, KINDS, Claim, Kind, Proof, VerdictChange
+from schemas.results.changes import CLAIMS, KINDS, Claim, Kind, VerdictChange
 from schemas.results.reasons import Fact, Outcome, Reason, fact
 from schemas.results.verdict_changes import Order, change_field
 from stats.evidence.settled import TIE
-from stats.fixed_n.resolution import required_n, resolution_ratio
 from stats.numerics.pairs import Index, pair_members
-
-CERTAIN: Final[Proof] = "certain"  # what settles pairs where only the missing items count
-
-SETTLED_BETS: Final[Proof] = "without replacement"
-"""What settles pairs along a committed order: bets on items that are drawn without replacement."""
 
 RECORD: Final = np.dtype(  # a latch: what its verdict change does not share with others
     [
@@ -79,10 +74,15 @@ class Terms(NamedTuple):
         terms = cls(*values)
         return terms._replace(assumptions=tuple(Assumption.read(*each) for each in terms.assumptions))
 
+    @property
+    def bets(self) -> type[Bets]:
+        """What pairs bet on."""
+        return bets_of(differences=self.graded)
+
     def evidence_of(self, claim: Claim) -> str:
         """Return what the evidence is made of."""
         if claim == "settled":
-            return SETTLED_BETS if self.policy == "committed" and not self.graded else CERTAIN
+            return self.bets.settling.get(self.policy, CERTAIN)
         return self.mixture
 
 
@@ -163,10 +163,8 @@ class LatchRecords:
         for number in np.unique(records["terms"]).tolist():
             terms = self.terms[number]
             some = np.flatnonzero(records["terms"] == number)
-            if terms.graded:
-                continue
             n, b, lead = (records[name][some].astype(np.int64) for name in ("n", "b", "lead"))
-            of_terms = resolution_ratio(n, required_n(n, b, b - lead, terms.alpha, terms.power))
+            of_terms = terms.bets.resolution_ratios(n, b, lead, terms.alpha, terms.power)
             for place, q in zip(some.tolist(), of_terms.tolist(), strict=True):
                 ratios[place] = q if q > 0 and isfinite(q) else None
         return ratios
@@ -180,13 +178,13 @@ class LatchRecords:
         swap = first > second
         a, b = (second, first) if swap else (first, second)
         b_count, c_count = latch.b, latch.b - latch.lead
-        wins, losses = (c_count, b_count) if swap else (b_count, c_count)
+        wins, losses = terms.bets.counts(*((c_count, b_count) if swap else (b_count, c_count)))
         after: Outcome = "tie" if latch.side == TIE else "a" if (latch.side > 0) != swap else "b"
         evidence = sentences.Numbers(
             n=latch.n,
-            b=None if terms.graded else wins,
-            c=None if terms.graded else losses,
-            gap=(-1 if swap else 1) * terms.lead_scale * latch.lead / (latch.n * (SCORE_UNIT if terms.graded else 1)),
+            b=wins,
+            c=losses,
+            gap=(-1 if swap else 1) * terms.lead_scale * latch.lead / (latch.n * terms.bets.unit),
             missing=latch.missing,
             log_e=latch.evidence if isfinite(latch.evidence) else None,
             log_threshold=latch.threshold if isfinite(latch.evidence) else None,

@@ -7,6 +7,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from monitor.engine.kinds.bets import bets_of
 from monitor.engine.latch.base import Closed
 from monitor.engine.loop import bets, kernels, layout
 from monitor.engine.state.codes import Codes
@@ -179,8 +180,8 @@ class Loop:
         """Return what is declared, with tables for at least so many items."""
         benchmark, spec = self._benchmark, self._benchmark.spec
         graded = benchmark.graded_pairs
-        # Graded units come in the turn of a committed order already.
-        policy = layout.TRUSTED if graded and spec.order.policy == "committed" else _POLICIES[spec.order.policy]
+        of_pairs = bets_of(differences=graded is not None)
+        policy = _POLICIES[of_pairs.followed.get(spec.order.policy, spec.order.policy)]
         mixture = parse_mixture("beta(1,1)" if policy == layout.COMPLETION else spec.mixture)
         atoms = np.log(2 * np.stack([mixture.theta, 1 - mixture.theta])) if mixture.beta is None else np.zeros((2, 0))
         a, b = mixture.beta or (1.0, 1.0)
@@ -197,7 +198,7 @@ class Loop:
             0.0 if mixture.beta is None else mixture.log_scaled_norm,
             mixture.symmetric,
             graded is not None,
-            1 if graded is None else SCORE_UNIT,
+            of_pairs.unit,
             0 if graded is None else graded.ROUNDING,
             True,
             policy == layout.COMPLETION and spec.known and graded is None and benchmark.has_fixed_items,

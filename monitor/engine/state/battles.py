@@ -91,6 +91,10 @@ class Battles:
         places[known] = self._vote_of.find(unit[known] << _CAST_BITS | cast[known])
         return places
 
+    def outcomes(self, places: Index, others: NDArray[np.int32]) -> NDArray[Any]:
+        """Return the outcomes of stored votes, and other ones where the place is -1."""
+        return np.where(places >= 0, self.votes[places, OUTCOME], others) if self.size else others
+
     def add(self, votes: Votes) -> Index:
         """Add votes, whose keys are distinct and new; return how many its unit has with each, shape (votes,)."""
         unit, cast = self._unit_of.numbers(unit_keys(votes)), self._cast_of.numbers(cast_keys(votes))

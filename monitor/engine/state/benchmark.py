@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from monitor.engine.kinds.repeats import Prompts, Repeats, SingleRows, Undeclared
+from monitor.engine.kinds.repeats import Prompts, Repeats, Undeclared, rows_of
 from monitor.engine.kinds.sentinel import Sentinel
 from monitor.engine.state.arrival import Arrival
 from monitor.engine.state.battles import Battles, Units, Votes
@@ -122,11 +122,7 @@ class Benchmark(PairState):
             assert spec.order.seed is not None
             assert spec.item_ids is not None
             self.committed = Committed(spec.order.seed, spec.listed_units)
-        self.by_item = SingleRows(self.rows, self.table, self.row_of)
-        if spec.repeats != 1 or spec.units is not None:
-            self.by_item = Repeats(
-                None if spec.repeats == "all" else spec.repeats, units=spec.units, turns=self.committed
-            )
+        self.by_item = rows_of(spec, (self.rows, self.table, self.row_of), self.committed)
         self.settling = Settling()
 
     def begin_battles(self, votes: Votes | None = None, judges: list[str] | None = None) -> None:

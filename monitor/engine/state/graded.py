@@ -14,20 +14,11 @@ from monitor.engine.state.codes import Codes, Counts, grown
 from schemas.records.declaration import Spec, Weights
 from schemas.records.scores import ONE, SCORE_UNIT, ZERO, RowKey
 from schemas.records.text import shorten
-from schemas.results.changes import Proof
 from stats.clusters.weighted import bet_scales
-from stats.evidence.graded import (
-    LAMBDAS,
-    histogram_capital,
-    initial_capital,
-    log_increments,
-)
+from stats.evidence.graded import LAMBDAS, histogram_capital, initial_capital, log_increments
 from stats.numerics.pairs import Index, pair_count
 
 BETS: Final = 2 * len(LAMBDAS)
-GRADED_MIXTURE: Final[Proof] = "graded grid"
-"""Name of these bets in reports and verdict changes, instead of the declared mixture of 0/1 scores."""
-
 _NAMED: Final = 5
 _SLAB_CELLS: Final = 2_000_000
 _SPARE: Final = 1 / 4

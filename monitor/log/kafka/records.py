@@ -138,10 +138,7 @@ async def reader(settings: KafkaSettings, reset: str = "none") -> AsyncIterator[
     """Open a consumer of committed records, without a group."""
     # `reset` is where it goes on if an offset is gone: "earliest", or "none", which is an error.
     consumer = AIOKafkaConsumer(
-        **settings.client_options(),
-        auto_offset_reset=reset,
-        enable_auto_commit=False,
-        isolation_level="read_committed",
+        **settings.client_options(), auto_offset_reset=reset, enable_auto_commit=False, isolation_level="read_committed"
     )
     try:
         await consumer.start()

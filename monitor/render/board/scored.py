@@ -6,6 +6,7 @@ from typing import NamedTuple
 from monitor.render.board.exporters import Context
 from monitor.render.board.standings import Board, Standing
 from monitor.words.counts import counted
+from monitor.words.kinds import words_of
 from monitor.words.numbers import safe
 from schemas.results.report import BenchmarkReport
 
@@ -38,7 +39,7 @@ def scored_models(board: Board) -> Iterator[Scored]:
     """Yield the models that have a score, by rank; a board of battles has ratings, and no scores."""
     for each in board.standings:
         model = each.model
-        if model.mean is not None and board.document.report.battles is None:
+        if model.mean is not None and words_of(board.document.report).unscored is None:
             known = model.mean_low is not None and model.mean_high is not None
             interval = (model.mean_low, model.mean_high) if known else None
             yield Scored(board.document.report, each, model.mean, interval)  # type: ignore[arg-type]
@@ -48,8 +49,8 @@ def omitted(board: Board, context: Context) -> None:
     """Note what of a board has no score."""
     name = safe(board.document.report.benchmark)
     without = sum(each.model.mean is None for each in board.standings)
-    if board.document.report.battles is not None:
-        context.note(f"{name}: the benchmark is omitted: ratings of battles are no scores of items")
+    if unscored := words_of(board.document.report).unscored:
+        context.note(f"{name}: {unscored}")
     elif without:
         context.note(f"{name}: {counted(without, 'model')} without a score omitted")
 

@@ -144,7 +144,7 @@ class Ranking:
     def _plot(self) -> Column | None:
         """Draw the scores with their intervals, on wide terminals."""
         known = [m for m in self.models if m.mean is not None and m.mean_low is not None and m.mean_high is not None]
-        if self.width < _WIDE or not known or self.benchmark.battles is not None:
+        if self.width < _WIDE or not known:  # ratings are drawn nowhere
             return None
         step = 5
         least = int(100 * min(m.mean_low or 0 for m in known)) // step * step

@@ -26,6 +26,8 @@ class Battles(Kind):
     """Pairs of models between which votes choose; the other half of the class is how they bet."""
 
     unit: ClassVar = "prompt"
+    member_state: ClassVar = "battles"
+    marginless: ClassVar = "battles"
     has_end: ClassVar = False
 
     @classmethod
@@ -118,6 +120,8 @@ class Battles(Kind):
 
 class BinaryBattles(Battles, Binary):
     """Battles of one vote each without ties."""
+
+    right_or_wrong: ClassVar = False
 
     def tests(self, at: Index, means: tuple[Floats, Floats]) -> dict[str, Floats]:
         wins, losses = self.pairs.wins[at], self.pairs.losses[at]

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +29,8 @@ from stats.planning.racing import Counts, may_be_decided
 
 class Binary(Kind):
     """Pairs of right and wrong answers."""
+
+    right_or_wrong: ClassVar = True
 
     def right(self, models: Index) -> Flags | None:
         codes = self.benchmark.item_codes()[:, models]

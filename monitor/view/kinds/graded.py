@@ -6,7 +6,8 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from monitor.engine.state.graded import GRADED_MIXTURE, GradedPairs, capital_of
+from monitor.engine.kinds.bets import GRADED_MIXTURE
+from monitor.engine.state.graded import GradedPairs, capital_of
 from monitor.view.kinds.kind import MOST_PAIRS, SLAB_ROWS, Bounds, Course, Kind, Walk
 from monitor.view.pairs.counts import ALL, Flags, Floats
 from schemas.records.scores import SCORE_UNIT, ZERO

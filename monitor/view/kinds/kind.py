@@ -16,7 +16,7 @@ from monitor.view.pairs.counts import ALL, Flags, Floats, PairCounts, Sides
 from monitor.view.pairs.weights import unweighted_ranking
 from schemas.records.scores import SCORE_UNIT, ZERO
 from schemas.results.reasons import Fact, Reason, fact
-from schemas.results.report import RepeatsReport, WeightsReport
+from schemas.results.report import RepeatsReport, SuiteMemberState, WeightsReport
 from stats.fixed_n.means import mean_interval
 from stats.fixed_n.resolution import mde
 from stats.numerics.pairs import Index
@@ -63,6 +63,9 @@ class Kind(ABC):
 
     # The defaults fit scores of items that count the same.
     unit: ClassVar = "item"
+    right_or_wrong: ClassVar = False  # whether an item is
+    marginless: ClassVar[str | None] = None  # what of these scores gives a margin no meaning
+    member_state: ClassVar[SuiteMemberState] = "counts"  # as a member of a suite
     has_end: ClassVar = True  # whether there is a last item, so that files may hold all items, and a pair share them
 
     def __init__(self, pairs: PairCounts) -> None:

@@ -1,7 +1,7 @@
 """Clusters that have weights: each item counts what its cluster gives it. A suite weighs its members so."""
 
 from functools import cached_property
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +28,8 @@ _Ints = NDArray[np.int64]
 
 class Weighted(Graded):
     """Pairs of weighted clusters."""
+
+    marginless: ClassVar = "weights"
 
     def __init__(self, pairs: PairCounts) -> None:
         super().__init__(pairs)

@@ -17,6 +17,7 @@ from monitor.engine.state.pairs.settling import Settling
 from monitor.engine.state.rows import Rows
 from monitor.view.board import BoardView, Cells, GradedSums, ItemScores, United, model_maps, no_latches
 from monitor.view.from_state import of_scores
+from monitor.view.kinds.found import kind_of
 from monitor.view.kinds.weighted import Members
 from monitor.view.pairs.table import PairTable
 from monitor.view.pairs.weights import WeightedScores
@@ -137,7 +138,7 @@ def _graded_sums(scores: ItemScores, models: int, weighting: Weighting | None) -
 def _scored_members(suite: Suite, benchmarks: Mapping[str, BoardView]) -> dict[str, BoardView]:
     """Return the members that have scores, each as it is described."""
     present = {name: benchmarks[name] for name in suite.members if name in benchmarks}
-    return {name: each.described() for name, each in present.items() if each.battles is None}
+    return {name: each.described() for name, each in present.items() if kind_of(each).member_state == "counts"}
 
 
 def _distinct(rows: list[RowKey]) -> list[RowKey]:
@@ -252,14 +253,10 @@ def _member_report(
     names = [contestant.model for contestant in table.benchmark.contestants]
     k, counts = scores.weighting.names.index(name), suite.members[name]
     n, s1, _ = scores.of_models
-    state: SuiteMemberState = "counts"
-    if benchmark is None:
-        state = "absent"
-    elif benchmark.battles is not None:
-        state = "battles"
-    elif benchmark.board is not None and benchmark.board.state == "archived":
+    state: SuiteMemberState = "absent" if benchmark is None else kind_of(benchmark).member_state
+    scored = state == "counts"
+    if benchmark is not None and scored and benchmark.board is not None and benchmark.board.state == "archived":
         state = "archived"
-    scored = benchmark is not None and benchmark.battles is None
     return SuiteMember(
         benchmark=name,
         weight=counts.weight / sum(each.weight for each in suite.members.values()),

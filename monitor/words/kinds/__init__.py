@@ -1,5 +1,6 @@
 """The words that differ by kind of score: what pairs are compared on, what was counted, and what to know besides."""
 
+from collections.abc import Sequence
 from typing import ClassVar, Final
 
 from monitor.words import battles
@@ -10,7 +11,7 @@ from monitor.words.counts import counted
 from monitor.words.order import POLICIES
 from monitor.words.reading import skipped
 from schemas.results.assumptions import BATTLES
-from schemas.results.battles import BattlesReport
+from schemas.results.battles import BattlesReport, JudgeReport
 from schemas.results.report import BenchmarkReport
 
 _NAMED: Final = 3
@@ -22,6 +23,16 @@ class OfItems:
     unit = "item"
     heads: ClassVar = HEADS
     policies: ClassVar = POLICIES
+    reading: ClassVar[list[str]] = ["Scores are in percent."]
+    unscored: ClassVar[str | None] = None  # why tables of scores omit the benchmark
+    judges: Sequence[JudgeReport] = ()
+    of_weights: ClassVar = "cluster"  # what has a weight
+
+    def how(self, b: BenchmarkReport) -> str:
+        """Return how verdicts are given, and what they assume."""
+        made = ", and that ".join(filter(None, (b.assumption, b.family_assumption)))
+        how = f"Order policy {b.order.policy}: {POLICIES[b.order.policy]}."
+        return f"{how} Assumes that {made}." if made else how
 
     def counts(self, b: BenchmarkReport) -> str:
         """Return how much was read."""
@@ -85,15 +96,29 @@ class OfItems:
         )
 
 
+class OfMembers(OfItems):
+    """Words about the items of the members of a suite."""
+
+    of_weights: ClassVar = "benchmark"
+
+    def how(self, b: BenchmarkReport) -> str:
+        if b.order.policy != "none":
+            return super().how(b)
+        return "The suite has no anytime verdict: ranking, tests at a planned n and settled leads rest on the scores so far."
+
+
 class OfBattles(OfItems):
     """Words about battles; of one pair no report is needed."""
 
     unit = "prompt"
     heads: ClassVar = HEADS | RATED
+    reading: ClassVar[list[str]] = []
+    unscored: ClassVar = "the benchmark is omitted: ratings of battles are no scores of items"
     policies: ClassVar = {**POLICIES, "trusted": f"asserted that {TEXTS[BATTLES]}"}
 
     def __init__(self, report: BattlesReport | None = None) -> None:
         self._report = report
+        self.judges = () if report is None else report.judges
 
     def counts(self, b: BenchmarkReport) -> str:
         assert self._report is not None
@@ -135,4 +160,6 @@ WORDS: Final = {"item": OfItems(), "prompt": OfBattles()}  # by what pairs are c
 
 def words_of(report: BenchmarkReport) -> OfItems:
     """Return the words for the scores of a report."""
-    return OfItems() if report.battles is None else OfBattles(report.battles)
+    if report.battles is not None:
+        return OfBattles(report.battles)
+    return OfItems() if report.suite is None else OfMembers()

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from monitor.cli.shared.declared.values import similar_first
 from monitor.cli.shared.errors import USAGE, stop
 from monitor.view.board import BoardView
+from monitor.view.kinds.found import kind_of
 from schemas.records.declaration import MAX_GRADED_ITEMS
 from schemas.records.suites import Missing, Suite, parse_suites, split_suites
 from schemas.records.text import shorten
@@ -31,7 +32,7 @@ def suites_of_files(
             if name not in benchmarks:
                 near = similar_first(name, benchmarks)
                 stop(f"{where}: the files hold no benchmark {shorten(name)}; they hold {near}", USAGE)
-            if benchmarks[name].battles is not None:
+            if kind_of(benchmarks[name]).member_state == "battles":
                 stop(f"{where}: {shorten(name)} holds battles, which have no mean score; omit it", USAGE)
         sizes = sum(max(benchmarks[name].spec.items or 0, benchmarks[name].items) for name in suite.members)
         if sizes > MAX_GRADED_ITEMS:

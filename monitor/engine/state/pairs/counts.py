@@ -91,10 +91,8 @@ def _kinds(block: Codes, kind: type[np.floating[Any]], *, graded: bool) -> Float
     """Return whether each cell is right, below it whether it is wrong, then whether it is graded; shape (2 or 3 rows, contestants)."""
     rows, contestants = block.shape
     kinds = np.empty((2 + graded, rows, contestants), kind)
-    np.equal(block, ONE, out=kinds[0])
-    np.equal(block, ZERO, out=kinds[1])
-    if graded:
-        np.greater(block, ONE, out=kinds[2])
+    for compare, code, found in zip((np.equal, np.equal, np.greater), (ONE, ZERO, ONE), kinds, strict=False):
+        compare(block, code, out=found)
     return kinds.reshape((2 + graded) * rows, contestants)
 
 

@@ -162,10 +162,10 @@ async def _admit(reports: ReportCache, intake: Intake, asked: AdmissionAsked) ->
             return False
 
         in_force = await until(reports, in_force_)
-    elif (asked.alpha, asked.seed) != (None, None) and (
-        asked.alpha or known.alpha,
-        asked.seed or known.seed,
-    ) != (known.alpha, known.seed):
+    elif (asked.alpha, asked.seed) != (None, None) and (asked.alpha or known.alpha, asked.seed or known.seed) != (
+        known.alpha,
+        known.seed,
+    ):
         raise ProblemError(
             409,
             f"{shorten(model)} is admitted with another seed or alpha; both are fixed before its first score, so omit them.",

@@ -62,11 +62,7 @@ def change_routes(reports: ReportCache, watcher: StateWatcher) -> APIRouter:
         body = await reports.read(page, None if benchmark is None else [benchmark])
         return Response(body, media_type="application/json")
 
-    @routes.get(
-        "/stream",
-        response_class=StreamingResponse,
-        responses=STREAM,
-    )
+    @routes.get("/stream", response_class=StreamingResponse, responses=STREAM)
     async def stream(
         benchmark: Name = None,
         after: After = None,

@@ -217,10 +217,7 @@ def _in_force(reports: ReportCache, intake: Intake, declaration: Declaration) ->
 
 def _add_ends(routes: APIRouter, reports: ReportCache, intake: Intake, rules: WriteRules) -> None:
     @routes.post(
-        "/benchmarks/{name:path}/ended",
-        openapi_extra=json_body(End),
-        responses=WRITE_ERRORS,
-        response_model=EndTaken,
+        "/benchmarks/{name:path}/ended", openapi_extra=json_body(End), responses=WRITE_ERRORS, response_model=EndTaken
     )
     async def end_runs(name: str, request: Request) -> Response:
         """End runs: nothing more of them will come. Later scores of an ended run are refused.

@@ -76,11 +76,7 @@ def surprise_page(live: LivePairs, model: str, limit: int) -> Surprises:
     benchmark, contestant = live.table.benchmark, int(live.table.ranking[rank_of(live, model)])
     higher, lower = surprises(benchmark, live.items, contestant, limit)
     return Surprises(
-        benchmark=benchmark.name,
-        model=model,
-        models=live.models,
-        higher=_rows(live, higher),
-        lower=_rows(live, lower),
+        benchmark=benchmark.name, model=model, models=live.models, higher=_rows(live, higher), lower=_rows(live, lower)
     )
 
 

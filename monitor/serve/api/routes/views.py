@@ -7,14 +7,7 @@ from fastapi import APIRouter, Query, Request, Response
 from monitor.serve.api.problems import ProblemError, unknown_benchmark
 from monitor.serve.api.reading.cached_answers import CachedAnswers, tie_report
 from monitor.serve.api.routes.category_page import MOST_CATEGORIES, category_page
-from monitor.serve.api.routes.found import (
-    TOO_MANY_PAIRS,
-    Cursor,
-    Name,
-    check_pairs,
-    found_benchmark,
-    live_pairs,
-)
+from monitor.serve.api.routes.found import TOO_MANY_PAIRS, Cursor, Name, check_pairs, found_benchmark, live_pairs
 from monitor.serve.api.routes.item_page import TWO_MODEL_FILTERS, ItemChoice, item_page, surprise_page
 from monitor.serve.api.routes.moment_page import earlier_board
 from monitor.serve.report_cache import ReportCache
@@ -106,9 +99,7 @@ def _add_items(routes: APIRouter, reports: ReportCache, answers: CachedAnswers) 
     ) -> Response:
         """List the items on which the score of a model is most unlike those of the other models, where at least 8 have a score."""
         return await answers.json(
-            request,
-            benchmark,
-            lambda: surprise_page(live_pairs(reports, benchmark), model, limit).model_dump_json(),
+            request, benchmark, lambda: surprise_page(live_pairs(reports, benchmark), model, limit).model_dump_json()
         )
 
 
@@ -122,7 +113,5 @@ def _add_categories(routes: APIRouter, reports: ReportCache, answers: CachedAnsw
     ) -> Response:
         """Report the scores of every model by category (the `cluster` of an item), and the verdicts against one model in each of them."""
         return await answers.json(
-            request,
-            benchmark,
-            lambda: category_page(live_pairs(reports, benchmark), baseline, limit).model_dump_json(),
+            request, benchmark, lambda: category_page(live_pairs(reports, benchmark), baseline, limit).model_dump_json()
         )

@@ -29,6 +29,7 @@ install: $(LOOPS)  ## install rankwatch and its locked dependencies into .venv (
 
 $(STAMP): pyproject.toml deploy/requirements.lock
 	@test -n "$(PYTHON)" || { echo "Install Python 3.11 or newer, or set PYTHON=/path/to/python: none is on PATH"; exit 1; }
+	@echo "Installing rankwatch into $(VENV) (40 s)"
 	$(PYTHON) -m venv $(VENV)
 	$(PIP) --require-hashes --no-compile -r deploy/requirements.lock -r deploy/requirements-build.lock
 	$(PIP) --no-build-isolation --editable .
@@ -37,12 +38,14 @@ $(STAMP): pyproject.toml deploy/requirements.lock
 	@touch $(STAMP)
 
 $(LOOPS): $(STAMP) $(wildcard monitor/engine/loop/*.py)
+	@echo "Compiling the loops of the fold (half a minute)"
 	$(BIN)/python -m monitor.compile_loops
 	@touch $(LOOPS)
 
 dev: $(DEV_STAMP) $(LOOPS)  ## install the tools for tests, checks and docs as well (3 min)
 
 $(DEV_STAMP): $(STAMP) deploy/requirements-dev.lock
+	@echo "Installing the tools for tests, checks and docs (1.5 min)"
 	$(PIP) --require-hashes --no-compile -r deploy/requirements-dev.lock
 	@touch $(DEV_STAMP)
 

@@ -3,6 +3,7 @@
 import os
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 HOW = "on Debian: apt-get install default-jre-headless maven"
@@ -35,6 +36,7 @@ def fetch(pom, folder, what, instead=""):
     if folder.exists():
         return
     need("mvn", what, instead)
+    print(f"Fetching {what} with Maven into {folder} (once; it can take minutes)", file=sys.stderr, flush=True)
     draft = folder.with_name(f"{folder.name}.{os.getpid()}")
     goal = ("dependency:copy-dependencies", "-DincludeScope=runtime", f"-DoutputDirectory={draft}")
     ended = subprocess.run(["mvn", "-q", "-B", "-f", pom, *goal], capture_output=True, text=True, check=False)

@@ -49,7 +49,7 @@ def tie_lanes(ties: TieBands, k: int) -> str:
         if k in members:
             shape = "own" if k == own else "dot"
             parts.append(
-                f'<svg x="{x}" y="50%" overflow="visible"><rect class="alone" x="-3" y="-3" width="6" height="6"/></svg>'
+                f'<circle class="alone" cx="{x}" cy="50%" r="3"/>'
                 if len(members) == 1
                 else f'<circle class="{kind} {shape}" cx="{x}" cy="50%" r="{2.8 if shape == "dot" else 3.6}"/>'
             )

@@ -33,7 +33,8 @@ def headline(table: PairTable) -> Headline:
     """Return the result of a benchmark in which some models share items."""
     sides = table.decided("anytime_family")
     if sides is None:
-        return Headline([fact(Reason.HELD_RESULT, because=[*table.held])], False, [], [])
+        undone = {} if table.in_force or not table.anytime_decisions["anytime_family"].any() else {"withdrawn": True}
+        return Headline([fact(Reason.HELD_RESULT, because=[*table.held], **undone)], False, [], [])
     leader, steps = table.ranking[0], np.flatnonzero(table.pairs.adjacent)
     of_leader = np.flatnonzero(table.pairs.a == leader)
     decided = bool((sides[of_leader] > 0).all())
@@ -41,9 +42,10 @@ def headline(table: PairTable) -> Headline:
         pair = int(of_leader[0])
         two = _two(table, pair, sides[pair])
         return Headline([two], decided, [], _two_change(table, pair, sides[pair], close=two["close"]))
-    return Headline(
-        [_best(table, sides, of_leader)], decided, [_steps(table, sides, steps)], _change(table, sides, steps)
-    )
+    best, change = _best(table, sides, of_leader), _change(table, sides, steps)
+    if best["code"] == Reason.BEST_BUT and best["missing"] and not best["over"]:
+        change.insert(0, fact(Reason.WOULD_CHANGE, models=best["rivals"], missing=best["missing"]))
+    return Headline([best], decided, [_steps(table, sides, steps)], change)
 
 
 def _names(table: PairTable, models: Index) -> list[str]:
@@ -95,6 +97,7 @@ def _steps(table: PairTable, sides: NDArray[np.int8], steps: Index) -> Fact:
         ties=int(undecided.size - np.count_nonzero(lacks)),
         open=int(np.count_nonzero(lacks)),
         over=bool(table.pairs.ended[undecided][lacks].all()),
+        **({"missing": True} if lacks.any() and table.pairs.counted_missing is not None else {}),
     )
 
 

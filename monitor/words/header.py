@@ -48,8 +48,8 @@ def result(benchmark: BenchmarkReport) -> list[tuple[str, ResultLine]]:
 
 def goal_line(g: GoalReport) -> ResultLine:
     """Return the goal, whether it is met, and how much was run for it."""
-    state = {"met": "met", "open": "open", "impossible": "out of reach"}[g.state]
-    return ResultLine(yes=g.state == "met", text=f"Goal {state} ({g.goal}). {g.reason} {_spent(g)}")
+    state = {"met": "met", "open": f"open ({g.goal})", "impossible": f"out of reach ({g.goal})"}[g.state]
+    return ResultLine(yes=g.state == "met", text=f"Goal {state}: {g.reason} {_spent(g)}")
 
 
 def _spent(g: GoalReport) -> str:

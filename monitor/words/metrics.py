@@ -13,7 +13,7 @@ HELP: Final[Mapping[str, str]] = {
     "rankwatch_quota_refusals": (
         "Requests to this process that were refused because of a quota of their token: boards, models, items or events."
     ),
-    "rankwatch_rejected": "Records that were rejected; the label is empty if the benchmark is unknown, which is all that `run` exports.",
+    "rankwatch_rejected": "Rejected records. The label is empty if the benchmark is unknown; `run` exports only those.",
     "rankwatch_last_event_timestamp_seconds": "Commit time of the last chunk with an event.",
     "rankwatch_benchmark": "Declared order policy, family policy and mixture.",
     "rankwatch_benchmark_owned": "1 for a benchmark of this worker; the sum over all workers is 1.",
@@ -29,7 +29,7 @@ HELP: Final[Mapping[str, str]] = {
     "rankwatch_files_refused": "Watched files of the benchmark, or of one that is not known, that were refused.",
     "rankwatch_items_unread": "Items whose every line in watched files was rejected.",
     "rankwatch_pairs_decided": "Pairs of current models with an anytime decision that counts: 0 where the declared order proved wrong.",
-    "rankwatch_pairs_settled": "Pairs of which it is settled who leads on the items of the benchmark.",
+    "rankwatch_pairs_settled": "Pairs with a settled leader on the items of the benchmark.",
     "rankwatch_pairs_exhausted_undecided": (
         "Pairs with status exhausted: every item is scored or the runs have ended, and no verdict was reached."
     ),
@@ -63,7 +63,7 @@ HELP: Final[Mapping[str, str]] = {
     "rankwatch_model_items_least": "Items of the model with the fewest; absent without models.",
     "rankwatch_model_series_omitted": "Models beyond the cap or the budget, without series of their own.",
     "rankwatch_suite_members": "Members of the suite: counts, archived, absent or battles; with one of the last two no model is ranked.",
-    "rankwatch_suite_models": "Models with a score in every member, which are ranked.",
+    "rankwatch_suite_models": "Ranked models: they have a score in every member.",
     "rankwatch_suite_models_unranked": "Models that lack a score in some member.",
     "rankwatch_suite_adjacent_pairs_undecided": "Adjacent pairs that a test at a planned n does not decide.",
     "rankwatch_suite_model_rank": "Rank by the mean over the members.",
@@ -107,7 +107,7 @@ HELP: Final[Mapping[str, str]] = {
     "rankwatch_staleness_seconds": "Age of the state shown: time since the end of the log was seen that it has reached.",
     "rankwatch_unconfirmed_records": "Offsets that are folded and not stored yet.",
     "rankwatch_reloads": "Partitions that a reader loaded again: its records had left the log, or differed from those of the store.",
-    "rankwatch_signing_key_missing": "1 while Redis lacks the key that signs origins and producers, which workers draw and write back.",
+    "rankwatch_signing_key_missing": "1 while Redis lacks the key that signs origins and producers. Workers write it back.",
     "rankwatch_outbox_entries": "Verdict changes that wait for a publisher.",
     "rankwatch_outbox_limit_entries": "Verdict changes that may wait for a publisher; beyond it the partition is not folded.",
     "rankwatch_relayed": "Verdict changes that a publisher accepted.",

@@ -13,6 +13,7 @@ from monitor.words.header import coverage, goal_line, weights
 from monitor.words.kinds import words_of
 from monitor.words.order import POLICIES, because
 from monitor.words.reading import not_counted
+from monitor.words.results import halves
 from schemas.records.text import Sentence
 from schemas.results.api import BoardWords, ChangeWords
 from schemas.results.assumptions import Assumption, without
@@ -96,6 +97,7 @@ def board_words(report: BenchmarkReport) -> BoardWords:
     made = {k: verdict for k, pair in enumerate(b.pairs) if (verdict := _pair_verdict(pair)) is not None}
     text, common = assumed(list(made.values()))
     return BoardWords(
+        result=[] if (r := b.result) is None else [halves(each.facts) for each in (r.best, r.steps, r.change) if each],
         held_note=_held(b),
         order_note=_order(b),
         partial_note=None if b.partial is None else f"This benchmark may be partial: {b.partial}.",

@@ -48,7 +48,8 @@ TEMPLATES: Final[dict[str, str | tuple[str, str]]] = {
     "matrix": ("{some} of {n} pair decided family-wise.", "{some} of {n} pairs decided family-wise."),
     "procedures": "Undecided and unresolved pairs under each procedure, of {n}",
     # charts of one pair
-    "scale": "p {p}, decided at or below {limit}", "from_here": "decided from here", "at_or_above": "decided at or above",
+    "scale": "p {p}, decided at or below {limit}", "from_here": "decided from here", "alone": "0.05, one pair alone",
+    "at_or_above": "decided at or above",
     "at_or_below": "decided at or below", "ahead": "{model} ahead",
     "crosses": "The pair is decided where the line crosses the threshold{look}.",
     "look": ", or by one exact test of all items with {share} % of alpha, which is not drawn",
@@ -57,16 +58,17 @@ TEMPLATES: Final[dict[str, str | tuple[str, str]]] = {
     "own.", "interval_valid": "valid at any time", "interval_held": "not valid while verdicts are held",
     # the past, the changes and the data
     "none_fell": "No verdict has fallen yet. Each one appears on this line as soon as it is reached.",
-    "not_kept": "A suite has no verdict changes of its own, so its past is not kept. Those of its members are on their boards.",
+    "not_kept": "A suite has no verdict changes of its own, so its past is not kept. Those of its members are on their rankings.",
     "first": "first verdict", "last": "last verdict", "before_first": "before the first verdict",
     "timeline": "Above the line: verdicts, a dot where two neighbours were decided. Below it {sign}: a verdict was withdrawn, replaced "
     "or reversed. ← → move by one moment, Home and End to the first and the last.",
     "replay": "The scores on the {items} that all models have, in one random order; the verdicts are among all {pairs}. Pale bar: p < "
-    ".05 for the upper model; orange bar: for the lower one; {sign}: the call was withdrawn. These are no verdicts of this board: no "
+    ".05 for the upper model; orange bar: for the lower one; {sign}: the call was withdrawn. These are no verdicts of this ranking: no "
     "order was committed for its scores. ", "anytime": "Anytime verdicts: {n}", "none_withdrawn": ", and none is withdrawn.",
-    "moment": "{moment}: {pairs} decided, {settled} settled", "settled_then": " on the items of the benchmark.",
-    "decided_then": ", family-wise.", "settled_yes": ", settled", "settled_against": ", settled against",
-    "settled_equal": ", settled as equal", "missing": (" · {n} missing item", " · {n} missing items"),
+    "moment": "{moment}: {pairs} decided", "decided_then": ("{some} of {n} pair decided", "{some} of {n} pairs decided"),
+    "steps_then": (", {some} of {n} step", ", {some} of {n} steps"),
+    "in_force": "The verdicts in force at one moment. A verdict falls at the same place on every replay.",
+    "missing": (" · {n} missing item", " · {n} missing items"),
     "missing_against": " counted against the leader",
     "outside": ("{n} pair outside it, without family-wise verdicts", "{n} pairs outside it, without family-wise verdicts"),
     "assumes": "verdicts assume that {assumption}",

@@ -102,7 +102,7 @@ _HEADLINES: Final[Mapping[Step, Callable[[_Given], Sentence]]] = {
     "against": _decided,
     "tie": lambda given: f"A tie: {given.ahead}, not decided{given.among}.",
     "open": _open,
-    "equivalent": lambda given: f"Equivalent: {given.ahead}, which is within the declared margin.",
+    "equivalent": lambda given: f"Equivalent: {given.ahead}, within the declared margin.",
     "held": lambda given: pairs.reason(given.pair.facts[:1], given.named),
     "invalidated": lambda given: pairs.reason(given.pair.facts[:1], given.named),
 }

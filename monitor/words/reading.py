@@ -1,4 +1,4 @@
-"""What comes first in a report: names that may be meant to be one, files that were refused, and items of which no line could be read."""
+"""What comes first in a report: names that may mean one model, refused files, and items without a readable line."""
 
 import re
 import shlex
@@ -135,4 +135,4 @@ def skips_of(benchmark: BenchmarkReport) -> str | None:
         return None
     names = ", ".join(f"{quoted(model)} {count:,}" for model, count in by_model[:_NAMED])
     more = f" and {counted(len(by_model) - _NAMED, 'more model')}" if len(by_model) > _NAMED else ""
-    return f"Results without a score, which count for nothing: {names}{more}."
+    return f"Results without a score do not count: {names}{more}."

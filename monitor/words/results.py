@@ -17,23 +17,29 @@ _FEW_TURNED: Final = 2
 
 
 def line(facts: Sequence[Fact]) -> Sentence:
-    """Return the answer to a question, a sentence for each fact.
+    """Return the answer to a question, a sentence or two for each fact.
 
     >>> line([{"code": "leads", "model": "ash", "items": 1200}])
     'ash leads on the 1,200 items.'
     """
-    return " ".join(_SENTENCES[each["code"]](each) for each in facts)
+    return " ".join(filter(None, halves(facts)))
+
+
+def halves(facts: Sequence[Fact]) -> tuple[Sentence, Sentence]:
+    """Return an answer in two parts, the first one for bold type; either may be empty.
+
+    >>> halves([{"code": "steps", "decided": 2, "steps": 9, "ties": 7, "open": 0}])
+    ('2 of 9 steps', 'of the ranking are real, 7 are ties.')
+    """
+    first, *others = facts
+    made = _SENTENCES[first["code"]](first)
+    strong, rest = (made, "") if isinstance(made, str) else made
+    return strong, " ".join(filter(None, [rest, *(line([each]) for each in others)]))
 
 
 def clause(facts: Sequence[Fact]) -> str:
     """Return the same without its full stop, for quotation."""
     return line(facts)[:-1]
-
-
-def _trails(given: Given) -> str:
-    ahead = listed(given["ahead"], given["count"])
-    verb = "leads" if given["count"] == 1 else "lead"
-    return f"{given['model']} has the best mean score, but {ahead} {verb} on the items that both have."
 
 
 def _unit(given: Given) -> str:
@@ -42,24 +48,6 @@ def _unit(given: Given) -> str:
 
 def _items(given: Given) -> str:
     return counted(given["items"], _unit(given))
-
-
-def _equal(given: Given) -> str:
-    return f"{listed(given['models'], given['count'])} have the same score on the {_items(given)}."
-
-
-def _lead_open(given: Given) -> str:
-    return f"{given['model']} {_OPEN[given['state']](given)}."
-
-
-def _may_pass(given: Given) -> str:
-    items = _items(given)
-    return f"leads on the items scored; {_rivals(given)} may still pass it on all {items}"
-
-
-def _could_have_passed(given: Given) -> str:
-    items = _items(given)
-    return f"leads on the items scored; the runs have ended, and {_rivals(given)} could have passed it on all {items}"
 
 
 def _rivals(given: Given) -> str:
@@ -72,8 +60,10 @@ _OPEN: Final[Mapping[str, Callable[[Given], str]]] = {
     "too_many_items": lambda _: "has the best score so far; more items arrived than declared, so nothing is settled",
     "no_item_count": lambda _: "has the best score so far; the number of items is not declared",
     "no_order": lambda _: "has the best score so far; without an order policy nothing is settled",
-    "ended": _could_have_passed,
-    "open": _may_pass,
+    "ended": lambda given: (
+        f"leads on the items scored; the runs have ended, and {_rivals(given)} could have passed it on all {_items(given)}"
+    ),
+    "open": lambda given: f"leads on the items scored; {_rivals(given)} may still pass it on all {_items(given)}",
 }
 
 
@@ -115,24 +105,27 @@ def _enough(given: Given) -> str:
     return f"{text}."
 
 
-def _best(given: Given) -> str:
-    others = "both" if given["others"] == 2 else f"all {given['others']:,}"
-    return f"{given['model']} is better than {others} others."
+def _held(given: Given) -> str:
+    """Return why no verdict is given, and what is to be done; the notes have the rest."""
+    first = given["because"][0]
+    if given.get("withdrawn") and first["code"] == Reason.ORDER_REFUTED:
+        return f"Withdrawn: the order of arrival was not random, as the first {first['items']:,} items of {first['model']} show."
+    if [first["code"]] == [each["code"] for each in given["because"]] == [Reason.NO_ORDER]:
+        return "Held: no order is declared. Declare the number of items before the first score."
+    return f"Held: {because(given['because'])}."
 
 
-def _best_but(given: Given) -> str:
+def _others(count: int) -> str:
+    return "both others" if count == 2 else f"all {count:,} others"
+
+
+def _best_but(given: Given) -> tuple[str, str]:
     rivals = listed(given["rivals"], len(given["rivals"]))
     verb = "lack" if len(given["rivals"]) > 1 else "lacks"
     items = "items" if given["missing"] is None else counted(given["missing"], "item")
     who = f"{given['model']} lacks items, and {rivals}" if given["missing"] == 0 else f"{rivals} {verb} {items} and"
     could = f"{who} could have passed it" if given["over"] else f"{rivals} could still pass it"
-    return f"{given['model']} is better than {given['better']:,} of the {given['others']:,} others. {could}."
-
-
-def _first_open(given: Given) -> str:
-    every = given["count"] == given["of"]
-    who = f"any of the {given['of']:,}" if every else f"{given['count']:,} of {given['of']:,}"
-    return f"First place is open: {who} models may hold it."
+    return f"{given['model']} is better than {given['better']:,} of the {given['others']:,} others.", f"{could}."
 
 
 def _two_models(given: Given) -> str:
@@ -184,17 +177,20 @@ def _evidence(given: Given) -> str:
     return f", {equals('p', p)} against {threshold}"
 
 
-def _steps(given: Given) -> str:
+def _steps(given: Given) -> tuple[str, str]:
     rest = [f"{given['ties']:,} {'is a tie' if given['ties'] == 1 else 'are ties'}"] if given["ties"] else []
     if given["open"]:
-        verb = (
-            ("lacks items" if given["open"] == 1 else "lack items")
-            if given["over"]
-            else ("is open" if given["open"] == 1 else "are open")
-        )
-        rest.append(f"{given['open']:,} {verb}")
-    real = f"{given['decided']:,} of {counted(given['steps'], 'step')} of the ranking {'is' if given['decided'] == 1 else 'are'} real"
-    return f"{', '.join([real, *rest])}."
+        state = "over" if given["over"] else "missing" if given.get("missing") else "open"
+        rest.append(f"{given['open']:,} {_WAITS[state][given['open'] > 1]}")
+    real = f"of the ranking {'is' if given['decided'] == 1 else 'are'} real"
+    return f"{given['decided']:,} of {counted(given['steps'], 'step')}", f"{', '.join([real, *rest])}."
+
+
+_WAITS: Final = {
+    "over": ("lacks items", "lack items"),
+    "missing": ("waits for missing items", "wait for missing items"),
+    "open": ("is open", "are open"),
+}
 
 
 def _closest_tie(given: Given) -> str:
@@ -219,16 +215,6 @@ def _goal_open(given: Given) -> str:
     return f"It depends on {counted(given['pairs'], 'undecided pair')} of {listed(given['models'], given['count'])}{others}."
 
 
-def _goal_impossible(given: Given) -> str:
-    them = "it" if given["pairs"] == 1 else "any of them"
-    models = listed(given["models"], given["count"])
-    return f"It depends on {counted(given['pairs'], 'undecided pair')} of {models}, and no item that may still come can decide {them}."
-
-
-def _goal_met(given: Given) -> str:
-    return f"{_GOALS[given['kind']](given)}."
-
-
 def _up_to(given: Given) -> str:
     return "" if given["margin"] is None else f", up to gaps of {100 * given['margin']:g} points"
 
@@ -236,13 +222,6 @@ def _up_to(given: Given) -> str:
 def _met_rank(given: Given) -> str:
     low, high = given["low"], given["high"]
     return f"{given['models'][0]} has rank {low:,}{'' if low == high else f' to {high:,}'} of {given['of']:,}{_up_to(given)}"
-
-
-def _met_pair(given: Given) -> str:
-    leader, other = given["models"]
-    if given["decided"]:
-        return f"{leader} is decided better than {other}"
-    return f"{leader} is not worse than {other}{_up_to(given)}"
 
 
 def _met_top(given: Given) -> str:
@@ -255,7 +234,10 @@ def _met_top(given: Given) -> str:
 
 _GOALS: Final[Mapping[str, Callable[[Given], str]]] = {
     "ranking": lambda given: f"The order of {counted(given['of'], 'model')} is decided{_up_to(given)}",
-    "pair": _met_pair,
+    "pair": lambda given: (
+        f"{given['models'][0]} is {'decided better' if given['decided'] else 'not worse'} than {given['models'][1]}"
+        f"{'' if given['decided'] else _up_to(given)}"
+    ),
     "model": _met_rank,
     "top": _met_top,
 }
@@ -287,10 +269,6 @@ def _not_verified(given: Given) -> str:
     return f"Not verified: {look} ({equals('p', p)} against {alpha})."
 
 
-def _not_looked_at(given: Given) -> str:
-    return f"Not verified: {_NEEDS[given['needs']](given)}."
-
-
 _NEEDS: Final[Mapping[str, Callable[[Given], str]]] = {
     "count": lambda _: "one look needs a planned number of items; declare it (items: N)",
     "models": lambda given: f"{_goal_waits(given)[:-1]}",
@@ -301,14 +279,21 @@ _NEEDS: Final[Mapping[str, Callable[[Given], str]]] = {
 }
 
 
-_SENTENCES: Final[Mapping[str, Callable[[Given], str]]] = {
-    Reason.BEST: _best,
+_SENTENCES: Final[Mapping[str, Callable[[Given], str | tuple[str, str]]]] = {
+    Reason.WOULD_CHANGE: lambda given: (
+        f"What would change it: the {counted(given['missing'], 'item')} that {listed(given['models'], len(given['models']))} "
+        f"{'lack' if len(given['models']) > 1 else 'lacks'}."
+    ),
+    Reason.BEST: lambda given: f"{given['model']} is better than {_others(given['others'])}.",
     Reason.BEST_BUT: _best_but,
-    Reason.FIRST_OPEN: _first_open,
-    Reason.FIRST_TIE: lambda given: f"First place is a tie: {listed(given['models'], given['count'])}.",
+    Reason.FIRST_OPEN: lambda given: (
+        "First place is open:",
+        f"{'any of the' if given['count'] == given['of'] else '{count:,} of'.format(**given)} {given['of']:,} models may hold it.",
+    ),
+    Reason.FIRST_TIE: lambda given: ("First place is a tie:", f"{listed(given['models'], given['count'])}."),
     Reason.TWO_MODELS: _two_models,
     Reason.TWO_COUNTS: _two_counts,
-    Reason.HELD_RESULT: lambda given: f"Held: {because(given['because'])}.",
+    Reason.HELD_RESULT: _held,
     Reason.STEPS: _steps,
     Reason.CLOSEST_TIE: _closest_tie,
     Reason.WOULD_DECIDE: _would_decide,
@@ -320,10 +305,15 @@ _SENTENCES: Final[Mapping[str, Callable[[Given], str]]] = {
     ),
     Reason.OTHER_ITEMS: lambda _: "Nothing is settled: the scores of two models are not shown to be of the same items.",
     Reason.OFF_SCALE: lambda _: "Nothing is settled: the scores may be on another scale.",
-    Reason.TRAILS: _trails,
+    Reason.TRAILS: lambda given: (
+        f"{given['model']} has the best mean score, but {listed(given['ahead'], given['count'])} "
+        f"{'leads' if given['count'] == 1 else 'lead'} on the items that both have."
+    ),
     Reason.LEADS: lambda given: f"{given['model']} leads on the {_items(given)}.",
-    Reason.EQUAL: _equal,
-    Reason.LEAD_OPEN: _lead_open,
+    Reason.EQUAL: lambda given: (
+        f"{listed(given['models'], given['count'])} have the same score on the {_items(given)}."
+    ),
+    Reason.LEAD_OPEN: lambda given: f"{given['model']} {_OPEN[given['state']](given)}.",
     Reason.RATED: _rated,
     Reason.NO_VERDICT: lambda given: f"No verdict: {because(given['because'])}.",
     Reason.NEIGHBOURS: _neighbours,
@@ -331,12 +321,15 @@ _SENTENCES: Final[Mapping[str, Callable[[Given], str]]] = {
     Reason.ENOUGH_ITEMS: _enough,
     Reason.GOAL_WAITS: _goal_waits,
     Reason.GOAL_OF_STRANGER: lambda _: "It names a model that does not take part.",
-    Reason.GOAL_MET: _goal_met,
+    Reason.GOAL_MET: lambda given: f"{_GOALS[given['kind']](given)}.",
     Reason.GOAL_OPEN: _goal_open,
-    Reason.GOAL_IMPOSSIBLE: _goal_impossible,
+    Reason.GOAL_IMPOSSIBLE: lambda given: (
+        f"{_goal_open({**given, 'others': 0})[:-1]}, and no item that may still come can decide "
+        f"{'it' if given['pairs'] == 1 else 'any of them'}."
+    ),
     Reason.VERIFIED: _verified,
     Reason.NOT_VERIFIED: _not_verified,
-    Reason.NOT_LOOKED_AT: _not_looked_at,
+    Reason.NOT_LOOKED_AT: lambda given: f"Not verified: {_NEEDS[given['needs']](given)}.",
     Reason.OUTSIDE_GOAL: lambda given: (
         f"Outside the declared models, so not counted: {listed(given['models'], given['count'])}."
     ),

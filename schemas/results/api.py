@@ -192,9 +192,8 @@ class PathReport(_Answer):
     gap_high: list[float] | None
     log_threshold: float = Field(description="ln 1/alpha, of the share of alpha that the bets have")
     log_family_threshold: float | None = Field(description="the same of alpha_j; null for a pair outside its family")
-    missing: int | None = Field(
-        description="items that count as missing at the end of the path; null without an item count"
-    )
+    stretches: list[tuple[str, int]] | None = Field(description="categories along the path, each with its last item")
+    missing: int | None = Field(description="items missing at the end of the path; null without an item count")
     lead_needed: int | None = Field(
         description="items won minus items lost at which the exact test decides, if as many differ as now; null where it does not decide"
     )
@@ -251,6 +250,7 @@ class Ties(_Answer):
 class BoardWords(_Answer):
     """What the page writes about a board: it has no sentence of a verdict of its own. Programs read the facts of the report."""
 
+    result: list[tuple[Sentence, Sentence]] = Field(description="lines: what to read first, and the rest")
     held_note: Sentence | None = Field(description="that verdicts are held, and why")
     order_note: Sentence | None = Field(description="what is wrong with the arrival order, where verdicts are given")
     partial_note: Sentence | None

@@ -88,6 +88,7 @@ class Reason(StrEnum):
     TWO_COUNTS = "two_counts"
     HELD_RESULT = "held_result"
     STEPS = "steps"
+    WOULD_CHANGE = "would_change"
     CLOSEST_TIE = "closest_tie"
     WOULD_DECIDE = "would_decide"
     FOUND_HERE = "found_here"

@@ -43,7 +43,7 @@ def test_the_board_shows_ratings_and_what_to_check(page, monitor):
     page.get_by_text("1 model without a finite rating").click()
     assert "it won every battle" in page.get_by_role("table", name="Models without a finite rating").inner_text()
     assert not page.evaluate("window.pwned")
-    assert page.locator(".tabs a").all_inner_texts() == ["Board", "Neighbours", "All pairs", "Time", "Changes", "Data"]
+    assert page.locator(".tabs a").all_inner_texts() == ["Ranking", "Pairs", "Time", "Data"]
 
 
 def test_a_model_of_battles_has_prompts_and_no_items(page, monitor):

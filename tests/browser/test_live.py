@@ -45,6 +45,7 @@ def test_a_verdict_flips_without_a_reload(page, tmp_path):
         until(lambda: "decided family-wise" in page.locator("#announce").inner_text(), "the announcement")
         assert "2 of 2 steps of the ranking are real" in page.locator(".result").inner_text()
 
+        page.get_by_role("link", name="Time").click()
         page.get_by_role("link", name="Changes").click()
         page.wait_for_selector(".feed li")
         assert "≤ =" not in page.locator(".feed").inner_text()

@@ -85,7 +85,7 @@ def test_ties_and_rules_are_drawn_as_the_api_has_them(page, monitor):
     open_view(page, monitor, "ordinary")
     rows = page.locator(".board tbody tr")
     members = [k for band in ties["bands"] for k in band["members"]]
-    assert page.locator(".board circle.band, .board rect.alone").count() == len(members)
+    assert page.locator(".board circle.band, .board circle.alone").count() == len(members)
     assert page.locator(".board tr.ruled").count() == len(ties["rules"]) > 0
     for rank in ties["rules"]:
         assert "ruled" in rows.nth(rank - 1).get_attribute("class")
@@ -153,14 +153,27 @@ def test_a_model_has_its_gaps_to_every_other(page, monitor):
     page.wait_for_selector("h1:text('No such model')")
 
 
+def test_a_model_that_is_new_since_the_report_has_no_row_yet(page, monitor):
+    def older(route):
+        answer = route.fetch().json()
+        models = answer["report"]["models"]
+        models[:] = [m for m in models if m["model"] != "charlie"]
+        route.fulfill(json=answer)
+
+    page.route("**/api/v1/board?*", older)
+    open_view(page, monitor, "ordinary", "model", "bravo")
+    shown = page.locator(".gaps:not(.profile) tbody .name").all_inner_texts()
+    assert sorted(shown) == sorted({m["model"] for m in report(monitor, "ordinary")["models"]} - {"charlie"})
+
+
 def test_repeats_aliases_and_ended_runs_are_shown_where_there_are_any(page, monitor):
     models = {m["model"]: m for m in report(monitor, "repeated")["models"]}
     assert [models[name]["run_ended"] for name in ("alpha", "bravo", "charlie")] == [True, True, False]
     open_view(page, monitor, "repeated")
     rows = {row.locator("a .name").inner_text(): row for row in page.locator(".board tbody .model").all()}
     for model, expected in {
-        "alpha": ["◔ 75.0 % low coverage of items", "run ended"],
-        "bravo": ["includes bravo-0325", "◔ 75.0 % low coverage of items", "run ended"],
+        "alpha": ["◔ 75 % low coverage scored", "run ended"],
+        "bravo": ["includes bravo-0325", "◔ 75 % low coverage scored", "run ended"],
         "charlie": ["counts when its run ends"],
     }.items():
         assert rows[model].locator(".aside").all_text_contents() == expected
@@ -415,7 +428,7 @@ def test_the_menus_of_models_are_built_once_for_the_same_names(page, monitor):
         page.evaluate("(to) => { location.hash = to }", address("", "ordinary", view).partition("#")[2])
         page.wait_for_selector(".tools.two" if view else ".board [data-key=bravo]")
     assert menu.all_inner_texts() == [
-        "nobody",
+        "Compare all with…",
         *[f"\u2068{m['model']}\u2069" for m in report(monitor, "ordinary")["models"]],
     ]
 
@@ -513,10 +526,11 @@ def test_the_keyboard_is_enough(page, monitor):
     assert page.evaluate("document.activeElement.id") == "main"
     for _ in range(12):  # the views are ahead of it, in the head of the page
         page.keyboard.press("Shift+Tab")
-        if page.evaluate("document.activeElement.textContent") == "All pairs":
+        if page.evaluate("document.activeElement.textContent") == "Pairs":
             break
-    assert page.evaluate("document.activeElement.textContent") == "All pairs"
+    assert page.evaluate("document.activeElement.textContent") == "Pairs"
     page.keyboard.press("Enter")
+    page.locator("nav[aria-label=Below] a:text('All pairs')").press("Enter")
     page.wait_for_selector("#matrix")
     until(lambda: page.evaluate("document.activeElement.tagName") == "H1", "the heading to have the focus")
     page.focus("#matrix")

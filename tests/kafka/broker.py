@@ -320,6 +320,8 @@ def main():
     parser.add_argument("--partitions", type=int, default=4, help="of that topic (default: 4)")
     chosen = parser.parse_args()
     signal.signal(signal.SIGTERM, signal.default_int_handler)
+    classpath()  # fetching takes minutes, and prints that it does
+    print("Starting Apache Kafka; it answers within a minute", flush=True)
     with contextlib.suppress(KeyboardInterrupt), KafkaCluster(chosen.nodes, port=chosen.port) as cluster:
         asyncio.run(cluster.create_topic(chosen.topic, chosen.partitions))
         print(

@@ -96,11 +96,7 @@ def test_scripts_fill_in_the_sentences_that_there_are():
     assert set(TEMPLATES) - said - chosen == BY_NAME
 
 
-BY_NAME = (
-    {"row", "column", "open", "against"}
-    | {f"settled_{each}" for each in ("then", "yes", "against", "equal")}
-    | {"decided_then"}
-)
+BY_NAME = {"row", "column", "open", "against"}
 """Sentences that a script names by a fact."""
 
 

@@ -108,7 +108,7 @@ def word(name: str, published: str, computed: str, *, note: str = "", because: s
     if published != computed:
         return differs(name, published, computed, because)
     return Row(
-        name, published, computed, "compatible", note or "a word, which follows from numbers with digits of their own"
+        name, published, computed, "compatible", note or "a word; it follows from numbers with digits of their own"
     )
 
 

@@ -15,8 +15,9 @@ from monitor.render.board.standings import Board, Standing
 from monitor.render.report import render_html
 from monitor.words.counts import counted
 from monitor.words.numbers import ranks, safe
+from monitor.words.results import halves
 from monitor.words.site import QUOTE_THE_RANGE, SITE_ASSUMES, rankings
-from schemas.results.report import BenchmarkReport, PairReport
+from schemas.results.report import BenchmarkReport, PairReport, ResultLine
 
 _TABLES: Final[dict[str, Callable[[Board], str]]] = {
     "ties.csv": tables.as_csv,
@@ -26,14 +27,8 @@ _TABLES: Final[dict[str, Callable[[Board], str]]] = {
 }
 _EMBEDDED: Final = "embed.html"
 _OF_BOARD: Final = {"board": badges.board_badge, "settled": badges.settled_badge, "resolved": badges.resolved_badge}
-_LINKS: Final = (
-    ("index.html", "page"),
-    ("ties.csv", "CSV"),
-    ("ties.json", "JSON"),
-    ("ties.md", "Markdown"),
-    ("table.tex", "LaTeX"),
-    (_EMBEDDED, "embed"),
-)
+_LABELS: Final = ("page", "CSV", "JSON", "Markdown", "LaTeX", "embed")
+_LINKS: Final = dict(zip(_LABELS, ("index.html", *_TABLES, _EMBEDDED), strict=True))
 _TOP: Final = 3
 _MOST_TICKS: Final = 200
 _MARK: Final = (
@@ -101,10 +96,10 @@ def _entry(board: Board, folder: str) -> str:
     """Build the card of a benchmark: the result, the steps, the first rows, links, and what to quote with each model's badges."""
     report = board.report
     found = report.result
-    best = "" if found is None else f'<p class="best">{escape(safe(found.best.text))}</p>'
-    real = "" if found is None or found.steps is None else f"<p>{escape(found.steps.text)}</p>{_strip(report)}"
+    best = "" if found is None else f'<p class="best">{_strong(found.best)}</p>'
+    real = "" if found is None or found.steps is None else f"<p>{_strong(found.steps)}</p>{_strip(report)}"
     scores = board.document.ranking().columns["score"].cells
-    links = "".join(f'<a href="{folder}/{name}">{label}</a>' for name, label in _LINKS)
+    links = "".join(f'<a href="{folder}/{name}">{label}</a>' for label, name in _LINKS.items())
     top = "".join(
         f'<tr><td class="rk">{ranks(each.model)}</td><td>{escape(safe(each.model.model))}</td>'
         f'<td class="sc">{escape(score.text.strip())}</td></tr>'
@@ -129,6 +124,11 @@ def _entry(board: Board, folder: str) -> str:
         f"<details><summary>Badges, and what to quote</summary><p>{others}</p><table><tbody>{rows}</tbody></table>{claims}</details>"
         "</section>"
     )
+
+
+def _strong(line: ResultLine) -> str:
+    strong, rest = map(escape, map(safe, halves(line.facts)))
+    return f"<b>{strong}</b> {rest}"
 
 
 _STEPS: Final = {"decided": ("yes", 10), "against": ("turned", 10), "open": ("open", 7)}
@@ -156,9 +156,8 @@ def _claim(folder: str, pair: PairReport) -> str:
 
 
 def _image(folder: str, ranked: Standing, kind: str) -> str:
-    path = f"{folder}/badges/{file_name(ranked.model.model)}.{kind}.svg"
-    text = ranked.place if kind == "rank" else ranked.tie
-    return _picture(path, f"{safe(ranked.model.model)}: {text}")
+    text = f"{safe(ranked.model.model)}: {ranked.place if kind == 'rank' else ranked.tie}"
+    return _picture(f"{folder}/badges/{file_name(ranked.model.model)}.{kind}.svg", text)
 
 
 def _picture(path: str, text: str) -> str:

@@ -22,6 +22,7 @@ from monitor.words.counts import counted
 from monitor.words.kinds import suite
 from monitor.words.numbers import safe
 from monitor.words.reading import first
+from monitor.words.results import halves
 from schemas.results.report import BenchmarkReport, PairReport, Report
 
 _SHORT: Final = 10
@@ -85,7 +86,9 @@ def result(benchmark: BenchmarkReport, glyphs: Glyphs) -> list[Text]:
     lines = [
         Text(f"{note.sign} " if note.sign else "", note.tone).append(safe(note.text), "default") for note in notes.notes
     ]
-    lines[0].stylize("bold", len(notes.notes[0].sign))
+    for line, (word, found) in zip(lines, facts.result(benchmark), strict=True):
+        if word != "details":
+            line.highlight_words([safe(halves(found.facts)[0] if found.facts else found.text)], "bold")
     return lines
 
 

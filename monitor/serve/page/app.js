@@ -21,16 +21,17 @@ import * as neighbours from "./views/neighbours.js";
 import * as pair from "./views/pair.js";
 import * as time from "./views/time.js";
 
+/** The key, the view, its name, and for a view below another one: the key and the name of that one. */
 const VIEWS = [
-  ["", board, "Board"],
+  ["", board, "Ranking"],
   ["drift", drift, "Drift"],
-  ["pairs", neighbours, "Neighbours"],
-  ["matrix", matrix, "All pairs"],
+  ["pairs", neighbours, "Neighbours", "pairs", "Pairs"],
+  ["matrix", matrix, "All pairs", "pairs"],
   ["newcomers", newcomer, "Newcomers"],
   ["items", items, "Items"],
   ["categories", categories, "Categories"],
-  ["time", time, "Time"],
-  ["changes", changes, "Changes"],
+  ["time", time, "Moments", "time", "Time"],
+  ["changes", changes, "Changes", "time"],
   ["data", data, "Data"],
 ];
 const OF_RUNS = new Set(["drift", "changes", "data"]); // views of a sentinel
@@ -67,26 +68,33 @@ function parse(hash) {
   if (parts.length === 1 && parts[0] === "") return { view: home, path, options };
   const [root, benchmark, name = "", a, b] = parts;
   if (root !== "b" || !benchmark) return null;
-  if (name === "pair" && a && b && parts.length === 5) return { view: pair, path, options, benchmark, a, b };
+  if (name === "pair" && a && b && parts.length === 5) return { view: pair, path, options, benchmark, a, b, tab: "pairs" };
   if (name === "newcomers" && a && parts.length === 4) return { view: newcomer, path, options, benchmark, model: a, key: name };
   if (name === "model" && a && parts.length === 4) return { view: model, path, options, benchmark, model: a };
   const known = VIEWS.find(([key]) => key === name);
   return known && parts.length <= 3 ? { view: known[1], path, options, benchmark, key: name } : null;
 }
 
+/** Return the links to the views, and to those below the present one. */
 function tabs() {
-  if (!route.benchmark || route.missing) return null;
+  if (!route.benchmark || route.missing) return [];
   const battles = withBattles.has(route.benchmark);
   const watched = sentinels.has(route.benchmark);
   const offered = ([key]) => (watched ? OF_RUNS.has(key) : key !== "drift" && (!battles || !OF_ITEMS.has(key)) && (key !== "newcomers" || admitting.has(route.benchmark)));
-  return h("nav", { class: "tabs", "aria-label": "Views", "data-key": "tabs" }, VIEWS.filter(offered).map(([key, , label]) =>
-    h("a", { href: link.benchmark(route.benchmark, key), "aria-current": route.key === key && "page" }, label)));
+  const shown = VIEWS.filter(offered);
+  const top = ([key, , , group]) => !group || group === key || !shown.some(([other]) => other === group);
+  const [, , , here] = shown.find(([key]) => key === route.key) ?? [];
+  const nav = (label, links, current) => links.length > 1 && h("nav", { class: "tabs", "aria-label": label, "data-key": label }, links.map(([key, , own, , name]) =>
+    h("a", { href: link.benchmark(route.benchmark, key), "aria-current": current(key) && "page" }, (label === "Views" && name) || own)));
+  const below = here ? shown.filter(([, , , group]) => group === here) : [];
+  return [nav("Views", shown.filter(top), (key) => [route.key, here, route.tab].includes(key)), nav("Below", below, (key) => key === route.key)];
 }
 
 function show(...nodes) {
   shown = null;
-  morph(views, ...[tabs()].filter(Boolean));
-  morph(main, ...nodes.flat(Infinity).filter(Boolean));
+  const [all, below] = tabs();
+  morph(views, ...[all].filter(Boolean));
+  morph(main, ...[below, ...nodes].flat(Infinity).filter(Boolean));
   main.removeAttribute("aria-busy");
 }
 
@@ -173,6 +181,7 @@ async function navigate(first) {
   leaving.abort();
   leaving = new AbortController();
   stopFollowing();
+  menu(false);
   if (!route) {
     route = { view: home };
     showError({ title: "No such page", message: "This address matches no page. Start from the list of benchmarks." });
@@ -297,7 +306,13 @@ async function showCaller() {
   at("account").title = found?.signed_in ? `Signed in as ${found.name}` : "";
 }
 
+/** Open or close the menu, which has the views and buttons of the head on a phone. */
+function menu(open) {
+  at("menu").setAttribute("aria-expanded", String(open));
+}
+
 function wire() {
+  at("menu").addEventListener("click", () => menu(at("menu").getAttribute("aria-expanded") !== "true"));
   at("ask-form").addEventListener("submit", (event) => {
     event.preventDefault();
     const token = at("token").value.trim();

@@ -26,7 +26,7 @@ const linear = ([d0, d1], [r0, r1]) => (value) => r0 + ((Math.min(Math.max(value
 
 const line = (x, y, xs, ys) => `M${xs.map((value, k) => `${x(value).toFixed(1)},${y(ys[k]).toFixed(1)}`).join("L")}`;
 
-function frame({ id, title, about, xs, from = 0, end = xs.at(-1), domain, unit, labels, marks, wide = width() }) {
+function frame({ id, title, about, xs, from = 0, end = xs.at(-1), domain, unit, labels, marks, wide = width(), numbered = true }) {
   const right = wide - PAD.right;
   const x = linear([from, end], [PAD.left, right]);
   const y = linear(domain, [HEIGHT - PAD.bottom, PAD.top]);
@@ -37,8 +37,8 @@ function frame({ id, title, about, xs, from = 0, end = xs.at(-1), domain, unit, 
       s("line", { class: "rule", x1: PAD.left, x2: right, y1: y(value), y2: y(value) }),
       s("text", { class: "tick", x: PAD.left - 8, y: y(value) + 4, "text-anchor": "end" }, text),
     ]),
-    ticks(from, end, wide > 400 ? 5 : 3).map((value) => s("text", { class: "tick", x: x(value), y: HEIGHT - 24, "text-anchor": "middle" }, count(value))),
-    s("text", { class: "tick", x: (PAD.left + right) / 2, y: HEIGHT - 7, "text-anchor": "middle" }, "shared items"),
+    numbered && [ticks(from, end, wide > 400 ? 5 : 3).map((value) => s("text", { class: "tick", x: x(value), y: HEIGHT - 24, "text-anchor": "middle" }, count(value))),
+      s("text", { class: "tick", x: (PAD.left + right) / 2, y: HEIGHT - 7, "text-anchor": "middle" }, "shared items")],
     s("text", { class: "tick", x: 8, y: 17 }, unit),
     marks(x, y, right),
     s("line", { class: "cross", x1: 0, x2: 0, y1: PAD.top, y2: HEIGHT - PAD.bottom, visibility: "hidden" }));
@@ -93,7 +93,7 @@ export function lead(path, now) {
   const needed = path.lead_needed === null ? null : (now < 0 ? -1 : 1) * path.lead_needed;
   const last = path.n.findIndex((n) => n >= end - 60);
   const close = !path.missing && needed !== null && Math.abs(now) < Math.abs(needed) && Math.abs(needed) - Math.abs(now) <= 60 && last > 0;
-  const about = `${isolated(path.model_a)} against ${isolated(path.model_b)}, ${path.order}`;
+  const about = `${isolated(path.model_a)} against ${isolated(path.model_b)}, ${path.order}${path.stretches ? ": category by category" : ""}`;
   const drawn = (id, title, of, from, wide, marks) => {
     const [xs, values] = [path.n.slice(from), all.slice(from)];
     const edge = id === "lead" ? 0 : Math.min(60, total - xs[0]);
@@ -104,8 +104,9 @@ export function lead(path, now) {
     const start = id === "lead" ? 0 : xs[0];
     const read = (k) => `${plural(xs[k], "item")} · ${signed(values[k])}${needed === null ? "" : `, ${signed(needed)} needed`}`;
     const picture = frame({
-      id, title, about: `${read(xs.length - 1)}.`, xs, from: start, end: total, wide, domain: [low - room, high + room], unit: "items", labels: ticks(low, high, 5).filter(Number.isInteger).map((value) => [value, signed(value)]),
+      id, title, about: `${read(xs.length - 1)}.`, xs, numbered: id !== "lead" || !path.stretches, from: start, end: total, wide, domain: [low - (id === "lead" && path.stretches ? 2 : 1) * room, high + room], unit: "items", labels: ticks(low, high, 5).filter(Number.isInteger).map((value) => [value, signed(value)]),
       marks: (x, y, right) => [
+        id === "lead" && path.stretches && bands(path, all, x),
         marks(x, y, xs, values),
         id === "lead" && s("line", { class: "zero", x1: PAD.left, x2: right, y1: y(0), y2: y(0) }),
         needed !== null && [s("line", { class: "threshold needed", x1: PAD.left, x2: right, y1: y(needed), y2: y(needed) }), tag(`needed at the end: ${signed(needed)}`, needed, xs, values, x, y, right)],
@@ -118,6 +119,22 @@ export function lead(path, now) {
   const whole = drawn("lead", "Items won minus items lost", about, 0, width(close ? 640 : 1132), (x, y) =>
     path.missing > 0 && s("path", { class: "still", d: `M${x(end)},${y(now)}L${x(total)},${y(now + path.missing)}L${x(total)},${y(now - path.missing)}Z` }));
   return [whole, close && drawn("last", `The last ${count(end - path.n[last])} items`, "What the missing items could still do", last, width(480), funnel)];
+}
+
+const WIDE = 24; // pixels that the words of a stretch need
+
+/** Shade every second category of a path that goes through one after the other, with the items that each won or lost. */
+function bands({ n, stretches }, all, x) {
+  const at = (items) => (items ? all[Math.max(n.findLastIndex((each) => each <= items), 0)] : 0);
+  const drawn = stretches.map(([name, to], k) => {
+    const from = k ? stretches[k - 1][1] : 0, [left, right, net] = [x(from), x(to), at(to) - at(from)];
+    return [
+      k % 2 === 0 && s("rect", { class: "stretch", x: left, y: PAD.top, width: right - left, height: HEIGHT - PAD.top - PAD.bottom }, s("title", {}, name)),
+      right - left > WIDE && s("text", { class: "tick", transform: `translate(${(left + right) / 2 - 4} ${HEIGHT - PAD.bottom + 12}) rotate(35)` }, name),
+      right - left > WIDE && Math.abs(net) >= 50 && s("text", { class: "tag net", x: (left + right) / 2, y: HEIGHT - PAD.bottom - 5, "text-anchor": "middle" }, signed(net)),
+    ];
+  });
+  return [drawn.map(([shade]) => shade), drawn.map(([, ...words]) => words)]; // a number may be wider than its stretch
 }
 
 /** Write what is needed next to its line, where no curve runs. */
@@ -137,8 +154,8 @@ export function scaleOfP(p, limit) {
     s("rect", { class: "decides", x: edge, y: 26, width: 426 - edge, height: 14 }), s("line", { class: "axis-line", x1: 14, x2: 426, y1: 40, y2: 40 }),
     Array.from({ length: Math.floor(most / step) + 1 }, (_, k) => k * step).map((tens) => [s("line", { class: "axis-line", x1: x(-tens), x2: x(-tens), y1: 40, y2: 44 }), s("text", { x: x(-tens), y: 57, "text-anchor": "middle" }, tens < 4 ? String(10 ** -tens) : `10${superscript(-tens)}`)]),
     s("line", { class: "edge", x1: edge, x2: edge, y1: 20, y2: 44 }), s("text", { class: "decides", x: edge + 6, y: 22 }, phrase("from_here")),
-    Math.abs(alone - edge) > 40 && s("line", { class: "axis-line", x1: alone, x2: alone, y1: 32, y2: 44 }),
-    s("circle", { class: "here", cx: at, cy: 33, r: 5 }), s("text", { class: "here", ...(at < edge && edge - at < 60 ? { x: at + 6, "text-anchor": "end" } : { x: Math.min(Math.max(at, 32), 408), "text-anchor": "middle" }), y: at > edge ? 12 : 20 }, "this pair"));
+    Math.abs(alone - edge) > 40 && s("line", { class: "axis-line", x1: alone, x2: alone, y1: 32, y2: 44 }), edge - alone > 180 && at > 160 && s("text", { x: 14, y: 22 }, phrase("alone")),
+    s("circle", { class: "here", cx: at, cy: 33, r: 5 }), s("text", { class: "here", ...(at < edge && edge - at < 60 ? { x: at + 6, "text-anchor": "end" } : { x: Math.min(Math.max(at, 32), 408), "text-anchor": "middle" }), y: edge - at < 60 ? 11 : 20 }, "this pair"));
 }
 
 /** Draw the e-process and its directional halves on a logarithmic scale, against 1/alpha and 1/alpha_j. */

@@ -40,9 +40,9 @@ export const range = (low, high, digits = 2) =>
 export const percent = (mean, digits = 2) => (mean === null ? MISSING : fixed(100 * mean, digits));
 
 /** Format coverage; it never rounds up to 100 %. */
-export function share(part) {
+export function share(part, digits = 1) {
   if (part >= 1) return "100 %";
-  return `${(Math.floor(1000 * part) / 10).toFixed(1)} %`;
+  return `${(Math.floor(100 * 10 ** digits * part) / 10 ** digits).toFixed(digits)} %`;
 }
 
 /** Format a resolution ratio; it never rounds up to 1. */

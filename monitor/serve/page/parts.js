@@ -114,9 +114,9 @@ export const size = (benchmark) => Math.max(benchmark.items, benchmark.declared_
 
 export const lowCoverage = (model) => model.coverage < LOW_COVERAGE;
 
-export const coverage = (model) =>
+export const coverage = (model, digits = 1) =>
   lowCoverage(model)
-    ? h("span", { class: "low" }, h("span", { "aria-hidden": "true" }, "◔ "), share(model.coverage), h("span", { class: "sr" }, " low coverage"))
+    ? h("span", { class: "low" }, h("span", { "aria-hidden": "true" }, "◔ "), share(model.coverage, digits), h("span", { class: "sr" }, " low coverage"))
     : share(model.coverage);
 
 /** Return whether an item of a model has several repeats, so that its score is their mean. */
@@ -149,7 +149,7 @@ export const notice = (text, names = []) => h("p", { class: "notice" }, sentence
 export const boardName = ({ benchmark, board }) => (board?.title ? [name(board.title), " ", h("span", { class: "aside" }, name(benchmark))] : name(benchmark));
 
 /** Show the heading of a view: the benchmark, the title and an introduction. */
-export const heading = (benchmark, title, about) => [h("h1", { tabindex: "-1" }, name(benchmark)), h("h2", {}, title), h("p", { class: "about" }, about)];
+export const heading = (benchmark, title, about) => [h("p", { class: "crumb" }, h("a", { href: link.benchmark(benchmark) }, name(benchmark))), h("h1", { tabindex: "-1" }, title), about && h("p", { class: "about" }, about)];
 
 /** Show where a view belongs: a link to the board. */
 export const crumb = (b, words) => h("p", { class: "crumb" }, h("a", { href: link.benchmark(b.benchmark) }, name(b.benchmark)), ` / ${words}`);

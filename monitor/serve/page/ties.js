@@ -2,6 +2,7 @@
 
 import { s } from "./dom.js";
 import { ranks } from "./format.js";
+import { lowCoverage } from "./parts.js";
 
 export const MAX_LANES = 8;
 
@@ -102,7 +103,7 @@ export function tieCell(arranged, row, onBand) {
     const [first, last] = [line.rows[0], line.rows.at(-1)];
     const here = members.has(row);
     const stretch = (y1, y2, whole) => s("line", { class: whole ? line.kind : `${line.kind} passes`, x1: x, x2: x, y1, y2 });
-    const dot = here && (line.kind === "alone" ? s("svg", { x, y: "50%", overflow: "visible" }, s("rect", { class: "alone", x: -3, y: -3, width: 6, height: 6 }))
+    const dot = here && (line.kind === "alone" ? s("circle", { class: "alone", cx: x, cy: "50%", r: 3 })
       : s("circle", { class: `${line.kind} ${line.own === row ? "own" : ""}`, cx: x, cy: "50%", r: line.own === row ? 3.4 : 2.8 }));
     const parts = [row > first && stretch("0%", "50%", here && members.has(row - 1)), row < last && stretch("50%", "100%", here && members.has(row + 1)), dot];
     return s("g", line.kind === "band" && onBand ? { class: "pick", onclick: () => onBand(line.members) } : {}, parts);
@@ -116,6 +117,6 @@ export const rankX = (rank, size_) => 2 + (96 * (rank - 0.5)) / size_;
 export function strip(m, size_) {
   const half = 48 / size_;
   return s("svg", { class: "line-plot", role: "img", "aria-label": `could be ${ranks(m.rank_low, m.rank_high)} of ${size_}` },
-    s("line", { class: m.rank_low === m.rank_high ? "range sure" : "range", x1: `${rankX(m.rank_low, size_) - half * 0.6}%`, x2: `${rankX(m.rank_high, size_) + half * 0.6}%`, y1: "50%", y2: "50%" }),
+    s("line", { class: m.rank_low === m.rank_high ? "range sure" : lowCoverage(m) ? "range lacks" : "range", x1: `${rankX(m.rank_low, size_) - half * 0.6}%`, x2: `${rankX(m.rank_high, size_) + half * 0.6}%`, y1: "50%", y2: "50%" }),
     s("circle", { class: "dot", cx: `${rankX(m.rank, size_)}%`, cy: "50%", r: 2 }));
 }

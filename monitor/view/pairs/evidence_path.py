@@ -1,6 +1,7 @@
 """The e-process of a pair along its shared items, with its interval, recomputed from the rows; and the data of charts."""
 
 from dataclasses import dataclass
+from itertools import pairwise
 from math import log
 from typing import Final, NamedTuple
 
@@ -40,6 +41,7 @@ class PairPath(NamedTuple):
     gap_high: Floats | None
     log_threshold: float
     log_family_threshold: float
+    stretches: list[tuple[str, int]] | None
 
 
 def pair_path(benchmark: BoardView, one: int, other: int, points: int, last: int = 0) -> PairPath:
@@ -49,7 +51,16 @@ def pair_path(benchmark: BoardView, one: int, other: int, points: int, last: int
     along = _walk(benchmark, one, other, points, ignoring=bool(table.pairs.ignored[0]), last=last)
     limits = np.array([-log(benchmark.spec.alpha), benchmark.family_thresholds(table.pairs.pair)[0]])
     alone, family = table.kind.log_e_threshold(limits).tolist()
-    return PairPath(along.order, along.kept, *table.kind.course(along), alone, family)
+    return PairPath(
+        along.order, along.kept, *table.kind.course(along), alone, family, _stretches(benchmark, along.items)
+    )
+
+
+def _stretches(benchmark: BoardView, items: Index) -> list[tuple[str, int]] | None:
+    """Return the categories as they follow each other along a path, each with its last item; None where they are mixed."""
+    names = [benchmark.item_keys[k].cluster or "" for k in items.tolist()]
+    ends = [k for k, (own, after) in enumerate(pairwise([*names, None]), 1) if own != after]
+    return [(names[k - 1], k) for k in ends] if 1 < len(ends) <= 2 * len({*names}) else None
 
 
 def _walk(benchmark: BoardView, one: int, other: int, points: int, *, ignoring: bool, last: int = 0) -> Walk:

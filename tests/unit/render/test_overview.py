@@ -16,6 +16,7 @@ from monitor.render.terminal.report import render_report
 from monitor.view.build import report_view
 from monitor.view.from_state import board_view
 from monitor.view.ranking.tie_bands import TieBand, TieBands, bands_of, tie_bands
+from monitor.words import results
 from monitor.words.header import conflicts
 from monitor.words.order import because
 from schemas.results.reasons import Reason, fact
@@ -293,7 +294,9 @@ def test_a_held_benchmark_says_why_once():
     log = FoldLog()
     log.send(packed(np.eye(20)[:, :3], "abc"))
     text = " ".join(screen(Report(benchmarks=[report_view(board_view(log.bench)).report]), 400).split())
-    assert text.count(str(because([fact(Reason.NO_ORDER)]))) == 1
+    held = [fact(Reason.NO_ORDER)]
+    assert text.count(results.line([fact(Reason.HELD_RESULT, because=held)])) == 1
+    assert because(held) not in text
     assert "false verdict" not in text
 
 

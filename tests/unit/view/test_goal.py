@@ -149,7 +149,7 @@ def test_the_goal_is_a_line_of_the_result():
     log.send(packed(scores(), MODELS))
     word, line = result(benchmark_report(board_view(log.bench)))[0]
     assert (word, line.yes) == ("goal", True)
-    assert line.text.startswith("Goal met (top:2). ")
+    assert line.text.startswith("Goal met: ")
 
 
 def test_the_metrics_have_the_goal():

@@ -67,8 +67,11 @@ def test_a_model_that_lacks_items_may_still_be_best(ended, code):
     scores = np.vstack([three(), np.full((30, 3), np.nan)])
     scores[100:, 0], scores[100:, 1] = 1, 0
     records = [packed(scores, ["a", "b", "c"]), *({"ended": "bench", "model": each} for each in ended)]
-    _, (best,) = lines(*records, items=130)["best"]
+    found = lines(*records, items=130)
+    _, (best,) = found["best"]
     assert best["code"] == Reason.BEST_BUT
+    waits = fact(Reason.WOULD_CHANGE, models=["c"], missing=30)
+    assert (found["change"] is not None and waits in found["change"][1]) == (code == "open"), "once"
     assert (best["model"], best["better"], best["others"], best["rivals"]) == ("a", 1, 2, ["c"])
     assert (best["over"], best["missing"]) == (code == "over", 30)
 
@@ -136,8 +139,8 @@ def test_the_closest_tie_lacks_no_items():
     (step,) = lines(packed(scores, ["a", "b", "c"]), *ended, items=130)["steps"][1]
     assert (step["ties"], step["open"]) == (0, 1)
     assert lines(packed(scores, ["a", "b", "c"]), *ended, items=130)["change"] is None
-    (live,) = lines(packed(scores, ["a", "b", "c"]), items=130)["change"][1]
-    assert live["open"]
+    lacking, live = lines(packed(scores, ["a", "b", "c"]), items=130)["change"][1]
+    assert (lacking["code"], live["open"]) == (Reason.WOULD_CHANGE, 1)
 
 
 def test_the_lines_count_all_pairs_whatever_the_report_shows():

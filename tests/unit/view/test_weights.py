@@ -101,6 +101,22 @@ def test_the_path_of_a_pair_ends_at_its_evidence_and_gap():
     assert path.log_e[-1] == pytest.approx(pair.log_e)
 
 
+@pytest.mark.parametrize(
+    ("arrived", "stretches"),
+    [
+        ("aabbbc", [("a", 2), ("b", 5), ("c", 6)]),
+        ("aabbba", [("a", 2), ("b", 5), ("a", 6)]),
+        ("ababa", None),
+        ("aaa", None),
+    ],
+)
+def test_a_path_names_the_categories_that_follow_each_other(arrived, stretches):
+    scores = [event(f"q{k}", m, k % 2, cluster=name) for m in ("x", "y") for k, name in enumerate(arrived)]
+    log = FoldLog({"declare": "bench"})
+    log.send(*scores)
+    assert pair_path(board_view(log.bench), 0, 1, 50).stretches == stretches
+
+
 def test_one_cluster_ranks_as_without_weights():
     sizes = {"large": 80}
     one = read(events({m: {"large": r["large"]} for m, r in RIGHT.items()}, sizes))

@@ -39,7 +39,7 @@ export function render(data, route) {
   const { report: b, ties } = data;
   const { words } = b;
   return [
-    h("div", { class: "title of-board" }, h("h1", { tabindex: "-1" }, boardName(b)), h("p", { class: "about" }, facts(b))),
+    h("div", { class: "title of-board" }, h("h1", { tabindex: "-1" }, boardName(b)), h("p", { class: "about" }, facts(b).map((text, k) => h("span", {}, k > 0 && " · ", text)))),
     words.partial_note && notice(words.partial_note),
     words.reading_notes.map((text) => notice(text)),
     words.board_note && notice(words.board_note),
@@ -60,10 +60,12 @@ export function render(data, route) {
 const moved = (b) => b.models.filter((m) => m.shared_rank !== null && m.shared_rank !== m.rank).map((m) => m.model);
 
 function facts(b) {
-  if (b.battles) return votes(b);
+  if (b.battles) return [votes(b)];
   const all = size(b);
   const items = all > b.items ? `${count(b.items)} of ${plural(all, "item")}` : plural(b.items, "item");
-  return `${plural(b.models.length, "model")} · ${items} · ${plural(b.events, "score")}`;
+  const every = b.result?.decided.facts.find(({ code }) => code === "neighbours");
+  const last = every ? phrase("decided_then", { some: every.all_decided, n: every.all_pairs }) : plural(b.events, "score");
+  return [`${plural(b.models.length, "model")} · ${items}`, last];
 }
 
 // --- the result --------------------------------------------------------------------------------------------------------------------
@@ -74,12 +76,13 @@ const steps = (b) => b.pairs.map((p, k) => ({ ...p, need: b.words.need_notes[k] 
 function result(b) {
   if (!b.result) return h("p", { class: "about" }, b.models.length === 1 ? "Only one model: there is no pair to compare yet." : b.battles ? "No prompt of a pair has all its votes yet, so no pair can be judged." : "No two models share an item yet.");
   const names = b.models.map((m) => m.model);
-  const { best, steps: real, change } = b.result;
+  const { steps: real } = b.result;
+  const [best, ...lines] = b.words.result.map(([strong, rest]) => [strong && h("b", {}, sentence(strong, names)), strong && rest && " ", rest && h("span", {}, sentence(rest, names))]);
   return h("div", { class: "result" },
     b.goal && h("dl", {}, goal(b, names)),
-    h("p", { class: "headline" }, sentence(best.text, names)),
-    real && h("p", { class: "facts" }, sentence(real.text, names), h("span", { class: "drawn", "aria-hidden": "true" }, ticks(steps(b).map((pair) => (stepOf(pair) === "open" ? "open" : states(pair).decided))))),
-    change && h("p", { class: "facts" }, sentence(change.text, names)));
+    h("p", { class: "headline" }, best),
+    real && h("span", { class: "drawn", "aria-hidden": "true" }, ticks(steps(b).map((pair) => (stepOf(pair) === "open" ? "open" : states(pair).decided)))),
+    lines.map((line, k) => h("p", { class: real && !k ? "facts" : "facts change" }, line)));
 }
 
 // --- what is on display ------------------------------------------------------------------------------------------------------------
@@ -142,9 +145,9 @@ function tools(b, shown, options, next) {
     full < b.models.length && toggle(`≥ ${percent(LOW_COVERAGE, 0)} % of items ${count(full)}`, options.has("full"), { full: options.has("full") ? null : "1" }),
     toggle(options.has("pick") ? "Done" : picked.length ? `Chosen ${count(picked.length)}` : "Choose models", options.has("pick"), { pick: options.has("pick") ? null : "1" }),
     models("Show the models in a tie with", "tie", "Tied with…"),
+    models("Compare all with", "to", "Compare all with…"),
+    select("Sort", "sort", heads.score, () => [["", heads.score], ...Object.entries(SORTS).slice(1).map(([key_, [label]]) => [key_, label(heads)])].map(([key_, label]) => [key_, `Sort: ${label}`])),
     h("span", { class: "spacer" }),
-    h("label", {}, "Sort ", select("Sort", "sort", heads.score, () => [["", heads.score], ...Object.entries(SORTS).slice(1).map(([key_, [label]]) => [key_, label(heads)])])),
-    h("label", {}, "Compare all with ", models("Compare all with", "to", "nobody")),
     files(b, shown, next),
     h("p", { class: "sr", role: "status" }, `${plural(shown.length, "model")} on display`));
 }
@@ -162,7 +165,7 @@ function files(b, shown, next) {
   return downloads({
     name: [b.benchmark, "board"], rows: () => [columns, ...shown.map(line)], json: () => b,
     figure: shown.length > 0 && shown.length <= WINDOWED ? ".board" : null, why: shown.length > 0 && `A picture takes at most ${WINDOWED} rows: choose some models first.`,
-    heading: b.benchmark, caption: `${facts(b)}${shown.length < b.models.length ? `, ${count(shown.length)} of the models drawn` : ""}${phrase("ties_at", { level: percent(b.alpha, 0) })}`,
+    heading: b.benchmark, caption: `${facts(b).join(" · ")}${shown.length < b.models.length ? `, ${count(shown.length)} of the models drawn` : ""}${phrase("ties_at", { level: percent(b.alpha, 0) })}`,
   });
 }
 
@@ -266,10 +269,10 @@ function modelName(m, b, options) {
     titled(m),
     aliases(m),
     waits(m) && h("span", { class: "aside" }, "counts when its run ends"),
-    lowCoverage(m) && !waits(m) && h("span", { class: "low aside" }, coverage(m), h("span", { class: "of-items" }, " of items")),
+    lowCoverage(m) && !waits(m) && h("span", { class: "low aside" }, coverage(m, 0), h("span", { class: "of-items" }, " scored")),
     m.run_ended && someEnded(b) && h("span", { class: "aside" }, "run ended"),
   ];
-  const long = [...(m.title ?? m.model)].length > (lowCoverage(m) ? 16 : 25); // of a phone
+  const long = [...(m.title ?? m.model)].length > (lowCoverage(m) ? 20 : 29); // of a phone
   return h("span", { class: "who" }, options.has("pick") && pick(m, options), h("a", { class: long && "long", href: link.model(b.benchmark, m.model), title: m.model }, modelTitle(m)), asides);
 }
 
@@ -393,8 +396,8 @@ function key(b, ties) {
   const alone = ties.bands?.some(({ members }) => members.length === 1);
   const passes = ties.bands?.some(({ members }) => members.at(-1) - members[0] >= members.length);
   return h("div", { class: "reading" },
-    h("p", {}, s("svg", { width: 26, height: 30, "aria-hidden": "true" }, s("line", { class: "band", x1: 7, x2: 7, y1: 6, y2: 24 }), [6, 24].map((y) => s("circle", { class: "band", cx: 7, cy: y, r: 2.8 })), alone && s("rect", { class: "alone", x: 17, y: 12, width: 6, height: 6 })),
-      h("span", {}, "Two models share a band exactly when no verdict separates them. Bands overlap: a tie is not a tier. ", passes && "A dashed stretch passes a model that is not in it. ", alone && (`A square is ${lacking ? "in no band with another model" : phrase("tied_with_none")}.`))),
+    h("p", {}, s("svg", { width: 26, height: 30, "aria-hidden": "true" }, s("line", { class: "band", x1: 7, x2: 7, y1: 6, y2: 24 }), [6, 24].map((y) => s("circle", { class: "band", cx: 7, cy: y, r: 2.8 })), alone && s("circle", { class: "alone", cx: 20, cy: 15, r: 3 })),
+      h("span", {}, "Two models share a band exactly when no verdict separates them. Bands overlap: a tie is not a tier. ", passes && "A dashed stretch passes a model that is not in it. ", alone && (`A blue ring is ${lacking ? "in no band with another model" : phrase("tied_with_none")}.`))),
     (ruled || lacking) && h("p", {}, s("svg", { width: 26, height: 30, "aria-hidden": "true" }, ruled && s("line", { class: "rule-key", x1: 1, x2: 25, y1: 8, y2: 8 }), lacking && [s("line", { class: "thread", x1: 13, x2: 13, y1: 14, y2: 30 }), s("circle", { class: "thread own", cx: 13, cy: 22, r: 3.4 })]),
       h("span", {}, ruled && phrase("rules", { line: h("b", { class: "good" }, "blue line") }), lacking && phrase("lacking", { lacks: h("b", { class: "warn" }, "lacks items") }))),
     h("p", {}, h("span", {}), h("span", {}, b.words.need_note, b.words.need_note && " ", "The score interval is for one look and enters no verdict.")));

@@ -24,7 +24,7 @@ export function render(b) {
     trouble && notice(trouble),
     h("div", { class: "columns" }, counts(b), !b.suite && declared(b)),
     conflicts(b),
-    h("h3", {}, "Coverage"),
+    h("h2", {}, "Coverage"),
     h("p", { class: "about" }, "The share of the items that a model has a score for, lowest first. A pair is compared on its shared items."),
     models(b),
     upload(),
@@ -78,7 +78,7 @@ function conflicts(b) {
   if (!models.length) return null;
   const rest = models.length - NAMED;
   return [
-    h("h3", {}, "Conflicts"),
+    h("h2", {}, "Conflicts"),
     h("p", { class: "about" }, `Scores that contradict an earlier score of the same model, item and repeat. The earlier score counts. ${advice(b)}`),
     h("dl", { class: "list" }, models.slice(0, NAMED).map(([model, n]) => fact(name(model), count(n)))),
     h("p", { class: "about" }, rest > 0 && `${plural(rest, "more model")}. `,

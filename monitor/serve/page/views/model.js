@@ -39,7 +39,7 @@ export function seenFrom(model, p) {
 
 export function render({ b, pairs, profile, surprises }, { model }) {
   const own = b.models.find((m) => m.model === model);
-  const rows = pairs.map((p) => seenFrom(model, p));
+  const rows = pairs.map((p) => seenFrom(model, p)).filter((r) => b.models.some((m) => m.model === r.other)); // others are new since the report
   const neighbour = (rank, words) => {
     const m = b.models.find((other) => other.rank === rank);
     return m && h("a", { class: "button", href: link.model(b.benchmark, m.model), title: m.model }, words);

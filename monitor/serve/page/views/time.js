@@ -1,4 +1,4 @@
-// Show the board as of an earlier moment: the verdicts in force then, on a slider with a mark for each that fell or ended.
+// Show the ranking as of an earlier moment: the verdicts in force then, on a slider with a mark for each that fell or ended.
 
 import { get } from "../api.js";
 import { h, s } from "../dom.js";
@@ -27,7 +27,7 @@ export async function load({ benchmark, options }, signal, earlier) {
 export function render(data, { benchmark, options }) {
   const { moments } = data;
   return [
-    ...heading(benchmark, "The board over time", "The verdicts in force at any moment so far. A verdict falls at the same place on every replay."),
+    ...heading(benchmark, "The ranking over time"),
     moments.length === 0 ? h("p", { class: "about" }, phrase(data.kept ? "none_fell" : "not_kept")) : [
       result(data),
       line(data, options),
@@ -35,28 +35,22 @@ export function render(data, { benchmark, options }) {
       board(data, benchmark, options),
     ],
     h("p", { class: "about assumes" }, "Models are in their present order: past scores and ranks are not kept, and a model that had no score yet is shown as tied. ",
-      data.omitted > 0 && `${plural(data.omitted, "change")} of scores, or under a declaration, that were replaced since ${data.omitted === 1 ? "is" : "are"} omitted. `,
-      "Resolved depends on the present estimate alone, so it has no history."),
+      data.omitted > 0 && `${plural(data.omitted, "change")} of scores, or under a declaration, that were replaced since ${data.omitted === 1 ? "is" : "are"} omitted. `),
     replayed(data.replay, benchmark),
   ];
 }
 
 // --- the lines ---------------------------------------------------------------------------------------------------------------------
 
-const STEP = { 1: "yes", 0: "no", "-1": "against", 2: "equal" };
+const STEP = { 1: "yes", 0: "no", "-1": "against" };
 
-/** Show how many pairs were settled and decided then, with a tick for each step down the present ranking. */
+/** Show how much was decided then, with a tick for each step down the present ranking. */
 function result(data) {
-  const row = (question, n, steps) => {
-    const values = steps.map((side) => STEP[side]);
-    const yes = values.filter((value) => value !== "no").length;
-    return h("div", { class: `line ${n ? "yes" : "no"}` },
-      h("dt", {}, glyph(question, n ? "yes" : "no"), ` ${question[0].toUpperCase()}${question.slice(1)}`),
-      h("dd", {}, h("b", {}, `${count(n)} of ${plural(data.pairs, "pair")}`), phrase(`${question}_then`)),
-      h("dd", { class: "tally" }, h("b", {}, count(yes)), ` of ${plural(values.length, "step")}`),
-      h("dd", { class: "drawn", "aria-hidden": "true" }, ticks(values)));
-  };
-  return h("dl", { class: "result" }, row("settled", data.settled, data.steps_settled), row("decided", data.decided, data.steps_decided));
+  const values = data.steps_decided.map((side) => STEP[side]);
+  return h("div", { class: "result" },
+    h("p", { class: "headline" }, h("b", {}, phrase("decided_then", { some: data.decided, n: data.pairs })), h("span", {}, phrase("steps_then", { some: values.filter((value) => value !== "no").length, n: values.length }))),
+    h("span", { class: "drawn", "aria-hidden": "true" }, ticks(values)),
+    h("p", { class: "facts" }, phrase("in_force")));
 }
 
 // --- the slider --------------------------------------------------------------------------------------------------------------------
@@ -82,7 +76,7 @@ function line(data, options) {
     event.stopPropagation();
     go(placeOf({ moments, at: Number(chosen("at") ?? end) }) + MOVES[event.key]); // a key that repeats is ahead of the view
   };
-  const words = phrase("moment", { moment: moment(data, options, place), pairs: plural(data.decided, "pair"), settled: data.settled });
+  const words = phrase("moment", { moment: moment(data, options, place), pairs: plural(data.decided, "pair") });
   return h("div", { class: "timeline" },
     marks(data, x),
     h("input", { type: "range", id: "moment", min: 0, max: SCALE, step: 1, "aria-label": "Moment", "aria-valuetext": words, "data-at": at,
@@ -148,8 +142,7 @@ function board(data, benchmark, options) {
     h("td", { class: "strip" }, strip(m, all.length)),
     h("th", { scope: "row", class: "model" }, h("span", { class: "who" }, h("a", { href: link.model(benchmark, m.model), title: m.model }, name(m.model)))),
     h("td", { class: "step then" }, m.rank < all.length && [
-      glyph("settled", STEP[data.steps_settled[m.rank - 1]]), glyph("decided", STEP[data.steps_decided[m.rank - 1]]), " ",
-      words(data.steps_settled[m.rank - 1], data.steps_decided[m.rank - 1])]));
+      glyph("decided", STEP[data.steps_decided[m.rank - 1]]), " ", words(data.steps_decided[m.rank - 1])]));
   return [
     h("div", { class: "tools" }, h("input", { type: "search", id: "find", placeholder: "Find a model", "aria-label": "Find a model", "aria-keyshortcuts": "/", spellcheck: "false", oninput: (event) => choose({ q: event.target.value }),
       paint: (field) => { if (field !== document.activeElement) field.value = options.get("q") ?? ""; } }),
@@ -162,16 +155,16 @@ function board(data, benchmark, options) {
   ];
 }
 
-const words = (settled, decided) => {
-  const lead = decided === 1 ? h("b", { class: "good" }, WORDS.steps.decided.word) : decided === -1 ? h("b", { class: "warn" }, WORDS.steps.against.word) : WORDS.steps.tie.word;
-  return [lead, settled !== 0 && phrase(`settled_${STEP[settled]}`)];
+const words = (decided) => {
+  const step = decided === 1 ? "decided" : decided === -1 ? "against" : null;
+  return step ? h("b", { class: step === "decided" ? "good" : "warn" }, WORDS.steps[step].word) : WORDS.answers.decided.no;
 };
 
 // --- the replay --------------------------------------------------------------------------------------------------------------------
 
 /** Draw what p < .05 at each look would have called, next to anytime verdicts, over the same scores in a random order. */
 function replayed(replay, benchmark) {
-  const head = h("h3", {}, "With and without peeking");
+  const head = h("h2", {}, "With and without peeking");
   if (replay.reason) return [head, h("p", { class: "about" }, `There is no replay here: ${replay.reason}.`)];
   const { items, looks, pairs, steps } = replay;
   const x = (item) => (100 * item) / items;

@@ -112,7 +112,7 @@ class ConfigFileError(Exception):
 class Settings(BaseModel):
     """Configures how the monitor runs. Declarations of benchmarks are in the log."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
     def __init__(self, **flags: Any) -> None:  # noqa: ANN401 - checked by the fields
         super().__init__(**_read_file() | _read_environment(os.environ) | flags)

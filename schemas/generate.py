@@ -7,11 +7,11 @@ from typing import Any
 
 import msgspec
 from pydantic import BaseModel
-from pydantic.json_schema import JsonSchemaMode
 
 from schemas.records.declaration import Declaration
 from schemas.records.events import Battle, Ended, Event
 from schemas.records.run_columns import Run
+from schemas.results.answer import Answer, answer_schemas
 from schemas.results.changes import DriftChange, VerdictChange
 from schemas.results.detail import DetailedReport
 from schemas.results.drift import DriftReport
@@ -50,13 +50,18 @@ def render() -> dict[str, str]:
     return texts
 
 
+_TITLES = {"verdict-change": "Verdict change", "drift-change": "Drift", "gate": "Gate"}
+
+
 def _schema(name: str, model: type[BaseModel | msgspec.Struct]) -> dict[str, Any]:
+    if issubclass(model, Answer):
+        parts = answer_schemas([model], "#/$defs/{name}")
+        return {**parts.pop(model.__name__), "title": _TITLES.get(name, model.__name__)} | (
+            {"$defs": parts} if parts else {}
+        )
     if issubclass(model, msgspec.Struct):
         return msgspec.json.schema(model)
-    mode: JsonSchemaMode = (
-        "validation" if name in {"event", "battle", "run", "declaration", "ended"} else "serialization"
-    )
-    return model.model_json_schema(mode=mode)
+    return model.model_json_schema()
 
 
 def stale() -> list[str]:

@@ -7,6 +7,7 @@ from schemas.results.report import (
     ModelReport,
     OrderReport,
     PairReport,
+    RepeatsReport,
     Report,
     Resolved,
     ResultLine,
@@ -14,7 +15,13 @@ from schemas.results.report import (
     Summary,
 )
 
-UNDECIDED = dict.fromkeys(Decided.model_fields)
+
+def without(answer, *fields):
+    """Return an answer as a dictionary that lacks some fields."""
+    return {name: value for name, value in answer.as_dict().items() if name not in fields}
+
+
+UNDECIDED = dict.fromkeys(Decided.__struct_fields__)
 
 
 def pair(a="alpha", b="beta", *, wins=1680, losses=1454, n=12032, decided=None, resolved=None, **fields):
@@ -84,7 +91,7 @@ def model(name="alpha", rank=1, **fields):
         "rank_low": 1,
         "rank_high": 2,
         "tie_group": 1,
-        "repeats": {"min": 1, "mean": 1.0, "max": 1},
+        "repeats": RepeatsReport(min=1, mean=1.0, max=1),
         "run_ended": True,
     }
     return ModelReport(**{**values, **fields})
@@ -144,7 +151,7 @@ def benchmark(pairs=None, models=None, **fields):
             pairs=len(pairs),
             undecided={
                 key: sum(getattr(p.decided, key) is None for p in pairs)
-                for key in Decided.model_fields
+                for key in Decided.__struct_fields__
                 if key != "clustered"
             },
             unresolved={

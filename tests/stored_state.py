@@ -100,10 +100,10 @@ async def stored(url, topic, partitions):
 
 def reports_and_changes(partitions):
     """The report of all benchmarks, and their verdict changes by id."""
-    report = ReportCache(lambda: list(map(PartitionView, partitions))).report("all").model_dump()
+    report = ReportCache(lambda: list(map(PartitionView, partitions))).report("all").as_dict()
     reports = {each["benchmark"]: each for each in report["benchmarks"]}
     changes = {
-        (name, field): change.model_dump_json()
+        (name, field): change.as_json()
         for partition in partitions
         for name, benchmark in partition.benchmarks.items()
         for field, change in benchmark.changes.items()

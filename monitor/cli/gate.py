@@ -454,11 +454,7 @@ def _run(
 
 def print_gate(report: "GateReport", form: GateFormat | None, outputs: list[tuple[str, Path]]) -> None:
     """Print the answer of a gate unless there is no format, and write it to files."""
-    flags = report.model_copy(
-        update={
-            "comparisons": [each.model_copy(update={"reason": with_flags(each.reason)}) for each in report.comparisons]
-        }
-    )
+    flags = report.replace(comparisons=[each.replace(reason=with_flags(each.reason)) for each in report.comparisons])
 
     def text(name: str) -> str:
         return RENDERERS[name](report if name == "json" else flags)

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
+import msgspec
 import typer
 
 from monitor.cli.shared.declared.declarations import with_fields
@@ -157,7 +158,7 @@ def next_(
     if model is not None and chosen is None:
         stop(f"--model {model}: an alias; use the name of the model, as in the table")
     if form is TableFormat.json:
-        print(answer.model_dump_json(indent=2))
+        print(msgspec.json.format(answer.as_json()).decode())
     elif chosen is not None:
         print("".join(f"{item}\n" for item in chosen.items), end="")
     else:

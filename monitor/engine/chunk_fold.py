@@ -82,7 +82,7 @@ _LATER_FIELDS: Final[dict[str, Any]] = {  # declared fields that are stored only
     "nulls": "filled",
     "known": False,
     "declared_late": (),
-    "provenance": Provenance(),
+    "provenance": Provenance.model_construct(),
     "version": 1,
 }
 
@@ -560,7 +560,7 @@ class _Folding:
                 benchmark.seed = delta.seed = self._seed(step)
             self._keep_spec(spec, delta)
         if fault is not None:
-            if isinstance(benchmark, Benchmark) and spec.provenance != Provenance():
+            if isinstance(benchmark, Benchmark) and spec.provenance != Provenance.model_construct():
                 # The scores come all the same, and what is known of them is no choice.
                 benchmark.spec = benchmark.spec.model_copy(
                     update={"provenance": benchmark.spec.provenance | spec.provenance}

@@ -36,11 +36,11 @@ def headers(origin: str, changes: Sequence[AnyChange]) -> dict[str, str]:
 def data_body(_: str, changes: Sequence[AnyChange]) -> bytes:
     """Return one change, the data of an event in binary mode."""
     (change,) = changes
-    return change.model_dump_json().encode()
+    return change.as_json()
 
 
 def _structured(change: AnyChange, origin: str) -> dict[str, object]:
-    fields = {"datacontenttype": "application/json", "data": change.model_dump(mode="json")}
+    fields = {"datacontenttype": "application/json", "data": change.as_dict()}
     return {**attributes(change, origin), "subject": change.benchmark, **fields}
 
 

@@ -7,7 +7,6 @@ from contextlib import suppress
 from pathlib import Path
 
 import msgspec
-from pydantic import ValidationError
 
 from schemas.results.changes import AnyChange, change_order, read_change
 
@@ -35,7 +34,7 @@ class FeedFile:
             return (-1, -1)
         try:
             return change_order(read_change(msgspec.json.decode(last)).id)
-        except (ValidationError, msgspec.MsgspecError) as error:
+        except msgspec.MsgspecError as error:
             raise ValueError(
                 f"{self._path}: the last line is not a verdict change; move the file away, and it is written again"
             ) from error
@@ -44,7 +43,7 @@ class FeedFile:
         """Write the changes that the file lacks, durably."""
         new = [change for change in changes if change_order(change.id) > self._last]
         if new:
-            await asyncio.to_thread(self._write, b"".join(change.model_dump_json().encode() + b"\n" for change in new))
+            await asyncio.to_thread(self._write, b"".join(change.as_json() + b"\n" for change in new))
             self._last = change_order(new[-1].id)
 
     def _write(self, data: bytes) -> None:

@@ -30,7 +30,7 @@ class VerdictTopic:
     def _message(self, change: AnyChange, partitions: int) -> Message:
         partition = owner(change.benchmark, partitions)
         headers = cloud_event(change, self._log, self._partition)
-        return Message(partition, change.benchmark.encode(), change.model_dump_json().encode(), headers)
+        return Message(partition, change.benchmark.encode(), change.as_json(), headers)
 
 
 def cloud_event(change: AnyChange, log: str, partition: int) -> list[tuple[str, bytes]]:

@@ -28,7 +28,7 @@ _BATCH: Final = 100
 
 def json_body(origin: str, changes: Sequence[AnyChange]) -> bytes:
     """Return ``{"changes": [...]}``: each change as in the feed, its id made unique over all partitions by the origin."""
-    entries = [change.model_dump() | {"id": f"{origin}/{change.id}"} for change in changes]
+    entries = [change.as_dict() | {"id": f"{origin}/{change.id}"} for change in changes]
     return json.dumps({"changes": entries}, separators=(",", ":")).encode()
 
 

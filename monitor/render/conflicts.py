@@ -14,7 +14,7 @@ from schemas.results.report import Conflict
 JSON_LINES: Final = (".jsonl", ".ndjson")
 SUFFIXES: Final = (".csv", *JSON_LINES)
 
-_COLUMNS: Final = ["benchmark", *Conflict.model_fields]
+_COLUMNS: Final = ["benchmark", *Conflict.__struct_fields__]
 
 
 def write_conflicts(benchmarks: Iterable[BoardView], path: Path) -> tuple[int, int]:
@@ -28,7 +28,7 @@ def write_conflicts(benchmarks: Iterable[BoardView], path: Path) -> tuple[int, i
         for benchmark in sorted(benchmarks, key=lambda b: b.name):
             total += benchmark.counters["conflicts"]
             for conflict in conflict_rows(benchmark):
-                row = {"benchmark": benchmark.name, **conflict.model_dump()}
+                row = {"benchmark": benchmark.name, **conflict.as_dict()}
                 if as_lines:
                     file.write(json.dumps(row, ensure_ascii=False) + "\n")
                 else:

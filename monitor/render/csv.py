@@ -4,12 +4,13 @@ import csv
 from collections.abc import Iterable, Iterator
 from typing import Any, Final, TextIO
 
-from pydantic import BaseModel
+import msgspec
 
+from schemas.results.answer import Answer
 from schemas.results.report import BenchmarkReport, ClusterReport, Decided, ModelReport, PairReport, Resolved
 
-_NESTED: Final[dict[str, type[BaseModel]]] = {"decided": Decided, "resolved": Resolved, "cluster": ClusterReport}
-_COLUMNS: Final = [name for name in PairReport.model_fields if name != "facts"]
+_NESTED: Final[dict[str, type[Answer]]] = {"decided": Decided, "resolved": Resolved, "cluster": ClusterReport}
+_COLUMNS: Final = [name for name in PairReport.__struct_fields__ if name != "facts"]
 """The fields that are cells: facts are lists, and `reason` has them in words."""
 
 _RUN: Final = {"repeats_min": int, "repeats_mean": float, "repeats_max": int, "run_ended": bool}
@@ -21,12 +22,15 @@ _FORMULA: Final = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "�
 def columns() -> dict[str, Any]:
     """Return the type of each column by its title, in order."""
     types: dict[str, Any] = {"benchmark": str, "order_policy": str}
+    of_pair = _types(PairReport)
     for name in _COLUMNS:
-        field = PairReport.model_fields[name]
-        nested = _NESTED.get(name)
-        inner = {} if nested is None else nested.model_fields
-        types |= {f"{name}_{each}": found.annotation for each, found in inner.items()} or {name: field.annotation}
+        inner = _types(_NESTED[name]) if name in _NESTED else {}
+        types |= {f"{name}_{each}": kind for each, kind in inner.items()} or {name: of_pair[name]}
     return types | {f"{name}_{side}": kind for side in "ab" for name, kind in _RUN.items()}
+
+
+def _types(answer: type[Answer]) -> dict[str, Any]:
+    return {field.name: field.type for field in msgspec.structs.fields(answer)}
 
 
 def rows(reports: Iterable[BenchmarkReport]) -> Iterator[list[Any]]:
@@ -58,7 +62,7 @@ def _values(pair: PairReport) -> Iterator[Any]:
     for name in _COLUMNS:
         value = getattr(pair, name)
         if name in _NESTED:
-            yield from (None if value is None else getattr(value, inner) for inner in _NESTED[name].model_fields)
+            yield from (None if value is None else getattr(value, inner) for inner in _NESTED[name].__struct_fields__)
         else:
             yield value
 

@@ -6,7 +6,7 @@ from typing import Final, overload
 from urllib.error import HTTPError
 from urllib.parse import urlencode
 
-from pydantic import ValidationError
+import msgspec
 
 from monitor.send.http import DeliveryError, call
 from schemas.results.api import Next
@@ -68,8 +68,8 @@ def _ask(
     if not text and known is not None:
         return None, tag
     try:
-        return Next.model_validate_json(text), tag
-    except ValidationError:
+        return msgspec.json.decode(text, type=Next), tag
+    except msgspec.ValidationError:
         raise DeliveryError(f"{url}: its answer is not of this version of rankwatch; check the address") from None
 
 

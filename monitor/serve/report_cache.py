@@ -177,18 +177,12 @@ class ReportCache(ShownBoards):
 
     def listed_reports(self, names: Iterable[str], pairs: Which) -> bytes:
         """Return the reports of some suites and benchmarks as JSON; that of a large one may be slightly old."""
-        reports = (
-            self._listed(name, pairs, lambda found: self._view(found, pairs).report.model_dump_json().encode())
-            for name in names
-        )
+        reports = (self._listed(name, pairs, lambda found: self._view(found, pairs).report.as_json()) for name in names)
         return b'{"benchmarks":[%b]}' % b",".join(filter(None, reports))
 
     def listed_summaries(self, names: Iterable[str]) -> bytes:
         """Return the summaries of some suites and benchmarks as JSON; that of a large suite may be slightly old."""
-        summaries = (
-            self._listed(name, "summary", lambda found: self._summary(found).model_dump_json().encode())
-            for name in names
-        )
+        summaries = (self._listed(name, "summary", lambda found: self._summary(found).as_json()) for name in names)
         return b"[%b]" % b",".join(filter(None, summaries))
 
     def _summary(self, benchmark: BoardView) -> BenchmarkSummary:
@@ -289,7 +283,7 @@ def _summary(benchmark: BoardView, decided: int) -> BenchmarkSummary:
         conflicts=benchmark.counters["conflicts"],
         partial=because(partial(benchmark)),
         board=board_report(benchmark),
-        members=benchmark.members,
+        members=None if benchmark.members is None else list(benchmark.members),
         battles=benchmark.battles is not None,
         newcomers=sum(each.generation == benchmark.generation for each in (benchmark.spec.admissions or {}).values()),
         sentinel=benchmark.drift is not None,

@@ -68,7 +68,7 @@ class FileReader:
             raise FileError(error.status, as_posted(str(error))) from None
         except (OSError, ValueError) as error:
             raise FileError(422, as_posted(str(error))) from None
-        errors = [each.model_copy(update={"reason": as_posted(each.reason)}) for each in collected.errors]
+        errors = [each.replace(reason=as_posted(each.reason)) for each in collected.errors]
         return FileResults(
             collected.submission, errors, collected.first and as_posted(collected.first), [*map(as_posted, notes)]
         )

@@ -166,7 +166,11 @@ class ClusterWorker(MonitorProcess):
                 return
             report = self.reports.goal(name)
             if report is not None:
-                log.info("goal", benchmark=name, **report.model_dump(include=_OF_GOAL, exclude_none=True))
+                log.info(
+                    "goal",
+                    benchmark=name,
+                    **{k: v for k, v in report.as_dict().items() if k in _OF_GOAL and v is not None},
+                )
 
     async def _take(self, partitions: set[TP]) -> None:
         """Keep the partitions that stay, drop those that have gone, and load those that have come."""

@@ -73,7 +73,7 @@ def in_order(changes: VerdictChanges) -> OrderedLatches:
     for name, change in changes.whole().items():
         records = np.zeros(1, RECORD)
         records["offset"], records["sequence"] = change_order(change.id)
-        line = _line({"field": name, "change": change.model_dump(mode="json")})
+        line = _line({"field": name, "change": change.as_dict()})
         records["terms"] = numbers.setdefault(line, len(numbers))
         parts.append(records)
     ordered = np.concatenate([np.zeros(0, RECORD), *parts])

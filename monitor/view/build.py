@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Any, Final, Literal, cast
 
 import numpy as np
 
@@ -157,7 +157,7 @@ def table_view(table: PairTable, pairs: Which, model: str | None = None, *, with
         items=benchmark.items,
         unit_items=unit_items(benchmark),
         declared_items=benchmark.spec.items if benchmark.committed is None else benchmark.committed.size,
-        **benchmark.counters,
+        **cast("Mapping[str, Any]", benchmark.counters),
         conflicts_by_model=conflicts,
         duplicates_by_model=duplicates,
         epochs=sorted({contestant.epoch for contestant in benchmark.contestants}),

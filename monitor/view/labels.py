@@ -205,7 +205,7 @@ def labels_report(
         unknown=unknown,
         assumption=words.assumption(labels.seed, labels.every),
         notes=words.notes(len(part), outside, unknown, strangers, labels.board.counters["duplicates"]),
-        pairs=_in_family([each.model_copy(update={"judge": _side(alone[k])}) for k, each in enumerate(pairs)], alpha),
+        pairs=_in_family([each.replace(judge=_side(alone[k])) for k, each in enumerate(pairs)], alpha),
     )
 
 
@@ -265,7 +265,7 @@ def _in_family(pairs: Sequence[LabelledPair], alpha: float) -> list[LabelledPair
         return []
     decided, settled = (holm([getattr(each, name) for each in pairs]).tolist() for name in ("p", "settled_p"))
     return [
-        with_labels_reason(each.model_copy(update={"p": p, "settled_p": of_these}), alpha)
+        with_labels_reason(each.replace(p=p, settled_p=of_these), alpha)
         for each, p, of_these in zip(pairs, decided, settled, strict=True)
     ]
 
@@ -283,6 +283,4 @@ def with_labels_reason(pair: LabelledPair, alpha: float) -> LabelledPair:
         code = Reason.LABELS_AGREE if people == pair.judge else Reason.LABELS_CONTRADICT
     facts = [fact(code, judge=names[pair.judge], people=names[people], labels=pair.labels, p=pair.p, alpha=alpha)]
     settled = pair.settled if pair.settled == "tie" or pair.settled_p <= limit else None
-    return pair.model_copy(
-        update={"decided": people, "settled": settled, "facts": facts, "reason": words.reason(facts)}
-    )
+    return pair.replace(decided=people, settled=settled, facts=facts, reason=words.reason(facts))

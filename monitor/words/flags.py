@@ -23,23 +23,23 @@ def named_flags(report: BenchmarkReport) -> BenchmarkReport:
     """Return a report whose reasons name flags."""
     order = report.order
     if order.reason is not None:
-        order = order.model_copy(update={"reason": with_flags(order.reason)})
+        order = order.replace(reason=with_flags(order.reason))
     result = report.result
     if result is not None:
         lines = {name: getattr(result, name) for name in ("best", "decided")}
-        worded = {name: line.model_copy(update={"text": with_flags(line.text)}) for name, line in lines.items()}
-        result = result.model_copy(update=worded)
+        worded = {name: line.replace(text=with_flags(line.text)) for name, line in lines.items()}
+        result = result.replace(**worded)
     goal = report.goal
     if goal is not None:
         verified = goal.verified
         if verified is not None:
-            verified = verified.model_copy(update={"text": with_flags(verified.text)})
-        goal = goal.model_copy(update={"reason": with_flags(goal.reason), "verified": verified})
+            verified = verified.replace(text=with_flags(verified.text))
+        goal = goal.replace(reason=with_flags(goal.reason), verified=verified)
     pairs = [pair_with_flags(pair) for pair in report.pairs]
-    return report.model_copy(update={"order": order, "result": result, "goal": goal, "pairs": pairs})
+    return report.replace(order=order, result=result, goal=goal, pairs=pairs)
 
 
 def pair_with_flags(pair: PairReport) -> PairReport:
     """Return a pair whose reason names flags."""
     reason, named = _FIELD.subn(_FLAG, pair.reason)
-    return pair.model_copy(update={"reason": reason}) if named else pair
+    return pair.replace(reason=reason) if named else pair

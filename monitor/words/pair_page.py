@@ -195,7 +195,7 @@ def _size(given: _Given) -> _Row:
 
 
 def _procedures(given: _Given) -> _Row:
-    sides = given.pair.decided.model_dump()
+    sides = given.pair.decided.as_dict()
     short = [each.name for key, each in PROCEDURES.items() if sides[key] is None]
     note = f"undecided or not computed: {', '.join(short)}" if short else "all of them"
     return f"{len(PROCEDURES) - len(short):,} of {len(PROCEDURES):,} decide", note

@@ -64,7 +64,7 @@ class DriftSettings(msgspec.Struct, frozen=True, kw_only=True):
 class DriftSpec(BaseModel):
     """How a sentinel is watched: the rate of false alarms, and what holds while nothing changes."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
     runs_per_year: Annotated[float, Field(ge=1, le=1_000_000, allow_inf_nan=False)] = 365
     years: Annotated[float, Field(ge=0.01, le=1000, allow_inf_nan=False)] = Field(
@@ -354,8 +354,10 @@ class Spec(BaseModel):
     alpha: Annotated[float, Field(ge=1e-100, lt=0.5, description="level of the verdicts")] = 0.05
     power: Annotated[float, Field(gt=0.5, lt=1, description="power of N*, q and MDE")] = 0.8
     mixture: Annotated[str, BeforeValidator(_mixture), Field(max_length=60, description=_MIXTURES)] = "beta(1,1)"
-    family: Annotated[FamilySpec, BeforeValidator(_bare_policy), Field(description=_FAMILIES)] = FamilySpec()
-    order: Annotated[OrderSpec, BeforeValidator(_bare_policy), Field(description=_ORDERS)] = OrderSpec()
+    family: Annotated[FamilySpec, BeforeValidator(_bare_policy), Field(description=_FAMILIES)] = (
+        FamilySpec.model_construct()
+    )
+    order: Annotated[OrderSpec, BeforeValidator(_bare_policy), Field(description=_ORDERS)] = OrderSpec.model_construct()
     items: Annotated[StrictInt, Field(ge=1, le=10**9)] | None = Field(
         None, description="how many items the complete benchmark has; implies the order policy completion"
     )
@@ -430,7 +432,8 @@ class Spec(BaseModel):
         (), description="the parts of this declaration that were chosen when some scores were known: verdicts name them"
     )
     provenance: Provenance = Field(
-        Provenance(), description="what an export of scores knows of them: rankwatch writes it, and verdicts name it"
+        Provenance.model_construct(),
+        description="what an export of scores knows of them: rankwatch writes it, and verdicts name it",
     )
     version: Annotated[StrictInt, Field(ge=1, le=MAX_INDEX)] = Field(
         1, description="number of the declaration: one more than the last declares the benchmark again, after a score"

@@ -2,12 +2,11 @@
 
 from typing import Literal
 
-from pydantic import ConfigDict, Field
-
 from schemas.records.text import Sentence
+from schemas.results.answer import Answer, Field
 from schemas.results.labels import LabelsReport
 from schemas.results.reasons import Fact
-from schemas.results.report import Looks, StrictModel
+from schemas.results.report import Looks
 
 ConflictRule = Literal["worst", "first", "last"]
 """Which of several scores of an item counts: the worst for all models but the baseline, and the best for it; or the first or last one."""
@@ -15,77 +14,71 @@ GateVerdict = Literal["pass", "fail", "undecided", "held"]
 Rule = Literal["exact test", "bets", "labels", "none"]  # what a claim rests on
 
 
-class GateComparison(StrictModel):
+class GateComparison(Answer):
     """One candidate against the baseline on one benchmark; gaps are candidate minus baseline, in score units."""
 
     benchmark: str
-    metric: str | None = Field(None, description="where a gate compares several metrics of a benchmark")
+    metric: str | None = Field("where a gate compares several metrics of a benchmark", default=None)
     candidate: str
     baseline: str
-    verdict: GateVerdict = Field(description="on this benchmark only, before the family is counted")
-    n: int = Field(description="shared items; along a committed order, items of its prefix")
-    only_candidate: int | None = Field(description="items that only the candidate has right; null for graded scores")
+    verdict: GateVerdict = Field("on this benchmark only, before the family is counted")
+    n: int = Field("shared items; along a committed order, items of its prefix")
+    only_candidate: int | None = Field("items that only the candidate has right; null for graded scores")
     only_baseline: int | None
     first_lost: list[str] = Field(
-        [],
-        description="where the candidate is worse: items that only the baseline has right, largest losses first; at most 5",
+        "where the candidate is worse: items that only the baseline has right, largest losses first; at most 5",
+        default=[],
     )
-    missing: int | None = Field(description="items of the benchmark that are missing; null where N is not known")
+    missing: int | None = Field("items of the benchmark that are missing; null where N is not known")
     mean_candidate: float | None
     mean_baseline: float | None
     gap: float | None
     gap_low: float | None = Field(
-        description="the gap is above it, one-sided at alpha; null for a relative margin or without items"
+        "the gap is above it, one-sided at alpha; null for a relative margin or without items"
     )
     gap_high: float | None = Field(
-        None, description="the gap is below it, at alpha / 2: below 0 where the candidate is worse on this benchmark"
+        "the gap is below it, at alpha / 2: below 0 where the candidate is worse on this benchmark", default=None
     )
     margin: float
-    relative: bool = Field(description="whether the margin is a share of the baseline's score")
+    relative: bool = Field("whether the margin is a share of the baseline's score")
     alpha: float
     looks: Looks = Field(
-        description="one: alpha is the error rate of this one look at complete results; several: the gate ran the evaluation along a "
+        "one: alpha is the error rate of this one look at complete results; several: the gate ran the evaluation along a "
         "committed order, and looked as often as it liked"
     )
     policy: Literal["completion", "committed", "trusted", "none"]
     rule: Rule = Field(
-        description="exact test: unconditional, at one look, missing items at their worst unless ignored; bets and labels: p is 1 / "
-        "largest e-value"
+        "exact test: unconditional, at one look, missing items at their worst unless ignored; bets and labels: p is 1 / largest e-value"
     )
-    p_not_worse: float = Field(description="of the claim that the candidate is not worse by more than the margin")
-    p_worse: float = Field(description="of the claim that the candidate is worse: the pair's own anytime verdict")
-    decided_at_n: int | None = Field(description="committed order: the item at which the claim first held")
+    p_not_worse: float = Field("of the claim that the candidate is not worse by more than the margin")
+    p_worse: float = Field("of the claim that the candidate is worse: the pair's own anytime verdict")
+    decided_at_n: int | None = Field("committed order: the item at which the claim first held")
     items_needed: float | None = Field(
-        description="items in all that an undecided comparison takes if the scores go on like this; null: no number of items, or decided"
+        "items in all that an undecided comparison takes if the scores go on like this; null: no number of items, or decided"
     )
     assumption: Sentence | None
     assumptions: list[dict[str, str | int | list[str]]] = Field(
-        description="the same for programs: a code each, with the number that its wording states"
+        "the same for programs: a code each, with the number that its wording states"
     )
     noise: Sentence | None = Field(
-        None, description="of repeats: what share of the variance comes from them, and what would help"
+        "of repeats: what share of the variance comes from them, and what would help", default=None
     )
     conflicts: Sentence | None = Field(
-        None, description="which of the two models have scores that contradict earlier ones, and which of them counts"
+        "which of the two models have scores that contradict earlier ones, and which of them counts", default=None
     )
     conflict_rule: ConflictRule = Field(
-        "worst",
-        description="which score counts where an item has several: the worst for the candidate, or the first or last",
+        "which score counts where an item has several: the worst for the candidate, or the first or last",
+        default="worst",
     )
     reason: Sentence
-    facts: list[Fact] = Field(
-        default=[], description="the reason for programs: a code for each sentence, with its numbers"
-    )
+    facts: list[Fact] = Field("the reason for programs: a code for each sentence, with its numbers", default=[])
     labels: LabelsReport | None = Field(
-        None,
-        description="what people prefer, by `--labels`: then the verdict and p are theirs, and means and gap the judge's",
+        "what people prefer, by `--labels`: then the verdict and p are theirs, and means and gap the judge's",
+        default=None,
     )
-    judge_verdict: GateVerdict | None = Field(
-        None, description="the verdict of the judge alone, where `labels` are given"
-    )
+    judge_verdict: GateVerdict | None = Field("the verdict of the judge alone, where `labels` are given", default=None)
     notes: list[Sentence] = Field(
-        default_factory=list,
-        description="what to know first of the files: names that are alike, files that were refused",
+        "what to know first of the files: names that are alike, files that were refused", default=[]
     )
 
     @property
@@ -99,35 +92,33 @@ class GateComparison(StrictModel):
         return -self.margin * ((self.mean_baseline or 0.0) if self.relative else 1)
 
 
-class GateCandidate(StrictModel):
+class GateCandidate(Answer):
     """A candidate over all its benchmarks."""
 
     model: str
     verdict: GateVerdict
     price: float | None
-    p_not_worse: float = Field(description="the largest of its benchmarks, adjusted over the candidates (Holm)")
-    p_worse: float = Field(description="the smallest of its benchmarks, adjusted over all comparisons (Holm)")
+    p_not_worse: float = Field("the largest of its benchmarks, adjusted over the candidates (Holm)")
+    p_worse: float = Field("the smallest of its benchmarks, adjusted over all comparisons (Holm)")
 
 
-class GateReport(StrictModel):
+class GateReport(Answer):
     """The answer of a gate."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, ser_json_inf_nan="null", defer_build=True, title="Gate")
-
     verdict: Literal["pass", "fail", "undecided", "not_run"] = Field(
-        description="not_run: the gate would have run an evaluation that cannot pass, or that equal answers cannot; exit code 2"
+        "not_run: the gate would have run an evaluation that cannot pass, or that equal answers cannot; exit code 2"
     )
     exit_code: int
     headline: Sentence
-    risk: Sentence | None = Field(None, description="how often a verdict like this one is wrong; null if undecided")
+    risk: Sentence | None = Field("how often a verdict like this one is wrong; null if undecided", default=None)
     family: Sentence
     baseline: str
     margin: float
     relative: bool
     on_undecided: Literal["pass", "fail", "wait"]
-    cheapest: str | None = Field(description="the cheapest candidate that passed, where prices are given")
+    cheapest: str | None = Field("the cheapest candidate that passed, where prices are given")
     candidates: list[GateCandidate]
     comparisons: list[GateComparison]
     evaluation: Sentence | None = Field(
-        None, description="how many items were evaluated and saved, where the gate ran the evaluation itself"
+        "how many items were evaluated and saved, where the gate ran the evaluation itself", default=None
     )

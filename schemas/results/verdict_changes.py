@@ -124,7 +124,7 @@ class VerdictChanges(Mapping[str, AnyChange]):
         for _, group in groupby(located, key=lambda each: each[1] and id(each[1][0])):
             some = list(group)
             if some[0][1] is None:
-                texts += (self[field].model_dump_json().encode() for field, _ in some)
+                texts += (self[field].as_json() for field, _ in some)
             else:
                 texts += some[0][1][0].texts([place[1] for _, place in some if place is not None])
         return texts

@@ -155,7 +155,7 @@ def leave_one_out(
     return LeaveOneOut(icc, effect, required, ratio, (~(ratio >= 1)).sum(0))
 
 
-def random_clusters(items: int, clusters: int, rng: np.random.Generator) -> IntArray:
+def random_clusters(items: int, clusters: int, rng: "np.random.Generator") -> IntArray:
     """Draw cluster labels at random, of sizes that differ by at most one: the null check, with an ICC near 0.
 
     Examples

@@ -117,7 +117,7 @@ def detection_delay(
     return Delays(float(np.median(late)), float(np.isfinite(late).mean()), horizon)
 
 
-def _p_values(runs: FloatArray, rng: np.random.Generator) -> FloatArray:
+def _p_values(runs: FloatArray, rng: "np.random.Generator") -> FloatArray:
     """Return the p-value of each run by its rank among the runs so far; shape (S, T)."""
     p = np.empty_like(runs)
     for t in range(runs.shape[1]):

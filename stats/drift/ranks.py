@@ -69,7 +69,7 @@ def uniform(seed: str, monitor: str, run: str) -> float:
     return ((first >> 11) + 0.5) / 2**53
 
 
-def generator(seed: str, monitor: str, run: str) -> np.random.Generator:
+def generator(seed: str, monitor: str, run: str) -> "np.random.Generator":
     """Return the generator of the draws of a run: the same for the same three names."""
     return np.random.Generator(np.random.PCG64(int.from_bytes(_digest(seed, monitor, run), "big")))
 
@@ -150,7 +150,7 @@ def p_runs(bag: npt.ArrayLike, u: float, sums: ItemSums | None = None, stratum: 
 
 
 def p_items(
-    bag: npt.ArrayLike, u: float, rng: np.random.Generator, draws: int = DRAWS, sums: ItemSums | None = None
+    bag: npt.ArrayLike, u: float, rng: "np.random.Generator", draws: int = DRAWS, sums: ItemSums | None = None
 ) -> float:
     """Return the p-value of the newest run where items are independent: against runs whose items are drawn from the bag one by one.
 
@@ -186,7 +186,7 @@ def p_items(
     return float((less + u * (1 + equal)) / (draws + 1))
 
 
-def p_dispersion(bag: npt.ArrayLike, rng: np.random.Generator, permutations: int = 999) -> float:
+def p_dispersion(bag: npt.ArrayLike, rng: "np.random.Generator", permutations: int = 999) -> float:
     """Return the p-value of the claim that runs differ by more than independent items explain: a guard of `p_items`.
 
     The variance of the run means, against the same with the scores of each item permuted over the runs that have it.

@@ -177,7 +177,7 @@ def required_n_interval(
     return low, np.where((least <= 0) & (most >= 0), np.inf, high)
 
 
-def _resample(d: FloatArray, size: int, resamples: int, rng: np.random.Generator) -> tuple[FloatArray, FloatArray]:
+def _resample(d: FloatArray, size: int, resamples: int, rng: "np.random.Generator") -> tuple[FloatArray, FloatArray]:
     """Return the means and standard deviations of samples of ``size`` values of ``d`` drawn with replacement."""
     values, counts = np.unique(d, return_counts=True)
     if values.size <= _FEW_VALUES:

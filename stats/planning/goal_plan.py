@@ -56,7 +56,7 @@ class PilotBoards:
         """Number of models."""
         return int(self._scores.shape[1])
 
-    def draw(self, items: int, rng: np.random.Generator) -> Scores:
+    def draw(self, items: int, rng: "np.random.Generator") -> Scores:
         """Draw a board, shape (items, models)."""
         own = self._scores.shape[0]
         added = rng.permuted(self._scores[rng.integers(own, size=self._added)], axis=1)
@@ -100,7 +100,7 @@ class MadeBoards:
         """Number of models."""
         return self._p.size
 
-    def draw(self, items: int, rng: np.random.Generator) -> Scores:
+    def draw(self, items: int, rng: "np.random.Generator") -> Scores:
         """Draw a board, shape (items, models)."""
         shared, own = rng.standard_normal((items, 1)), rng.standard_normal((items, self._p.size))
         skill = sqrt(self._latent) * shared + sqrt(1 - self._latent) * own

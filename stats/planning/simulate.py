@@ -73,7 +73,9 @@ def latent_joint(p_a: ArrayLike, p_b: ArrayLike, rho: ArrayLike) -> FloatArray:
     return np.stack([both, a - both, b - both, 1 - a - b + both], axis=-1)
 
 
-def paired_bernoulli(p_a: float, p_b: float, rho: float, size: int, rng: np.random.Generator) -> tuple[Scores, Scores]:
+def paired_bernoulli(
+    p_a: float, p_b: float, rho: float, size: int, rng: "np.random.Generator"
+) -> tuple[Scores, Scores]:
     """Draw right-or-wrong scores of two models with exactly these accuracies and this correlation.
 
     Returns
@@ -92,7 +94,7 @@ def paired_bernoulli(p_a: float, p_b: float, rho: float, size: int, rng: np.rand
     return (cell < 2).astype(np.int8), (cell % 2 == 0).astype(np.int8)
 
 
-def latent_gaussian(p_a: float, p_b: float, rho: float, size: int, rng: np.random.Generator) -> tuple[Scores, Scores]:
+def latent_gaussian(p_a: float, p_b: float, rho: float, size: int, rng: "np.random.Generator") -> tuple[Scores, Scores]:
     """Draw right-or-wrong scores from a Gaussian copula with latent correlation rho; their law is `latent_joint`.
 
     Returns
@@ -112,7 +114,7 @@ def latent_gaussian(p_a: float, p_b: float, rho: float, size: int, rng: np.rando
 
 
 def graded_beta(
-    gap: float, rho: float, size: int, rng: np.random.Generator, shape: tuple[float, float] = (4.0, 2.0)
+    gap: float, rho: float, size: int, rng: "np.random.Generator", shape: tuple[float, float] = (4.0, 2.0)
 ) -> tuple[FloatArray, FloatArray]:
     """Draw graded scores in [0, 1] with Beta marginals, joined by a Gaussian copula with latent correlation rho.
 
@@ -141,7 +143,7 @@ def graded_beta(
     return np.asarray(x_a), np.asarray(betaincinv(a, b, ndtr(z_b)))
 
 
-def equal_models(models: int, p: ArrayLike, rho: float, size: int, rng: np.random.Generator) -> Scores:
+def equal_models(models: int, p: ArrayLike, rho: float, size: int, rng: "np.random.Generator") -> Scores:
     """Draw scores of models that are equally good on every item: the null of every pair at once.
 
     Each item is easy or hard for all alike (one latent normal factor with share rho of the variance).
@@ -172,7 +174,7 @@ def equal_models(models: int, p: ArrayLike, rho: float, size: int, rng: np.rando
     return (z < ndtri(accuracy)).astype(np.int8)
 
 
-def _correlated_normals(rho: float, size: int, rng: np.random.Generator) -> tuple[FloatArray, FloatArray]:
+def _correlated_normals(rho: float, size: int, rng: "np.random.Generator") -> tuple[FloatArray, FloatArray]:
     """Draw two standard normal samples of correlation rho."""
     first, other = rng.standard_normal((2, size))
     return first, rho * first + np.sqrt(1 - rho * rho) * other

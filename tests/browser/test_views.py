@@ -3,6 +3,7 @@
 import json
 import re
 
+import msgspec
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 
@@ -219,7 +220,7 @@ def test_decided_and_resolved_are_distinguished_under_each_procedure(page, monit
                 assert words == ("resolved" if value else "not resolved")
             else:
                 assert words in {"undecided", "not computed"}
-        word = STEPS[PairReport.model_validate(pair).step][0]
+        word = STEPS[msgspec.convert(pair, PairReport).step][0]
         assert rows.nth(k).locator(".reason").inner_text() == f"{word} {reasons[k]}"
         assert rows.nth(k).locator(".chip").inner_text() == word
 

@@ -124,13 +124,11 @@ def simulate(case: Case, run: int) -> GateReport:
             path, against = np.append(path, more[0]), np.append(against, more[1])
             decision = first_claim(path, against, question.alpha)
         verdict, at = decision or ("undecided", most)
-        return compare_along_order(x[:0], y[:0], ITEMS, question).model_copy(
-            update={
-                "verdict": verdict,
-                "n": min(-(-at // block) * block, most),
-                "p_not_worse": least_p(path[:at]),
-                "p_worse": least_p(against[:at]),
-            }
+        return compare_along_order(x[:0], y[:0], ITEMS, question).replace(
+            verdict=verdict,
+            n=min(-(-at // block) * block, most),
+            p_not_worse=least_p(path[:at]),
+            p_worse=least_p(against[:at]),
         )
 
     return _report(case, evaluate_all(plan, evaluate_one, case.budget, until_pass=case.cheapest))

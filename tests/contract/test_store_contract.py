@@ -621,9 +621,7 @@ async def test_the_outbox_is_read_once_and_in_order(world, monkeypatch, tmp_path
     for start in range(0, len(changes), 5):
         for most in (1, 6, 10_000):
             assert await store.read_outbox(0, whole[start][0], most) == whole[start + 1 : start + 1 + most]
-    assert [c.model_dump_json() for _, c in await store.read_outbox(0, count=10_000)] == [
-        c.model_dump_json() for c in changes
-    ]
+    assert [c.as_json() for _, c in await store.read_outbox(0, count=10_000)] == [c.as_json() for c in changes]
     async with Transfer.open(world.server.options, world.topic, RetryPolicy()) as transfer:
         with (tmp_path / "state").open("wb") as file:
             await transfer.write(file)

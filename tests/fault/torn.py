@@ -68,7 +68,7 @@ def state(partition):
     """Everything that a state holds, as plain values."""
     benchmarks = partition.benchmarks.items()
     held = {name: (stored_state(each), each.spec, list(each.item_keys)) for name, each in benchmarks}
-    changes = {name: {key: each.model_dump_json() for key, each in held.changes.items()} for name, held in benchmarks}
+    changes = {name: {key: each.as_json() for key, each in held.changes.items()} for name, held in benchmarks}
     return partition.off, partition.counters, held, changes
 
 

@@ -78,7 +78,7 @@ def test_a_printed_row(nine, k):
 
 def test_verdicts_of_the_nine(nine, golden):
     _, _, report = golden
-    assert report.family.model_dump() == {"policy": "capacity", "size": 9, "families": 1}
+    assert report.family.as_dict() == {"policy": "capacity", "size": 9, "families": 1}
     reaching = [row.log_e >= np.log(180) for row in nine]
     assert [k + 1 for k, reached in enumerate(reaching) if reached] == [1, 2, 4, 7]
     # A latch may close on the way and its evidence fall back later; none that the final counts decide is open.

@@ -32,6 +32,7 @@ from schemas.records.chunks import Chunk
 from schemas.results.changes import VerdictChange, change_order
 from schemas.results.verdict_changes import VerdictChanges
 from tests.memory_store import MemoryStore
+from tests.report_factory import without
 
 RECORDED = Path(__file__).with_suffix(".json")
 DIGITS = 9
@@ -47,7 +48,7 @@ def _plain(value):
 
 
 def _comparable_change(change: VerdictChange) -> VerdictChange:
-    return VerdictChange.model_validate(_plain(change.model_dump()) | {"sentence": "", "facts": [], "assumptions": []})
+    return msgspec.convert(_plain(change.as_dict()) | {"sentence": "", "facts": [], "assumptions": []}, VerdictChange)
 
 
 def _comparable(delta: Delta) -> Delta:
@@ -91,9 +92,7 @@ def digest(records: list[bytes], chunk: int = 500) -> dict[str, object]:
         hashed.update(json.dumps(state).encode())
         for field, change in sorted(benchmark.changes.items(), key=lambda each: change_order(each[1].id)):
             changes += 1
-            hashed.update(
-                json.dumps([field, _comparable_change(change).model_dump(exclude={"alpha", "facts"})]).encode()
-            )
+            hashed.update(json.dumps([field, without(_comparable_change(change), "alpha", "facts")]).encode())
     return {"changes": changes, "digest": hashed.hexdigest()[:32]}
 
 

@@ -3,6 +3,7 @@
 import json
 import random
 
+import msgspec
 import pytest
 
 from schemas.results.report import Report
@@ -46,7 +47,7 @@ def labelled(judge, labels, *more, every=4, code=0):
 
 def read(judge, labels, **more):
     text = labelled(judge, labels, "--format", "json", **more).stdout
-    (benchmark,) = Report.model_validate_json(text).benchmarks
+    (benchmark,) = msgspec.json.decode(text, type=Report).benchmarks
     return benchmark.labels
 
 

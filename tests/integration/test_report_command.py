@@ -10,6 +10,7 @@ from html import unescape
 from itertools import pairwise
 from pathlib import Path
 
+import msgspec
 import pytest
 from scipy.stats import binom, binomtest, chi2, norm
 
@@ -181,7 +182,7 @@ def test_prices_that_do_not_fit(tmp_path, arguments, says):
 
 def test_the_json_is_the_contract_and_nothing_else(whole):
     text, result, _ = whole
-    assert Report.model_validate_json(text).model_dump_json() + "\n" == text
+    assert msgspec.json.decode(text, type=Report).as_json().decode() + "\n" == text
     assert list(result) == ["benchmarks"]
     for benchmark in result["benchmarks"]:
         assert list(benchmark) == BENCHMARK.split()

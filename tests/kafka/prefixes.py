@@ -62,7 +62,7 @@ class Prefixes:
                 summaries[number, offset] = json.loads(cache.listed_summaries(cache.names()))
                 for name in {name for at, name in named if at == offset}:
                     report = cache.benchmark_report(name, "all")
-                    reports[name, offset] = None if report is None else json.loads(report.model_dump_json())
+                    reports[name, offset] = None if report is None else json.loads(report.as_json())
         for name, header, body in answers:
             offsets = parse_offsets(header)
             if name is None:

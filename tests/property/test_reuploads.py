@@ -78,8 +78,8 @@ def folded(policy, events, cuts, *, restart=False):
 
 def found_in(log):
     """Everything that surfaces may tell of the benchmark."""
-    report = benchmark_report(board_view(log.bench), pairs="all").model_dump()
-    return report, {field: change.model_dump() for field, change in log.bench.changes.items()}
+    report = benchmark_report(board_view(log.bench), pairs="all").as_dict()
+    return report, {field: change.as_dict() for field, change in log.bench.changes.items()}
 
 
 @pytest.mark.parametrize("policy", POLICIES)
@@ -144,7 +144,7 @@ def test_an_epoch_supersedes_the_verdicts_on_the_older_one_and_keeps_them(policy
     def key(pair):
         return frozenset({pair["model_a"], pair["model_b"]})
 
-    rows = benchmark_report(board_view(log.bench), pairs="all").model_dump()["pairs"]
+    rows = benchmark_report(board_view(log.bench), pairs="all").as_dict()["pairs"]
     above = [row for row in rows if row["status"] != "superseded"]
     below = [row for row in rows if row["status"] == "superseded"]
     assert len(above) == 10
@@ -194,4 +194,4 @@ def test_uploads_again_through_a_watch_that_ends_between_them(tmp_path):
     }
     for change in whole.bench.changes.values():
         key = (change.model_a, change.epoch_a, change.model_b, change.epoch_b, change.procedure, change.kind)
-        assert evidence[key] == change.evidence.model_dump()
+        assert evidence[key] == change.evidence.as_dict()

@@ -42,7 +42,7 @@ def reversing_streams(draw):
 def changes(log, cuts, *, restart=False):
     records, _, end = log
     partition, _ = fold(records, end, cuts, restart=restart)
-    return {field: change.model_dump() for field, change in sorted(partition.benchmarks["bench"].changes.items())}
+    return {field: change.as_dict() for field, change in sorted(partition.benchmarks["bench"].changes.items())}
 
 
 @settings(max_examples=25, deadline=None)

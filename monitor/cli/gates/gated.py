@@ -226,7 +226,7 @@ def _evaluate(
     comparison = evaluate(plan, question, known, done, run, call.budget, progress)
     if codes := {*folder.assumed, *["broken_off"] * bool(folder.broken)}:
         assumed = [*question.assumed, *map(Assumption, codes)]
-        comparison = comparison.model_copy(update={"assumption": clauses(assumed), "assumptions": facts(assumed)})
+        comparison = comparison.replace(assumption=clauses(assumed), assumptions=facts(assumed))
     return comparison, folder.broken
 
 

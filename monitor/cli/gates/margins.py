@@ -108,8 +108,8 @@ def _compare(
         note(f"{name}: no results of {first_names(absent)}: not compared there")
     pairs = {frozenset((pair.model_a, pair.model_b)): pair for pair in report.pairs if pair.status != "superseded"}
     return [
-        compare_with_margin(view.table, pairs[frozenset((model, baseline))], model, baseline, margin, rule).model_copy(
-            update={"metric": metric, "notes": first(report)}
+        compare_with_margin(view.table, pairs[frozenset((model, baseline))], model, baseline, margin, rule).replace(
+            metric=metric, notes=first(report)
         )
         for model in candidates
         if model in here
@@ -162,7 +162,7 @@ def hold_for_rerun(
             checked.append(with_facts(each, [*each.facts, fact(Reason.RERUN_AGREES, **of)]))
         else:
             held = with_facts(each, [fact(Reason.RERUN_DIFFERS, **of)])
-            checked.append(held.model_copy(update={"verdict": "held"}))
+            checked.append(held.replace(verdict="held"))
     return checked
 
 

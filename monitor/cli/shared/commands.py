@@ -30,8 +30,7 @@ class _PlainValues:
             if getattr(each, "is_flag", False):
                 each.metavar = ""
             each._get_number_range_help_str = partial(_range, each)  # noqa: SLF001 - typer has no setting for it
-            if not each.required and each.callback is None:
-                each.process_value = partial(_process, each)
+            each.process_value = partial(_process, each)
         return params
 
     def format_help(self, ctx: Any, formatter: Any) -> None:  # noqa: ANN401 - the signature is typer's
@@ -40,10 +39,14 @@ class _PlainValues:
 
 
 def _process(option: Any, ctx: Any, value: Any) -> Any:  # noqa: ANN401 - typer's
-    """Process the value of an option that was given; typer would build a validator for each of the others too, for 20 ms of `report`."""
-    if value is None:
-        return () if option.multiple or option.nargs == -1 else None
-    return type(option).process_value(option, ctx, value)
+    """Process the value of an option; typer would load pydantic, and build a validator for text and for each option that is not given."""
+    if value is None and not option.required:
+        value = () if option.multiple or option.nargs == -1 else None
+    elif option.type_descriptor.annotation == list[str] and value:
+        value = list(value)
+    elif value is not option.default or option.required:
+        return type(option).process_value(option, ctx, value)
+    return value if option.callback is None else option.callback(ctx, option, value)
 
 
 def _range(option: Any) -> str | None:  # noqa: ANN401 - typer's option

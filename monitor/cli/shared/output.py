@@ -193,7 +193,7 @@ def _with_labels(view: ReportView, labels: Mapping[str, Labels]) -> ReportView:
     mine = labels.get(view.report.benchmark)
     if mine is None or view.table.benchmark.united is not None:
         return view
-    return replace(view, report=view.report.model_copy(update={"labels": labels_report(view.table, mine)}))
+    return replace(view, report=view.report.replace(labels=labels_report(view.table, mine)))
 
 
 def _listed_pairs(output: Output, count: int) -> Pairs:
@@ -241,7 +241,7 @@ def _print(views: Iterable[ReportView], output: Output) -> None:
     if form in {ReportFormat.markdown, ReportFormat.html}:
         print(_document(views, form, second_opinions=second_opinions), end="")
     elif second_opinions:
-        print(DetailedReport(benchmarks=[with_detail(each.report, each.table) for each in views]).model_dump_json())
+        print(DetailedReport(benchmarks=[with_detail(each.report, each.table) for each in views]).as_json().decode())
     elif form is ReportFormat.table:
         from monitor.cli.shared.table import print_table
 
@@ -271,8 +271,8 @@ def _print_json(views: Iterable[ReportView]) -> None:
     """Print the model `Report`, the rows of its pairs as they are made: `pairs` is the last field of a benchmark."""
     print('{"benchmarks":[', end="")
     for number, view in enumerate(views):
-        print("," * (number > 0) + view.report.model_dump_json().removesuffix("]}"), end="")
-        rows = (row.model_dump_json() for part in view.parts() for row in part)
+        print("," * (number > 0) + view.report.as_json().decode().removesuffix("]}"), end="")
+        rows = (row.as_json().decode() for part in view.parts() for row in part)
         print(next(rows, ""), end="")
         for row in rows:
             print(f",{row}", end="")
@@ -282,7 +282,7 @@ def _print_json(views: Iterable[ReportView]) -> None:
 
 def _report_parts(view: ReportView) -> Iterator[BenchmarkReport]:
     """Yield the report with some rows at a time."""
-    return (view.report.model_copy(update={"pairs": part}) for part in view.parts())
+    return (view.report.replace(pairs=part) for part in view.parts())
 
 
 def _print_pairs(reports: Iterable[BenchmarkReport], form: ReportFormat) -> None:

@@ -17,7 +17,7 @@ from schemas.results.changes import DRIFT_KINDS, DriftChange
 from schemas.results.drift import DriftAlarm
 from schemas.results.verdict_changes import change_field
 
-_FACTS: Final = DriftChange.model_fields.keys() & {*DriftAlarm.__struct_fields__} - {"run"}
+_FACTS: Final = {*DriftChange.__struct_fields__} & {*DriftAlarm.__struct_fields__} - {"run"}
 
 
 def fold_runs(

@@ -1,7 +1,7 @@
 """Verdict changes: closed latches as the entries that leave the engine, with ids that every replay reproduces."""
 
 from collections.abc import Collection, Iterable
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -169,7 +169,7 @@ def _end(
             ended.setdefault(located[0], []).append((located[1], sequence))
             continue
         decision = pairs.changes.verdict(field)
-        update: dict[str, object] = {
+        update: dict[str, Any] = {
             "id": f"{offset}-{sequence}",
             "kind": kind,
             "before": decision.after,
@@ -178,7 +178,7 @@ def _end(
             "assumptions": [],
         }
         names = decision.model_a, decision.model_b, pairs.name, claim
-        change = decision.model_copy(update=update | {"sentence": ended_sentence(names, ending)})
+        change = decision.replace(**update, sentence=ended_sentence(names, ending))
         delta.changes.add(pairs.record(pair, change), change)
     for columns, places in ended.items():
         place, sequences = zip(*places, strict=True)

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from math import isfinite
 from typing import Any, Final, NamedTuple
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
-from pydantic_core import to_json
 
 from monitor.engine.kinds.bets import CERTAIN, Bets, bets_of
 from monitor.words import changes as sentences
@@ -102,7 +102,7 @@ class LatchRecords:
     def change(self, place: int) -> VerdictChange:
         """Make one of the verdict changes."""
         (values,) = self._values(slice(place, place + 1))
-        return VerdictChange.model_validate(values)
+        return msgspec.convert(values, VerdictChange)
 
     def orders(self) -> list[Order]:
         """Return the id of each."""
@@ -110,11 +110,11 @@ class LatchRecords:
 
     def texts(self, places: Sequence[int]) -> list[bytes]:
         """Return the JSON of some of them."""
-        return [to_json(values) for values in self._values(np.array(places, np.int64))]
+        return list(map(msgspec.json.encode, self._values(np.array(places, np.int64))))
 
     def changes(self) -> list[VerdictChange]:
         """Make all verdict changes."""
-        return list(map(VerdictChange.model_validate, self._values(slice(None))))
+        return [msgspec.convert(values, VerdictChange) for values in self._values(slice(None))]
 
     def fields(self) -> list[str]:
         """Return the field of each in the table of latches."""

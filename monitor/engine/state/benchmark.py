@@ -97,7 +97,7 @@ class Benchmark(PairState):
         self.revision = 0  # grows whenever the state changes, within a chunk too; not stored
         self.reading_side: object = None  # what readers keep of its present state; not stored
         self.declared = False
-        self.declare(spec or Spec())
+        self.declare(spec or Spec.model_construct())
         self.declared = spec is not None
 
     def declare(self, spec: Spec) -> None:

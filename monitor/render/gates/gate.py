@@ -130,8 +130,8 @@ def as_json(answer: Answer) -> str:
             "headline": answer.headline,
             "notes": answer.notes,
             "conflict_rule": answer.conflict_rule,
-            **({} if answer.labels is None else {"labels": answer.labels.model_dump(mode="json")}),
-            "pair": answer.pair.model_dump(mode="json"),
+            **({} if answer.labels is None else {"labels": answer.labels.as_dict()}),
+            "pair": answer.pair.as_dict(),
         }
     )
 

@@ -278,7 +278,7 @@ def _p_value(c: GateComparison) -> str:
 
 def as_json(report: GateReport) -> str:
     """Write every field; `rankwatch schema gate` describes them."""
-    return report.model_dump_json()
+    return report.as_json().decode()
 
 
 def as_junit(report: GateReport) -> str:

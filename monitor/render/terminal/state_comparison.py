@@ -38,7 +38,7 @@ def as_json(compared: Sequence[BoardComparison]) -> dict[str, Any]:
 
 
 def _dump(change: AnyChange | None) -> dict[str, Any] | None:
-    return None if change is None else change.model_dump(mode="json")
+    return None if change is None else change.as_dict()
 
 
 def as_text(compared: Sequence[BoardComparison]) -> str:

@@ -11,7 +11,7 @@ from monitor.background import in_background
 from monitor.serve.api.problems import MEDIA_TYPE
 from schemas.records.declaration import Declaration, Spec
 from schemas.records.events import Ended, Event
-from schemas.results.api import Problem
+from schemas.results.answer import answer_schemas, every_answer
 
 _REQUEST_MODELS: Final[tuple[type[BaseModel], ...]] = (Event, Declaration, Ended, Spec)
 _COMMON_ERRORS: Final = {
@@ -51,9 +51,9 @@ def json_body(model: type[BaseModel]) -> dict[str, Any]:
 def _openapi(web: FastAPI) -> dict[str, Any]:
     schema = get_openapi(title=web.title, version=web.version, description=web.description, routes=web.routes)
     definitions = schema.setdefault("components", {}).setdefault("schemas", {})
+    definitions |= answer_schemas(every_answer(), "#/components/schemas/{name}")
     for name in ("HTTPValidationError", "ValidationError"):
         definitions.pop(name, None)
-    _define(definitions, Problem, "")
     for model in _REQUEST_MODELS:
         _define(definitions, model, "-Input")
     problem = {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}}

@@ -34,6 +34,7 @@ class ProblemError(Exception):
     ) -> None:
         super().__init__(detail)
         self.problem = Problem(
+            type="about:blank",
             title=HTTPStatus(status).phrase,
             status=status,
             detail=detail,
@@ -43,7 +44,7 @@ class ProblemError(Exception):
 
     def response(self) -> Response:
         """Return the problem as a response."""
-        return Response(self.problem.model_dump_json(exclude_none=True), self.problem.status, self.headers, MEDIA_TYPE)
+        return Response(self.problem.as_json(), self.problem.status, self.headers, MEDIA_TYPE)
 
 
 class QuotaExceeded(ProblemError):  # noqa: N818 - what happened

@@ -116,7 +116,7 @@ def evaluate(
     if found.verdict != "fail":
         return found
     named = zip(plan.items, np.nan_to_num(scores).tolist(), known.tolist(), strict=False)  # the rest was not evaluated
-    return found.model_copy(update={"first_lost": first_lost(named)})
+    return found.replace(first_lost=first_lost(named))
 
 
 def _scores_of(items: Sequence[str], scores: Scores) -> Floats:

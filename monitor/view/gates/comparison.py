@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from math import exp, inf, isfinite
-from typing import Final
+from typing import Any, Final, cast
 
 import numpy as np
 
@@ -106,7 +106,7 @@ def compare_with_margin(
         relative=margin.relative,
         alpha=spec.alpha,
         looks="one" if table.one_look else "several",
-        policy=policy,
+        policy=cast("Any", policy),  # battles are not compared
         rule=evidence.rule,
         p_not_worse=exp(min(evidence.log_p, 0.0)),
         p_worse=p_worse,

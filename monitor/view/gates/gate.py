@@ -192,7 +192,7 @@ def _in_family(
     whole = next(each.verdict for each in candidates if each.model == comparison.candidate)
     decided_by_family = whole == "pass" if comparison.verdict == "fail" else comparison.verdict == "undecided"
     if decided_by_family and size == len(candidates) and whole in _DECIDED_BY_FAMILY:
-        decided = comparison.model_copy(update={"verdict": whole, "items_needed": None})
+        decided = comparison.replace(verdict=whole, items_needed=None)
         return with_facts(decided, [fact(_DECIDED_BY_FAMILY[whole], alpha=alpha)])
     if whole != "undecided" or comparison.verdict == "undecided":
         return comparison

@@ -36,19 +36,17 @@ def _corrected(c: GateComparison, table: PairTable, labels: Labels, margin: Marg
         verdict = "held"
     p = worse if verdict == "fail" else not_worse
     of = {"verdict": verdict, "judge": c.verdict, "margin": margin.size, "relative": margin.relative}
-    changed = c.model_copy(
-        update={
-            "verdict": verdict,
-            "p_not_worse": not_worse,
-            "p_worse": worse,
-            "rule": "labels",
-            "gap_low": None,
-            "gap_high": None,
-            "decided_at_n": None,
-            "items_needed": None,
-            "judge_verdict": c.verdict,
-            "labels": labels_report(table, labels, "anytime", (c.candidate, c.baseline)),
-        }
+    changed = c.replace(
+        verdict=verdict,
+        p_not_worse=not_worse,
+        p_worse=worse,
+        rule="labels",
+        gap_low=None,
+        gap_high=None,
+        decided_at_n=None,
+        items_needed=None,
+        judge_verdict=c.verdict,
+        labels=labels_report(table, labels, "anytime", (c.candidate, c.baseline)),
     )
     facts = c.facts if verdict == "held" else [fact(Reason.LABELS_GATE, **of, labels=scores.count, p=p, alpha=c.alpha)]
     return with_facts(changed, facts)

@@ -48,4 +48,4 @@ def first_lost(scores: Iterable[tuple[str, float, float]]) -> list[str]:
 
 def with_facts(comparison: GateComparison, facts: list[Fact]) -> GateComparison:
     """Return a comparison with its reason."""
-    return comparison.model_copy(update={"facts": facts, "reason": reason(facts)})
+    return comparison.replace(facts=facts, reason=reason(facts))

@@ -1,7 +1,7 @@
 """Second opinions on the neighbouring pairs: other families, other intervals, other clusters."""
 
 from collections.abc import Callable
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from schemas.results.detail import (
     BenchmarkDetail,
     ClusterDefinition,
     ClusterDetail,
+    Definition,
     DetailedBenchmarkReport,
     ModelDetail,
     PairDetail,
@@ -36,7 +37,7 @@ _RESAMPLES: Final = 2_000
 
 def with_detail(report: BenchmarkReport, table: PairTable) -> DetailedBenchmarkReport:
     """Add the second opinions to a report, from the table it was made from."""
-    fields = {name: getattr(report, name) for name in type(report).model_fields}
+    fields = {name: getattr(report, name) for name in type(report).__struct_fields__}
     return DetailedBenchmarkReport(**fields, detail=benchmark_detail(table))
 
 
@@ -55,8 +56,8 @@ def _pairs(table: PairTable, at: Index, names: list[str]) -> list[PairDetail]:
     columns = {name: np.full(at.size, np.nan) for name in _NUMBERS}
     for name, values in _numbers(table, at[shared]).items():
         columns[name][shared] = values
-    numbers = {name: json_numbers(values) for name, values in columns.items()}
-    sides = {
+    numbers: dict[str, Any] = {name: json_numbers(values) for name, values in columns.items()}
+    sides: dict[str, Any] = {
         "e_holm": side_names(table.e_decisions(families.e_holm), at),
         "e_bh": side_names(table.decided("e_bh"), at),
     }
@@ -206,7 +207,7 @@ def _definitions(table: PairTable, at: Index, sums: ClusterSums) -> list[list[Cl
     answered = scored.sum(axis=1)
     difficulty = np.divide(x.sum(axis=1), answered, out=np.zeros(x.shape[0]), where=answered > 0)
     difficulty = np.round(difficulty, 9)  # sums of scores differ in their last digit by the order of the models
-    labels = {
+    labels: dict[Definition, Index] = {
         "random": cluster_sensitivity.random_clusters(x.shape[0], len(sums.names), np.random.default_rng(_SEED)),
         "difficulty quartiles": cluster_sensitivity.difficulty_clusters(difficulty),
         "split halves": cluster_sensitivity.split_halves(sums.label[order]),

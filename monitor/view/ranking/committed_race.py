@@ -28,7 +28,7 @@ def with_committed_race(report: BenchmarkReport, table: PairTable) -> BenchmarkR
     race = None if report.goal is None else committed_race(table)
     if report.goal is None or race is None:
         return report
-    return report.model_copy(update={"goal": report.goal.model_copy(update={"committed": race})})
+    return report.replace(goal=report.goal.replace(committed=race))
 
 
 def committed_race(table: PairTable, *, looks: int = _LOOKS) -> CommittedRace | None:

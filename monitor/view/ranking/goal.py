@@ -256,16 +256,11 @@ def priced(goal: GoalReport, prices: Prices) -> GoalReport:
         if price is None:
             return run
         left = None if run.items_full is None else price * max(0, run.items_full - run.items_run)
-        return run.model_copy(update={"cost_run": price * run.items_run, "cost_saved": left})
+        return run.replace(cost_run=price * run.items_run, cost_saved=left)
 
     runs = [cost(run) for run in goal.by_model]
-    return goal.model_copy(
-        update={
-            "by_model": runs,
-            "cost_run": _sum([run.cost_run for run in runs]),
-            "cost_saved": _sum([run.cost_saved for run in runs]),
-        }
-    )
+    costs = _sum([run.cost_run for run in runs]), _sum([run.cost_saved for run in runs])
+    return goal.replace(by_model=runs, cost_run=costs[0], cost_saved=costs[1])
 
 
 def _sum(costs: Sequence[float | None]) -> float | None:
@@ -278,7 +273,7 @@ def priced_report(report: BenchmarkReport, prices: Prices) -> BenchmarkReport:
     """Return a report with the costs of its goal, if it has one."""
     if not prices or report.goal is None:
         return report
-    return report.model_copy(update={"goal": priced(report.goal, prices)})
+    return report.replace(goal=priced(report.goal, prices))
 
 
 def declared_models(table: PairTable) -> frozenset[str]:

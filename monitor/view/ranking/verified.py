@@ -22,7 +22,7 @@ def with_verified(view: ReportView) -> ReportView:
     verified = None if goal is None else verify(view.table)
     if goal is None or verified is None:
         return view
-    return replace(view, report=view.report.model_copy(update={"goal": goal.model_copy(update={"verified": verified})}))
+    return replace(view, report=view.report.replace(goal=goal.replace(verified=verified)))
 
 
 def verify(table: PairTable) -> Verified | None:

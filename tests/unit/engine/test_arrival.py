@@ -204,7 +204,7 @@ def test_more_items_than_declared_take_decisions_back_at_that_event():
     taken = log.changes["anytime_family", "invalidated"]
     assert taken.id.startswith(f"{start}-")
     assert "more items have arrived than the 40 declared" in taken.sentence
-    assert json.loads(taken.model_dump_json())["after"] is None
+    assert json.loads(taken.as_json())["after"] is None
 
 
 def uneven(seed, *, models=3, items=600, clusters=6, leaning=0.0):

@@ -221,7 +221,7 @@ def test_boards_do_not_depend_on_the_chunks(seed):
     for size in (29, 101):
         parts, same_letters, same_changes = folded(records, size)
         assert same_letters == letters
-        assert [each.model_dump_json() for each in same_changes] == [each.model_dump_json() for each in changes]
+        assert [each.as_json() for each in same_changes] == [each.as_json() for each in changes]
         assert sorted(parts.boards) == sorted(whole.boards)
         assert reports(parts) == reports(whole)
         assert parts.counters == whole.counters

@@ -70,7 +70,7 @@ def test_a_regrade_of_everything_decides_what_a_fresh_benchmark_decides():
     fresh.send(*scores(0))
 
     def decided(log):
-        rows = benchmark_report(board_view(log.bench), pairs="all").model_dump()["pairs"]
+        rows = benchmark_report(board_view(log.bench), pairs="all").as_dict()["pairs"]
         return {(r["model_a"], r["model_b"]): r["decided"] for r in rows if r["status"] != "superseded"}
 
     assert decided(again) == decided(fresh)
@@ -152,7 +152,7 @@ def test_where_a_chunk_is_cut_does_not_move_a_supersession(restart):
 def test_rows_name_their_epochs_and_what_a_later_generation_assumes():
     log = FoldLog(DECLARED)
     log.send(*scores(0), *scores(1, ["a", "b"]))
-    rows = benchmark_report(board_view(log.bench), pairs="all").model_dump()["pairs"]
+    rows = benchmark_report(board_view(log.bench), pairs="all").as_dict()["pairs"]
     epochs = {(r["model_a"], r["model_b"], r["status"]): (r["epoch_a"], r["epoch_b"]) for r in rows}
     assert epochs["a", "b", "decided"] == (1, 1)
     assert epochs["a", "d", "decided"] == (1, 0)
@@ -170,7 +170,7 @@ def test_a_capacity_counts_within_a_generation():
     log = FoldLog(DECLARED | {"family": {"policy": "capacity", "size": 6}})
     for epoch in range(3):
         log.send(*scores(epoch))
-        report = benchmark_report(board_view(log.bench), pairs="all").model_dump()
+        report = benchmark_report(board_view(log.bench), pairs="all").as_dict()
         assert all("earlier pairs filled" not in row["reason"] for row in report["pairs"])
         assert metrics_view(board_view(log.bench)).beyond_capacity == 0
     log.send(*(event(item, "e", 1, epoch=2) for item in range(40)))
@@ -193,7 +193,7 @@ def test_graded_scores_and_committed_orders_stop_at_a_newer_epoch_too():
         ends = superseded(log.bench)
         assert {key[:4] for key in ends} == {("x", 0, "y", 0)}
         assert all(each.facts == [fact(Reason.SCORED_AGAIN, model="x", epoch=1)] for each in ends.values())
-        json.loads(next(iter(ends.values())).model_dump_json())
+        json.loads(next(iter(ends.values())).as_json())
         # The old pair is closed, whatever comes; the new one is judged.
         log.send(event(0, "x", 1), event(0, "y", 1))
         assert all(change.kind != "reversed" for change in log.bench.changes.values())

@@ -162,7 +162,7 @@ def test_a_choice_among_scores_is_named_from_its_event_on(choice, place):
     events = along(IDS)
     records = [{"declare": "bench", "order": "trusted"}, *events[:place], *choice, *events[place:]]
     found = [
-        {field: change.model_dump() for field, change in benchmark.changes.items()}
+        {field: change.as_dict() for field, change in benchmark.changes.items()}
         for benchmark in every_chunking(records)
     ]
     assert all(each == found[0] for each in found)

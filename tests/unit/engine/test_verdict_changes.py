@@ -54,8 +54,8 @@ def test_records_and_terms_give_the_same_changes_again(policy):
     assert set(packed[0][1].splitlines()) == set(packed[1][1].splitlines())
     (benchmark,) = partition.benchmarks.values()
     again = unpack("made", benchmark.contestants, *packed[1])
-    assert {field: change.model_dump_json() for field, change in again.items()} == {
-        field: change.model_dump_json() for field, change in benchmark.changes.items()
+    assert {field: change.as_json() for field, change in again.items()} == {
+        field: change.as_json() for field, change in benchmark.changes.items()
     }
 
 
@@ -63,8 +63,8 @@ def test_the_fold_makes_no_change(monkeypatch):
     records = made(2, POLICIES["trusted"], models=6, items=120)
     partition = Partition()
     made_now = []
-    make = "monitor.engine.latch.records.VerdictChange.model_validate"
-    monkeypatch.setattr(make, lambda values: made_now.append(values["id"]) or object())
+    make = "monitor.engine.latch.records.msgspec.convert"
+    monkeypatch.setattr(make, lambda values, _: made_now.append(values["id"]) or object())
     partition.fold(Chunk(0, 0, len(records), range(len(records)), records))
     changes = partition.benchmarks["made"].changes
     assert len(changes) > 5

@@ -45,7 +45,7 @@ def folded(data, size):
         claim: (kept.side[: board.pairs].tolist(), kept.peak[: board.pairs].tolist())
         for claim, kept in board.claims.items()
     }
-    return latches, {field: change.model_dump_json() for field, change in board.changes.items()}
+    return latches, {field: change.as_json() for field, change in board.changes.items()}
 
 
 @pytest.mark.parametrize("skips", [0, 0.03], ids=["all scored", "some skipped"])

@@ -25,9 +25,9 @@ GOAL = GoalReport(
 
 def change(number, a, b, gap, *, kind="decided", after="a", benchmark="mmlu-pro", epoch=0):
     made = verdict(f"{number}-0", benchmark, procedure="anytime_family")
-    evidence = made.evidence.model_copy(update={"n": 4000, "gap": gap})
+    evidence = made.evidence.replace(n=4000, gap=gap)
     fields = {"kind": kind, "after": after, "epoch_a": epoch, "alpha": 0.05, "evidence": evidence}
-    return made.model_copy(update={"model_a": a, "model_b": b} | fields)
+    return made.replace(model_a=a, model_b=b, **fields)
 
 
 def board(*followed, **more):

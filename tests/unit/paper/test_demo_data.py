@@ -288,12 +288,12 @@ def test_the_story_follows_the_report_it_is_given(replayed):
     report, naive = replayed
     bench = report.benchmarks[0]
     pairs = [
-        pair.model_copy(update={"resolved": pair.resolved.model_copy(update={"fixed_n": False})})
+        pair.replace(resolved=pair.resolved.replace(fixed_n=False))
         if (pair.model_a, pair.model_b) == naive.pairs[0]
         else pair
         for pair in bench.pairs
     ]
-    changed = report.model_copy(update={"benchmarks": [bench.model_copy(update={"pairs": pairs})]})
+    changed = report.replace(benchmarks=[bench.replace(pairs=pairs)])
     line = next(line for line in story(changed, naive).splitlines() if line.startswith("fixed n"))
     assert line.split()[2:] == ["4/9", "5/9", "differs"]
 
@@ -301,7 +301,7 @@ def test_the_story_follows_the_report_it_is_given(replayed):
 def test_the_story_needs_all_nine_pairs(replayed):
     report, naive = replayed
     bench = report.benchmarks[0]
-    cut = report.model_copy(update={"benchmarks": [bench.model_copy(update={"pairs": bench.pairs[:3]})]})
+    cut = report.replace(benchmarks=[bench.replace(pairs=bench.pairs[:3])])
     with pytest.raises(ValueError, match="all 9 pairs of the demo"):
         story(cut, naive)
 

@@ -22,7 +22,7 @@ def messages(chunk_records):
         end = start + len(records)
         delta = partition.fold(Chunk(2, start, end, range(start, end), records))
         made += [change for benchmark in delta.benchmarks for change in benchmark.changes.values()]
-    return [(cloud_event(change, "events", 2), change.model_dump_json()) for change in made]
+    return [(cloud_event(change, "events", 2), change.as_json()) for change in made]
 
 
 def test_the_same_bytes_however_the_log_is_replayed():

@@ -7,7 +7,7 @@ from monitor.render.csv import columns, write_csv
 from monitor.view.build import benchmark_report
 from monitor.view.from_state import board_view
 from schemas.results.report import Report
-from tests.report_factory import benchmark, model, pair
+from tests.report_factory import benchmark, model, pair, without
 from tests.unit.render.hostile import NAMES, hostile_benchmark
 
 
@@ -29,7 +29,7 @@ def test_reading_it_back_gives_the_report():
     assert len(table) == len(NAMES) * (len(NAMES) - 1) // 2
     for row, shown in zip(table, report.benchmarks[0].pairs, strict=True):
         assert list(row) == list(columns())
-        values = shown.model_dump(exclude={"facts"})
+        values = without(shown, "facts")
         for name, nested in (("decided", values.pop("decided")), ("resolved", values.pop("resolved"))):
             values |= {f"{name}_{key}": value for key, value in nested.items()}
         assert values.pop("cluster") is None

@@ -16,7 +16,15 @@ from monitor.render.terminal.layout import output_console, shorten
 from monitor.render.terminal.report import render_report
 from monitor.words.columns import PROCEDURES
 from schemas.results.reasons import Reason, fact
-from schemas.results.report import RESOLUTION_PROCEDURES, FamilyReport, OrderReport, Report, Status, Summary
+from schemas.results.report import (
+    RESOLUTION_PROCEDURES,
+    FamilyReport,
+    OrderReport,
+    RepeatsReport,
+    Report,
+    Status,
+    Summary,
+)
 from tests.report_factory import benchmark, model, pair, report
 
 WIDTHS = (100, 120, 160, 240)
@@ -50,7 +58,7 @@ def test_no_line_is_wider_than_the_terminal(width):
     assert max(cell_len(line) for line in text.splitlines()) <= width
 
 
-REPEATED = model("alpha", repeats={"min": 1, "mean": 3.24, "max": 96}, run_ended=False)
+REPEATED = model("alpha", repeats=RepeatsReport(min=1, mean=3.24, max=96), run_ended=False)
 
 
 @pytest.mark.parametrize(
@@ -209,11 +217,11 @@ def test_an_ascii_terminal_gets_ascii():
 
 def test_a_name_that_the_encoding_lacks_is_escaped_not_fatal(tmp_path):
     path = tmp_path / "report.json"
-    path.write_text(report(benchmark([pair("日本", "b")])).model_dump_json())
+    path.write_text(report(benchmark([pair("日本", "b")])).as_json().decode())
     code = (
-        "import sys; from schemas.results.report import Report;"
+        "import sys, msgspec; from schemas.results.report import Report;"
         "from monitor.render.terminal.layout import output_console; from monitor.render.terminal.report import render_report;"
-        "render_report(Report.model_validate_json(open(sys.argv[1]).read()), output_console(), with_pairs=True)"
+        "render_report(msgspec.json.decode(open(sys.argv[1]).read(), type=Report), output_console(), with_pairs=True)"
     )
     done = subprocess.run(
         [sys.executable, "-c", code, str(path)],
@@ -231,9 +239,7 @@ def test_numbers():
             "big", "x", required_n=2727127.0, resolution_ratio=0.0044, log_e=float("-inf"), gap_low=None, gap_high=None
         ),
         pair("none", "x", required_n=float("inf"), resolution_ratio=0.0, gap=0.0),
-        pair("graded", "x", required_n=None, resolution_ratio=None, log_e=None).model_copy(
-            update={"b": None, "c": None}
-        ),
+        pair("graded", "x", required_n=None, resolution_ratio=None, log_e=None).replace(b=None, c=None),
     ]
     text = rendered(report(benchmark(values)), 240)
     big, none, graded = (rows(text, name)[0] for name in ("big", "none", "graded"))

@@ -125,9 +125,9 @@ def test_ten_models_with_their_ties_fit_24_lines():
     assert not any("more models" in line for line in screen(live(shown, ties=ties), 80, 20))
     assert any("... 5 more models" in line for line in screen(live(shown, ties=ties), 80, 16))
     (bench,) = shown.benchmarks
-    details = bench.result.change.model_copy(update={"text": f"Enough items for 5 of 9 gaps, {'and ' * 10}no more."})
-    result = bench.result.model_copy(update={"change": details})
-    whole = screen(live(report(bench.model_copy(update={"result": result})), ties=ties), 80, 24)
+    details = bench.result.change.replace(text=f"Enough items for 5 of 9 gaps, {'and ' * 10}no more.")
+    result = bench.result.replace(change=details)
+    whole = screen(live(report(bench.replace(result=result)), ties=ties), 80, 24)
     assert any(line.strip().endswith("no more.") for line in whole), (
         "what the result needs comes ahead of the room for changes"
     )

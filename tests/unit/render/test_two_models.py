@@ -26,7 +26,7 @@ def shown(log, *, width=80, encoding="utf-8"):
     shown = benchmark_report(board_view(log.bench), assert_complete=True)
     raw = io.BytesIO()
     console = Console(file=io.TextIOWrapper(raw, encoding, write_through=True), width=width, highlight=False)
-    render_report(Report.model_construct(benchmarks=[shown]), console)
+    render_report(Report(benchmarks=[shown]), console)
     return [line.rstrip() for line in raw.getvalue().decode(encoding).splitlines()]
 
 

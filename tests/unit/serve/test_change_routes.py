@@ -35,7 +35,7 @@ def served():
 
 def latched(served):
     benchmarks = served.partitions[0].benchmarks.values()
-    changes = [c.model_dump(mode="json") for benchmark in benchmarks for c in benchmark.changes.values()]
+    changes = [c.as_dict() for benchmark in benchmarks for c in benchmark.changes.values()]
     return sorted(changes, key=place)
 
 
@@ -169,7 +169,7 @@ def several():
 def each_in_order(server):
     """The changes of each benchmark in the order of its partition."""
     found = {
-        name: sorted((c.model_dump(mode="json") for c in each.benchmarks[name].changes.values()), key=place)
+        name: sorted((c.as_dict() for c in each.benchmarks[name].changes.values()), key=place)
         for each in server.partitions
         for name in each.benchmarks
     }
@@ -213,7 +213,7 @@ def test_the_newest_of_several_partitions_are_the_last_that_were_stored():
     parts = partition(0, "first", 5), partition(1, "second", 6)
     order = []
     for part, name, start in ((parts[0], "first", 100.0), (parts[1], "second", 100.5)):
-        changes = sorted(part.benchmarks[name].changes.items(), key=lambda each: place(each[1].model_dump()))
+        changes = sorted(part.benchmarks[name].changes.items(), key=lambda each: place(each[1].as_dict()))
         for k, (field, change) in enumerate(changes):
             times[name].changes[field] = start + k
             order.append((start + k, name, change.id))

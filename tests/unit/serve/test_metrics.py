@@ -272,7 +272,7 @@ def test_the_metrics_are_those_of_the_report(state):
     view = metrics_view(board_view(benchmark))
     # No metric shows the means on shared items, so the view does not compute them.
     unshared = {"shared_mean": None, "shared_rank": None}
-    assert view.models == [model.model_copy(update=unshared) for model in report.models]
+    assert view.models == [model.replace(**unshared) for model in report.models]
     assert view.clusters == report.clusters
     assert view.pairs == len(rows)
     for procedure, count in view.decided.items():

@@ -66,7 +66,7 @@ def served(request, server):
 
 
 def whole_report(served):
-    return benchmark_report(board_view(served.partitions[0].benchmarks[NAME]), pairs="all").model_dump(mode="json")
+    return benchmark_report(board_view(served.partitions[0].benchmarks[NAME]), pairs="all").as_dict()
 
 
 def reported(served):
@@ -138,7 +138,7 @@ def test_the_matrix_is_the_report(served):
 
 def test_the_board_is_the_report_with_its_ties(served):
     board, state = served.get(f"board?{query()}").json, served.partitions[0].benchmarks[NAME]
-    assert rounded(board["report"]) == rounded(benchmark_report(board_view(state)).model_dump(mode="json"))
+    assert rounded(board["report"]) == rounded(benchmark_report(board_view(state)).as_dict())
     ties = tie_bands(LivePairs(board_view(state)).table, 0.9)
     assert [[k - 1 for k in band["members"]] for band in board["ties"]["bands"]] == [
         list(band.members) for band in ties.bands

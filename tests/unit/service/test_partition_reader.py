@@ -69,8 +69,8 @@ def folded(end, log=LOG):
 def shown(partition):
     """Everything that a reader shows of a partition."""
     cache = ReportCache(lambda: [PartitionView(partition)])
-    changes = {name: {k: v.model_dump() for k, v in b.changes.items()} for name, b in partition.benchmarks.items()}
-    return cache.report("all").model_dump_json(), changes, partition.counters
+    changes = {name: {k: v.as_dict() for k, v in b.changes.items()} for name, b in partition.benchmarks.items()}
+    return cache.report("all").as_json(), changes, partition.counters
 
 
 def worker(store, start, end, log=LOG, size=100):

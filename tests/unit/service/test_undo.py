@@ -19,6 +19,7 @@ from monitor.words.assumptions import TEXTS
 from schemas.records.declaration import Declaration
 from schemas.records.events import BattleFields, Ended, EventFields
 from schemas.records.operations import BoardChange
+from tests.report_factory import without
 
 PRODUCERS = ("ci", "bad", None)
 
@@ -59,9 +60,8 @@ class Board:
 
     def report(self):
         """What the board shows, without what depends on offsets and generations."""
-        report = benchmark_report(board_view(self.fold().benchmarks["m"]), pairs="all").model_dump(
-            exclude={"board", "rejected", "assumption", "assumptions"}
-        )
+        report = benchmark_report(board_view(self.fold().benchmarks["m"]), pairs="all")
+        report = without(report, "board", "rejected", "assumption", "assumptions")
         for each in report["pairs"]:
             del each["reason"], each["facts"]
         return report

@@ -37,8 +37,5 @@ def test_each_candidate_has_an_equal_share_of_alpha_however_the_others_end():
 def test_the_headline_names_the_benchmarks_that_the_family_shows_to_be_worse():
     (question,) = questions_of("bench", ["new"], "old", Margin(0.03), 0.05)
     empty = compare_along_order(np.zeros(0), np.zeros(0), 10, question)
-    rows = [
-        empty.model_copy(update={"benchmark": name, "p_worse": p})
-        for name, p in (("a", 0.001), ("b", 0.04), ("c", 0.5))
-    ]
+    rows = [empty.replace(benchmark=name, p_worse=p) for name, p in (("a", 0.001), ("b", 0.04), ("c", 0.5))]
     assert gate_report(rows, Margin(0.03)).headline == "fail: new is worse than old on a (alpha = 0.05)"

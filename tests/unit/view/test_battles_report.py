@@ -1,5 +1,6 @@
 """The report of battles: ratings, islands, positions, judges, and where direct battles disagree."""
 
+import msgspec
 import numpy as np
 import pytest
 
@@ -19,7 +20,7 @@ def report(*records, ended=True, **spec):
     if ended:
         log.send({"ended": "bench"})
     (found,) = build_report(board_views([log.partition]), pairs="all", assert_complete=True).benchmarks
-    assert BenchmarkReport.model_validate_json(found.model_dump_json()) == found
+    assert msgspec.json.decode(found.as_json(), type=BenchmarkReport) == found
     return found
 
 

@@ -69,7 +69,7 @@ def test_what_is_displayed_of_some_pairs_is_what_all_pairs_have(log, monkeypatch
         (row.model_a, row.model_b): row for row in table_view(PairTable(board_view(log.bench)), "all").report.pairs
     }
     for row in table_view(table, "adjacent").report.pairs:
-        found, wanted = row.model_dump(), whole[row.model_a, row.model_b].model_dump()
+        found, wanted = row.as_dict(), whole[row.model_a, row.model_b].as_dict()
         for each in (*found["facts"], *wanted["facts"]):
             each.pop("probability", None)
         chances = [each.pop("decision_probability") or 0.0 for each in (found, wanted)]

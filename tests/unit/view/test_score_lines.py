@@ -37,7 +37,7 @@ def test_battles_are_exported_with_judge_position_and_repeat(rows):
 def rounded(log):
     """A report with nine digits: sums over another order of prompts differ in the last ones."""
     (report,) = build_report(board_views([log.partition]), pairs="all", assert_complete=True).benchmarks
-    return json.loads(report.model_dump_json(), parse_float=lambda text: f"{float(text):.9g}")
+    return json.loads(report.as_json(), parse_float=lambda text: f"{float(text):.9g}")
 
 
 def test_an_export_says_which_model_won_and_was_shown_first():

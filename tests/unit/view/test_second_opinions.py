@@ -49,9 +49,9 @@ def found(view):
 
 
 def test_the_report_itself_is_unchanged_and_the_pairs_are_the_neighbours(view, found):
-    whole = with_detail(view.report, view.table).model_dump()
+    whole = with_detail(view.report, view.table).as_dict()
     whole.pop("detail")
-    assert whole == view.report.model_dump()
+    assert whole == view.report.as_dict()
     assert [(p.model_a, p.model_b) for p, _ in found] == [(d.model_a, d.model_b) for _, d in found]
 
 
@@ -238,7 +238,7 @@ def test_second_opinions_do_not_depend_on_the_order_of_the_file(graded):
         log.send(*each)
         view = report_view(board_view(log.bench), pairs="all", assert_complete=True)
         detail = with_detail(view.report, view.table).detail
-        pairs = {(d.model_a, d.model_b): d.model_dump() for d in detail.pairs}
+        pairs = {(d.model_a, d.model_b): d.as_dict() for d in detail.pairs}
         assert len(pairs) == 3
         details.append({(pair, name): value for pair, values in pairs.items() for name, value in flat(values)})
     for other in details[1:]:

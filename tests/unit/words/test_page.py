@@ -48,7 +48,7 @@ def test_the_reason_of_a_pair_has_no_assumption_that_is_stated():
 
 def test_a_verdict_change_has_no_assumption_that_is_stated():
     changes = [change for change in decided().changes.values() if change.kind == "decided"]
-    words = change_words([change.model_dump_json().encode() for change in changes])
+    words = change_words([change.as_json() for change in changes])
     for change, sentence in zip(changes, words.sentences, strict=True):
         clause = clauses(map(Assumption.of, change.assumptions))
         assert change.sentence == f"{sentence} Assumes that {clause}."

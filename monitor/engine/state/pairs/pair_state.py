@@ -35,7 +35,7 @@ class PairState(Rules):
 
     def __init__(self, name: str) -> None:
         self.name = name
-        self.spec: Spec = Spec()
+        self.spec: Spec = Spec.model_construct()
         self.lead_scale = 1.0
         """What turns the mean of the differences that bet into the gap: not 1 only where clusters are weighted."""
         self.seed: Seed | None = None  # where the committed seed was declared first; None under another order policy

@@ -25,7 +25,7 @@ class CachedAnswers:
     def __init__(self, reports: ReportCache) -> None:
         self._reports = reports
 
-    async def json(self, request: Request, name: str, render: Callable[[], str], pairs: Which = "all") -> Response:
+    async def json(self, request: Request, name: str, render: Callable[[], bytes], pairs: Which = "all") -> Response:
         """Answer a request with JSON about a benchmark, or raise the 404; `render` makes it from the state, and reports `pairs`."""
 
         def origin() -> Origin:
@@ -34,7 +34,7 @@ class CachedAnswers:
                 raise unknown_benchmark(name)
             return origin
 
-        return await self._answer(request, "", origin, lambda: render().encode(), [name], pairs)
+        return await self._answer(request, "", origin, render, [name], pairs)
 
     async def list_json(self, request: Request, names: list[str], render: Callable[[], bytes]) -> Response:
         """Answer a request with JSON about a list of benchmarks, those that its caller may read; `render` makes it from the state."""

@@ -9,7 +9,6 @@ from time import monotonic
 from typing import Any, Final, NamedTuple
 
 from fastapi.responses import StreamingResponse
-from pydantic_core import to_json
 
 from monitor.serve.log_position import without_position
 from monitor.serve.report_cache import ReportCache
@@ -56,7 +55,7 @@ class _Seen(NamedTuple):
 @lru_cache(maxsize=1 << 14)
 def _update(name: str, events: int) -> bytes:
     """Return an `update` as all streams send it."""
-    return frame("update", to_json(Update(benchmark=name, events=events)))
+    return frame("update", Update(benchmark=name, events=events).as_json())
 
 
 class StateWatcher:

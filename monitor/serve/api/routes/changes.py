@@ -86,7 +86,7 @@ def change_routes(reports: ReportCache, watcher: StateWatcher) -> APIRouter:
 
 def _page(changes: list[bytes], after: str | None, *, words: bool) -> bytes:
     """Return a `ChangePage` as JSON; the changes are JSON already."""
-    also = b',"words":' + change_words(changes).model_dump_json().encode() if words else b""
+    also = b',"words":' + change_words(changes).as_json() if words else b""
     return b'{"changes":[' + b",".join(changes) + b"]" + also + b',"next":' + to_json(after) + b"}"
 
 

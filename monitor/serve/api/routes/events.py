@@ -102,9 +102,7 @@ def _add_events(routes: APIRouter, reports: ReportCache, intake: Intake, rules: 
         accepted = await store(reports, intake, writing, submission, imported=imported)
         # A long list costs seconds: FastAPI's own encoding would take them on the event loop.
         text = (
-            await in_background(accepted.model_dump_json)
-            if len(accepted.rejected) > _CHECKED_AT_ONCE
-            else accepted.model_dump_json()
+            await in_background(accepted.as_json) if len(accepted.rejected) > _CHECKED_AT_ONCE else accepted.as_json()
         )
         return Response(text, media_type="application/json")
 
@@ -249,7 +247,7 @@ def _add_ends(routes: APIRouter, reports: ReportCache, intake: Intake, rules: Wr
         place = await append_to_log(intake, Submission.empty()._replace(ended=[Ended(ended=name, **end.model_dump())]))
         in_force = await until(reports, lambda: _have_ended(reports, name, runs))
         taken = EndTaken(benchmark=name, place=place, in_force=in_force, runs=runs)
-        return Response(taken.model_dump_json(), media_type="application/json")
+        return Response(taken.as_json(), media_type="application/json")
 
 
 def _runs(reports: ReportCache, name: str, end: End) -> list[RunName] | ProblemError:

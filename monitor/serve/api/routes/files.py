@@ -78,10 +78,8 @@ def file_routes(reports: ReportCache, intake: Intake, rules: WriteRules, read: R
             async def append() -> Response:
                 upload = await in_background(lambda: _read(read, name, body, model))
                 taken = await store(reports, intake, writing, upload.submission, imported=imported)
-                answer = FileAccepted(
-                    **taken.model_dump(), benchmarks=_benchmarks(upload.submission), notes=upload.notes
-                )
-                return Response(answer.model_dump_json(), media_type="application/json")
+                answer = FileAccepted(**taken.as_dict(), benchmarks=_benchmarks(upload.submission), notes=upload.notes)
+                return Response(answer.as_json(), media_type="application/json")
 
             return await writing.once(f"{name}\0{model}\0".encode("utf-8", "replace") + body, append)
 

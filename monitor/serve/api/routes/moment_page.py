@@ -44,7 +44,7 @@ def earlier_board(live: LivePairs, at: int | None, low_coverage: float, commits:
         steps_settled=settled[table.pairs.adjacent].tolist(),
         moments=_moments(live, moments),
         moments_total=int(np.unique(times.offsets).size),
-        changes=[live.benchmark.changes[field] for field in fields[:_MOST_CHANGES]],
+        changes=[live.benchmark.changes.verdict(field) for field in fields[:_MOST_CHANGES]],
         changes_total=len(fields),
         omitted=times.omitted,
         kept=live.benchmark.suite is None,

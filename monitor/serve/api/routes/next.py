@@ -105,15 +105,15 @@ def next_routes(reports: ReportCache, watcher: StateWatcher, intake: Intake | No
 
 async def _wait(
     benchmark: str, look: Look, watcher: StateWatcher, seconds: float, known: str | None
-) -> tuple[str, str]:
+) -> tuple[bytes, str]:
     """Return the answer and its tag, once it is another one than the known one, or the time is over."""
     clock = asyncio.get_running_loop().time
     end = clock() + seconds
     async with watcher.subscribe():
         while True:
             version = watcher.version
-            text = (await look()).model_dump_json()
-            tag = f'"{sha256(text.encode()).hexdigest()[:32]}"'
+            text = (await look()).as_json()
+            tag = f'"{sha256(text).hexdigest()[:32]}"'
             if tag != known or clock() >= end or watcher.stopped:
                 return text, tag
             await watcher.wait(version, end - clock(), benchmark)
@@ -126,7 +126,7 @@ async def _answers(benchmark: str, answer: Next, look: Look, watcher: StateWatch
         while not watcher.stopped:
             version = watcher.version
             if answer != last:
-                yield frame("next", answer.model_dump_json().encode())
+                yield frame("next", answer.as_json())
                 last = answer
             if answer.over:
                 return
@@ -150,4 +150,4 @@ def _next(reports: ReportCache, benchmark: str, goal: str | None, expected: list
         answer = Race.of(live_pairs(reports, benchmark).table, asked, expected, block).report()
     except NoRaceError as error:
         raise ProblemError(409, f"Benchmark {error}.") from error
-    return answer.model_copy(update={"goal": priced(answer.goal, reports.prices)})
+    return answer.replace(goal=priced(answer.goal, reports.prices))

@@ -112,10 +112,10 @@ def _add_reports(routes: APIRouter, reports: ReportCache, answers: CachedAnswers
     async def benchmark(request: Request, name: str, pairs: Which = "adjacent") -> Response:
         """Report one benchmark, in the structure of `rankwatch report --format json`."""
 
-        def report() -> str:
+        def report() -> bytes:
             check_pairs([found_benchmark(reports, name)], pairs)
             report = reports.benchmark_report(name, pairs)
-            return Report(benchmarks=[] if report is None else [report]).model_dump_json()
+            return Report(benchmarks=[] if report is None else [report]).as_json()
 
         return await answers.json(request, name, report, pairs)
 
@@ -157,7 +157,7 @@ def _add_pairs(routes: APIRouter, reports: ReportCache, answers: CachedAnswers) 
             indices = live.sort(np.flatnonzero(keep), sort, descending=descending)
             return _page(live.rows(indices[start:end]), indices.size, end)
 
-        return await answers.json(request, benchmark, lambda: page().model_dump_json())
+        return await answers.json(request, benchmark, lambda: page().as_json())
 
 
 def _add_path_and_matrix(routes: APIRouter, reports: ReportCache, answers: CachedAnswers) -> None:
@@ -184,13 +184,13 @@ def _add_path_and_matrix(routes: APIRouter, reports: ReportCache, answers: Cache
                 columns["log_family_threshold"] = None
             return PathReport(benchmark=benchmark, model_a=model_a, model_b=model_b, **columns)
 
-        return await answers.json(request, benchmark, lambda: follow().model_dump_json())
+        return await answers.json(request, benchmark, lambda: follow().as_json())
 
     @routes.get("/matrix", response_model=Matrix)
     async def matrix(request: Request, benchmark: Name) -> Response:
         """Return the family-wise decision and the status of every pair of a benchmark."""
 
-        def cells() -> str:
+        def cells() -> bytes:
             live = live_pairs(reports, benchmark)
             if len(live.models) > MAX_MATRIX_MODELS:
                 raise ProblemError(
@@ -207,7 +207,7 @@ def _add_path_and_matrix(routes: APIRouter, reports: ReportCache, answers: Cache
                 status=live.status_matrix().tolist(),
                 prompts=met and met[0].tolist(),
                 wins=met and met[1].tolist(),
-            ).model_dump_json()
+            ).as_json()
 
         return await answers.json(request, benchmark, cells)
 

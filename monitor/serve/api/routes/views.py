@@ -26,13 +26,13 @@ def view_routes(reports: ReportCache, answers: CachedAnswers, low_coverage: floa
     async def board(request: Request, benchmark: Name) -> Response:
         """Report one benchmark with its neighbours in rank, and its ties by the family-wise decisions."""
 
-        def report() -> str:
+        def report() -> bytes:
             check_pairs([found_benchmark(reports, benchmark)], "adjacent")
             board = reports.board(benchmark, low_coverage)
             if board is None:
                 raise unknown_benchmark(benchmark)
             answer = Board(report=board[0], ties=tie_report(board[1]), words=board_words(board[0]))
-            return answer.model_dump_json()
+            return answer.as_json()
 
         return await answers.json(request, benchmark, report, "adjacent")
 
@@ -46,9 +46,9 @@ def view_routes(reports: ReportCache, answers: CachedAnswers, low_coverage: floa
     ) -> Response:
         """Report the verdicts that were in force after a record of the log, and all moments at which verdicts fell or ended."""
 
-        def report() -> str:
+        def report() -> bytes:
             live, times = live_pairs(reports, benchmark), reports.commit_times(benchmark)
-            return earlier_board(live, at, low_coverage, times).model_dump_json()
+            return earlier_board(live, at, low_coverage, times).as_json()
 
         return await answers.json(request, benchmark, report)
 
@@ -60,7 +60,7 @@ def view_routes(reports: ReportCache, answers: CachedAnswers, low_coverage: floa
     ) -> Response:
         """Replay the scores in a random order: what p < .05 at each look would have called, next to anytime verdicts."""
         return await answers.json(
-            request, benchmark, lambda: replayed(live_pairs(reports, benchmark).table, seed).model_dump_json()
+            request, benchmark, lambda: replayed(live_pairs(reports, benchmark).table, seed).as_json()
         )
 
     _add_items(routes, reports, answers)
@@ -90,7 +90,7 @@ def _add_items(routes: APIRouter, reports: ReportCache, answers: CachedAnswers) 
         if model_a is None and show in TWO_MODEL_FILTERS:
             raise ProblemError(422, f"show={show} compares two models. Name them: model_a and model_b.")
         return await answers.json(
-            request, benchmark, lambda: item_page(live_pairs(reports, benchmark), chosen).model_dump_json()
+            request, benchmark, lambda: item_page(live_pairs(reports, benchmark), chosen).as_json()
         )
 
     @routes.get("/surprises", response_model=Surprises)
@@ -99,7 +99,7 @@ def _add_items(routes: APIRouter, reports: ReportCache, answers: CachedAnswers) 
     ) -> Response:
         """List the items on which the score of a model is most unlike those of the other models, where at least 8 have a score."""
         return await answers.json(
-            request, benchmark, lambda: surprise_page(live_pairs(reports, benchmark), model, limit).model_dump_json()
+            request, benchmark, lambda: surprise_page(live_pairs(reports, benchmark), model, limit).as_json()
         )
 
 
@@ -113,5 +113,5 @@ def _add_categories(routes: APIRouter, reports: ReportCache, answers: CachedAnsw
     ) -> Response:
         """Report the scores of every model by category (the `cluster` of an item), and the verdicts against one model in each of them."""
         return await answers.json(
-            request, benchmark, lambda: category_page(live_pairs(reports, benchmark), baseline, limit).model_dump_json()
+            request, benchmark, lambda: category_page(live_pairs(reports, benchmark), baseline, limit).as_json()
         )

@@ -69,7 +69,7 @@ def _ask(
         return None, tag
     try:
         return msgspec.json.decode(text, type=Next), tag
-    except msgspec.ValidationError:
+    except msgspec.DecodeError:
         raise DeliveryError(f"{url}: its answer is not of this version of rankwatch; check the address") from None
 
 

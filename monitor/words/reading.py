@@ -2,7 +2,7 @@
 
 import re
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from monitor.words.counts import counted
@@ -111,15 +111,14 @@ def _declarations(refused: Sequence[RefusedDeclaration]) -> list[str]:
     return [*texts, f"{counted(more, 'more declaration')} refused."] if more > 0 else texts
 
 
-def skipped(benchmark: BenchmarkReport) -> str:
+def skipped(reasons: Mapping[str, int]) -> str:
     """Return how many results have no score, and why; empty without any.
 
-    >>> skipped(BenchmarkReport.model_construct(skipped={"blank": 9}))
+    >>> skipped({"blank": 9})
     '9 skipped: blank'
-    >>> skipped(BenchmarkReport.model_construct(skipped={"blank": 9, "Timeout": 3}))
+    >>> skipped({"blank": 9, "Timeout": 3})
     '12 skipped (blank: 9, Timeout: 3)'
     """
-    reasons = benchmark.skipped
     total = f"{sum(reasons.values()):,} skipped"
     if len(reasons) < 2:
         return "".join(f"{total}: {reason}" for reason in reasons)

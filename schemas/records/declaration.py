@@ -381,7 +381,7 @@ class Spec(BaseModel):
     )
     nulls: Literal["filled", "final"] = Field(
         "filled",
-        description="a score that comes after a null of the same item fills it, or is a conflict, which does not count; under a committed "
+        description="a later score than a null of the same item fills it, or is a conflict, which does not count; under a committed "
         "order a null is always final",
     )
     weights: Weights | None = Field(

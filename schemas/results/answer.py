@@ -12,7 +12,7 @@ class _Described:
         self.default, self.description = default, description
 
 
-def Field(description: str, *, default: Any = msgspec.NODEFAULT) -> Any:  # noqa: N802, ANN401 - stands for the value of a field
+def Field(description: str, *, default: Any = msgspec.NODEFAULT) -> Any:  # noqa: N802, ANN401 - its value is that of a field
     """Describe a field, for the schema of its answer."""
     return _Described(default, description)
 

@@ -1,8 +1,9 @@
 """Responses of the HTTP API besides the report: summaries, pages, paths, matrices and problems."""
 
 from datetime import datetime
-from typing import Literal
+from typing import Annotated, Any, Final, Literal
 
+import msgspec
 import pydantic
 
 from schemas.records.declaration import Spec
@@ -10,7 +11,7 @@ from schemas.records.names import Name
 from schemas.records.operations import AskedAction
 from schemas.records.text import Sentence
 from schemas.results.answer import Answer, Field
-from schemas.results.changes import DriftChange, VerdictChange
+from schemas.results.changes import VerdictChange
 from schemas.results.report import (
     BenchmarkReport,
     BoardReport,
@@ -417,10 +418,15 @@ class ChangeWords(Answer):
     sentences: list[Sentence] = Field("the sentence of each, without that")
 
 
+_CHANGES: Final = {
+    "items": {"anyOf": [{"$ref": f"#/components/schemas/{name}Change"} for name in ("Verdict", "Drift")]}
+}
+
+
 class ChangePage(Answer):
     """One page of verdict changes, in log order."""
 
-    changes: list[VerdictChange | DriftChange]
+    changes: Annotated[list[Any], msgspec.Meta(extra_json_schema=_CHANGES)]  # msgspec has no schema of `AnyChange`
     words: ChangeWords | None = Field("with `words=true`, for a page that shows them", default=None)
     next: str | None = Field(
         "`after` of the next page: the id of the last change, of several partitions one of each; or the given `after` if the page is empty"

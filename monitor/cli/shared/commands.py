@@ -46,6 +46,8 @@ def _process(option: Any, ctx: Any, value: Any) -> Any:  # noqa: ANN401 - typer'
         value = list(value)
     elif value is not option.default or option.required:
         return type(option).process_value(option, ctx, value)
+    elif type(value) is int and option.type_descriptor.annotation is float:
+        value = float(value)  # seeds depend on how it is written
     return value if option.callback is None else option.callback(ctx, option, value)
 
 

@@ -42,7 +42,7 @@ class OfItems:
             items = f"{b.items:,} of {counted(b.declared_items, what)}"
         if b.unit_items is not None:
             items += f" of {counted(b.unit_items, 'item')}"
-        skips = f", {text}" if (text := skipped(b)) else ""
+        skips = f", {text}" if (text := skipped(b.skipped)) else ""
         return f"{items}, {counted(len(b.models), 'model')}, {counted(b.events, 'event')}{skips}"
 
     def conflicts(self, count: int, models: str) -> str:

@@ -74,7 +74,7 @@ def test_written_rows_are_those_of_the_model(results, monkeypatch):
     monkeypatch.setattr(
         output,
         "_print_json",
-        lambda views: print(build.Report(benchmarks=[view.report for view in views]).as_json()),
+        lambda views: print(build.Report(benchmarks=[view.report for view in views]).as_json().decode()),
     )
     assert run("report", results, "--format", "json").stdout == streamed
     assert run("report", results, "--format", "json", "--pairs", "adjacent").stdout != streamed

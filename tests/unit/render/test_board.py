@@ -84,7 +84,7 @@ def test_ranks_and_ties_are_those_of_the_report():
 def test_lines_are_explained_where_a_model_lacks_items():
     log = FoldLog()
     scores = np.zeros((400, 3))
-    scores[:300, 0], scores[:150, 1], scores[:140, 2] = 1, 1, 1
+    scores[:300, 0], scores[:150, 1], scores[260:, 2] = 1, 1, 1
     scores[200:, 1] = np.nan
     log.send(packed(scores, ["a", "b_", "c"]))
     shown = board_of(report_view(board_view(log.bench), assert_complete=True), 0.9)

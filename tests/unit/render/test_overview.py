@@ -168,7 +168,7 @@ def with_missing(share, missing):
     """Three models far apart; the one in the middle has a share of the items."""
     log = FoldLog({"declare": "bench", "missing": missing})
     scores = np.zeros((400, 3))
-    scores[:390, 0], scores[:200, 1], scores[:20, 2] = 1, 1, 1
+    scores[:300, 0], scores[:200, 1], scores[300:350, 2] = 1, 1, 1
     scores[np.arange(400) % 100 >= 100 * share, 1] = np.nan
     log.send(packed(scores, ["model-a", "model-b", "model-c"]))
     view = report_view(board_view(log.bench), assert_complete=True)

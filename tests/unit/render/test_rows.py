@@ -6,7 +6,7 @@ import io
 from monitor.render.csv import columns, write_csv
 from monitor.view.build import benchmark_report
 from monitor.view.from_state import board_view
-from schemas.results.report import Report
+from schemas.results.report import RepeatsReport, Report
 from tests.report_factory import benchmark, model, pair, without
 from tests.unit.render.hostile import NAMES, hostile_benchmark
 
@@ -66,7 +66,7 @@ def test_no_pair_is_a_header_alone():
 
 
 def test_each_pair_has_the_repeats_and_the_end_of_both_runs():
-    counts = {"min": 1, "mean": 3.25, "max": 96}
+    counts = RepeatsReport(min=1, mean=3.25, max=96)
     models = [model("alpha", 1, repeats=counts, run_ended=False), model("beta", 2), model("new", 3, repeats=None)]
     pairs = [pair("alpha", "beta"), pair("alpha", "new"), pair("beta", "alpha", epoch_a=1, status="superseded")]
     table = rows(Report(benchmarks=[benchmark(pairs, models)]))

@@ -6,6 +6,7 @@ import random
 from collections import Counter
 from gzip import compress
 
+import msgspec
 import numpy as np
 import pytest
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
@@ -292,7 +293,7 @@ def test_the_metrics_are_those_of_the_report(state):
         for name, values in view.columns.items():
             expected = getattr(pair, name)
             assert values[place] == expected if expected is not None else not np.isfinite(values[place])
-        for procedure, side in pair.decided:
+        for procedure, side in msgspec.structs.asdict(pair.decided).items():
             assert view.sides[procedure][place] == {"a": 1, None: 0, "b": -1}[side]
         q = view.resolution.get("clustered", np.full(len(view.names), np.nan))[place]
         expected = None if pair.cluster is None else pair.cluster.resolution_ratio

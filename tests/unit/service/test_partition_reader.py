@@ -70,7 +70,7 @@ def shown(partition):
     """Everything that a reader shows of a partition."""
     cache = ReportCache(lambda: [PartitionView(partition)])
     changes = {name: {k: v.as_dict() for k, v in b.changes.items()} for name, b in partition.benchmarks.items()}
-    return cache.report("all").as_json(), changes, partition.counters
+    return cache.report("all").as_json().decode(), changes, partition.counters
 
 
 def worker(store, start, end, log=LOG, size=100):

@@ -16,7 +16,8 @@ def lines(*records, assert_complete=False, **spec):
     log = FoldLog(*([{"declare": "bench", **spec}] if spec else []))
     log.send(*records)
     result = benchmark_report(board_view(log.bench), assert_complete=assert_complete).result
-    return result and {word: line and (line.yes, line.facts) for word, line in result}
+    words = result.__struct_fields__ if result else ()
+    return result and {word: (line := getattr(result, word)) and (line.yes, line.facts) for word in words}
 
 
 def neighbours(decided, pairs, all_decided, all_pairs, ties=0, undecided=0):

@@ -74,7 +74,7 @@ def judge(cluster, redis, topic, verdict_topic, numbers):
             for (_, _, kind), (identifier, *_) in wanted["latches"].items():
                 expected[f"{topic}/{fold.number}/{identifier}"] = kind
     stored_changes = {
-        f"{topic}/{partition.number}/{change.id}": change.as_json()
+        f"{topic}/{partition.number}/{change.id}": change.as_json().decode()
         for partition in partitions
         for benchmark in partition.benchmarks.values()
         for change in benchmark.changes.values()

@@ -20,10 +20,11 @@ SERVER = """
 import asyncio, sys, time
 from benchmarks.events import made_lines
 from benchmarks.folding import declaration
-from monitor.engine.chunk import Chunk
+from schemas.records.columns import Chunk
 from monitor.engine.chunk_fold import Partition
 from monitor.serve.access.rules import AccessRules
 from monitor.serve.application import make_application
+from monitor.serve.serving import Serving
 from monitor.serve.report_cache import ReportCache
 from monitor.serve.server import WebServer
 from monitor.state_lock import StateLock
@@ -67,7 +68,9 @@ async def feed(loop_seconds, folded):
 
 async def main():
     reports = ReportCache(lambda: [partition], state=state)
-    web = make_application(reports, lambda *_: (b"", "text/plain"), lambda: None, access=AccessRules(), loopback=True, low_coverage=0.9)
+    web = make_application(
+        Serving(reports, lambda *_: (b"", "text/plain"), lambda: None, access=AccessRules(), loopback=True, low_coverage=0.9)
+    )
     server = WebServer(web, "127.0.0.1", 0)
     await server.start()
     print(server.url, flush=True)

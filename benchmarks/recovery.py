@@ -33,7 +33,7 @@ CHUNK = 20_000
 
 WORKER = """
 import asyncio, sys
-from monitor.engine.chunk import Chunk
+from schemas.records.columns import Chunk
 from monitor.engine.chunk_fold import Partition
 from monitor.log.file.log import FileLog
 from monitor.store.redis_store import RedisStore

@@ -14,8 +14,8 @@ from benchmarks.events import made_lines
 from benchmarks.folding import declaration, fold
 from benchmarks.harness import Options, Table
 from monitor.view.build import report_view, suite_view
-from monitor.view.from_state import board_views
 from monitor.view.pairs.table import PairTable
+from monitor.view.partition_view import board_views
 from monitor.view.ranking.suite import suite_board
 from schemas.records.suites import Member, Suite
 

@@ -99,8 +99,6 @@ if TYPE_CHECKING:
     from stats.evidence.margin import graded_excess_log_e as graded_excess_log_e
     from stats.evidence.margin import graded_excess_low as graded_excess_low
     from stats.evidence.margin import items_to_excess as items_to_excess
-    from stats.evidence.mixtures import Mixture as Mixture
-    from stats.evidence.mixtures import parse_mixture as parse_mixture
     from stats.evidence.pair import PairEvidence as PairEvidence
     from stats.evidence.pair import pair_evidence as pair_evidence
     from stats.evidence.settled import SettledState as SettledState
@@ -192,6 +190,8 @@ if TYPE_CHECKING:
     from stats.intervals.sequences import asymptotic_interval as asymptotic_interval
     from stats.intervals.sequences import empirical_bernstein as empirical_bernstein
     from stats.intervals.sequences import hedged_betting as hedged_betting
+    from stats.numerics.mixtures import Mixture as Mixture
+    from stats.numerics.mixtures import parse_mixture as parse_mixture
     from stats.order import OrderFinding as OrderFinding
     from stats.order import OrderState as OrderState
     from stats.order import arrival_correlation as arrival_correlation

@@ -6,7 +6,7 @@ from collections import defaultdict
 
 import numpy as np
 
-from stats.drift.bets import log_bet
+from stats.drift.detector import log_bet
 
 DROPS = (0.5, 1, 2, 4)
 

@@ -12,6 +12,7 @@ from monitor.serve.access.rules import AccessRules
 from monitor.serve.application import make_application
 from monitor.serve.report_cache import ReportCache
 from monitor.serve.server import WebServer
+from monitor.serve.serving import Serving
 from monitor.service.intake import FileIntake
 from monitor.view.partition_view import PartitionView
 from schemas.records.chunks import Chunk
@@ -117,9 +118,8 @@ class Served:
         intake = FileIntake(self.log, self.reports.benchmarks().__contains__, folded=lambda: self.log.partition.off)
         access = AccessRules(options.pop("token", None), **options.pop("rules", {}))
         options = {"access": access, "loopback": True, "low_coverage": 0.9, "intake": intake} | options
-        self.web = make_application(
-            self.reports, lambda *_: (100 * b"# no metrics\n", "text/plain"), lambda: None, **options
-        )
+        scrape = lambda *_: (100 * b"# no metrics\n", "text/plain")  # noqa: E731
+        self.web = make_application(Serving(self.reports, scrape, lambda: None, **options))
         self._port = port
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)

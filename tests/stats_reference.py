@@ -11,7 +11,6 @@ import numpy.typing as npt
 
 from stats.clusters.eprocess import cluster_e_process
 from stats.evidence.graded import LAMBDAS, MAX_ITEMS, graded_completion_bound, histogram_capital
-from stats.evidence.mixtures import Mixture
 from stats.evidence.settled import TIE
 from stats.families.error_control import WHOLE, Index, _family, _log_shares, step_down
 from stats.intervals.graded_interval import _NOTHING, _low
@@ -26,6 +25,7 @@ from stats.numerics.checks import (
     level,
     non_negative,
 )
+from stats.numerics.mixtures import Mixture
 
 
 class Decisions(NamedTuple):

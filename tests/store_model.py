@@ -7,9 +7,7 @@ import tempfile
 
 import numpy as np
 
-from monitor.engine.state.changes import BenchmarkDelta, Delta
-from monitor.engine.state.conflicts import ConflictChanges
-from monitor.engine.state.keys import benchmark_key
+from monitor.engine.state.changes import BenchmarkDelta, ConflictChanges, Delta, benchmark_key
 from schemas.records.chunks import Source
 from schemas.records.scores import Contestant, RowKey
 from schemas.results.assumptions import Seed

@@ -16,9 +16,8 @@ from monitor.cli.shared.files import choose_board, find_files, is_empty, make_im
 from monitor.cli.shared.options import MaxRejectedOption, ScoreOptions, TableFormat, TableFormatOption, option
 from monitor.cli.shared.remote.places import bearer_token
 from monitor.cli.shared.settings import read_settings
-from monitor.files.importer import named_path
 from monitor.files.newcomer import NewcomerError, read_certificate, read_scores, write_certificate
-from monitor.files.streams.paths import is_remote, show
+from monitor.files.streams.paths import is_remote, named_path, show
 from monitor.files.streams.read import read_files
 from monitor.send.admissions import AdmissionPlace
 from monitor.send.http import DeliveryError

@@ -7,9 +7,8 @@ import typer
 
 from monitor.cli.exports.boards import boards_of, write_files
 from monitor.cli.exports.shapes import ShapeOptions, check_folder
-from monitor.cli.shared.declared.epochs import parse_epoch
 from monitor.cli.shared.errors import USAGE, note, stop
-from monitor.cli.shared.files import read_results, stop_refused
+from monitor.cli.shared.files import parse_epoch, read_results, stop_refused
 from monitor.cli.shared.options import (
     DeclareOptions,
     EpochOption,

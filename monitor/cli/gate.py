@@ -31,12 +31,19 @@ from monitor.cli.gates.options import (
 )
 from monitor.cli.gates.readings import has_several_metrics, read_metrics
 from monitor.cli.gates.replays import replay_gate
-from monitor.cli.shared.declared.epochs import parse_epoch
 from monitor.cli.shared.declared.flags import parse_flags
 from monitor.cli.shared.declared.pairs import choose_pair
 from monitor.cli.shared.declared.prices import named_prices, parse_prices
 from monitor.cli.shared.errors import USAGE, stop
-from monitor.cli.shared.files import Resolution, benchmarks_in, find_files, make_importer, read_results, stop_refused
+from monitor.cli.shared.files import (
+    Resolution,
+    benchmarks_in,
+    find_files,
+    make_importer,
+    parse_epoch,
+    read_results,
+    stop_refused,
+)
 from monitor.cli.shared.labels import LabelOptions, check_label_options, check_labelled, read_labels
 from monitor.cli.shared.options import (
     DeclareOptions,
@@ -48,8 +55,7 @@ from monitor.cli.shared.options import (
     option,
 )
 from monitor.cli.shared.remote.places import StoredPlace
-from monitor.files.importer import named_path
-from monitor.files.streams.paths import STDIN, show
+from monitor.files.streams.paths import STDIN, named_path, show
 from monitor.render.gates import gate as render
 from monitor.render.gates.margin import RENDERERS
 from monitor.view.build import build_report

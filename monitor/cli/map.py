@@ -13,9 +13,9 @@ from monitor.files.importer import Importer
 from monitor.files.maps.propose import harness_of, propose
 from monitor.files.maps.table import read_mappings
 from monitor.files.reject_limit import RejectedLine
-from monitor.files.streams.event_lines import Broken, Refusal
 from monitor.files.streams.paths import show
 from monitor.files.streams.read import read_files
+from monitor.files.streams.regular import Broken, Refusal
 
 _SHOWN = 10
 

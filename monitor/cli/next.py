@@ -23,7 +23,7 @@ from monitor.cli.shared.options import (
 )
 from monitor.cli.shared.remote.places import bearer_token
 from monitor.cli.shared.settings import read_settings
-from monitor.files.item_list import ItemListError, read_items
+from monitor.files.declaration_file import ItemListError, read_items
 from monitor.render.terminal.next import print_next
 from monitor.send.race import ask_next
 from monitor.view.from_files.fold import declared_board

@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from monitor.cli.shared.declared.values import check_seed
 from monitor.cli.shared.errors import FAULT, USAGE, file_error, note, stop
 from monitor.cli.shared.options import option
-from monitor.files.item_list import ItemListError, check_items, read_items
+from monitor.files.declaration_file import ItemListError, check_items, read_items
 from monitor.files.unit_list import UnitListError, read_units
 from schemas.records.declaration import DEFAULT_LOOK, Declaration
 from schemas.records.decode import describe_error

@@ -5,10 +5,9 @@ from typing import Annotated
 import typer
 
 from monitor.cli.shared.conflicts import check_conflicts_file, save_conflicts
-from monitor.cli.shared.declared.epochs import parse_epoch
 from monitor.cli.shared.declared.prices import parse_prices
 from monitor.cli.shared.declared.suites import suites_of_files
-from monitor.cli.shared.files import read_results, stop_refused
+from monitor.cli.shared.files import parse_epoch, read_results, stop_refused
 from monitor.cli.shared.labels import LabelOptions, check_label_options, check_suites_labelled, read_labels
 from monitor.cli.shared.options import (
     ConflictsOption,

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from monitor.cli.shared.declared.prices import parse_prices
 from monitor.cli.shared.options import HostOption, PortOption, PriceOption, PricesOption, TopicOption, option
-from monitor.cli.shared.running.service import BrokerOption, RedisOption, run_service
+from monitor.cli.shared.running.process import BrokerOption, RedisOption, run_service
 from monitor.service.worker import ClusterWorker
 
 if TYPE_CHECKING:

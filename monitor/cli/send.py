@@ -12,14 +12,16 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 import typer
 
 from monitor.cli.shared.declared.declarations import make_declarations
-from monitor.cli.shared.declared.epochs import inherited, note_read_before, parse_epoch
 from monitor.cli.shared.errors import USAGE, file_error, note, stop
 from monitor.cli.shared.files import (
     RejectedLines,
     benchmarks_in,
     find_files,
+    inherited,
     make_importer,
     not_ending,
+    note_read_before,
+    parse_epoch,
     unmatched_choices,
 )
 from monitor.cli.shared.options import (
@@ -38,7 +40,7 @@ from monitor.cli.shared.remote.places import bearer_token
 from monitor.cli.shared.running.process import log_to_terminal
 from monitor.cli.shared.settings import read_settings
 from monitor.files.batches import BatchReader
-from monitor.files.declare import benchmarks_of
+from monitor.files.declaration_file import benchmarks_of
 from monitor.files.epochs import NEXT, EpochRecord, Epochs
 from monitor.files.importer import show_argument
 from monitor.files.reject_limit import RejectedLine, RejectLimit, TooManyRejected

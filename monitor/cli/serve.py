@@ -15,7 +15,7 @@ from monitor.cli.shared.options import (
     TopicOption,
     option,
 )
-from monitor.cli.shared.running.service import BrokerOption, RedisOption, run_service
+from monitor.cli.shared.running.process import BrokerOption, RedisOption, run_service
 from monitor.service.reader import Reader
 
 if TYPE_CHECKING:

@@ -14,16 +14,19 @@ import typer
 
 from monitor.cli.shared.conflicts import check_conflicts_file, save_conflicts
 from monitor.cli.shared.declared.declarations import make_declarations
-from monitor.cli.shared.declared.epochs import after_state, inherited, note_read_before, parse_epoch
 from monitor.cli.shared.declared.prices import parse_prices, prices_fault
 from monitor.cli.shared.declared.suites import suites_flag, suites_of_files
 from monitor.cli.shared.errors import FAULT, USAGE, end_at_once, note, stop
 from monitor.cli.shared.files import (
+    after_state,
     benchmarks_in,
     find_files,
     find_present,
+    inherited,
     make_importer,
     not_ending,
+    note_read_before,
+    parse_epoch,
     stop_refused,
     stop_without_results,
     unmatched_choices,
@@ -57,10 +60,10 @@ from monitor.cli.shared.running.stopping import Stopping
 from monitor.cli.shared.settings import read_settings
 from monitor.cli.shared.table import print_table
 from monitor.files.epochs import EpochRecord
-from monitor.files.importer import named_path, show_argument
+from monitor.files.importer import show_argument
 from monitor.files.reject_limit import RejectLimit, TooManyRejected
 from monitor.files.runs import ends_of_runs, incomplete_benchmarks, not_whole
-from monitor.files.streams.paths import is_remote, origin
+from monitor.files.streams.paths import is_remote, named_path, origin
 from monitor.files.tail import Tailer
 from monitor.render.drift import findings
 from monitor.render.terminal.plain import LiveStatus

@@ -4,9 +4,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from operator import itemgetter
 
-from monitor.engine.chunk import EventBatch
 from monitor.engine.limits import Limits, Usage, exceeds
 from monitor.engine.state.benchmark import Benchmark
+from schemas.records.columns import EventBatch
 
 
 def usage_of(benchmark: Benchmark) -> Usage:

@@ -11,7 +11,6 @@ from typing import Any, Final
 import msgspec
 
 from monitor.engine.budget import in_log_order, may_exceed, usage_of
-from monitor.engine.chunk import EventBatch
 from monitor.engine.declarations import redeclare, refusal, under_version, with_late_parts
 from monitor.engine.decoder import (
     BoardChanged,
@@ -36,15 +35,14 @@ from monitor.engine.latch.changes import invalidate, withdraw
 from monitor.engine.limits import NOTHING, Limits, Usage, benchmark_fault
 from monitor.engine.state.benchmark import Benchmark
 from monitor.engine.state.boards import Boards
-from monitor.engine.state.changes import BenchmarkDelta, DeletedBoard, Delta
-from monitor.engine.state.keys import record_digest
+from monitor.engine.state.changes import BenchmarkDelta, DeletedBoard, Delta, record_digest
 from monitor.engine.state.pairs.counts import CHUNK_CELLS
 from monitor.engine.state.quarantine import Quarantine, crash_reason
 from monitor.engine.state.restore import restore_benchmark
 from monitor.engine.state.stored import StoredState
-from monitor.words.changes import DELETED, UNDONE
+from monitor.words.order import DELETED, UNDONE
 from schemas.records.chunks import Chunk, DeadLetter, Gap, Misrouted, Source
-from schemas.records.columns import EventList, JoinedEvents
+from schemas.records.columns import EventBatch, EventList, JoinedEvents
 from schemas.records.declaration import Declaration, Provenance, Spec
 from schemas.records.decode import check_object, decode_records
 from schemas.records.events import Ended, EventFields

@@ -9,16 +9,15 @@ from typing import Final
 import numpy as np
 from pydantic import ValidationError
 
-from monitor.engine.chunk import EventBatch
-from monitor.engine.fold.follow import announce_closed, loop_of
-from monitor.engine.latch.changes import replace
+from monitor.engine.latch.changes import announce_closed, loop_of, replace
 from monitor.engine.state.battles import battle_fault
 from monitor.engine.state.benchmark import Benchmark
 from monitor.engine.state.changes import BenchmarkDelta
 from monitor.engine.state.graded import unweighted_reason
 from monitor.engine.state.stored import StoredBenchmark
 from monitor.words import assumptions as words
-from monitor.words.changes import UNDECLARED_UNITS
+from monitor.words.order import UNDECLARED_UNITS
+from schemas.records.columns import EventBatch
 from schemas.records.declaration import MAX_GRADED_ITEMS, Spec, alias_problem, unit_name_problem
 from schemas.records.decode import describe_error
 from schemas.records.redeclared import KEEP, admitted, changed_fields, parts_chosen, version_fault

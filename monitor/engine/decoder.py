@@ -6,9 +6,8 @@ from typing import Any, Final, NamedTuple, TypeVar
 
 import msgspec
 
-from monitor.engine.chunk import EventBatch
 from schemas.records.chunks import Chunk, DeadLetter, Misrouted, Origin, Source
-from schemas.records.columns import EventList
+from schemas.records.columns import EventBatch, EventList
 from schemas.records.declaration import Declaration
 from schemas.records.decode import (
     BOM,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from monitor.files.declare import Declare, begin
+from monitor.files.declaration_file import Declare, begin
 from monitor.files.epochs import Epochs
 from monitor.files.streams.blocks import BlockReader, new_hash
 from monitor.files.streams.encodings import OpenStream, open_stream

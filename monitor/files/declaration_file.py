@@ -9,19 +9,105 @@ with one id a line, or results. The path is relative to the file of the table, a
 """
 
 import re
-from collections.abc import Iterable
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, Final
 
 from pydantic import ValidationError
 
-from monitor.files.item_list import ItemListError, read_items
-from monitor.files.streams.paths import show
-from monitor.files.streams.regular import UnsafePathError, inside, parse_settings, read_settings
+from monitor.files.reject_limit import RejectedLine
+from monitor.files.streams.paths import SUFFIXES, PathError, find_files, show
+from monitor.files.streams.read import read_files
+from monitor.files.streams.regular import UnsafePathError, inside, open_regular, parse_settings, read_settings
+from schemas.records.columns import JoinedEvents
 from schemas.records.declaration import Declaration, Spec
 from schemas.records.decode import describe_error
-from schemas.records.events import MAX_LINE_BYTES
+from schemas.records.events import MAX_LINE_BYTES, EventFields
+from schemas.records.names import name_fault
+from schemas.records.packed import Segment
+from schemas.records.run_columns import RunEvents
 from schemas.records.text import shorten
+
+_LARGEST: Final = 50_000_000  # most bytes of a list of ids; a declaration holds far less
+
+
+class ItemListError(ValueError):
+    """A list of items that cannot be used: where, what is wrong, what to do."""
+
+
+class NoItemsError(ItemListError):
+    """A list has no items."""
+
+
+def check_items(items: Iterable[tuple[str, str]], *, declared: bool = False) -> list[str]:
+    """Return ids that are all distinct names; `items` are pairs of a place and an id. See `read_items`."""
+    seen: dict[str, str] = {}
+    for where, item in items:
+        shown = "the item" if declared else f"item '{shorten(item)}'"
+        fault = name_fault(item)
+        if fault:
+            problem = "it is not a name" if declared else f"the name {fault}"
+            raise ItemListError(f"{where}: {shown}: {problem}; use 1 to 200 printable characters")
+        if item in seen:
+            raise ItemListError(f"{where}: {shown} is repeated, first at {seen[item]}; list each item once")
+        seen[item] = where
+    if not seen:
+        raise NoItemsError("there are no items; write one item id a line")
+    return list(seen)
+
+
+def read_items(path: Path, benchmark: str | None = None, *, declared: bool = False) -> tuple[list[str], str | None]:
+    """Read the items of a benchmark."""
+    if path.is_dir() or path.name.endswith(SUFFIXES):
+        return _from_results(path, benchmark, declared=declared)
+    name = "standard input" if str(path) == "-" else show(path)
+    if str(path) == "-":
+        data = sys.stdin.buffer.read(_LARGEST + 1)
+    else:
+        with open_regular(path) if declared else path.open("rb") as file:
+            data = file.read(_LARGEST + 1) or b""
+    if len(data) > _LARGEST:
+        raise ItemListError(f"{name}: the file has more than {_LARGEST:,} bytes; use a list of item ids, one a line")
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        byte = "a byte" if declared else f"byte 0x{data[error.start]:02x}"
+        raise ItemListError(f"{name}:{line}: {byte} is not valid UTF-8; write the file as UTF-8") from None
+    lines = enumerate(text.replace("\r\n", "\n").split("\n"), 1)
+    try:
+        ids = check_items(((f"{name}:{number}", line) for number, line in lines if line), declared=declared)
+    except NoItemsError as error:
+        raise ItemListError(f"{name}: {error}") from None
+    return ids, None
+
+
+def _from_results(path: Path, benchmark: str | None, *, declared: bool) -> tuple[list[str], str]:
+    items: dict[str, dict[str, None]] = {}
+    try:
+        for segment in read_files(find_files([path])):
+            if segment.incomplete is not None:
+                raise ItemListError(f"{show(segment.path)} is incomplete ({segment.incomplete}); complete the file")
+            if segment.rejects:
+                line = RejectedLine.of(segment.rejects[0])
+                raise ItemListError(str(line._replace(reason="the value is not valid") if declared else line))
+            for event in segment.events:
+                items.setdefault(event.benchmark, {})[event.item_id] = None
+    except PathError as error:
+        raise ItemListError(str(error)) from None
+    if benchmark is None and len(items) > 1:
+        names = ", ".join(shorten(name) for name in sorted(items)[:10])
+        raise ItemListError(
+            f"{show(path)}: the results are of {len(items):,} benchmarks ({names}); choose one with --benchmark"
+        )
+    chosen = benchmark if benchmark is not None else next(iter(items), "")
+    if chosen not in items:
+        which = f" of {shorten(chosen)}" if chosen else ""
+        raise ItemListError(f"{show(path)}: there are no results{which}; check the path, or use a list of item ids")
+    return check_items(((show(path), item) for item in items[chosen]), declared=declared), chosen
+
 
 FILE: Final = "rankwatch.toml"
 _TOML_PLACE: Final = re.compile(r"at line (\d+)")
@@ -116,3 +202,59 @@ def _read_item_file(file: Path, where: str, name: object, benchmark: str) -> lis
         raise DeclaredError(f"{where}: item_file: {error}") from None
     except OSError as error:
         raise DeclaredError(f"{where}: item_file: {show(path)}: {error.strerror or error}") from None
+
+
+Declare = Callable[[str, Declaration | None, bool, str | None], dict[str, Any] | None]
+"""Returns what to declare of a benchmark: its name, what its file declares, whether one of its first scores is neither 0 nor 1, and the
+file that has them, if they come from one."""
+
+_benchmark: Final = attrgetter("benchmark")
+
+
+def begin(segment: Segment, known: set[str], declare: Declare | None) -> Segment:
+    """Return a segment with the declarations of the benchmarks that begin in it; add these to `known`."""
+    names = benchmarks_of(segment.events)
+    segment = with_own_declarations(segment, declare)
+    known.update(declaration.declare for declaration in segment.declarations)
+    fresh = names - known
+    known |= fresh
+    begun = {
+        name: declare(name, None, has_graded(segment.events, name), segment.path) if declare else None
+        for name in sorted(fresh)
+    }
+    return segment._replace(begun=begun)
+
+
+def with_own_declarations(segment: Segment, declare: Declare | None) -> Segment:
+    """Return a segment with what is declared in place of the declarations in its file."""
+    if declare is None or not segment.declarations:
+        return segment
+    return segment._replace(declarations=[_replaced(each, segment, declare) for each in segment.declarations])
+
+
+def benchmarks_of(events: Iterable[EventFields]) -> set[str]:
+    """Return the benchmarks of events, which may be columns."""
+    names: set[str] = set()
+    for part in _parts(events):
+        names |= {part.benchmark} if isinstance(part, RunEvents) else set(map(_benchmark, part))
+    return names
+
+
+def has_graded(events: Iterable[EventFields], benchmark: str) -> bool:
+    """Return whether a score of the benchmark is neither 0 nor 1."""
+    return any(
+        part.benchmark == benchmark and part.graded
+        if isinstance(part, RunEvents)
+        else any(event.score not in (0, 1, None) for event in part if event.benchmark == benchmark)
+        for part in _parts(events)
+    )
+
+
+def _parts(events: Iterable[EventFields]) -> Sequence[Iterable[EventFields]]:
+    return events.parts if isinstance(events, JoinedEvents) else [events]
+
+
+def _replaced(declaration: Declaration, segment: Segment, declare: Declare) -> Declaration:
+    name = declaration.declare
+    fields = declare(name, declaration, has_graded(segment.events, name), segment.path)
+    return declaration if fields is None else Declaration.model_validate(fields)

@@ -1,22 +1,83 @@
 """Find the files of results that the PATH arguments of a command name, and open each as event lines."""
 
 import os
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from monitor.files.formats.choices import LOWER, ChoiceError, Choices
-from monitor.files.formats.detect import NO_BENCHMARK, format_of, looks_like_results
+from monitor.files.formats.detect import NO_BENCHMARK, Kind, format_of, looks_like_results
 from monitor.files.formats.log_file import LogFile, Notices, RunRegistry, Title, titles
-from monitor.files.formats.open_format import open_format, open_mapped
 from monitor.files.formats.plugins import problems
-from monitor.files.formats.registry import COPIES, is_companion
+from monitor.files.formats.registry import COPIES, Format, is_companion
 from monitor.files.streams.copies import Copies
 from monitor.files.streams.encodings import is_utf16
-from monitor.files.streams.paths import SUFFIXES, UNREADABLE, PathError, find_files, is_remote, show
+from monitor.files.streams.paths import (
+    ANY_URL,
+    SUFFIXES,
+    UNREADABLE,
+    PathError,
+    find_files,
+    is_remote,
+    named_path,
+    show,
+)
+from monitor.files.streams.regular import Refusal
 from monitor.files.streams.stream import Stream
+from monitor.files.streams.translated import DocumentStream
 from schemas.records.text import mask_url, shorten
+
+if TYPE_CHECKING:
+    from monitor.files.formats.results import Tool
+    from monitor.files.maps.table import FileMap
+
+_KINDS = {
+    Kind.INSPECT: "tools.inspect_log",
+    Kind.PARQUET: "tables.parquet",
+    Kind.TABLE: "tables.tables",
+    Kind.ROWS: "tables.row_document",
+    Kind.FOREIGN: "formats.foreign",
+    Kind.LINES: "tables.json_lines",
+}
+
+
+def open_format(kind: Kind | Format, log: LogFile) -> Stream:
+    """Open a file as a stream of event lines."""
+    if isinstance(kind, Kind):
+        stream: Stream = import_module(f"monitor.files.{_KINDS[kind]}").open_log(log)
+        return stream
+    if kind.refusal is not None:
+        return DocumentStream(log.path, _refusing(Refusal("file", f"a file of {kind.name}", kind.refusal)))
+    from monitor.files.formats.result_writer import open_tool  # noqa: PLC0415 - start-up: most files are events
+
+    return open_tool(load_tool(kind), log, plugin=kind.name if kind.tool is not None else None)
+
+
+def open_mapped(maps: "Sequence[FileMap]", log: LogFile) -> Stream:
+    """Open a file as a stream of event lines, under the mappings that match it."""
+    from monitor.files.formats.result_writer import open_tool  # noqa: PLC0415
+    from monitor.files.maps.mapped import mapped_tool  # noqa: PLC0415 - start-up: few files have a mapping
+
+    return open_tool(mapped_tool(maps, log.path), log)
+
+
+def load_tool(kind: Format) -> "Tool":
+    """Return the tool of a format that is read."""
+    if kind.tool is not None:
+        tool: Tool = kind.tool
+        return tool
+    loaded: Tool = getattr(import_module(f"monitor.files.tools.{kind.module}"), kind.attribute)
+    return loaded
+
+
+def _refusing(refusal: Refusal):  # type: ignore[no-untyped-def]  # noqa: ANN202
+    def read():  # type: ignore[no-untyped-def]  # noqa: ANN202
+        raise refusal
+        yield b""
+
+    return read
+
 
 if TYPE_CHECKING:
     from monitor.files.maps.table import FileMap
@@ -29,15 +90,6 @@ RESULT_SUFFIXES: Final = (*SUFFIXES, ".eval", ".json", ".csv", ".tsv", ".csv.gz"
 """How the names of results in a folder end; a file given as a PATH may have any name."""
 
 _FEW: Final = 2
-
-_URL: Final = re.compile(r"[a-z][a-z0-9+.-]*://", re.IGNORECASE)
-
-
-def named_path(path: str | os.PathLike[str]) -> tuple[str | None, str]:
-    """Split ``NAME=PATH`` into a model and a path; a path that exists, and a URL, has no model."""
-    text = os.fspath(path)
-    model, _, rest = text.partition("=")
-    return (None, text) if not (model and rest) or _URL.match(text) or Path(text).exists() else (model, rest)
 
 
 def show_argument(path: str) -> str:
@@ -72,7 +124,7 @@ class Importer:
         named: list[Path] = []
         for path in paths:
             model, place = named_path(path)
-            if _URL.match(place) and not is_remote(place) and not Path(place).exists():
+            if ANY_URL.match(place) and not is_remote(place) and not Path(place).exists():
                 scheme = place.partition(":")[0]
                 raise PathError(
                     f"{mask_url(place)}: {scheme}:// is not read; use http:// or https://, or the path of a file"

@@ -16,10 +16,11 @@ from pathlib import Path
 
 from monitor.crash_points import crash_point
 from monitor.files.batches import BatchReader, Part, Progress
-from monitor.files.declare import Declare
+from monitor.files.declaration_file import Declare
 from monitor.files.epochs import Epochs
-from monitor.files.importer import Importer, named_path
+from monitor.files.importer import Importer
 from monitor.files.reject_limit import RejectLimit
+from monitor.files.streams.paths import named_path
 from schemas.records.chunks import Source
 from schemas.records.packed import Segment, SourceSpan, encode_span, mark_imported
 from schemas.records.text import Found

@@ -5,7 +5,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Final, Literal, NamedTuple
 from urllib.parse import quote
 
-from monitor.view.news import BoardNews, BoardState, PairNames
+from monitor.view.values import BoardNews, BoardState, PairNames
 from monitor.words import notifications as words
 from schemas.results.changes import AnyChange, DriftChange, Kind, VerdictChange
 

@@ -12,7 +12,7 @@ from monitor.notify.notification import Notification, Wording, pairs_of
 from monitor.notify.targets import Target
 from monitor.outbound import NotAcceptedError
 from monitor.retries import RetryPolicy
-from monitor.view.news import BoardNews, PairNames
+from monitor.view.values import BoardNews, PairNames
 from schemas.results.changes import AnyChange
 
 log = structlog.get_logger()

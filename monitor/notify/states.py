@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Final, NamedTuple
 
 from monitor.notify.notification import Notification, Wording
-from monitor.view.news import BoardState
+from monitor.view.values import BoardState
 
 HELD_WITHIN_SECONDS: Final = 600
 """Results arrive if the last one is younger: an import of results that existed already is over sooner."""

@@ -7,8 +7,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from monitor.view.pairs.evidence_path import PairChart
-from monitor.view.ranking.tie_bands import TieBands
+from monitor.view.values import PairChart, TieBands
 
 _WIDTH: Final = 200
 _HEIGHT: Final = 16

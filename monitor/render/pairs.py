@@ -19,10 +19,10 @@ from monitor.render.signs import (
     settled_glyph,
     status_glyph,
 )
-from monitor.view.pairs.evidence_path import ChartData, PairChart
+from monitor.view.values import ChartData, PairChart
 from monitor.words import header
 from monitor.words import numbers as form
-from monitor.words.columns import PROCEDURES
+from monitor.words.columns import PROCEDURES, discordant
 from monitor.words.counts import counted
 from monitor.words.numbers import needed, needed_range, p_value
 from schemas.results.detail import CURRENT, PLANNED_N, AdjustedP, ClusterDetail, PairDetail
@@ -71,7 +71,7 @@ def verdicts(
         "pair": _names(pairs),
         "status": Column("status", [Cell(f"{sign} {word}", tone) for sign, word, tone in status]),
         "n": numbers("n", (f"{p.n:,}" for p in pairs)),
-        "bc": numbers("b/c", (form.discordant(p) for p in pairs)),
+        "bc": numbers("b/c", (discordant(p) for p in pairs)),
         "gap": numbers("gap,\npoints", (form.points(p.gap) for p in pairs)),
         "interval": Column(
             "interval\nat alpha",

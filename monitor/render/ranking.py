@@ -6,10 +6,10 @@ from monitor.render.charts import mean_bar, tie_lanes
 from monitor.render.document import Cell, Column, Kind, Table, texts
 from monitor.render.signs import HELD, UNDECIDED, UNICODE, Glyphs
 from monitor.render.signs import step as step_sign
-from monitor.view.ranking.tie_bands import TieBands
+from monitor.view.values import TieBands
 from monitor.words import battles
 from monitor.words import numbers as form
-from monitor.words.columns import step
+from monitor.words.columns import ranks, repeats, step
 from monitor.words.kinds import words_of
 from schemas.results.battles import RatingReport
 from schemas.results.report import BenchmarkReport, ModelReport, PairReport
@@ -38,7 +38,7 @@ def ranking(
     if tied is not None:
         put("ties", _ties(tied[: len(models)], ties, drawn=drawn), "drawing" if drawn else "text")
     put("rank", texts(str(m.rank) for m in models))
-    put("ranks", [Cell(form.ranks(m), "bold") for m in models])
+    put("ranks", [Cell(ranks(m), "bold") for m in models])
     put("model", [_name(m, low_coverage if marked else 0.0) for m in models], "name")
     rated = None if b.battles is None else {each.model: each for each in b.battles.ratings}
     put("score", texts(form.percent(m.mean) if rated is None else battles.rating(rated[m.model]) for m in models))
@@ -124,7 +124,7 @@ def _extras(models: Sequence[ModelReport]) -> dict[str, list[str]]:
         columns["shared"] = [form.percent(m.shared_mean) for m in models]
         columns["shared_rank"] = [form.MISSING if m.shared_rank is None else str(m.shared_rank) for m in models]
     if any(m.repeats is not None and m.repeats.max > 1 for m in models):
-        columns["repeats"] = [form.repeats(m.repeats) for m in models]
+        columns["repeats"] = [repeats(m.repeats) for m in models]
     if len({m.run_ended for m in models}) > 1:
         columns["run"] = ["ended" if m.run_ended else "open" for m in models]
     return columns

@@ -9,9 +9,10 @@ from monitor.render.pairs import cards, matrix, procedures, sizes, verdicts
 from monitor.render.ranking import ranking as make_ranking
 from monitor.render.signs import UNICODE, Glyphs, pair_signs, relation, result_sign
 from monitor.view.build import ReportView
-from monitor.view.pairs.evidence_path import ChartData, chart_data
+from monitor.view.pairs.evidence_path import chart_data
 from monitor.view.pairs.second_opinions import benchmark_detail
-from monitor.view.ranking.tie_bands import TieBands, tie_bands, tied_with
+from monitor.view.ranking.standings import tie_bands, tied_with
+from monitor.view.values import ChartData, TieBands
 from monitor.words import header
 from monitor.words import numbers as form
 from monitor.words.columns import PROCEDURES

@@ -1,6 +1,5 @@
 """Assemble the HTTP application: page, API, metrics and probes."""
 
-from collections.abc import Callable, Sequence
 from typing import Final
 
 from fastapi import FastAPI, Request, Response
@@ -20,29 +19,23 @@ from monitor.serve.api.routes.boards import board_routes
 from monitor.serve.api.routes.changes import change_routes
 from monitor.serve.api.routes.drift import drift_routes
 from monitor.serve.api.routes.events import write_routes
-from monitor.serve.api.routes.files import ReadFile, file_routes
+from monitor.serve.api.routes.files import file_routes
 from monitor.serve.api.routes.next import next_routes
-from monitor.serve.api.routes.otlp import ReadOtlp, otlp_routes
+from monitor.serve.api.routes.otlp import otlp_routes
 from monitor.serve.api.routes.reports import read_routes
 from monitor.serve.api.routes.runs import run_routes
 from monitor.serve.api.routes.views import view_routes
 from monitor.serve.api.writing.body_reader import BodyReader
-from monitor.serve.api.writing.intake import Intake, ReadOnlyIntake
-from monitor.serve.api.writing.request import WriteRules
+from monitor.serve.api.writing.request import ReadOnlyIntake, WriteRules
 from monitor.serve.http_caching import Gzip, HttpCaching
 from monitor.serve.log_position import FoldedLog, LogPosition, WholeLog
-from monitor.serve.metrics.collector import Collect, program_version
+from monitor.serve.metrics.collector import program_version
 from monitor.serve.page_files import page_routes
-from monitor.serve.report_cache import ReportCache
+from monitor.serve.serving import Collect, Serving
 from monitor.state_lock import StateTorn
-
-Scrape = Callable[[str, Collect], tuple[bytes, str]]
-"""Takes an Accept header, and what to collect; returns the metrics and their content type."""
 
 _AT_READERS: Final = "A worker has no page, no API and accepts no events: use `rankwatch serve`."
 """What a worker answers on any path but the probes and its metrics."""
-
-BODY_BYTES: Final = 16_000_000  # default limit of a request body
 
 
 class _Application(FastAPI):
@@ -59,83 +52,48 @@ class _Application(FastAPI):
         return AccessControl(Gzip(positioned), self.access, self.audit, loopback=self.loopback)
 
 
-def make_application(
-    reports: ReportCache,
-    scrape: Scrape,
-    waiting_for: Callable[[], str | None],
-    log: FoldedLog | None = None,
-    *,
-    access: AccessRules,
-    loopback: bool,
-    low_coverage: float,
-    cache_seconds: int = 0,
-    intake: Intake | None = None,
-    read_otlp: ReadOtlp | None = None,
-    read_file: ReadFile | None = None,
-    body_bytes: int = BODY_BYTES,
-    limits: ClientLimits | None = None,
-    audit: Audit | None = None,
-    holds: Callable[[], str] = lambda: "ok",
-    count_quota: Callable[[str], None] = lambda _: None,
-    watched: Sequence[str] = (),
-    topic: str | None = None,
-) -> FastAPI:
+def make_application(serving: Serving) -> FastAPI:
     """Make the application."""
-    limits, audit = limits or ClientLimits(), audit or Audit()
-    web = _make(reports, access, audit, log, loopback=loopback, cache_seconds=cache_seconds)
-    watcher = web.state.watcher
+    web = _make(serving)
+    watcher, reports, intake = web.state.watcher, serving.reports, serving.intake
     readable = reports.readable_by(may_read)
     add_problems(web)
     add_openapi(web)
-    _add_probes(web, waiting_for, holds)
-    _add_metrics(web, reports, scrape)
-    web.include_router(caller_routes(access, watched, topic))
-    web.include_router(page_routes(low_coverage))
+    _add_probes(web, serving)
+    _add_metrics(web, serving)
+    web.include_router(caller_routes(serving.access, serving.watched, serving.topic))
+    web.include_router(page_routes(serving.low_coverage))
     answers = CachedAnswers(readable)
     web.include_router(read_routes(readable, answers))
-    web.include_router(view_routes(readable, answers, low_coverage))
+    web.include_router(view_routes(readable, answers, serving.low_coverage))
     web.include_router(drift_routes(readable))
     web.include_router(run_routes(readable))
     web.include_router(next_routes(readable, watcher, intake))
     web.include_router(admission_routes(readable, intake))
     web.include_router(change_routes(readable, watcher))
-    writes = intake or ReadOnlyIntake(), WriteRules(BodyReader(body_bytes), limits, audit, count_quota)
+    body_reader = BodyReader(serving.body_bytes)
+    writes = (
+        intake or ReadOnlyIntake(),
+        WriteRules(body_reader, serving.limits or ClientLimits(), web.audit, serving.count_quota),
+    )
     web.include_router(write_routes(reports, *writes))
     web.include_router(admit_routes(reports, *writes))
     web.include_router(board_routes(reports, *writes))
-    web.include_router(otlp_routes(reports, *writes, read_otlp))
-    web.include_router(file_routes(reports, *writes, read_file))
+    web.include_router(otlp_routes(reports, *writes, serving.read_otlp))
+    web.include_router(file_routes(reports, *writes, serving.read_file))
     return web
 
 
-def make_worker_application(
-    reports: ReportCache,
-    scrape: Scrape,
-    waiting_for: Callable[[], str | None],
-    *,
-    access: AccessRules,
-    audit: Audit,
-    loopback: bool,
-    holds: Callable[[], str],
-) -> FastAPI:
+def make_worker_application(serving: Serving) -> FastAPI:
     """Make the application of a worker: probes, and metrics of the process. Any other path is a 404 that names `rankwatch serve`."""
-    # `make_application` has the same parameters.
-    web = _make(reports, access, audit, None, loopback=loopback)
+    web = _make(serving)
     add_problems(web, no_route=_AT_READERS)
-    _add_probes(web, waiting_for, holds)
-    _add_metrics(web, reports, scrape, default="process")
+    _add_probes(web, serving)
+    _add_metrics(web, serving, default="process")
     return web
 
 
-def _make(
-    reports: ReportCache,
-    access: AccessRules,
-    audit: Audit,
-    log: FoldedLog | None,
-    *,
-    loopback: bool,
-    cache_seconds: int = 0,
-) -> _Application:
+def _make(serving: Serving) -> _Application:
     """Make an application without routes."""
     web = _Application(
         title="rankwatch",
@@ -145,33 +103,34 @@ def _make(
         openapi_url=None,
         redirect_slashes=False,
     )
-    web.access, web.loopback, web.audit = access, loopback, audit
-    web.cache_seconds = cache_seconds
-    web.log = log or WholeLog(lambda: {partition.number: partition.off for partition in reports.partitions})
+    reports = serving.reports
+    web.access, web.loopback, web.audit = serving.access, serving.loopback, serving.audit or Audit()
+    web.cache_seconds = serving.cache_seconds
+    web.log = serving.log or WholeLog(lambda: {partition.number: partition.off for partition in reports.partitions})
     reports.cache.state_age = web.log.age
     web.state.watcher = StateWatcher(reports)
     return web
 
 
-def _add_probes(web: FastAPI, waiting_for: Callable[[], str | None], holds: Callable[[], str]) -> None:
+def _add_probes(web: FastAPI, serving: Serving) -> None:
     @web.get("/healthz", include_in_schema=False)
     async def healthz() -> Response:
         return Response("ok\n", media_type="text/plain")
 
     @web.get("/readyz", include_in_schema=False)
     async def readyz() -> Response:
-        waiting = waiting_for()
-        return Response(f"{waiting or holds()}\n", 503 if waiting else 200, media_type="text/plain")
+        waiting = serving.waiting_for()
+        return Response(f"{waiting or serving.holds()}\n", 503 if waiting else 200, media_type="text/plain")
 
 
-def _add_metrics(web: FastAPI, reports: ReportCache, scrape: Scrape, default: Collect = "all") -> None:
+def _add_metrics(web: FastAPI, serving: Serving, default: Collect = "all") -> None:
     @web.get("/metrics", include_in_schema=False)
     async def metrics(request: Request, collect: Collect = default) -> Response:
         require_all("read", "the metrics, which are of every benchmark")
         accept = request.headers.get("accept", "")
         names: list[str] | None = None if collect == "all" else []
         try:
-            text, content_type = await reports.read(lambda: scrape(accept, collect), names)
+            text, content_type = await serving.reports.read(lambda: serving.scrape(accept, collect), names)
         except StateTorn:
-            text, content_type = scrape(accept, "process")  # an alert on it needs them
+            text, content_type = serving.scrape(accept, "process")  # an alert on it needs them
         return Response(text, headers={"content-type": content_type, "vary": "Accept"})

@@ -2,34 +2,182 @@
 
 import asyncio
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from copy import copy
 from dataclasses import replace
 from types import MappingProxyType
-from typing import Final, TypeVar
+from typing import Annotated, Any, Final, Self, TypeVar
 
 import numpy as np
+from fastapi import Query
 
 from monitor.background import in_background
+from monitor.serve.api.problems import ProblemError, unknown_benchmark
 from monitor.serve.cache import Cache, Origin
 from monitor.serve.log_position import note_position
-from monitor.serve.shown_boards import ShownBoards
 from monitor.state_lock import StateLock
-from monitor.store.commit_times import CommitTimes
+from monitor.store.layout import CommitTimes
 from monitor.view.board import BoardView
-from monitor.view.build import ReportView, Which, board_report, order_report, table_view
+from monitor.view.build import MAX_REPORT_PAIRS, ReportView, Which, board_report, order_report, table_view
 from monitor.view.live_pairs import LivePairs
-from monitor.view.news import BoardNews, PairNames, board_news
+from monitor.view.news import board_news
 from monitor.view.pairs.table import PairTable
 from monitor.view.partition_view import PartitionView
 from monitor.view.ranking.goal import goal_report, priced, priced_report
+from monitor.view.ranking.standings import tie_bands
 from monitor.view.ranking.suite import suite_board
-from monitor.view.ranking.tie_bands import TieBands, tie_bands
 from monitor.view.reasons import partial
+from monitor.view.values import BoardNews, PairNames, TieBands
 from monitor.words.order import because
+from schemas.records.names import MAX_NAME_LENGTH
 from schemas.records.prices import Prices
 from schemas.records.suites import Suite
+from schemas.records.text import shorten
 from schemas.results.api import BenchmarkSummary
 from schemas.results.report import BenchmarkReport, GoalReport, Report
 from stats.numerics.pairs import pair_count, pair_members
+
+
+def _everything(_: str) -> bool:
+    return True
+
+
+class ShownAs:
+    """The suites and prices of the settings, which may change; one object, which all callers share."""
+
+    def __init__(self, suites: Iterable[Suite], prices: Prices) -> None:
+        self.revision = 0
+        self.change(suites, prices)
+
+    def change(self, suites: Iterable[Suite], prices: Prices) -> None:
+        """Take other suites and prices."""
+        self.suites = {suite.name: suite for suite in suites}
+        self.prices = prices
+        self.revision += 1
+
+
+class ShownBoards:
+    """The benchmarks and suites of a process, as a caller sees them. To find one takes the same time however many there are."""
+
+    def __init__(
+        self,
+        partitions: Callable[[], Sequence[PartitionView]],
+        shown: Callable[[str], bool] | None = None,
+        suites: Sequence[Suite] = (),
+        prices: Prices = MappingProxyType({}),
+    ) -> None:
+        self._partitions, self._shown = partitions, shown or _everything
+        self._shown_as = ShownAs(suites, prices)
+        self.may_read: Callable[[str], bool] = _everything
+
+    def readable_by(self, may_read: Callable[[str], bool]) -> Self:
+        """Return what a caller sees: a benchmark that it may not read does not exist. Results are shared."""
+        seen = copy(self)
+        seen.may_read = may_read
+        return seen
+
+    def show_as(self, suites: Iterable[Suite], prices: Prices) -> None:
+        """Show other suites, and costs of goals by other prices, from now on."""
+        self._shown_as.change(suites, prices)
+
+    @property
+    def revision(self) -> int:
+        """Differs after each change of the suites and prices."""
+        return self._shown_as.revision
+
+    @property
+    def prices(self) -> Prices:
+        """The price of an item by model."""
+        return self._shown_as.prices
+
+    @property
+    def _suites(self) -> Mapping[str, Suite]:
+        return self._shown_as.suites
+
+    @property
+    def partitions(self) -> Sequence[PartitionView]:
+        """The current partitions."""
+        return self._partitions()
+
+    def owns(self, name: str) -> bool:
+        """Return whether a benchmark belongs to a partition of this process, if it exists."""
+        return self.partition_of(name) is not None
+
+    def partition_of(self, name: str) -> PartitionView | None:
+        """Return the current partition to which a benchmark belongs, or None."""
+        return next((partition for partition in self._partitions() if partition.is_ours(name)), None)
+
+    @property
+    def suites(self) -> list[Suite]:
+        """The suites that are shown and may be read: a caller may read the suite, and every member."""
+        return list(filter(self._is_readable, self._suites.values()))
+
+    def suite(self, name: str) -> Suite | None:
+        """Return a suite that is shown and may be read, or None."""
+        suite = self._suites.get(name)
+        return suite if suite is not None and self._is_readable(suite) else None
+
+    def _is_readable(self, suite: Suite) -> bool:
+        return self._shown(suite.name) and all(map(self.may_read, (suite.name, *suite.members)))
+
+    def names(self) -> list[str]:
+        """Return the names of everything that is reported: suites, then benchmarks, each by name."""
+        own = (name for each in self._partitions() for name in each.names() if name not in self._suites)
+        return sorted(suite.name for suite in self.suites) + sorted(filter(self.may_show, own))
+
+    def has(self, name: str) -> bool:
+        """Return whether `names` has a name."""
+        return self.suite(name) is not None if name in self._suites else self.benchmark(name) is not None
+
+    def own_benchmarks(self, partition: int | None = None) -> dict[str, BoardView]:
+        """Return the benchmarks, of one partition or of all, that may be read and that no suite of the same name is shown in place of."""
+        return {name: benchmark for name, benchmark in self.benchmarks(partition).items() if name not in self._suites}
+
+    def benchmarks(self, partition: int | None = None) -> dict[str, BoardView]:
+        """Return the benchmarks, of one partition or of all, with a state of their own that may be read, by name."""
+        benchmarks = self._every_benchmark(partition)
+        if self._shown is _everything and self.may_read is _everything:
+            return benchmarks
+        return {name: each for name, each in benchmarks.items() if self.may_show(name)}
+
+    def may_show(self, name: str) -> bool:
+        """Return whether a benchmark, if it exists, is shown and may be read."""
+        return self._shown(name) and self.may_read(name)
+
+    def benchmark(self, name: str) -> BoardView | None:
+        """Return a benchmark with a state of its own that may be read, or None."""
+        state = self._state_of(name)
+        return state if state is not None and self.may_show(name) else None
+
+    def _every_benchmark(self, partition: int | None = None) -> dict[str, BoardView]:
+        partitions = [each for each in self._partitions() if partition is None or each.number == partition]
+        return {name: board for each in partitions for name, board in each.boards()}
+
+    def _state_of(self, name: str) -> BoardView | None:
+        boards = (each.board(name) for each in self._partitions())
+        return next((benchmark for benchmark in boards if benchmark is not None), None)
+
+    def _with_members(self, names: Iterable[str]) -> list[str]:
+        """Return names with each suite replaced by its members."""
+        return [each for name in names for each in (self._suites[name].members if name in self._suites else (name,))]
+
+    def _sources(self, name: str) -> tuple[BoardView, ...]:
+        """Return the state from which something is reported: a benchmark, or the members of a suite that exist; empty if there is none."""
+        if name in self._suites:
+            suite = self.suite(name)
+            members = () if suite is None else map(self._state_of, suite.members)
+            return tuple(member for member in members if member is not None)
+        benchmark = self.benchmark(name)
+        return () if benchmark is None else (benchmark,)
+
+    def _hides(self, name: str) -> bool:
+        """Return whether a suite is shown in place of a benchmark of its name."""
+        return name in self._suites and self._state_of(name) is not None
+
+    def _offsets(self, sources: Iterable[BoardView]) -> dict[int, int]:
+        """Return the offset up to which each partition of some benchmarks is folded."""
+        partitions = (self.partition_of(benchmark.name) for benchmark in sources if benchmark.suite is None)
+        return {partition.number: partition.off for partition in partitions if partition is not None}
+
 
 _Result = TypeVar("_Result")
 
@@ -298,3 +446,66 @@ def _decided_pairs(benchmark: BoardView) -> int:
     i, j = pair_members(latched)
     current = benchmark.current()
     return int((current[i] & current[j]).sum())
+
+
+Found = TypeVar("Found")
+
+Name = Annotated[str, Query(min_length=1, max_length=MAX_NAME_LENGTH)]
+Cursor = Annotated[str | None, Query(pattern=r"^[0-9]{1,9}$", description="`next_cursor` of the previous page")]
+
+NEXT_CURSOR: Final = "Rankwatch-Next-Cursor"
+"""Header of a page of a list that is not the last one: `cursor` of the next."""
+
+TOO_MANY_PAIRS: Final[dict[int | str, dict[str, Any]]] = {
+    409: {"description": "The answer would have more pairs than an answer may have. Page through them."}
+}
+
+
+def check_pairs(benchmarks: Iterable[BoardView], pairs: Which) -> None:
+    """Raise the 409 for a report of too many pairs."""
+    displayed = sum(
+        pair_count(count) if pairs == "all" else count - 1 for b in benchmarks if (count := len(b.latest_epoch))
+    )
+    if displayed > MAX_REPORT_PAIRS:
+        raise ProblemError(
+            409,
+            f"The report would have {displayed:,} pairs; it holds at most {MAX_REPORT_PAIRS:,}. Page through GET /api/v1/pairs instead, or "
+            "ask for fewer benchmarks at once (limit), or for the neighbours only.",
+        )
+
+
+def found_benchmark(reports: ReportCache, name: str) -> BoardView:
+    """Return a benchmark, or the union of the members of a suite, or raise the 404."""
+    return _known(reports.find(name), name)
+
+
+def own_benchmark(reports: ReportCache, name: str) -> BoardView:
+    """Return a benchmark that has events of its own, or raise the 404."""
+    suite = reports.suite(name)
+    if suite is not None:
+        members = ", ".join(map(shorten, suite.members))
+        raise ProblemError(
+            404, f"{name!r} is a suite, which has no events of its own. Name one of its members: {members}."
+        )
+    return _known(reports.benchmark(name), name)
+
+
+def live_pairs(reports: ReportCache, name: str) -> LivePairs:
+    """Return the pairs of a benchmark, or raise the 404."""
+    return _known(reports.live_pairs(name), name)
+
+
+def _known(found: Found | None, name: str) -> Found:
+    if found is None:
+        raise unknown_benchmark(name)
+    return found
+
+
+def rank_of(live: LivePairs, model: str) -> int:
+    """Return the 0-based rank of a model, or raise the 404."""
+    rank = live.place(model)
+    if rank is None:
+        raise ProblemError(
+            404, f"Benchmark {live.benchmark.name!r} has no model {model!r}. GET /api/v1/matrix lists its models."
+        )
+    return rank

@@ -12,17 +12,18 @@ from faust.types import TP
 
 from monitor.crash_points import crash_point
 from monitor.engine.chunk_fold import Partition
-from monitor.engine.state.keys import record_digest
+from monitor.engine.state.changes import record_digest
 from monitor.files.dead_letter_file import DeadLetterFile
-from monitor.files.declare import Declare
+from monitor.files.declaration_file import Declare
 from monitor.files.streams.paths import DATA_MARK
 from monitor.log.errors import LogDamaged
 from monitor.log.faust_app import FaustApp, make_app
 from monitor.log.file.log import FileLog
 from monitor.publish.feed_file import FeedFile
 from monitor.retries import RetryPolicy
-from monitor.serve.application import Scrape
+from monitor.serve.application import make_application
 from monitor.serve.metrics.catalogue import Mode
+from monitor.serve.serving import Scrape
 from monitor.service.intake import FileIntake
 from monitor.service.owned_partition import LogSpan, Outlets, PartitionWorker
 from monitor.service.process import MonitorProcess, end_tasks
@@ -222,7 +223,7 @@ class EmbeddedMonitor(MonitorProcess):
             if (undo := entry.unfinished) is not None:
                 change = BoardChange("undo", entry.benchmark, None, undo.producer, undo.since, undo.model)
                 intake.go_on(change, self._at_rest)
-        return self._read_side(scrape, intake, self._watched)
+        return make_application(self._read_side(scrape, intake, self._watched))
 
     async def _record(self, partition: int, offset: int) -> bytes | None:  # noqa: ARG002 - the log has one
         chunk = self.log.read(offset, 1)

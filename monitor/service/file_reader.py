@@ -11,8 +11,8 @@ from monitor.files.importer import MAP_FILE, Importer
 from monitor.files.reject_limit import RejectedLine
 from monitor.files.streams.read import read_files
 from monitor.files.streams.zip_archive import Archive
-from monitor.serve.api.routes.files import FileError, FileResults
-from monitor.serve.api.writing.intake import Submission
+from monitor.serve.api.writing.request import Submission
+from monitor.serve.serving import FileError, FileResults
 from schemas.records.events import models_of
 from schemas.records.packed import Segment
 from schemas.records.text import shorten

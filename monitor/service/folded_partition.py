@@ -17,7 +17,7 @@ from monitor.engine.state.changes import Delta
 from monitor.engine.state.stored import StoredState
 from monitor.instruments import ProcessMetrics
 from monitor.state_lock import StateLock, StateTorn
-from monitor.store.commit_times import CommitTimes
+from monitor.store.layout import CommitTimes
 from schemas.records.chunks import Chunk
 from schemas.records.packed import MOST_CHANGES
 from stats.numerics.pairs import pair_count

@@ -7,11 +7,10 @@ from collections.abc import Iterable
 from contextlib import suppress
 from typing import Final
 
-from monitor.engine.state.changes import Delta
-from monitor.engine.state.keys import record_digest
+from monitor.engine.state.changes import Delta, record_digest
 from monitor.service.folded_partition import FoldedPartition
-from monitor.store.commit_times import record_commit
 from monitor.store.errors import StoreUnavailable
+from monitor.store.layout import record_commit
 from monitor.store.state_reader import StateReader, StoredPosition
 from schemas.records.boards import Suspect
 from schemas.records.chunks import Chunk

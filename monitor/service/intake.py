@@ -8,13 +8,13 @@ import msgspec
 import structlog
 from aiokafka.errors import KafkaError
 
-from monitor.files.declare import Declare, has_graded
+from monitor.files.declaration_file import Declare, has_graded
 from monitor.log.errors import LogError
 from monitor.log.file.log import FileLog
 from monitor.log.kafka.settings import KafkaSettings
 from monitor.publish.kafka_errors import BrokerError
 from monitor.publish.kafka_producer import KafkaProducer, Message
-from monitor.serve.api.writing.intake import IntakeError, Submission, UndoRefused
+from monitor.serve.api.writing.request import IntakeError, Submission, UndoRefused
 from monitor.serve.log_position import format_offsets
 from monitor.service.operations.record_logs import FileRecords, TopicRecords
 from monitor.service.operations.undo import BackgroundUndoes, BoardError, FoldedBoard, Undoing, view_of

@@ -16,8 +16,8 @@ from monitor.files.streams.paths import show
 from monitor.files.streams.segments import RAW_LENGTH
 from monitor.files.tools.open_telemetry import NAME, Signal, decode_export, evaluations
 from monitor.notices import Notices as LogNotices
-from monitor.serve.api.routes.otlp import OtlpResults
-from monitor.serve.api.writing.intake import Submission
+from monitor.serve.api.writing.request import Submission
+from monitor.serve.serving import OtlpResults
 from schemas.records.decode import check_object
 from schemas.records.events import EventFields
 from schemas.records.names import name_fault

@@ -18,8 +18,8 @@ from monitor.notices import Notices
 from monitor.publish.relay import Publisher, Relay
 from monitor.service.folded_partition import FoldCrashed, FoldedPartition
 from monitor.service.source_topic import SourceGap, gap_between
-from monitor.store.commit_times import record_commit
 from monitor.store.errors import StaleState
+from monitor.store.layout import record_commit
 from monitor.store.redis_store import RedisStore
 from schemas.records.boards import Suspect
 from schemas.records.chunks import Chunk, DeadLetter, Misrouted

@@ -30,15 +30,13 @@ from monitor.publish.webhook import Webhook
 from monitor.serve.access.audit import Audit
 from monitor.serve.access.limits import ClientLimits
 from monitor.serve.access.rules import AccessRules
-from monitor.serve.api.routes.files import FileResults, ReadFile
-from monitor.serve.api.routes.otlp import ReadOtlp
-from monitor.serve.api.writing.intake import Intake
-from monitor.serve.application import Scrape, make_application
+from monitor.serve.api.writing.request import Intake
 from monitor.serve.log_position import FoldedLog, WholeLog
 from monitor.serve.metrics.catalogue import READ_SIDE, Mode
 from monitor.serve.metrics.collector import MetricsCollector, WorkerInfo
 from monitor.serve.report_cache import ReportCache
 from monitor.serve.server import WebServer
+from monitor.serve.serving import FileResults, ReadFile, ReadOtlp, Scrape, Serving
 from monitor.service import systemd
 from monitor.service.folded_partition import FoldedPartition
 from monitor.service.loops import load_loops
@@ -49,8 +47,8 @@ from monitor.state_lock import StateLock, StateTorn
 from monitor.store.errors import StoreError
 from monitor.store.redis_store import RedisStore
 from monitor.store.state_reader import StateReader
-from monitor.view.news import BoardNews, PairNames
 from monitor.view.partition_view import PartitionView
+from monitor.view.values import BoardNews, PairNames
 from schemas.records.packed import is_imported
 from schemas.records.suites import parse_suites
 
@@ -206,10 +204,10 @@ class ServedProcess:
 
     def _read_side(
         self, scrape: Scrape, intake: Intake, watched: Sequence[str] = (), topic: str | None = None
-    ) -> FastAPI:
+    ) -> Serving:
         """Return page, API, metrics and probes; what is posted goes to the intake. The page names the paths or the topic that are read."""
         settings = self.settings
-        return make_application(
+        return Serving(
             self.reports,
             scrape,
             self._not_ready,

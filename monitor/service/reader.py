@@ -16,8 +16,9 @@ from monitor.log.kafka.follower import KafkaFollower
 from monitor.log.kafka.settings import KafkaSettings
 from monitor.publish.kafka_producer import KafkaProducer
 from monitor.retries import RetryPolicy
-from monitor.serve.application import Scrape
+from monitor.serve.application import make_application
 from monitor.serve.metrics.catalogue import Mode
+from monitor.serve.serving import Scrape
 from monitor.service.folded_partition import FoldCrashed
 from monitor.service.followed_partition import PartitionReader
 from monitor.service.freshness import Freshness
@@ -327,7 +328,7 @@ class Reader(ServedProcess):
         topic, partitions = self.settings.topic, self._source.partitions
         self._writes = KafkaIntake(self._producer, topic, partitions, self._is_folded, self._kafka)
         self._cleanup.push_async_callback(self._writes.undoes.stop)
-        return self._read_side(scrape, self._writes, topic=topic)
+        return make_application(self._read_side(scrape, self._writes, topic=topic))
 
     def _is_folded(self, partition: int) -> bool:
         end = self._log_ends().get(partition)

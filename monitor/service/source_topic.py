@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Mapping
 import structlog
 from aiokafka.errors import KafkaError
 
-from monitor.engine.state.keys import record_digest
+from monitor.engine.state.changes import record_digest
 from monitor.instruments import ProcessMetrics
 from monitor.log.errors import LogError, OffsetOutOfRange, TopicChanged, outside
 from monitor.log.kafka.records import partition_bounds, read_record, reader, record_at

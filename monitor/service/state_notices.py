@@ -9,11 +9,12 @@ from monitor.notify.notifier import Notifier
 from monitor.notify.states import Due, StateWatch
 from monitor.service.folded_partition import FoldedPartition
 from monitor.state_lock import StateTorn
-from monitor.store.commit_times import CommitTimes
 from monitor.store.errors import StoreError
+from monitor.store.layout import CommitTimes
 from monitor.store.redis_store import RedisStore
 from monitor.view.from_state import board_view
-from monitor.view.news import BoardState, board_state
+from monitor.view.news import board_state
+from monitor.view.values import BoardState
 
 
 class StateNotices:

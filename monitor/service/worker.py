@@ -23,8 +23,9 @@ from monitor.publish.kafka_producer import KafkaProducer
 from monitor.publish.republisher import Republisher
 from monitor.publish.verdict_topic import VerdictTopic
 from monitor.retries import RetryPolicy
-from monitor.serve.application import Scrape, make_worker_application
+from monitor.serve.application import make_worker_application
 from monitor.serve.metrics.catalogue import Mode
+from monitor.serve.serving import Scrape, Serving
 from monitor.service.owned_partition import LogSpan, Outlets, PartitionWorker
 from monitor.service.process import MonitorProcess, end_tasks, freeze_heap, thaw_heap
 from monitor.service.source_topic import SourceTopic, linger
@@ -268,13 +269,16 @@ class ClusterWorker(MonitorProcess):
     def _application(self, scrape: Scrape) -> FastAPI:
         """Return what it serves: probes and its own metrics; readers have the rest."""
         return make_worker_application(
-            self.reports,
-            scrape,
-            self._not_ready,
-            access=self._access,
-            audit=self._audit(),
-            loopback=self.settings.host in LOOPBACK,
-            holds=self._holds,
+            Serving(
+                self.reports,
+                scrape,
+                self._not_ready,
+                access=self._access,
+                audit=self._audit(),
+                loopback=self.settings.host in LOOPBACK,
+                low_coverage=self.settings.low_coverage,
+                holds=self._holds,
+            )
         )
 
     def _log_partitions(self) -> int:

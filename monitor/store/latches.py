@@ -11,39 +11,13 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from monitor.engine.latch.records import RECORD, LatchRecords, Records, Terms
-from monitor.store.commit_times import CommitTimes
-from monitor.store.layout import dump_json
+from monitor.store.layout import CommitTimes, TermNumbers, dump_json
 from schemas.records.scores import Contestant
 from schemas.results.changes import change_order, read_change
 from schemas.results.verdict_changes import VerdictChanges
 
 LATCH_BYTES: Final = RECORD.itemsize
 TIME_BYTES: Final = 8
-
-
-class TermNumbers:
-    """The numbers of stored terms: their places among the lines."""
-
-    def __init__(self, lines: bytes = b"") -> None:
-        self._numbers: dict[bytes, int] = {}
-        self.count = 0
-        for line in lines.splitlines(keepends=True):
-            self._number(line)
-
-    def _number(self, line: bytes) -> int:
-        number, self.count = self.count, self.count + 1
-        # A change that is kept whole has a line of its own, which is never needed again.
-        if line.startswith(b"["):
-            self._numbers[line] = number
-        return number
-
-    def take(self, line: bytes, new: list[bytes]) -> int:
-        """Return the number of a line; one that is not stored yet is added to `new`."""
-        number = self._numbers.get(line)
-        if number is None:
-            number = self._number(line)
-            new.append(line)
-        return number
 
 
 class OrderedLatches(NamedTuple):

@@ -1,7 +1,7 @@
 """Define the keys of a partition's state, and how rows, score codes and pair arrays are encoded in them.
 
 All keys of a partition share the hash tag ``{<topic>:<partition>}``, so one script touches one slot. ``<b>`` is the digest of a
-benchmark's name (`monitor.engine.state.keys.benchmark_key`): names are untrusted and never enter a key. Integers are little-endian.
+benchmark's name (`monitor.engine.state.changes.benchmark_key`): names are untrusted and never enter a key. Integers are little-endian.
 
 =========================  ======  =====================================================================================
 ``:meta``                  HASH    off, writer, seq, log, seal (JSON), state_version, statistics_version, counters (JSON),
@@ -38,7 +38,7 @@ benchmark's name (`monitor.engine.state.keys.benchmark_key`): names are untruste
                                    with field and change, as an earlier version has stored it
 ``:latched_at:<b>``        STRING  one float64 per latch: wall clock of the commit of its change, 0 if it is not known
 ``:pairs:<b>``             STRING  a snapshot, see `pack_snapshot`
-``:outbox``                STREAM  up to 500 changes, under the id of the last one: latches (see `monitor.store.announced.parts`), count and
+``:outbox``                STREAM  up to 500 changes, under the id of the last one: latches (see `monitor.store.outbox.parts`), count and
                                    before (how many changes the entries ahead of it have more than one each)
 ``:relays``                HASH    publisher -> id of the last change it has relayed
 ``:notes:<publisher>``     HASH    <state>:<b> -> what the target of notifications was last notified of (`monitor.notify.states`)
@@ -52,6 +52,7 @@ import json
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from typing import Any, Final
 from zlib import crc32
 
@@ -59,6 +60,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from monitor.engine.state.changes import Delta
 from monitor.engine.state.stored import PairSnapshot
 from schemas.records.scores import Contestant, RowKey
 
@@ -233,3 +235,48 @@ def unpack_snapshot(data: bytes) -> PairSnapshot | None:
         values = np.frombuffer(data, array["dtype"], size, start + array["at"])
         arrays[array["name"]] = values.reshape(array["shape"])
     return PairSnapshot(header["off"], arrays, header["meta"])
+
+
+@dataclass
+class CommitTimes:
+    """Seconds since 1970 of the commits of one benchmark."""
+
+    last: float = 0.0  # the last commit that changed the benchmark; 0 if none is recorded
+    # the commit of each verdict change, by field of the table of latches
+    changes: dict[str, float] = field(default_factory=dict)
+
+
+def record_commit(times: dict[str, CommitTimes], delta: Delta, at: float) -> None:
+    """Record the time of a commit in every benchmark it changed; a verdict change keeps its first time."""
+    for deleted in delta.deleted:
+        times.pop(deleted.name, None)
+    for changed in delta.benchmarks:
+        benchmark = times.setdefault(changed.name, CommitTimes())
+        benchmark.last = at
+        for name in changed.changes:
+            benchmark.changes.setdefault(name, at)
+
+
+class TermNumbers:
+    """The numbers of stored terms: their places among the lines."""
+
+    def __init__(self, lines: bytes = b"") -> None:
+        self._numbers: dict[bytes, int] = {}
+        self.count = 0
+        for line in lines.splitlines(keepends=True):
+            self._number(line)
+
+    def _number(self, line: bytes) -> int:
+        number, self.count = self.count, self.count + 1
+        # A change that is kept whole has a line of its own, which is never needed again.
+        if line.startswith(b"["):
+            self._numbers[line] = number
+        return number
+
+    def take(self, line: bytes, new: list[bytes]) -> int:
+        """Return the number of a line; one that is not stored yet is added to `new`."""
+        number = self._numbers.get(line)
+        if number is None:
+            number = self._number(line)
+            new.append(line)
+        return number

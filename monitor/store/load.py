@@ -9,14 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from monitor.engine.state.battles import COLUMNS
-from monitor.engine.state.keys import benchmark_key
+from monitor.engine.state.changes import benchmark_key
 from monitor.engine.state.stored import PairSnapshot, StoredBenchmark, StoredState
-from monitor.store.commit_times import CommitTimes
 from monitor.store.errors import StateRefused
-from monitor.store.latches import TermNumbers, unpack, unpack_times
+from monitor.store.latches import unpack, unpack_times
 from monitor.store.layout import (
     STRINGS,
+    CommitTimes,
     Keys,
+    TermNumbers,
     code_type,
     unpack_contestants,
     unpack_judges,

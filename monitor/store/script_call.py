@@ -7,11 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from monitor.engine.state.changes import BenchmarkDelta, Delta
-from monitor.engine.state.keys import benchmark_key
-from monitor.store.announced import Announced, Part, parts
+from monitor.engine.state.changes import BenchmarkDelta, Delta, benchmark_key
 from monitor.store.latches import LATCH_BYTES, OrderedLatches, PackedLatches, in_order, pack
 from monitor.store.layout import STRINGS, Keys, code_type, dump_json, pack_lines
+from monitor.store.outbox import Announced, Part, parts
 from monitor.store.seal import FIELD, BenchmarkSeal, PartitionSeal
 from monitor.store.versions import VERSIONS
 

@@ -13,8 +13,7 @@ from zlib import crc32
 import numpy as np
 from numpy.typing import NDArray
 
-from monitor.store.latches import TermNumbers
-from monitor.store.layout import OF_ONE_KIND
+from monitor.store.layout import OF_ONE_KIND, TermNumbers
 from schemas.records.scores import ABSENT, SKIPPED
 
 FIELD: Final = "seal"  # the field of ``:meta`` and ``:spec:<b>`` that holds the digests

@@ -5,9 +5,8 @@ from typing import Any, Final, NamedTuple, Self
 
 from monitor.engine.state.stored import StoredState
 from monitor.retries import RetryPolicy
-from monitor.store.commit_times import CommitTimes
 from monitor.store.errors import StateRefused, StoreError
-from monitor.store.layout import Keys, check_topic, origin_secret_key
+from monitor.store.layout import CommitTimes, Keys, check_topic, origin_secret_key
 from monitor.store.load import (
     LoadedState,
     load_state,

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from monitor.engine.state.battles import JUDGE, ORDER, OUTCOME, PAIR, PROMPT
-from monitor.view.pairs.counts import json_numbers
+from monitor.view.board import json_numbers
 from monitor.view.pairs.ratings import SMALLEST_ERROR, Ratings, ratings_of
 from monitor.view.pairs.table import PairTable
 from monitor.words.unavailable import UNRATED

@@ -11,13 +11,19 @@ from monitor.view.alike import alike_names
 from monitor.view.battles import battles_report
 from monitor.view.board import BoardView
 from monitor.view.items.conflict_rows import counts_by_model
-from monitor.view.kinds.found import repeats_of
-from monitor.view.pairs.clusters import cluster_columns, clusters_report, required_n_by_procedure
-from monitor.view.pairs.family import family_assumption, family_report, pairs_outside
+from monitor.view.kinds.kind import repeats_of
+from monitor.view.pairs.clusters import (
+    cluster_columns,
+    clusters_report,
+    count_undecided,
+    count_unresolved,
+    required_n_by_procedure,
+)
+from monitor.view.pairs.intervals import family_assumption, family_report, pairs_outside
 from monitor.view.pairs.rows import pair_rows, report_assumptions, superseded_rows
 from monitor.view.pairs.table import PairTable
 from monitor.view.ranking.goal import goal_report
-from monitor.view.ranking.standings import count_undecided, count_unresolved, model_reports, shared_means
+from monitor.view.ranking.standings import model_reports, shared_means
 from monitor.view.ranking.suite import suite_board
 from monitor.view.reasons import of_order, partial, unit_items
 from monitor.view.result import result_report

@@ -11,9 +11,9 @@ import numpy as np
 
 from monitor.engine.kinds.runs import ModelRuns, Monitor, Rows, describe
 from monitor.engine.kinds.sentinel import Sentinel as EngineSentinel
-from schemas.records.declaration import DriftSettings
+from schemas.records.drift import DriftSettings
 from schemas.results.drift import DriftMonitor, DriftOutcome, DriftReport, FoundDrop, Sentinel
-from stats.drift.bets import Ranks
+from stats.drift.detector import Ranks
 from stats.drift.power import detection_delay, run_spread
 from stats.drift.ranks import item_sums
 

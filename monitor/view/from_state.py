@@ -1,6 +1,6 @@
 """Make boards of the state; call it while the state does not change."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from copy import copy
 from dataclasses import replace
 from functools import cache, partial
@@ -9,14 +9,23 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from monitor.engine.chunk_fold import Partition
 from monitor.engine.kinds.repeats import Repeats
 from monitor.engine.state.benchmark import Benchmark
 from monitor.engine.state.committed import Committed
 from monitor.engine.state.graded import WeightedPairs
-from monitor.engine.state.restore import sums_of_items
-from monitor.view.board import BattleFacts, BoardView, Cells, GradedSums, ItemScores, Latch, PairSums, Prefixes
+from monitor.view.board import (
+    BattleFacts,
+    BoardView,
+    Cells,
+    GradedSums,
+    ItemScores,
+    Latch,
+    PairSums,
+    Prefixes,
+    of_scores,
+)
 from monitor.view.drift import report_of
+from monitor.view.kinds.battles import kind_of
 from schemas.records.scores import ONE, SCORE_UNIT
 from schemas.results.changes import Claim
 from stats.numerics.pairs import pair_members
@@ -40,6 +49,7 @@ def _board_view(benchmark: Benchmark) -> BoardView:
         key=benchmark.key,
         off=benchmark.off,
         spec=benchmark.spec,
+        kind_of=kind_of,
         declared=benchmark.declared,
         generation=benchmark.generation,
         seed=benchmark.seed,
@@ -100,11 +110,6 @@ def current_view(benchmark: Benchmark) -> BoardView:
     if not isinstance(known, BoardView) or known.version != state_version(benchmark):
         known = benchmark.reading_side = board_view(benchmark)
     return known
-
-
-def board_views(partitions: Iterable[Partition]) -> dict[str, BoardView]:
-    """Return the benchmarks of some partitions, by name."""
-    return {name: board_view(benchmark) for each in partitions for name, benchmark in each.benchmarks.items()}
 
 
 def state_version(benchmark: Benchmark) -> tuple[object, ...]:
@@ -174,13 +179,6 @@ def _of_repeats(view: BoardView) -> BoardView:
     return replace(
         view, by_item=repeats, mixed=not view.graded and bool((scores.codes > ONE).any()), **of_scores(scores)
     )
-
-
-def of_scores(scores: ItemScores) -> dict[str, Any]:
-    """Return the fields of a view that follow from the scores that count."""
-    sums = sums_of_items(scores.codes, scores.values)
-    n, b, c = (sums.pop(name) for name in ("n", "b", "c"))
-    return {**sums, "sums": lambda: PairSums(n, b, c), "scores": lambda: scores}
 
 
 def _fixed(array: NDArray[Any]) -> NDArray[Any]:

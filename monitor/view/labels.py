@@ -8,8 +8,7 @@ from typing import Final
 
 import numpy as np
 
-from monitor.view.board import BoardView
-from monitor.view.pairs.counts import Flags, Floats
+from monitor.view.board import BoardView, Flags, Floats
 from monitor.view.pairs.table import PairTable
 from monitor.words import labels as words
 from schemas.records.scores import ABSENT, SCORE_UNIT, ZERO

@@ -7,12 +7,10 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from monitor.view.board import BoardView
+from monitor.view.board import BoardView, Flags, Floats, Sides
 from monitor.view.items.hardness import ItemColumns, item_columns
 from monitor.view.pairs.clusters import cluster_columns, required_n_by_procedure
-from monitor.view.pairs.counts import Flags, Floats, Sides
-from monitor.view.pairs.family import pair_board
-from monitor.view.pairs.intervals import least_wins
+from monitor.view.pairs.intervals import least_wins, pair_board
 from monitor.view.pairs.rows import STATUSES, pair_rows, status_codes, superseded_rows
 from monitor.view.pairs.table import PairTable
 from monitor.view.ranking.moments import VerdictTimes

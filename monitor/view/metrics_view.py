@@ -7,7 +7,7 @@ from typing import Final
 
 import numpy as np
 
-from monitor.view.board import BoardView
+from monitor.view.board import BoardView, Floats, Sides
 from monitor.view.kinds.kind import resolution_ratio
 from monitor.view.pairs.clusters import (
     NEIGHBOURS,
@@ -15,15 +15,16 @@ from monitor.view.pairs.clusters import (
     cluster_columns,
     cluster_resolution_ratio,
     clusters_report,
+    count_undecided,
+    count_unresolved,
     decisions,
     required_n_by_procedure,
 )
-from monitor.view.pairs.counts import Floats, Sides
 from monitor.view.pairs.intervals import evidence_columns
 from monitor.view.pairs.rows import STATUSES, status_codes
 from monitor.view.pairs.table import PairTable
 from monitor.view.ranking.goal import goal_report
-from monitor.view.ranking.standings import count_undecided, count_unresolved, model_reports
+from monitor.view.ranking.standings import model_reports
 from schemas.results.changes import CLAIMS, DRIFT_KINDS, PROCEDURES, Claim, Kind
 from schemas.results.report import DECISION_PROCEDURES, ClustersReport, GoalReport, ModelReport, Status
 from stats.numerics.pairs import Index

@@ -1,7 +1,6 @@
 """What a board adds to its latest verdict changes: which of them are between neighbours, the ranks, and what is complete now."""
 
 from collections.abc import Collection
-from typing import NamedTuple
 
 import numpy as np
 
@@ -10,38 +9,12 @@ from monitor.view.pairs.table import PairTable
 from monitor.view.ranking.goal import GoalView, unscored_models
 from monitor.view.ranking.standings import decisions_by_rank
 from monitor.view.reasons import held
+from monitor.view.values import BoardNews, BoardState, PairNames
 from monitor.words.order import because
 from schemas.records.goals import parse_goal
 from schemas.results.report import GoalReport
 from stats.families.ranks import rank_intervals
 from stats.numerics.pairs import Index
-
-PairNames = tuple[str, str]  # the models of a pair in name order
-
-
-class BoardNews(NamedTuple):
-    """A board at the time of some verdict changes."""
-
-    ranks: dict[str, str]
-    followed: frozenset[PairNames]
-    ranking_decided: bool
-    ranking_settled: bool
-    goal_met: GoalReport | None
-
-
-class BoardState(NamedTuple):
-    """What of a board lasts, and may need a person."""
-
-    benchmark: str
-    key: str
-    version: int
-    models: int
-    held: str | None
-    fewest: int
-    items: int
-    complete: bool
-    last_event: float
-    offset: int
 
 
 def board_state(benchmark: BoardView, last_event: float) -> BoardState:

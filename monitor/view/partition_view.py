@@ -12,14 +12,32 @@ from monitor.engine.kinds.sentinel import Sentinel
 from monitor.engine.limits import benchmark_fault
 from monitor.engine.state.benchmark import Benchmark
 from monitor.view.board import BoardView
-from monitor.view.from_files.tally import excess
-from monitor.view.from_state import current_view, state_version
+from monitor.view.from_state import board_view, current_view, state_version
 from schemas.records.boards import BoardEntry, Suspect
 from schemas.records.declaration import Declaration
 from schemas.records.events import Ended, EventFields
 from schemas.records.operations import BoardChange
 from schemas.records.scores import Contestant
-from schemas.records.text import Fault
+from schemas.records.text import Fault, shorten
+
+
+def board_views(partitions: Iterable[Partition]) -> dict[str, BoardView]:
+    """Return the benchmarks of some partitions, by name."""
+    return {name: board_view(benchmark) for each in partitions for name, benchmark in each.benchmarks.items()}
+
+
+def excess(benchmark: Benchmark, rejected: int, refused: int, files: int, share: float) -> str:
+    """Return that more than a share of the lines, or files, of a benchmark was rejected, or refused; empty if not."""
+    lines = rejected + benchmark.counters["events"]
+    parts = [
+        f"{part:,} of {whole:,} {what}, more than {share:.0%},"
+        for part, whole, what in ((refused, files, "files"), (rejected, lines, "lines"))
+        if part > share * whole
+    ]
+    if not parts:
+        return ""
+    return f"{shorten(benchmark.name)}: {' and '.join(parts)} could not be read; fix the files, or raise the limit with --max-rejected"
+
 
 Judge = Callable[[EventFields], Fault | None]  # returns why the fold would refuse the next event, or None
 

@@ -1,12 +1,40 @@
-"""The heads of columns, and the names of procedures: each is declared here once, for every surface."""
+"""The heads of columns, the names of procedures, and what some cells hold: each is declared here once, for every surface."""
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from monitor.words import numbers as form
 from monitor.words.counts import counted
+from monitor.words.numbers import MISSING
+
+_NAMED: Final = 3  # files, and models, that are named
+
+
+def discordant(pair: "PairReport") -> str:
+    """Format b/c, the items that only one of the two models has right."""
+    return f"{pair.b:,}/{pair.c:,}" if pair.b is not None and pair.c is not None else MISSING
+
+
+def ranks(model: "ModelReport", dash: str = "–") -> str:
+    """Format the ranks that the verdicts leave open to a model."""
+    low, high = f"{model.rank_low:,}", f"{model.rank_high:,}"
+    return low if low == high else f"{low}{dash}{high}"
+
+
+def repeats(counts: "RepeatsReport | None") -> str:
+    """Format the scored repeats of an item: their number, or the mean with the least and the most.
+
+    >>> from schemas.results.report import RepeatsReport
+    >>> repeats(RepeatsReport(min=4, mean=4.0, max=4)), repeats(RepeatsReport(min=1, mean=3.24, max=96))
+    ('4', '3.2 (1 to 96)')
+    """
+    if counts is None:
+        return MISSING
+    return f"{counts.max:,}" if counts.min == counts.max else f"{counts.mean:.1f} ({counts.min:,} to {counts.max:,})"
+
 
 if TYPE_CHECKING:  # `plan` shows no report
-    from schemas.results.report import PairReport
+    from schemas.results.report import ModelReport, PairReport, RepeatsReport
 
 HEADS: Final = {
     "ties": "ties",
@@ -99,3 +127,19 @@ def needs(pair: "PairReport") -> str | None:
 def step(pair: "PairReport") -> str:
     """Return the verdict on a step to the next model, and how many items it needs."""
     return ", ".join(filter(None, (STEPS[pair.step][0], needs(pair))))
+
+
+def skipped(reasons: Mapping[str, int]) -> str:
+    """Return how many results have no score, and why; empty without any.
+
+    >>> skipped({"blank": 9})
+    '9 skipped: blank'
+    >>> skipped({"blank": 9, "Timeout": 3})
+    '12 skipped (blank: 9, Timeout: 3)'
+    """
+    total = f"{sum(reasons.values()):,} skipped"
+    if len(reasons) < 2:
+        return "".join(f"{total}: {reason}" for reason in reasons)
+    listed = [f"{reason}: {count:,}" for reason, count in list(reasons.items())[:_NAMED]]
+    rest = sum(list(reasons.values())[_NAMED:])
+    return f"{total} ({', '.join([*listed, *([f'other: {rest:,}'] if rest else [])])})"

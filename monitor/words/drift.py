@@ -7,7 +7,7 @@ from statistics import mean, median
 from typing import Final
 
 from monitor.words.counts import EQUAL_RUNS, counted
-from schemas.records.declaration import DriftSettings
+from schemas.records.drift import DriftSettings
 from schemas.records.run_names import date_in
 from schemas.records.text import Sentence, shorten
 from schemas.results.drift import (

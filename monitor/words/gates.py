@@ -4,10 +4,9 @@ from collections.abc import Callable, Mapping, Sequence
 from math import ceil
 from typing import Any, Final
 
-from monitor.words.changes import LOOKS, level
 from monitor.words.counts import counted
 from monitor.words.numbers import equals, p_value, points
-from monitor.words.order import because
+from monitor.words.order import LOOKS, because, level
 from schemas.records.text import Sentence, shorten
 from schemas.results.gate import ConflictRule, GateCandidate, GateComparison
 from schemas.results.reasons import Fact, Reason

@@ -5,12 +5,11 @@ from math import exp, isfinite, log, log1p
 from typing import Final
 
 from monitor.words import numbers as form
-from monitor.words.changes import LOOKS
 from monitor.words.columns import GOAL
 from monitor.words.counts import counted
 from monitor.words.flags import with_flags
 from monitor.words.kinds import words_of
-from monitor.words.order import at_the_end, because
+from monitor.words.order import LOOKS, at_the_end, because
 from monitor.words.reading import skips_of
 from schemas.results.reasons import Fact, Reason, has, without
 from schemas.results.report import BenchmarkReport, GoalReport, GoalRun, ModelReport, ResultLine

@@ -3,9 +3,9 @@
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from monitor.words.changes import SCOPES, level
 from monitor.words.counts import counted
 from monitor.words.drift import change_arguments
+from monitor.words.order import SCOPES, level
 from monitor.words.points import points, size
 from schemas.records.text import Sentence, shorten
 from schemas.results.changes import DriftChange, VerdictChange

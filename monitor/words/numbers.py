@@ -2,13 +2,10 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from math import ceil, exp, isclose, isfinite
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from monitor.words.counts import two_digits
 from monitor.words.points import points as signed_points
-
-if TYPE_CHECKING:  # `plan` shows no report
-    from schemas.results.report import ModelReport, PairReport, RepeatsReport
 
 MISSING: Final = "-"
 Q_IS_NO_EVIDENCE: Final = "q is computed from the observed gap, so it adds no evidence"
@@ -165,17 +162,6 @@ def apart(form: Callable[[float, int], str], value: float, limit: float) -> tupl
     return first, second
 
 
-def discordant(pair: "PairReport") -> str:
-    """Format b/c, the items that only one of the two models has right."""
-    return f"{pair.b:,}/{pair.c:,}" if pair.b is not None and pair.c is not None else MISSING
-
-
-def ranks(model: "ModelReport", dash: str = "–") -> str:
-    """Format the ranks that the verdicts leave open to a model."""
-    low, high = f"{model.rank_low:,}", f"{model.rank_high:,}"
-    return low if low == high else f"{low}{dash}{high}"
-
-
 def rank_list(places: Sequence[int], dash: str = "–") -> str:
     """Format ranks, neighbouring ones as a range.
 
@@ -190,18 +176,6 @@ def rank_list(places: Sequence[int], dash: str = "–") -> str:
             runs.append([place])
     parts = [f"{run[0]}{dash}{run[-1]}" if len(run) > 2 else ", ".join(map(str, run)) for run in runs]
     return ", ".join(parts) or "none"
-
-
-def repeats(counts: "RepeatsReport | None") -> str:
-    """Format the scored repeats of an item: their number, or the mean with the least and the most.
-
-    >>> from schemas.results.report import RepeatsReport
-    >>> repeats(RepeatsReport(min=4, mean=4.0, max=4)), repeats(RepeatsReport(min=1, mean=3.24, max=96))
-    ('4', '3.2 (1 to 96)')
-    """
-    if counts is None:
-        return MISSING
-    return f"{counts.max:,}" if counts.min == counts.max else f"{counts.mean:.1f} ({counts.min:,} to {counts.max:,})"
 
 
 def decimal(value: float | None, digits: int = 2) -> str:

@@ -5,10 +5,9 @@ from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
 from monitor.words.assumptions import clauses
-from monitor.words.changes import SCOPES, level
 from monitor.words.counts import about_items, counted, probability
 from monitor.words.kinds import OfItems
-from monitor.words.order import because
+from monitor.words.order import SCOPES, because, level
 from monitor.words.points import size
 from schemas.records.text import Sentence
 from schemas.results.assumptions import Assumption

@@ -2,17 +2,16 @@
 
 import re
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Final
 
+from monitor.words.columns import _NAMED
 from monitor.words.counts import counted
 from monitor.words.order import because
 from schemas.records.reading import Reading
 from schemas.records.text import printable
 from schemas.results.reasons import Reason, fact
 from schemas.results.report import AlikeNames, BenchmarkReport, RefusedDeclaration, RefusedFile
-
-_NAMED: Final = 3  # files, and models, that are named
 
 _SWAPPED: Final = 10  # models an item from which, if all are numbered, they may be the items
 
@@ -109,22 +108,6 @@ def _declarations(refused: Sequence[RefusedDeclaration]) -> list[str]:
     texts = [f"Declaration refused ({printable(each.where)}): {printable(each.reason)}." for each in refused[:_NAMED]]
     more = len(refused) - _NAMED
     return [*texts, f"{counted(more, 'more declaration')} refused."] if more > 0 else texts
-
-
-def skipped(reasons: Mapping[str, int]) -> str:
-    """Return how many results have no score, and why; empty without any.
-
-    >>> skipped({"blank": 9})
-    '9 skipped: blank'
-    >>> skipped({"blank": 9, "Timeout": 3})
-    '12 skipped (blank: 9, Timeout: 3)'
-    """
-    total = f"{sum(reasons.values()):,} skipped"
-    if len(reasons) < 2:
-        return "".join(f"{total}: {reason}" for reason in reasons)
-    listed = [f"{reason}: {count:,}" for reason, count in list(reasons.items())[:_NAMED]]
-    rest = sum(list(reasons.values())[_NAMED:])
-    return f"{total} ({', '.join([*listed, *([f'other: {rest:,}'] if rest else [])])})"
 
 
 def skips_of(benchmark: BenchmarkReport) -> str | None:

@@ -3,7 +3,8 @@
 from abc import abstractmethod
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
-from itertools import accumulate, chain, pairwise
+from dataclasses import dataclass
+from itertools import accumulate, chain, groupby, pairwise
 from typing import Protocol, overload
 
 import numpy as np
@@ -207,3 +208,53 @@ def join_columns(parts: Sequence[EventColumns]) -> EventColumns:
     if not joined:
         return EventList([])
     return joined[0] if len(joined) == 1 else JoinedEvents(joined)
+
+
+@dataclass
+class EventBatch:
+    """Events of one benchmark in the order of the log, each with its record offset and its index in the record."""
+
+    benchmark: str
+    events: EventColumns
+    offsets: Sequence[int]
+    indices: Sequence[int]
+    redeclared: bool = False
+    """Whether its verdict changes are those under a new declaration, which come after the changes that the same event ends."""
+    choice_at: int | None = None
+    """The first event with which an item has several scores of a model, in a benchmark that had none before; see `has_choice`."""
+
+    def note_choice(self, position: int | None) -> None:
+        """Note the first such event, or none."""
+        self.choice_at = position if self.choice_at is None else self.choice_at
+
+    def part(self, start: int, stop: int) -> "EventBatch":
+        """Return some consecutive events."""
+        part = slice(start, stop)
+        return EventBatch(self.benchmark, self.events[part], self.offsets[part], self.indices[part])
+
+    def by_kind(self) -> Iterator["EventBatch"]:
+        """Yield runs of consecutive scores, or of consecutive battles."""
+        if not self.events.has_battles():
+            yield self
+            return
+        start = 0
+        for _, run in groupby(self.events, key=type):
+            stop = start + len(list(run))
+            yield self.part(start, stop)
+            start = stop
+
+    @classmethod
+    def joined(cls, batches: Sequence["EventBatch"]) -> "EventBatch":
+        """Return several batches of one benchmark as one."""
+        if len(batches) == 1:
+            return batches[0]
+        offsets, indices = (
+            list(chain.from_iterable(column))
+            for column in zip(*((batch.offsets, batch.indices) for batch in batches), strict=True)
+        )
+        return cls(batches[0].benchmark, join_columns([batch.events for batch in batches]), offsets, indices)
+
+    @classmethod
+    def at(cls, benchmark: str, offset: int, index: int, size: int = 1) -> "EventBatch":
+        """Return a batch of steps that one event of the log takes."""
+        return cls(benchmark, EventList([]), [offset] * size, [index] * size)

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping
 from math import inf
 from typing import Annotated, Any, Final, Literal, Self
 
-import msgspec
 from pydantic import (
     AfterValidator,
     AwareDatetime,
@@ -21,44 +20,10 @@ from pydantic import (
     model_validator,
 )
 
+from schemas.records.drift import DriftSettings
 from schemas.records.goals import LEAST_MARGIN, checked_goal
-from schemas.records.names import MAX_INDEX, MAX_NAME_LENGTH, Name
+from schemas.records.names import MAX_INDEX, MAX_NAME_LENGTH, Name, Part
 from schemas.records.text import shorten
-
-
-class DriftSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """What holds for every monitor: the declared rate of false alarms, and how runs are read."""
-
-    years: float = 5
-    runs_a_year: float = 365
-    monitors: int = 1  # monitors that share one false alarm in `years`
-    both: bool = False
-    ever: float | None = None  # chance of any false alarm in a segment; replaces `years`
-    assume: Literal["exchangeable-runs", "independent-items"] = "exchangeable-runs"
-    strata: Literal["weekday"] | None = None
-    missing: Literal["ignore", "fail"] = "ignore"
-    min_coverage: float = 0.8
-    items: int | None = None  # items of a whole run; None: as many as the first run has
-    seed: str | None = None
-    changes: tuple[str, ...] = ()  # the first runs after an announced change
-    judge: str | None = None
-    """The judge of frozen answers, which then are in every run; None: the first run shows whether there are any."""
-    anchors: int | None = None  # frozen answers of a whole run
-
-    @property
-    def anchored(self) -> bool:
-        """Whether frozen answers are declared."""
-        return self.judge is not None or self.anchors is not None
-
-    @property
-    def per_model(self) -> int:
-        """Monitors of a model: with frozen answers one of its judge too."""
-        return 2 if self.anchored else 1
-
-    @property
-    def false_alarm_runs(self) -> float:
-        """The bound A: one false alarm is expected in so many runs of one monitor."""
-        return self.years * self.runs_a_year * self.monitors
 
 
 class DriftSpec(BaseModel):
@@ -134,7 +99,7 @@ MAX_GRADED_ITEMS = 2**21 - 1
 
 _PARAMETER = r"\s*([0-9]+\.?[0-9]*|\.[0-9]+)\s*"
 _MIXTURE = re.compile(rf"(beta|two_point)\({_PARAMETER},{_PARAMETER}\)")
-_LARGEST_BETA = 1e8  # beyond it the evidence has no digits (`stats.evidence.mixtures`)
+_LARGEST_BETA = 1e8  # beyond it the evidence has no digits (`stats.numerics.mixtures`)
 
 
 def _mixture(value: object) -> object:
@@ -273,28 +238,6 @@ Weights = (  # what each cluster counts
     Literal["equal-clusters"]
     | Annotated[dict[Name, Annotated[float, Field(gt=0, le=1e9, allow_inf_nan=False)]], Field(min_length=1)]
 )
-
-
-Part = Literal[  # a part of a declaration that verdicts rest on; `declaration` is all of it
-    "declaration",
-    "order",
-    "items",
-    "item_ids",
-    "family",
-    "weights",
-    "clusters",
-    "scores",
-    "repeats",
-    "units",
-    "missing",
-    "nulls",
-    "mixture",
-    "alpha",
-    "look",
-    "known",
-    "margin",
-    "drift",
-]
 
 
 class Provenance(BaseModel):

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Collection
-from typing import Annotated, Final
+from typing import Annotated, Final, Literal
 
 from pydantic import AfterValidator, Field
 
@@ -78,3 +78,25 @@ Name = Annotated[
 
 
 MAX_INDEX: Final = 2**31 - 1  # largest repeat or epoch
+
+
+Part = Literal[  # a part of a declaration that verdicts rest on; `declaration` is all of it
+    "declaration",
+    "order",
+    "items",
+    "item_ids",
+    "family",
+    "weights",
+    "clusters",
+    "scores",
+    "repeats",
+    "units",
+    "missing",
+    "nulls",
+    "mixture",
+    "alpha",
+    "look",
+    "known",
+    "margin",
+    "drift",
+]

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any, Final, NamedTuple, Protocol, get_args
 
-from schemas.records.declaration import FamilySpec, Part
+from schemas.records.names import Part
 
 BATTLES: Final = "battles"  # in place of the order policy `trusted` where pairs meet in battles
 
@@ -217,19 +217,3 @@ def late_of(assumptions: Iterable[Assumption], claim: str) -> list[Assumption]:
             spare = {"margin"} if claim != "equivalent" else set()
             kept += late(set(each.names) - spare - ({"family"} if claim == "anytime" else set()))
     return kept
-
-
-def joining(family: FamilySpec) -> Assumption | None:
-    """Return what a family-wise verdict assumes of the models that join while results arrive; None where the family is declared.
-
-    >>> joining(FamilySpec()).code
-    'joined'
-    >>> joining(FamilySpec(policy="capacity", size=45))
-    Assumption(code='capacity', number=45, names=())
-    >>> joining(FamilySpec(models=("ash", "birch")))
-    """
-    if family.policy == "spending":
-        return Assumption("joined")
-    if family.models is not None or family.pairs is not None:
-        return None
-    return Assumption("capacity", family.size)

@@ -5,7 +5,7 @@ from typing import Literal
 
 import msgspec
 
-from schemas.records.declaration import DriftSettings
+from schemas.records.drift import DriftSettings
 
 Side = Literal["worse", "better"]  # of a model: its scores fell or rose. Of a judge: it became stricter or more lenient
 

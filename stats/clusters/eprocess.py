@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from stats.clusters.robust import check_sums
-from stats.evidence.mixtures import Mixture, parse_mixture
 from stats.numerics.checks import FloatArray, level
+from stats.numerics.mixtures import Mixture, parse_mixture
 
 _GRID98 = np.arange(2, 100, 2) / 100
 

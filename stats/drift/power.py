@@ -6,8 +6,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from stats.drift.bets import DROPS, Ranks, log_bet
-from stats.drift.detector import WINDOW
+from stats.drift.detector import DROPS, WINDOW, Ranks, log_bet
 from stats.numerics.checks import FloatArray
 from stats.numerics.special import ndtr
 

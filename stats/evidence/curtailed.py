@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from stats.numerics.checks import TOLERANCE, BoolArray, FloatArray, IntArray, aligned, level, non_negative, slabbed
-from stats.numerics.halfbeta import log_half_and_whole
+from stats.numerics.mixtures import log_half_and_whole
 from stats.numerics.rootfind import items_until
 
 _LOG2 = float(np.log(2))

@@ -16,11 +16,11 @@ from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
+from numpy.typing import NDArray
 
-from stats.evidence.mixtures import Mixture, parse_mixture
 from stats.fixed_n.resolution import required_n, z_sum
 from stats.numerics.checks import FloatArray, aligned, by_distinct, by_slab, level, non_negative, slabbed
-from stats.numerics.halfbeta import log_beta, log_half_and_whole, log_less, log_upper_beta
+from stats.numerics.mixtures import Mixture, log_beta, log_half_and_whole, log_less, log_upper_beta, parse_mixture
 from stats.numerics.rootfind import bracketed_root
 from stats.numerics.special import ndtri
 
@@ -77,7 +77,7 @@ def log_e_halves(
     Each is an e-process for the one-sided null "the running mean gap is <= 0 (>= 0) at every time". Symmetric
     mixtures satisfy e = (e+ + e-) / 2; others weigh the halves by their prior masses, ``Mixture.weight_a``.
 
-    The losing half of a Beta mixture is an integral of its own (`stats.numerics.halfbeta`), so nothing cancels for any
+    The losing half of a Beta mixture is an integral of its own (`stats.numerics.mixtures`), so nothing cancels for any
     deficit.
 
     Examples
@@ -293,3 +293,28 @@ def _beta_halves(wins: FloatArray, losses: FloatArray, prior: Mixture) -> tuple[
     plus = np.where(p >= q, winning, losing) - np.log(weight)
     minus = np.where(p >= q, losing, winning) - np.log1p(-weight)
     return plus, minus
+
+
+# The evidence along a committed order.
+#
+# For the first model a skipped item bets the lowest difference it allows, for the second one the highest. So the evidence is the sum of
+# two
+# parts: e+ at (b, c_worst) and e- at (b_best, c), each with its weight in the mixture. With nothing skipped it is e(b, c).
+
+Counts = NDArray[np.int32] | NDArray[np.int64]
+
+
+def prefix_log_e(b: Counts, c: Counts, c_worst: Counts, b_best: Counts, mixture: str) -> NDArray[np.float64]:
+    """Return ln of the two-sided evidence."""
+    log_e = log_e_value(b, c, mixture)
+    skipped = np.nonzero((c_worst != c) | (b_best != b))
+    if skipped[0].size:
+        log_e[skipped] = np.logaddexp(*_halves(b[skipped], c[skipped], c_worst[skipped], b_best[skipped], mixture))
+    return log_e
+
+
+def _halves(
+    b: Counts, c: Counts, c_worst: Counts, b_best: Counts, mixture: str
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return ln of the two parts of the evidence, for the first model and for the second; their sum is the e-value."""
+    return log_completion_bound(b, c_worst, 0, mixture)[0], log_completion_bound(b_best, c, 0, mixture)[1]

@@ -4,8 +4,8 @@ import numpy as np
 import numpy.typing as npt
 
 from stats.evidence.eprocess import log_e_of_counts
-from stats.evidence.mixtures import Mixture, parse_mixture
 from stats.numerics.checks import FloatArray, aligned, finite, level, paired_counts, slabbed
+from stats.numerics.mixtures import Mixture, parse_mixture
 from stats.numerics.special import ndtri
 
 _HORIZON = 1e4  # times the items seen: beyond this, "never" is the honest answer

@@ -19,10 +19,10 @@ import numpy as np
 import numpy.typing as npt
 
 from stats.evidence.graded import LAMBDAS
-from stats.evidence.mixtures import Mixture, parse_mixture
 from stats.fixed_n.tango import likeliest_loss_rate
 from stats.fixed_n.unconditional import unconditional_p
 from stats.numerics.checks import FloatArray, aligned, between, finite, level, non_negative, paired_counts
+from stats.numerics.mixtures import Mixture, parse_mixture
 from stats.numerics.rootfind import bracketed_root
 from stats.numerics.special import ndtri
 
@@ -49,7 +49,7 @@ def excess_log_e(
         In (-1, 1): ``-delta`` for "A is not worse by more than delta". For "A is worse by more than delta" exchange b and c, and give
         ``delta``.
     mixture : str or Mixture
-        See `stats.evidence.mixtures`; its part above 1/2 weighs the bets, s = 2 theta - 1.
+        See `stats.numerics.mixtures`; its part above 1/2 weighs the bets, s = 2 theta - 1.
 
     Returns
     -------

@@ -6,10 +6,9 @@ import numpy as np
 import numpy.typing as npt
 
 from stats.evidence.eprocess import log_e_halves, log_e_value
-from stats.evidence.mixtures import Mixture, parse_mixture
 from stats.fixed_n.mcnemar import exact_p, mid_p
 from stats.numerics.checks import FloatArray, non_negative, slabbed
-from stats.numerics.halfbeta import log_half_and_whole
+from stats.numerics.mixtures import Mixture, log_half_and_whole, parse_mixture
 
 _LOG2 = float(np.log(2))
 _FAR = 1e300

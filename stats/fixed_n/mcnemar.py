@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from stats.numerics.checks import FloatArray, non_negative, slabbed
-from stats.numerics.halfbeta import half_beta_tail
+from stats.numerics.mixtures import half_beta_tail
 from stats.numerics.special import erfc
 
 

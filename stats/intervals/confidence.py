@@ -15,8 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from stats.evidence.eprocess import log_e_value
-from stats.evidence.mixtures import Mixture, parse_mixture
 from stats.numerics.checks import FloatArray, IntArray, aligned, level, paired_counts
+from stats.numerics.mixtures import Mixture, parse_mixture
 from stats.numerics.rootfind import bracketed_root
 
 _STEP = 1 / 6

@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from stats.evidence.eprocess import boundary_u
-from stats.evidence.mixtures import Mixture
 from stats.numerics.checks import FloatArray, aligned, non_negative, paired_counts
+from stats.numerics.mixtures import Mixture
 from stats.numerics.special import ndtr, ndtri
 
 _NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(9)

@@ -14,12 +14,12 @@ import numpy.typing as npt
 
 from stats.evidence.curtailed import curtailed_leader_log_p, curtailed_log_p
 from stats.evidence.eprocess import log_e_value
-from stats.evidence.mixtures import parse_mixture
 from stats.families.error_control import WHOLE, place_weights, step_down
 from stats.families.transitivity import CLOSURE_MODELS, transitive_closure
 from stats.intervals.completion_gap import completion_interval
 from stats.intervals.confidence import gap_interval
 from stats.numerics.checks import BoolArray, FloatArray, IntArray
+from stats.numerics.mixtures import parse_mixture
 from stats.planning.goals import GoalState, goal_state
 
 FIRST_BLOCK: Final = 10

@@ -13,9 +13,9 @@ from math import cosh, inf, log, sqrt
 import numpy as np
 
 from stats.evidence.eprocess import log_e_of_counts
-from stats.evidence.mixtures import Mixture, parse_mixture
 from stats.fixed_n.power import MOST_ITEMS, REACH, binomial_outcomes, critical_count, first_items, rate_pair, upper_tail
 from stats.numerics.checks import BoolArray, FloatArray, IntArray, level, non_negative
+from stats.numerics.mixtures import Mixture, parse_mixture
 from stats.numerics.special import betainc
 
 _EXACT = 8_192

@@ -24,8 +24,8 @@ from rich.text import Text
 from monitor.render.terminal.live import LiveView
 from monitor.render.terminal.plain import LiveStatus
 from monitor.view.build import report_views
-from monitor.view.from_state import board_views
-from monitor.view.ranking.tie_bands import tie_bands
+from monitor.view.partition_view import board_views
+from monitor.view.ranking.standings import tie_bands
 from schemas.results.report import Report
 from tests.browser.pages import VIEWS, address, event_count, open_view, overflows, post_lines
 from tests.browser.readme_picture import demo_partition

@@ -6,8 +6,8 @@ from typing import Final
 import numpy as np
 
 from monitor.engine.state.benchmark import Benchmark
+from monitor.view.board import Flags
 from monitor.view.from_state import board_view
-from monitor.view.pairs.counts import Flags
 from monitor.view.pairs.intervals import evidence_columns
 from monitor.view.pairs.table import PairTable
 from monitor.view.ranking.standings import model_reports

@@ -21,10 +21,10 @@ import numpy as np
 from monitor.cli.shared.files import Resolution, read_results
 from monitor.cli.shared.options import DeclareOptions, LogOptions
 from monitor.view.build import benchmark_report, report_views
-from monitor.view.from_state import board_views
 from monitor.view.gates.comparison import compare_with_margin
 from monitor.view.gates.margin import Margin
 from monitor.view.pairs.table import PairTable
+from monitor.view.partition_view import board_views
 from schemas.records.suites import Member, Suite
 from stats import committed_order, exact_p
 from tests.calibration import streams

@@ -15,9 +15,9 @@ from monitor.engine.kinds.runs import ModelRuns, Monitor, mean_of
 from monitor.render.drift import markdown
 from monitor.view.drift import report_of, shown
 from monitor.words.drift import assumption, otherwise
-from schemas.records.declaration import DriftSettings
+from schemas.records.drift import DriftSettings
 from schemas.results.drift import DriftReport, DriftRun
-from stats.drift.bets import DROPS, log_bet
+from stats.drift.detector import DROPS, log_bet
 from tests.fold_log import FoldLog, event
 
 SLOW = os.environ.get("RANKWATCH_SLOW") == "1"

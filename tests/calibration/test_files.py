@@ -8,7 +8,7 @@ import pytest
 
 from monitor.view.build import benchmark_report
 from monitor.view.from_state import board_view
-from monitor.words.changes import LOOKS
+from monitor.words.order import LOOKS
 from stats import exact_p
 from tests.commands import rankwatch
 from tests.fold_log import FoldLog, event

@@ -12,12 +12,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from monitor.engine.latch.committed import prefix_log_e
 from monitor.view.from_state import board_view
 from monitor.view.pairs.intervals import family_alpha
 from monitor.view.pairs.table import PairTable
 from schemas.results.changes import KINDS
 from stats.evidence.curtailed import curtailed_log_p
+from stats.evidence.eprocess import prefix_log_e
 from stats.order import committed_items
 from tests.fold_log import FoldLog
 

@@ -6,8 +6,8 @@ With 100 streams of 20 pairs each: see docs/decisions/0031-verdicts-of-suites.md
 import numpy as np
 import pytest
 
-from monitor.view.from_state import board_views
 from monitor.view.pairs.table import PairTable
+from monitor.view.partition_view import board_views
 from monitor.view.ranking.suite import suite_board
 from schemas.records.suites import Member, Suite
 from tests.calibration.streams import UNEVEN

@@ -22,15 +22,13 @@ from hypothesis import strategies as st
 from redis.asyncio import Redis
 
 from monitor.engine.chunk_fold import Partition
-from monitor.engine.state.changes import Delta
-from monitor.engine.state.keys import benchmark_key
+from monitor.engine.state.changes import Delta, benchmark_key
 from monitor.engine.state.stored import PairSnapshot, StoredState
 from monitor.retries import RetryPolicy
-from monitor.store import announced, redis_store, script_call
-from monitor.store.commit_times import CommitTimes
+from monitor.store import outbox, redis_store, script_call
 from monitor.store.errors import StaleState, StateRefused, StoreError, StoreUnavailable
 from monitor.store.latches import LATCH_BYTES, TIME_BYTES
-from monitor.store.layout import STRINGS, Keys, pack_snapshot
+from monitor.store.layout import STRINGS, CommitTimes, Keys, pack_snapshot
 from monitor.store.load import load_state
 from monitor.store.redis_store import RedisStore
 from monitor.store.server.embedded import EmbeddedValkey
@@ -416,7 +414,7 @@ def decided_events(count):
 async def test_latches_are_records_in_the_order_of_their_ids_and_give_the_changes_that_were_announced(
     world, monkeypatch
 ):
-    monkeypatch.setattr(announced, "_PART", 20)
+    monkeypatch.setattr(outbox, "_PART", 20)
     monkeypatch.setattr(script_call, "_ANNOUNCED_BYTES", 4_000)  # several commands a chunk
     store = await world.store()
     records, partition = decided_events(150), Partition()
@@ -580,7 +578,7 @@ async def test_a_state_that_changes_while_it_is_read_is_read_again(world):
 
 
 async def test_the_outbox_is_trimmed_after_the_slowest_publisher(world, monkeypatch):
-    monkeypatch.setattr(announced, "_PART", 1)
+    monkeypatch.setattr(outbox, "_PART", 1)
     store = await world.store()
     changes = [verdict(f"{off}-{seq}") for off, seq in ((1, 5), (1, 2**64 - 1), (2, 0), (30, 1))]
     await store.commit(one_row(0, changes=[(f"{k}:anytime:decided", change) for k, change in enumerate(changes)]))
@@ -606,7 +604,7 @@ async def test_the_outbox_is_trimmed_after_the_slowest_publisher(world, monkeypa
 
 async def test_the_outbox_is_read_once_and_in_order(world, monkeypatch, tmp_path):
     """Everything is read once and in order, wherever a reader begins; the length is that of the changes, however many are in an entry."""
-    monkeypatch.setattr(announced, "_PART", 7)
+    monkeypatch.setattr(outbox, "_PART", 7)
     records, partition = decided_events(150), Partition()
     store = await world.store()
     ends = [*range(0, 800, 100), len(records)]

@@ -9,7 +9,7 @@ import schemathesis
 from hypothesis import HealthCheck, settings
 from schemathesis import checks
 
-from monitor.serve.api.routes import events as write_routes
+from monitor.serve.api.writing import appending
 from tests.commands import Counted, events, pairs_of
 from tests.served import Served, folded
 
@@ -47,7 +47,7 @@ schema = schemathesis.openapi.from_dict(SERVED.web.openapi()).exclude(path="/api
 @pytest.fixture(scope="module")
 def served():
     with pytest.MonkeyPatch.context() as patch, SERVED as server:
-        patch.setattr(write_routes, "FOLD_SECONDS", 0.02)  # what is posted is folded at once
+        patch.setattr(appending, "FOLD_SECONDS", 0.02)  # what is posted is folded at once
         yield server
         benchmark = {b["benchmark"]: b for b in server.get("benchmarks?pairs=all").json["benchmarks"]}["bench"]
         assert pairs_of(benchmark) == Counted(RECORDS).pairs()

@@ -10,8 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from monitor.cli.app import app
-from monitor.files.declaration_file import DeclaredError, read_declared
-from monitor.files.item_list import ItemListError, read_items
+from monitor.files.declaration_file import DeclaredError, ItemListError, read_declared, read_items
 from tests.commands import rankwatch, report, watch_once, write
 
 IDS = [f"item-{k}" for k in range(1, 11)]

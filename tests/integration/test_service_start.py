@@ -9,7 +9,7 @@ import pytest
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
 from aiokafka.errors import KafkaConnectionError
 
-from monitor.engine.state.keys import record_digest
+from monitor.engine.state.changes import record_digest
 from monitor.log.kafka.settings import KafkaSettings
 from monitor.publish.kafka_errors import BrokerError
 from monitor.publish.topics import Topics

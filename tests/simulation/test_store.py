@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 
-from monitor.engine.state.keys import benchmark_key
+from monitor.engine.state.changes import benchmark_key
 from monitor.store.errors import StateRefused
 from monitor.store.redis_store import RedisStore
 from tests.redis_server import RedisServer

@@ -12,7 +12,6 @@ import msgspec
 import pytest
 from rankwatch_client import Client
 
-from monitor.engine.chunk import EventBatch
 from monitor.engine.decoder import Declared, Decoder, RunEnded, Unreadable
 from monitor.files.batches import BatchReader
 from monitor.files.importer import Importer
@@ -22,6 +21,7 @@ from monitor.send.messages import write_messages
 from monitor.serve.api.problems import ProblemError
 from monitor.serve.api.writing.body_parser import parse_body
 from schemas.records.chunks import Chunk
+from schemas.records.columns import EventBatch
 from schemas.records.declaration import Declaration
 from schemas.records.decode import Checker, check_object, decode_converted, decode_message
 from schemas.records.events import Ended

@@ -6,7 +6,7 @@ import msgspec
 import typer
 from rich.text import Text
 
-from monitor.cli.drift.runs import EqualRunsOption, MonitorsOption, RunsAYearOption, YearsOption, read_runs
+from monitor.cli.drift.reading import EqualRunsOption, MonitorsOption, RunsAYearOption, YearsOption, read_runs
 from monitor.cli.shared.errors import USAGE, stop
 from monitor.cli.shared.options import LogOptions, MaxRejectedOption, TableFormat, TableFormatOption, option
 from monitor.render.terminal.layout import Column, output_console, table

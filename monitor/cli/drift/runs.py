@@ -6,33 +6,17 @@ from typing import TYPE_CHECKING, Annotated
 import msgspec
 import typer
 
-from monitor.cli.shared.errors import USAGE, note, stop
+from monitor.cli.drift.reading import EqualRunsOption, MonitorsOption, RunsAYearOption, YearsOption, read_runs
+from monitor.cli.shared.errors import USAGE, stop
 from monitor.cli.shared.options import LogOptions, MaxRejectedOption, OutputOption, Paths, ReportFormat, option
 from monitor.cli.shared.output import choose_output
-from monitor.cli.shared.runs import read_runs as read_shared
-from monitor.cli.shared.runs import refuse_copies
 from monitor.files.dated_runs import DatedRuns
-from monitor.files.streams.paths import show
 from monitor.render import drift as shown
 from monitor.view.drift import sentinel_of, with_found
-from schemas.records.declaration import DriftSettings
+from schemas.records.drift import DriftSettings
 from schemas.records.run_names import date_in
 from schemas.records.text import shorten
 from schemas.results.drift import DriftReport
-
-YearsOption = Annotated[
-    float, typer.Option("--years", min=0.01, max=1000, help="years of runs in which one false alarm is expected")
-]
-RunsAYearOption = Annotated[
-    float, typer.Option("--runs-a-year", min=1, max=1_000_000, help="runs of a monitor in a year")
-]
-MonitorsOption = Annotated[
-    int, typer.Option("--monitors", min=1, max=1_000_000, help="monitors that share that false alarm")
-]
-EqualRunsOption = Annotated[
-    bool, typer.Option("--equal-runs", help="files with equal contents are runs that answered alike, not copies")
-]
-
 
 if TYPE_CHECKING:
     from monitor.cli.shared.output import Output
@@ -128,20 +112,6 @@ def runs(
     report = _report(read_runs(paths, logs, max_rejected, equal_runs=equal_runs), settings, equal_runs=equal_runs)
     _print(report, output)
     raise SystemExit(report.exit_code)
-
-
-def read_runs(paths: list[str], logs: LogOptions, max_rejected: float, *, equal_runs: bool) -> DatedRuns:
-    """Read the runs of files; an error ends the command."""
-    runs = read_shared(paths, logs, max_rejected, DatedRuns())
-    for of, _ in runs.sentinels().values():
-        most = max(len(run.fresh) for run in of)
-        refuse_copies(runs, [run for run in of if len(run.fresh) > most / 2], equal_runs=equal_runs)
-    for name, path in runs.declaring.items():
-        note(
-            f"{show(path)}: it declares drift of {shorten(name)}, or reports a cancelled run or a change: `rankwatch watch` goes by that; "
-            "`rankwatch drift` goes by its flags (--change RUN)"
-        )
-    return runs
 
 
 def _report(runs: "DatedRuns", settings: "DriftSettings", *, equal_runs: bool) -> "DriftReport":

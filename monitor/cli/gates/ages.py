@@ -8,8 +8,8 @@ from typing import Final, NamedTuple
 
 from monitor.cli.gates.readings import each_metric
 from monitor.cli.shared.errors import USAGE, note, stop
+from monitor.cli.shared.files import read_runs
 from monitor.cli.shared.options import ScoreOptions
-from monitor.cli.shared.runs import read_runs
 from monitor.files.dated_runs import DatedRuns
 from monitor.files.streams.paths import show
 from schemas.records.run_names import date_in, name_of

@@ -10,8 +10,8 @@ from monitor.cli.gates.options import GateFormat
 from monitor.cli.shared.declared.flags import parse_flags
 from monitor.cli.shared.declared.values import first_names, name_hint
 from monitor.cli.shared.errors import USAGE, note, stop
+from monitor.cli.shared.files import read_runs
 from monitor.cli.shared.options import DeclareOptions, ScoreOptions
-from monitor.cli.shared.runs import read_runs
 from monitor.files.dated_runs import DatedRuns, Run
 from monitor.files.streams.paths import show
 from monitor.render import markdown

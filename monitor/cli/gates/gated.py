@@ -24,7 +24,7 @@ from monitor.view.gates.along_order import Question, questions_of
 from monitor.view.gates.exact import ExactQuestion
 from monitor.view.gates.gate import not_run
 from monitor.view.gates.margin import Margin
-from monitor.view.kinds.found import has_repeats
+from monitor.view.kinds.kind import has_repeats
 from monitor.view.reasons import refused
 from monitor.view.score_lines import scores_by_item
 from monitor.words.assumptions import clauses

@@ -14,10 +14,10 @@ from monitor.cli.shared.progress import progress_bar
 from monitor.files.streams.paths import show
 from monitor.render.terminal.goal_plan import PlannedGoal
 from monitor.view.board import BoardView
-from monitor.view.kinds.found import kind_of
+from monitor.view.kinds.kind import kind_of
 from schemas.records.goals import Goal, parse_goal
 from schemas.records.scores import ONE, ZERO
-from stats.evidence.mixtures import parse_mixture
+from stats.numerics.mixtures import parse_mixture
 from stats.planning.goal_plan import GoalSimulation, MadeBoards, PilotBoards
 from stats.planning.racing import RaceRules, race_goal
 

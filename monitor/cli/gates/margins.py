@@ -18,7 +18,7 @@ from monitor.view.gates.gate import holm_ratios
 from monitor.view.gates.margin import Margin
 from monitor.view.gates.reasons import with_facts
 from monitor.view.items.noise import rerun_difference
-from monitor.view.kinds.found import kind_of
+from monitor.view.kinds.kind import kind_of
 from monitor.words.reading import first
 from schemas.records.goals import LEAST_MARGIN
 from schemas.records.names import natural

@@ -9,25 +9,85 @@ from typing import Final, NamedTuple, NoReturn, Self
 
 from monitor.cli.shared.commands import given
 from monitor.cli.shared.declared.declarations import Declarations, make_declarations
-from monitor.cli.shared.declared.epochs import by_path
 from monitor.cli.shared.declared.values import similar_first
 from monitor.cli.shared.errors import FAULT, USAGE, file_error, note, stop
 from monitor.cli.shared.options import DeclareOptions, LogOptions, ScoreOptions
 from monitor.cli.shared.progress import progress_bar
+from monitor.files.dated_runs import DatedRuns, Run, RunFault
+from monitor.files.epochs import NEXT, EpochRecord, Epochs
 from monitor.files.formats.choices import ChoiceError, Choices
-from monitor.files.importer import Importer, named_path
+from monitor.files.importer import Importer
 from monitor.files.reject_limit import RejectedLine, RejectLimit, TooManyRejected
 from monitor.files.runs import incomplete_benchmarks
 from monitor.files.streams.copying import CopyError
-from monitor.files.streams.paths import NothingYetError, PathError, show
+from monitor.files.streams.paths import NothingYetError, PathError, named_path, origin, show
 from monitor.files.streams.read import read_files
 from monitor.view.board import BoardView
 from monitor.view.from_files.fold import fold_files
 from monitor.view.from_files.one_score import OneScore, has_conflicts, take_counts
-from monitor.view.from_state import board_views
+from monitor.view.partition_view import board_views
+from monitor.words.counts import counted
 from schemas.records.events import Ended, models_of
+from schemas.records.names import MAX_INDEX, natural
 from schemas.records.text import shorten
 from schemas.results.gate import ConflictRule
+
+
+def parse_epoch(text: str | None, *, inherit: bool) -> int | str | None:
+    """Return a number or "next"; anything else ends the command, as does `--inherit` without an epoch."""
+    if inherit and text is None:
+        stop("--inherit: give the epoch of the new scores with --epoch N or --epoch next", USAGE)
+    if text is None or text == NEXT:
+        return text
+    if not text.isdecimal() or int(text) > MAX_INDEX:
+        stop(f"--epoch {text}: use a whole number from 0 to {MAX_INDEX}, or next", USAGE)
+    return int(text)
+
+
+def by_path(
+    epoch: int | str, importer: Importer, paths: Sequence[str], aliases: Mapping[str, str]
+) -> tuple[list[Path], Epochs]:
+    """Return the files of paths in the order of the paths, and the epochs that make each path a generation."""
+    place: dict[str, int] = {}
+    files: list[Path] = []
+    for number, path in enumerate(paths):
+        fresh = [file for file in importer.find([path]) if origin(file) not in place]
+        files += fresh
+        place |= dict.fromkeys(map(origin, fresh), number)
+    return files, Epochs(epoch, group=lambda file: place[file], aliases=aliases)
+
+
+def after_state(epoch: int | str | None, benchmarks: Mapping[str, BoardView], record: EpochRecord) -> Epochs:
+    """Return the epochs of files whose scores come after a state, as it is now."""
+    newest = {
+        name: dict(benchmark.latest_epoch)
+        | {alias: benchmark.latest_epoch.get(model, 0) for alias, model in benchmark.spec.aliases.items()}
+        for name, benchmark in benchmarks.items()
+    }
+    return Epochs(epoch, newest=lambda benchmark: newest.get(benchmark, {}), record=record)
+
+
+def note_read_before(epoch: int | str | None, files: Iterable[Path]) -> None:
+    """Print which files have the epoch of the command already, and why nothing of them is read again."""
+    names = list(map(show, files))
+    if epoch is None or not names:
+        return
+    others = len(names) - 1
+    which, verb, them = (
+        (f"{names[0]} and {counted(others, 'more file')}", "were", "them") if others else (names[0], "was", "it")
+    )
+    note(
+        f"{which} {verb} read with --epoch {epoch} before, and nothing new was read; to read {them} again, give a newer number "
+        "(--epoch N)"
+    )
+
+
+def inherited(ends: Iterable[Ended]) -> str:
+    """Return a clause with how many of these runs inherit; empty where none does."""
+    count = sum(end.base is not None for end in ends)
+    keep = "keeps" if count == 1 else "keep"
+    return f"; {count:,} of them {keep} the scores of the epoch before where there is no new one" if count else ""
+
 
 _PRINTED_LINES: Final = 20
 _ALIKE: Final = 3  # lines of a file that are printed for one reason
@@ -264,3 +324,39 @@ class RejectedLines:
                 note(f"{show(last.source)}: {lines} rejected for the same reason as line {last.line}")
         if self._rest:
             note(f"{self._rest:,} more lines were rejected")
+
+
+def read_runs(
+    paths: Sequence[str], logs: ScoreOptions, max_rejected: float, runs: DatedRuns, *, models: bool = False
+) -> DatedRuns:
+    """Add the results of files to runs; with `models` the path of a file may name its model. An error ends the command."""
+    importer = make_importer(logs, runs=not models)
+    files = sorted(find_files(importer, paths), key=lambda path: natural(str(path)))
+    runs.files = {origin(path): path for path in files}
+    limit, rejected = RejectLimit(max_rejected), RejectedLines()
+    try:
+        with rejected, progress_bar("reading") as update:
+            progress = None if update is None else lambda done, total: update(completed=done, total=total)
+            for segment in read_files(files, progress, importer.open):
+                runs.add(segment)
+                for reject in segment.rejects:
+                    rejected.print(RejectedLine.of(reject))
+                limit.add(segment.line_count, segment.rejects)
+                runs.rejected += len(segment.rejects)
+        limit.finish()
+    except (TooManyRejected, RunFault) as error:
+        stop(error.problem if isinstance(error, TooManyRejected) else str(error))
+    except OSError as error:
+        stop(file_error(error))
+    if not runs.sentinels():
+        stop_without_results(files)
+    return runs
+
+
+def refuse_copies(runs: DatedRuns, of: Sequence[Run], *, equal_runs: bool) -> None:
+    """End the command where a file of the runs of a model may be a copy."""
+    if not equal_runs and (copy := runs.copied(of)):
+        stop(
+            f"{show(copy[0])}: {show(copy[1])} has all that it has, and each counts as a run; remove the copy, name the runs "
+            "(a field run), or add --equal-runs if these are runs that answered alike"
+        )

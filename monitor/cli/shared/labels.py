@@ -13,7 +13,7 @@ from monitor.cli.shared.options import LogOptions, ScoreOptions, option
 from monitor.files.streams.paths import STDIN, show
 from monitor.view.board import BoardView
 from monitor.view.items.conflict_rows import conflict_rows
-from monitor.view.kinds.found import kind_of
+from monitor.view.kinds.kind import kind_of
 from monitor.view.labels import Labels, item_ids
 from schemas.records.suites import Suite
 from schemas.records.text import shorten

@@ -7,7 +7,7 @@ from monitor.cli.shared.settings import read_settings
 from monitor.render.terminal.layout import output_console
 from monitor.render.terminal.report import ROW_LIMIT, render_report
 from monitor.view.build import ReportView
-from monitor.view.ranking.tie_bands import tie_bands
+from monitor.view.ranking.standings import tie_bands
 from monitor.words.flags import named_flags
 from schemas.results.report import Report
 

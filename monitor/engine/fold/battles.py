@@ -6,9 +6,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from monitor.engine.chunk import EventBatch
-from monitor.engine.fold.follow import announce_closed, loop_of
-from monitor.engine.latch.changes import invalidate
+from monitor.engine.latch.changes import announce_closed, invalidate, loop_of
 from monitor.engine.limits import Limits, Usage, bad_name, exceeds, limit_fault, model_fault, usage_fault
 from monitor.engine.state.battles import (
     COLUMNS,
@@ -25,7 +23,7 @@ from monitor.engine.state.battles import (
 from monitor.engine.state.benchmark import Benchmark
 from monitor.engine.state.changes import BenchmarkDelta
 from monitor.engine.state.pairs.counts import CHUNK_CELLS
-from schemas.records.columns import EventColumns
+from schemas.records.columns import EventBatch, EventColumns
 from schemas.records.events import BattleFields
 from schemas.records.names import MAX_NAME_LENGTH
 from schemas.records.scores import ONE, SCORE_UNIT, ZERO

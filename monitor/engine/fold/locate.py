@@ -1,24 +1,40 @@
 """Find the row, contestant and code of each event of a piece, and add the names and scores that are new."""
 
+from dataclasses import dataclass
 from itertools import repeat
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from monitor.engine.chunk import EventBatch, Located
 from monitor.engine.limits import Limits, Usage, bad_name, budget_fault, exceeds, limit_fault, model_fault
 from monitor.engine.state.benchmark import Benchmark
 from monitor.engine.state.changes import BenchmarkDelta
 from monitor.engine.state.graded import unweighted_reason
-from monitor.words.changes import UNDECLARED_UNITS
-from schemas.records.columns import EventColumns, Scores
+from monitor.words.order import UNDECLARED_UNITS
+from schemas.records.columns import EventBatch, EventColumns, Index, Scores
 from schemas.records.declaration import ANCHOR, unit_name_problem
 from schemas.records.events import EventFields
 from schemas.records.names import names_hold
 from schemas.records.scores import ABSENT, ONE, SCORE_UNIT, SKIPPED, ZERO
 from schemas.records.text import Fault, Refusal, shorten
-from stats.numerics.pairs import Index
+
+
+@dataclass
+class Located:
+    """A batch with the row, contestant and code of each event; code ABSENT for a refused event."""
+
+    batch: EventBatch
+    row: Index
+    contestant: Index
+    code: NDArray[np.uint32]
+    cut: int
+    """The first event with an item too many, from which nothing is settled, nor decided under policy completion; else the length."""
+    newer: dict[int, int]  # contestant of each event that begins a newer epoch of a model, by the event's position
+    held: bool  # whether the declared assumption held before the batch
+    exceeded: bool  # whether there were items too many before the batch
+    undeclared: tuple[int, str] | None = None
+    """The first event of a unit where none is declared, and why that holds the benchmark."""
 
 
 def locate(

@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from monitor.engine.chunk import EventBatch
 from monitor.engine.decoder import RunEnded
 from monitor.engine.kinds.sentinel import Moved, Sentinel
 from monitor.engine.latch.records import id_sequence
@@ -11,6 +10,7 @@ from monitor.engine.limits import Limits
 from monitor.engine.state.benchmark import Benchmark
 from monitor.engine.state.changes import BenchmarkDelta
 from monitor.words.drift import change_sentence
+from schemas.records.columns import EventBatch
 from schemas.records.text import Fault, Refusal, shorten
 from schemas.records.versions import STATISTICS_VERSION
 from schemas.results.changes import DRIFT_KINDS, DriftChange

@@ -7,17 +7,16 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from monitor.engine.chunk import EventBatch, Located
 from monitor.engine.fold.compare_cells import ComparedCells, compare_cells
-from monitor.engine.fold.follow import announce_closed, loop_of
+from monitor.engine.fold.locate import Located
 from monitor.engine.fold.new_scores import NewScores
 from monitor.engine.kinds.repeats import ItemCells
-from monitor.engine.latch.changes import invalidate, supersede
+from monitor.engine.latch.changes import announce_closed, invalidate, loop_of, supersede
 from monitor.engine.state.benchmark import Benchmark
 from monitor.engine.state.changes import BenchmarkDelta
 from monitor.engine.state.codes import Codes
 from monitor.engine.state.pairs.counts import CHUNK_CELLS, chunk_counts
-from schemas.records.columns import EventList
+from schemas.records.columns import EventBatch, EventList
 from schemas.records.events import Ended
 from schemas.records.scores import ABSENT, ONE, SKIPPED, ZERO
 from schemas.records.text import Fault, Refusal, shorten

@@ -15,10 +15,9 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from schemas.records.declaration import DriftSettings
+from schemas.records.drift import DriftSettings
 from schemas.results.drift import DriftAlarm, DriftRun, FallenItem, RunClosed, Side, Unranked
-from stats.drift.bets import DROPS, Ranks
-from stats.drift.detector import ChangePoint, DriftState, begin, localize, log_ever, log_sum, step
+from stats.drift.detector import DROPS, ChangePoint, DriftState, Ranks, begin, localize, log_ever, log_sum, step
 from stats.drift.ranks import ItemSums, generator, item_sums, p_dispersion, p_items, p_runs, uniform
 from stats.drift.size import drift_size
 

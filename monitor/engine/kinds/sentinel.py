@@ -10,7 +10,6 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from monitor.engine.chunk import EventBatch
 from monitor.engine.kinds.runs import (
     Alarm,
     ModelRuns,
@@ -25,6 +24,7 @@ from monitor.engine.kinds.runs import (
     weekday,
 )
 from monitor.engine.limits import Limits, Usage, bad_name, limit_fault, model_fault, usage_fault
+from schemas.records.columns import EventBatch
 from schemas.records.declaration import ANCHOR, Spec
 from schemas.records.events import BattleFields, Ended, EventFields
 from schemas.records.run_names import name_of

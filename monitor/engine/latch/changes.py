@@ -1,12 +1,11 @@
 """Verdict changes: closed latches as the entries that leave the engine, with ids that every replay reproduces."""
 
 from collections.abc import Collection, Iterable
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from monitor.engine.chunk import EventBatch
 from monitor.engine.latch.base import Closed
 from monitor.engine.latch.records import (
     RECORD,
@@ -18,12 +17,16 @@ from monitor.engine.latch.records import (
     ended_sentence,
     id_sequence,
 )
+from monitor.engine.state.benchmark import Benchmark
 from monitor.engine.state.changes import BenchmarkDelta
+from monitor.engine.state.pairs.families import joining
 from monitor.engine.state.pairs.pair_state import Decision, PairState
+from schemas.records.columns import EventBatch
 from schemas.records.versions import STATISTICS_VERSION
-from schemas.results.assumptions import BATTLES, Assumption, flagged, joining, late, order, sampled
+from schemas.results.assumptions import BATTLES, Assumption, flagged, late, order, sampled
 from schemas.results.changes import CLAIMS, KINDS, Claim, Kind, Proof
 from schemas.results.verdict_changes import Columns
+from stats.numerics.pairs import Index
 
 EXACT_TEST: Final[Proof] = "exact test at N"
 """What verdicts on 0/1 scores under policy completion rest on, in place of a mixture."""
@@ -183,3 +186,33 @@ def _end(
     for columns, places in ended.items():
         place, sequences = zip(*places, strict=True)
         _add(pairs, columns.ended(np.array(place), offset, np.array(sequences, np.uint64), ending), delta)
+
+
+if TYPE_CHECKING:
+    from monitor.engine.loop.board import Loop
+
+
+def loop_of(benchmark: Benchmark) -> "Loop":
+    """Return the loop that follows the pairs of a benchmark."""
+    if benchmark.loop is None:
+        from monitor.engine.loop.board import Loop  # noqa: PLC0415 - what declares no order needs no compiled code
+
+        benchmark.loop = Loop(benchmark)
+    return cast("Loop", benchmark.loop)
+
+
+def announce_closed(
+    benchmark: Benchmark,
+    batch: EventBatch,
+    found: tuple[Closed, Index],
+    delta: BenchmarkDelta,
+    *,
+    ignored: bool = False,
+) -> None:
+    """Record what a loop has found: the latches that closed, and the pairs that joined their families."""
+    closed, joined = found
+    if joined.size:
+        delta.registered.append(joined.astype(np.uint32))
+    settled = closed.claim == CLAIMS.index("settled")
+    for some in (np.flatnonzero(~settled), np.flatnonzero(settled)):
+        announce(benchmark, batch, closed.rows(some), delta, ignored=ignored)

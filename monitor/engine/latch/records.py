@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from monitor.engine.kinds.bets import CERTAIN, Bets, bets_of
-from monitor.words import changes as sentences
+from monitor.words import order as sentences
 from schemas.records.scores import Contestant
 from schemas.results.assumptions import BATTLES, FAMILY, Assumption, facts, flagged, late_of, only, without
 from schemas.results.changes import CLAIMS, KINDS, Claim, Kind, VerdictChange

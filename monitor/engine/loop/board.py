@@ -14,7 +14,7 @@ from monitor.engine.state.codes import Codes
 from schemas.records.scores import ONE, SCORE_UNIT, ZERO
 from schemas.results.changes import CLAIMS
 from stats.evidence.graded import LAMBDAS, log_increments
-from stats.evidence.mixtures import parse_mixture
+from stats.numerics.mixtures import parse_mixture
 from stats.numerics.pairs import Index
 
 _POLICIES: Final = {"trusted": layout.TRUSTED, "completion": layout.COMPLETION, "committed": layout.COMMITTED}

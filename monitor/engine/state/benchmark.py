@@ -10,18 +10,15 @@ from monitor.engine.kinds.repeats import Prompts, Repeats, Undeclared, rows_of
 from monitor.engine.kinds.sentinel import Sentinel
 from monitor.engine.state.arrival import Arrival
 from monitor.engine.state.battles import Battles, Units, Votes
-from monitor.engine.state.changes import BenchmarkDelta
+from monitor.engine.state.changes import BenchmarkDelta, Conflicts, benchmark_key
 from monitor.engine.state.codes import NARROW, Codes, ScoreTable, grown
 from monitor.engine.state.committed import Committed
-from monitor.engine.state.conflicts import Conflicts
 from monitor.engine.state.graded import GradedPairs, WeightedPairs, Weighting
-from monitor.engine.state.keys import benchmark_key
 from monitor.engine.state.pairs.pair_state import PairState
 from monitor.engine.state.pairs.settling import Settling
 from monitor.engine.state.rows import Rows
 from monitor.engine.state.stored import PairSnapshot
-from monitor.words.changes import too_many_items, too_many_of_cluster, too_many_repeats, too_many_votes
-from monitor.words.order import suspicion
+from monitor.words.order import suspicion, too_many_items, too_many_of_cluster, too_many_repeats, too_many_votes
 from schemas.records.boards import BoardEntry, Suspect
 from schemas.records.chunks import Gap
 from schemas.records.declaration import Spec

@@ -1,7 +1,8 @@
-"""The changes of a chunk, as the engine and the store share them."""
+"""The changes of a chunk, as the engine and the store share them, and the scores that contradict an earlier one."""
 
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from hashlib import blake2b
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +12,7 @@ from schemas.records.chunks import DeadLetter, Gap, Misrouted, Source
 from schemas.records.scores import RUN_SCORE, Contestant, RowKey
 from schemas.results.assumptions import Seed
 from schemas.results.verdict_changes import VerdictChanges
+from stats.numerics.pairs import Index
 from stats.order import OrderFinding
 
 _LARGE = 500_000  # pairs that joined their families in one chunk
@@ -139,3 +141,52 @@ class Delta:
             or self.change_count > _MANY_CHANGES
             or sum(part.size for b in self.benchmarks for part in b.registered) > _LARGE
         )
+
+
+MOST_LISTED: Final = 10_000  # conflicts of a benchmark that are kept one by one; further ones are only counted
+
+
+class Conflicts:
+    """The conflicts of one benchmark, in the order of the log."""
+
+    def __init__(self, listed: Listed | None = None, again: Again | None = None) -> None:
+        self.listed: Listed = np.empty((0, 4), np.uint32) if listed is None else listed
+        self.again: Again = np.empty((0, 2), np.int64) if again is None else again
+        self._stored = len(self.listed)
+        self._touched: set[int] = set()
+
+    def add(self, entries: Listed, duplicates: Index, contestants: int) -> None:
+        """Add conflicts, in the order of the log, and the contestant of each duplicate."""
+        room = MOST_LISTED - len(self.listed)
+        if room > 0 and len(entries):
+            self.listed = np.concatenate([self.listed, entries[:room]])
+        self.again = np.pad(self.again, ((0, contestants - len(self.again)), (0, 0)))
+        for column, who in enumerate((duplicates, entries[:, 1].astype(np.int64))):
+            counts = np.bincount(who, minlength=contestants)
+            self.again[:, column] += counts
+            self._touched.update(np.flatnonzero(counts).tolist())
+
+    def by_contestant(self, contestants: int) -> Again:
+        """Return the counts of all contestants."""
+        return np.pad(self.again, ((0, contestants - len(self.again)), (0, 0)))
+
+    def changed(self) -> ConflictChanges:
+        """Return what was added since the last call."""
+        start, self._stored = self._stored, len(self.listed)
+        touched = np.array(sorted(self._touched), np.int64)
+        self._touched.clear()
+        return ConflictChanges(start, self.listed[start:], touched, self.again[touched])
+
+
+def benchmark_key(name: str) -> str:
+    """Return the 32 hexadecimal digits (BLAKE2b-128) that identify a benchmark in keys.
+
+    >>> len(benchmark_key("mmlu-pro"))
+    32
+    """
+    return blake2b(name.encode("utf-8"), digest_size=16).hexdigest()
+
+
+def record_digest(record: bytes) -> str:
+    """Return the 32 hexadecimal digits (BLAKE2b-128) that identify a record."""
+    return blake2b(record, digest_size=16).hexdigest()

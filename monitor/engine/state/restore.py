@@ -1,18 +1,14 @@
 """Restore a benchmark from the stored state."""
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
 from monitor.engine.state.arrival import Arrival
 from monitor.engine.state.benchmark import Benchmark
-from monitor.engine.state.codes import Codes
-from monitor.engine.state.conflicts import Conflicts
-from monitor.engine.state.pairs.counts import matrix_counts
+from monitor.engine.state.changes import Conflicts
+from monitor.engine.state.pairs.counts import sums_of_items
 from monitor.engine.state.stored import StoredBenchmark
 from schemas.records.declaration import Spec
-from schemas.records.scores import ONE, SKIPPED, ZERO
+from schemas.records.scores import ONE
 from schemas.results.changes import Claim, VerdictChange
 from stats.evidence.settled import TIE
 from stats.numerics.pairs import all_pairs, pair_members
@@ -111,16 +107,3 @@ def _restore_items(benchmark: Benchmark) -> None:
     if benchmark.graded_pairs is not None and benchmark.pairs:
         pairs = all_pairs(len(benchmark.contestants))
         benchmark.graded_pairs.rebuild(benchmark.item_codes(), benchmark.item_values, *pairs)
-
-
-def sums_of_items(codes: Codes, values: NDArray[np.int64]) -> dict[str, NDArray[Any]]:
-    """Return the sums of pairs and contestants from the scores of items, and the score of each code."""
-    n, b, c = matrix_counts(codes)
-    return {
-        "n": n,
-        "b": b,
-        "c": c,
-        "scored": (codes >= ZERO).sum(axis=0),
-        "skipped": (codes == SKIPPED).sum(axis=0),
-        "total": np.array([values[codes[:, k]].sum() for k in range(codes.shape[1])], np.int64),
-    }

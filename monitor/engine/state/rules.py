@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from math import log
 from typing import TYPE_CHECKING
 
-from monitor.engine.kinds.bets import Bets, bets_of
 from schemas.records.declaration import Spec
 from schemas.records.reading import Reading
 from schemas.records.scores import Contestant
@@ -67,11 +66,6 @@ class Rules:
     def graded(self) -> bool:
         """Whether pairs bet on differences of any size: graded scores are declared, means of repeats or units, or weights."""
         return self.spec.bets_are_graded
-
-    @property
-    def bets(self) -> type[Bets]:
-        """What pairs bet on."""
-        return bets_of(differences=self.graded)
 
     @property
     def binary(self) -> bool:

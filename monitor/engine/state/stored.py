@@ -48,7 +48,7 @@ class StoredBenchmark:
     """Four numbers a contestant: see `monitor.engine.state.arrival`; shorter than the number of contestants where the rest is 0."""
     finding: OrderFinding | None = None
     listed: NDArray[np.uint32] = field(default_factory=lambda: np.zeros((0, 4), np.uint32))
-    """The first conflicts: see `monitor.engine.state.conflicts`."""
+    """The first conflicts: see `monitor.engine.state.changes`."""
     again: NDArray[np.int64] = field(default_factory=lambda: np.zeros((0, 2), np.int64))
     """Duplicates and conflicts of each contestant; shorter than the number of contestants where the rest is 0."""
     undeclared: Sentence = ""

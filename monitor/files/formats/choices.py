@@ -1,12 +1,34 @@
 """Choices on the command line about how logs are read, the same for all commands."""
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final, Self
+from typing import Final, Self, overload
 
-from monitor.files.streams.event_lines import Derived
 from schemas.records.text import shorten
+
+
+class Derived(Sequence[str | None]):
+    """The clusters of items whose names hold them: part of the name each, made when somebody asks for it."""
+
+    def __init__(self, items: Sequence[str], derive: Callable[[Sequence[str]], Sequence[str | None]]) -> None:
+        self._items, self._derive = items, derive
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    def __iter__(self) -> Iterator[str | None]:
+        return iter(self._derive(self._items))
+
+    @overload
+    def __getitem__(self, place: int) -> str | None: ...
+    @overload
+    def __getitem__(self, place: slice) -> "Derived": ...
+    def __getitem__(self, place: int | slice) -> "str | Derived | None":
+        if isinstance(place, slice):
+            return Derived(self._items[place], self._derive)
+        return self._derive([self._items[place]])[0]
+
 
 FIELDS: Final = ("benchmark", "item_id", "model", "score", "cluster", "repeat", "epoch", "unit", "run", "role")
 """The fields of an event that a column can hold."""

@@ -12,9 +12,8 @@ from typing import Any, Final, TypeVar
 import msgspec
 
 from monitor.files.streams.encodings import open_stream
-from monitor.files.streams.event_lines import Broken, Refusal
 from monitor.files.streams.paths import show
-from monitor.files.streams.regular import UnsafePathError, inside
+from monitor.files.streams.regular import Broken, Refusal, UnsafePathError, inside
 from schemas.records.decode import BOM
 from schemas.records.text import shorten
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from monitor.files.formats.detect import foreign, read_head
 from monitor.files.formats.log_file import LogFile
-from monitor.files.streams.event_lines import Refusal
+from monitor.files.streams.regular import Refusal
 from monitor.files.streams.stream import Stream
 from monitor.files.streams.translated import DocumentStream
 from schemas.records.text import shorten

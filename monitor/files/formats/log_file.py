@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Final, NamedTuple, Protocol
 
 from monitor.files.formats.choices import Choices
-from monitor.files.streams.event_lines import Refusal
 from monitor.files.streams.paths import show
+from monitor.files.streams.regular import Refusal
 from schemas.records.reading import Reading
 from schemas.records.text import Found, shorten
 

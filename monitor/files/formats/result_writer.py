@@ -13,7 +13,8 @@ from monitor.files.formats.documents import decode_document
 from monitor.files.formats.log_file import LogFile
 from monitor.files.formats.results import Entry, Result, ResultColumns, Run, Single, Tool
 from monitor.files.streams.encodings import open_stream
-from monitor.files.streams.event_lines import Broken, Columns, EventLineWriter, RecordTranslator, Refusal, Translator
+from monitor.files.streams.event_lines import Columns, EventLineWriter, RecordTranslator, Translator
+from monitor.files.streams.regular import Broken, Refusal
 from monitor.files.streams.stream import Stream
 from monitor.files.streams.translated import DocumentStream, Piece, TranslatedStream
 from schemas.records.decode import OUT_OF_RANGE, above_scale

@@ -27,10 +27,9 @@ from monitor.files.formats.documents import decode_document, read_bytes
 from monitor.files.formats.log_file import LogFile
 from monitor.files.formats.results import Entry, Result, Tool
 from monitor.files.maps.table import CAPTURE, EVERY, FileMap, Node, step_into
-from monitor.files.streams.event_lines import Refusal
 from monitor.files.streams.paths import show
-from monitor.files.streams.regular import inside, open_regular
-from monitor.files.tables.parquet import open_table
+from monitor.files.streams.regular import Refusal, inside, open_regular
+from monitor.files.tables.parquet_memory import open_table
 from monitor.files.tools.open_telemetry import ERROR, NAME, Spans, as_export, evaluations, no_span, spans_of
 from schemas.records.lenient import read_index, read_name, read_score, without_value
 from schemas.records.text import Fault, shorten

@@ -18,7 +18,7 @@ from monitor.files.maps.mapped import percentage, read_rows
 from monitor.files.maps.places import EVERY, KEYED, Column, holds_columns, places
 from monitor.files.maps.roles import Roles, assign, counts, some
 from monitor.files.streams.encodings import open_stream
-from monitor.files.streams.event_lines import Refusal
+from monitor.files.streams.regular import Refusal
 from monitor.files.tables.battle_columns import is_battle, refusal_of
 from monitor.files.tables.columns import answer_remedy, flatten
 from monitor.files.tables.json_lines import is_sample

@@ -13,7 +13,7 @@ from schemas.records.text import Fault
 if TYPE_CHECKING:
     from hashlib import blake2b
 
-    from schemas.records.run_columns import RunEvents
+    from schemas.records.columns import EventColumns
 
 BLOCK_BYTES: Final = 1 << 18
 _HEAD_BYTES: Final = 8_000
@@ -39,7 +39,7 @@ class Block(NamedTuple):
     fault: Fault | None = None
     before: "blake2b | None" = None
     translated: bool = False
-    events: "RunEvents | None" = None
+    events: "EventColumns | None" = None
 
 
 class BlockReader:

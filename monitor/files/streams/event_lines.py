@@ -2,13 +2,15 @@
 
 import hashlib
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import chain
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, Final, Protocol, Self, overload
+from typing import TYPE_CHECKING, Any, Final, Protocol, Self
 
 import msgspec
 
+from monitor.files.formats.choices import Derived
+from monitor.files.streams.regular import Refusal
 from monitor.files.streams.stream import is_record
 from schemas.records.decode import BOM, Checker, check_object, plain_text, writable
 from schemas.records.events import EventFields
@@ -21,18 +23,6 @@ if TYPE_CHECKING:
 REJECT_START: Final = b'{"rejected":'  # how an event line begins that names a record which cannot be read
 
 RAW_BYTES: Final = 8_000  # how much of such a record is kept
-
-
-class Refusal(Exception):  # noqa: N818 - an answer about the file, not a failure
-    """A file that is not read at all: what is wrong, and what to do."""
-
-    def __init__(self, field: str, found: str, reason: str, benchmark: str | None = None) -> None:
-        super().__init__(f"{field}: {reason}")
-        self.fault = Fault(field, found, reason, benchmark, refuses=True)
-
-
-class Broken(Exception):  # noqa: N818 - the file may still be completed
-    """A file that breaks off, or is still being written."""
 
 
 class EventLines(bytes):
@@ -56,31 +46,6 @@ class EventLines(bytes):
         lines = b"".join(parts)
         events = [event for part in parts if isinstance(part, EventLines) for event in part.events]
         return cls.of(lines, events) if parts and all(isinstance(part, EventLines) for part in parts) else lines
-
-
-class Derived(Sequence[str | None]):
-    """The clusters of items whose names hold them: part of the name each, made when somebody asks for it.
-
-    `derive` returns the cluster of each of some items, or None.
-    """
-
-    def __init__(self, items: Sequence[str], derive: Callable[[Sequence[str]], Sequence[str | None]]) -> None:
-        self._items, self._derive = items, derive
-
-    def __len__(self) -> int:
-        return len(self._items)
-
-    def __iter__(self) -> Iterator[str | None]:
-        return iter(self._derive(self._items))
-
-    @overload
-    def __getitem__(self, place: int) -> str | None: ...
-    @overload
-    def __getitem__(self, place: slice) -> "Derived": ...
-    def __getitem__(self, place: int | slice) -> "str | Derived | None":
-        if isinstance(place, slice):
-            return Derived(self._items[place], self._derive)
-        return self._derive([self._items[place]])[0]
 
 
 _PROMPT_NOTE: Final = (

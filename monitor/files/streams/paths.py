@@ -26,6 +26,7 @@ UNREADABLE: Final = "is not readable for this user; change its permissions"
 STDIN: Final = "-"  # the PATH argument that means standard input
 
 _URL: Final = re.compile(r"https?://", re.IGNORECASE)
+ANY_URL: Final = re.compile(r"[a-z][a-z0-9+.-]*://", re.IGNORECASE)
 _SERVICE: Final = re.compile(r"(?:langfuse|phoenix):(?!//).", re.IGNORECASE)
 _SCHEME: Final = re.compile(r"([a-z][a-z0-9+.-]+):/", re.IGNORECASE)
 """How another URL begins; as a path it has one slash."""
@@ -222,3 +223,10 @@ def _check(file: Path) -> None:
         raise PathError(f"{show(file)}: the path is not valid UTF-8; rename the file or its folder") from error
     if not os.access(file, os.R_OK):
         raise PathError(f"{show(file)} {UNREADABLE}, or omit it")
+
+
+def named_path(path: str | os.PathLike[str]) -> tuple[str | None, str]:
+    """Split ``NAME=PATH`` into a model and a path; a path that exists, and a URL, has no model."""
+    text = os.fspath(path)
+    model, _, rest = text.partition("=")
+    return (None, text) if not (model and rest) or ANY_URL.match(text) or Path(text).exists() else (model, rest)

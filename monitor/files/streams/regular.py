@@ -12,6 +12,8 @@ from io import FileIO
 from pathlib import Path, PurePath
 from typing import Any, Final
 
+from schemas.records.text import Fault
+
 _LARGEST_SETTINGS: Final = 1 << 20
 _LONGEST_INTEGER: Final = 64
 _MOST_PARTS: Final = 32
@@ -109,3 +111,15 @@ def _open(path: Path, flags: int, folder: int | None) -> int:
 
 def _is_link(path: Path, folder: int | None) -> bool:
     return stat.S_ISLNK(os.stat(path, dir_fd=folder, follow_symlinks=False).st_mode)
+
+
+class Refusal(Exception):  # noqa: N818 - an answer about the file, not a failure
+    """A file that is not read at all: what is wrong, and what to do."""
+
+    def __init__(self, field: str, found: str, reason: str, benchmark: str | None = None) -> None:
+        super().__init__(f"{field}: {reason}")
+        self.fault = Fault(field, found, reason, benchmark, refuses=True)
+
+
+class Broken(Exception):  # noqa: N818 - the file may still be completed
+    """A file that breaks off, or is still being written."""

@@ -42,7 +42,7 @@ def decode(block: Block, path: Path, checker: Checker, benchmark: str | None = N
     if block.events is not None:
         line = block.first_line + len(block.events) - 1
         run = Segment([], block.events, [], block.end, line, origin(path))
-        return DecodedBlock([run], block.events.benchmark)
+        return DecodedBlock([run], block.events[0].benchmark if block.events else benchmark)
     data = block.data
     converted: set[str] = set()
     events = data.events if isinstance(data, EventLines) else _decode_good(data, checker)

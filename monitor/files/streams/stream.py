@@ -12,7 +12,7 @@ from monitor.files.streams.regular import open_regular
 from schemas.records.decode import BOM
 
 if TYPE_CHECKING:
-    from schemas.records.run_columns import RunEvents
+    from schemas.records.columns import EventColumns
 
 _RAW_BYTES: Final = 1 << 16
 GZIP_MAGIC: Final = b"\x1f\x8b"
@@ -59,7 +59,7 @@ class Stream:
         self.position += len(data)
         return data
 
-    def run(self) -> "RunEvents | None":
+    def run(self) -> "EventColumns | None":
         """Return events whose lines need not be written, as a reader has no use for them; None if lines come next."""
         return None
 

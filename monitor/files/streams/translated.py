@@ -9,7 +9,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Union
 
-from monitor.files.streams.event_lines import RAW_BYTES, Broken, EventLines, EventLineWriter, Refusal, Translator
+from monitor.files.streams.event_lines import RAW_BYTES, EventLines, EventLineWriter, Translator
+from monitor.files.streams.regular import Broken, Refusal
 from monitor.files.streams.stream import Stream
 from schemas.records.text import Fault
 

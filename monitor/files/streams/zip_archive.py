@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import BinaryIO, Final, Self
 from zipfile import ZIP_DEFLATED, ZIP_STORED, BadZipFile, ZipFile, ZipInfo
 
-from monitor.files.streams.event_lines import Broken
-from monitor.files.streams.regular import open_regular
+from monitor.files.streams.regular import Broken, open_regular
 from schemas.records.text import shorten
 
 MAX_ENTRY_BYTES: Final = 1 << 30  # largest entry that is unpacked; a small file could otherwise fill the memory

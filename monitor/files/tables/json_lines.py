@@ -8,7 +8,8 @@ from monitor.files.formats.log_file import LogFile
 from monitor.files.formats.plugins import match
 from monitor.files.formats.registry import Format
 from monitor.files.streams.encodings import open_stream
-from monitor.files.streams.event_lines import RecordTranslator, Refusal, Translator
+from monitor.files.streams.event_lines import RecordTranslator, Translator
+from monitor.files.streams.regular import Refusal
 from monitor.files.streams.stream import Stream
 from monitor.files.streams.translated import TranslatedStream
 from monitor.files.tables.battle_columns import BattleColumns, columns_of, refusal_of, repeated_cell
@@ -59,8 +60,8 @@ def _choose(first: bytes, log: LogFile) -> Translator | None:
 
 
 def _choose_tool(found: Format, log: LogFile) -> Translator:
-    from monitor.files.formats.open_format import load_tool  # noqa: PLC0415 - it imports this module
     from monitor.files.formats.result_writer import translate_lines  # noqa: PLC0415 - start-up: most files are events
+    from monitor.files.importer import load_tool  # noqa: PLC0415 - it imports this module
 
     tool = None if found.refusal is not None else load_tool(found)
     if tool is None or tool.lines is None:

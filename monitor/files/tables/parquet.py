@@ -1,17 +1,18 @@
 """Parquet tables, read with pyarrow."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
 
 from monitor.files.formats.log_file import LogFile
 from monitor.files.formats.result_writer import write_results
-from monitor.files.streams.event_lines import Broken, EventLineWriter, Refusal
+from monitor.files.streams.event_lines import EventLineWriter
+from monitor.files.streams.regular import Refusal
 from monitor.files.streams.stream import Stream
 from monitor.files.streams.translated import DocumentStream, Piece
 from monitor.files.tables.battle_columns import BattleColumns, columns_of
 from monitor.files.tables.columns import ColumnError, Columns, WideTableError
-from monitor.files.tables.parquet_memory import DAMAGED, Table
+from monitor.files.tables.parquet_memory import Table, open_table
 from monitor.files.tools import lighteval
 from schemas.records.text import Fault
 
@@ -34,24 +35,6 @@ def _columns(table: Table, log: LogFile) -> Columns | BattleColumns:
 def _read_lighteval(table: Table, log: LogFile) -> Iterator[Piece]:
     rows = (row for batch in table.batches(sorted(lighteval.COLUMNS)) for row in batch.to_pylist())
     yield from write_results(lighteval.TOOL, log, lighteval.results(log, rows))
-
-
-@contextmanager
-def open_table(path: Path) -> Iterator[Table]:
-    """Open a Parquet file."""
-    try:
-        import pyarrow.parquet  # noqa: PLC0415 - optional, and slow to import
-    except ImportError as error:
-        raise Refusal(
-            "file", "a Parquet table", "a Parquet table needs pyarrow; install rankwatch[parquet], or pyarrow"
-        ) from error
-    try:
-        with pyarrow.OSFile(str(path)) as source, pyarrow.parquet.ParquetFile(source) as file:
-            yield Table(source, file)
-    except MemoryError:  # one of pyarrow's is an ArrowException too
-        raise
-    except (pyarrow.ArrowException, OSError, ValueError, OverflowError) as error:  # ValueError: text that is not UTF-8
-        raise Broken(DAMAGED) from error
 
 
 def is_lighteval(path: Path) -> bool:

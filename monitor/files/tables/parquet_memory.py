@@ -1,10 +1,12 @@
 """Bound the memory of Parquet: pyarrow has no limit, and a file of 1 kB can hold any number of cells of any length."""
 
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from monitor.files.formats.documents import MAX_BYTES
-from monitor.files.streams.event_lines import Broken, Refusal
+from monitor.files.streams.regular import Broken, Refusal
 from monitor.files.streams.translated import MAX_SAMPLE_BYTES
 from schemas.records.text import shorten
 
@@ -206,3 +208,21 @@ def _refusal(column: str, found: str, most: int) -> Refusal:
         f"{shorten(column)}: {found}",
         f"column {shorten(column)} has {found}, and at most {most:,} are read; write the table without it, or as .csv",
     )
+
+
+@contextmanager
+def open_table(path: Path) -> Iterator[Table]:
+    """Open a Parquet file."""
+    try:
+        import pyarrow.parquet  # noqa: PLC0415 - optional, and slow to import
+    except ImportError as error:
+        raise Refusal(
+            "file", "a Parquet table", "a Parquet table needs pyarrow; install rankwatch[parquet], or pyarrow"
+        ) from error
+    try:
+        with pyarrow.OSFile(str(path)) as source, pyarrow.parquet.ParquetFile(source) as file:
+            yield Table(source, file)
+    except MemoryError:  # one of pyarrow's is an ArrowException too
+        raise
+    except (pyarrow.ArrowException, OSError, ValueError, OverflowError) as error:  # ValueError: text that is not UTF-8
+        raise Broken(DAMAGED) from error

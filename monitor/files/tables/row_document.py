@@ -8,7 +8,8 @@ import msgspec
 
 from monitor.files.formats.documents import broken, decode_document, read_bytes
 from monitor.files.formats.log_file import LogFile
-from monitor.files.streams.event_lines import EventLineWriter, Refusal
+from monitor.files.streams.event_lines import EventLineWriter
+from monitor.files.streams.regular import Refusal
 from monitor.files.streams.stream import Stream
 from monitor.files.streams.translated import DocumentStream
 from monitor.files.tables.battle_columns import BattleColumns, columns_of, refusal_of, repeated_cell

@@ -11,7 +11,7 @@ import msgspec
 from monitor.files.formats.documents import read_bytes, read_unique
 from monitor.files.formats.log_file import LogFile
 from monitor.files.formats.results import Entry, Result, ResultColumns, Run, Tool
-from monitor.files.streams.event_lines import Refusal
+from monitor.files.streams.regular import Refusal
 from schemas.records.text import Fault, shorten
 
 _FILE: Final = re.compile(r"(?:(.+?)[._])?eval_results(?:_pretty)?\.json(?:\.gz)?")

@@ -9,7 +9,7 @@ from monitor.files.formats.choices import LOWER
 from monitor.files.formats.documents import read_beside, text_of
 from monitor.files.formats.log_file import LogFile
 from monitor.files.formats.results import Entry, Result, Tool
-from monitor.files.streams.event_lines import Refusal
+from monitor.files.streams.regular import Refusal
 from schemas.records.text import Fault, shorten
 
 

@@ -8,7 +8,7 @@ from typing import Any, Final
 from monitor.files.formats.documents import read_bytes, text_of
 from monitor.files.formats.log_file import LogFile
 from monitor.files.formats.results import Entry, Result, Tool
-from monitor.files.streams.event_lines import Broken, Refusal
+from monitor.files.streams.regular import Broken, Refusal
 from schemas.records.text import shorten
 
 _FILE: Final = re.compile(r"(?P<version>BFCL_v\d+_)?(?P<category>.+?)(?:_score)?\.jsonl?(?:\.gz)?")

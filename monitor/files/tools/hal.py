@@ -8,7 +8,7 @@ import msgspec
 from monitor.files.formats.documents import read_document
 from monitor.files.formats.log_file import LogFile
 from monitor.files.formats.results import Entry, Result, Run, Tool
-from monitor.files.streams.event_lines import Refusal
+from monitor.files.streams.regular import Refusal
 
 
 class Config(msgspec.Struct):

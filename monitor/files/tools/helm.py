@@ -10,8 +10,8 @@ import msgspec
 from monitor.files.formats.documents import read_beside, read_document
 from monitor.files.formats.log_file import LogFile
 from monitor.files.formats.results import Entry, Result, Tool
-from monitor.files.streams.event_lines import Refusal
 from monitor.files.streams.paths import show
+from monitor.files.streams.regular import Refusal
 from schemas.records.text import shorten
 
 _RUN_NAME: Final = re.compile(r"(?P<scenario>[^:]+):?(?P<args>.*)")

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Final
 import msgspec
 
 from monitor.files.formats.documents import DOCUMENT, broken, decode_as, read_bytes, wrong_field
-from monitor.files.streams.event_lines import Broken, Refusal
+from monitor.files.streams.regular import Broken, Refusal
 from monitor.files.streams.zip_archive import Archive
 from schemas.records.names import MAX_INDEX
 from schemas.records.text import shorten

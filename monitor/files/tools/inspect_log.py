@@ -12,7 +12,8 @@ from typing import Final
 
 from monitor.files.formats.choices import FAILED_SKIP, FAILED_ZERO, cluster_of
 from monitor.files.formats.log_file import LogFile
-from monitor.files.streams.event_lines import Broken, EventLineWriter, Refusal
+from monitor.files.streams.event_lines import EventLineWriter
+from monitor.files.streams.regular import Broken, Refusal
 from monitor.files.streams.stream import Stream
 from monitor.files.streams.translated import DocumentStream
 from monitor.files.tools.inspect_archive import Log, Sample, read_log

@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any, Final
 
 from monitor.files.formats.choices import Choices
-from monitor.files.streams.event_lines import Refusal
+from monitor.files.streams.regular import Refusal
 from schemas.records.decode import OUT_OF_RANGE, above_scale
 from schemas.records.lenient import read_score
 from schemas.records.text import Fault, shorten

@@ -15,8 +15,9 @@ import msgspec
 
 from monitor.files.formats.choices import LOWER, cluster_of
 from monitor.files.formats.log_file import LogFile
-from monitor.files.streams.event_lines import RecordTranslator, Refusal
+from monitor.files.streams.event_lines import RecordTranslator
 from monitor.files.streams.paths import show
+from monitor.files.streams.regular import Refusal
 from monitor.files.tools.lm_eval_results import Results, read_results
 from schemas.records.decode import OUT_OF_RANGE, above_scale
 from schemas.records.events import EventFields

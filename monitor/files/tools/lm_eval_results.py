@@ -7,8 +7,8 @@ from typing import Any, Final
 import msgspec
 
 from monitor.files.formats.documents import read_bytes
-from monitor.files.streams.event_lines import Broken, Refusal
 from monitor.files.streams.paths import show
+from monitor.files.streams.regular import Broken, Refusal
 
 _ROUNDING: Final = 1e-9  # by how much two sums of the same scores may differ
 

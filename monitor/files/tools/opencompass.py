@@ -10,7 +10,7 @@ import msgspec
 from monitor.files.formats.documents import read_document
 from monitor.files.formats.log_file import LogFile
 from monitor.files.formats.results import Entry, Result, ResultColumns, Tool
-from monitor.files.streams.event_lines import Refusal
+from monitor.files.streams.regular import Refusal
 from schemas.records.text import Fault, shorten
 
 _VERDICTS: Final = ("is_correct", "correct")

@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple
 from monitor.files.formats.documents import broken, decode_as, read_bytes
 from monitor.files.formats.log_file import LogFile, table_name
 from monitor.files.formats.results import Entry, Result, ResultColumns
-from monitor.files.streams.event_lines import Broken, Refusal
+from monitor.files.streams.regular import Broken, Refusal
 from monitor.files.streams.translated import MAX_SAMPLE_BYTES
 from schemas.records.lenient import read_score, without_value
 from schemas.records.text import shorten

@@ -6,11 +6,11 @@ from typing import Final
 
 import msgspec
 
-from monitor.files.formats.choices import FAILED_SKIP
+from monitor.files.formats.choices import FAILED_SKIP, Derived
 from monitor.files.formats.documents import read_document, read_unique, read_verdicts
 from monitor.files.formats.log_file import LogFile, model_of
 from monitor.files.formats.results import Entry, Result, ResultColumns, Run, Tool
-from monitor.files.streams.event_lines import Derived, Refusal
+from monitor.files.streams.regular import Refusal
 from schemas.records.text import Fault, shorten
 
 _REPOSITORY: Final = re.compile(r"^(?:instance_)?(.+?__.+?)-[0-9a-f].*$", re.MULTILINE)

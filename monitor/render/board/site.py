@@ -13,8 +13,9 @@ from monitor.render.board import badges, tables
 from monitor.render.board.exporters import MANIFEST, Context, Exporter, File
 from monitor.render.board.standings import Board, Standing
 from monitor.render.report import render_html
+from monitor.words.columns import ranks
 from monitor.words.counts import counted
-from monitor.words.numbers import ranks, safe
+from monitor.words.numbers import safe
 from monitor.words.results import halves
 from monitor.words.site import QUOTE_THE_RANGE, SITE_ASSUMES, rankings
 from schemas.results.report import BenchmarkReport, PairReport, ResultLine

@@ -7,10 +7,10 @@ from math import log
 from typing import NamedTuple
 from xml.etree.ElementTree import Element, SubElement, tostring
 
-from monitor.words.changes import LOOKS, SCOPES
 from monitor.words.gates import conflicts as conflicts_of
 from monitor.words.labels import beneath
 from monitor.words.numbers import Q_IS_NO_EVIDENCE, apart, e_value, equals, p_value, safe
+from monitor.words.order import LOOKS, SCOPES
 from monitor.words.points import points
 from monitor.words.reading import first
 from schemas.results.assumptions import assumes

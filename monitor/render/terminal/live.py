@@ -18,7 +18,7 @@ from monitor.render.terminal.plain import LiveStatus, Progress, in_verdict_order
 from monitor.render.terminal.ranking import Ranking
 from monitor.render.terminal.report import result, title
 from monitor.render.terminal.tables import lines as table_lines
-from monitor.view.ranking.tie_bands import TieBands
+from monitor.view.values import TieBands
 from monitor.words import header as facts
 from monitor.words.flags import named_flags
 from monitor.words.numbers import safe

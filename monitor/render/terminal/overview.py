@@ -14,7 +14,7 @@ from monitor.render.terminal.layout import wrap
 from monitor.render.terminal.ranking import Ranking
 from monitor.render.terminal.tables import lines as table_lines
 from monitor.render.terminal.two_models import compared, two_models
-from monitor.view.ranking.tie_bands import TieBands
+from monitor.view.values import TieBands
 from monitor.words import header as facts
 from monitor.words import numbers as form
 from monitor.words.counts import counted

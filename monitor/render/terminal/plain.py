@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from time import monotonic
 from typing import Final, Self
 
-from monitor.words.changes import level
 from monitor.words.numbers import safe
+from monitor.words.order import level
 from schemas.records.text import Sentence
 from schemas.results.changes import AnyChange, DriftChange, VerdictChange
 from schemas.results.report import Report

@@ -14,7 +14,7 @@ from monitor.render.ranking import ranking, steps_of
 from monitor.render.signs import DECIDED, HELD, UNDECIDED, step
 from monitor.render.terminal.layout import Column, glyphs_for
 from monitor.render.terminal.tables import lines
-from monitor.view.ranking.tie_bands import TieBands
+from monitor.view.values import TieBands
 from monitor.words import numbers as form
 from monitor.words.columns import HEADS, NEEDS, STEPS, sized
 from schemas.results.report import BenchmarkReport

@@ -16,7 +16,7 @@ from monitor.render.terminal.overview import overview
 from monitor.render.terminal.ranking import Ranking
 from monitor.render.terminal.tables import lines
 from monitor.render.terminal.two_models import compared
-from monitor.view.ranking.tie_bands import TieBands
+from monitor.view.values import TieBands
 from monitor.words import header as facts
 from monitor.words.counts import counted
 from monitor.words.kinds import suite

@@ -1,4 +1,4 @@
-"""Choose the boards whose models and pairs have series, so that the series of a process stay within a budget."""
+"""Choose the boards whose models and pairs have series, and bound what computing the statistics of a scrape takes."""
 
 from collections.abc import Callable, Mapping, Sequence
 from math import inf
@@ -11,7 +11,7 @@ from monitor.serve.metrics import catalogue
 from monitor.serve.metrics.catalogue import CATALOGUE
 from monitor.serve.metrics.exposition import Exposition, label
 from monitor.serve.report_cache import ReportCache
-from monitor.store.commit_times import CommitTimes
+from monitor.store.layout import CommitTimes
 from monitor.view.board import BoardView
 from monitor.view.metrics_view import PAIR_CAP, BoardCounts, MetricsView, board_counts, metrics_view
 from schemas.results.changes import PROCEDURES

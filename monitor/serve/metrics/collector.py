@@ -6,7 +6,7 @@ from contextlib import suppress
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from math import nan
-from typing import Literal, NamedTuple, get_args
+from typing import NamedTuple, get_args
 
 import structlog
 from prometheus_client import CollectorRegistry
@@ -16,8 +16,9 @@ from monitor.serve.metrics import catalogue
 from monitor.serve.metrics.budget import ALWAYS, MODEL_CAP, Allotment, add_pairs, allot, size_of, statistics_of
 from monitor.serve.metrics.exposition import Exposition, label
 from monitor.serve.report_cache import ReportCache
+from monitor.serve.serving import Collect
 from monitor.state_lock import StateTorn
-from monitor.store.commit_times import CommitTimes
+from monitor.store.layout import CommitTimes
 from monitor.view.board import BoardView
 from monitor.view.metrics_view import PAIR_CAP, BoardCounts, MetricsView
 from monitor.view.partition_view import PartitionView
@@ -27,9 +28,6 @@ from schemas.records.versions import STATE_VERSION, STATISTICS_VERSION
 from schemas.results.changes import PROCEDURES
 from schemas.results.drift import DriftReport
 from schemas.results.report import BenchmarkReport, GoalReport, ModelReport, SuiteMemberState
-
-Collect = Literal["all", "process"]
-"""Whether a scrape gets the boards too, or what the process exports of itself and its partitions."""
 
 _log = structlog.get_logger()
 

@@ -7,9 +7,9 @@ from typing import Final
 
 import numpy as np
 
+from monitor.view.board import Floats
 from monitor.view.gates.along_order import Question, compare_along_order
 from monitor.view.gates.reasons import first_lost, with_facts
-from monitor.view.pairs.counts import Floats
 from schemas.results.gate import GateComparison
 from schemas.results.reasons import Reason, fact
 from stats.gates.curtail import old_right_first

@@ -2,13 +2,13 @@
 
 from collections.abc import AsyncIterator
 
-from monitor.engine.chunk import EventBatch
 from monitor.engine.decoder import Declared, Decoder, RunEnded
 from monitor.log.kafka.records import records_between
 from monitor.log.kafka.settings import KafkaSettings
 from monitor.publish.kafka_producer import KafkaProducer, Message
 from schemas.records.boards import Suspect
 from schemas.records.chunks import Chunk
+from schemas.records.columns import EventBatch
 from schemas.records.operations import encode_release
 from schemas.records.ownership import owner
 from schemas.records.packed import encode_events

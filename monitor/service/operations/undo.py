@@ -13,11 +13,11 @@ from typing import Any, Final, NamedTuple, Protocol
 import msgspec
 import structlog
 
-from monitor.engine.chunk import EventBatch
 from monitor.engine.chunk_fold import Partition
 from monitor.engine.decoder import BoardChanged, Declared, Decoder, Republished, RunEnded, SpanRead, Step
 from schemas.records.boards import BoardEntry, Undo
 from schemas.records.chunks import Chunk, Origin, Source
+from schemas.records.columns import EventBatch
 from schemas.records.events import Ended, EventFields, by_kind, models_of
 from schemas.records.operations import BoardChange, Undone, encode_board_change
 from schemas.records.packed import mark_imported

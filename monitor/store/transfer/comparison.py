@@ -1,6 +1,7 @@
 """Compare the verdicts of two states of one topic, such as those of two versions of this program that fold it side by side."""
 
 import json
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal, NamedTuple, get_args
 
@@ -10,11 +11,13 @@ from numpy.typing import NDArray
 from monitor.store.errors import StateRefused, StoreError
 from monitor.store.layout import IMPORTING, Keys
 from monitor.store.load import read_boards
-from monitor.store.redis_store import RedisStore
 from monitor.store.server.connection import Connection
 from monitor.store.transfer.stored_verdicts import FieldCodes, StoredVerdicts, locate
 from schemas.records.versions import STATE_VERSION
 from schemas.results.changes import AnyChange
+
+SaveTimes = Callable[[int, str, int, NDArray[np.integer[Any]], NDArray[np.float64]], Awaitable[bool]]
+"""Stores commit times of verdicts, as `RedisStore.save_times` does."""
 
 What = Literal["other outcome", "other record", "only here", "only there"]
 """How a verdict differs: it names another leader, it was reached at another record and has another id, or one state does not have it."""
@@ -58,15 +61,16 @@ class BoardComparison:
 class StoredPartition:
     """A partition of a state: how far it is folded, and its boards by the digest of their names."""
 
-    store: RedisStore
+    keys: Keys
     number: int
     off: int
     names: dict[str, str]
     generations: dict[str, int]
     _connection: Connection
+    _save_times: SaveTimes
 
     @classmethod
-    async def read(cls, connection: Connection, topic: str, number: int) -> "StoredPartition":
+    async def read(cls, connection: Connection, topic: str, number: int, save_times: SaveTimes) -> "StoredPartition":
         """Read a partition; one that was never written has offset 0."""
         keys = Keys(topic, number)
         meta, names = await connection.fetch([("HGETALL", keys.meta), ("HGETALL", keys.benchmarks)])
@@ -81,25 +85,25 @@ class StoredPartition:
                 f"an import into the state {keys.tag} at {connection.address} is unfinished; wait for it"
             )
         return cls(
-            RedisStore(connection, topic),
+            keys,
             number,
             off,
             {key.decode(): json.loads(entry)[-1] for key, entry in names.items()},
             {entry.benchmark: entry.generation for entry in read_boards(meta)},
             connection,
+            save_times,
         )
 
     async def verdicts(self, key: str, codes: FieldCodes) -> StoredVerdicts:
         """Read the verdicts of a board."""
-        keys = Keys(self.store.topic, self.number)
-        return await StoredVerdicts.read(self._connection, keys, key, self.names[key], codes)
+        return await StoredVerdicts.read(self._connection, self.keys, key, self.names[key], codes)
 
     async def keep_times(self, key: str, off: int, place: NDArray[np.int32], times: NDArray[np.float64]) -> bool:
         """Store times of verdicts by their places; return False if the board is no longer at an offset."""
         order = np.argsort(place)
         for start in range(0, order.size, _TIMES_AT_ONCE):
             some = order[start : start + _TIMES_AT_ONCE]
-            if not await self.store.save_times(self.number, key, off, place[some], times[some]):
+            if not await self._save_times(self.number, key, off, place[some], times[some]):
                 return False
         return True
 

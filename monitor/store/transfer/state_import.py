@@ -5,7 +5,7 @@ import uuid
 from collections.abc import Iterator, Mapping
 from itertools import chain
 
-from monitor.engine.state.keys import benchmark_key
+from monitor.engine.state.changes import benchmark_key
 from monitor.store.errors import StateRefused
 from monitor.store.layout import IMPORTING, STRINGS, Keys, dump_json
 from monitor.store.load import decode_benchmark

@@ -11,6 +11,7 @@ from monitor.retries import RetryPolicy
 from monitor.store.errors import StateRefused
 from monitor.store.layout import Keys, check_topic, origin_secret_key, unpack_contestants
 from monitor.store.load import read_boards, read_suspects
+from monitor.store.redis_store import RedisStore
 from monitor.store.server.connection import Calls, Connection, slices
 from monitor.store.transfer.archive import ArchiveHeader, ArchiveWriter, read_archive
 from monitor.store.transfer.comparison import BoardComparison, StoredPartition, compare_boards
@@ -153,7 +154,8 @@ class Transfer:
 
     async def stored_partition(self, number: int) -> StoredPartition:
         """Read a partition to compare it."""
-        return await StoredPartition.read(self._connection, self.topic, number)
+        save_times = RedisStore(self._connection, self.topic).save_times
+        return await StoredPartition.read(self._connection, self.topic, number, save_times)
 
     async def compare(self, other: "Transfer", *, keep_times: bool = False) -> list[BoardComparison]:
         """Compare the verdicts of every board with those of another state of the same topic; workers may run meanwhile."""

@@ -6,13 +6,12 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Final
 
-from monitor.engine.chunk import EventBatch
 from monitor.engine.chunk_fold import Partition
 from monitor.engine.declarations import follow, judge, under_version, with_found_units
 from monitor.engine.state.benchmark import Benchmark
 from monitor.engine.state.pairs.counts import CHUNK_CELLS
 from monitor.engine.state.restore import restore_benchmark
-from monitor.files.declare import Declare, begin, with_own_declarations
+from monitor.files.declaration_file import Declare, begin, with_own_declarations
 from monitor.files.epochs import Epochs
 from monitor.files.reject_limit import RejectedLine, RejectLimit
 from monitor.files.runs import incomplete_benchmarks, not_whole
@@ -22,9 +21,9 @@ from monitor.files.streams.read import read_files
 from monitor.view.board import BoardView
 from monitor.view.from_files.runs import newer_runs
 from monitor.view.from_files.tally import Tally
-from monitor.view.from_state import board_views
+from monitor.view.partition_view import board_views
 from schemas.records.chunks import Chunk
-from schemas.records.columns import EventColumns, EventList, JoinedEvents
+from schemas.records.columns import EventBatch, EventColumns, EventList, JoinedEvents
 from schemas.records.declaration import Declaration
 from schemas.records.events import EventFields
 from schemas.records.packed import Segment

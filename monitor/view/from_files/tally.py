@@ -3,12 +3,11 @@
 from collections.abc import Iterable, Iterator
 
 from monitor.engine.chunk_fold import LOSE_ITEMS, Partition
-from monitor.engine.state.benchmark import Benchmark
+from monitor.view.partition_view import excess
 from schemas.records.chunks import DeadLetter
 from schemas.records.events import EventFields
 from schemas.records.packed import Segment
 from schemas.records.reading import Readings
-from schemas.records.text import shorten
 
 
 class Tally:
@@ -49,16 +48,3 @@ class Tally:
             benchmark.reading.excess = excess(
                 benchmark, self.readings.rejected(benchmark.name), len(refused), files, share
             )
-
-
-def excess(benchmark: Benchmark, rejected: int, refused: int, files: int, share: float) -> str:
-    """Return that more than a share of the lines, or files, of a benchmark was rejected, or refused; empty if not."""
-    lines = rejected + benchmark.counters["events"]
-    parts = [
-        f"{part:,} of {whole:,} {what}, more than {share:.0%},"
-        for part, whole, what in ((refused, files, "files"), (rejected, lines, "lines"))
-        if part > share * whole
-    ]
-    if not parts:
-        return ""
-    return f"{shorten(benchmark.name)}: {' and '.join(parts)} could not be read; fix the files, or raise the limit with --max-rejected"

@@ -7,9 +7,9 @@ from typing import Final
 
 import numpy as np
 
+from monitor.view.board import Flags, Floats
 from monitor.view.gates.margin import Margin, agreeing_bound, evidence_path, items_to_margin, worse_bound
 from monitor.view.gates.reasons import of_comparison, with_facts
-from monitor.view.pairs.counts import Flags, Floats
 from monitor.words.assumptions import clauses
 from schemas.results.assumptions import Assumption, facts, sampled
 from schemas.results.gate import GateComparison, GateVerdict

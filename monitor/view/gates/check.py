@@ -6,8 +6,8 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
+from monitor.view.board import Floats
 from monitor.view.gates.margin import equal_answers, items_of_bets
-from monitor.view.pairs.counts import Floats
 from schemas.results.gate_check import Attainable, EqualItems, FlakyCase, Flips, GateCheck, Shown, Source
 from stats.gates.attainable import best_items, gate_rates, least_discordant, mean_rates
 from stats.gates.flips import answers_for_flip, case_variances, flip

@@ -6,10 +6,10 @@ from typing import Final
 
 import numpy as np
 
+from monitor.view.board import Floats
 from monitor.view.gates.along_order import Question
 from monitor.view.gates.margin import agreeing_bound, equal_answers, items_to_bets, worse_bound
 from monitor.view.gates.reasons import of_comparison, with_facts
-from monitor.view.pairs.counts import Floats
 from monitor.words.assumptions import clauses
 from schemas.results.assumptions import Assumption, facts, sampled
 from schemas.results.gate import GateComparison, GateVerdict, Rule

@@ -5,10 +5,10 @@ from typing import Final, Literal
 
 import numpy as np
 
+from monitor.view.board import Floats
 from monitor.view.gates.along_order import Question
 from monitor.view.gates.margin import Margin
 from monitor.view.gates.reasons import with_facts
-from monitor.view.pairs.counts import Floats
 from monitor.words import gates as words
 from monitor.words.gate_checks import not_run as not_run_words
 from schemas.results.gate import GateCandidate, GateComparison, GateReport, GateVerdict

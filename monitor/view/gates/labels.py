@@ -3,10 +3,10 @@
 from collections.abc import Mapping, Sequence
 from math import exp
 
+from monitor.view.board import Floats
 from monitor.view.gates.margin import Margin
 from monitor.view.gates.reasons import with_facts
 from monitor.view.labels import Labels, labelled_scores, labels_report
-from monitor.view.pairs.counts import Floats
 from monitor.view.pairs.table import PairTable
 from schemas.results.gate import GateComparison, GateVerdict
 from schemas.results.reasons import Reason, fact

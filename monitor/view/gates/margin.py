@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from monitor.view.pairs.counts import Floats
+from monitor.view.board import Floats
 from monitor.words.gates import margin
 from schemas.results.gate import GateVerdict, Rule
 from stats.evidence.graded import LAMBDAS

@@ -7,9 +7,9 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
+from monitor.view.board import Floats
 from monitor.view.gates.along_order import evidence_along_order, first_claim
 from monitor.view.gates.margin import Margin
-from monitor.view.pairs.counts import Floats
 from schemas.results.gate import GateVerdict
 from schemas.results.gate_replay import Costs, Replay, ReplayedRun, Verdicts
 from stats.evidence.margin import excess_p, graded_excess_log_e

@@ -4,9 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from monitor.view.pairs.cluster_sums import labels
-from monitor.view.pairs.counts import Floats, Sides
-from monitor.view.pairs.table import PairTable
+from monitor.view.board import Floats, Sides
+from monitor.view.pairs.table import PairTable, labels
 from monitor.words import unavailable
 from schemas.records.text import Sentence
 from stats.evidence.curtailed import curtailed_log_p

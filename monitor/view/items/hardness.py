@@ -6,8 +6,7 @@ from typing import Final, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from monitor.view.board import BoardView
-from monitor.view.pairs.counts import Flags, Floats
+from monitor.view.board import BoardView, Flags, Floats
 from schemas.records.scores import SCORE_UNIT, ZERO
 from stats.numerics.pairs import Index
 

@@ -2,8 +2,7 @@
 
 import numpy as np
 
-from monitor.view.board import BoardView
-from monitor.view.pairs.counts import Floats
+from monitor.view.board import BoardView, Floats
 from schemas.records.scores import SCORE_UNIT, ZERO
 from stats.clusters.noise import NoiseSplit, noise_split, rerun_p
 

@@ -1,4 +1,4 @@
-"""Battles: pairs bet on the prompts on which both were voted on, and are ranked by their ratings."""
+"""Battles: pairs bet on the prompts on which both were voted on, and are ranked by their ratings. `kind_of` chooses among all kinds."""
 
 from functools import cached_property
 from typing import Any, ClassVar
@@ -8,12 +8,12 @@ from numpy.typing import NDArray
 
 from monitor.engine.state.battles import Units
 from monitor.engine.state.graded import GradedPairs
-from monitor.view.board import BoardView
+from monitor.view.board import BoardView, Flags, Floats
 from monitor.view.kinds.binary import Binary
-from monitor.view.kinds.graded import Graded, last_bounds
+from monitor.view.kinds.graded import Graded, Members, Weighted, last_bounds
 from monitor.view.kinds.kind import MOST_PAIRS, Bounds, Kind, Sums, counted
-from monitor.view.pairs.counts import Flags, Floats
 from monitor.view.pairs.ratings import ratings_of
+from monitor.view.pairs.weights import weighted_scores
 from schemas.records.scores import SCORE_UNIT
 from schemas.results.assumptions import BATTLES
 from schemas.results.reasons import Fact, Reason, fact
@@ -152,3 +152,15 @@ class GradedBattles(Battles, Graded):
                     ends = last_bounds(half, np.array([half.size]), alpha[row : row + 1])
                     low[row], high[row] = ends[0][0], ends[1][0]
         return bounds
+
+
+def kind_of(benchmark: BoardView) -> type[Kind]:
+    """Return the kind of the scores that a board is described with."""
+    described = benchmark.described()
+    if described.battles is not None:
+        return BinaryBattles if described.binary else GradedBattles
+    if described.suite is not None:
+        return Members
+    if described.once(weighted_scores) is not None:
+        return Weighted
+    return Binary if described.binary else Graded

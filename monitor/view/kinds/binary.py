@@ -7,15 +7,13 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from monitor.engine.latch.committed import prefix_log_e
 from monitor.engine.state.committed import item_steps
+from monitor.view.board import ALL, Flags, Floats
 from monitor.view.kinds.kind import FEW, MOST_PAIRS, SLAB_CELLS, Bounds, Course, Kind, Walk
-from monitor.view.pairs.counts import ALL, Flags, Floats
 from schemas.records.scores import ONE, ZERO
 from stats.evidence.curtailed import curtailed_log_p, items_to_curtailed_decision, items_to_exact_decision
-from stats.evidence.eprocess import anytime_required_n, log_e_halves, log_leader_bound
+from stats.evidence.eprocess import anytime_required_n, log_e_halves, log_leader_bound, prefix_log_e
 from stats.evidence.growth import expected_items_to_decision
-from stats.evidence.mixtures import parse_mixture
 from stats.evidence.pair import PairEvidence, pair_evidence
 from stats.fixed_n import bootstrap
 from stats.fixed_n.mcnemar import chi2_p, corrected_p, exact_p, mid_p
@@ -23,6 +21,7 @@ from stats.fixed_n.resolution import correlation, hoeffding_bounds, moments, req
 from stats.intervals.completion_gap import completion_interval
 from stats.intervals.confidence import gap_interval
 from stats.numerics.checks import distinct_counts
+from stats.numerics.mixtures import parse_mixture
 from stats.numerics.pairs import Index
 from stats.planning.racing import Counts, may_be_decided
 

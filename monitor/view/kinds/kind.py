@@ -11,9 +11,7 @@ from numpy.typing import NDArray
 
 from monitor.engine.kinds.repeats import Repeats
 from monitor.engine.state.codes import Codes
-from monitor.view.board import BoardView
-from monitor.view.pairs.counts import ALL, Flags, Floats, PairCounts, Sides
-from monitor.view.pairs.weights import unweighted_ranking
+from monitor.view.board import ALL, BoardView, Flags, Floats, PairCounts, Sides, unweighted_ranking
 from schemas.records.scores import SCORE_UNIT, ZERO
 from schemas.results.reasons import Fact, Reason, fact
 from schemas.results.report import RepeatsReport, SuiteMemberState, WeightsReport
@@ -413,3 +411,21 @@ def is_resolved(n: npt.ArrayLike, n_star: npt.ArrayLike) -> Flags:
     [True, False, False]
     """
     return np.asarray(resolution_ratio(n, n_star) >= 1)
+
+
+def kind_of(benchmark: BoardView) -> type[Kind]:
+    """Return the kind of the scores that a board is described with."""
+    kind: type[Kind] = benchmark.kind_of(benchmark)
+    return kind
+
+
+def repeats_of(benchmark: BoardView) -> RepeatsReport | None:
+    """Return how many scored repeats the items have that describe a board; None without a score."""
+    described = benchmark.described()
+    return kind_of(described).repeats_of(described, slice(len(described.contestants)))
+
+
+def has_repeats(benchmark: BoardView) -> bool:
+    """Return whether a score is, or may be, the mean of several repeats."""
+    counts = repeats_of(benchmark)
+    return benchmark.spec.repeats != 1 or (counts is not None and counts.max > 1)

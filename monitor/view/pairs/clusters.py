@@ -1,14 +1,14 @@
 """The pairs of a leaderboard when items come in clusters, and every procedure by name, the cluster-aware one included."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 
-from monitor.view.kinds.kind import resolution_ratio
-from monitor.view.pairs.cluster_sums import CELL_BUDGET, cluster_sums, labels
-from monitor.view.pairs.counts import Floats, Sides
-from monitor.view.pairs.table import PairTable
+from monitor.view.board import Flags, Floats, Sides
+from monitor.view.kinds.kind import is_resolved, resolution_ratio
+from monitor.view.pairs.table import CELL_BUDGET, PairTable, cluster_sums, labels
 from monitor.words.clusters import warning
 from schemas.results.reasons import Fact, Reason, fact
 from schemas.results.report import DECISION_PROCEDURES, ClustersReport
@@ -22,6 +22,21 @@ from stats.clusters.robust import (
 )
 from stats.families.error_control import holm
 from stats.numerics.pairs import Index
+
+
+def _count(closed: dict[str, Flags | None], table: PairTable, at: Index) -> dict[str, int]:
+    """Count the pairs at which a flag is not set, only the adjacent ones for the procedure of neighbours; nothing without pairs."""
+    if not at.size:
+        return {}
+    among = {NEIGHBOURS: table.pairs.adjacent[at]}
+    everywhere = np.ones(at.size, bool)
+    return {
+        name: int(
+            np.count_nonzero(among.get(name, everywhere) & ~(np.zeros(at.size, bool) if flags is None else flags))
+        )
+        for name, flags in closed.items()
+    }
+
 
 NEIGHBOURS: Final = "bonferroni_adjacent"
 """The procedure that is computed for adjacent pairs only: Bonferroni over the neighbours in rank."""
@@ -159,3 +174,28 @@ def required_n_by_procedure(table: PairTable, clusters: ClusterColumns | None, a
     needed[NEIGHBOURS] = table.kind.required_n(alpha / table.neighbours, at)
     unknown = needed["fixed_n"] == 0
     return {name: np.where(unknown, np.nan, n_star) for name, n_star in needed.items()}
+
+
+def count_undecided(table: PairTable, clusters: ClusterColumns | None, at: Index) -> dict[str, int]:
+    """Count the pairs that each procedure leaves undecided; a procedure that is not computed is omitted."""
+    computed = set(DECISION_PROCEDURES) | {NEIGHBOURS}
+    if not table.kind.bets or (table.benchmark.spec.order.policy == "none" and not table.asserted):
+        computed.remove("e_bh")
+    if clusters is None or not np.isfinite(clusters.p[at]).any():
+        computed.remove("clustered")
+    sides = decisions(table, clusters)
+    return _count(
+        {name: None if side is None else side[at] != 0 for name, side in sides.items() if name in computed}, table, at
+    )
+
+
+def count_unresolved(table: PairTable, needed: Mapping[str, Floats], at: Index) -> dict[str, int]:
+    """Count the pairs that are not resolved under each procedure that has an N* here; pairs whose N* is unknown do not count."""
+    # Where clusters give an N* of no pair, as weighted ones do, `clustered` is omitted. `needed` is what `required_n_by_procedure` returns
+    # of these pairs.
+    closed: dict[str, Flags | None] = {
+        name: is_resolved(table.pairs.n[at], n_star) | np.isnan(n_star)
+        for name, n_star in needed.items()
+        if name != "clustered" or not np.isnan(n_star).all()
+    }
+    return _count(closed, table, at)

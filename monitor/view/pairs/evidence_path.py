@@ -1,20 +1,18 @@
 """The e-process of a pair along its shared items, with its interval, recomputed from the rows; and the data of charts."""
 
-from dataclasses import dataclass
 from itertools import pairwise
 from math import log
 from typing import Final, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from monitor.engine.latch.committed import prefix_log_e
-from monitor.view.board import BoardView
+from monitor.view.board import BoardView, Floats
 from monitor.view.kinds.binary import walk_counts
 from monitor.view.kinds.kind import Walk
-from monitor.view.pairs.counts import Floats
 from monitor.view.pairs.table import PairTable
+from monitor.view.values import ChartData, EvidenceCurve, PairChart
 from schemas.records.scores import ZERO
+from stats.evidence.eprocess import prefix_log_e
 from stats.fixed_n.bootstrap import required_n_interval
 from stats.numerics.pairs import Index
 
@@ -82,36 +80,6 @@ def _walk(benchmark: BoardView, one: int, other: int, points: int, *, ignoring: 
 # --- charts -----------------------------------------------------------------------------------------------------------------------------
 
 POINTS: Final = 160  # points of a curve, at most: more cannot be seen
-
-
-@dataclass(frozen=True)
-class EvidenceCurve:
-    """Values of ln e of a pair after n shared items."""
-
-    n: NDArray[np.int64]
-    log_e: Floats
-
-
-@dataclass(frozen=True)
-class PairChart:
-    """The chart of one adjacent pair, and N* with its uncertainty."""
-
-    curve: EvidenceCurve
-    log_threshold: float  # ln 1/alpha_j of the pair; infinite for a pair without a place in the family
-    anytime_required_n: float
-    required_n_low: float
-    required_n_high: float
-
-
-@dataclass(frozen=True)
-class ChartData:
-    """The charts of one benchmark."""
-
-    matrix: NDArray[np.int8]
-    """Family-wise decisions by rank, shape (models, models): +1 where the row's model is better, -1 where the column's is."""
-    pairs: list[PairChart | None]
-    """Charts of the adjacent pairs, by rank; None for a pair without 0/1 scores on shared items."""
-    skipped: list[int]  # items without a score of each model, by rank
 
 
 def chart_data(table: PairTable) -> ChartData:

@@ -8,9 +8,8 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from monitor.view.board import BoardView
-from monitor.view.kinds.found import has_repeats
-from monitor.view.kinds.kind import is_resolved, resolution_ratio
+from monitor.view.board import BoardView, Floats, Sides, json_numbers
+from monitor.view.kinds.kind import has_repeats, is_resolved, resolution_ratio
 from monitor.view.pairs.clusters import (
     NEIGHBOURS,
     ClusterColumns,
@@ -18,9 +17,15 @@ from monitor.view.pairs.clusters import (
     decisions,
     required_n_by_procedure,
 )
-from monitor.view.pairs.counts import Floats, Sides, json_numbers
-from monitor.view.pairs.family import family_assumption, outside_reasons, unlisted
-from monitor.view.pairs.intervals import decision_probability, equivalent, evidence_columns, needs_items
+from monitor.view.pairs.intervals import (
+    decision_probability,
+    equivalent,
+    evidence_columns,
+    family_assumption,
+    needs_items,
+    outside_reasons,
+    unlisted,
+)
 from monitor.view.pairs.table import PairTable
 from monitor.view.reasons import PairState, of_pair
 from monitor.words.kinds import WORDS

@@ -5,11 +5,10 @@ from typing import Any, Final
 
 import numpy as np
 
+from monitor.view.board import Flags, Floats, json_numbers
 from monitor.view.kinds.kind import resolution_ratio
-from monitor.view.pairs.cluster_sums import ClusterSums, cluster_sums
-from monitor.view.pairs.counts import Flags, Floats, json_numbers
 from monitor.view.pairs.rows import side_names
-from monitor.view.pairs.table import PairTable
+from monitor.view.pairs.table import ClusterSums, PairTable, cluster_sums
 from schemas.results.detail import (
     AdjustedP,
     BenchmarkDetail,

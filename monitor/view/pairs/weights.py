@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from monitor.engine.state.graded import Weighting, weight_of
-from monitor.view.board import BoardView
+from monitor.view.board import BoardView, unweighted_ranking
 from schemas.records.scores import SCORE_UNIT, ZERO
 from schemas.results.report import WeightedCluster, WeightsReport
 from stats.clusters.weighted import Stratified, stratified_moments, weighted_mean_interval
@@ -149,16 +149,6 @@ def weighted_scores(benchmark: BoardView) -> WeightedScores | None:
     """Return the scores by cluster, where clusters are weighted; a board keeps them."""
     weighting = weighting_of(benchmark)
     return None if weighting is None else WeightedScores(benchmark, weighting)
-
-
-def unweighted_ranking(benchmark: BoardView, contestants: Index) -> Index:
-    """Return contestants by their mean over all of their items, ties by name; one without a score comes last."""
-    total, scored = benchmark.total, benchmark.scored
-
-    def place(k: int) -> tuple[float, str]:
-        return (-total[k] / scored[k] if scored[k] else 1.0, benchmark.contestants[k].model)
-
-    return np.array(sorted(contestants.tolist(), key=place), np.int64)
 
 
 def weights_report(scores: WeightedScores, ranking: Index) -> WeightsReport:

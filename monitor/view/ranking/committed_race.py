@@ -10,7 +10,7 @@ from monitor.view.ranking.goal import GoalView, unscored_models
 from monitor.words.results import race
 from schemas.records.goals import parse_goal
 from schemas.results.report import BenchmarkReport, CommittedRace
-from stats.evidence.mixtures import parse_mixture
+from stats.numerics.mixtures import parse_mixture
 from stats.planning.racing import RaceResult, RaceRules, race_goal, run_race
 
 _SHUFFLES: Final = 500

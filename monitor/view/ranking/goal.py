@@ -7,7 +7,7 @@ from typing import Any, Final, Literal
 
 import numpy as np
 
-from monitor.view.pairs.counts import Flags
+from monitor.view.board import Flags
 from monitor.view.pairs.intervals import family_alpha
 from monitor.view.pairs.table import PairTable
 from monitor.view.ranking.standings import decisions_by_rank

@@ -6,7 +6,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from monitor.view.pairs.counts import Sides
+from monitor.view.board import Sides
 from monitor.view.pairs.table import PairTable
 from stats.evidence.settled import TIE
 from stats.numerics.pairs import Index

@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from monitor.view.pairs.counts import Floats, Sides
+from monitor.view.board import Floats, Sides
 from monitor.view.pairs.table import PairTable
 from monitor.words import unavailable
 from schemas.results.replay import Replay, ReplayedStep

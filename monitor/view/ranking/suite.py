@@ -10,15 +10,14 @@ from functools import cache, partial
 import numpy as np
 
 from monitor.engine.state.benchmark import COUNTERS
+from monitor.engine.state.changes import benchmark_key
 from monitor.engine.state.codes import NARROW, Codes, ScoreTable
 from monitor.engine.state.graded import Weighting, capital_of
-from monitor.engine.state.keys import benchmark_key
 from monitor.engine.state.pairs.settling import Settling
 from monitor.engine.state.rows import Rows
-from monitor.view.board import BoardView, Cells, GradedSums, ItemScores, United, model_maps, no_latches
-from monitor.view.from_state import of_scores
-from monitor.view.kinds.found import kind_of
-from monitor.view.kinds.weighted import Members
+from monitor.view.board import BoardView, Cells, GradedSums, ItemScores, United, model_maps, no_latches, of_scores
+from monitor.view.kinds.graded import Members
+from monitor.view.kinds.kind import kind_of
 from monitor.view.pairs.table import PairTable
 from monitor.view.pairs.weights import WeightedScores
 from monitor.view.ranking.suite_evidence import Terms, family_places, terms_of, walk_committed
@@ -54,6 +53,7 @@ def suite_board(suite: Suite, boards: Mapping[str, BoardView], *, assert_complet
         rows.append(key)
     pairs = pair_count(len(models))
     union = BoardView(
+        kind_of=lambda _: Members,
         origin=object(),
         name=suite.name,
         key=benchmark_key(suite.name),

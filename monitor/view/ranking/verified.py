@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from monitor.view.board import Flags
 from monitor.view.build import ReportView
-from monitor.view.pairs.counts import Flags
 from monitor.view.pairs.table import PairTable
 from monitor.view.ranking.goal import GoalView, named_first, unscored_models
 from monitor.view.reasons import unit_items

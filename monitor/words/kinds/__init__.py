@@ -5,11 +5,9 @@ from typing import ClassVar, Final
 
 from monitor.words import battles
 from monitor.words.assumptions import TEXTS
-from monitor.words.changes import battle_counts
-from monitor.words.columns import HEADS, RATED
+from monitor.words.columns import HEADS, RATED, skipped
 from monitor.words.counts import counted
-from monitor.words.order import POLICIES
-from monitor.words.reading import skipped
+from monitor.words.order import POLICIES, battle_counts
 from schemas.results.assumptions import BATTLES
 from schemas.results.battles import BattlesReport, JudgeReport
 from schemas.results.report import BenchmarkReport

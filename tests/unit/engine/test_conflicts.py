@@ -80,7 +80,7 @@ def test_conflicts_are_listed_by_model_and_in_pages():
 def test_beyond_the_limit_conflicts_are_only_counted(restart):
     events = stream(7)
     _, conflicts, listed = by_dictionary(events)
-    with patch("monitor.engine.state.conflicts.MOST_LISTED", 50):
+    with patch("monitor.engine.state.changes.MOST_LISTED", 50):
         log = FoldLog({"declare": "bench", "scores": "graded", "repeats": 2})
         for start in range(0, len(events), 40):
             log.send(*events[start : start + 40])

@@ -6,10 +6,10 @@ from itertools import chain
 import pytest
 
 from monitor.engine import decoder
-from monitor.engine.chunk import EventBatch
 from monitor.engine.decoder import Declared, Decoder, Unreadable
 from schemas.records import decode
 from schemas.records.chunks import Chunk
+from schemas.records.columns import EventBatch
 
 
 def event(item, score=1, **more):

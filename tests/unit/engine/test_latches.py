@@ -9,7 +9,7 @@ from scipy.special import logsumexp
 
 from monitor.view.build import benchmark_report
 from monitor.view.from_state import board_view
-from monitor.words.changes import too_many_items
+from monitor.words.order import too_many_items
 from schemas.results.verdict_changes import VerdictChanges
 from stats import spending_alpha
 from tests.fold_log import STRIDE, FoldLog, counts_of, event, packed, paired

@@ -5,7 +5,7 @@ import pytest
 
 from monitor.view.build import benchmark_report
 from monitor.view.from_state import board_view
-from monitor.words.changes import UNDECLARED_UNITS
+from monitor.words.order import UNDECLARED_UNITS
 from schemas.records.events import EventFields
 from schemas.records.packed import encode_events
 from schemas.records.run_columns import encode_run

@@ -5,7 +5,8 @@ from dataclasses import astuple
 import pytest
 
 from monitor.engine.chunk_fold import Partition
-from monitor.store.latches import TermNumbers, in_order, pack, unpack
+from monitor.store.latches import in_order, pack, unpack
+from monitor.store.layout import TermNumbers
 from schemas.records.chunks import Chunk
 from schemas.results.changes import change_order
 from schemas.results.reasons import Reason

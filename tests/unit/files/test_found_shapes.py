@@ -7,7 +7,7 @@ import pytest
 from monitor.files.formats.choices import ChoiceError
 from monitor.files.maps.propose import propose
 from monitor.files.maps.table import FileMap
-from monitor.files.streams.event_lines import Refusal
+from monitor.files.streams.regular import Refusal
 from tests.unit.files.native_logs import Read
 
 

@@ -10,11 +10,11 @@ from contextlib import suppress
 import pytest
 
 from monitor.files.formats.choices import Choices
-from monitor.files.importer import Importer, named_path
+from monitor.files.importer import Importer
 from monitor.files.streams import copying, download
 from monitor.files.streams.copies import Copies
 from monitor.files.streams.copying import CopyError
-from monitor.files.streams.paths import is_remote, show
+from monitor.files.streams.paths import is_remote, named_path, show
 from monitor.files.streams.read import read_files
 from tests.unit.files.result_lines import event, keys, lines
 

@@ -6,7 +6,7 @@ import json
 import pytest
 
 from monitor.files.reject_limit import RejectLimit
-from monitor.files.streams.event_lines import Broken
+from monitor.files.streams.regular import Broken
 from monitor.files.streams.zip_archive import Archive
 from monitor.view.build import benchmark_report
 from monitor.view.from_files.fold import fold_files

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from monitor.files.formats.choices import ChoiceError
 from monitor.files.importer import Importer
 from monitor.files.maps.propose import harness_of, propose
-from monitor.files.streams.event_lines import Broken, Refusal
 from monitor.files.streams.paths import PathError
+from monitor.files.streams.regular import Broken, Refusal
 from tests.commands import rankwatch
 from tests.unit.files.native_logs import Read
 from tests.unit.files.result_lines import lines

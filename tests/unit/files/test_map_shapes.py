@@ -5,7 +5,8 @@ import json
 import pytest
 
 from monitor.files.maps.propose import propose
-from monitor.files.streams.event_lines import Refusal, prompt_id
+from monitor.files.streams.event_lines import prompt_id
+from monitor.files.streams.regular import Refusal
 from tests.commands import rankwatch
 from tests.unit.files.native_logs import Read
 

@@ -5,7 +5,7 @@ import pytest
 from monitor.notify.notification import ALERTS, Wording
 from monitor.notify.targets import make_target
 from monitor.outbound import Allowed
-from monitor.view.news import BoardNews
+from monitor.view.values import BoardNews
 from schemas.results.report import GoalReport
 from tests.store_model import verdict
 

@@ -9,7 +9,8 @@ from monitor.engine.chunk_fold import Partition
 from monitor.notify.notification import Wording
 from monitor.notify.states import DAY_SECONDS, HELD_WITHIN_SECONDS, StateWatch
 from monitor.view.from_state import board_view
-from monitor.view.news import BoardState, board_state
+from monitor.view.news import board_state
+from monitor.view.values import BoardState
 from schemas.records.declaration import Declaration
 from schemas.records.events import Ended, EventFields
 from tests.deploy.monitoring import DEPLOY

@@ -20,7 +20,7 @@ from monitor.paper.demo.story import (
 )
 from monitor.render.signs import UNDECIDED
 from monitor.view.build import build_report
-from monitor.view.from_state import board_views
+from monitor.view.partition_view import board_views
 from schemas.records.chunks import Chunk
 from schemas.records.declaration import Declaration
 from schemas.records.decode import decode_block, decode_record

@@ -15,7 +15,8 @@ from monitor.render.terminal import layout
 from monitor.render.terminal.report import render_report
 from monitor.view.build import report_view
 from monitor.view.from_state import board_view
-from monitor.view.ranking.tie_bands import TieBand, TieBands, bands_of, tie_bands
+from monitor.view.ranking.standings import bands_of, tie_bands
+from monitor.view.values import TieBand, TieBands
 from monitor.words import results
 from monitor.words.header import conflicts
 from monitor.words.order import because

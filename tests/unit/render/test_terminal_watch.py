@@ -10,7 +10,7 @@ from monitor.render.document import Cell
 from monitor.render.pairs import Extra
 from monitor.render.terminal.live import LiveView
 from monitor.render.terminal.plain import LiveStatus, PlainView, Progress
-from monitor.view.ranking.tie_bands import TieBand, TieBands
+from monitor.view.values import TieBand, TieBands
 from monitor.words.columns import PROCEDURES
 from schemas.results.changes import Evidence, VerdictChange
 from schemas.results.report import Report

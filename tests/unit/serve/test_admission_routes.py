@@ -6,7 +6,7 @@ import random
 import pytest
 
 from monitor.engine.chunk_fold import Partition
-from monitor.serve.api.routes import events as write_routes
+from monitor.serve.api.writing import appending
 from monitor.view.admission import faults
 from schemas.results.admission import Certificate
 from tests.served import Served
@@ -25,7 +25,7 @@ def rows(model, ability, items=ITEMS, **other):
 
 @pytest.fixture(autouse=True)
 def _impatient(monkeypatch):
-    monkeypatch.setattr(write_routes, "FOLD_SECONDS", 0.1)
+    monkeypatch.setattr(appending, "FOLD_SECONDS", 0.1)
 
 
 @pytest.fixture

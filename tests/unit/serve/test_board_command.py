@@ -6,7 +6,7 @@ import pytest
 from typer.testing import CliRunner
 
 from monitor.cli.app import app
-from monitor.serve.api.routes import events as write_routes
+from monitor.serve.api.writing import appending
 from tests.served import Served
 
 SCORES = [
@@ -18,7 +18,7 @@ SCORES = [
 
 @pytest.fixture(autouse=True)
 def _impatient(monkeypatch):
-    monkeypatch.setattr(write_routes, "FOLD_SECONDS", 0.1)
+    monkeypatch.setattr(appending, "FOLD_SECONDS", 0.1)
 
 
 @pytest.fixture(scope="module")

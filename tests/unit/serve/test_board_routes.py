@@ -7,8 +7,8 @@ from urllib.parse import quote
 import pytest
 
 from monitor.serve.api.routes import boards as board_routes
-from monitor.serve.api.routes import events as write_routes
 from monitor.serve.api.routes.boards import NEXT_CURSOR
+from monitor.serve.api.writing import appending
 from tests.commands import events
 from tests.served import Served
 
@@ -18,7 +18,7 @@ NAME = RECORDS[0]["benchmark"]
 
 @pytest.fixture(autouse=True)
 def _impatient(monkeypatch):
-    monkeypatch.setattr(write_routes, "FOLD_SECONDS", 0.1)
+    monkeypatch.setattr(appending, "FOLD_SECONDS", 0.1)
 
 
 def change(served, action, benchmark=NAME, **fields):

@@ -12,7 +12,7 @@ from monitor.serve.api.reading import state_watcher
 from monitor.serve.api.reading.state_watcher import StateWatcher
 from monitor.serve.api.routes import changes as change_routes
 from monitor.serve.report_cache import ReportCache
-from monitor.store.commit_times import CommitTimes
+from monitor.store.layout import CommitTimes
 from monitor.view.partition_view import PartitionView
 from schemas.records.chunks import Chunk
 from schemas.results.verdict_changes import VerdictChanges

@@ -22,7 +22,7 @@ from monitor.serve.metrics.budget import allot, size_of
 from monitor.serve.metrics.catalogue import CATALOGUE
 from monitor.serve.metrics.collector import MetricsCollector, WorkerInfo
 from monitor.serve.report_cache import ReportCache
-from monitor.store.commit_times import record_commit
+from monitor.store.layout import record_commit
 from monitor.view.build import benchmark_report
 from monitor.view.from_state import board_view
 from monitor.view.metrics_view import metrics_view

@@ -15,7 +15,7 @@ from opentelemetry.proto.logs.v1.logs_pb2 import LogsData
 from monitor.files.formats.choices import ChoiceError
 from monitor.serve.access.access_file import AccessFile, new_token
 from monitor.serve.access.limits import ClientLimits
-from monitor.serve.api.writing.intake import ReadOnlyIntake
+from monitor.serve.api.writing.request import ReadOnlyIntake
 from monitor.service.otlp_reader import OtlpReader
 from tests.served import Served
 from tests.unit.files.test_ingest_open_telemetry import case, logs, result, traces

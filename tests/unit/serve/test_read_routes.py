@@ -14,7 +14,7 @@ from monitor.view.from_state import board_view
 from monitor.view.live_pairs import LivePairs
 from monitor.view.pairs.evidence_path import AS_STORED
 from monitor.view.pairs.rows import STATUSES
-from monitor.view.ranking.tie_bands import tie_bands
+from monitor.view.ranking.standings import tie_bands
 from schemas.results.report import DECISION_PROCEDURES
 from stats.evidence.graded import LAMBDAS
 from stats.intervals.confidence import gap_interval

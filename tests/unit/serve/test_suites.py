@@ -6,7 +6,7 @@ from urllib.parse import quote
 import pytest
 
 from monitor.instruments import ProcessMetrics
-from monitor.serve.api.reading.verdict_history import START, VerdictHistory
+from monitor.serve.api.reading.change_feed import START, VerdictHistory
 from monitor.serve.metrics.collector import MetricsCollector, WorkerInfo
 from monitor.serve.report_cache import ReportCache
 from monitor.view.partition_view import PartitionView

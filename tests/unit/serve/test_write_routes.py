@@ -12,8 +12,7 @@ import pytest
 
 from monitor.engine.chunk_fold import Partition
 from monitor.engine.limits import Limits
-from monitor.serve.api.routes import events as write_routes
-from monitor.serve.api.writing import body_reader
+from monitor.serve.api.writing import appending, body_reader
 from tests.commands import Counted, events, pairs_of
 from tests.served import Served, folded
 
@@ -542,7 +541,7 @@ UNKNOWN = [
 
 
 def test_ends_of_runs_without_scores_are_listed_and_not_stored(served, monkeypatch):
-    monkeypatch.setattr(write_routes, "FOLD_SECONDS", 0.05)
+    monkeypatch.setattr(appending, "FOLD_SECONDS", 0.05)
     served.post(RECORDS)
     ends = [end for end, _, _ in UNKNOWN]
     answer = served.post([{"ended": "bench", "model": "b"}, *ends])
@@ -564,7 +563,7 @@ def test_ends_of_runs_that_begin_in_the_request_are_taken(served):
 
 
 def test_what_the_state_cannot_judge_yet_is_appended(served, monkeypatch):
-    monkeypatch.setattr(write_routes, "FOLD_SECONDS", 0.05)
+    monkeypatch.setattr(appending, "FOLD_SECONDS", 0.05)
     served.post(RECORDS)
     served.log.lag = 100
     answer = served.post([{"ended": "bench", "model": "x"}])
@@ -617,7 +616,7 @@ def test_a_run_inherits_the_scores_of_an_older_epoch(served):
     ],
 )
 def test_what_has_no_scores_does_not_end(served, monkeypatch, name, body, reason):
-    monkeypatch.setattr(write_routes, "FOLD_SECONDS", 0.05)
+    monkeypatch.setattr(appending, "FOLD_SECONDS", 0.05)
     served.post(RECORDS)
     answer = end(served, body, name=name)
     assert (answer.status, len(served.log.records)) == (404, 1)

@@ -8,12 +8,12 @@ import random
 import pytest
 
 from monitor.engine.chunk_fold import Partition
-from monitor.engine.state.keys import record_digest
+from monitor.engine.state.changes import record_digest
 from monitor.serve.report_cache import ReportCache
 from monitor.service import followed_partition
 from monitor.service.followed_partition import PartitionReader
 from monitor.service.freshness import Freshness
-from monitor.store.commit_times import CommitTimes
+from monitor.store.layout import CommitTimes
 from monitor.store.state_reader import StoredPosition
 from monitor.view.partition_view import PartitionView
 from schemas.records.chunks import Chunk

@@ -10,7 +10,7 @@ from monitor.instruments import ProcessMetrics
 from monitor.log.kafka.records import chunks
 from monitor.publish.dead_letter_topic import DeadLetterTopic
 from monitor.publish.republisher import Republisher
-from monitor.serve.api.writing.intake import Submission
+from monitor.serve.api.writing.request import Submission
 from monitor.service.intake import FileIntake, KafkaIntake
 from monitor.service.owned_partition import Outlets, PartitionWorker
 from schemas.records.chunks import Chunk, Origin

@@ -9,7 +9,7 @@ import pytest
 from monitor.engine.chunk_fold import Partition
 from monitor.log.file.log import FileLog
 from monitor.log.file.salvage import salvage
-from monitor.serve.api.writing.intake import Submission
+from monitor.serve.api.writing.request import Submission
 from monitor.service.intake import FileIntake
 from monitor.service.operations.record_logs import FileRecords
 from monitor.service.operations.undo import BoardError, Undoing, marks_of, view_of

@@ -8,8 +8,7 @@ import pytest
 from scipy.integrate import quad
 from scipy.stats import kstest, norm
 
-from stats.drift.bets import DROPS, log_bet
-from stats.drift.detector import WINDOW, begin, localize, log_ever, log_sum, step
+from stats.drift.detector import DROPS, WINDOW, begin, localize, log_bet, log_ever, log_sum, step
 from stats.drift.power import detection_delay, run_spread
 from stats.drift.ranks import generator, item_sums, p_dispersion, p_items, p_runs, run_scores, uniform
 from stats.drift.size import drift_size

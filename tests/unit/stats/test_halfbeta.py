@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy.special import betainc
 
-from stats.numerics.halfbeta import half_beta_tail, log_beta, log_half_and_whole, log_upper_beta
+from stats.numerics.mixtures import half_beta_tail, log_beta, log_half_and_whole, log_upper_beta
 
 
 def fair_tails(m):

@@ -7,7 +7,7 @@ from math import comb, lgamma, pi
 import numpy as np
 import pytest
 
-from stats.numerics.halfbeta import LEAST, half_sech
+from stats.numerics.mixtures import LEAST, half_sech
 
 
 @pytest.mark.parametrize("m", [100, 101, 117, 160, 250, 401, 1000, 2400])

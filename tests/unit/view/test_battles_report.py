@@ -5,8 +5,9 @@ import numpy as np
 import pytest
 
 from monitor.view.build import build_report
-from monitor.view.from_state import board_view, board_views
+from monitor.view.from_state import board_view
 from monitor.view.pairs.table import PairTable
+from monitor.view.partition_view import board_views
 from schemas.results.report import BenchmarkReport
 from stats.battles.bradley_terry import ELO
 from tests.fold_log import FoldLog

@@ -7,8 +7,8 @@ import pytest
 
 from monitor.view.board import BoardView
 from monitor.view.build import report_view
-from monitor.view.from_state import board_view, board_views, current_view
-from monitor.view.partition_view import PartitionView
+from monitor.view.from_state import board_view, current_view
+from monitor.view.partition_view import PartitionView, board_views
 from monitor.view.ranking.suite import suite_board
 from schemas.records.suites import Member, Suite
 from tests.fold_log import FoldLog

@@ -8,8 +8,9 @@ from scipy.stats import binomtest, ttest_1samp
 from scipy.stats import t as student
 
 from monitor.view.build import benchmark_report, build_report
-from monitor.view.from_state import board_view, board_views
+from monitor.view.from_state import board_view
 from monitor.view.pairs.table import PairTable
+from monitor.view.partition_view import board_views
 from monitor.words.assumptions import TEXTS, clauses
 from monitor.words.header import assumed, coverage
 from schemas.results.assumptions import FAMILY, Assumption, without

@@ -6,7 +6,7 @@ import pytest
 from monitor.render.drift import findings
 from monitor.view.drift import sentinel_of, with_found
 from monitor.words.drift import details, headline
-from schemas.records.declaration import DriftSettings
+from schemas.records.drift import DriftSettings
 from schemas.results.drift import DriftOutcome, DriftReport
 
 SETTINGS = DriftSettings(seed="s")

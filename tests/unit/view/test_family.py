@@ -8,7 +8,7 @@ import pytest
 
 from monitor.view.build import benchmark_report
 from monitor.view.from_state import board_view
-from monitor.view.pairs.family import unlisted, unscored
+from monitor.view.pairs.intervals import unlisted, unscored
 from monitor.words import header
 from monitor.words.assumptions import TEXTS
 from monitor.words.header import family, registration

@@ -5,7 +5,8 @@ import json
 import pytest
 
 from monitor.view.build import build_report
-from monitor.view.from_state import board_view, board_views
+from monitor.view.from_state import board_view
+from monitor.view.partition_view import board_views
 from monitor.view.score_lines import score_lines
 from tests.fold_log import FoldLog, event
 from tests.unit.engine.test_battles import battle, declare, stream

@@ -8,7 +8,7 @@ import pytest
 
 from monitor.view.build import benchmark_report, report_view
 from monitor.view.from_state import board_view
-from monitor.view.pairs import cluster_sums, clusters
+from monitor.view.pairs import clusters, table
 from monitor.view.pairs.evidence_path import chart_data
 from monitor.view.pairs.second_opinions import with_detail
 from tests.fold_log import FoldLog, event
@@ -175,7 +175,7 @@ def test_a_held_benchmark_draws_no_decision():
 
 
 def test_beyond_the_budget_clusters_are_computed_for_the_listed_pairs(view, monkeypatch):
-    for module in (cluster_sums, clusters):
+    for module in (table, clusters):
         monkeypatch.setattr(module, "CELL_BUDGET", CLUSTERS * (len(MODELS) - 1))
     few = report_view(board_view(stream()), assert_complete=True).report
     whole = {(p.model_a, p.model_b): p for p in view.report.pairs}

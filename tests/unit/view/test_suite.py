@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from monitor.view.build import build_report
-from monitor.view.from_state import board_views
+from monitor.view.partition_view import board_views
 from schemas.records.suites import Member, Suite
 from tests.fold_log import FoldLog, event
 

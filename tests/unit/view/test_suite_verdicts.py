@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from monitor.view.build import table_view
-from monitor.view.from_state import board_views
 from monitor.view.pairs.table import PairTable
+from monitor.view.partition_view import board_views
 from monitor.view.ranking.suite import suite_board
 from monitor.words.assumptions import TEXTS
 from schemas.records.suites import Member, Suite

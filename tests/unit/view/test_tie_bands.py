@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from monitor.view.from_state import board_view
 from monitor.view.pairs.table import PairTable
-from monitor.view.ranking.tie_bands import MAX_BANDS, MAX_LANES, bands_of, tie_bands
+from monitor.view.ranking.standings import MAX_BANDS, MAX_LANES, bands_of, tie_bands
 from stats.families.transitivity import transitive_closure
 from tests.fold_log import FoldLog, packed
 

@@ -3,7 +3,7 @@
 import pytest
 
 from monitor.words.assumptions import TEXTS, clauses
-from monitor.words.changes import Numbers, decided, reversed_after, settled
+from monitor.words.order import Numbers, decided, reversed_after, settled
 from schemas.results.assumptions import Assumption, flagged
 
 

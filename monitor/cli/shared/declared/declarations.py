@@ -11,10 +11,9 @@ from monitor.cli.shared.declared.values import first_names, flag_text, show_alia
 from monitor.cli.shared.errors import USAGE, Notes, note, stop
 from monitor.cli.shared.options import DeclareOptions
 from monitor.files.declaration_file import FILE, DeclaredError, read_declared
-from monitor.files.importer import named_path
-from monitor.files.streams.paths import is_remote, origin
+from monitor.files.streams.paths import is_remote, named_path, origin
 from monitor.view.board import BoardView
-from monitor.view.pairs.family import unlisted, unscored
+from monitor.view.pairs.intervals import unlisted, unscored
 from monitor.view.pairs.table import PairTable
 from monitor.words.assumptions import clauses
 from schemas.records.catalogue import published

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from monitor.cli.shared.declared.values import similar_first
 from monitor.cli.shared.errors import USAGE, stop
 from monitor.view.board import BoardView
-from monitor.view.kinds.found import kind_of
+from monitor.view.kinds.kind import kind_of
 from schemas.records.declaration import MAX_GRADED_ITEMS
 from schemas.records.suites import Missing, Suite, parse_suites, split_suites
 from schemas.records.text import shorten

@@ -10,7 +10,7 @@ from monitor.render.terminal.live import LiveView
 from monitor.render.terminal.plain import LiveStatus, PlainView
 from monitor.view.board import BoardView
 from monitor.view.build import benchmark_report
-from monitor.view.ranking.tie_bands import TieBands
+from monitor.view.values import TieBands
 from monitor.words.counts import counted
 from monitor.words.numbers import safe
 from monitor.words.results import clause

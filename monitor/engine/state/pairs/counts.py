@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from monitor.engine.state.codes import Codes, Counts
-from schemas.records.scores import ONE, ZERO
+from schemas.records.scores import ONE, SKIPPED, ZERO
 from stats.numerics.pairs import Index, Places, all_pairs, pair_count, pair_index
 
 CHUNK_CELLS = 8_000  # most cells of one product: three counts of a chunk share a float64, which is exact below 2**53
@@ -158,3 +158,16 @@ def matrix_counts(scores: Codes) -> tuple[Counts, Counts, Counts]:
         wins += (right.T @ wrong).astype(np.int64)
     i, j = all_pairs(contestants)
     return shared[i, j].astype(np.int32), wins[i, j].astype(np.int32), wins[j, i].astype(np.int32)
+
+
+def sums_of_items(codes: Codes, values: NDArray[np.int64]) -> dict[str, NDArray[Any]]:
+    """Return the sums of pairs and contestants from the scores of items, and the score of each code."""
+    n, b, c = matrix_counts(codes)
+    return {
+        "n": n,
+        "b": b,
+        "c": c,
+        "scored": (codes >= ZERO).sum(axis=0),
+        "skipped": (codes == SKIPPED).sum(axis=0),
+        "total": np.array([values[codes[:, k]].sum() for k in range(codes.shape[1])], np.int64),
+    }

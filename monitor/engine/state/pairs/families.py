@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from schemas.records.declaration import FamilySpec
 from schemas.records.scores import Contestant
+from schemas.results.assumptions import Assumption
 from stats.families.error_control import WHOLE, place_weights, step_thresholds
 from stats.numerics.pairs import Index, pair_index, pair_members
 
@@ -86,3 +87,19 @@ def thresholds_of(
         share = np.maximum(open_weight(family) + decided[own], 1) / WHOLE
         threshold[own] = step_thresholds(weight[own], WHOLE, alpha) + np.log(share)
     return threshold
+
+
+def joining(family: FamilySpec) -> Assumption | None:
+    """Return what a family-wise verdict assumes of the models that join while results arrive; None where the family is declared.
+
+    >>> joining(FamilySpec()).code
+    'joined'
+    >>> joining(FamilySpec(policy="capacity", size=45))
+    Assumption(code='capacity', number=45, names=())
+    >>> joining(FamilySpec(models=("ash", "birch")))
+    """
+    if family.policy == "spending":
+        return Assumption("joined")
+    if family.models is not None or family.pairs is not None:
+        return None
+    return Assumption("capacity", family.size)

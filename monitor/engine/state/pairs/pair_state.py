@@ -7,6 +7,7 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from monitor.engine.kinds.bets import Bets, bets_of
 from monitor.engine.state.codes import grown
 from monitor.engine.state.pairs import families
 from monitor.engine.state.pairs.step_down import StepDown
@@ -66,6 +67,11 @@ class PairState(Rules):
     def latched(self) -> dict[Procedure, NDArray[np.int8]]:
         """The side of each decision by procedure; see `claims`."""
         return {procedure: self.claims[procedure].side for procedure in PROCEDURES}
+
+    @property
+    def bets(self) -> type[Bets]:
+        """What pairs bet on."""
+        return bets_of(differences=self.graded)
 
     @property
     def has_choice(self) -> bool:

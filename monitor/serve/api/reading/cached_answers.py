@@ -13,8 +13,6 @@ from monitor.serve.http_caching import DIGEST
 from monitor.serve.log_position import AT_LEAST
 from monitor.serve.report_cache import ReportCache
 from monitor.view.build import Which
-from monitor.view.ranking.tie_bands import TieBands
-from schemas.results.api import Band, LackingModel, Ties
 
 _OF_THE_ANSWER: Final = {AT_LEAST, DIGEST}  # parameters that choose an answer, and change nothing in it
 
@@ -61,15 +59,3 @@ class CachedAnswers:
         kept = await self._reports.cache.answer(key, origin, render, read)
         self._reports.note_offsets(kept.offsets)
         return Response(kept.result, media_type="application/json")  # FastAPI would encode it on the event loop
-
-
-def tie_report(ties: TieBands) -> Ties:
-    """Return the ties with ranks from 1 in place of positions."""
-    return Ties(
-        bands=None
-        if ties.bands is None
-        else [Band(members=[k + 1 for k in band.members], lane=band.lane) for band in ties.bands],
-        lanes=ties.lanes,
-        rules=[k + 1 for k in ties.rules],
-        lacking=[LackingModel(rank=k + 1, tied=[j + 1 for j in tied]) for k, tied in ties.lacking.items()],
-    )

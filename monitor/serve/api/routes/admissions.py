@@ -13,7 +13,7 @@ from monitor.serve.access.caller import may_read
 from monitor.serve.access.rules import require
 from monitor.serve.api.openapi import json_body
 from monitor.serve.api.problems import ProblemError, validation_problem
-from monitor.serve.api.routes.events import (
+from monitor.serve.api.writing.appending import (
     WRITE_ERRORS,
     append_to_log,
     check_declaration,
@@ -21,10 +21,8 @@ from monitor.serve.api.routes.events import (
     until,
     until_folded,
 )
-from monitor.serve.api.routes.found import Name, own_benchmark
-from monitor.serve.api.writing.intake import Intake, Submission
-from monitor.serve.api.writing.request import WriteRules
-from monitor.serve.report_cache import ReportCache
+from monitor.serve.api.writing.request import Intake, Submission, WriteRules
+from monitor.serve.report_cache import Name, ReportCache, own_benchmark
 from monitor.view.admission import AdmissionError, AdmissionGoal
 from monitor.view.newcomers import Newcomers, Proposal, Standing, admission_of, over, propose, standing
 from monitor.words import admission as words

@@ -9,12 +9,10 @@ from monitor.serve.access.caller import may_read
 from monitor.serve.access.rules import require
 from monitor.serve.api.openapi import json_body
 from monitor.serve.api.problems import ProblemError, fault_detail, unknown_benchmark, validation_problem
-from monitor.serve.api.routes.events import WRITE_ERRORS, append_to_log, require_media_type, until
-from monitor.serve.api.routes.found import NEXT_CURSOR, Cursor
-from monitor.serve.api.writing.intake import Intake, IntakeError, Submission, UndoRefused
-from monitor.serve.api.writing.request import WriteRules
+from monitor.serve.api.writing.appending import WRITE_ERRORS, append_to_log, require_media_type, until
+from monitor.serve.api.writing.request import Intake, IntakeError, Submission, UndoRefused, WriteRules
 from monitor.serve.log_position import format_offsets
-from monitor.serve.report_cache import ReportCache
+from monitor.serve.report_cache import NEXT_CURSOR, Cursor, ReportCache
 from monitor.view.boards import board_detail, board_summaries
 from monitor.view.partition_view import PartitionView
 from monitor.view.score_lines import SENTINEL, score_lines

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from monitor.serve.api.routes.found import rank_of
+from monitor.serve.report_cache import rank_of
 from monitor.view.items.categories import CategoryScores, category_gaps, category_scores
 from monitor.view.live_pairs import LivePairs
 from schemas.results.api import Category, CategoryPage, CategoryVerdicts

@@ -6,8 +6,7 @@ import msgspec
 from fastapi import APIRouter, Response
 
 from monitor.serve.api.problems import ProblemError
-from monitor.serve.api.routes.found import Name, own_benchmark
-from monitor.serve.report_cache import ReportCache
+from monitor.serve.report_cache import Name, ReportCache, own_benchmark
 from monitor.view.drift import with_found
 from monitor.words.drift import page
 from schemas.results.drift import DriftReport

@@ -1,54 +1,42 @@
 """Routes that append to the log: events, declarations of benchmarks, and the ends of runs."""
 
-import asyncio
-from collections.abc import Callable, Sequence
-from typing import Annotated, Any, Final
+from collections.abc import Sequence
+from typing import Annotated, Final
 
 from fastapi import APIRouter, Query, Request, Response
 from pydantic import ValidationError
 
 from monitor.background import in_background
-from monitor.serve.access.caller import current_caller, may_read
+from monitor.serve.access.caller import may_read
 from monitor.serve.access.rules import require, require_any
 from monitor.serve.api.openapi import json_body, request_schema
 from monitor.serve.api.problems import ProblemError, fault_detail, validation_problem
-from monitor.serve.api.routes.found import own_benchmark
+from monitor.serve.api.writing.appending import (
+    _CHECKED_AT_ONCE,
+    LARGE_BYTES,
+    WRITE_ERRORS,
+    append_to_log,
+    check_declaration,
+    require_media_type,
+    require_quotas,
+    store,
+    until,
+)
 from monitor.serve.api.writing.body_parser import parse_body
-from monitor.serve.api.writing.intake import Intake, IntakeError, Submission
-from monitor.serve.api.writing.quotas import require_quotas
-from monitor.serve.api.writing.refusals import refuse
-from monitor.serve.api.writing.request import WriteRules, Writing
-from monitor.serve.log_position import note_position
-from monitor.serve.report_cache import ReportCache
+from monitor.serve.api.writing.request import Intake, Submission, WriteRules, Writing
+from monitor.serve.report_cache import ReportCache, own_benchmark
 from monitor.view.board import BoardView
 from schemas.records.declaration import Declaration, Spec
 from schemas.records.decode import validate_body
 from schemas.records.events import End, Ended, Event
 from schemas.records.names import Name as CheckedName
-from schemas.records.packed import IMPORTED_HEADER, parse_offsets
+from schemas.records.packed import IMPORTED_HEADER
 from schemas.records.text import Fault
 from schemas.results.api import Accepted, DeclarationTaken, EndTaken, RunName
 
-FOLD_SECONDS: Final = 2.0  # how long a response waits until the log is folded to a record
-
-_POLL_SECONDS: Final = 0.02
-LARGE_BYTES: Final = 1 << 18  # longer bodies are parsed in a thread
-_CHECKED_AT_ONCE: Final = 100
 _EVENT_TYPES: Final = ("application/x-ndjson", "application/json")
 Name = Annotated[CheckedName, Query()]
 
-WRITE_ERRORS: Final[dict[int | str, dict[str, Any]]] = {
-    403: {"description": "The token may not write or declare the benchmark, or a quota of it is used up."},
-    408: {"description": "The body did not arrive in time."},
-    409: {
-        "description": "Scores exist, and the declaration changes what their verdicts rest on without being the next version, or there are "
-        "as many benchmarks as the limit allows."
-    },
-    413: {"description": "The body is too large."},
-    415: {"description": "The content type or the encoding is not supported."},
-    429: {"description": "This client has sent too much. Retry after the time in `Retry-After`."},
-    503: {"description": "The log cannot be written now, or all clients send too much at once. Retry."},
-}
 _EVENTS_BODY: Final = {
     "requestBody": {
         "required": True,
@@ -105,59 +93,6 @@ def _add_events(routes: APIRouter, reports: ReportCache, intake: Intake, rules: 
             await in_background(accepted.as_json) if len(accepted.rejected) > _CHECKED_AT_ONCE else accepted.as_json()
         )
         return Response(text, media_type="application/json")
-
-
-async def store(
-    reports: ReportCache, intake: Intake, writing: Writing, submission: Submission, *, imported: bool
-) -> Accepted:
-    """Append what a request holds, but for what the state refuses."""
-    writing.count_all(submission)
-    require_submission(submission)
-    await require_quotas(reports, submission)
-    for place, declaration in enumerate(submission.declarations):
-        if place % _CHECKED_AT_ONCE == 0:
-            await asyncio.sleep(0)
-            await reports.at_rest()
-        check_declaration(reports, intake, declaration)
-    submission, rejected = await refuse(reports, intake, submission, until)
-    writing.rejected = len(rejected)
-    if submission:
-        await append_to_log(intake, submission._replace(imported=imported))
-    await reports.at_rest()
-    return Accepted(
-        accepted=len(submission.events),
-        declarations=len(submission.declarations),
-        ended=len(submission.ended),
-        rejected=rejected,
-        converted=sorted(submission.converted),
-        set_aside=_set_aside(reports, submission),
-    )
-
-
-def _set_aside(reports: ReportCache, submission: Submission) -> list[str]:
-    """Return the benchmarks of a request whose records are set aside."""
-    names = {declaration.declare for declaration in submission.declarations}
-    names |= {event.benchmark for event in submission.events} | {end.ended for end in submission.ended}
-    return sorted(
-        name
-        for name in names
-        if (partition := reports.partition_of(name)) is not None and partition.suspect(name) is not None
-    )
-
-
-def require_submission(submission: Submission) -> None:
-    """Raise the 403 unless the caller may write and declare all that a request holds."""
-    require("declare", {declaration.declare for declaration in submission.declarations})
-    require("write", {event.benchmark for event in submission.events} | {end.ended for end in submission.ended})
-    require("write", {name for reject in submission.rejects if (name := reject.get("benchmark")) is not None})
-
-
-def require_media_type(request: Request, supported: Sequence[str]) -> str:
-    """Return the media type of a body. Forms cannot send a supported type, so pages of other origins cannot post."""
-    media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    if media_type not in supported:
-        raise ProblemError(415, f"Content-Type {media_type[:60]!r} is not supported. Send {' or '.join(supported)}.")
-    return media_type
 
 
 def _add_declarations(routes: APIRouter, reports: ReportCache, intake: Intake, rules: WriteRules) -> None:
@@ -269,43 +204,3 @@ def _have_ended(reports: ReportCache, name: str, runs: Sequence[RunName]) -> boo
     return benchmark is not None and all(
         benchmark.epoch_contestant_of.get((run.model, run.epoch)) in benchmark.ended for run in runs
     )
-
-
-def check_declaration(reports: ReportCache, intake: Intake, declaration: Declaration) -> None:
-    """Raise the 409 if a declaration contradicts the one under which scores exist, or is of a benchmark too many."""
-    name = declaration.declare
-    partition = reports.partition_of(name)
-    fault = None if partition is None else partition.declaration_fault(declaration, folded=intake.is_folded(name))
-    if fault is not None:
-        raise ProblemError(409, fault_detail(fault))
-
-
-async def append_to_log(intake: Intake, submission: Submission) -> str:
-    """Append a request for its caller; return the offsets after it, or raise the 503."""
-    try:
-        caller = current_caller()
-        place = await intake.append(submission._replace(producer=caller.name if caller.signed_in else None))
-    except IntakeError as error:
-        raise ProblemError(503, str(error), headers={"Retry-After": "5"}) from error
-    note_position(parse_offsets(place))
-    return place
-
-
-async def until_folded(reports: ReportCache, intake: Intake | None, benchmark: str) -> None:
-    """Wait until what was written to a benchmark before is folded, where this process writes and so can know that."""
-    await reports.at_rest()
-    if intake is not None and reports.owns(benchmark):
-        await until(reports, lambda: intake.is_folded(benchmark))
-
-
-async def until(reports: ReportCache, condition: Callable[[], bool]) -> bool:
-    """Return whether a condition comes true in time, while the log is folded."""
-    try:
-        async with asyncio.timeout(FOLD_SECONDS):
-            while True:
-                await reports.at_rest()
-                if condition():
-                    return True
-                await asyncio.sleep(_POLL_SECONDS)
-    except TimeoutError:
-        return False

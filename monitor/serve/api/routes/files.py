@@ -1,20 +1,19 @@
 """The route that takes a whole file of results, as a browser sends it."""
 
-from collections.abc import Sequence
-from typing import Annotated, Final, NamedTuple, Protocol
+from typing import Annotated, Final
 
 from fastapi import APIRouter, Query, Request, Response
 
 from monitor.background import in_background
 from monitor.serve.access.rules import require_any
 from monitor.serve.api.problems import ProblemError
-from monitor.serve.api.routes.events import WRITE_ERRORS, require_media_type, store
-from monitor.serve.api.writing.intake import Intake, Submission
-from monitor.serve.api.writing.request import WriteRules
+from monitor.serve.api.writing.appending import WRITE_ERRORS, require_media_type, store
+from monitor.serve.api.writing.request import Intake, Submission, WriteRules
 from monitor.serve.report_cache import ReportCache
+from monitor.serve.serving import FileError, FileResults, ReadFile
 from schemas.records.names import Name
 from schemas.records.packed import IMPORTED_HEADER
-from schemas.results.api import FileAccepted, RecordError
+from schemas.results.api import FileAccepted
 
 _TYPE: Final = "application/octet-stream"  # no form can send it, so pages of other origins cannot post
 
@@ -25,30 +24,6 @@ _BODY: Final = {
         "content": {_TYPE: {"schema": {"type": "string", "format": "binary"}}},
     }
 }
-
-
-class FileError(ValueError):
-    """A file that cannot be read at all, with the status of the answer."""
-
-    def __init__(self, status: int, detail: str) -> None:
-        super().__init__(detail)
-        self.status = status
-
-
-class FileResults(NamedTuple):
-    """What a file holds."""
-
-    submission: Submission
-    errors: Sequence[RecordError]
-    first: str | None
-    notes: list[str]
-
-
-class ReadFile(Protocol):
-    """Reads a file of a name; raises `FileError` if it cannot be read at all."""
-
-    def __call__(self, name: str, body: bytes, model: str | None) -> FileResults:
-        """Read a file; `model` is that of a file that names none."""
 
 
 def file_routes(reports: ReportCache, intake: Intake, rules: WriteRules, read: ReadFile | None) -> APIRouter:

@@ -5,7 +5,8 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from monitor.serve.api.routes.found import rank_of
+from monitor.serve.report_cache import rank_of
+from monitor.view.board import Flags
 from monitor.view.items.hardness import (
     ItemColumns,
     ItemSort,
@@ -18,8 +19,7 @@ from monitor.view.items.hardness import (
     two_models,
 )
 from monitor.view.live_pairs import LivePairs
-from monitor.view.pairs.cluster_sums import labels
-from monitor.view.pairs.counts import Flags
+from monitor.view.pairs.table import labels
 from schemas.results.api import Group, ItemPage, ItemRow, Surprises, TwoModelItems
 from stats.numerics.pairs import Index
 

@@ -5,15 +5,27 @@ from typing import Final
 
 import numpy as np
 
-from monitor.serve.api.reading.cached_answers import tie_report
-from monitor.store.commit_times import CommitTimes
+from monitor.store.layout import CommitTimes
 from monitor.view.live_pairs import LivePairs
 from monitor.view.ranking.moments import sides_at
-from monitor.view.ranking.standings import closed_by_rank
-from monitor.view.ranking.tie_bands import bands_of
-from schemas.results.api import EarlierBoard, Moment
+from monitor.view.ranking.standings import bands_of, closed_by_rank
+from monitor.view.values import TieBands
+from schemas.results.api import Band, EarlierBoard, LackingModel, Moment, Ties
 from stats.families.ranks import rank_intervals
 from stats.numerics.pairs import Index
+
+
+def tie_report(ties: TieBands) -> Ties:
+    """Return the ties with ranks from 1 in place of positions."""
+    return Ties(
+        bands=None
+        if ties.bands is None
+        else [Band(members=[k + 1 for k in band.members], lane=band.lane) for band in ties.bands],
+        lanes=ties.lanes,
+        rules=[k + 1 for k in ties.rules],
+        lacking=[LackingModel(rank=k + 1, tied=[j + 1 for j in tied]) for k, tied in ties.lacking.items()],
+    )
+
 
 _MOST_CHANGES: Final = 20
 

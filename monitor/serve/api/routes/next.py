@@ -17,10 +17,9 @@ from monitor.serve.api.reading.state_watcher import (
     event_stream,
     frame,
 )
-from monitor.serve.api.routes.events import until_folded
-from monitor.serve.api.routes.found import Name, live_pairs
-from monitor.serve.api.writing.intake import Intake
-from monitor.serve.report_cache import ReportCache
+from monitor.serve.api.writing.appending import until_folded
+from monitor.serve.api.writing.request import Intake
+from monitor.serve.report_cache import Name, ReportCache, live_pairs
 from monitor.view.ranking.goal import priced
 from monitor.view.ranking.race import NoRaceError, Race
 from schemas.records.declaration import MAX_GOAL_LENGTH

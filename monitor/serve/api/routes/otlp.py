@@ -6,41 +6,30 @@ Requests and answers follow https://opentelemetry.io/docs/specs/otlp/#otlphttp: 
 
 import json
 from collections.abc import Awaitable, Callable
-from typing import Any, Final, Literal, NamedTuple, Protocol
+from typing import Any, Final
 
 from fastapi import APIRouter, Request, Response
 
 from monitor.background import in_background
 from monitor.serve.access.rules import require_any
 from monitor.serve.api.problems import ProblemError, fault_detail
-from monitor.serve.api.routes.events import LARGE_BYTES, append_to_log, require_media_type, require_submission
-from monitor.serve.api.writing.intake import Intake, Submission
-from monitor.serve.api.writing.quotas import require_quotas
-from monitor.serve.api.writing.refusals import refused_events
-from monitor.serve.api.writing.request import WriteRules
+from monitor.serve.api.writing.appending import (
+    LARGE_BYTES,
+    append_to_log,
+    refused_events,
+    require_media_type,
+    require_quotas,
+    require_submission,
+)
+from monitor.serve.api.writing.request import Intake, WriteRules
 from monitor.serve.report_cache import ReportCache
+from monitor.serve.serving import ReadOtlp, Signal
 from schemas.records.packed import IMPORTED_HEADER
 from schemas.records.text import Fault
 
 _PROTOBUF: Final = "application/x-protobuf"
 _TYPES: Final = (_PROTOBUF, "application/json")
 _INVALID: Final = 3  # INVALID_ARGUMENT of google.rpc.Code; the codes of other errors are in the HTTP status
-
-Signal = Literal["logs", "traces"]
-
-
-class OtlpResults(NamedTuple):
-    """The results in an export: events and rejects, and the faults of log records or spans by their place in it."""
-
-    submission: Submission
-    faults: dict[int, Fault]
-
-
-class ReadOtlp(Protocol):
-    """Reads the body of an export; raises `ValueError` if it is none."""
-
-    def __call__(self, body: bytes, signal: Signal, *, protobuf: bool) -> OtlpResults:
-        """Read a body."""
 
 
 def otlp_routes(reports: ReportCache, intake: Intake, rules: WriteRules, read: ReadOtlp | None) -> APIRouter:

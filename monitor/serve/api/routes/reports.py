@@ -9,18 +9,18 @@ from numpy.typing import NDArray
 
 from monitor.serve.api.problems import ProblemError
 from monitor.serve.api.reading.cached_answers import CachedAnswers
-from monitor.serve.api.routes.found import (
+from monitor.serve.report_cache import (
     NEXT_CURSOR,
     TOO_MANY_PAIRS,
     Cursor,
     Name,
+    ReportCache,
     check_pairs,
     found_benchmark,
     live_pairs,
     own_benchmark,
     rank_of,
 )
-from monitor.serve.report_cache import ReportCache
 from monitor.view.build import Which
 from monitor.view.items.conflict_rows import conflict_rows, counts_by_model, listed_conflicts
 from monitor.view.live_pairs import LivePairs, Procedure, Sort

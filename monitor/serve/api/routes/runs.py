@@ -7,8 +7,7 @@ from fastapi import APIRouter
 from fastapi.responses import PlainTextResponse
 
 from monitor.serve.api.problems import ProblemError
-from monitor.serve.api.routes.found import Name, live_pairs, own_benchmark, rank_of
-from monitor.serve.report_cache import ReportCache
+from monitor.serve.report_cache import Name, ReportCache, live_pairs, own_benchmark, rank_of
 from monitor.view.live_pairs import LivePairs
 from monitor.words.counts import counted
 from schemas.results.api import EarlyStop, OpenPair

@@ -5,12 +5,19 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Request, Response
 
 from monitor.serve.api.problems import ProblemError, unknown_benchmark
-from monitor.serve.api.reading.cached_answers import CachedAnswers, tie_report
+from monitor.serve.api.reading.cached_answers import CachedAnswers
 from monitor.serve.api.routes.category_page import MOST_CATEGORIES, category_page
-from monitor.serve.api.routes.found import TOO_MANY_PAIRS, Cursor, Name, check_pairs, found_benchmark, live_pairs
 from monitor.serve.api.routes.item_page import TWO_MODEL_FILTERS, ItemChoice, item_page, surprise_page
-from monitor.serve.api.routes.moment_page import earlier_board
-from monitor.serve.report_cache import ReportCache
+from monitor.serve.api.routes.moment_page import earlier_board, tie_report
+from monitor.serve.report_cache import (
+    TOO_MANY_PAIRS,
+    Cursor,
+    Name,
+    ReportCache,
+    check_pairs,
+    found_benchmark,
+    live_pairs,
+)
 from monitor.view.items.hardness import ItemSort, Show
 from monitor.view.ranking.replay import replay as replayed
 from monitor.words.page import board_words

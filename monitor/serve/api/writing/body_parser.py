@@ -6,7 +6,7 @@ from typing import Final
 import msgspec
 
 from monitor.serve.api.problems import ProblemError, fault_detail
-from monitor.serve.api.writing.intake import Submission
+from monitor.serve.api.writing.request import Submission
 from schemas.records.declaration import Declaration
 from schemas.records.decode import (
     BOM,

@@ -7,7 +7,8 @@ import pytest
 
 from monitor.engine.chunk_fold import Partition
 from monitor.serve.api.writing import appending
-from monitor.view.admission import faults
+from monitor.view import newcomers
+from monitor.view.admission import faults, freeze
 from schemas.results.admission import Certificate
 from tests.served import Served
 
@@ -131,6 +132,16 @@ def test_a_board_that_changes_is_another_board(board, lines, reason):
     else:
         assert (after.status, reason in after.json["detail"]) == (409, True), after.text
         assert board.get("admissions/certificate?benchmark=demo&model=new").status == 409
+
+
+def test_the_board_is_frozen_once_a_state(board, monkeypatch):
+    order, frozen = admit(board)["items"], []
+    monkeypatch.setattr(newcomers, "freeze", lambda *of: frozen.append(of) or freeze(*of))
+    for last in (10, 20):
+        board.post(rows("new", 0.7, order[:last]))
+        assert report(board).json["result"] == report(board, next=3).json["result"]
+        assert board.get("admissions/certificate?benchmark=demo&model=new").status == 200
+    assert len(frozen) == 2
 
 
 def test_no_order_is_drawn_after_a_look(board):

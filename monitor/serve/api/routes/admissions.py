@@ -47,6 +47,8 @@ MAX_NEXT: Final = 100_000  # items that an answer lists, at most
 _STEPS: Final = 24  # numbers of items for which the interval of the total is shown
 _FIRST: Final = 20  # the first of them
 
+_ITEM_BYTES: Final = 300  # what a newcomer takes in memory for each item of its board
+
 Goal = Annotated[
     str | None, Query(max_length=MAX_GOAL_LENGTH, description="model:MODEL,width=3, top:K or score,width=2")
 ]
@@ -65,9 +67,7 @@ def admission_routes(readable: ReportCache, intake: Intake | None = None) -> API
 
     async def locate(benchmark: str, model: str) -> Standing:
         await until_folded(readable, intake, benchmark)
-        return await readable.read(
-            lambda: _found(lambda: standing(own_benchmark(readable, benchmark), model)), [benchmark]
-        )
+        return await readable.read(lambda: _found(lambda: _standing(readable, benchmark, model)), [benchmark])
 
     @routes.get("")
     async def admissions(benchmark: Name) -> dict[str, Admitted]:
@@ -94,6 +94,14 @@ def admission_routes(readable: ReportCache, intake: Intake | None = None) -> API
         return Response(text, media_type="application/json", headers={AHEAD: str(found.ahead)})
 
     return routes
+
+
+def _standing(reports: ReportCache, benchmark: str, model: str) -> Standing:
+    """Return a newcomer as it is now: to see whether its board has changed, the board is frozen once a state."""
+    board = own_benchmark(reports, benchmark)
+    key, size = ("newcomer", benchmark, model, reports.revision), board.items * _ITEM_BYTES
+    origin = reports.origin_of(benchmark, (board,))
+    return reports.cache.get(key, origin, lambda: standing(board, model), size=size, most_seconds=0)
 
 
 def _found(look: Callable[[], Result]) -> Result:
@@ -135,7 +143,7 @@ async def _admit(reports: ReportCache, intake: Intake, asked: AdmissionAsked) ->
         known = admission_of(board, model)
         try:
             proposal = propose(board, model, asked.alpha, asked.seed)
-            items = standing(board, model).order if known is not None else proposal.order
+            items = _standing(reports, name, model).order if known is not None else proposal.order
         except AdmissionError as error:
             raise ProblemError(409, f"{error}.") from error
         admissions = {**(board.spec.admissions or {}), model: proposal.admitted}

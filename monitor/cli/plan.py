@@ -14,10 +14,9 @@ from monitor.cli.shared.errors import USAGE, stop
 from monitor.cli.shared.files import choose_board, read_results
 from monitor.cli.shared.options import TableFormat, TableFormatOption, option
 from monitor.files.streams.paths import show
-from monitor.render.terminal.admission_plan import print_admission_plan
 from monitor.render.terminal.goal_plan import render_goal_plan
 from monitor.render.terminal.layout import output_console
-from monitor.render.terminal.plan import render_plan
+from monitor.render.terminal.plan import print_admission_plan, render_plan
 from monitor.view.admission import AdmissionError, AdmissionGoal
 from monitor.view.admission_plan import plan_admission
 from monitor.view.build import build_report

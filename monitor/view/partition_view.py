@@ -13,12 +13,15 @@ from monitor.engine.limits import benchmark_fault
 from monitor.engine.state.benchmark import Benchmark
 from monitor.view.board import BoardView
 from monitor.view.from_state import board_view, current_view, state_version
+from monitor.view.reasons import quarantined
+from monitor.words.order import because
 from schemas.records.boards import BoardEntry, Suspect
 from schemas.records.declaration import Declaration
 from schemas.records.events import Ended, EventFields
 from schemas.records.operations import BoardChange
 from schemas.records.scores import Contestant
 from schemas.records.text import Fault, shorten
+from schemas.results.api import BoardDetail, BoardSummary
 
 
 def board_views(partitions: Iterable[Partition]) -> dict[str, BoardView]:
@@ -193,3 +196,37 @@ def _sentinel(benchmark: Benchmark, declared: Declaration | None) -> Sentinel | 
     if declared is None or declared.drift is None or (known is not None and known.has_begun):
         return known
     return Sentinel(benchmark.name, declared.spec())
+
+
+def board_summaries(partition: PartitionView) -> Iterator[BoardSummary]:
+    """Yield a summary of each board of a partition, also of those without a benchmark: deleted, set aside, or begun again."""
+    names = dict.fromkeys(partition.names())
+    for name in (*names, *(partition.changed_names() - names.keys())):
+        yield _summary(partition, name)
+
+
+def board_detail(partition: PartitionView, name: str) -> BoardDetail | None:
+    """Return one board of a partition with its declaration, or None."""
+    benchmark = partition.board(name)
+    if benchmark is None and partition.entry(name) is None and partition.suspect(name) is None:
+        return None
+    declared = benchmark is not None and benchmark.declared
+    return BoardDetail(**dict(_summary(partition, name)), spec=benchmark.spec if benchmark and declared else None)
+
+
+def _summary(partition: PartitionView, name: str) -> BoardSummary:
+    entry, benchmark = partition.entry(name) or BoardEntry(name), partition.board(name)
+    suspect = partition.suspect(name)
+    return BoardSummary(
+        benchmark=name,
+        title=entry.title or None,
+        state=entry.state,
+        since=entry.since,
+        generation=entry.generation,
+        note=entry.note,
+        partition=partition.number,
+        models=0 if benchmark is None else len(benchmark.latest_epoch),
+        events=0 if benchmark is None else benchmark.counters["events"],
+        rejected=0 if benchmark is None else benchmark.counters["rejected"],
+        set_aside=None if suspect is None else because([quarantined(suspect)]),
+    )

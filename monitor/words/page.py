@@ -9,6 +9,7 @@ import msgspec
 from monitor.words import pairs
 from monitor.words.assumptions import clauses
 from monitor.words.columns import NEEDS, needs, sized
+from monitor.words.counts import counted
 from monitor.words.header import coverage, goal_line, weights
 from monitor.words.kinds import words_of
 from monitor.words.order import POLICIES, because
@@ -157,3 +158,19 @@ def _order(report: BenchmarkReport) -> Sentence | None:
 
 def _paragraph(text: str | None) -> Sentence | None:
     return None if text is None else f"{text[0].upper()}{text[1:]}."
+
+
+QUOTE_THE_RANGE: Final = "Quote the range of ranks that the evidence leaves open, not the rank."
+
+SITE_ASSUMES: Final = "The page of each ranking lists what its verdicts assume. Made by rankwatch export."
+
+
+def rankings(count: int, decided: int, steps: int) -> Sentence:
+    """Return how many steps of all rankings are real.
+
+    >>> rankings(4, 21, 163), rankings(1, 1, 1)
+    ('4 rankings: 21 of 163 steps are real.', '1 ranking: 1 of 1 step is real.')
+    """
+    return (
+        f"{counted(count, 'ranking')}: {decided:,} of {counted(steps, 'step')} {'is' if decided == 1 else 'are'} real."
+    )

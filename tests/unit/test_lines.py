@@ -7,7 +7,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 BUDGETS = tomllib.loads((ROOT / "docs/generate/lines.toml").read_text("utf-8"))
 PAGE = "monitor/serve/page"
-MOST = 100_503
+MOST = 100_462
 """Lines of all packages. They may give lines to each other; lower it when you cut."""
 
 

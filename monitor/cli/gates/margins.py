@@ -17,7 +17,7 @@ from monitor.view.gates.comparison import compare_with_margin
 from monitor.view.gates.gate import holm_ratios
 from monitor.view.gates.margin import Margin
 from monitor.view.gates.reasons import with_facts
-from monitor.view.items.noise import rerun_difference
+from monitor.view.items.hardness import rerun_difference
 from monitor.view.kinds.kind import kind_of
 from monitor.words.reading import first
 from schemas.records.goals import LEAST_MARGIN

@@ -2,14 +2,13 @@
 
 from bisect import bisect_right
 from collections.abc import Iterator
-from typing import Final
+from dataclasses import dataclass
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from monitor.engine.fold.compare_cells import ComparedCells, compare_cells
 from monitor.engine.fold.locate import Located
-from monitor.engine.fold.new_scores import NewScores
 from monitor.engine.kinds.repeats import ItemCells
 from monitor.engine.latch.changes import announce_closed, invalidate, loop_of, supersede
 from monitor.engine.state.benchmark import Benchmark
@@ -22,6 +21,81 @@ from schemas.records.scores import ABSENT, ONE, SKIPPED, ZERO
 from schemas.records.text import Fault, Refusal, shorten
 from schemas.results.changes import CLAIMS, PROCEDURES
 from stats.numerics.pairs import Index, chosen, pair_members
+
+Times = NDArray[np.int16]
+NEVER: Final = np.iinfo(np.int16).max  # later than any position in a chunk: a chunk has at most 8,000
+ALWAYS: Final = -1
+_SLAB_CELLS: Final = 500_000
+
+
+@dataclass(frozen=True)
+class NewScores:
+    """The new scores of a chunk and the rows they are in, shape (contestants, rows): the scores of a contestant are contiguous."""
+
+    time: Times  # position of each score in the chunk; ALWAYS if it was there before, NEVER if it is absent or skipped
+    after: Codes  # the rows with the new scores
+
+    @classmethod
+    def of(cls, before: Codes, after: Codes, row: Index, contestant: Index, position: Index) -> "NewScores":
+        """Lay out new scores by time; `before` and `after` have shape (rows, contestants)."""
+        time = np.where(before.T.copy() >= ZERO, np.int16(ALWAYS), np.int16(NEVER))
+        time[contestant, row] = position
+        return cls(time, after.T.copy())
+
+    @property
+    def rows(self) -> int:
+        """Number of rows with new scores."""
+        return int(self.time.shape[1])
+
+    def shared(self, i: Index, j: Index) -> Times:
+        """Return when pairs came to share each row, shape (pairs, rows)."""
+        times = self.time[i]
+        return np.maximum(times, self.time[j], out=times)
+
+    def first_shared(self, i: Index, j: Index) -> Times:
+        """Return when pairs that shared nothing before got their first shared item, shape (pairs,)."""
+        first = np.empty(i.size, np.int16)
+        step = max(1, _SLAB_CELLS // max(1, self.rows))
+        for start in range(0, i.size, step):
+            self.shared(i[start : start + step], j[start : start + step]).min(axis=1, out=first[start : start + step])
+        return first
+
+
+Flags = NDArray[np.bool_]
+
+
+class ComparedCells(NamedTuple):
+    """What becomes of each event; shape (events,) each."""
+
+    writes: Flags  # its score (or skip) enters the matrix: at most one event a key
+    arrives: Flags  # it is the first event ever of its key
+    duplicate: Flags  # it repeats what was there at that event
+    conflict: Flags  # it differs from what was there, and does not fill a skip
+    winner: NDArray[np.uint32]  # code that counts for its key after all of these events
+
+
+def compare_cells(existing: NDArray[np.uint32], code: NDArray[np.uint32], first: Flags, fills: Flags) -> ComparedCells:
+    """Decide between events of the same keys, and with what was there before; `fills`: of which keys a score fills a skip."""
+    start, group = np.flatnonzero(first), np.cumsum(first) - 1
+    before = existing[start]
+    arrives = first & (existing == ABSENT)
+    winner = np.where(before != ABSENT, before, code[start])
+    leads = arrives.copy()
+    early = np.zeros(code.size, bool)
+    if fills.any():
+        place = np.arange(code.size)
+        score_at = np.minimum.reduceat(np.where((code >= ZERO) & fills, place, code.size), start)
+        filled = np.flatnonzero((before < ZERO) & (score_at < code.size))
+        winner[filled] = code[score_at[filled]]
+        leads[start[filled]] = False
+        leads[score_at[filled]] = True
+        # Skips before the first score meet a skip, or nothing.
+        early = fills & (before < ZERO)[group] & (code == SKIPPED) & (place < score_at[group])
+    against = winner[group].astype(np.uint32)
+    met = ~leads & ~arrives
+    conflict = met & (against != code) & ~early
+    return ComparedCells(leads, arrives, met & ~conflict, conflict, against)
+
 
 _CELLS: Final = 4_000_000  # scores of all models on the items that come in a part of a chunk: 32 MB
 

@@ -16,8 +16,8 @@ from monitor.render.report import render_html
 from monitor.words.columns import ranks
 from monitor.words.counts import counted
 from monitor.words.numbers import safe
+from monitor.words.page import QUOTE_THE_RANGE, SITE_ASSUMES, rankings
 from monitor.words.results import halves
-from monitor.words.site import QUOTE_THE_RANGE, SITE_ASSUMES, rankings
 from schemas.results.report import BenchmarkReport, PairReport, ResultLine
 
 _TABLES: Final[dict[str, Callable[[Board], str]]] = {

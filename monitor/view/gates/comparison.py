@@ -12,7 +12,7 @@ from monitor.view.board import Flags, Floats
 from monitor.view.gates.margin import Margin, agreeing_bound, evidence_path, items_to_bets, items_to_margin, worse_bound
 from monitor.view.gates.reasons import first_lost, of_comparison, with_facts
 from monitor.view.items.conflict_rows import counts_by_model
-from monitor.view.items.noise import noise_of_pair
+from monitor.view.items.hardness import noise_of_pair
 from monitor.view.pairs.rows import assumed_of
 from monitor.view.pairs.table import PairTable
 from monitor.words.assumptions import clauses

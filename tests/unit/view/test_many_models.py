@@ -6,6 +6,7 @@ import pytest
 from monitor.view.build import table_view
 from monitor.view.from_state import board_view
 from monitor.view.kinds import binary
+from monitor.view.pairs import table as tables
 from monitor.view.pairs.table import PairTable
 from stats import benjamini_hochberg, clustered_p, exact_p, holm, log_e_halves, log_e_value, mid_p
 from tests.fold_log import FoldLog, packed
@@ -91,12 +92,12 @@ def test_the_cluster_robust_test_decides_as_the_p_values_of_all_pairs(graded, mi
     events = packed(scores, [f"m{k:02}" for k in range(40)])["events"]
     log.send({"events": [each | {"cluster": f"c{label[int(each['item_id'])]}"} for each in events]})
     table, every = PairTable(board_view(log.bench)), np.arange(780)
-    monkeypatch.setattr(table, "_BLOCK_PAIRS", 130)
-    sums = table.cluster_sums(table.kind, every)
+    monkeypatch.setattr(tables, "_BLOCK_PAIRS", 130)
+    sums = tables.cluster_sums(table.kind, every)
     p = clustered_p(sums.n, sums.s1)
     assert 50 < np.count_nonzero(holm(p) <= 0.05) < 700
     assert table.clustered.tolist() == table.towards_lead(holm(p) <= 0.05).tolist()
-    monkeypatch.setattr(table, "FEW", 1.0)
-    monkeypatch.setattr(table, "SLAB_CELLS", 5_000)
-    for one_by_one, product in zip(table.cluster_sums(table.kind, every)[2:], sums[2:], strict=True):
+    monkeypatch.setattr(tables, "FEW", 1.0)
+    monkeypatch.setattr(tables, "SLAB_CELLS", 5_000)
+    for one_by_one, product in zip(tables.cluster_sums(table.kind, every)[2:], sums[2:], strict=True):
         np.testing.assert_allclose(one_by_one, product, atol=1e-12)

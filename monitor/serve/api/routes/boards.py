@@ -13,8 +13,7 @@ from monitor.serve.api.writing.appending import WRITE_ERRORS, append_to_log, req
 from monitor.serve.api.writing.request import Intake, IntakeError, Submission, UndoRefused, WriteRules
 from monitor.serve.log_position import format_offsets
 from monitor.serve.report_cache import NEXT_CURSOR, Cursor, ReportCache
-from monitor.view.boards import board_detail, board_summaries
-from monitor.view.partition_view import PartitionView
+from monitor.view.partition_view import PartitionView, board_detail, board_summaries
 from monitor.view.score_lines import SENTINEL, score_lines
 from schemas.records.decode import validate_body
 from schemas.records.operations import BoardChange

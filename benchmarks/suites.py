@@ -13,8 +13,7 @@ from typing import Any
 from benchmarks.events import made_lines
 from benchmarks.folding import declaration, fold
 from benchmarks.harness import Options, Table
-from monitor.view.build import report_view, suite_view
-from monitor.view.pairs.table import PairTable
+from monitor.view.build import report_view
 from monitor.view.partition_view import board_views
 from monitor.view.ranking.suite import suite_board
 from schemas.records.suites import Member, Suite
@@ -39,7 +38,7 @@ def measure(options: Options) -> Iterator[Table]:
         runs = min(options.runs, 3)
         union = suite_board(suite, boards, assert_complete=False)
         of_union = seconds(runs, lambda: suite_board(suite, boards, assert_complete=False))  # noqa: B023 - it runs now
-        of_report = seconds(runs, lambda: suite_view(suite, boards, PairTable.of(union), "adjacent"))  # noqa: B023
+        of_report = seconds(runs, lambda: report_view(union, pairs="adjacent"))  # noqa: B023
         of_members = seconds(runs, lambda: [report_view(each) for each in boards.values()])  # noqa: B023
         table.rows.append(
             (

@@ -125,7 +125,7 @@ class DatedRuns:
         for run in runs:
             for source, scores in run.by_file().items():
                 of_file.setdefault(source, []).append(scores)
-        files = [source for source, of in of_file.items() if len(of) == 1]  # the field `run` names those of the others
+        files = [source for source, of in of_file.items() if len(of) == 1]  # a field names the other runs
         lines = [_lines(self.files[source]) for source in files]
         for k, of_run in enumerate(lines):
             held |= {line: held.get(line, 0) | 1 << k for line in of_run}

@@ -191,7 +191,7 @@ class Importer:
         self._runs.chosen |= {name: dict(each) for name, each in chosen.items()}
 
     def keep_direction(self, benchmarks: Iterable[str]) -> None:
-        """Keep of which benchmarks less of a column of scores is better; refuse one that earlier results have another column of."""
+        """Keep the direction of each benchmark's score column; refuse a column or direction that earlier results contradict."""
         column = f"score={self.choices.columns.get('score', 'score')}{LOWER if self.choices.lower else ''}"
         for name in benchmarks:
             if self.choices.lower or "columns" in self.chosen.get(name, {}):

@@ -99,9 +99,7 @@ class State(NamedTuple):
     n: Array  # int32: shared items, those that only i has right, and only j
     b: Array
     c: Array
-    calm: (
-        Array  # int32: at 0 or below, the next shared item is looked at; of rule `known` the next score of either model
-    )
+    calm: Array  # int32: at 0 or below, the next shared item (of rule `known`, score of either model) is looked at
     closed: Array  # bool: no hypothesis any more
     joins: Array  # bool, of all pairs or of none: whether the pair has a place in the declared family
     place: Array  # int32: place in its family, from 1; 0 without one

@@ -225,7 +225,7 @@ def foreign(head: bytes) -> str | None:
 def looks_like_results(path: Path, choices: Choices) -> bool | str | None:
     """Return whether a file in a folder holds results, as far as its first bytes show; text is the reason why it does not.
 
-    None if it holds them and lacks a name for the benchmark: files that are alike get that of their folder.
+    None if it holds them and lacks a name for the benchmark: files of one shape take the name of their folder.
     """
     name = path.name.lower()
     if name.endswith((".eval", ".parquet")):
@@ -276,7 +276,7 @@ def _is_lines(first: bytes, choices: Choices) -> bool | str | None:
 
 
 def _has_columns(names: list[str], choices: Choices) -> bool | str | None:
-    """Return whether columns are those of results; text, or None, where nothing but the benchmark is missing."""
+    """Return whether columns hold results; a text, or None, where only the benchmark is missing."""
     model = None if is_battle(names) else "any model"
     for named in (choices, replace(choices, benchmark=choices.benchmark or "any benchmark")):
         try:

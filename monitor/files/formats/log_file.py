@@ -35,7 +35,7 @@ def table_name(path: Path) -> str:
 
 
 def model_of(path: Path) -> str:
-    """Return the model whose results a file holds: its name without words such as `results`, else the nearest folder with another name.
+    """Return the model of a file: its name without words such as `results`, else the nearest folder with another name.
 
     >>> model_of(Path("m1/results/results.json")), model_of(Path("eval/eval_results_gpt5.json"))
     ('m1', 'gpt5')

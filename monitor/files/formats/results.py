@@ -80,7 +80,7 @@ class Tool:
     record: type = dict  # the fields of a record that are read
     metrics: tuple[str, ...] = ()  # those that count, the first of them that a file has; else the first one by name
     scale: Mapping[str, float] = field(default_factory=dict)  # the largest value of a metric, where it is not 1
-    lower: frozenset[str] = frozenset()  # metrics of which less is better
+    lower: frozenset[str] = frozenset()  # lower values of these metrics are better
     failed: str = FAILED_SKIP  # whether failures are skipped or count as 0, as in the tool's own result
     cluster: str | None = None  # the tag that is the cluster, before those with usual names
     partial: bool = False  # whether one record has some of the metrics of an item, and others have the rest

@@ -162,7 +162,7 @@ def is_condition(label: str) -> bool:
 
 
 def is_setting(label: str) -> bool:
-    """Return whether a name is that of a setting under which one system answers: a style, a mode, a method.
+    """Return whether a name means a setting of one system: a style, a mode, a method.
 
     >>> is_setting("prompt_style"), is_setting("inference_type"), is_setting("judge"), is_setting("notes")
     (True, True, False, False)
@@ -171,12 +171,12 @@ def is_setting(label: str) -> bool:
 
 
 def holds_totals(name: str) -> bool:
-    """Return whether a name on a path is that of an object that sums up items: `summary`, `metrics`."""
+    """Return whether a name on a path means a summary of items: `summary`, `metrics`."""
     return not _TOTALS.isdisjoint(words(name))
 
 
 def counts_items(label: str) -> bool:
-    """Return whether a name is that of a number of items, so that its record is a total of them.
+    """Return whether a name means a number of items: its record is a total then.
 
     >>> counts_items("total_questions"), counts_items("samples_evaluated"), counts_items("num_samples"), counts_items("tests")
     (True, True, False, False)

@@ -193,7 +193,7 @@ def _lines(files: str, names: Sequence[str], fields: Mapping[str, str]) -> str:
 
 
 def _patterns(path: Path, alike: Sequence[Path]) -> list[str]:
-    """Return the names of a file and of those of its shape next to it: as one pattern, if that matches no file of another shape."""
+    """Return the names of a file and of its neighbours of the same shape: one pattern, if it matches no other shape."""
     path = path.resolve()
     pattern = f"{escape(_common(path, alike)[0])}*{escape(path.suffix)}"
     if alike and {each for each in path.parent.glob(pattern) if each.is_file()} <= {path, *alike}:

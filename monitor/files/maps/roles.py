@@ -109,7 +109,7 @@ def _setting(place: Place, item: Column) -> Column | None:
 
 
 def _has_one_item_each(benchmark: Column, item: Column) -> bool:
-    """Return whether each of several benchmarks would have one item: their names are those of items."""
+    """Return whether each of several benchmarks would have one item: then their names mean items."""
     names = set(benchmark.values)
     return len(names) > 1 and len(set(zip(benchmark.values, item.values, strict=True))) == len(names)
 

@@ -10,7 +10,7 @@ from schemas.records.text import shorten
 
 
 def read(log: LogFile) -> Iterator[Entry]:
-    """Return the samples: those of one task are its repeats, the file or its folder is the model, and ids name the benchmark."""
+    """Return the samples: a task's samples are its repeats, the file or its folder is the model, and ids name the benchmark."""
     rows = read_rows(log)
     tasks = texts(rows["task_id"])
     model, (benchmark, slash, _) = model_of(log.path), tasks[0].partition("/")

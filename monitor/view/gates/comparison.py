@@ -66,10 +66,8 @@ def compare_with_margin(
     if held or x.size + int(skipped.sum()) == 0:
         evidence = _Evidence("none", 0.0, None, inf)
     elif table.pairs.completes:
-        against = table.pairs.threats[
-            int(table.pairs.a[at] != one)
-        ]  # of the missing items, those that the candidate may lose
-        lost = min(int(against[at]), missing or 0)
+        threats = table.pairs.threats[int(table.pairs.a[at] != one)]  # missing items that the candidate may lose
+        lost = min(int(threats[at]), missing or 0)
         evidence = _completion(x, y, (missing or 0, lost), margin, spec.alpha, binary=benchmark.binary)
     else:
         evidence = _in_order(table, one, other, margin)
@@ -173,7 +171,7 @@ def _codes(table: PairTable, one: int, other: int) -> tuple[Codes, Flags]:
 def _completion(
     x: Floats, y: Floats, lacks: tuple[int, int], margin: Margin, alpha: float, *, binary: bool
 ) -> _Evidence:
-    """Judge all items at once, missing ones at their worst, and those that may be lost: the order of arrival does not matter."""
+    """Judge all items at once, missing ones at their worst: the order of arrival does not matter. `lacks`: missing, and of them losable."""
     missing, lost = lacks
     d = margin.differences(x, y)
     mean, variance = float(d.mean()) if d.size else 0.0, float(d.var()) if d.size else 0.0

@@ -222,8 +222,11 @@ def in_order(changes):
 
 
 def by_oracle(records, **declared):
-    """Latches of an event-by-event fold in plain Python: pair in name order, procedure, kind -> better model, n, b, c."""
-    oracle = Oracle(**declared)
+    """Latches of an event-by-event fold in plain Python: pair in name order, procedure, kind -> better model, n, b, c.
+
+    Under completion the board is one that a command declares.
+    """
+    oracle = Oracle(**{"known": declared.get("policy") == "completion", **declared})
     for place, event in enumerate(records):
         oracle.event(event, place)
     latches = {}

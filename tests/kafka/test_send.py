@@ -94,7 +94,9 @@ def test_packed_messages_and_declarations(kafka, topic, tmp_path):
         name, value = record.key.decode(), json.loads(record.value)
         assert record.partition == owner(name, PARTITIONS)
         if "declare" in value:
-            assert value == {"declare": name, "items": 700, "declared_late": ["items"]}, "the files had scores"
+            assert value == {"declare": name, "items": 700, "known": True, "declared_late": ["items"]}, (
+                "the files had scores"
+            )
             assert not received[name], "the declaration comes first"
         else:
             assert len(value["events"]) <= 1_000

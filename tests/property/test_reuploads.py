@@ -65,8 +65,8 @@ def uploads(seed):
     ]
 
 
-def folded(policy, events, cuts, *, restart=False):
-    log = FoldLog(declaration(policy))
+def folded(policy, events, cuts, *, restart=False, **spec):
+    log = FoldLog(declaration(policy) | spec)
     bounds = [0, *sorted(cuts), len(events)]
     for low, high in pairwise(bounds):
         if low < high:
@@ -186,7 +186,7 @@ def test_uploads_again_through_a_watch_that_ends_between_them(tmp_path):
             counted.conflicts,
         ]
         assert pairs_of({"pairs": [p for p in benchmark["pairs"] if p["status"] != "superseded"]}) == counted.pairs()
-    whole = folded("completion", events, [])
+    whole = folded("completion", events, [], known=True)  # `watch` declares it
     feed = in_order(changes(data))
     assert len(feed) == len(whole.bench.changes)
     evidence = {

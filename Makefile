@@ -50,7 +50,7 @@ $(DEV_STAMP): $(STAMP) deploy/requirements-dev.lock
 	@touch $(DEV_STAMP)
 
 # Interpreted loops replay 120,320 events in time, and nobody waits for the compiler.
-demo: $(STAMP)  ## replay the MMLU-Pro top ten of the paper through the real path (20 s)
+demo: $(STAMP)  ## replay the MMLU-Pro top ten of the paper through the real path (30 s)
 	$(if $(wildcard $(LOOPS)),,RANKWATCH_LOOPS=interpreted )$(BIN)/rankwatch demo
 
 stack: dev  ## run docker-compose.yml without Docker: Kafka, Valkey, workers, readers, Prometheus, Alertmanager, demo data
@@ -58,13 +58,13 @@ stack: dev  ## run docker-compose.yml without Docker: Kafka, Valkey, workers, re
 
 ##@ Check
 
-test: dev  ## run lint, types, import contracts and the quick tests (6 min)
+test: dev  ## run lint, types, import contracts and the quick tests (5 min)
 	@$(MAKE) --no-print-directory -j 3 lint types quick
 
 quick: dev
 	$(PYTEST) -n $(QUICK_JOBS) -m "not full"
 
-check: test  ## run everything: make test, the docs build, the full tests and a minute of simulation (25 min)
+check: test  ## run everything: make test, the docs build, the full tests and a minute of simulation (22 min)
 	@$(MAKE) --no-print-directory -j 3 docs full simulate
 
 full: dev

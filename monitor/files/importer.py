@@ -112,7 +112,7 @@ class Importer:
         self._titles: Mapping[Path, Title] = {}  # what the paths of the files that were named give
         self._folders: set[Path] = set()
         self._nameless: set[Path] = set()  # files of folders that lack a name for their benchmark
-        self._skipped: set[Path] = set()  # those of them that are not read
+        self._skipped: set[Path] = set()  # paths that are not read
         self._alike: dict[Path, Title] = {}  # what the paths of those that are read give
         self._maps: dict[Path, list[FileMap]] = {}
         self._given = self._read_maps(Path(self.choices.map)) if self.choices.map is not None else []

@@ -37,7 +37,7 @@ class ReadFile(Protocol):
     """Reads a file of a name; raises `FileError` if it cannot be read at all."""
 
     def __call__(self, name: str, body: bytes, model: str | None) -> FileResults:
-        """Read a file; `model` is that of a file that names none."""
+        """Read a file; `model` names the model where the file does not."""
 
 
 Signal = Literal["logs", "traces"]

@@ -193,7 +193,7 @@ def settled(
 def reversed_after(
     leader: str, trailer: str, benchmark: str, procedure: str, evidence: Numbers, policy: str = "trusted"
 ) -> str:
-    """Return the sentence of a gap that reversed after the decision; `evidence` is that of the leader against the other."""
+    """Return the sentence of a gap that reversed after the decision; `evidence` favours the leader over the other."""
     graded = evidence.b is None or evidence.c is None
     lead = f"by {evidence.gap:.4g}" if graded else f"{evidence.b:,} to {evidence.c:,}"
     return (

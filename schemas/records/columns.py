@@ -221,7 +221,7 @@ class EventBatch:
     redeclared: bool = False
     """Whether its verdict changes are those under a new declaration, which come after the changes that the same event ends."""
     choice_at: int | None = None
-    """The first event with which an item has several scores of a model, in a benchmark that had none before; see `has_choice`."""
+    """The first event that gives an item several scores of a model; the benchmark had none before. See `has_choice`."""
 
     def note_choice(self, position: int | None) -> None:
         """Note the first such event, or none."""

@@ -22,7 +22,7 @@ from schemas.records.text import Fault, shorten
 
 _BROKEN: Final = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 _OTHER_RECORDS: Final = frozenset({"item_id", "events", "declare", "ended"})
-"""Fields of which a run has none: a record with one is read as what has that field."""
+"""Fields that a run lacks: a record with one of them is no run."""
 
 _EVENT_FIELDS: Final = {  # fields whose meaning would be lost in a run, and what to do
     "score": "use scores, one for each item",
@@ -57,7 +57,7 @@ class Run(BaseModel):
 
 
 class RunFields(msgspec.Struct, gc=False, omit_defaults=True):
-    """A run of the bulk decoder. Its columns are JSON yet: many runs of a benchmark share those of items and clusters."""
+    """A run of the bulk decoder. Its columns are JSON yet: many runs of a benchmark share their items and clusters."""
 
     benchmark: NameField
     model: NameField
@@ -87,7 +87,7 @@ class RunFields(msgspec.Struct, gc=False, omit_defaults=True):
 
 
 class LooseRun(NamedTuple):
-    """A run of which some part is not as it should be: its events, each decoded on its own."""
+    """A run with a faulty part: its events, each decoded on its own."""
 
     events: list[tuple[dict[str, Any], Decoded | Fault]]
 

@@ -75,7 +75,7 @@ class ComparedCells(NamedTuple):
 
 
 def compare_cells(existing: NDArray[np.uint32], code: NDArray[np.uint32], first: Flags, fills: Flags) -> ComparedCells:
-    """Decide between events of the same keys, and with what was there before; `fills`: of which keys a score fills a skip."""
+    """Decide between events of the same keys and earlier scores; `fills` marks the keys where a score fills a skip."""
     start, group = np.flatnonzero(first), np.cumsum(first) - 1
     before = existing[start]
     arrives = first & (existing == ABSENT)

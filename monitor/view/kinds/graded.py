@@ -320,7 +320,7 @@ class Weighted(Graded):
 
     @cached_property
     def moments(self) -> tuple[Floats, Floats]:
-        """The weighted gap, and the deviation that makes its variance that of a mean over the shared items."""
+        """The weighted gap, and the deviation for which a mean over the shared items has the same variance."""
         # Both are nan without a shared item of some cluster, the deviation also with a single one.
         gap, variance, *_ = self.stratified[0]
         return gap, np.sqrt(self.pairs.n * variance)

@@ -80,7 +80,7 @@ class VerdictHistory:
         return list(islice((place for place in places if allowed(self._sources[place][0])), limit))
 
     def _texts(self, places: Sequence[int]) -> list[tuple[Position, bytes]]:
-        """Return the position and the JSON of the changes at some places; those of one benchmark in sequence are made together."""
+        """Return the position and the JSON of the changes at some places; changes of one benchmark in sequence are made together."""
         new = [place for place in places if self._positions[place] not in self._made]
         for _, group in groupby(new, key=lambda place: id(self._sources[place])):
             of_one = list(group)

@@ -182,7 +182,7 @@ async def refused_events(reports: ReportCache, intake: Intake, submission: Submi
 
 
 async def _judges(reports: ReportCache, intake: Intake, submission: Submission) -> dict[str, Judge | Fault]:
-    """Return what judges the events of each benchmark of which some may be refused, or why it cannot begin."""
+    """Return what judges the events of each benchmark that may refuse some, or why it cannot begin."""
     declared = {declaration.declare: declaration for declaration in submission.declarations}
     with_battles = {event.benchmark for event in submission.events if isinstance(event, BattleFields)}
     runs: dict[str, set[tuple[str, int]]] = {}
